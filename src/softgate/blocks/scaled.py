@@ -1,0 +1,76 @@
+"""Numbers in two parts, tails times a power of two, and how they become a result."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import NamedTuple
+
+from ..formula import Machine
+from ..graph import Node, Number
+
+
+class TwoFloat(NamedTuple):
+    """The unevaluated sum hi + lo; `lo` is None where the number is one float exactly."""
+
+    hi: Node
+    lo: Node | None = None
+
+
+class Tail(NamedTuple):
+    """The number (hi + lo)·2**n with `power` = 2**(n + scale), still to be unscaled.
+
+    `lo` is small beside `hi` or None; `hi` is of the order of 1 (or of a, or 1/a).
+    """
+
+    hi: Node
+    lo: Node | None
+    power: Node
+
+
+class Scaled(Machine):
+    """Two-part products, and the combinators that turn a tail into a result."""
+
+    def number(self, value: Fraction | str | int) -> TwoFloat:
+        """Return a constant to twice the format's precision."""
+        exact = Fraction(value)
+        hi = Fraction(self.fmt.round(exact))
+        lo = Fraction(self.fmt.round(exact - hi))
+        return TwoFloat(self.lift(hi), self.lift(lo) if lo else None)
+
+    def parameter(self, name: str) -> TwoFloat:
+        """Return the scalar parameter `name` to float64 precision, whatever the format."""
+        hi = self.graph.parameter(name)
+        return TwoFloat(hi, self.graph.parameter(f"{name}.lo") if self.fmt.bits < 64 else None)
+
+    def times(self, a: Node, b: TwoFloat) -> TwoFloat:
+        """Return a·b to about twice the format's precision."""
+        if b.hi.op == "const" and b.hi.attr == 1 and b.lo is None:
+            return TwoFloat(a)
+        hi = a * b.hi
+        lo = self.fma(a, b.hi, -hi)
+        return TwoFloat(hi, lo if b.lo is None else self.fma(a, b.lo, lo))
+
+    def scaled_sum(self, tail: Tail) -> Node:
+        """Return the tail times 2**scale as one float."""
+        total = tail.hi if tail.lo is None else tail.hi + tail.lo
+        return total * tail.power
+
+    def ramp(self, x: Node, tail: Tail) -> Node:
+        """Return max(x, 0) - tail; -0 and -inf come out right, NaN goes through `x`."""
+        positive = self.where(x < 0, 0, x)
+        return self.fma(self.scaled_sum(tail), -self.unit, positive)
+
+    def step(self, x: Node, tail: Tail) -> Node:
+        """Return the tail where x < 0, else 1 - tail."""
+        sign = self.where(x < 0, self.unit, -self.unit)
+        result = self.fma(self.scaled_sum(tail), sign, self.where(x < 0, 0, 1))
+        return self.where(x.same(x), result, x)
+
+    @property
+    def unit(self) -> Fraction:
+        """2**-scale."""
+        return Fraction(1, 1 << self.fmt.scale)
+
+    def clamp(self, a: Node, limit: Number) -> Node:
+        """Return `a`, or `limit` where `a` is larger or NaN."""
+        return self.minimum(a, limit)

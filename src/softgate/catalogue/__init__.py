@@ -1,0 +1,22 @@
+"""The catalogue: every module here that holds an `entry` is an activation. Add a file, and it exists."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import import_module
+from pkgutil import iter_modules
+
+from .entry import Bound, Entry, Parameter
+
+__all__ = ["Bound", "Entry", "Parameter", "entries"]
+
+
+@cache
+def entries() -> dict[str, Entry]:
+    """Return all entries by name, in the order of their names."""
+    found: dict[str, Entry] = {}
+    for info in sorted(iter_modules(__path__), key=lambda module: module.name):
+        entry = getattr(import_module(f"{__name__}.{info.name}"), "entry", None)
+        if isinstance(entry, Entry):
+            found[entry.name] = entry
+    return found

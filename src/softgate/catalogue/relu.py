@@ -1,0 +1,36 @@
+"""relu(x) = max(x, 0). At 0 the slope is 0, as in every framework."""
+
+from ..blocks import Kernel
+from ..formula import Definition
+from ..graph import Node
+from .entry import Bound, Entry
+
+
+def definition(f: Definition, x: Node) -> Node:
+    return f.where(x > 0, x, 0)
+
+
+def value(f: Kernel, x: Node) -> Node:
+    return f.where(x < 0, 0, x)
+
+
+def slope(f: Kernel, x: Node) -> Node:
+    return f.where(x > 0, 1, f.where(x.same(x), 0, x))
+
+
+def curvature(f: Kernel, x: Node) -> Node:
+    return f.where(x.same(x), 0, x)
+
+
+entry = Entry(
+    name="relu",
+    formula="max(x, 0)",
+    paper="Nair & Hinton 2010, Rectified linear units improve restricted Boltzmann machines",
+    definition=definition,
+    value=value,
+    slope=slope,
+    curvature=curvature,
+    bounds={"float32": Bound(0.0, 0.0), "float64": Bound(0.0, 0.0)},
+    intervals=((-1.0, 1.0),),
+    piecewise_linear=True,
+)

@@ -1,0 +1,1 @@
+"""Where a graph runs: each module here turns one graph into one kind of executable thing."""

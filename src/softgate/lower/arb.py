@@ -1,0 +1,123 @@
+"""A definition evaluated in arb balls: the rigorous truth that everything is measured against.
+
+A ball contains the exact result; precision is raised until it is as tight as asked. Comparisons
+of exact inputs are exact; a comparison that a ball leaves open raises precision too.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import flint
+from flint import arb, fmpq
+
+from ..graph import COMPARISONS, Node, walk
+
+MAX_BITS = 4096
+
+
+class Undecided(ArithmeticError):
+    """A comparison of two balls that overlap: more bits are needed."""
+
+
+def evaluate(root: Node, bits: int, **inputs: float | Fraction) -> arb:
+    """Return a ball around `root` at these exact inputs, computed with `bits` bits."""
+    flint.ctx.prec = bits
+    values: dict[Node, Any] = {}
+    for node in walk(root):
+        args = [values[arg] for arg in node.args]
+        values[node] = _operation(node, args, inputs)
+    result: arb = values[root]
+    return result
+
+
+def truth(root: Node, relative_bits: int = 80, **inputs: float | Fraction) -> arb:
+    """Return a ball around `root` with at least `relative_bits` correct bits (0 is exact).
+
+    Examples
+    --------
+    >>> from softgate.formula import Definition
+    >>> f = Definition()
+    >>> x = f.graph.input("x")
+    >>> truth(x * f.Phi(x), x=-5.5).str(12)
+    '[-1.04441374330e-7 +/- ...e-...]'
+    """
+    bits = 2 * relative_bits
+    while bits <= MAX_BITS:
+        try:
+            ball = evaluate(root, bits, **inputs)
+        except Undecided:
+            bits *= 2
+            continue
+        if ball == 0 or ball.rel_accuracy_bits() >= relative_bits:
+            return ball
+        bits *= 2
+    raise ArithmeticError(f"{root!r} at {inputs} is not resolved with {MAX_BITS} bits")
+
+
+def exact(value: float | Fraction) -> arb:
+    """Return `value` as a ball of radius 0 (or as tight as a fraction allows)."""
+    if isinstance(value, float):
+        return arb(value)
+    return arb(fmpq(value.numerator, value.denominator))
+
+
+def _operation(node: Node, args: list[Any], inputs: dict[str, float | Fraction]) -> Any:
+    if node.op == "const":
+        assert isinstance(node.attr, Fraction)
+        return exact(node.attr)
+    if node.op in ("input", "parameter"):
+        return exact(inputs[str(node.attr)])
+    if node.op in COMPARISONS:
+        return _compare(node.op, *args)
+    if node.op == "where":
+        condition, yes, no = args
+        return yes if condition else no
+    return OPERATIONS[node.op](*args)
+
+
+def _compare(op: str, x: arb, y: arb) -> bool:
+    difference = x - y
+    if difference < 0:
+        return op in ("lt", "le")
+    if difference > 0:
+        return False
+    if difference == 0:
+        return op in ("le", "eq")
+    raise Undecided(op)
+
+
+def _sigmoid(x: arb) -> arb:
+    return 1 / (1 + (-x).exp())
+
+
+def _phi(x: arb) -> arb:
+    return (-x * x / 2).exp() / (2 * arb.pi()).sqrt()
+
+
+def _Phi(x: arb) -> arb:
+    return (-x / arb(2).sqrt()).erfc() / 2
+
+
+OPERATIONS: dict[str, Any] = {
+    "add": lambda x, y: x + y,
+    "sub": lambda x, y: x - y,
+    "mul": lambda x, y: x * y,
+    "div": lambda x, y: x / y,
+    "neg": lambda x: -x,
+    "abs": abs,
+    "pi": lambda: arb.pi(),
+    "exp": arb.exp,
+    "expm1": arb.expm1,
+    "log": arb.log,
+    "log1p": arb.log1p,
+    "sqrt": arb.sqrt,
+    "tanh": arb.tanh,
+    "erf": arb.erf,
+    "erfc": arb.erfc,
+    "sigmoid": _sigmoid,
+    "softplus": lambda x: x.exp().log1p(),
+    "phi": _phi,
+    "Phi": _Phi,
+}

@@ -1,0 +1,215 @@
+"""A graph as a SIMD loop: straight-line IR in a counted loop, which LLVM vectorises to full width.
+
+Only IEEE operations without fast-math flags are emitted, so the vector body and the scalar
+remainder give the same bits, and one element's result depends on that element alone.
+Code is compiled when first asked for and kept in memory: no compiler, no cache on disk.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+import llvmlite.binding as llvm
+from llvmlite import ir
+
+from ..formats import Format
+from ..graph import COMPARISONS, Node, walk
+
+INDEX = ir.IntType(64)
+POINTER = ir.PointerType()
+REAL = {"float32": ir.FloatType(), "float64": ir.DoubleType(), "float16": ir.HalfType()}
+COMPARE = {"lt": "<", "le": "<=", "eq": "=="}
+
+
+@dataclass(frozen=True)
+class Loop:
+    """What one compiled loop computes.
+
+    `inputs` are the array operands in call order; `alias` names the one whose memory is the
+    output's (in place), for which LLVM must not be told that pointers are apart.
+    """
+
+    root: Node
+    arithmetic: Format
+    storage: Format
+    inputs: tuple[str, ...] = ("x",)
+    parameters: tuple[str, ...] = ()
+    alias: str | None = None
+
+
+class Body:
+    """Emits the nodes of a graph at one place of a function, for one float format."""
+
+    def __init__(self, builder: ir.IRBuilder, fmt: Format, leaves: dict[Node, ir.Value]) -> None:
+        self.builder, self.fmt, self.values = builder, fmt, leaves
+        self.real, self.bits = REAL[fmt.name], ir.IntType(fmt.bits)
+
+    def emit(self, *roots: Node) -> list[ir.Value]:
+        """Return the IR values of `roots`, emitting whatever they need."""
+        for node in walk(*roots):
+            if node not in self.values:
+                self.values[node] = self.operation(node)
+        return [self.values[root] for root in roots]
+
+    def operation(self, node: Node) -> ir.Value:
+        """Emit one node whose operands are there."""
+        args = [self.values[arg] for arg in node.args]
+        if node.op in COMPARISONS:
+            return self.builder.fcmp_ordered(COMPARE[node.op], *args)
+        emit = getattr(self, f"_{node.op}", None)
+        if emit is not None:
+            return emit(*args) if node.attr is None else emit(node.attr)
+        return getattr(self.builder, {"neg": "fneg"}.get(node.op, f"f{node.op}"))(*args)
+
+    def _const(self, value: Fraction) -> ir.Value:
+        return ir.Constant(self.real, self.fmt.round(value))
+
+    def _fma(self, a: ir.Value, b: ir.Value, c: ir.Value) -> ir.Value:
+        return self.builder.fma(a, b, c)
+
+    def _abs(self, x: ir.Value) -> ir.Value:
+        return self._intrinsic("llvm.fabs", x)
+
+    def _sqrt(self, x: ir.Value) -> ir.Value:
+        return self._intrinsic("llvm.sqrt", x)
+
+    def _copysign(self, magnitude: ir.Value, sign: ir.Value) -> ir.Value:
+        return self._intrinsic("llvm.copysign", magnitude, sign)
+
+    def _where(self, condition: ir.Value, yes: ir.Value, no: ir.Value) -> ir.Value:
+        return self.builder.select(condition, yes, no)
+
+    def _add_exponent(self, x: ir.Value, t: ir.Value) -> ir.Value:
+        b = self.builder
+        shift = ir.Constant(self.bits, self.fmt.mantissa_bits)
+        moved = b.shl(b.bitcast(t, self.bits), shift)
+        return b.bitcast(b.add(b.bitcast(x, self.bits), moved), self.real)
+
+    def _exponent_only(self, t: ir.Value) -> ir.Value:
+        b = self.builder
+        shift = ir.Constant(self.bits, self.fmt.mantissa_bits)
+        return b.bitcast(b.shl(b.bitcast(t, self.bits), shift), self.real)
+
+    def _intrinsic(self, name: str, *args: ir.Value) -> ir.Value:
+        function = self.builder.module.declare_intrinsic(name, [self.real])
+        return self.builder.call(function, args)
+
+
+def load(builder: ir.IRBuilder, storage: Format, arithmetic: Format, address: ir.Value) -> ir.Value:
+    """Load one element stored as `storage` into `arithmetic`."""
+    value = builder.load(address, typ=REAL[storage.name])
+    value.align = storage.bits // 8
+    return value if storage is arithmetic else builder.fpext(value, REAL[arithmetic.name])
+
+
+def store(
+    builder: ir.IRBuilder, storage: Format, arithmetic: Format, value: ir.Value, address: ir.Value
+) -> None:
+    """Store one element, rounded once to `storage`."""
+    if storage is not arithmetic:
+        value = builder.fptrunc(value, REAL[storage.name])
+    builder.store(value, address, align=storage.bits // 8)
+
+
+def build(loop: Loop) -> ir.Module:
+    """Return the module with `kernel(out, inputs…, parameters, n)` for `loop`."""
+    module = ir.Module("softgate")
+    module.triple = llvm.get_process_triple()
+    pointers = [POINTER] * (len(loop.inputs) + 2)
+    function = ir.Function(module, ir.FunctionType(ir.VoidType(), [*pointers, INDEX]), "kernel")
+    out, *arrays, parameters, count = function.args
+    for argument in function.args[:-1]:
+        if loop.alias is None:
+            argument.add_attribute("noalias")
+    bases = dict(zip(loop.inputs, arrays, strict=True))
+    if loop.alias is not None:
+        bases[loop.alias] = out
+    head, body, end = (function.append_basic_block(name) for name in ("head", "body", "end"))
+    builder = ir.IRBuilder(head)
+    leaves = _load_parameters(builder, loop, parameters)
+    zero, one = ir.Constant(INDEX, 0), ir.Constant(INDEX, 1)
+    builder.cbranch(builder.icmp_signed(">", count, zero), body, end)
+    builder.position_at_end(body)
+    index = builder.phi(INDEX)
+    index.add_incoming(zero, head)
+    element = REAL[loop.storage.name]
+    for node in walk(loop.root):
+        if node.op == "input":
+            address = builder.gep(bases[str(node.attr)], [index], source_etype=element)
+            leaves[node] = load(builder, loop.storage, loop.arithmetic, address)
+    (value,) = Body(builder, loop.arithmetic, leaves).emit(loop.root)
+    address = builder.gep(out, [index], source_etype=element)
+    store(builder, loop.storage, loop.arithmetic, value, address)
+    following = builder.add(index, one, flags=["nsw", "nuw"])
+    index.add_incoming(following, body)
+    builder.cbranch(builder.icmp_signed("<", following, count), body, end)
+    builder.position_at_end(end)
+    builder.ret_void()
+    return module
+
+
+def _load_parameters(builder: ir.IRBuilder, loop: Loop, base: ir.Value) -> dict[Node, ir.Value]:
+    leaves: dict[Node, ir.Value] = {}
+    for node in walk(loop.root):
+        if node.op != "parameter":
+            continue
+        slot = ir.Constant(INDEX, loop.parameters.index(str(node.attr)))
+        address = builder.gep(base, [slot], source_etype=REAL[loop.arithmetic.name])
+        leaves[node] = builder.load(address, typ=REAL[loop.arithmetic.name])
+    return leaves
+
+
+@lru_cache(maxsize=1)
+def _machine() -> llvm.TargetMachine:
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    return llvm.Target.from_default_triple().create_target_machine(
+        cpu=llvm.get_host_cpu_name(),
+        features=llvm.get_host_cpu_features().flatten(),
+        opt=3,
+        jit=True,
+    )
+
+
+def optimise(module: ir.Module) -> llvm.ModuleRef:
+    """Return `module` after LLVM's own O3 pipeline for this CPU."""
+    parsed = llvm.parse_assembly(str(module))
+    parsed.verify()
+    options = llvm.create_pipeline_tuning_options(speed_level=3)
+    options.loop_vectorization = options.slp_vectorization = True
+    options.loop_unrolling = options.loop_interleaving = True
+    passes = llvm.create_pass_builder(_machine(), options)
+    passes.getModulePassManager().run(parsed, passes)
+    return parsed
+
+
+def assembly(module: ir.Module) -> str:
+    """Return the assembly that `module` becomes on this CPU."""
+    text: str = _machine().emit_assembly(optimise(module))
+    return text
+
+
+def compile_module(module: ir.Module, pointers: int, name: str = "kernel") -> Callable[..., None]:
+    """Return `name` of `module` as a function of `pointers` addresses and a count."""
+    engine = llvm.create_mcjit_compiler(optimise(module), _machine())
+    engine.finalize_object()
+    address = engine.get_function_address(name)
+    _keep_for_ever(engine)
+    signature = [ctypes.c_void_p] * pointers + [ctypes.c_int64]
+    return ctypes.CFUNCTYPE(None, *signature)(address)
+
+
+def _keep_for_ever(engine: Any) -> None:
+    # A daemon thread may still run the code while the interpreter tears modules down.
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(engine))
+
+
+def compile_loop(loop: Loop) -> Callable[..., None]:
+    """Compile `loop`; the result is called with addresses and a count, without the GIL."""
+    return compile_module(build(loop), pointers=len(loop.inputs) + 2)
+
