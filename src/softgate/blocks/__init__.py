@@ -11,12 +11,13 @@ from ..formats import Format
 from ..graph import Graph
 from .exponential import Exponential
 from .gaussian import Gaussian
+from .logarithm import Logarithm
 from .scaled import Tail, TwoFloat
 
 __all__ = ["Kernel", "Tail", "TwoFloat"]
 
 
-class Kernel(Gaussian, Exponential):
+class Kernel(Gaussian, Exponential, Logarithm):
     """The arithmetic that stable forms are written over, for float32 or float64 with fma."""
 
     def __init__(self, fmt: Format, graph: Graph | None = None) -> None:

@@ -15,6 +15,11 @@ class TwoFloat(NamedTuple):
     hi: Node
     lo: Node | None = None
 
+    @property
+    def is_one(self) -> bool:
+        """Whether this is the constant 1, by which nothing need be multiplied."""
+        return self.lo is None and self.hi.op == "const" and self.hi.attr == 1
+
 
 class Tail(NamedTuple):
     """The number (hi + lo)·2**n with `power` = 2**(n + scale), still to be unscaled.

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
 from ..blocks import Kernel, TwoFloat
 from ..formula import Definition
@@ -47,7 +46,7 @@ class Bound:
     slope: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Entry:
     """One activation of the catalogue.
 
@@ -69,7 +68,6 @@ class Entry:
     parameters: tuple[Parameter, ...] = ()
     piecewise_linear: bool = False
     notes: str = ""
-    extra: Mapping[str, Any] = field(default_factory=dict)
 
     def define(self, f: Definition | None = None) -> Node:
         """Trace the definition with `x` and the parameters symbolic."""

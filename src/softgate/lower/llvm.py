@@ -23,6 +23,8 @@ from ..graph import COMPARISONS, Node, walk
 INDEX = ir.IntType(64)
 POINTER = ir.PointerType()
 REAL = {"float32": ir.FloatType(), "float64": ir.DoubleType(), "float16": ir.HalfType()}
+WORD = ir.IntType(32)
+STORED = {**REAL, "bfloat16": ir.IntType(16)}
 COMPARE = {"lt": "<", "le": "<=", "eq": "=="}
 
 
@@ -102,8 +104,10 @@ class Body:
 
 def load(builder: ir.IRBuilder, storage: Format, arithmetic: Format, address: ir.Value) -> ir.Value:
     """Load one element stored as `storage` into `arithmetic`."""
-    value = builder.load(address, typ=REAL[storage.name])
-    value.align = storage.bits // 8
+    value = builder.load(address, typ=STORED[storage.name], align=storage.bits // 8)
+    if storage.name == "bfloat16":
+        word = builder.shl(builder.zext(value, WORD), ir.Constant(WORD, 16))
+        return builder.bitcast(word, REAL["float32"])
     return value if storage is arithmetic else builder.fpext(value, REAL[arithmetic.name])
 
 
@@ -111,9 +115,21 @@ def store(
     builder: ir.IRBuilder, storage: Format, arithmetic: Format, value: ir.Value, address: ir.Value
 ) -> None:
     """Store one element, rounded once to `storage`."""
-    if storage is not arithmetic:
+    if storage.name == "bfloat16":
+        value = _to_bfloat16(builder, value)
+    elif storage is not arithmetic:
         value = builder.fptrunc(value, REAL[storage.name])
     builder.store(value, address, align=storage.bits // 8)
+
+
+def _to_bfloat16(builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
+    word = builder.bitcast(value, WORD)
+    half = ir.Constant(WORD, 16)
+    odd = builder.and_(builder.lshr(word, half), ir.Constant(WORD, 1))
+    nearest = builder.add(word, builder.add(odd, ir.Constant(WORD, 0x7FFF)))
+    quiet = builder.or_(word, ir.Constant(WORD, 0x400000))
+    nan = builder.fcmp_unordered("uno", value, value)
+    return builder.trunc(builder.lshr(builder.select(nan, quiet, nearest), half), ir.IntType(16))
 
 
 def build(loop: Loop) -> ir.Module:
@@ -137,7 +153,7 @@ def build(loop: Loop) -> ir.Module:
     builder.position_at_end(body)
     index = builder.phi(INDEX)
     index.add_incoming(zero, head)
-    element = REAL[loop.storage.name]
+    element = STORED[loop.storage.name]
     for node in walk(loop.root):
         if node.op == "input":
             address = builder.gep(bases[str(node.attr)], [index], source_etype=element)

@@ -1,0 +1,62 @@
+# Everything runs in .venv, made on demand; nothing else on the machine is touched.
+#
+#   make PYTHON=python3.13 test     another interpreter (after `make distclean`)
+#   make JOBS=8 test                more test processes
+
+PYTHON ?= python3
+VENV   ?= .venv
+JOBS   ?= 2
+
+PY      := $(VENV)/bin/python
+STAMP   := $(VENV)/.installed
+# The main job, as arguments of Python: the nearest thing to it that exists.
+REPORT  := benchmarks/kernels.py --quick
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help report test lint format exhaustive bench fits install clean distclean
+
+help: ## say what can be made
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
+
+report: $(STAMP) ## the main job
+	$(PY) $(REPORT)
+
+test: lint ## install what tests need, then lint, types, layers and all tests
+	$(PY) -m pytest -n $(JOBS)
+
+lint: $(STAMP) ## ruff, mypy and the layer contract
+	$(PY) -m ruff check
+	$(PY) -m ruff format --check
+	$(PY) -m mypy
+	$(VENV)/bin/lint-imports --no-logo
+
+format: $(STAMP) ## rewrite the files as ruff would have them
+	$(PY) -m ruff check --fix
+	$(PY) -m ruff format
+
+exhaustive: $(STAMP) ## all 2^32 float32 inputs of every activation (hours)
+	$(PY) tools/exhaustive.py
+
+bench: $(STAMP) ## time the kernels against NumPy, SciPy, PyTorch and JAX
+	$(PY) benchmarks/kernels.py
+
+fits: $(STAMP) ## derive every coefficient again and compare with the source
+	$(PY) tools/derive_coefficients.py --check
+
+install: $(STAMP) ## make .venv with softgate (editable) and what tests and benchmarks need
+
+clean: ## remove what tools leave behind
+	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	find src tests tools benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+
+distclean: clean ## and .venv
+	rm -rf $(VENV)
+
+$(PY):
+	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("softgate needs Python 3.11 or later, and $(PYTHON) is " + sys.version.split()[0] + ": make PYTHON=/path/to/python3.11")'
+	$(PYTHON) -m venv $(VENV)
+
+$(STAMP): pyproject.toml constraints.txt | $(PY)
+	$(PY) -m pip install --quiet --constraint constraints.txt --editable '.[test]'
+	@touch $@

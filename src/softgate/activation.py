@@ -1,0 +1,210 @@
+"""An activation as users call it: value, slope, curvature and backward on numbers and arrays."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from . import arrays
+from .catalogue import Entry
+from .formats import FLOAT64
+from .rounding import format_of
+from .routes import Route
+
+Parameters = tuple[tuple[str, float], ...]
+
+
+class Activation:
+    """A function of the catalogue, applied to each element.
+
+    Calling it gives its value; `slope`, `curvature` and `backward` its derivatives. Parameters
+    are keywords. Python numbers, lists and NumPy arrays of float16, bfloat16, float32 and
+    float64 are taken, with any shape and strides; integers and booleans become float64.
+
+    Examples
+    --------
+    >>> import softgate as sg
+    >>> sg.relu([-1.0, 0.0, 2.0])
+    array([0., 0., 2.])
+    """
+
+    nin = 1
+    nout = 1
+
+    def __init__(self, entry: Entry) -> None:
+        self.entry = entry
+        self.__name__ = self.__qualname__ = entry.name
+        self.__doc__ = _document(entry)
+        self._defaults = {p.name: p.default for p in entry.parameters}
+        self._default_key: Parameters = tuple(self._defaults.items())
+        self._routes: dict[object, Route] = {}
+
+    @property
+    def name(self) -> str:
+        """The name in the catalogue."""
+        return self.entry.name
+
+    @property
+    def parameters(self) -> Mapping[str, float]:
+        """The parameters and their defaults."""
+        return dict(self._defaults)
+
+    def __call__(
+        self, x: Any, /, *, out: Any = None, arithmetic: str | None = None, **parameters: float
+    ) -> Any:
+        """Return the value at each element of `x`.
+
+        Parameters
+        ----------
+        x : number, list or array
+            Where to evaluate. A list or integer becomes float64.
+        out : numpy.ndarray, optional
+            Where results go; may be `x` itself, or overlap it.
+        arithmetic : {"float64"}, optional
+            Compute float32 arrays in float64 and round once: within 0.51 ulp.
+        **parameters : float
+            The formula's own parameters.
+
+        Returns
+        -------
+        numpy.ndarray or scalar
+            As a NumPy ufunc would return it: the caller's kind of array, its format kept.
+        """
+        return self._unary("value", x, out, arithmetic, parameters)
+
+    def slope(
+        self, x: Any, /, *, out: Any = None, arithmetic: str | None = None, **parameters: float
+    ) -> Any:
+        """Return the first derivative at each element of `x`."""
+        return self._unary("slope", x, out, arithmetic, parameters)
+
+    def curvature(self, x: Any, /, *, out: Any = None, **parameters: float) -> Any:
+        """Return the second derivative at each element of `x`, always computed in float64."""
+        return self._unary("curvature", x, out, None, parameters)
+
+    def backward(
+        self,
+        x: Any,
+        grad: Any,
+        /,
+        *,
+        out: Any = None,
+        arithmetic: str | None = None,
+        **parameters: float,
+    ) -> Any:
+        """Return slope(x)·grad, computed in one pass; `grad` and `x` broadcast."""
+        override = _override(x, grad, out)
+        if override is not None:
+            kept = _keywords(out, arithmetic, parameters)
+            return override.__array_ufunc__(self.backward, "__call__", x, grad, **kept)
+        x, grad = arrays.promote(arrays.as_array(x), grad)
+        route = self.route("backward", x.dtype, arithmetic, parameters)
+        return arrays.binary(self, route, x, grad, out)
+
+    def _unary(
+        self, quantity: str, x: Any, out: Any, arithmetic: str | None, parameters: dict[str, float]
+    ) -> Any:
+        if type(x) is not np.ndarray or out is not None:
+            override = _override(x, out)
+            if override is not None:
+                method = self if quantity == "value" else getattr(self, quantity)
+                kept = _keywords(out, arithmetic, parameters)
+                return override.__array_ufunc__(method, "__call__", x, **kept)
+        x = arrays.as_array(x)
+        return arrays.unary(self, self.route(quantity, x.dtype, arithmetic, parameters), x, out)
+
+    def route(
+        self,
+        quantity: str,
+        dtype: np.dtype[Any],
+        arithmetic: str | None = None,
+        parameters: Mapping[str, Any] | None = None,
+    ) -> Route:
+        """Return the way that arrays of `dtype` take; raise where there is none."""
+        values = self.check_parameters(parameters) if parameters else self._default_key
+        key = (quantity, dtype.num, arithmetic, values)
+        found = self._routes.get(key)
+        if found is None:
+            storage = format_of(dtype)
+            if storage is None:
+                raise TypeError(f"dtype {dtype} has no kernel: accepted are {arrays.ACCEPTED}")
+            if arithmetic not in (None, "float64"):
+                raise ValueError(f'arithmetic = {arithmetic!r}: accepted are "float64" and None')
+            wider = FLOAT64 if arithmetic == "float64" else None
+            found = Route(self.entry, quantity, storage, wider, values)
+            if len(self._routes) > 1024:  # a sweep over a parameter must not pile up
+                self._routes.clear()
+            self._routes[key] = found
+        return found
+
+    def check_parameters(self, parameters: Mapping[str, Any]) -> Parameters:
+        """Return all parameters with defaults filled in, as a hashable key; raise on a wrong one."""
+        values = dict(self._defaults)
+        for name, value in parameters.items():
+            if name not in values:
+                known = ", ".join(values) or "none"
+                raise TypeError(f"{self.name} has no parameter {name!r}: its parameters: {known}")
+            values[name] = _finite(f"{self.name}'s {name}", value)
+        for parameter in self.entry.parameters:
+            parameter.check(values[parameter.name])
+        return tuple(values.items())
+
+    def __repr__(self) -> str:
+        arguments = "".join(f", {name}={value:g}" for name, value in self._defaults.items())
+        return f"<softgate.{self.name}(x{arguments}) = {self.entry.formula}>"
+
+    def __reduce__(self) -> Any:
+        return (named, (self.name,))
+
+
+def _finite(what: str, value: Any) -> float:
+    if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.number):
+        raise TypeError(f"{what} = {value!r} is a {type(value).__name__}: expected a real number")
+    if isinstance(value, complex | np.complexfloating):
+        raise TypeError(f"{what} = {value!r} is complex: expected a real number")
+    number = float(value)
+    if not math.isfinite(number):
+        raise ValueError(f"{what} = {value!r}: expected a finite number")
+    return number
+
+
+_NUMPYS_OWN = np.ndarray.__array_ufunc__
+
+
+def _override(*operands: Any) -> Any:
+    """Return the first operand whose type takes ufuncs over, as NumPy's own protocol has it."""
+    for operand in operands:
+        method = getattr(type(operand), "__array_ufunc__", _NUMPYS_OWN)
+        if method is None:
+            raise TypeError(f"{type(operand).__name__} does not take part in ufuncs")
+        if method is not _NUMPYS_OWN:
+            return operand
+    return None
+
+
+def _keywords(out: Any, arithmetic: str | None, parameters: dict[str, float]) -> dict[str, Any]:
+    kept: dict[str, Any] = dict(parameters)
+    if out is not None:
+        kept["out"] = out if isinstance(out, tuple) else (out,)
+    if arithmetic is not None:
+        kept["arithmetic"] = arithmetic
+    return kept
+
+
+def _document(entry: Entry) -> str:
+    lines = [f"{entry.name}(x) = {entry.formula}", "", f"Source: {entry.paper}."]
+    if entry.parameters:
+        lines += ["", "Parameters: " + "; ".join(f"{p.name} = {p.default:g}" for p in entry.parameters)]
+    if entry.notes:
+        lines += ["", entry.notes]
+    return "\n".join(lines)
+
+
+def named(name: str) -> Activation:
+    """Return the activation called `name` in the catalogue."""
+    from .registry import activations
+
+    return activations()[name]

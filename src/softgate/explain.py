@@ -1,0 +1,80 @@
+"""Which path would run for this input, and why."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from . import arrays
+from .activation import Activation
+from .registry import activations
+from .routes import contiguous_in_memory
+from .threads import POOL
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """The path that one call takes."""
+
+    activation: str
+    quantity: str
+    shape: tuple[int, ...]
+    dtype: str
+    computed_by: str
+    memory: str
+    threads: int
+
+    def __str__(self) -> str:
+        call = self.activation if self.quantity == "value" else f"{self.activation}.{self.quantity}"
+        threads = "1 thread" if self.threads == 1 else f"up to {self.threads} threads"
+        return (
+            f"{call} of {self.dtype}{list(self.shape)}: {self.computed_by}; {self.memory}; {threads}"
+        )
+
+
+def explain(
+    x: Any,
+    activation: Activation | str = "gelu",
+    *,
+    quantity: str = "value",
+    out: Any = None,
+    arithmetic: str | None = None,
+    **parameters: float,
+) -> Explanation:
+    """Say which path `activation(x)` would take: kernel or table, copies, threads.
+
+    Examples
+    --------
+    >>> import numpy as np, softgate as sg
+    >>> print(sg.explain(np.zeros((2, 3), np.float32)[:, ::-1], "relu"))
+    relu of float32[2, 3]: the float32 kernel; copied first: not one piece of memory; 1 thread
+    """
+    if isinstance(activation, str):
+        known = activations()
+        if activation not in known:
+            raise ValueError(f"unknown activation {activation!r}: known are {', '.join(known)}")
+        activation = known[activation]
+    if quantity not in (known_quantities := ("value", "slope", "curvature", "backward")):
+        raise ValueError(f"unknown quantity {quantity!r}: known are {', '.join(known_quantities)}")
+    array = arrays.as_array(x)
+    route = activation.route(quantity, array.dtype, arithmetic, parameters)
+    operands = 3 if quantity == "backward" else 2
+    return Explanation(
+        activation=activation.name,
+        quantity=quantity,
+        shape=array.shape,
+        dtype=array.dtype.name,
+        computed_by=route.describe(),
+        memory=_memory(array, out),
+        threads=POOL.plan(array.size, array.itemsize * operands),
+    )
+
+
+def _memory(x: arrays.Array, out: Any) -> str:
+    if not x.flags.aligned:
+        return "copied first: not aligned"
+    if not x.dtype.isnative:
+        return "copied first: not in native byte order"
+    if not contiguous_in_memory(x):
+        return "copied first: not one piece of memory"
+    return "in place" if out is x else "read where it lies"

@@ -1,0 +1,87 @@
+"""Loops over 16-bit arrays that look results up in a table of 65,536 entries.
+
+A table of values is one load an element. `backward` gathers slopes into a block that stays in the first
+cache, then multiplies the block with SIMD: one loop that did both would be scalar.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from llvmlite import ir
+
+from ..formats import FLOAT32, Format
+from .llvm import INDEX, POINTER, REAL, compile_module, load, store
+
+HALFWORD = ir.IntType(16)
+BLOCK = 512
+
+
+class Counted:
+    """A loop over an index from 0 to `count`, open between `with` and its end."""
+
+    def __init__(self, builder: ir.IRBuilder, count: ir.Value, step: int = 1) -> None:
+        self.builder, self.count, self.step = builder, count, step
+
+    def __enter__(self) -> ir.Value:
+        b = self.builder
+        before, function = b.block, b.function
+        self.body = function.append_basic_block("body")
+        self.end = function.append_basic_block("end")
+        zero = ir.Constant(INDEX, 0)
+        b.cbranch(b.icmp_signed(">", self.count, zero), self.body, self.end)
+        b.position_at_end(self.body)
+        self.index = b.phi(INDEX)
+        self.index.add_incoming(zero, before)
+        return self.index
+
+    def __exit__(self, *_: object) -> None:
+        b = self.builder
+        following = b.add(self.index, ir.Constant(INDEX, self.step), flags=["nsw", "nuw"])
+        self.index.add_incoming(following, b.block)
+        b.cbranch(b.icmp_signed("<", following, self.count), self.body, self.end)
+        b.position_at_end(self.end)
+
+
+def _function(arrays: int) -> tuple[ir.Module, ir.IRBuilder, list[ir.Value]]:
+    module = ir.Module("softgate")
+    kind = ir.FunctionType(ir.VoidType(), [POINTER] * arrays + [INDEX])
+    function = ir.Function(module, kind, "kernel")
+    return module, ir.IRBuilder(function.append_basic_block("head")), list(function.args)
+
+
+def _gather(b: ir.IRBuilder, table: ir.Value, kind: ir.Type, x: ir.Value, i: ir.Value) -> ir.Value:
+    bits = b.load(b.gep(x, [i], source_etype=HALFWORD), typ=HALFWORD, align=2)
+    return b.load(b.gep(table, [b.zext(bits, INDEX)], source_etype=kind), typ=kind)
+
+
+def compile_lookup() -> Callable[..., None]:
+    """Return kernel(out, x, table, count): out[i] = table[x[i]], in place or not."""
+    module, b, (out, x, table, count) = _function(3)
+    with Counted(b, count) as i:
+        found = _gather(b, table, HALFWORD, x, i)
+        b.store(found, b.gep(out, [i], source_etype=HALFWORD), align=2)
+    b.ret_void()
+    return compile_module(module, pointers=3)
+
+
+def compile_lookup_backward(fmt: Format) -> Callable[..., None]:
+    """Return kernel(out, x, grad, slopes, count): slopes[x[i]]·grad[i], rounded to `fmt`."""
+    module, b, (out, x, grad, slopes, count) = _function(4)
+    real, limit = REAL["float32"], ir.Constant(INDEX, BLOCK)
+    block = b.alloca(real, size=BLOCK)
+    with Counted(b, count, BLOCK) as start:
+        left = b.sub(count, start)
+        size = b.select(b.icmp_signed("<", left, limit), left, limit)
+        x_block, grad_block, out_block = (
+            b.gep(base, [start], source_etype=HALFWORD) for base in (x, grad, out)
+        )
+        with Counted(b, size) as i:
+            slope = _gather(b, slopes, real, x_block, i)
+            b.store(slope, b.gep(block, [i], source_etype=real))
+        with Counted(b, size) as i:
+            slope = b.load(b.gep(block, [i], source_etype=real), typ=real)
+            g = load(b, fmt, FLOAT32, b.gep(grad_block, [i], source_etype=HALFWORD))
+            store(b, fmt, FLOAT32, b.fmul(slope, g), b.gep(out_block, [i], source_etype=HALFWORD))
+    b.ret_void()
+    return compile_module(module, pointers=4)

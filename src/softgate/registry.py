@@ -1,0 +1,14 @@
+"""All activations of the catalogue, each made once."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from .activation import Activation
+from .catalogue import entries
+
+
+@cache
+def activations() -> dict[str, Activation]:
+    """Return every activation by its name."""
+    return {name: Activation(entry) for name, entry in entries().items()}

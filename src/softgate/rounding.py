@@ -1,0 +1,69 @@
+"""Correct rounding of float64 arrays to a narrower format, in one step.
+
+Rounding by way of float32 would round twice. Scaled so that the format's last place is 1,
+a float64 rounds with `rint`, exactly and to even, subnormals and overflow included.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .formats import FORMATS, Format
+
+Float64s = npt.NDArray[np.float64]
+
+
+def ulp(y: Float64s, fmt: Format) -> Float64s:
+    """Return the spacing of `fmt` at each |y| (that of the smallest normal number below it)."""
+    _, exponent = np.frexp(np.where(np.isfinite(y), y, 1.0))
+    unit = np.maximum(exponent - 1, fmt.min_exponent) - fmt.mantissa_bits
+    spacing: Float64s = np.ldexp(1.0, unit)
+    return spacing
+
+
+def round_to(y: Float64s, fmt: Format) -> Float64s:
+    """Return `y` rounded to `fmt`, to nearest, ties to even, still as float64."""
+    unit = ulp(y, fmt)
+    with np.errstate(invalid="ignore"):
+        rounded: Float64s = np.copysign(np.rint(y / unit) * unit, y)
+    largest = (2.0 - 2.0**-fmt.mantissa_bits) * 2.0**fmt.max_exponent
+    return np.where(np.abs(rounded) > largest, np.copysign(np.inf, y), rounded)
+
+
+def near_tie(y: Float64s, fmt: Format, margin: float) -> npt.NDArray[np.bool_]:
+    """Tell which `y` lie within `margin` (relative) of a point where rounding to `fmt` changes."""
+    unit = ulp(y, fmt)
+    with np.errstate(invalid="ignore"):
+        from_tie = np.abs(np.abs(y / unit - np.floor(y / unit)) - 0.5) * unit
+        close: npt.NDArray[np.bool_] = from_tie <= margin * np.abs(y)
+    return close & np.isfinite(y) & (y != 0)
+
+
+def encode16(y: Float64s, fmt: Format) -> npt.NDArray[np.uint16]:
+    """Return the bit patterns of `y`, which must be values of the 16-bit format `fmt`."""
+    if fmt.name == "float16":
+        return y.astype(np.float16).view(np.uint16)
+    bits: npt.NDArray[np.uint16] = (y.astype(np.float32).view(np.uint32) >> 16).astype(np.uint16)
+    return bits
+
+
+def all16(fmt: Format) -> Float64s:
+    """Return the values of all 65,536 bit patterns of the 16-bit format `fmt`, in order."""
+    bits = np.arange(1 << 16, dtype=np.uint32)
+    values: npt.NDArray[Any]
+    if fmt.name == "float16":
+        values = bits.astype(np.uint16).view(np.float16)
+    else:
+        values = (bits << 16).view(np.float32)
+    with np.errstate(invalid="ignore"):  # signalling NaNs
+        return values.astype(np.float64)
+
+
+@lru_cache(maxsize=256)
+def format_of(dtype: np.dtype[Any]) -> Format | None:
+    """Return the format of a NumPy dtype, or None where softgate has no kernel for it."""
+    return FORMATS.get(dtype.name)

@@ -1,0 +1,119 @@
+"""Which code runs for one call: the kernel or table, the arithmetic, the threads, and why.
+
+`explain` shows a `Route` and `arrays` runs it, so what is explained is what happens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from . import kernels, tables
+from .catalogue import Entry
+from .formats import FLOAT32, FLOAT64, Format
+
+
+
+class Runner:
+    """A compiled loop and the array it reads beside its operands: parameters or a table.
+
+    `run` is called with the addresses of out, of the inputs and of that array, and with a count.
+    """
+
+    __slots__ = ("_keep", "address", "run")
+
+    def __init__(self, run: Callable[..., None], beside: np.ndarray[Any, Any]) -> None:
+        self.run, self._keep = run, beside
+        self.address: int = beside.ctypes.data
+
+
+@dataclass(frozen=True)
+class Route:
+    """The way one quantity of one activation takes for arrays of one format."""
+
+    entry: Entry
+    quantity: str
+    storage: Format
+    arithmetic: Format | None = None
+    parameters: tuple[tuple[str, float], ...] = ()
+    _runners: dict[str | None, Runner] = field(default_factory=dict, compare=False, repr=False)
+
+    @property
+    def computed_in(self) -> Format:
+        """The arithmetic of the kernel that runs or that a table is made with."""
+        if self.storage.bits == 16:
+            return FLOAT64 if self.uses_table else FLOAT32
+        return self.arithmetic or kernels.native_arithmetic(self.quantity, self.storage)
+
+    @property
+    def uses_table(self) -> bool:
+        """Whether results are looked up. 16-bit piecewise-linear ones are not, where that is exact."""
+        if self.storage.bits != 16:
+            return False
+        if not self.entry.piecewise_linear or self.quantity == "curvature":
+            return True
+        checked = "slope" if self.quantity == "backward" else self.quantity
+        return not tables.arithmetic_is_exact(
+            self.entry, checked, self.storage, self.parameters
+        )
+
+    def runner(self, alias: str | None = None) -> Runner:
+        """Return what to call; `alias` names the input whose memory the output overwrites."""
+        found = self._runners.get(alias)
+        if found is None:
+            found = self._runners[alias] = self._lookup() if self.uses_table else self._loop(alias)
+        return found
+
+    def _loop(self, alias: str | None) -> Runner:
+        values = dict(self.parameters)
+        specification = kernels.Specification(
+            self.entry,
+            self.quantity,
+            self.storage,
+            self.computed_in,
+            kernels.is_default(self.entry, values),
+            alias,
+        )
+        packed = kernels.pack(self.entry, values, self.computed_in)
+        return Runner(kernels.compiled(specification), packed)
+
+    def _lookup(self) -> Runner:
+        from .lower.lookup import compile_lookup, compile_lookup_backward
+
+        if self.quantity != "backward":
+            entries = tables.table(self.entry, self.quantity, self.storage, self.parameters)
+            return Runner(kernels.once("lookup", compile_lookup), entries)
+        slopes = tables.slopes32(self.entry, self.storage, self.parameters)
+        make = partial(compile_lookup_backward, self.storage)
+        return Runner(kernels.once(("lookup", self.storage), make), slopes)
+
+    def describe(self) -> str:
+        """Say in one line what computes the results."""
+        if self.uses_table:
+            return (
+                f"a table of the 65,536 {self.storage.name} results, correctly rounded"
+                if self.quantity != "backward"
+                else f"a table of the 65,536 {self.storage.name} slopes in float32, times grad"
+            )
+        computed = self.computed_in.name
+        if computed == self.storage.name:
+            return f"the {computed} kernel"
+        return f"the {computed} kernel, rounded once to {self.storage.name}"
+
+
+def contiguous_in_memory(x: np.ndarray[Any, Any]) -> bool:
+    """Tell whether the elements of `x` fill one piece of memory without gaps, in any axis order."""
+    if x.flags.forc:
+        return True
+    expected = x.itemsize
+    for stride, length in sorted(zip(x.strides, x.shape, strict=True)):
+        if length == 1:
+            continue
+        if stride != expected:
+            return False
+        expected *= length
+    return True

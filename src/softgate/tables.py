@@ -1,0 +1,102 @@
+"""16-bit formats have 65,536 inputs: there an activation is a table, every entry correctly rounded.
+
+Entries come from the float64 kernel. Where its result lies so near a rounding boundary that its
+last bits decide, the definition is evaluated with as many digits as it takes (in the subnormals
+x/2 lands on ties, and x·Φ(x) lies a hair beside them).
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from . import kernels, rounding
+from .catalogue import Entry
+from .derivative import derivative
+from .formats import FLOAT32, Format
+from .graph import Node
+
+MARGIN = 2.0**-40
+"""Far more than the float64 kernels' error, far less than half a 16-bit ulp."""
+
+Key = tuple[tuple[str, float], ...]
+
+
+def truth_graph(entry: Entry, quantity: str) -> Node:
+    """Return the definition of a quantity: the value, or its first or second derivative."""
+    root = entry.define()
+    for _ in range(("value", "slope", "curvature").index(quantity)):
+        root = derivative(root)
+    return root
+
+
+@lru_cache(maxsize=256)
+def table(entry: Entry, quantity: str, fmt: Format, parameters: Key) -> npt.NDArray[np.uint16]:
+    """Return the bit patterns of a quantity at all 65,536 inputs of a 16-bit format."""
+    bits = rounding.encode16(rounded(entry, quantity, fmt, dict(parameters)), fmt)
+    x = np.arange(1 << 16, dtype=np.uint16)
+    nan = np.isnan(rounding.all16(fmt))
+    bits[nan] = x[nan] | np.uint16(1 << (fmt.mantissa_bits - 1))  # the same NaN, made quiet
+    bits.flags.writeable = False
+    return bits
+
+
+@lru_cache(maxsize=64)
+def slopes32(entry: Entry, fmt: Format, parameters: Key) -> npt.NDArray[np.float32]:
+    """Return float32 slopes at all inputs of a 16-bit format: what `backward` multiplies by."""
+    x = rounding.all16(fmt)
+    slopes = kernels.evaluate64(entry, "slope", x, dict(parameters)).astype(np.float32)
+    slopes.flags.writeable = False
+    return slopes
+
+
+def rounded(
+    entry: Entry, quantity: str, fmt: Format, parameters: dict[str, float]
+) -> npt.NDArray[np.float64]:
+    """Return a quantity at all 65,536 inputs, correctly rounded to `fmt`."""
+    x = rounding.all16(fmt)
+    with np.errstate(invalid="ignore"):
+        exact = kernels.evaluate64(entry, quantity, x, parameters)
+        result = rounding.round_to(exact, fmt)
+        doubtful = np.flatnonzero(rounding.near_tie(exact, fmt, MARGIN) & np.isfinite(x))
+    if doubtful.size:
+        root = truth_graph(entry, quantity)
+        for i in doubtful:
+            result[i] = _decide(root, float(x[i]), float(exact[i]), fmt, parameters)
+    return result
+
+
+def _decide(
+    root: Node, x: float, near: float, fmt: Format, parameters: dict[str, float]
+) -> float:
+    from .lower.mp import sign_of_difference
+
+    unit = Fraction(float(rounding.ulp(np.float64(near), fmt)))
+    below = Fraction(near) // unit
+    tie = (below + Fraction(1, 2)) * unit
+    side = sign_of_difference(root, tie, x=x, **parameters)
+    if side == 0:  # an exact tie: to even
+        side = 1 if below % 2 else -1
+    result = float((below + (side > 0)) * unit)
+    return result if result else float(np.copysign(0.0, near))
+
+
+@lru_cache(maxsize=256)
+def arithmetic_is_exact(entry: Entry, quantity: str, fmt: Format, parameters: Key) -> bool:
+    """Tell whether the float32 kernel, rounded to `fmt`, equals the table on every input."""
+    values = dict(parameters)
+    specification = kernels.Specification(
+        entry, quantity, fmt, FLOAT32, kernels.is_default(entry, values)
+    )
+    x = np.arange(1 << 16, dtype=np.uint16)
+    out = np.empty_like(x)
+    packed = kernels.pack(entry, values, FLOAT32)
+    run = kernels.compiled(specification)
+    run(out.ctypes.data, x.ctypes.data, packed.ctypes.data, x.size)
+    expected = table(entry, quantity, fmt, parameters)
+    nan = np.isnan(rounding.all16(fmt))
+    return bool(np.array_equal(out[~nan], expected[~nan]))
+

@@ -1,0 +1,144 @@
+"""A pool of threads that share out the chunks of one array.
+
+Kernels run without the GIL, so plain Python threads are enough. The caller works too, takes chunks
+until none is left, and then waits only for chunks that somebody has begun: a pool that is busy,
+forked away or shutting down makes a call slower, never wrong and never stuck.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from queue import SimpleQueue
+
+Chunk = Callable[[int, int], None]
+
+MIN_CHUNK_BYTES = 1 << 18
+"""Below this a chunk costs less than waking a thread for it."""
+
+ALIGNMENT = 64
+"""Chunks begin on multiples of this many elements, so that no two threads share a cache line."""
+
+
+class Job:
+    """One array cut into chunks, which any number of threads take in turn."""
+
+    def __init__(self, chunk: Chunk, count: int, step: int) -> None:
+        self.chunk, self.count, self.step = chunk, count, step
+        self.chunks = -(-count // step)
+        self.finished: SimpleQueue[int] = SimpleQueue()
+        self._next, self._lock = 0, threading.Lock()
+
+    def _take(self) -> int:
+        with self._lock:
+            index = self._next
+            self._next += 1
+        return index
+
+    def work(self) -> None:
+        """Take chunks until none is left, then report how many were done here."""
+        done = 0
+        while (index := self._take()) < self.chunks:
+            start = index * self.step
+            self.chunk(start, min(start + self.step, self.count))
+            done += 1
+        self.finished.put(done)
+
+    def wait(self) -> None:
+        """Return when every chunk is done."""
+        done = 0
+        while done < self.chunks:
+            done += self.finished.get()
+
+    def abandon(self) -> None:
+        """Let nobody take another chunk."""
+        with self._lock:
+            self._next = self.chunks
+
+
+class Pool:
+    """Daemon threads that wait for jobs; started when first needed, forgotten after a fork."""
+
+    def __init__(self) -> None:
+        self.size = available()
+        self._start()
+        os.register_at_fork(after_in_child=self._start)
+
+    def _start(self) -> None:
+        self._jobs: SimpleQueue[Job] = SimpleQueue()
+        self._workers, self._lock = 0, threading.Lock()
+
+    def run(self, chunk: Chunk, count: int, item_bytes: int) -> None:
+        """Call `chunk(start, stop)` over range(count), on several threads where that pays."""
+        threads = self.plan(count, item_bytes)
+        if threads == 1:
+            chunk(0, count)
+            return
+        share = -(-count // (threads * 4))
+        step = max(-(-share // ALIGNMENT) * ALIGNMENT, MIN_CHUNK_BYTES // item_bytes)
+        job = Job(chunk, count, step)
+        self._grow(threads - 1)
+        for _ in range(threads - 1):
+            self._jobs.put(job)
+        try:
+            job.work()
+            job.wait()
+        except BaseException:
+            job.abandon()
+            raise
+
+    def plan(self, count: int, item_bytes: int) -> int:
+        """Return how many threads `run` would use."""
+        return max(1, min(self.size, count * item_bytes // (2 * MIN_CHUNK_BYTES)))
+
+    def _grow(self, workers: int) -> None:
+        with self._lock:
+            while self._workers < workers:
+                thread = threading.Thread(
+                    target=_serve, args=(self._jobs,), name="softgate", daemon=True
+                )
+                try:
+                    thread.start()
+                except RuntimeError:  # the interpreter is shutting down: the caller works alone
+                    return
+                self._workers += 1
+
+
+def _serve(jobs: SimpleQueue[Job]) -> None:
+    while True:
+        jobs.get().work()
+
+
+def available() -> int:
+    """Return how many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+POOL = Pool()
+
+
+def set_threads(n: int) -> None:
+    """Use `n` threads for large arrays from now on, in this process.
+
+    Examples
+    --------
+    >>> import softgate as sg
+    >>> before = sg.get_threads()
+    >>> sg.set_threads(1)
+    >>> sg.get_threads()
+    1
+    >>> sg.set_threads(before)
+    """
+    if isinstance(n, bool) or not isinstance(n, int):
+        raise TypeError(f"threads = {n!r}: expected a whole number of at least 1")
+    if n < 1:
+        raise ValueError(f"threads = {n}: expected a whole number of at least 1")
+    POOL.size = n
+
+
+def get_threads() -> int:
+    """Return how many threads large arrays use: all cores this process may use, unless set."""
+    return POOL.size

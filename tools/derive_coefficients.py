@@ -1,0 +1,92 @@
+"""Derive every fit of softgate.blocks, or check that the stored ones are what comes out.
+
+    python tools/derive_coefficients.py            write src/softgate/blocks/*_fits.py
+    python tools/derive_coefficients.py --check    derive again and compare; exit 1 on a difference
+    python tools/derive_coefficients.py exponential …   only these families
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+
+from softgate.blocks.fits import COMMAND, Fit
+
+FAMILIES = ("gaussian", "exponential", "logarithm")
+BLOCKS = Path(__file__).resolve().parent.parent / "src" / "softgate" / "blocks"
+
+
+def source(family: str, fits: dict[str, Fit]) -> str:
+    """Return the module that holds `fits`, as ruff would format it."""
+    lines = [
+        f'"""Coefficients of the {family} family: derived by `{COMMAND}`, never by hand."""',
+        "",
+        "from .fits import Fit",
+    ]
+    for name, fit in fits.items():
+        lines += ["", f"{name} = Fit("]
+        lines += [f'    target="{fit.target}",', f'    form="{fit.form}",']
+        lines += [f"    interval={fit.interval!r},", f"    error_log2={fit.error_log2:.2f},"]
+        for field in ("coefficients", "denominator"):
+            values = getattr(fit, field)
+            if values:
+                lines += [f"    {field}=(", *(f"        {value!r}," for value in values), "    ),"]
+        lines.append(")")
+    return "\n".join(lines) + "\n"
+
+
+def table(family: str, fits: dict[str, Fit]) -> list[str]:
+    """Return one line per fit: where, which degrees, how exact."""
+    rows = []
+    for name, fit in fits.items():
+        degree = str(len(fit.coefficients) - 1)
+        if fit.denominator:
+            degree += f"/{len(fit.denominator) - 1}"
+        low, high = fit.interval
+        where = f"[{low:.5g}, {high:.5g}]"
+        rows.append(
+            f"{family:12} {name:28} {where:22} {degree:>6} 2^{fit.error_log2:<8.2f}"
+            f" {fit.target}  ~  {fit.form}"
+        )
+    return rows
+
+
+def derive(family: str) -> dict[str, Fit] | None:
+    """Return the fits of `family`, or None where its targets are not there."""
+    name = f"targets.{family}"
+    if find_spec(name) is None:
+        return None
+    fits: dict[str, Fit] = import_module(name).derive()
+    return fits
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Derive, print the table, and write or compare."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("families", nargs="*", default=FAMILIES, metavar="family")
+    parser.add_argument("--check", action="store_true", help="compare instead of writing")
+    options = parser.parse_args(arguments)
+    print(f"{'family':12} {'fit':28} {'interval':22} {'degree':>6} {'error':10} target  ~  form")
+    different = []
+    for family in options.families:
+        fits = derive(family)
+        if fits is None:
+            print(f"{family:12} has no tools/targets/{family}.py")
+            continue
+        print("\n".join(table(family, fits)), flush=True)
+        path = BLOCKS / f"{family}_fits.py"
+        text = source(family, fits)
+        if not options.check:
+            path.write_text(text, encoding="utf-8")
+        elif not path.exists() or path.read_text(encoding="utf-8") != text:
+            different.append(path.name)
+    for name in different:
+        print(f"{name} differs from what is derived here: run `{COMMAND}`", file=sys.stderr)
+    return 1 if different else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""What the fits approximate, one module per family, each with `derive() -> dict[str, Fit]`."""
