@@ -15,6 +15,8 @@ from flint import arb, fmpq
 from ..graph import COMPARISONS, Node, walk
 
 MAX_BITS = 4096
+BELOW_ALL = arb(2) ** -1200
+"""Far below the smallest subnormal of every format: what is this small needs no more digits."""
 
 
 class Undecided(ArithmeticError):
@@ -33,7 +35,9 @@ def evaluate(root: Node, bits: int, **inputs: float | Fraction) -> arb:
 
 
 def truth(root: Node, relative_bits: int = 80, **inputs: float | Fraction) -> arb:
-    """Return a ball around `root` with at least `relative_bits` correct bits (0 is exact).
+    """Return a ball around `root` with at least `relative_bits` correct bits.
+
+    A ball wholly below 2**-1200 is returned as it is, though it may contain 0.
 
     Examples
     --------
@@ -50,7 +54,7 @@ def truth(root: Node, relative_bits: int = 80, **inputs: float | Fraction) -> ar
         except Undecided:
             bits *= 2
             continue
-        if ball == 0 or ball.rel_accuracy_bits() >= relative_bits:
+        if ball.rel_accuracy_bits() >= relative_bits or ball.abs_upper() < BELOW_ALL:
             return ball
         bits *= 2
     raise ArithmeticError(f"{root!r} at {inputs} is not resolved with {MAX_BITS} bits")

@@ -11,43 +11,11 @@ from collections.abc import Callable
 from llvmlite import ir
 
 from ..formats import FLOAT32, Format
-from .llvm import INDEX, POINTER, REAL, compile_module, load, store
+from .llvm import INDEX, REAL, compile_module, load, store
+from .loops import Counted, function
 
 HALFWORD = ir.IntType(16)
 BLOCK = 512
-
-
-class Counted:
-    """A loop over an index from 0 to `count`, open between `with` and its end."""
-
-    def __init__(self, builder: ir.IRBuilder, count: ir.Value, step: int = 1) -> None:
-        self.builder, self.count, self.step = builder, count, step
-
-    def __enter__(self) -> ir.Value:
-        b = self.builder
-        before, function = b.block, b.function
-        self.body = function.append_basic_block("body")
-        self.end = function.append_basic_block("end")
-        zero = ir.Constant(INDEX, 0)
-        b.cbranch(b.icmp_signed(">", self.count, zero), self.body, self.end)
-        b.position_at_end(self.body)
-        self.index = b.phi(INDEX)
-        self.index.add_incoming(zero, before)
-        return self.index
-
-    def __exit__(self, *_: object) -> None:
-        b = self.builder
-        following = b.add(self.index, ir.Constant(INDEX, self.step), flags=["nsw", "nuw"])
-        self.index.add_incoming(following, b.block)
-        b.cbranch(b.icmp_signed("<", following, self.count), self.body, self.end)
-        b.position_at_end(self.end)
-
-
-def _function(arrays: int) -> tuple[ir.Module, ir.IRBuilder, list[ir.Value]]:
-    module = ir.Module("softgate")
-    kind = ir.FunctionType(ir.VoidType(), [POINTER] * arrays + [INDEX])
-    function = ir.Function(module, kind, "kernel")
-    return module, ir.IRBuilder(function.append_basic_block("head")), list(function.args)
 
 
 def _gather(b: ir.IRBuilder, table: ir.Value, kind: ir.Type, x: ir.Value, i: ir.Value) -> ir.Value:
@@ -57,7 +25,7 @@ def _gather(b: ir.IRBuilder, table: ir.Value, kind: ir.Type, x: ir.Value, i: ir.
 
 def compile_lookup() -> Callable[..., None]:
     """Return kernel(out, x, table, count): out[i] = table[x[i]], in place or not."""
-    module, b, (out, x, table, count) = _function(3)
+    module, b, (out, x, table, count) = function(3)
     with Counted(b, count) as i:
         found = _gather(b, table, HALFWORD, x, i)
         b.store(found, b.gep(out, [i], source_etype=HALFWORD), align=2)
@@ -67,7 +35,7 @@ def compile_lookup() -> Callable[..., None]:
 
 def compile_lookup_backward(fmt: Format) -> Callable[..., None]:
     """Return kernel(out, x, grad, slopes, count): slopes[x[i]]·grad[i], rounded to `fmt`."""
-    module, b, (out, x, grad, slopes, count) = _function(4)
+    module, b, (out, x, grad, slopes, count) = function(4)
     real, limit = REAL["float32"], ir.Constant(INDEX, BLOCK)
     block = b.alloca(real, size=BLOCK)
     with Counted(b, count, BLOCK) as start:

@@ -1,0 +1,188 @@
+"""How far a result is from the truth, in ulps: against arb at points, against float64 in bulk.
+
+The ulp is the spacing of the format at the exact result, never at the computed one. For a slope of
+f = x·g it is the spacing at max(|g|, |x·g'|), both from the definition: beside a root of
+the slope an ulp of the result itself means nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from . import kernels, rounding
+from .catalogue import Entry
+from .derivative import derivative
+from .formats import Format
+from .graph import Node, walk
+from .tables import truth_graph
+
+Float64s = npt.NDArray[np.float64]
+Parameters = Mapping[str, float]
+
+
+def gate(entry: Entry) -> Node | None:
+    """Return g where the definition is x·g, else None."""
+    root = entry.define()
+    if root.op == "mul" and root.args[0].op == "input":
+        return root.args[1]
+    return None
+
+
+def scale_graphs(entry: Entry, quantity: str) -> tuple[Node, ...]:
+    """Return the graphs whose largest magnitude is the scale of an error in `quantity`."""
+    g = gate(entry)
+    if quantity == "slope" and g is not None:
+        x = g.graph.input("x")
+        return g, x * derivative(g)
+    return (truth_graph(entry, quantity),)
+
+
+@dataclass(frozen=True)
+class Errors:
+    """What was found at a set of inputs."""
+
+    x: Float64s
+    computed: Float64s
+    error_ulp: Float64s
+    wrong_sign: npt.NDArray[np.bool_]
+    early_zero: npt.NDArray[np.bool_]
+
+    @property
+    def max_ulp(self) -> float:
+        """The largest error; inf where a result is NaN or infinite and should not be."""
+        return float(np.max(self.error_ulp, initial=0.0))
+
+    @property
+    def worst(self) -> float:
+        """The input with the largest error."""
+        return float(self.x[np.argmax(self.error_ulp)]) if self.x.size else float("nan")
+
+    def __str__(self) -> str:
+        return (
+            f"max {self.max_ulp:.3f} ulp at {self.worst!r} ({float(self.worst).hex()}), "
+            f"{int(self.wrong_sign.sum())} wrong signs, {int(self.early_zero.sum())} early zeros"
+        )
+
+
+def _judge(
+    x: Float64s, computed: Float64s, truth: Float64s, error_ulp: Float64s, fmt: Format
+) -> Errors:
+    """Add to errors what an ulp does not say: a wrong sign, a zero where there is a number."""
+    ends = np.where(np.isfinite(computed), error_ulp, np.inf)
+    sign = (np.signbit(computed) != np.signbit(truth)) & (ends >= 4.0)
+    underflows = np.abs(truth) < 2.0**fmt.smallest_exponent
+    sign |= (computed == 0) & (np.signbit(computed) != np.signbit(truth)) & underflows & (truth != 0)
+    zero = (computed == 0) & ~underflows & (ends >= 1.0)
+    return Errors(x, computed, ends, sign, zero)
+
+
+def against_arb(
+    entry: Entry,
+    quantity: str,
+    fmt: Format,
+    x: npt.NDArray[Any],
+    computed: npt.NDArray[Any],
+    parameters: Parameters | None = None,
+) -> Errors:
+    """Measure `computed` at finite `x` against arb balls: rigorous, tens of microseconds a point."""
+    from .lower import arb
+
+    values = {name: float(value) for name, value in (parameters or {}).items()}
+    root, scales = truth_graph(entry, quantity), scale_graphs(entry, quantity)
+    same = scales == (root,) or (len(scales) == 1 and quantity != "slope")
+    errors, truths = np.empty(x.size), np.empty(x.size)
+    xs, ys = x.astype(np.float64), computed.astype(np.float64)
+    for i, (point, result) in enumerate(zip(xs.tolist(), ys.tolist(), strict=True)):
+        ball = arb.truth(root, x=point, **values)
+        truths[i] = float(ball.mid())
+        scale = truths[i] if same else max(
+            abs(float(arb.truth(s, 40, x=point, **values).mid())) for s in scales
+        )  # fmt: skip
+        unit = Fraction(float(rounding.ulp(np.float64(scale), fmt)))
+        if np.isfinite(result):
+            errors[i] = float(abs(arb.exact(result) - ball).mid() / arb.exact(unit))
+        else:
+            errors[i] = np.inf
+    return _judge(xs, ys, truths, errors, fmt)
+
+
+def against_float64(
+    entry: Entry,
+    quantity: str,
+    fmt: Format,
+    x: npt.NDArray[Any],
+    computed: npt.NDArray[Any],
+    parameters: Parameters | None = None,
+) -> Errors:
+    """Measure narrower results at finite `x` against the float64 kernel, in bulk.
+
+    Right to a few 2**-29 of a float32 ulp once that kernel is within 4 ulp of arb, which is
+    measured apart.
+    """
+    values = {p.name: p.default for p in entry.parameters} | dict(parameters or {})
+    xs, ys = x.astype(np.float64), computed.astype(np.float64)
+    truth = kernels.evaluate64(entry, quantity, xs, values)
+    graphs = scale_graphs(entry, quantity)
+    if len(graphs) == 1:
+        scale = np.abs(truth)
+    else:
+        scale = np.maximum.reduce([np.abs(evaluate(g, x=xs, **values)) for g in graphs])
+    error = np.abs(ys - truth) / rounding.ulp(scale, fmt)
+    return _judge(xs, ys, truth, error, fmt)
+
+
+def evaluate(root: Node, **inputs: float | Float64s) -> Float64s:
+    """Evaluate a definition in plain float64: good for the size of a number, not for its last bits."""
+    values: dict[Node, Any] = {}
+    with np.errstate(all="ignore"):
+        for node in walk(root):
+            args = [values[arg] for arg in node.args]
+            if node.op == "const":
+                values[node] = float(node.attr)  # type: ignore[arg-type]
+            elif node.op in ("input", "parameter"):
+                values[node] = inputs[str(node.attr)]
+            else:
+                values[node] = _FLOAT64[node.op](*args)
+    return np.asarray(values[root], np.float64)
+
+
+def _kernel(name: str) -> Callable[[Any], Any]:
+    def call(x: Any) -> Any:
+        from .catalogue import entries
+
+        points = np.ascontiguousarray(x, np.float64)
+        return kernels.evaluate64(entries()[name], "value", points, {})
+
+    return call
+
+
+_FLOAT64: dict[str, Callable[..., Any]] = {
+    "add": np.add,
+    "sub": np.subtract,
+    "mul": np.multiply,
+    "div": np.divide,
+    "neg": np.negative,
+    "abs": np.abs,
+    "lt": np.less,
+    "le": np.less_equal,
+    "eq": np.equal,
+    "where": np.where,
+    "pi": lambda: np.pi,
+    "exp": np.exp,
+    "expm1": np.expm1,
+    "log": np.log,
+    "log1p": np.log1p,
+    "sqrt": np.sqrt,
+    "tanh": np.tanh,
+    "sigmoid": lambda x: 1 / (1 + np.exp(-x)),
+    "softplus": lambda x: np.logaddexp(0.0, x),
+    "Phi": _kernel("Phi"),
+    "phi": _kernel("phi"),
+}
+

@@ -1,0 +1,62 @@
+"""The error of float32 results in ulps as one SIMD loop, for sweeps over all 2**32 inputs.
+
+An ulp is a power of two, so its inverse is made of the exponent bits of the scale. What no number of
+ulps says becomes an infinite error: NaN or infinity where the truth is finite (and the other way
+round), 0 where the truth has a float32, the wrong sign of a result that underflows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from llvmlite import ir
+
+from ..formats import FLOAT32, FLOAT64
+from .llvm import REAL, compile_module
+from .loops import Counted, function
+
+LONG = ir.IntType(64)
+DOUBLE = REAL["float64"]
+
+
+def _inverse_ulp(b: ir.IRBuilder, scale: ir.Value) -> ir.Value:
+    """Return 2**-u, 2**u being the spacing of float32 at `scale`."""
+    shift, bias = ir.Constant(LONG, FLOAT64.mantissa_bits), FLOAT64.max_exponent
+    field = b.and_(b.lshr(b.bitcast(scale, LONG), shift), ir.Constant(LONG, 0x7FF))
+    least = ir.Constant(LONG, bias + FLOAT32.min_exponent)
+    field = b.select(b.icmp_unsigned("<", field, least), least, field)
+    inverse = b.sub(ir.Constant(LONG, 2 * bias + FLOAT32.mantissa_bits), field)
+    return b.bitcast(b.shl(inverse, shift), DOUBLE)
+
+
+def _error(b: ir.IRBuilder, y: ir.Value, truth: ir.Value, scale: ir.Value) -> ir.Value:
+    fabs = b.module.declare_intrinsic("llvm.fabs", [DOUBLE])
+    zero, infinite = ir.Constant(DOUBLE, 0.0), ir.Constant(DOUBLE, float("inf"))
+    smallest = ir.Constant(DOUBLE, 2.0**FLOAT32.smallest_exponent)
+    size = b.call(fabs, [truth])
+    error = b.fmul(b.call(fabs, [b.fsub(y, truth)]), _inverse_ulp(b, scale))
+    is_zero = b.fcmp_ordered("==", y, zero)
+    early = b.and_(is_zero, b.fcmp_ordered(">=", error, ir.Constant(DOUBLE, 1.0)))
+    early = b.and_(early, b.fcmp_ordered(">=", size, smallest))
+    flipped = b.icmp_signed("<", b.xor(b.bitcast(y, LONG), b.bitcast(truth, LONG)), LONG(0))
+    lost = b.and_(b.and_(is_zero, flipped), b.fcmp_ordered("<", size, smallest))
+    lost = b.and_(lost, b.fcmp_ordered(">", size, zero))
+    bad = b.or_(b.or_(early, lost), b.fcmp_unordered("uno", error, error))
+    error = b.select(bad, infinite, error)
+    both_nan = b.and_(b.fcmp_unordered("uno", y, y), b.fcmp_unordered("uno", truth, truth))
+    same = b.or_(b.and_(b.fcmp_ordered("==", y, truth), b.not_(lost)), both_nan)
+    return b.select(same, zero, error)
+
+
+def compile_error() -> Callable[..., None]:
+    """Return kernel(error, results, truth, scale, count); results are float32, the rest float64."""
+    module, b, (out, results, truth, scale, count) = function(4)
+    with Counted(b, count) as i:
+        single = b.load(b.gep(results, [i], source_etype=REAL["float32"]), typ=REAL["float32"])
+        exact, size = (
+            b.load(b.gep(base, [i], source_etype=DOUBLE), typ=DOUBLE) for base in (truth, scale)
+        )
+        error = _error(b, b.fpext(single, DOUBLE), exact, size)
+        b.store(error, b.gep(out, [i], source_etype=DOUBLE))
+    b.ret_void()
+    return compile_module(module, pointers=4)

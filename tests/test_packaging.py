@@ -1,0 +1,104 @@
+"""What an installation promises (version, types, dependencies, extras) and CONTRIBUTING shows."""
+
+from __future__ import annotations
+
+import re
+import sys
+import tomllib
+from importlib import metadata, resources
+from importlib.util import module_from_spec, spec_from_loader
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+import softgate
+from softgate.accuracy import against_arb
+from softgate.activation import Activation
+from softgate.formats import FORMATS
+from softgate.samples import stratified
+
+ROOT = Path(__file__).resolve().parent.parent
+DEPENDENCIES = {"llvmlite", "ml-dtypes", "mpmath", "numpy", "rich"}
+EXTRAS = {"torch", "jax", "keras", "onnx", "ray", "plot", "exact", "test", "docs", "all"}
+
+
+@pytest.fixture(scope="module")
+def project() -> dict[str, Any]:
+    return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+
+def names(requirements: list[str]) -> set[str]:
+    """Return what is required, by the normalised names of the packages."""
+    found = (re.match(r"[\w.-]+", requirement) for requirement in requirements)
+    return {re.sub(r"[-_.]+", "-", match[0]).lower() for match in found if match}
+
+
+def test_the_version_is_one(project: dict[str, Any]) -> None:
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert softgate.__version__ == project["version"] == metadata.version("softgate")
+    assert f"\nversion: {softgate.__version__}\n" in citation
+
+
+def test_the_package_is_typed() -> None:
+    assert resources.files("softgate").joinpath("py.typed").is_file()
+
+
+def test_dependencies_are_few(project: dict[str, Any]) -> None:
+    assert names(project["dependencies"]) == DEPENDENCIES
+    assert all(">=" in requirement for requirement in project["dependencies"])
+
+
+def test_extras_are_the_documented_ones(project: dict[str, Any]) -> None:
+    assert set(project["optional-dependencies"]) == EXTRAS
+    assert set(metadata.metadata("softgate").get_all("Provides-Extra") or ()) == EXTRAS
+
+
+def test_all_means_every_extra_for_users(project: dict[str, Any]) -> None:
+    (requirement,) = project["optional-dependencies"]["all"]
+    assert requirement == f"softgate[{','.join(sorted(EXTRAS - {'all', 'docs', 'test'}))}]"
+
+
+def test_declared_pythons_include_this_one(project: dict[str, Any]) -> None:
+    declared = {line.rsplit(" ", 1)[-1] for line in project["classifiers"] if ":: 3." in line}
+    assert declared == {"3.11", "3.12", "3.13", "3.14"}
+    assert f"{sys.version_info.major}.{sys.version_info.minor}" in declared
+
+
+@pytest.fixture(scope="module")
+def worked_example() -> ModuleType:
+    """CONTRIBUTING's new activation, as if its file stood in the catalogue."""
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    (source,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    spec = spec_from_loader("softgate.catalogue._contributing", loader=None)
+    assert spec is not None
+    module = module_from_spec(spec)
+    module.__package__ = "softgate.catalogue"
+    exec(compile(source, "CONTRIBUTING.md", "exec"), module.__dict__)
+    return module
+
+
+@pytest.mark.parametrize("quantity", ["value", "slope"])
+@pytest.mark.parametrize("name", ["float32", "float64"])
+def test_the_worked_example_holds_its_bounds(
+    worked_example: ModuleType, name: str, quantity: str
+) -> None:
+    entry, fmt = worked_example.entry, FORMATS[name]
+    x = stratified(fmt, entry.intervals, count=4_000, seed=1)
+    x = x[np.isfinite(x)]
+    activation = Activation(entry)
+    computed = activation(x) if quantity == "value" else activation.slope(x)
+    errors = against_arb(entry, quantity, fmt, x, computed)
+    assert errors.max_ulp <= getattr(entry.bounds[name], quantity), str(errors)
+    assert not errors.wrong_sign.any(), str(errors)
+    assert not errors.early_zero.any(), str(errors)
+
+
+def test_the_worked_example_keeps_its_limits(worked_example: ModuleType) -> None:
+    activation = Activation(worked_example.entry)
+    x = np.array([-np.inf, -0.0, 0.0, np.inf, np.nan])
+    np.testing.assert_array_equal(activation(x), [0, 1, 1, np.inf, np.nan])
+    np.testing.assert_array_equal(activation.slope(x), [0, 0.5, 0.5, 1, np.nan])
+    np.testing.assert_array_equal(activation.curvature(x), [0, 0.25, 0.25, 0, np.nan])
