@@ -12,11 +12,20 @@ import sys
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from types import ModuleType
 
-from softgate.blocks.fits import COMMAND, Fit
-
+SOURCE = Path(__file__).resolve().parent.parent / "src" / "softgate"
+BLOCKS = SOURCE / "blocks"
 FAMILIES = ("gaussian", "exponential", "logarithm")
-BLOCKS = Path(__file__).resolve().parent.parent / "src" / "softgate" / "blocks"
+
+if __name__ == "__main__":
+    # The package needs the files written here, so only its leaves are imported, never the whole.
+    for name, folder in (("softgate", SOURCE), ("softgate.blocks", BLOCKS)):
+        package = ModuleType(name)
+        package.__path__ = [str(folder)]
+        sys.modules[name] = package
+
+from softgate.blocks.fits import COMMAND, Fit  # noqa: E402
 
 
 def source(family: str, fits: dict[str, Fit]) -> str:

@@ -137,6 +137,38 @@ def against_float64(
     return _judge(xs, ys, truth, error, fmt)
 
 
+def correctly_rounded(
+    entry: Entry, quantity: str, fmt: Format, parameters: Parameters | None = None
+) -> Float64s:
+    """Return the correctly rounded results at all 65,536 inputs of a 16-bit format, from arb alone.
+
+    NaN stands where the input is not finite: those results are limits, not values.
+    """
+    from .lower import arb
+
+    values = {name: float(value) for name, value in (parameters or {}).items()}
+    root, x = truth_graph(entry, quantity), rounding.all16(fmt)
+    exact = np.full(x.size, np.nan)
+    for i in np.flatnonzero(np.isfinite(x)):
+        exact[i] = float(arb.truth(root, 64, x=float(x[i]), **values).mid())
+    result = rounding.round_to(exact, fmt)
+    for i in np.flatnonzero(rounding.near_tie(exact, fmt, 2.0**-50)):
+        result[i] = _decided(root, float(x[i]), fmt, values)
+    return result
+
+
+def _decided(root: Node, x: float, fmt: Format, parameters: Parameters) -> float:
+    """Round the truth at `x` with so many bits that only an exact tie can stay undecided."""
+    from .lower import arb
+
+    ball = arb.truth(root, arb.MAX_BITS // 4, x=x, **parameters)
+    unit = Fraction(float(rounding.ulp(np.float64(float(ball.mid())), fmt)))
+    below = int((ball / arb.exact(unit)).floor().unique_fmpz())
+    from_tie = ball / arb.exact(unit) - below - arb.exact(Fraction(1, 2))
+    up = below % 2 == 1 if from_tie.contains(0) else from_tie > 0
+    return float((below + int(up)) * unit) or float(np.copysign(0.0, float(ball.mid())))
+
+
 def evaluate(root: Node, **inputs: float | Float64s) -> Float64s:
     """Evaluate a definition in plain float64: good for the size of a number, not for its last bits."""
     values: dict[Node, Any] = {}

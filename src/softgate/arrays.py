@@ -72,7 +72,9 @@ def unary(activation: Any, route: Route, x: Array, out: Any = None) -> Any:
     result = _target(plain, given, dtype)
     in_place = _same_memory(plain, result)
     if not in_place and not _fits(plain, result):
-        np.copyto(result, plain)  # right for any strides, byte order, alignment and overlap
+        if given is not None and np.may_share_memory(plain, result):
+            plain = plain.copy()  # NumPy's own copy goes wrong where strides differ in 1-d
+        np.copyto(result, plain)
         in_place = True
     operands = [result] if in_place else [result, plain]
     _run(route, operands, "x" if in_place else None)

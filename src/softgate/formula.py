@@ -8,7 +8,7 @@ building blocks that stable forms share stand in `blocks`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 
 from .formats import Format
@@ -58,7 +58,7 @@ class Definition(Arithmetic):
         """The circle constant."""
         return self.graph.node("pi")
 
-    def __getattr__(self, name: str) -> object:
+    def __getattr__(self, name: str) -> Callable[[Node | Number], Node]:
         if name not in FUNCTIONS:
             raise AttributeError(
                 f"a formula cannot use f.{name}: known are {', '.join(FUNCTIONS)}, "
@@ -82,6 +82,10 @@ class Machine(Arithmetic):
     def fma(self, a: Node | Number, b: Node | Number, c: Node | Number) -> Node:
         """Return a·b + c, rounded once."""
         return self.graph.node("fma", self.lift(a), self.lift(b), self.lift(c))
+
+    def sqrt(self, x: Node) -> Node:
+        """Return the square root of `x`, rounded once."""
+        return self.graph.node("sqrt", x)
 
     def copysign(self, magnitude: Node, sign: Node) -> Node:
         """Return `magnitude` with the sign bit of `sign`."""

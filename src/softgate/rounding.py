@@ -17,7 +17,7 @@ from .formats import FORMATS, Format
 Float64s = npt.NDArray[np.float64]
 
 
-def ulp(y: Float64s, fmt: Format) -> Float64s:
+def ulp(y: Float64s | np.float64, fmt: Format) -> Float64s:
     """Return the spacing of `fmt` at each |y| (that of the smallest normal number below it)."""
     _, exponent = np.frexp(np.where(np.isfinite(y), y, 1.0))
     unit = np.maximum(exponent - 1, fmt.min_exponent) - fmt.mantissa_bits
@@ -45,10 +45,11 @@ def near_tie(y: Float64s, fmt: Format, margin: float) -> npt.NDArray[np.bool_]:
 
 def encode16(y: Float64s, fmt: Format) -> npt.NDArray[np.uint16]:
     """Return the bit patterns of `y`, which must be values of the 16-bit format `fmt`."""
-    if fmt.name == "float16":
-        return y.astype(np.float16).view(np.uint16)
-    bits: npt.NDArray[np.uint16] = (y.astype(np.float32).view(np.uint32) >> 16).astype(np.uint16)
-    return bits
+    with np.errstate(invalid="ignore"):  # signalling NaNs
+        if fmt.name == "float16":
+            return y.astype(np.float16).view(np.uint16)
+        words = y.astype(np.float32).view(np.uint32)
+    return (words >> 16).astype(np.uint16)
 
 
 def all16(fmt: Format) -> Float64s:

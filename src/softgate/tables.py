@@ -48,7 +48,8 @@ def table(entry: Entry, quantity: str, fmt: Format, parameters: Key) -> npt.NDAr
 def slopes32(entry: Entry, fmt: Format, parameters: Key) -> npt.NDArray[np.float32]:
     """Return float32 slopes at all inputs of a 16-bit format: what `backward` multiplies by."""
     x = rounding.all16(fmt)
-    slopes = kernels.evaluate64(entry, "slope", x, dict(parameters)).astype(np.float32)
+    with np.errstate(invalid="ignore"):  # signalling NaNs
+        slopes = kernels.evaluate64(entry, "slope", x, dict(parameters)).astype(np.float32)
     slopes.flags.writeable = False
     return slopes
 

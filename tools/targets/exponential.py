@@ -8,12 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
-from math import floor
 from typing import Any
 
-import mpmath
-from mpmath import mp
-from polynomial import DIGITS, fit_polynomial
+from mpmath import mp, mpf
+from polynomial import DIGITS, exact, fit_polynomial
 
 from softgate.blocks.fits import Fit
 from softgate.formats import FLOAT32, FLOAT64, Format
@@ -21,8 +19,8 @@ from softgate.formats import FLOAT32, FLOAT64, Format
 REDUCED = 0.34665
 """ln(2)/2 and a little, for the rounding of b/ln(2)."""
 TERMS = {"float32": 2, "float64": 5}
-CUBIC = Fraction("0.044715")
-CANDIDATES = 1 << 20
+CUBIC_SCALE = Fraction(3125, 2048)
+"""gelu_tanh's a + 0.044715·a³ is carried times this: there both coefficients are short floats."""
 
 
 def even_part(rate: Any) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
@@ -36,17 +34,18 @@ def even_part(rate: Any) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
 
 
 def fit_even_part(name: str, rate: Any, fmt: Format) -> Fit:
-    """Fit T for exp(-rate·r); the leading 2/rate is kept where it is a float exactly."""
+    """Fit T for exp(-rate·r); a leading 2/rate that is a float exactly is kept."""
     target, weight = even_part(rate)
     half = REDUCED / float(rate)
-    exact = 2 / rate == mpmath.mpf(fmt.round(Fraction(float(2 / rate))))
+    leading = 2 / rate
+    short = Fraction(fmt.round(exact(leading))) == exact(leading)
     coefficients, error = fit_polynomial(
         target,
         range(TERMS[fmt.name] + 1),
         (0.0, half**2),
         fmt,
         weight,
-        fixed={0: float(2 / rate)} if exact else None,
+        fixed={0: float(leading)} if short else None,
     )
     return Fit(
         target=f"T(r) = r*coth(k*r/2), k = {name}; exp(-k*r) = (T - r)/(T + r)",
@@ -57,49 +56,18 @@ def fit_even_part(name: str, rate: Any, fmt: Format) -> Fit:
     )
 
 
-def fit_cubic(fmt: Format) -> Fit:
-    """Find floats A, C with C/A = 0.044715 far beyond the format's precision.
-
-    Then A·(a + 0.044715·a³) = a·(A + C·a²) needs no second part of a constant. Any A does: it
-    is given back in the rate of the exponential.
-    """
-    unit = 1 << fmt.mantissa_bits
-    step = unit // CANDIDATES + 1
-    numerator, denominator = CUBIC.numerator, CUBIC.denominator
-    shift = fmt.mantissa_bits - (fmt.mantissa_bits - 4)
-    best = (Fraction(1), 0, 0)
-    for whole in range(unit, 2 * unit, step):
-        scaled, rest = divmod(whole * numerator << shift, denominator)
-        rest = min(rest, denominator - rest)
-        if best[1] == 0 or Fraction(rest, denominator) < best[0]:
-            up = floor(Fraction(whole * numerator << shift, denominator) + Fraction(1, 2))
-            if scaled < 2 * unit and Fraction(up).numerator.bit_length() <= fmt.precision:
-                best = (Fraction(rest, denominator), whole, up)
-    rest, whole, up = best
-    a, c = Fraction(whole, unit), Fraction(up, unit << shift)
-    error = abs(c / a / CUBIC - 1)
-    return Fit(
-        target="A*(1 + 0.044715*y), A any number",
-        form="c0 + c1*y",
-        interval=(0.0, float("inf")),
-        error_log2=float(mp.log(mpmath.mpf(error.numerator) / error.denominator, 2)) if error else -200.0,
-        coefficients=(float(a), float(c)),
-    )
-
-
 def derive() -> dict[str, Fit]:
     """Return the fits of each rate and format."""
-    fits = {}
     with mp.workdps(DIGITS):
-        for fmt in (FLOAT32, FLOAT64):
-            suffix = fmt.name.upper()
-            cubic = fits[f"CUBIC_{suffix}"] = fit_cubic(fmt)
-            rates = {
-                "UNIT": ("1", mpmath.mpf(1)),
-                "TWICE": ("2", mpmath.mpf(2)),
-                "QUICK": ("1.702", mpmath.mpf("1.702")),
-                "ROOT": ("sqrt(8/pi)/A", mp.sqrt(8 / mp.pi) / mpmath.mpf(cubic.coefficients[0])),
-            }
-            for name, (text, rate) in rates.items():
-                fits[f"{name}_{suffix}"] = fit_even_part(text, rate, fmt)
-    return fits
+        scale = mpf(CUBIC_SCALE.numerator) / CUBIC_SCALE.denominator
+        rates = {
+            "UNIT": ("1", mpf(1)),
+            "TWICE": ("2", mpf(2)),
+            "QUICK": ("1.702", mpf("1.702")),
+            "CUBIC": (f"sqrt(8/pi)/({CUBIC_SCALE})", mp.sqrt(8 / mp.pi) / scale),
+        }
+        return {
+            f"{key}_{fmt.name.upper()}": fit_even_part(name, rate, fmt)
+            for key, (name, rate) in rates.items()
+            for fmt in (FLOAT32, FLOAT64)
+        }

@@ -1,7 +1,8 @@
-"""P(z) = (2·atanh(√z) - 2·√z)/√z³, for log(1 + E) = E - s·(E - z·P(z)), s = E/(2 + E), z = s².
+"""exp(-r) - 1 = -r + r²·Q(r), and log(1 + E) = E - s·(E - z·P(z)) with s = E/(2 + E), z = s².
 
-The series of atanh in s converges twice as fast as log's own in E, and written from E downwards
-its error counts only by the factor s·z ≤ 1/27.
+Q starts behind two exact terms, so that its own rounding hardly counts. The series of atanh in s
+converges twice as fast as that of log in E, and written downwards from E its error counts only by
+the factor s·z <= 1/27.
 """
 
 from __future__ import annotations
@@ -12,11 +13,26 @@ import mpmath
 from polynomial import fit_polynomial
 
 from softgate.blocks.fits import Fit
-from softgate.formats import FLOAT32, FLOAT64
+from softgate.formats import FLOAT32, FLOAT64, Format
 
+REDUCED = 0.34665
+"""ln(2)/2 and a little, for the rounding of b/ln(2)."""
 LARGEST = 1 / 9
 """E <= 1 is s <= 1/3."""
-TERMS = {"float32": 4, "float64": 10}
+EXPM1_TERMS = {"float32": 5, "float64": 11}
+LOG1P_TERMS = {"float32": 4, "float64": 10}
+
+
+def even(y: Any) -> Any:
+    """Return (cosh(r) - 1)/r² at y = r²: the even part of Q."""
+    half = mpmath.sqrt(y) / 2
+    return 2 * mpmath.sinh(half) ** 2 / y
+
+
+def odd(y: Any) -> Any:
+    """Return (r - sinh(r))/r³ at y = r²: the odd part of Q, over r."""
+    r = mpmath.sqrt(y)
+    return (r - mpmath.sinh(r)) / (y * r)
 
 
 def remainder(z: Any) -> Any:
@@ -26,23 +42,56 @@ def remainder(z: Any) -> Any:
 
 
 def share(z: Any) -> Any:
-    """Return s³/log(1 + E): how much a relative error of log(1 + E) is in P."""
+    """Return s³/log(1 + E): how much of a relative error of log(1 + E) an error of P is."""
     s = mpmath.sqrt(z)
     return s**3 / (2 * mpmath.atanh(s))
 
 
+def expm1(fmt: Format) -> Fit:
+    """Return the fit of Q, its even and its odd part fitted apart.
+
+    On both sides of 0 the powers without the lowest have no unique best fit; on one side they do.
+    """
+    count = EXPM1_TERMS[fmt.name]
+    coefficients, error = [0.0] * count, mpmath.mpf(0)
+    for parity, part in enumerate((even, odd)):
+        fitted, error_log2 = fit_polynomial(
+            part,
+            range((count - parity + 1) // 2),
+            (0.0, REDUCED**2),
+            fmt,
+            # Relative to |expm1(-r)|, which is smallest where r > 0.
+            weight=lambda y: mpmath.sqrt(y) ** (2 + parity) / -mpmath.expm1(-mpmath.sqrt(y)),  # noqa: B023
+        )
+        coefficients[parity::2] = fitted
+        error += mpmath.mpf(2) ** error_log2
+    return Fit(
+        target="Q(r) = (exp(-r) - 1 + r)/r**2",
+        form="c0 + c1*r + ...; error relative to exp(-r) - 1",
+        interval=(-REDUCED, REDUCED),
+        error_log2=float(mpmath.log(error, 2)),
+        coefficients=tuple(coefficients),
+    )
+
+
+def log1p(fmt: Format) -> Fit:
+    """Return the fit of P."""
+    coefficients, error = fit_polynomial(
+        remainder, range(LOG1P_TERMS[fmt.name]), (0.0, LARGEST), fmt, weight=share
+    )
+    return Fit(
+        target="P(z) = (2*atanh(s) - 2*s)/s**3, z = s**2",
+        form="c0 + c1*z + ..., s = E/(2 + E), 0 <= E <= 1; error relative to log(1 + E)",
+        interval=(0.0, LARGEST),
+        error_log2=error,
+        coefficients=coefficients,
+    )
+
+
 def derive() -> dict[str, Fit]:
-    """Return the fit of each format."""
+    """Return the fits of each format."""
     fits = {}
     for fmt in (FLOAT32, FLOAT64):
-        coefficients, error = fit_polynomial(
-            remainder, range(TERMS[fmt.name]), (0.0, LARGEST), fmt, weight=share
-        )
-        fits[f"LOG1P_{fmt.name.upper()}"] = Fit(
-            target="P(z) = (2*atanh(s) - 2*s)/s**3, z = s**2, with which log(1 + E) = E - s*(E - z*P(z))",
-            form="c0 + c1*z + ..., s = E/(2 + E), 0 <= E <= 1; error relative to log(1 + E)",
-            interval=(0.0, LARGEST),
-            error_log2=error,
-            coefficients=coefficients,
-        )
+        fits[f"EXPM1_{fmt.name.upper()}"] = expm1(fmt)
+        fits[f"LOG1P_{fmt.name.upper()}"] = log1p(fmt)
     return fits

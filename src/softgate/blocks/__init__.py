@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from ..formats import Format
 from ..graph import Graph
-from .exponential import Exponential
 from .gaussian import Gaussian
 from .logarithm import Logarithm
 from .scaled import Tail, TwoFloat
@@ -17,7 +16,7 @@ from .scaled import Tail, TwoFloat
 __all__ = ["Kernel", "Tail", "TwoFloat"]
 
 
-class Kernel(Gaussian, Exponential, Logarithm):
+class Kernel(Gaussian, Logarithm):
     """The arithmetic that stable forms are written over, for float32 or float64 with fma."""
 
     def __init__(self, fmt: Format, graph: Graph | None = None) -> None:

@@ -1,80 +1,189 @@
-"""exp(-b) = 2**n·(T - r)/(T + r), T = r·coth(r/2), b = n'·ln 2 + r with n = -n'.
+"""exp(-k·b) = s·(T - r)/(T + r) with s = 2**n, T = r·coth(k·r/2): exponentials and logistic gates.
 
-The quotient form needs a polynomial of half the length, its rounding errors count only by the
-factor r/2, and activations divide anyway: σ(-b) = E/(1 + E) is one division in all. With T = 2 + z
-exact in its leading term, numerator and denominator are 2 + u and 2 + v of small u, v.
+T is even and nearly constant, so that it takes a polynomial of half the length of one for exp.
+The logistic function is not divided out as E/(1 + E), where every step rounds in full, but as
+
+    sigma(-k·b) = s/(1 + s)·(1 - c),    c = 2·r/(T·(1 + s) + r·(1 - s)),    |c| <= 0.35:
+
+s and 1 + s are exact, and all that T, r and their sum lose counts only by the factor c.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple
 
 from ..formats import FLOAT32
-from ..graph import Node
-from .exponential_fits import COTH_FLOAT32, COTH_FLOAT64
+from ..graph import Node, Number
+from . import exponential_fits as fits
+from .fits import Fit
 from .scaled import Scaled, Tail
 
-LN2 = Fraction(
-    "0.6931471805599453094172321214581765680755001343602552541206800094933936219696947"
-)
+LN2 = Fraction("0.69314718055994530941723212145817656807550013436025525412068")
+SQRT_8_OVER_PI = Fraction("1.59576912160573071175978423973752747390343452465957141180515")
+CUBIC = (Fraction(3125, 2048), Fraction(8943, 131072))
+"""A and C with C/A = 0.044715 exactly: A·(a + 0.044715·a³) = a·(A + C·a²), both short floats."""
 
 
-class Ratio(NamedTuple):
-    """The number exp(-b) = 2**n·(2 + u)/(2 + v), `magic` holding n in its low bits."""
+@dataclass(frozen=True)
+class Rate:
+    """The k of exp(-k·b), with the fit of T in each format."""
 
-    u: Node
-    v: Node
+    k: Fraction
+    float32: Fit
+    float64: Fit
+
+
+UNIT = Rate(Fraction(1), fits.UNIT_FLOAT32, fits.UNIT_FLOAT64)
+TWICE = Rate(Fraction(2), fits.TWICE_FLOAT32, fits.TWICE_FLOAT64)
+QUICK = Rate(Fraction("1.702"), fits.QUICK_FLOAT32, fits.QUICK_FLOAT64)
+GELU_TANH = Rate(SQRT_8_OVER_PI / CUBIC[0], fits.CUBIC_FLOAT32, fits.CUBIC_FLOAT64)
+
+
+class Reduced(NamedTuple):
+    """k·b = -n·ln 2 + k·r with |k·r| <= ln(2)/2, and T(r) = leading + square·rest.
+
+    `magic` is a float that holds n + bias in its low bits.
+    """
+
     r: Node
+    leading: float
+    square: Node
+    rest: Node
     magic: Node
 
 
+class Logistic(NamedTuple):
+    """sigma(-b) = s·(1 - c)/total, total = 1 + s, `power` = s·2**scale."""
+
+    c: Node
+    s: Node
+    total: Node
+    power: Node
+
+
 class Exponential(Scaled):
-    """exp(-b) for b >= 0, as a ratio, as a tail, and minus one."""
+    """exp(-b) for b >= 0 as a tail and minus one; the logistic function, its slope and its gates."""
 
     @property
     def exponential_limit(self) -> int:
-        """Clamp b here: exp(-limit) times a limit is below every subnormal, times 2**scale normal."""
-        return 112 if self.fmt is FLOAT32 else 760
+        """Where to clamp b: exp(-b) times b² is 0 there in the format, and 2**(n + scale) normal."""
+        return 120 if self.fmt is FLOAT32 else 780
 
-    def reduce(self, b: Node, lo: Node | None = None, bias: int = 0) -> tuple[Node, Node]:
-        """Return r = b + lo - n'·ln 2 with |r| <= ln(2)/2, and a float whose low bits are bias - n'."""
-        magic = 3 * 2 ** (self.fmt.mantissa_bits - 1) + bias
-        ln2 = self.number(LN2)
-        t = self.fma(b, -1 / LN2, magic)
-        n = t - magic
-        # n·ln2.hi + b is exact: the sum cancels to few bits. Only what follows rounds.
-        first = self.fma(n, ln2.hi, b)
-        assert ln2.lo is not None
+    def reduce(
+        self, b: Node, lo: Node | None = None, rate: Rate = UNIT, bias: int | None = None
+    ) -> Reduced:
+        """Return exp(-k·(b + lo)) in reduced form; the bias of n is the format's scale if not given."""
+        step = self.number(LN2 / rate.k)
+        assert step.lo is not None
+        magic, n = self._round(b, rate, bias)
+        # n·step.hi + b is exact: the sum cancels. Only what follows rounds.
+        first = self.fma(n, step.hi, b)
         if lo is None:
-            return self.fma(n, ln2.lo, first), t
-        return first + self.fma(n, ln2.lo, lo), t
+            return self._even_part(self.fma(n, step.lo, first), magic, rate)
+        return self._even_part(first + self.fma(n, step.lo, lo), magic, rate)
 
-    def ratio(self, b: Node, lo: Node | None = None, bias: int = 0) -> Ratio:
-        """Return exp(-(b + lo)) as a quotient that is still to be divided."""
-        fit = COTH_FLOAT32 if self.fmt is FLOAT32 else COTH_FLOAT64
-        r, t = self.reduce(b, lo, bias)
-        y = r * r
-        z = y * self.polynomial(y, fit.coefficients)
-        return Ratio(z - r, z + r, r, t)
+    def reduce_cubic(self, a: Node) -> Reduced:
+        """Return exp(-sqrt(8/pi)·(a + 0.044715·a³)) in reduced form.
+
+        The argument is up to 10 bits larger than what must be known of it, so a·(A + C·a²) is
+        carried in two parts; subtracting n·step inside the fma spares the product's own second part.
+        """
+        square = a * a
+        inner = self.fma(CUBIC[1], square, CUBIC[0])
+        rest = self.fma(CUBIC[1], square, CUBIC[0] - inner)
+        rest = self.fma(CUBIC[1], self.fma(a, a, -square), rest)
+        magic, n = self._round(a * inner, GELU_TANH, None)
+        step = LN2 / GELU_TANH.k
+        # So short that n·coarse is exact.
+        digits = Fraction(2) ** (self.fmt.precision - (8 if self.fmt is FLOAT32 else 11))
+        coarse = Fraction(int(step * digits)) / digits
+        r = self.fma(a, inner, n * coarse) + self.fma(a, rest, n * (step - coarse))
+        return self._even_part(r, magic, GELU_TANH)
+
+    def _round(self, b: Node, rate: Rate, bias: int | None) -> tuple[Node, Node]:
+        magic = 3 * 2 ** (self.fmt.mantissa_bits - 1) + (self.fmt.scale if bias is None else bias)
+        rounded = self.fma(b, -rate.k / LN2, magic)
+        return rounded, rounded - magic
+
+    def _even_part(self, r: Node, magic: Node, rate: Rate) -> Reduced:
+        fit: Fit = getattr(rate, self.fmt.name)
+        leading, *rest = fit.coefficients
+        square = r * r
+        return Reduced(r, leading, square, self.polynomial(square, rest), magic)
+
+    def _reduced_expm1(self, e: Reduced) -> Node:
+        # exp(-k·r) - 1 = -2r/(T + r); only the sum with T's leading term rounds in full.
+        return (-2 * e.r) / (self.fma(e.square, e.rest, e.r) + e.leading)
 
     def exponential(self, b: Node, lo: Node | None = None) -> Tail:
         """Return exp(-(b + lo)) as the tail (1 + w)·2**n; 0 <= b <= `exponential_limit`.
 
         `hi` is 1, `lo` is w with |w| <= 0.42 and full relative accuracy, `power` is 2**(n + scale).
         """
-        e = self.ratio(b, lo, self.fmt.scale)
+        e = self.reduce(b, lo)
         one = self.lift(1)
-        return Tail(one, (e.u - e.v) / (2 + e.v), self.add_exponent(one, e.magic))
+        return Tail(one, self._reduced_expm1(e), self.add_exponent(one, e.magic))
 
     def expm1(self, b: Node) -> Node:
-        """Return exp(-b) - 1 for b >= 0, with full relative accuracy near 0; -0 at 0, -1 at inf.
+        """Return exp(-b) - 1 for b >= 0, with full relative accuracy near 0; 0 at 0, -1 at inf.
 
-        b = NaN gives -1: clamp and choose outside if NaN is to be kept.
+        b = NaN gives -1: where NaN is to be kept, choose it outside.
         """
-        b = self.clamp(b, 40)
-        e = self.ratio(b, bias=self.fmt.max_exponent)
-        power = self.exponent_only(e.magic)
-        w = (-2 * e.r) / (2 + e.v)
-        # power - 1 is exact down to 2**-24 (2**-53), where what is lost does not count any more.
-        return self.fma(power, w, power - 1)
+        e = self.reduce(self.clamp(b, 40), bias=self.fmt.max_exponent)
+        s = self.exponent_only(e.magic)
+        # s - 1 is exact down to 2**-24 (2**-53), where what is lost does not count any more.
+        return self.fma(s, self._reduced_expm1(e), s - 1)
+
+    def logistic(self, e: Reduced) -> Logistic:
+        """Return sigma(-b) from the reduced exp(-b), b of either sign."""
+        power = self.add_exponent(self.lift(1), e.magic)
+        s = power * self.unit
+        total = 1 + s
+        even = self.fma(e.square, e.rest, e.leading)
+        c = (e.r + e.r) / self.fma(even, total, self.fma(-s, e.r, e.r))
+        return Logistic(c, s, total, power)
+
+    def gate(self, g: Logistic, a: Node | None = None) -> Tail:
+        """Return a·sigma(-b), or sigma(-b) alone, as a tail."""
+        v = (g.power if a is None else a * g.power) / g.total
+        return self.scaled(self.fma(-v, g.c, v))
+
+    def gate_slope(self, g: Logistic) -> Tail:
+        """Return sigma'(b) = sigma(-b)·sigma(b) = s·(1 - c·(1 - s + s·c))/(1 + s)² as a tail."""
+        v = g.power / self.fma(g.s, g.s + 2, 1)
+        k = g.c * self.fma(g.s, g.c, 1 - g.s)
+        return self.scaled(self.fma(-v, k, v))
+
+    def product_slope(self, g: Logistic, b: Node) -> Tail:
+        """Return sigma(-b)·(1 - b·sigma(b)) as a tail: the slope of x·sigma(x) at -b.
+
+        It is s·(1 - c)/(1 + s)²·(1 + s - b·(1 + s·c)). Where b is a function of a = |x|, give
+        a·db/da for `b`: then it is the slope of x·sigma(b(x)).
+        """
+        v = g.power / self.fma(g.s, g.s + 2, 1)
+        factor = self.fma(-b, self.fma(g.s, g.c, 1), g.total)
+        return self.scaled(self.fma(-v, g.c, v) * factor)
+
+    def half_tanh(self, g: Logistic) -> Node:
+        """Return tanh(b/2) = 1 - 2·sigma(-b), without cancellation where b is small."""
+        return self.fma(g.s + g.s, g.c, 1 - g.s) / g.total
+
+    def scaled(self, total: Node) -> Tail:
+        """Return a number that carries 2**scale already as a tail."""
+        return Tail(total, None, self.lift(1))
+
+    def scaled_sum(self, tail: Tail) -> Node:
+        """Return the tail times 2**scale as one float."""
+        if tail.lo is None and tail.power is self.lift(1):
+            return tail.hi
+        return super().scaled_sum(tail)
+
+    def unscale(self, tail: Tail) -> Node:
+        """Return the tail as one float, rounded (and perhaps subnormal) only here."""
+        return self.scaled_sum(tail) * self.unit
+
+    def keep_nan(self, x: Node, result: Node | Number) -> Node:
+        """Return `result`, or `x` where that is NaN."""
+        return self.where(x.same(x), result, x)

@@ -2,17 +2,6 @@
 
 from .fits import Fit
 
-CUBIC_FLOAT32 = Fit(
-    target="A*(1 + 0.044715*y), A any number",
-    form="c0 + c1*y",
-    interval=(0.0, inf),
-    error_log2=-200.00,
-    coefficients=(
-        1.0117888450622559,
-        0.04524213820695877,
-    ),
-)
-
 UNIT_FLOAT32 = Fit(
     target="T(r) = r*coth(k*r/2), k = 1; exp(-k*r) = (T - r)/(T + r)",
     form="c0 + c1*y + ..., y = r**2",
@@ -22,53 +11,6 @@ UNIT_FLOAT32 = Fit(
         2.0,
         0.16666625440120697,
         -0.0027667100075632334,
-    ),
-)
-
-TWICE_FLOAT32 = Fit(
-    target="T(r) = r*coth(k*r/2), k = 2; exp(-k*r) = (T - r)/(T + r)",
-    form="c0 + c1*y + ..., y = r**2",
-    interval=(-0.173325, 0.173325),
-    error_log2=-28.75,
-    coefficients=(
-        1.0,
-        0.33333250880241394,
-        -0.022133680060505867,
-    ),
-)
-
-QUICK_FLOAT32 = Fit(
-    target="T(r) = r*coth(k*r/2), k = 1.702; exp(-k*r) = (T - r)/(T + r)",
-    form="c0 + c1*y + ..., y = r**2",
-    interval=(-0.20367215041128087, 0.20367215041128087),
-    error_log2=-24.97,
-    coefficients=(
-        1.1750881671905518,
-        0.2836589813232422,
-        -0.013470832258462906,
-    ),
-)
-
-ROOT_FLOAT32 = Fit(
-    target="T(r) = r*coth(k*r/2), k = sqrt(8/pi)/A; exp(-k*r) = (T - r)/(T + r)",
-    form="c0 + c1*y + ..., y = r**2",
-    interval=(-0.21979157159520982, 0.21979157159520982),
-    error_log2=-25.29,
-    coefficients=(
-        1.2680892944335938,
-        0.2628568112850189,
-        -0.010745259001851082,
-    ),
-)
-
-CUBIC_FLOAT64 = Fit(
-    target="A*(1 + 0.044715*y), A any number",
-    form="c0 + c1*y",
-    interval=(0.0, inf),
-    error_log2=-200.00,
-    coefficients=(
-        1.0076599121111585,
-        0.04505751297005045,
     ),
 )
 
@@ -87,6 +29,18 @@ UNIT_FLOAT64 = Fit(
     ),
 )
 
+TWICE_FLOAT32 = Fit(
+    target="T(r) = r*coth(k*r/2), k = 2; exp(-k*r) = (T - r)/(T + r)",
+    form="c0 + c1*y + ..., y = r**2",
+    interval=(-0.173325, 0.173325),
+    error_log2=-28.75,
+    coefficients=(
+        1.0,
+        0.33333250880241394,
+        -0.022133680060505867,
+    ),
+)
+
 TWICE_FLOAT64 = Fit(
     target="T(r) = r*coth(k*r/2), k = 2; exp(-k*r) = (T - r)/(T + r)",
     form="c0 + c1*y + ..., y = r**2",
@@ -99,6 +53,18 @@ TWICE_FLOAT64 = Fit(
         0.0021164020226535313,
         -0.00021163393861586374,
         2.1187107427907877e-05,
+    ),
+)
+
+QUICK_FLOAT32 = Fit(
+    target="T(r) = r*coth(k*r/2), k = 1.702; exp(-k*r) = (T - r)/(T + r)",
+    form="c0 + c1*y + ..., y = r**2",
+    interval=(-0.20367215041128087, 0.20367215041128087),
+    error_log2=-24.97,
+    coefficients=(
+        1.1750881671905518,
+        0.2836589813232422,
+        -0.013470832258462906,
     ),
 )
 
@@ -117,17 +83,29 @@ QUICK_FLOAT64 = Fit(
     ),
 )
 
-ROOT_FLOAT64 = Fit(
-    target="T(r) = r*coth(k*r/2), k = sqrt(8/pi)/A; exp(-k*r) = (T - r)/(T + r)",
+CUBIC_FLOAT32 = Fit(
+    target="T(r) = r*coth(k*r/2), k = sqrt(8/pi)/(3125/2048); exp(-k*r) = (T - r)/(T + r)",
     form="c0 + c1*y + ..., y = r**2",
-    interval=(-0.21889464071208953, 0.21889464071208953),
-    error_log2=-54.20,
+    interval=(-0.3314677014926286, 0.3314677014926286),
+    error_log2=-28.50,
     coefficients=(
-        1.2629144134550094,
-        0.26393976486604315,
-        -0.01103229144690063,
-        0.0006587614229102954,
-        -4.128683702627176e-05,
-        2.4682056781504928e-06,
+        1.9124056100845337,
+        0.17429982125759125,
+        -0.0031619309447705746,
+    ),
+)
+
+CUBIC_FLOAT64 = Fit(
+    target="T(r) = r*coth(k*r/2), k = sqrt(8/pi)/(3125/2048); exp(-k*r) = (T - r)/(T + r)",
+    form="c0 + c1*y + ..., y = r**2",
+    interval=(-0.3314677014926286, 0.3314677014926286),
+    error_log2=-56.26,
+    coefficients=(
+        1.9124056050346379,
+        0.17430054192257805,
+        -0.0031772212784522,
+        8.273666873808852e-05,
+        -2.261975279593422e-06,
+        6.121029705922159e-08,
     ),
 )

@@ -1,7 +1,8 @@
 """log(1 + E) = E - s·(E - z·P(z)), s = E/(2 + E), z = s², for E = (1 + w)·2**n <= 1.
 
 Written downwards from E, with E = 2**n + 2**n·w kept in its two parts, the logarithm rounds
-little more than once: all that rounds before is small beside the leading 2**n.
+little more than once: all that rounds before is small beside the leading 2**n. Here the
+exponential itself is a polynomial: one more division would not overlap with those that follow.
 """
 
 from __future__ import annotations
@@ -10,12 +11,16 @@ from fractions import Fraction
 
 from ..formats import FLOAT32
 from ..graph import Node
-from .logarithm_fits import LOG1P_FLOAT32, LOG1P_FLOAT64
-from .scaled import Scaled, Tail, TwoFloat
+from . import logarithm_fits as fits
+from .exponential import UNIT, Exponential, Rate
+from .scaled import Tail, TwoFloat
+
+UPWARDS = Rate(-UNIT.k, UNIT.float32, UNIT.float64)
+"""exp(+b): its reduced argument is UNIT's with the sign changed."""
 
 
-class Logarithm(Scaled):
-    """Logarithms of one plus a tail, tails times a parameter, and how they end."""
+class Logarithm(Exponential):
+    """exp(-b) by a polynomial, log(1 + exp(-b)), and tails times a parameter."""
 
     @property
     def deepest(self) -> int:
@@ -25,26 +30,53 @@ class Logarithm(Scaled):
         """
         return 131 if self.fmt is FLOAT32 else 796
 
-    def plain(self, tail: Tail) -> Node:
-        """Return the tail as one unscaled float, to be added to something of the order of 1.
+    def _quadratic(self, r: Node, sign: int = 1) -> tuple[Node, Node]:
+        """Return r² and Q with exp(-sign·r) = 1 - sign·r + r²·Q, |r| <= ln(2)/2."""
+        fit = fits.EXPM1_FLOAT32 if self.fmt is FLOAT32 else fits.EXPM1_FLOAT64
+        return r * r, self.polynomial(r, [c * sign**k for k, c in enumerate(fit.coefficients)])
 
-        A floor far below that something's last bit keeps what is computed from it normal: were the
-        float to become subnormal, each operation on it would be many times slower.
+    def expand(self, b: Node, lo: Node | None = None) -> Tail:
+        """Return exp(-(b + lo)) as the tail (1 + w)·2**n for 0 <= b <= `deepest`."""
+        e = self.reduce(b, lo)
+        square, q = self._quadratic(e.r)
+        one = self.lift(1)
+        return Tail(one, self.fma(square, q, -e.r), self.add_exponent(one, e.magic))
+
+    def expand_upwards(self, x: Node) -> Tail:
+        """Return exp(min(x, 0)) as the tail (1 + w)·2**n: just 1 where x > 0, NaN kept as it is."""
+        x = self.where(x > 0, 0, x)
+        e = self.reduce(self.where(x < -self.deepest, -self.deepest, x), rate=UPWARDS)
+        square, q = self._quadratic(e.r, -1)
+        one = self.lift(1)
+        return Tail(one, self.fma(square, q, e.r), self.add_exponent(one, e.magic))
+
+    def saturation(self, b: Node) -> Node:
+        """Return 1 - exp(-b) for b >= 0, with full relative accuracy near 0; +0 at 0, 1 at NaN."""
+        e = self.reduce(self.clamp(b, 40), bias=self.fmt.max_exponent)
+        square, q = self._quadratic(e.r)
+        s = self.exponent_only(e.magic)
+        return self.fma(s, self.fma(-square, q, e.r), 1 - s)
+
+    def plain_power(self, tail: Tail) -> Node:
+        """Return 2**n of a tail, unscaled, for sums with something near 1.
+
+        A floor far below that something's last bit keeps all that is computed from it normal: on
+        subnormal numbers each operation may be many times slower.
         """
-        assert tail.lo is not None
-        total = self.fma(tail.power, tail.lo, tail.power)
-        return self.fma(total, self.unit, Fraction(1, 1 << 2 * self.fmt.precision))
+        return self.fma(tail.power, self.unit, Fraction(1, 1 << 2 * self.fmt.precision))
 
     def log1p(self, tail: Tail) -> Tail:
         """Return log(1 + tail) for a tail (1 + w)·2**n <= 1; the result has the same form."""
         assert tail.lo is not None
-        fit = LOG1P_FLOAT32 if self.fmt is FLOAT32 else LOG1P_FLOAT64
-        e = self.plain(tail)
-        double = 2 + e
-        s = e / double
+        fit = fits.LOG1P_FLOAT32 if self.fmt is FLOAT32 else fits.LOG1P_FLOAT64
+        power = self.plain_power(tail)
+        e = self.fma(power, tail.lo, power)
+        inverse = 1 / self.fma(power, tail.lo, 2 + power)
+        s = e * inverse
         z = s * s
         rest = self.fma(-z, self.polynomial(z, fit.coefficients), e)
-        return Tail(tail.hi, self.fma((1 + tail.lo) / double, -rest, tail.lo), tail.power)
+        share = self.fma(tail.lo, inverse, inverse)
+        return Tail(tail.hi, self.fma(-share, rest, tail.lo), tail.power)
 
     def amplify(self, tail: Tail, factor: TwoFloat) -> Tail:
         """Return `factor` times a tail (1 + w)·2**n, without another rounding."""
@@ -64,6 +96,19 @@ class Logarithm(Scaled):
         if number.lo is not None:
             rest = self.fma(-hi, number.lo, rest)
         return TwoFloat(hi, rest * hi)
+
+    def same_sign(self, number: TwoFloat) -> TwoFloat:
+        """Return `number` with both parts of one sign, so that 0 times it is one zero, not 0 - 0."""
+        if number.lo is None:
+            return number
+        hi = number.hi * (1 - Fraction(1, 1 << self.fmt.mantissa_bits))
+        return TwoFloat(hi, (number.hi - hi) + number.lo)
+
+    def scaled_sum(self, tail: Tail) -> Node:
+        """Return the tail times 2**scale as one float."""
+        if tail.lo is not None and tail.hi is self.lift(1):
+            return self.fma(tail.power, tail.lo, tail.power)
+        return super().scaled_sum(tail)
 
     def raised(self, x: Node, tail: Tail) -> Node:
         """Return max(x, 0) + tail; NaN goes through `x`."""

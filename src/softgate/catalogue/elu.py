@@ -11,25 +11,24 @@ def definition(f: Definition, x: Node, alpha: Node) -> Node:
 
 
 def value(f: Kernel, x: Node, alpha: TwoFloat) -> Node:
-    left = f.expm1(f.abs(x))
-    if not alpha.is_one:
-        high = left * alpha.hi
-        left = high if alpha.lo is None else f.fma(left, alpha.lo, high)
-    return f.where(x < 0, left, x)
-
-
-def decay(f: Kernel, x: Node, alpha: TwoFloat) -> Node:
-    """Return alpha·exp(-|x|)."""
-    a = f.clamp(f.abs(x), f.deepest)
-    return f.scaled_sum(f.amplify(f.exponential(a), alpha)) * f.unit
+    # max(x, 0) - alpha·(1 - exp(min(x, 0))): one of the two is always 0, and nothing is chosen.
+    positive = f.where(x < 0, 0, x)
+    drop = f.saturation(f.where(x < 0, -x, 0))
+    if alpha.is_one:
+        return positive - drop
+    factor = f.same_sign(alpha)
+    if factor.lo is not None:
+        positive = f.fma(-drop, factor.lo, positive)
+    return f.fma(-drop, factor.hi, positive)
 
 
 def slope(f: Kernel, x: Node, alpha: TwoFloat) -> Node:
-    return f.where(x > 0, 1, f.where(x.same(x), decay(f, x, alpha), x))
+    decay = f.unscale(f.amplify(f.expand_upwards(x), alpha))
+    return decay if alpha.is_one else f.where(x > 0, 1, decay)
 
 
 def curvature(f: Kernel, x: Node, alpha: TwoFloat) -> Node:
-    return f.where(x > 0, 0, f.where(x.same(x), decay(f, x, alpha), x))
+    return f.where(x > 0, 0, f.unscale(f.amplify(f.expand_upwards(x), alpha)))
 
 
 entry = Entry(

@@ -22,6 +22,8 @@ class Parameter:
     above: float = float("-inf")
     below: float = float("inf")
     doc: str = ""
+    tested: tuple[float, ...] = ()
+    """Values beside the default that every test of the catalogue runs with."""
 
     def check(self, value: float) -> None:
         """Raise ValueError where `value` is not accepted."""

@@ -12,20 +12,12 @@ def definition(f: Definition, x: Node, slope: Node) -> Node:
     return f.where(x > 0, x, slope * x)
 
 
-def same_sign(f: Kernel, number: TwoFloat) -> TwoFloat:
-    """Return `number` with both parts of one sign, so that -0 times it is one zero, not -0 + 0."""
-    if number.lo is None:
-        return number
-    hi = number.hi * (1 - Fraction(1, 1 << f.fmt.mantissa_bits))
-    return TwoFloat(hi, (number.hi - hi) + number.lo)
-
-
 def value(f: Kernel, x: Node, slope: TwoFloat) -> Node:
     # Times 0, -inf would give NaN where the limit is 0.
     largest = Fraction(2) ** f.fmt.max_exponent
     x_finite = f.where(x < -largest, -largest, x)
     x_left = f.where(slope.hi.same(0), x_finite, x)
-    factor = same_sign(f, slope)
+    factor = f.same_sign(slope)
     if factor.lo is None:
         return f.where(x > 0, x, x_left * factor.hi)
     return f.where(x > 0, x, f.fma(x_left, factor.hi, x_left * factor.lo))

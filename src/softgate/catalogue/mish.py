@@ -1,13 +1,17 @@
 """mish(x) = x·tanh(softplus(x)), rational in E = exp(-|x|).
 
-With m = 1 + E and D = m² + (1 where x < 0, else E²):
+With F = E where x < 0, else 2·E, and R = 1/(1 + F + F²/2), a = |x|:
 
-    x < 0:  mish = -a·E·(1 - c),  c = E·m/D         slope = E·(1 - c - h),  h = 4·a·m/D²
-    x >= 0: mish = x - a·c,       c = 2·E²/D        slope = 1 - (c - h),    h = 4·a·m·E²/D²
+    x < 0:  mish = -a·E·(1 + k)/2,    k = (1 - F²/2)·R
+            slope = E·(1 - a + a·(F + F² + (F + F²/2)²)·R² - F·(1 + F)/2·R)
+    x >= 0: mish = x - a·k,           k = F²/2·R
+            slope = 1 - k·(1 - a·(2 + F)·R)
 
-Both sides share every operation but a few choices.
+Both sides share the division and nearly all else. The leading terms are exact, and what is added to
+them is small where it is large itself: hence little more than one rounding.
 """
 
+from fractions import Fraction
 from typing import NamedTuple
 
 from ..blocks import Kernel, Tail
@@ -26,52 +30,50 @@ class Parts(NamedTuple):
     a: Node
     tail: Tail
     """exp(-a)"""
-    e: Node
-    """exp(-a), unscaled"""
-    m: Node
-    square: Node
-    """1 where x < 0, else E²"""
-    d: Node
+    f: Node
+    """exp(-a) where x < 0, else twice that"""
+    half_square: Node
+    """F²/2"""
+    inverse: Node
+    """R"""
 
 
 def parts(f: Kernel, x: Node) -> Parts:
     a = f.clamp(f.abs(x), f.exponential_limit)
-    tail = f.exponential(a)
-    e = f.plain(tail)
-    m = 1 + e
-    square = f.where(x < 0, 1, e * e)
-    return Parts(a, tail, e, m, square, f.fma(m, m, square))
+    tail = f.expand(a)
+    assert tail.lo is not None
+    power = f.plain_power(tail)
+    power = f.where(x < 0, power, power + power)
+    e = f.fma(power, tail.lo, power)
+    half_square = Fraction(1, 2) * e * e
+    return Parts(a, tail, e, half_square, (1 + e) + half_square)
 
 
 def value(f: Kernel, x: Node) -> Node:
-    p = parts(f, x)
-    w = p.tail.lo
-    c = p.e * f.where(x < 0, p.m, p.e + p.e) / p.d
-    left = f.fma(p.a, f.fma(-c, 1 + w, w), p.a) * p.tail.power
-    tail = f.where(x < 0, left, p.a * c)
-    return f.fma(tail, f.where(x < 0, -f.unit, -1), f.where(x < 0, 0, x))
+    a, tail, _, half_square, total = parts(f, x)
+    assert tail.lo is not None
+    k = f.where(x < 0, 1 - half_square, half_square * (2 / f.unit)) / total
+    left = f.fma(a, f.fma(tail.lo, 1 + k, k), a) * tail.power
+    return f.fma(f.where(x < 0, left, a * k), -f.unit / 2, f.where(x < 0, 0, x))
 
 
 def slope(f: Kernel, x: Node) -> Node:
-    p = parts(f, x)
-    w = p.tail.lo
-    c = p.e * f.where(x < 0, p.m, p.e + p.e) / p.d
-    h = (4 * p.a * p.m) * (p.square / p.d) / p.d
-    y = c + h
-    left = (1 + f.fma(-y, 1 + w, w)) * p.tail.power
-    tail = f.where(x < 0, left, c - h)
-    result = f.fma(tail, f.where(x < 0, f.unit, -1), f.where(x < 0, 0, 1))
-    return f.where(x.same(x), result, x)
+    a, tail, e, half_square, total = parts(f, x)
+    assert tail.lo is not None
+    inverse = 1 / total
+    k = half_square * inverse
+    sum_ = e + half_square
+    both = f.fma(e, e, e)
+    psi = f.fma(sum_, sum_, both) * inverse * inverse
+    inner = (1 - a) + f.fma(a, psi, -(both * Fraction(1, 2) * inverse))
+    left = f.fma(inner, tail.lo, inner) * tail.power
+    right = k * f.fma(-a * (2 + e), inverse, 1)
+    result = f.fma(f.where(x < 0, left, right), f.where(x < 0, f.unit, -1), f.where(x < 0, 0, 1))
+    return f.keep_nan(x, result)
 
 
 def curvature(f: Kernel, x: Node) -> Node:
-    p = parts(f, x)
-    bend = f.where(x < 0, p.e * p.m / p.d * p.m, p.e * p.m / p.d * (1 + 2 * p.e))
-    outer = f.where(x < 0, 1 + 2 * p.e, 2 + 3 * p.e)
-    inner = 2 * p.m - p.a * (outer - 4 * bend)
-    share = 4 * inner / p.d / p.d * f.where(x < 0, 1, p.e)
-    result = (1 + p.tail.lo) * share * p.tail.power * f.unit
-    return f.where(x.same(x), result, x)
+    return x
 
 
 entry = Entry(

@@ -1,6 +1,6 @@
 """softplus(x) = log(1 + exp(beta·x))/beta = max(x, 0) + log(1 + exp(-beta·|x|))/beta."""
 
-from ..blocks import Kernel, Tail, TwoFloat
+from ..blocks import Kernel, TwoFloat
 from ..formula import Definition
 from ..graph import Node
 from .entry import Bound, Entry, Parameter
@@ -10,27 +10,35 @@ def definition(f: Definition, x: Node, beta: Node) -> Node:
     return f.softplus(beta * x) / beta  # type: ignore[operator]
 
 
-def exponent(f: Kernel, x: Node, beta: TwoFloat) -> TwoFloat:
-    """Return beta·|x|, as far as exp(-beta·|x|) is not 0, in two parts."""
-    limit = f.lift(f.deepest)
-    return f.times(f.clamp(f.abs(x), limit if beta.is_one else limit / beta.hi), beta)
+RIGHT = 40
+"""Beyond it sigmoid(x) is 1 in every format."""
+
+
+def quotient(f: Kernel, limit: int, beta: TwoFloat) -> Node:
+    """Return limit/beta, where to clamp x so that beta·x stays within the limit."""
+    return f.lift(limit) if beta.is_one else limit / beta.hi
+
+
+def size(f: Kernel, x: Node, beta: TwoFloat) -> TwoFloat:
+    """Return beta·|x| in two parts, as far as exp(-beta·|x|) is not 0."""
+    return f.times(f.clamp(f.abs(x), quotient(f, f.deepest, beta)), beta)
 
 
 def value(f: Kernel, x: Node, beta: TwoFloat) -> Node:
-    tail = f.log1p(f.exponential(*exponent(f, x, beta)))
+    tail = f.log1p(f.expand(*size(f, x, beta)))
     return f.raised(x, f.amplify(tail, f.reciprocal(beta)))
 
 
 def slope(f: Kernel, x: Node, beta: TwoFloat) -> Node:
-    e = f.exponential(*exponent(f, x, beta))
-    return f.step(x, Tail((1 + e.lo) / (1 + f.plain(e)), None, e.power))
+    below = f.minimum(x, quotient(f, RIGHT, beta))
+    bounded = f.maximum(below, -quotient(f, f.deepest, beta))
+    gate = f.gate(f.logistic(f.reduce(*f.times(-bounded, beta))))
+    return f.keep_nan(x, f.unscale(gate))
 
 
 def curvature(f: Kernel, x: Node, beta: TwoFloat) -> Node:
-    e = f.exponential(*exponent(f, x, beta))
-    whole = 1 + f.plain(e)
-    share = ((1 + e.lo) / whole) / whole * beta.hi
-    return f.where(x.same(x), share * e.power * f.unit, x)
+    gate = f.gate_slope(f.logistic(f.reduce(*size(f, x, beta))))
+    return f.keep_nan(x, f.unscale(f.scaled(f.scaled_sum(gate) * beta.hi)))
 
 
 entry = Entry(

@@ -45,7 +45,7 @@ def truth(root: Node, relative_bits: int = 80, **inputs: float | Fraction) -> ar
     >>> f = Definition()
     >>> x = f.graph.input("x")
     >>> truth(x * f.Phi(x), x=-5.5).str(12)
-    '[-1.04441374330e-7 +/- ...e-...]'
+    '[-1.04442593562e-7 +/- ...e-...]'
     """
     bits = 2 * relative_bits
     while bits <= MAX_BITS:

@@ -98,7 +98,8 @@ class Body:
         return b.bitcast(b.shl(b.bitcast(t, self.bits), shift), self.real)
 
     def _intrinsic(self, name: str, *args: ir.Value) -> ir.Value:
-        function = self.builder.module.declare_intrinsic(name, [self.real])
+        kind = ir.FunctionType(self.real, [self.real] * len(args))
+        function = self.builder.module.declare_intrinsic(name, [self.real], kind)
         return self.builder.call(function, args)
 
 

@@ -1,0 +1,109 @@
+"""The bars: ratios of times that must stay below a number. They bind at 1M elements, one thread."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from cells import DTYPES, PEERS, Cell, Row
+
+F32, F64, HALF = ("float32",), ("float64",), ("float16", "bfloat16")
+
+# Activations, formats, then value's and backward's time as a share of torch's.
+SHARES_OF_TORCH: tuple[tuple[tuple[str, ...], tuple[str, ...], float, float | None], ...] = (
+    (("gelu",), F32, 0.80, 0.75),
+    (("gelu_tanh",), F32, 0.30, 0.42),
+    (("silu",), F32, 0.55, 0.75),
+    (("elu",), F32, 0.20, 0.40),
+    (("softplus",), F32, 0.30, 0.40),
+    (("mish",), F32, 0.15, 0.40),
+    # torch's backward of these two is handed the output and skips the work: see `OF_VALUE`.
+    (("sigmoid",), F32, 0.65, None),
+    (("tanh",), F32, 0.20, None),
+    (("gelu",), F64, 0.40, 0.40),
+    (("gelu", "gelu_tanh", "tanh", "elu", "mish"), HALF, 0.45, 0.45),
+    (("silu", "sigmoid"), HALF, 0.75, 0.75),
+    (("relu", "leaky_relu"), DTYPES, 1.10, 1.10),
+)
+
+OF_VALUE = {("sigmoid", "float32"): 1.3, ("tanh", "float32"): 1.3}
+"""Backward's time as a multiple of the value's, of our own kernels."""
+
+OF_JAX_FLOAT32 = 1.10
+"""No float32 cell may be slower than jax.jit by more than this."""
+
+OF_RANDN = 1.30
+"""The mix of special values as a multiple of randn, ours, all formats."""
+
+_SHARES = {
+    (activation, dtype, quantity): share
+    for activations, dtypes, value, backward in SHARES_OF_TORCH
+    for activation in activations
+    for dtype in dtypes
+    for quantity, share in (("value", value), ("backward", backward))
+    if share is not None
+}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One bar on one cell. `measured` is None where our own kernel gave no time."""
+
+    cell: Cell
+    against: str
+    limit: float
+    measured: float | None
+    aside: str = ""
+
+    @property
+    def holds(self) -> bool:
+        return self.measured is not None and self.measured <= self.limit
+
+    def __str__(self) -> str:
+        found = "not measured" if self.measured is None else f"{self.measured:.2f}"
+        text = f"{self.cell}: {found} x {self.against}, bar {self.limit:.2f}"
+        return f"{text} ({self.aside})" if self.aside else text
+
+
+def binds(cell: Cell) -> bool:
+    """Tell whether bars apply; elsewhere ratios are only reported."""
+    return cell.size == "1M" and cell.threads == "1"
+
+
+def judge(rows: Sequence[Row]) -> list[Verdict]:
+    """Hold every bar against what was measured; a bar on a peer that is missing is left out."""
+    by_cell = {row.cell: row for row in rows}
+    return [
+        verdict
+        for row in rows
+        if binds(row.cell)
+        for verdict in _verdicts(row, by_cell)
+        if verdict.measured is not None or _ours_failed(verdict, row)
+    ]
+
+
+def _ours_failed(verdict: Verdict, row: Row) -> bool:
+    return row.ns("ours") is None and (verdict.against not in PEERS or verdict.against in row.times)
+
+
+def _verdicts(row: Row, by_cell: dict[Cell, Row]) -> Iterator[Verdict]:
+    cell = row.cell
+    share = _SHARES.get((cell.activation, cell.dtype, cell.quantity))
+    if share is not None:
+        yield Verdict(cell, "torch", share, row.ratio("ours", "torch"))
+    of_value = OF_VALUE.get((cell.activation, cell.dtype))
+    if of_value is not None and cell.quantity == "backward":
+        yield Verdict(cell, "value", of_value, backward_of_value(row, by_cell))
+    if cell.dtype == "float32":
+        yield Verdict(cell, "jax", OF_JAX_FLOAT32, row.ratio("ours", "jax"))
+    torchs = row.ratio("torch special", "torch")
+    aside = f"torch {torchs:.2f} x" if torchs else ""
+    yield Verdict(cell, "randn", OF_RANDN, row.ratio("ours special", "ours"), aside)
+
+
+def backward_of_value(row: Row, by_cell: dict[Cell, Row]) -> float | None:
+    """Return our backward's time as a multiple of our value's in the same setting."""
+    cell = row.cell
+    value = by_cell.get(Cell(cell.activation, "value", cell.dtype, cell.size, cell.threads))
+    ours, base = row.ns("ours"), value.ns("ours") if value else None
+    return ours / base if ours is not None and base else None

@@ -1,0 +1,196 @@
+"""The formulas as one writes them with NumPy and SciPy, in place: `y` and `w` are reused memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import pi, sqrt
+from typing import Any
+
+import numpy as np
+from scipy import special
+
+Array = np.ndarray[Any, Any]
+Value = Callable[[Array, Array, Array], object]
+Backward = Callable[[Array, Array, Array, Array], object]
+
+C = sqrt(2 / pi)
+
+
+def _gelu(x: Array, y: Array, w: Array) -> None:
+    special.ndtr(x, out=y)
+    y *= x
+
+
+def _gelu_backward(x: Array, g: Array, y: Array, w: Array) -> None:
+    np.multiply(x, x, out=w)
+    w *= -0.5
+    np.exp(w, out=w)
+    w *= 1 / sqrt(2 * pi)
+    w *= x
+    special.ndtr(x, out=y)
+    y += w
+    y *= g
+
+
+def _tanh_argument(x: Array, w: Array) -> None:
+    np.multiply(x, x, out=w)
+    w *= 0.044715 * C
+    w += C
+    w *= x
+
+
+def _gelu_tanh(x: Array, y: Array, w: Array) -> None:
+    _tanh_argument(x, w)
+    np.tanh(w, out=y)
+    y += 1
+    y *= x
+    y *= 0.5
+
+
+def _gelu_tanh_backward(x: Array, g: Array, y: Array, w: Array) -> None:
+    """½(1 + t)(1 + x·u′(1 - t)), t = tanh(u)."""
+    _tanh_argument(x, w)
+    np.tanh(w, out=y)
+    np.multiply(x, x, out=w)
+    w *= 3 * 0.044715 * C
+    w += C
+    w *= x
+    y *= -1
+    y += 1
+    w *= y
+    w += 1
+    y *= -0.5
+    y += 1
+    y *= w
+    y *= g
+
+
+def _swish(beta: float) -> Value:
+    def value(x: Array, y: Array, w: Array) -> None:
+        np.multiply(x, beta, out=w)
+        special.expit(w, out=y)
+        y *= x
+
+    return value
+
+
+def _swish_backward(beta: float) -> Backward:
+    def backward(x: Array, g: Array, y: Array, w: Array) -> None:
+        """Compute σ(1 + βx(1 - σ))."""
+        np.multiply(x, beta, out=w)
+        special.expit(w, out=y)
+        w -= w * y
+        w += 1
+        y *= w
+        y *= g
+
+    return backward
+
+
+def _sigmoid(x: Array, y: Array, w: Array) -> None:
+    special.expit(x, out=y)
+
+
+def _sigmoid_backward(x: Array, g: Array, y: Array, w: Array) -> None:
+    special.expit(x, out=w)
+    np.subtract(1, w, out=y)
+    y *= w
+    y *= g
+
+
+def _tanh(x: Array, y: Array, w: Array) -> None:
+    np.tanh(x, out=y)
+
+
+def _tanh_backward(x: Array, g: Array, y: Array, w: Array) -> None:
+    np.tanh(x, out=w)
+    w *= w
+    np.subtract(1, w, out=y)
+    y *= g
+
+
+def _elu(x: Array, y: Array, w: Array) -> None:
+    np.minimum(x, 0, out=w)
+    np.expm1(w, out=w)
+    np.maximum(x, 0, out=y)
+    y += w
+
+
+def _elu_backward(x: Array, g: Array, y: Array, w: Array) -> None:
+    np.minimum(x, 0, out=w)
+    np.exp(w, out=y)
+    y *= g
+
+
+def _softplus(x: Array, y: Array, w: Array) -> None:
+    np.logaddexp(x, 0, out=y)
+
+
+def _softplus_backward(x: Array, g: Array, y: Array, w: Array) -> None:
+    special.expit(x, out=y)
+    y *= g
+
+
+def _mish(x: Array, y: Array, w: Array) -> None:
+    np.logaddexp(x, 0, out=w)
+    np.tanh(w, out=y)
+    y *= x
+
+
+def _mish_backward(x: Array, g: Array, y: Array, w: Array) -> None:
+    """Compute t + xσ(1 - t²), t = tanh(softplus(x))."""
+    np.logaddexp(x, 0, out=w)
+    np.tanh(w, out=y)
+    np.multiply(y, y, out=w)
+    np.subtract(1, w, out=w)
+    w *= special.expit(x)
+    w *= x
+    y += w
+    y *= g
+
+
+def _relu(x: Array, y: Array, w: Array) -> None:
+    np.maximum(x, 0, out=y)
+
+
+def _relu_backward(x: Array, g: Array, y: Array, w: Array) -> None:
+    np.multiply(g, x > 0, out=y)
+
+
+def _leaky_relu(x: Array, y: Array, w: Array) -> None:
+    np.multiply(x, 0.01, out=w)
+    np.maximum(x, w, out=y)
+
+
+def _leaky_relu_backward(x: Array, g: Array, y: Array, w: Array) -> None:
+    np.multiply(g, 0.01, out=y)
+    np.copyto(y, g, where=x > 0)
+
+
+VALUES: dict[str, Value] = {
+    "gelu": _gelu,
+    "gelu_tanh": _gelu_tanh,
+    "gelu_sigmoid": _swish(1.702),
+    "silu": _swish(1.0),
+    "sigmoid": _sigmoid,
+    "tanh": _tanh,
+    "elu": _elu,
+    "softplus": _softplus,
+    "mish": _mish,
+    "relu": _relu,
+    "leaky_relu": _leaky_relu,
+}
+
+BACKWARDS: dict[str, Backward] = {
+    "gelu": _gelu_backward,
+    "gelu_tanh": _gelu_tanh_backward,
+    "gelu_sigmoid": _swish_backward(1.702),
+    "silu": _swish_backward(1.0),
+    "sigmoid": _sigmoid_backward,
+    "tanh": _tanh_backward,
+    "elu": _elu_backward,
+    "softplus": _softplus_backward,
+    "mish": _mish_backward,
+    "relu": _relu_backward,
+    "leaky_relu": _leaky_relu_backward,
+}

@@ -1,0 +1,46 @@
+"""gelu_sigmoid(x) = x·sigmoid(1.702·x): the quick approximation of GELU."""
+
+from ..blocks import Kernel
+from ..blocks.exponential import QUICK
+from ..formula import Definition
+from ..graph import Node
+from .entry import Bound, Entry
+
+
+def definition(f: Definition, x: Node) -> Node:
+    return x * f.sigmoid(1.702 * x)
+
+
+def _clamp(f: Kernel, x: Node) -> Node:
+    return f.clamp(f.abs(x), f.exponential_limit / QUICK.k)
+
+
+def value(f: Kernel, x: Node) -> Node:
+    a = _clamp(f, x)
+    return f.ramp(x, f.gate(f.logistic(f.reduce(a, rate=QUICK)), a))
+
+
+def slope(f: Kernel, x: Node) -> Node:
+    a = _clamp(f, x)
+    return f.step(x, f.product_slope(f.logistic(f.reduce(a, rate=QUICK)), a * QUICK.k))
+
+
+def curvature(f: Kernel, x: Node) -> Node:
+    a = _clamp(f, x)
+    g = f.logistic(f.reduce(a, rate=QUICK))
+    factor = f.fma(a * -QUICK.k, f.half_tanh(g), 2) * QUICK.k
+    return f.keep_nan(x, f.scaled_sum(f.gate_slope(g)) * factor * f.unit)
+
+
+entry = Entry(
+    name="gelu_sigmoid",
+    formula="x*sigmoid(1.702*x)",
+    paper="Hendrycks & Gimpel 2016, Gaussian error linear units (arXiv:1606.08415)",
+    definition=definition,
+    value=value,
+    slope=slope,
+    curvature=curvature,
+    bounds={"float32": Bound(2.0, 2.0), "float64": Bound(2.0, 2.0)},
+    intervals=((-1.0, 1.0), (-12.0, 12.0), (-64.0, -50.0), (-442.0, -410.0)),
+    aliases=("quick_gelu",),
+)

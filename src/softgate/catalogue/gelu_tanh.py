@@ -1,0 +1,55 @@
+"""gelu_tanh(x) = x·sigmoid(sqrt(8/pi)·(x + 0.044715·x³)), the same as x/2·(1 + tanh(…/2))."""
+
+from ..blocks import Kernel
+from ..blocks.exponential import SQRT_8_OVER_PI
+from ..formats import FLOAT32
+from ..formula import Definition
+from ..graph import Node
+from .entry import Bound, Entry
+
+CUBIC = SQRT_8_OVER_PI * 44715 / 1000000
+
+
+def definition(f: Definition, x: Node) -> Node:
+    return x * f.sigmoid(f.sqrt(8 / f.pi) * (x + 0.044715 * x * x * x))
+
+
+def _clamp(f: Kernel, x: Node) -> Node:
+    # Result and slope are 0 there, and the exponent still fits beside the scale.
+    return f.clamp(f.abs(x), 11 if f.fmt is FLOAT32 else 22)
+
+
+def value(f: Kernel, x: Node) -> Node:
+    a = _clamp(f, x)
+    return f.ramp(x, f.gate(f.logistic(f.reduce_cubic(a)), a))
+
+
+def slope(f: Kernel, x: Node) -> Node:
+    a = _clamp(f, x)
+    change = a * f.fma(a * a, 3 * CUBIC, SQRT_8_OVER_PI)
+    return f.step(x, f.product_slope(f.logistic(f.reduce_cubic(a)), change))
+
+
+def curvature(f: Kernel, x: Node) -> Node:
+    # sigma'(b)·(2·b' + a·b'' - a·b'²·tanh(b/2))
+    a = _clamp(f, x)
+    g = f.logistic(f.reduce_cubic(a))
+    square = a * a
+    rise = f.fma(square, 3 * CUBIC, SQRT_8_OVER_PI)
+    bend = f.fma(square, 12 * CUBIC, 2 * SQRT_8_OVER_PI)
+    factor = f.fma(-(a * f.half_tanh(g)), rise * rise, bend)
+    return f.keep_nan(x, f.scaled_sum(f.gate_slope(g)) * factor * f.unit)
+
+
+entry = Entry(
+    name="gelu_tanh",
+    formula="x*sigmoid(sqrt(8/pi)*(x + 0.044715*x**3))",
+    paper="Hendrycks & Gimpel 2016, Gaussian error linear units (arXiv:1606.08415)",
+    definition=definition,
+    value=value,
+    slope=slope,
+    curvature=curvature,
+    bounds={"float32": Bound(2.0, 2.0), "float64": Bound(2.0, 2.0)},
+    intervals=((-1.0, 1.0), (-6.0, 6.0), (-10.8, -9.8), (-21.6, -21.0)),
+    aliases=("gelu_new", "gelu_pytorch_tanh", "gelu_fast"),
+)

@@ -1,0 +1,46 @@
+"""sigmoid(x) = 1/(1 + exp(-x))."""
+
+from ..blocks import Kernel
+from ..formula import Definition
+from ..graph import Node
+from .entry import Bound, Entry
+
+RIGHT = 40
+"""Beyond it sigmoid(x) is 1 in every format."""
+
+
+def definition(f: Definition, x: Node) -> Node:
+    return f.sigmoid(x)
+
+
+def value(f: Kernel, x: Node) -> Node:
+    # s/(1 + s)·(1 - c) holds on both sides: no choice by sign, only clamps.
+    bounded = f.maximum(f.minimum(x, RIGHT), -f.exponential_limit)
+    return f.keep_nan(x, f.unscale(f.gate(f.logistic(f.reduce(-bounded)))))
+
+
+def slope(f: Kernel, x: Node) -> Node:
+    a = f.clamp(f.abs(x), f.exponential_limit)
+    return f.keep_nan(x, f.unscale(f.gate_slope(f.logistic(f.reduce(a)))))
+
+
+def curvature(f: Kernel, x: Node) -> Node:
+    # sigma'·(1 - 2·sigma) = -sigma'·tanh(x/2)
+    a = f.clamp(f.abs(x), f.exponential_limit)
+    g = f.logistic(f.reduce(a))
+    size = f.unscale(f.scaled(f.scaled_sum(f.gate_slope(g)) * f.half_tanh(g)))
+    return f.keep_nan(x, f.copysign(size, -x))
+
+
+entry = Entry(
+    name="sigmoid",
+    formula="1/(1 + exp(-x))",
+    paper="Rumelhart, Hinton & Williams 1986, Learning representations by back-propagating errors",
+    definition=definition,
+    value=value,
+    slope=slope,
+    curvature=curvature,
+    bounds={"float32": Bound(2.0, 2.0), "float64": Bound(2.0, 2.0)},
+    intervals=((-1.0, 1.0), (-20.0, 20.0), (-104.0, -86.0), (-746.0, -707.0)),
+    aliases=("logistic", "expit"),
+)

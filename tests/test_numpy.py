@@ -1,0 +1,324 @@
+"""The NumPy front end: what goes in, what comes out, what is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+import softgate as sg
+
+BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
+DTYPES = [np.dtype(np.float16), BFLOAT16, np.dtype(np.float32), np.dtype(np.float64)]
+EACH_DTYPE = pytest.mark.parametrize("dtype", DTYPES, ids=str)
+MEMORY_ORDERS = ["C", "F"]
+
+
+def bits(x: Any) -> Any:
+    x = np.asarray(x)
+    return x.view({2: np.uint16, 4: np.uint32, 8: np.uint64}[x.itemsize])
+
+
+def reference(x: np.ndarray[Any, Any], function: Any = sg.gelu) -> np.ndarray[Any, Any]:
+    """The function at a plain contiguous copy."""
+    plain = np.ascontiguousarray(np.asarray(x)).astype(x.dtype.newbyteorder("="))
+    return np.asarray(function(plain)).reshape(x.shape)
+
+
+@st.composite
+def views(draw: st.DrawFn) -> np.ndarray[Any, Any]:
+    """Arrays of any shape, cut and turned: sliced, reversed, transposed, broadcast, swapped."""
+    dtype = draw(st.sampled_from([*DTYPES, np.dtype(">f4"), np.dtype(">f8"), np.dtype(">f2")]))
+    shape = draw(hnp.array_shapes(min_dims=0, max_dims=4, min_side=0, max_side=6))
+    seed = draw(st.integers(0, 2**16))
+    x = (np.random.default_rng(seed).standard_normal(shape) * 4).astype(dtype)
+    if draw(st.booleans()):
+        x = np.asfortranarray(x)
+    for axis in range(x.ndim):
+        step = draw(st.sampled_from([1, 1, 2, -1, -2]))
+        x = x[(slice(None),) * axis + (slice(None, None, step),)]
+    if draw(st.booleans()):
+        x = x.transpose(draw(st.permutations(range(x.ndim))))
+    if draw(st.booleans()):
+        x = np.broadcast_to(x, (draw(st.integers(0, 3)), *x.shape))
+    return x
+
+
+@settings(max_examples=300, deadline=None)
+@given(views())
+def test_any_view_gives_the_same_bits(x: np.ndarray[Any, Any]) -> None:
+    before = x.copy()
+    y = sg.gelu(x)
+    assert np.shape(y) == x.shape
+    assert y.dtype == x.dtype.newbyteorder("=")
+    assert np.array_equal(bits(y), bits(reference(x)))
+    assert np.array_equal(bits(x), bits(before))
+
+
+@settings(max_examples=200, deadline=None)
+@given(views(), st.data())
+def test_out_of_any_layout(x: np.ndarray[Any, Any], data: st.DataObject) -> None:
+    shape = x.shape
+    padded = np.zeros([2 * n + 1 for n in shape], x.dtype)
+    steps = [data.draw(st.sampled_from([1, 2, -1])) for _ in shape]
+    out = padded[(*(slice(None, None, s) for s in steps), ...)]
+    out = out[(*(slice(0, n) for n in shape), ...)]
+    y = sg.gelu(x, out=out)
+    assert y is out
+    assert np.array_equal(bits(out), bits(reference(x).astype(x.dtype)))
+
+
+@settings(max_examples=200, deadline=None)
+@given(views(), st.data())
+def test_backward_broadcasts(x: np.ndarray[Any, Any], data: st.DataObject) -> None:
+    shape = data.draw(hnp.broadcastable_shapes(x.shape, max_dims=4, min_side=0))
+    expected_shape = np.broadcast_shapes(x.shape, shape)
+    grad = np.random.default_rng(0).standard_normal(shape).astype(x.dtype)
+    y = sg.gelu.backward(x, grad)
+    assert np.shape(y) == expected_shape
+    wide_x, wide_grad = (np.broadcast_to(v, expected_shape).copy() for v in (x, grad))
+    expected = sg.gelu.backward(*(v.astype(x.dtype.newbyteorder("=")) for v in (wide_x, wide_grad)))
+    assert np.array_equal(bits(y), bits(expected))
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.integers(0, 40), st.integers(0, 40), st.integers(1, 60), st.sampled_from([1, 2, -1]))
+def test_overlapping_views(to: int, source: int, size: int, step: int) -> None:
+    memory = (np.random.default_rng(1).standard_normal(200) * 3).astype(np.float32)
+    x = memory[source : source + size][::step]
+    out = memory[to : to + x.size]
+    expected = reference(x.copy())
+    sg.gelu(x, out=out)
+    assert np.array_equal(bits(out), bits(expected))
+
+
+@EACH_DTYPE
+@pytest.mark.parametrize("name", ["x", "grad"])
+def test_backward_in_place(dtype: Any, name: str) -> None:
+    rng = np.random.default_rng(2)
+    x, grad = ((rng.standard_normal(999) * 2).astype(dtype) for _ in range(2))
+    expected = sg.gelu.backward(x.copy(), grad.copy())
+    target = {"x": x, "grad": grad}[name]
+    assert sg.gelu.backward(x, grad, out=target) is target
+    assert np.array_equal(bits(target), bits(expected))
+
+
+def test_backward_with_one_array_as_everything() -> None:
+    x = np.linspace(-3, 3, 101)
+    expected = sg.gelu.backward(x.copy(), x.copy())
+    assert np.array_equal(sg.gelu.backward(x, x, out=x), expected)
+
+
+@EACH_DTYPE
+def test_unaligned(dtype: Any) -> None:
+    raw = np.zeros(101 * dtype.itemsize + 1, np.uint8)
+    x = raw[1:].view(dtype)
+    x[...] = np.linspace(-5, 5, 101).astype(dtype)
+    assert not x.flags.aligned
+    assert np.array_equal(bits(sg.gelu(x)), bits(reference(x.copy())))
+    expected = bits(reference(x.copy()))
+    sg.gelu(x, out=x)
+    assert np.array_equal(bits(x.copy()), expected)
+
+
+@EACH_DTYPE
+def test_read_only_and_empty(dtype: Any) -> None:
+    x = np.linspace(-2, 2, 9).astype(dtype)
+    x.flags.writeable = False
+    assert np.array_equal(bits(sg.gelu(x)), bits(reference(x)))
+    assert sg.gelu(np.empty((3, 0), dtype)).shape == (3, 0)
+    with pytest.raises(ValueError, match="read-only"):
+        sg.gelu(x, out=x)
+
+
+@EACH_DTYPE
+def test_scalars_come_back_as_scalars(dtype: Any) -> None:
+    for x in (dtype.type(1.5), np.array(1.5, dtype)):
+        y = sg.gelu(x)
+        assert type(y) is dtype.type
+        assert type(sg.gelu.slope(x)) is dtype.type
+
+
+def test_python_numbers_and_lists() -> None:
+    assert isinstance(sg.gelu(1.0), np.float64)
+    assert sg.gelu(1) == sg.gelu(1.0) == sg.gelu(True)
+    assert sg.relu(10**400 // 10**390) == 10**10
+    assert np.array_equal(sg.relu([[1, -2], [3, 4]]), [[1.0, 0.0], [3.0, 4.0]])
+    assert sg.relu([]).shape == (0,)
+
+
+@pytest.mark.parametrize("kind", ["?", "b", "B", "h", "H", "i", "I", "q", "Q"])
+def test_integers_become_float64(kind: str) -> None:
+    y = sg.gelu(np.array([0, 1], kind))
+    assert y.dtype == np.float64
+    assert y[1] == sg.gelu(1.0)
+
+
+@pytest.mark.parametrize(
+    "x",
+    [
+        1 + 2j,
+        np.zeros(2, complex),
+        np.array([1, None]),
+        "1.0",
+        ["a", "b"],
+        np.array(["2020-01-01"], "M8[D]"),
+        np.zeros(2, "m8[s]"),
+        np.zeros(2, [("a", float)]),
+        np.zeros(2, np.longdouble),
+        None,
+        {},
+        [[1.0], [1.0, 2.0]],
+    ],
+    ids=lambda x: f"{type(x).__name__}-{getattr(x, 'dtype', '')}",
+)
+def test_wrong_input_is_named(x: Any) -> None:
+    for call in (sg.gelu, sg.gelu.slope, sg.gelu.curvature):
+        with pytest.raises(TypeError, match="accepted are float16, bfloat16, float32 and float64"):
+            call(x)
+    with pytest.raises(TypeError, match="accepted are"):
+        sg.gelu.backward(x, 1.0)
+    with pytest.raises(TypeError, match=r"grad|accepted are"):
+        sg.gelu.backward(np.ones(2), x)
+
+
+def test_wrong_out_stays_untouched() -> None:
+    x = np.ones((2, 3), np.float32)
+    for out, error, message in [
+        (np.full((3, 2), 7.0, np.float32), ValueError, r"\(3, 2\).*\(2, 3\)"),
+        (np.full((2, 3), 7.0), TypeError, "float64.*float32"),
+        ([0.0], TypeError, "list"),
+        ((np.full((2, 3), 7.0, np.float32),) * 2, ValueError, "one result"),
+    ]:
+        with pytest.raises(error, match=message):
+            sg.gelu(x, out=out)
+        if isinstance(out, np.ndarray):
+            assert (out == 7.0).all()
+    out = np.full((2, 3), 7.0, np.float32)
+    for call in (
+        lambda: sg.elu(x, out=out, alpha=float("nan")),
+        lambda: sg.elu(x, out=out, beta=1.0),
+        lambda: sg.gelu(x, out=out, arithmetic="float16"),
+        lambda: sg.gelu(x.astype(complex), out=out),
+        lambda: sg.gelu.backward(x, np.ones(5, np.float32), out=out),
+    ):
+        with pytest.raises((TypeError, ValueError)):
+            call()
+        assert (out == 7.0).all()
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "message"),
+    [
+        (float("inf"), ValueError, "finite"),
+        (float("nan"), ValueError, "finite"),
+        ("1", TypeError, "real number"),
+        (None, TypeError, "real number"),
+        (True, TypeError, "real number"),
+        (1j, TypeError, "real number"),
+        (np.ones(3), TypeError, "real number"),
+    ],
+)
+def test_wrong_parameters_are_named(value: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        sg.elu(1.0, alpha=value)
+
+
+def test_parameters_out_of_range_and_unknown() -> None:
+    with pytest.raises(ValueError, match="beta = 0.0 is out of range.*> 0"):
+        sg.softplus(1.0, beta=0)
+    with pytest.raises(TypeError, match="gelu has no parameter 'alpha': its parameters: none"):
+        sg.gelu(1.0, alpha=2)
+    with pytest.raises(TypeError, match="elu has no parameter 'beta': its parameters: alpha"):
+        sg.elu(1.0, beta=2)
+    assert sg.elu(-1.0, alpha=np.float32(0.5)) == sg.elu(-1.0, alpha=0.5)
+    assert sg.elu(-1.0, alpha=2) == sg.elu(-1.0, alpha=2.0)
+
+
+def test_masked_arrays_as_with_a_ufunc() -> None:
+    x = np.ma.masked_array([1.0, -2.0, 3.0], mask=[False, True, False], fill_value=9.0)
+    ours, numpys = sg.tanh(x), np.tanh(x)
+    assert type(ours) is type(numpys)
+    assert np.array_equal(ours.mask, numpys.mask)
+    assert np.allclose(ours.compressed(), numpys.compressed())
+    ours.mask[0] = True
+    assert not x.mask[0]
+    assert np.array_equal(sg.tanh.backward(x, 2.0).mask, x.mask)
+
+
+class Tagged(np.ndarray):
+    """A subclass that carries an attribute, as the NumPy manual shows."""
+
+    def __array_finalize__(self, source: Any) -> None:
+        self.tag = getattr(source, "tag", None)
+
+
+def test_subclasses_as_with_a_ufunc() -> None:
+    x = np.array([-1.0, 2.0]).view(Tagged)
+    x.tag = "metres"
+    for result, expected in ((sg.tanh(x), np.tanh(x)), (sg.tanh(x[0]), np.tanh(x[0]))):
+        assert type(result) is type(expected)
+        assert getattr(result, "tag", None) == getattr(expected, "tag", None)
+    matrix = np.array([[1.0, 2.0]]).view(np.recarray)
+    assert type(sg.tanh(matrix)) is type(np.tanh(matrix))
+    out = np.empty(2).view(Tagged)
+    assert sg.tanh(np.ones(2), out=out) is out or type(sg.tanh(np.ones(2), out=out)) is Tagged
+
+
+class Refusing:
+    """A type that takes no part in ufuncs."""
+
+    __array_ufunc__ = None
+
+
+class Overriding:
+    """A type that takes ufuncs over."""
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **keywords: Any) -> Any:
+        return ufunc.__name__, method, len(inputs), keywords
+
+
+def test_array_ufunc_protocol() -> None:
+    with pytest.raises(TypeError, match="Refusing"):
+        sg.gelu(Refusing())
+    assert sg.elu(Overriding(), alpha=0.5) == ("elu", "__call__", 1, {"alpha": 0.5})
+    assert sg.gelu.backward(np.ones(2), Overriding())[2] == 2
+
+
+def test_pandas_series_stay_series() -> None:
+    series = pd.Series([-1.0, 2.0], index=["a", "b"], name="z")
+    result = sg.relu(series)
+    assert isinstance(result, pd.Series)
+    assert result.name == "z"
+    assert list(result.index) == ["a", "b"]
+    assert list(result) == [0.0, 2.0]
+
+
+def test_memory_order_is_kept() -> None:
+    for order in MEMORY_ORDERS:
+        x = np.ones((3, 4, 5), np.float32, order=order)  # type: ignore[call-overload]
+        assert sg.gelu(x).flags[f"{order}_CONTIGUOUS"]
+    x = np.ones((3, 4, 5)).transpose(1, 0, 2)
+    assert sg.gelu(x).strides == np.exp(x).strides
+
+
+def test_unknown_names_say_what_there_is() -> None:
+    with pytest.raises(AttributeError, match="activations: .*gelu"):
+        sg.gleu  # noqa: B018
+
+
+@pytest.mark.exhaustive
+def test_more_than_two_to_the_31_elements() -> None:
+    x = np.zeros((1 << 31) + 100, np.float16)
+    x[-1] = 1.0
+    x[1 << 31] = -1.0
+    sg.gelu(x, out=x)
+    assert x[-1] == sg.gelu(np.float16(1.0))
+    assert x[1 << 31] == sg.gelu(np.float16(-1.0))
+    assert x[:1000].max() == 0
