@@ -65,26 +65,30 @@ def _gelu_tanh_backward(x: Array, g: Array, y: Array, w: Array) -> None:
     y *= g
 
 
-def _swish(beta: float) -> Value:
-    def value(x: Array, y: Array, w: Array) -> None:
-        np.multiply(x, beta, out=w)
-        special.expit(w, out=y)
-        y *= x
-
-    return value
+def _gelu_sigmoid(x: Array, y: Array, w: Array) -> None:
+    np.multiply(x, 1.702, out=w)
+    special.expit(w, out=y)
+    y *= x
 
 
-def _swish_backward(beta: float) -> Backward:
-    def backward(x: Array, g: Array, y: Array, w: Array) -> None:
-        """Compute σ(1 + βx(1 - σ))."""
-        np.multiply(x, beta, out=w)
-        special.expit(w, out=y)
-        w -= w * y
-        w += 1
-        y *= w
-        y *= g
+def _gelu_sigmoid_backward(x: Array, g: Array, y: Array, w: Array) -> None:
+    np.multiply(x, 1.702, out=w)
+    _silu_backward(w, g, y, w)
 
-    return backward
+
+def _silu(x: Array, y: Array, w: Array) -> None:
+    special.expit(x, out=y)
+    y *= x
+
+
+def _silu_backward(x: Array, g: Array, y: Array, w: Array) -> None:
+    """σ + σ(1 - σ)x = σ(x + 1 - xσ)."""
+    special.expit(x, out=y)
+    t = x * y
+    np.subtract(x, t, out=w)
+    w += 1
+    y *= w
+    y *= g
 
 
 def _sigmoid(x: Array, y: Array, w: Array) -> None:
@@ -170,8 +174,8 @@ def _leaky_relu_backward(x: Array, g: Array, y: Array, w: Array) -> None:
 VALUES: dict[str, Value] = {
     "gelu": _gelu,
     "gelu_tanh": _gelu_tanh,
-    "gelu_sigmoid": _swish(1.702),
-    "silu": _swish(1.0),
+    "gelu_sigmoid": _gelu_sigmoid,
+    "silu": _silu,
     "sigmoid": _sigmoid,
     "tanh": _tanh,
     "elu": _elu,
@@ -184,8 +188,8 @@ VALUES: dict[str, Value] = {
 BACKWARDS: dict[str, Backward] = {
     "gelu": _gelu_backward,
     "gelu_tanh": _gelu_tanh_backward,
-    "gelu_sigmoid": _swish_backward(1.702),
-    "silu": _swish_backward(1.0),
+    "gelu_sigmoid": _gelu_sigmoid_backward,
+    "silu": _silu_backward,
     "sigmoid": _sigmoid_backward,
     "tanh": _tanh_backward,
     "elu": _elu_backward,

@@ -28,7 +28,9 @@ def call(activation: Activation, quantity: str, x: Any, **keywords: Any) -> Any:
     return method(x, **keywords)
 
 
-def bound(activation: Activation, quantity: str, fmt: Format, parameters: dict[str, float]) -> float:
+def bound(
+    activation: Activation, quantity: str, fmt: Format, parameters: dict[str, float]
+) -> float:
     """What the catalogue states for its defaults; what the contract allows for other parameters."""
     if parameters:
         return CONTRACT_ULP
@@ -83,7 +85,9 @@ def check_sweep(
     assert found.max_ulp <= bound(activation, quantity, FLOAT32, {}), str(found)
 
 
-def check_rounded_once(activation: Activation, quantity: str, count: int, **parameters: float) -> None:
+def check_rounded_once(
+    activation: Activation, quantity: str, count: int, **parameters: float
+) -> None:
     """float32 arrays computed in float64 are those results rounded once: within 0.51 ulp."""
     x = points(activation, FLOAT32, count, seed=4)
     y = call(activation, quantity, x, arithmetic="float64", **parameters)

@@ -1,4 +1,4 @@
-"""Every test that takes `activation` runs for the whole catalogue: a new entry is tested at once."""
+"""Every test that takes `activation` runs for the whole catalogue, new entries included."""
 
 from __future__ import annotations
 

@@ -231,7 +231,7 @@ def test_wrong_parameters_are_named(value: Any, error: type[Exception], message:
 
 
 def test_parameters_out_of_range_and_unknown() -> None:
-    with pytest.raises(ValueError, match="beta = 0.0 is out of range.*> 0"):
+    with pytest.raises(ValueError, match=r"beta = 0\.0 is out of range: accepted are"):
         sg.softplus(1.0, beta=0)
     with pytest.raises(TypeError, match="gelu has no parameter 'alpha': its parameters: none"):
         sg.gelu(1.0, alpha=2)
@@ -247,8 +247,9 @@ def test_masked_arrays_as_with_a_ufunc() -> None:
     assert type(ours) is type(numpys)
     assert np.array_equal(ours.mask, numpys.mask)
     assert np.allclose(ours.compressed(), numpys.compressed())
-    ours.mask[0] = True
-    assert not x.mask[0]
+    assert ours.fill_value == numpys.fill_value
+    grad = np.ma.masked_array([1.0, 2.0, 3.0], mask=[True, False, False])
+    assert np.array_equal(sg.tanh.backward(x, grad).mask, [True, True, False])
     assert np.array_equal(sg.tanh.backward(x, 2.0).mask, x.mask)
 
 
@@ -309,7 +310,7 @@ def test_memory_order_is_kept() -> None:
 
 
 def test_unknown_names_say_what_there_is() -> None:
-    with pytest.raises(AttributeError, match="activations: .*gelu"):
+    with pytest.raises(AttributeError, match=r"activations: .*gelu"):
         sg.gleu  # noqa: B018
 
 

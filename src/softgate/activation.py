@@ -141,7 +141,7 @@ class Activation:
         return found
 
     def check_parameters(self, parameters: Mapping[str, Any]) -> Parameters:
-        """Return all parameters with defaults filled in, as a hashable key; raise on a wrong one."""
+        """Return all parameters, defaults filled in, as a hashable key; raise on a wrong one."""
         values = dict(self._defaults)
         for name, value in parameters.items():
             if name not in values:
@@ -197,7 +197,8 @@ def _keywords(out: Any, arithmetic: str | None, parameters: dict[str, float]) ->
 def _document(entry: Entry) -> str:
     lines = [f"{entry.name}(x) = {entry.formula}", "", f"Source: {entry.paper}."]
     if entry.parameters:
-        lines += ["", "Parameters: " + "; ".join(f"{p.name} = {p.default:g}" for p in entry.parameters)]
+        given = "; ".join(f"{p.name} = {p.default:g}" for p in entry.parameters)
+        lines += ["", f"Parameters: {given}"]
     if entry.notes:
         lines += ["", entry.notes]
     return "\n".join(lines)

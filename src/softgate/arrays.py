@@ -21,6 +21,15 @@ Array = np.ndarray[Any, Any]
 ACCEPTED = "float16, bfloat16, float32 and float64 (integers and booleans become float64)"
 
 
+class Call:
+    """What a subclass is told of the call it wraps: as much of a ufunc as it may ask for."""
+
+    nout = 1
+
+    def __init__(self, name: str, nin: int) -> None:
+        self.__name__, self.nin = name, nin
+
+
 def as_array(x: Any, name: str = "x") -> Array:
     """Return `x` as an array of a format there are kernels for, subclasses kept.
 
@@ -30,11 +39,11 @@ def as_array(x: Any, name: str = "x") -> Array:
     if isinstance(x, int):
         x = float(x)  # also one that no NumPy integer holds
     try:
-        array = np.asanyarray(x)
+        array: Array = np.asanyarray(x)
     except ValueError as error:
         raise TypeError(f"{name} is no array: {error}; accepted are {ACCEPTED}") from None
     if array.dtype.kind in "iub":
-        return array.astype(np.float64)
+        array = array.astype(np.float64)
     if format_of(array.dtype) is None:
         raise TypeError(
             f"{name} has dtype {array.dtype.name or array.dtype} "
@@ -154,16 +163,17 @@ def _run(route: Route, operands: Sequence[Array], alias: str | None) -> None:
 
 def _finish(activation: Any, inputs: tuple[Array, ...], result: Array, given: Array | None) -> Any:
     """Return `result` as the caller's kind of array: a scalar, a subclass, `out` itself."""
+    context: Any = (Call(activation.__name__, len(inputs)), inputs, 0)
     if given is not None:
         if given.__array_interface__["data"] != result.__array_interface__["data"]:
             np.copyto(given, result)
         if type(given) is np.ndarray:
             return given
-        return given.__array_wrap__(given, (activation, inputs, 0), False)
+        return given.__array_wrap__(given, context, False)
     if all(type(operand) is np.ndarray for operand in inputs):
         return result if result.ndim else result[()]
     wrapping = max(inputs, key=lambda operand: getattr(operand, "__array_priority__", 0.0))
-    return wrapping.__array_wrap__(result, (activation, inputs, 0), result.ndim == 0)
+    return wrapping.__array_wrap__(result, context, result.ndim == 0)
 
 
 def promote(x: Array, grad: Any) -> tuple[Array, Array]:

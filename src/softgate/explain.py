@@ -27,9 +27,8 @@ class Explanation:
     def __str__(self) -> str:
         call = self.activation if self.quantity == "value" else f"{self.activation}.{self.quantity}"
         threads = "1 thread" if self.threads == 1 else f"up to {self.threads} threads"
-        return (
-            f"{call} of {self.dtype}{list(self.shape)}: {self.computed_by}; {self.memory}; {threads}"
-        )
+        what = f"{call} of {self.dtype}{list(self.shape)}"
+        return f"{what}: {self.computed_by}; {self.memory}; {threads}"
 
 
 def explain(

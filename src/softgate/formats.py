@@ -46,7 +46,7 @@ class Format:
         unit = max(exponent, self.min_exponent) - self.mantissa_bits
         whole = round(value / Fraction(2) ** unit)
         if abs(whole) >= 1 << (self.max_exponent - unit + 1):
-            return math.copysign(math.inf, value)
+            return math.inf if value > 0 else -math.inf
         return math.ldexp(whole, unit)
 
 

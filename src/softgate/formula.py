@@ -1,7 +1,7 @@
 """The arithmetics a formula is written over: `Definition` for mathematics, `Machine` for floats.
 
 A formula is a short function of an arithmetic `f` and a symbolic `x`. Over `Definition` it keeps
-exp, Phi, tanh … as opaque operations of exact real numbers: the truth, the LaTeX, the documentation.
+exp, Phi, tanh … as opaque operations on exact numbers: the truth, the LaTeX, the documentation.
 Over `Machine` it may only use what one float format does in a few instructions; the
 building blocks that stable forms share stand in `blocks`.
 """
@@ -15,7 +15,8 @@ from .formats import Format
 from .graph import Graph, Node, Number
 
 FUNCTIONS = (
-    "exp", "expm1", "log", "log1p", "sqrt", "tanh", "sigmoid", "softplus", "erf", "erfc", "Phi", "phi",
+    "exp", "expm1", "log", "log1p", "sqrt", "tanh",
+    "sigmoid", "softplus", "erf", "erfc", "Phi", "phi",
 )  # fmt: skip
 
 
@@ -92,7 +93,7 @@ class Machine(Arithmetic):
         return self.graph.node("copysign", magnitude, sign)
 
     def add_exponent(self, x: Node, t: Node) -> Node:
-        """Return x·2**n, n being the integer in the low bits of `t` (a float near 1.5·2**23 or 2**52).
+        """Return x·2**n, n being the integer in the low bits of `t`, near 1.5·2**23 (2**52).
 
         One integer addition into the exponent field: right only where `x` and the result are
         normal numbers, so keep `x` near 1.

@@ -60,15 +60,15 @@ class Node:
                 raise ValueError("the operands belong to two different traces")
             return other
         if isinstance(other, float):
-            # A float in a formula is the decimal its author wrote: 0.044715, not the nearest double.
+            # A float in a formula is the decimal its author wrote, not the nearest double.
             return self.graph.const(Fraction(repr(other)))
         if isinstance(other, int | Fraction):
             return self.graph.const(other)
-        return NotImplemented  # type: ignore[unreachable]
+        return NotImplemented
 
     def _binary(self, op: str, other: Node | Number, *, swap: bool = False) -> Node:
         lifted = self.lift(other)
-        if lifted is NotImplemented:
+        if not isinstance(lifted, Node):
             return NotImplemented
         pair = (lifted, self) if swap else (self, lifted)
         return self.graph.node(op, *pair)

@@ -1,8 +1,8 @@
 """From an entry of the catalogue to a compiled loop, kept for the life of the process.
 
 A kernel is one quantity of one activation in one arithmetic, reading and writing one storage
-format. Parameters at their defaults are folded into the code; any other values share one kernel that reads
-them, so a sweep over a parameter compiles once.
+format. Parameters at their defaults are folded into the code; all other values share one kernel
+that reads them, so a sweep over a parameter compiles once.
 """
 
 from __future__ import annotations
@@ -142,4 +142,3 @@ def evaluate64(
     packed = pack(entry, parameters, FLOAT64)
     compiled(specification)(out.ctypes.data, x.ctypes.data, packed.ctypes.data, x.size)
     return out
-

@@ -39,8 +39,9 @@ def near_tie(y: Float64s, fmt: Format, margin: float) -> npt.NDArray[np.bool_]:
     unit = ulp(y, fmt)
     with np.errstate(invalid="ignore"):
         from_tie = np.abs(np.abs(y / unit - np.floor(y / unit)) - 0.5) * unit
-        close: npt.NDArray[np.bool_] = from_tie <= margin * np.abs(y)
-    return close & np.isfinite(y) & (y != 0)
+        close = from_tie <= margin * np.abs(y)
+    doubtful: npt.NDArray[np.bool_] = close & np.isfinite(y) & (y != 0)
+    return doubtful
 
 
 def encode16(y: Float64s, fmt: Format) -> npt.NDArray[np.uint16]:

@@ -17,7 +17,6 @@ from .catalogue import Entry
 from .formats import FLOAT32, FLOAT64, Format
 
 
-
 class Runner:
     """A compiled loop and the array it reads beside its operands: parameters or a table.
 
@@ -51,15 +50,13 @@ class Route:
 
     @property
     def uses_table(self) -> bool:
-        """Whether results are looked up. 16-bit piecewise-linear ones are not, where that is exact."""
+        """Whether results are looked up: 16-bit ones, unless piecewise linear and exact without."""
         if self.storage.bits != 16:
             return False
         if not self.entry.piecewise_linear or self.quantity == "curvature":
             return True
         checked = "slope" if self.quantity == "backward" else self.quantity
-        return not tables.arithmetic_is_exact(
-            self.entry, checked, self.storage, self.parameters
-        )
+        return not tables.arithmetic_is_exact(self.entry, checked, self.storage, self.parameters)
 
     def runner(self, alias: str | None = None) -> Runner:
         """Return what to call; `alias` names the input whose memory the output overwrites."""

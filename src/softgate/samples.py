@@ -1,4 +1,4 @@
-"""Where to look: inputs that reach every exponent, every boundary and every interval of interest."""
+"""Where to look: inputs that reach every exponent, every boundary, every interval of interest."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def specials(fmt: Format) -> npt.NDArray[np.floating]:
 
 
 def exponents(fmt: Format, each: int, seed: int) -> npt.NDArray[np.floating]:
-    """Return `each` random significands at every exponent and sign, and both ends of each binade."""
+    """Return `each` random significands at every exponent and sign, and the ends of each binade."""
     rng = np.random.default_rng(seed)
     unsigned = UNSIGNED[fmt.name]
     mantissa = fmt.mantissa_bits

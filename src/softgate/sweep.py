@@ -1,8 +1,8 @@
-"""All 2**32 float32 inputs of one quantity, against the float64 kernel: what is the largest error?
+"""All 2**32 float32 inputs of one quantity, against the float64 kernel.
 
 The float64 kernel is the truth here; it is measured against arb apart, and its error is a few
-2**-29 of a float32 ulp. Slopes of f = x·g are first measured in ulps of the slope itself, which is at most
-twice the scale max(|g|, |x·g'|); only where that leaves doubt is the scale computed.
+2**-29 of a float32 ulp. Slopes of f = x·g are first measured in ulps of the slope itself, which
+is at most twice the scale max(|g|, |x·g'|); only where that leaves doubt is the scale computed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .catalogue import Entry
 from .formats import FLOAT32, FLOAT64, Format
 
 CHUNK = 1 << 18
-"""Inputs a step: results, truth and errors of a chunk stay in the second-level cache and the third."""
+"""Inputs a step: results, truth and errors of a chunk stay in the caches."""
 
 INPUTS = 1 << 32
 
@@ -130,4 +130,3 @@ def sweep(
     with ThreadPoolExecutor(threads) as pool:
         best, where = max(pool.map(work, range(threads)))
     return Sweep(entry.name, quantity, stop - start, best, where)
-

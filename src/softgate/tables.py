@@ -70,9 +70,7 @@ def rounded(
     return result
 
 
-def _decide(
-    root: Node, x: float, near: float, fmt: Format, parameters: dict[str, float]
-) -> float:
+def _decide(root: Node, x: float, near: float, fmt: Format, parameters: dict[str, float]) -> float:
     from .lower.mp import sign_of_difference
 
     unit = Fraction(float(rounding.ulp(np.float64(near), fmt)))
@@ -82,7 +80,7 @@ def _decide(
     if side == 0:  # an exact tie: to even
         side = 1 if below % 2 else -1
     result = float((below + (side > 0)) * unit)
-    return result if result else float(np.copysign(0.0, near))
+    return result or float(np.copysign(0.0, near))
 
 
 @lru_cache(maxsize=256)
@@ -100,4 +98,3 @@ def arithmetic_is_exact(entry: Entry, quantity: str, fmt: Format, parameters: Ke
     expected = table(entry, quantity, fmt, parameters)
     nan = np.isnan(rounding.all16(fmt))
     return bool(np.array_equal(out[~nan], expected[~nan]))
-

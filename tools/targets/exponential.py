@@ -19,8 +19,9 @@ from softgate.formats import FLOAT32, FLOAT64, Format
 REDUCED = 0.34665
 """ln(2)/2 and a little, for the rounding of b/ln(2)."""
 TERMS = {"float32": 2, "float64": 5}
-CUBIC_SCALE = Fraction(3125, 2048)
-"""gelu_tanh's a + 0.044715·a³ is carried times this: there both coefficients are short floats."""
+CUBIC_SCALE = Fraction(9375, 8192)
+"""gelu_tanh's a + 0.044715·a³ is carried times this: there both coefficients are short floats,
+and |r| stays below 1/4, where floats are denser."""
 
 
 def even_part(rate: Any) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:

@@ -10,7 +10,7 @@ s and 1 + s are exact, and all that T, r and their sum lose counts only by the f
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -22,7 +22,7 @@ from .scaled import Scaled, Tail
 
 LN2 = Fraction("0.69314718055994530941723212145817656807550013436025525412068")
 SQRT_8_OVER_PI = Fraction("1.59576912160573071175978423973752747390343452465957141180515")
-CUBIC = (Fraction(3125, 2048), Fraction(8943, 131072))
+CUBIC = (Fraction(9375, 8192), Fraction(26829, 524288))
 """A and C with C/A = 0.044715 exactly: A·(a + 0.044715·a³) = a·(A + C·a²), both short floats."""
 
 
@@ -34,10 +34,24 @@ class Rate:
     float32: Fit
     float64: Fit
 
+    @property
+    def mirrored(self) -> Rate:
+        """The rate -k: exp(k·b), whose T has the other sign."""
+        return Rate(-self.k, *map(_negative, (self.float32, self.float64)))
+
+
+def _negative(fit: Fit) -> Fit:
+    return replace(
+        fit,
+        target=f"-({fit.target})",
+        coefficients=tuple(-c for c in fit.coefficients),
+    )
+
 
 UNIT = Rate(Fraction(1), fits.UNIT_FLOAT32, fits.UNIT_FLOAT64)
 TWICE = Rate(Fraction(2), fits.TWICE_FLOAT32, fits.TWICE_FLOAT64)
 QUICK = Rate(Fraction("1.702"), fits.QUICK_FLOAT32, fits.QUICK_FLOAT64)
+MIRRORED = UNIT.mirrored
 GELU_TANH = Rate(SQRT_8_OVER_PI / CUBIC[0], fits.CUBIC_FLOAT32, fits.CUBIC_FLOAT64)
 
 
@@ -137,38 +151,64 @@ class Exponential(Scaled):
         return self.fma(s, self._reduced_expm1(e), s - 1)
 
     def logistic(self, e: Reduced) -> Logistic:
-        """Return sigma(-b) from the reduced exp(-b), b of either sign."""
+        """Return sigma(-b) from the reduced exp(-b), b of either sign, n biased by the scale."""
         power = self.add_exponent(self.lift(1), e.magic)
         s = power * self.unit
-        total = 1 + s
         even = self.fma(e.square, e.rest, e.leading)
-        c = (e.r + e.r) / self.fma(even, total, self.fma(-s, e.r, e.r))
-        return Logistic(c, s, total, power)
+        c = (e.r + e.r) / self.fma(even, 1 + s, self.fma(-s, e.r, e.r))
+        return Logistic(c, s, 1 + s, power)
 
     def gate(self, g: Logistic, a: Node | None = None) -> Tail:
         """Return a·sigma(-b), or sigma(-b) alone, as a tail."""
-        v = (g.power if a is None else a * g.power) / g.total
+        if a is None:
+            return Tail(self.portion(g), None, g.power)
+        v = a * g.power / g.total
         return self.scaled(self.fma(-v, g.c, v))
 
+    def portion(self, g: Logistic) -> Node:
+        """Return sigma(-b)/s = (1 - c)/(1 + s)."""
+        v = 1 / g.total
+        return self.fma(-v, g.c, v)
+
     def gate_slope(self, g: Logistic) -> Tail:
-        """Return sigma'(b) = sigma(-b)·sigma(b) = s·(1 - c·(1 - s + s·c))/(1 + s)² as a tail."""
-        v = g.power / self.fma(g.s, g.s + 2, 1)
+        """Return sigma'(b) = sigma(-b)·sigma(b) as a tail."""
+        return Tail(self.portion_slope(g), None, g.power)
+
+    def portion_slope(self, g: Logistic) -> Node:
+        """Return sigma'(b)/s = (1 - c·(1 - s + s·c))/(1 + s)²."""
+        v = 1 / self.fma(g.s, g.s + 2, 1)
         k = g.c * self.fma(g.s, g.c, 1 - g.s)
-        return self.scaled(self.fma(-v, k, v))
+        return self.fma(-v, k, v)
 
     def product_slope(self, g: Logistic, b: Node) -> Tail:
         """Return sigma(-b)·(1 - b·sigma(b)) as a tail: the slope of x·sigma(x) at -b.
 
-        It is s·(1 - c)/(1 + s)²·(1 + s - b·(1 + s·c)). Where b is a function of a = |x|, give
-        a·db/da for `b`: then it is the slope of x·sigma(b(x)).
+        Where b is a function of a = |x|, give a·db/da: then it is the slope of x·sigma(b(x)).
         """
-        v = g.power / self.fma(g.s, g.s + 2, 1)
-        factor = self.fma(-b, self.fma(g.s, g.c, 1), g.total)
-        return self.scaled(self.fma(-v, g.c, v) * factor)
+        below = self.portion(g)
+        above = self.fma(-g.s, below, 1)
+        return Tail(below * self.fma(-b, above, 1), None, g.power)
 
     def half_tanh(self, g: Logistic) -> Node:
         """Return tanh(b/2) = 1 - 2·sigma(-b), without cancellation where b is small."""
         return self.fma(g.s + g.s, g.c, 1 - g.s) / g.total
+
+    def tanh(self, a: Node) -> Node:
+        """Return tanh(a) for a >= 0 with full relative accuracy near 0; NaN is kept.
+
+        As `half_tanh`, but with s unscaled, for 1 - tanh soon stops to count.
+        """
+        e = self.reduce(self.bound(a, 0, 20), rate=TWICE, bias=self.fmt.max_exponent)
+        s = self.exponent_only(e.magic)
+        total = 1 + s
+        small = self.fma(e.square * e.rest, total, self.fma(-s, e.r, e.r))
+        c = (e.r + e.r) / (total + small)
+        return self.fma(s + s, c, 1 - s) / total
+
+    def bound(self, x: Node, low: Number, high: Number) -> Node:
+        """Return `x` between `low` and `high`; NaN is kept."""
+        x = self.where(x > high, high, x)
+        return x if low == 0 else self.where(x < low, low, x)
 
     def scaled(self, total: Node) -> Tail:
         """Return a number that carries 2**scale already as a tail."""

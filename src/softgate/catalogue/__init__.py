@@ -1,4 +1,7 @@
-"""The catalogue: every module here that holds an `entry` is an activation. Add a file, and it exists."""
+"""The catalogue: every module here that holds an `entry` is an activation.
+
+Add a file, and it exists: in the package, in the tests, in every table.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an activation is: its definition, how it is computed, how exactly, and where it comes from."""
+"""What an activation is: its definition, how it is computed, how exactly, and its source."""
 
 from __future__ import annotations
 

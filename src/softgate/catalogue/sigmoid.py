@@ -1,6 +1,7 @@
 """sigmoid(x) = 1/(1 + exp(-x))."""
 
 from ..blocks import Kernel
+from ..blocks.exponential import MIRRORED, Logistic
 from ..formula import Definition
 from ..graph import Node
 from .entry import Bound, Entry
@@ -15,21 +16,24 @@ def definition(f: Definition, x: Node) -> Node:
 
 def value(f: Kernel, x: Node) -> Node:
     # s/(1 + s)·(1 - c) holds on both sides: no choice by sign, only clamps.
-    bounded = f.maximum(f.minimum(x, RIGHT), -f.exponential_limit)
-    return f.keep_nan(x, f.unscale(f.gate(f.logistic(f.reduce(-bounded)))))
+    bounded = f.bound(x, -f.exponential_limit, RIGHT)
+    g = f.logistic(f.reduce(bounded, rate=MIRRORED))
+    return f.portion(g) * g.s
 
 
 def slope(f: Kernel, x: Node) -> Node:
-    a = f.clamp(f.abs(x), f.exponential_limit)
-    return f.keep_nan(x, f.unscale(f.gate_slope(f.logistic(f.reduce(a)))))
+    g = _logistic(f, x)
+    return f.portion_slope(g) * g.s
 
 
 def curvature(f: Kernel, x: Node) -> Node:
     # sigma'·(1 - 2·sigma) = -sigma'·tanh(x/2)
-    a = f.clamp(f.abs(x), f.exponential_limit)
-    g = f.logistic(f.reduce(a))
-    size = f.unscale(f.scaled(f.scaled_sum(f.gate_slope(g)) * f.half_tanh(g)))
-    return f.keep_nan(x, f.copysign(size, -x))
+    g = _logistic(f, x)
+    return f.copysign(f.portion_slope(g) * f.half_tanh(g) * g.s, -x)
+
+
+def _logistic(f: Kernel, x: Node) -> Logistic:
+    return f.logistic(f.reduce(f.bound(f.abs(x), 0, f.exponential_limit)))
 
 
 entry = Entry(

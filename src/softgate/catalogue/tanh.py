@@ -1,13 +1,10 @@
 """tanh(x) = 1 - 2/(1 + exp(2·x))."""
 
 from ..blocks import Kernel
-from ..blocks.exponential import TWICE
+from ..blocks.exponential import TWICE, Logistic
 from ..formula import Definition
 from ..graph import Node
 from .entry import Bound, Entry
-
-RIGHT = 20
-"""Beyond it tanh(x) is 1 in every format."""
 
 
 def definition(f: Definition, x: Node) -> Node:
@@ -15,23 +12,23 @@ def definition(f: Definition, x: Node) -> Node:
 
 
 def value(f: Kernel, x: Node) -> Node:
-    a = f.clamp(f.abs(x), RIGHT)
-    size = f.half_tanh(f.logistic(f.reduce(a, rate=TWICE)))
-    return f.keep_nan(x, f.copysign(size, x))
+    return f.copysign(f.tanh(f.abs(x)), x)
 
 
 def slope(f: Kernel, x: Node) -> Node:
-    a = f.clamp(f.abs(x), f.exponential_limit / 2)
-    tail = f.gate_slope(f.logistic(f.reduce(a, rate=TWICE)))
-    return f.keep_nan(x, f.scaled_sum(tail) * (4 * f.unit))
+    g = _logistic(f, x)
+    return f.portion_slope(g) * (4 * g.s)
 
 
 def curvature(f: Kernel, x: Node) -> Node:
     # -2·tanh·(1 - tanh²)
-    a = f.clamp(f.abs(x), f.exponential_limit / 2)
-    g = f.logistic(f.reduce(a, rate=TWICE))
-    size = f.scaled_sum(f.gate_slope(g)) * f.half_tanh(g) * (8 * f.unit)
-    return f.keep_nan(x, f.copysign(size, -x))
+    g = _logistic(f, x)
+    size = f.portion_slope(g) * f.half_tanh(g) * (8 * g.s)
+    return f.copysign(size, -x)
+
+
+def _logistic(f: Kernel, x: Node) -> Logistic:
+    return f.logistic(f.reduce(f.bound(f.abs(x), 0, f.exponential_limit / 2), rate=TWICE))
 
 
 entry = Entry(

@@ -23,7 +23,7 @@ class Undecided(ArithmeticError):
     """A comparison of two balls that overlap: more bits are needed."""
 
 
-def evaluate(root: Node, bits: int, **inputs: float | Fraction) -> arb:
+def evaluate(root: Node, bits: int, /, **inputs: float | Fraction) -> arb:
     """Return a ball around `root` at these exact inputs, computed with `bits` bits."""
     flint.ctx.prec = bits
     values: dict[Node, Any] = {}
@@ -34,7 +34,7 @@ def evaluate(root: Node, bits: int, **inputs: float | Fraction) -> arb:
     return result
 
 
-def truth(root: Node, relative_bits: int = 80, **inputs: float | Fraction) -> arb:
+def truth(root: Node, relative_bits: int = 80, /, **inputs: float | Fraction) -> arb:
     """Return a ball around `root` with at least `relative_bits` correct bits.
 
     A ball wholly below 2**-1200 is returned as it is, though it may contain 0.
@@ -111,7 +111,7 @@ OPERATIONS: dict[str, Any] = {
     "div": lambda x, y: x / y,
     "neg": lambda x: -x,
     "abs": abs,
-    "pi": lambda: arb.pi(),
+    "pi": arb.pi,
     "exp": arb.exp,
     "expm1": arb.expm1,
     "log": arb.log,

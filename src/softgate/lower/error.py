@@ -1,8 +1,8 @@
 """The error of float32 results in ulps as one SIMD loop, for sweeps over all 2**32 inputs.
 
-An ulp is a power of two, so its inverse is made of the exponent bits of the scale. What no number of
-ulps says becomes an infinite error: NaN or infinity where the truth is finite (and the other way
-round), 0 where the truth has a float32, the wrong sign of a result that underflows.
+An ulp is a power of two: its inverse is made of the exponent bits of the scale. What no number of
+ulps says becomes an infinite error: NaN or infinity where the truth is finite, and the other way
+round; 0 where the truth has a float32; the wrong sign of a result that underflows.
 """
 
 from __future__ import annotations

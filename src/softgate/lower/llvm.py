@@ -229,4 +229,3 @@ def _keep_for_ever(engine: Any) -> None:
 def compile_loop(loop: Loop) -> Callable[..., None]:
     """Compile `loop`; the result is called with addresses and a count, without the GIL."""
     return compile_module(build(loop), pointers=len(loop.inputs) + 2)
-

@@ -1,7 +1,7 @@
 """Loops over 16-bit arrays that look results up in a table of 65,536 entries.
 
-A table of values is one load an element. `backward` gathers slopes into a block that stays in the first
-cache, then multiplies the block with SIMD: one loop that did both would be scalar.
+A table of values is one load an element. `backward` gathers slopes into a block that stays in the
+first cache, then multiplies the block with SIMD: one loop that did both would be scalar.
 """
 
 from __future__ import annotations

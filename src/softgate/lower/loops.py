@@ -34,7 +34,7 @@ class Counted:
 
 
 def function(arrays: int) -> tuple[ir.Module, ir.IRBuilder, list[ir.Value]]:
-    """Return a module with an open function of `arrays` addresses and a count, and its arguments."""
+    """Return a module, a builder in its one function of addresses and a count, the arguments."""
     module = ir.Module("softgate")
     kind = ir.FunctionType(ir.VoidType(), [POINTER] * arrays + [INDEX])
     function = ir.Function(module, kind, "kernel")

@@ -83,6 +83,6 @@ OPERATIONS: dict[str, Any] = {
     "erfc": mpmath.erfc,
     "sigmoid": _sigmoid,
     "softplus": lambda x: mpmath.log1p(mpmath.exp(x)),
-    "phi": lambda x: mpmath.npdf(x),
+    "phi": mpmath.npdf,
     "Phi": lambda x: mpmath.erfc(-x / mpmath.sqrt(2)) / 2,
 }

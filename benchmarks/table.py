@@ -1,0 +1,129 @@
+"""The printed report: a table for each setting, footnotes, the bars missed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+from string import ascii_lowercase
+from typing import Any
+
+from bars import Verdict, backward_of_value, binds, judge
+from cells import PEERS, Cell, Row
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+WIDTH = 132
+"""Where output is no terminal."""
+
+TIMES = ("ours", *PEERS, "copy")
+RATIOS = ("x copy", "x torch", "x jax", "special", "x value")
+
+
+class Footnotes:
+    """Letters for remarks, in the order in which they are first made."""
+
+    def __init__(self) -> None:
+        self.letters: dict[str, str] = {}
+
+    def letter(self, remark: str) -> str:
+        count = len(self.letters)
+        first = ascii_lowercase[count // 26 - 1] if count >= 26 else ""
+        return self.letters.setdefault(remark, first + ascii_lowercase[count % 26])
+
+
+class Report:
+    """Renders rows; computes nothing beyond ratios."""
+
+    def __init__(self, rows: Sequence[Row], console: Console) -> None:
+        self.rows, self.console = rows, console
+        self.by_cell = {row.cell: row for row in rows}
+        self.verdicts = {(v.cell, v.against): v for v in judge(rows)}
+        self.footnotes = Footnotes()
+
+    def print(self) -> None:
+        settings = groupby(self.rows, key=lambda row: (row.cell.threads, row.cell.size))
+        for (threads, size), rows in settings:
+            self.console.print(self._table(threads, size, list(rows)))
+        for remark, letter in self.footnotes.letters.items():
+            self.console.print(f"  {letter}  {remark}", highlight=False, markup=False)
+        self._print_verdicts()
+
+    def _table(self, threads: str, size: str, rows: list[Row]) -> Table:
+        where = f"{size} elements, {'1 thread' if threads == '1' else 'all threads'}"
+        table = Table(title=f"ns per element, {where}", title_justify="left")
+        for name in ("", "", *TIMES, *RATIOS):
+            table.add_column(name, justify="left" if not name else "right", no_wrap=True)
+        for dtype, group in groupby(rows, key=lambda row: row.cell.dtype):
+            table.add_section()
+            table.add_row(Text(dtype, "bold"))
+            for row in group:
+                table.add_row(*self._cells(row))
+        return table
+
+    def _cells(self, row: Row) -> Iterable[Text | str]:
+        cell = row.cell
+        yield f"  {cell.activation}" if cell.quantity == "value" else ""
+        yield cell.quantity
+        for name in TIMES:
+            yield self._time(row, name)
+        yield _number(row.ratio("ours", "copy"))
+        yield self._ratio(cell, "torch", row.ratio("ours", "torch"))
+        yield self._ratio(cell, "jax", row.ratio("ours", "jax"))
+        yield self._ratio(cell, "randn", row.ratio("ours special", "ours"))
+        backward = cell.quantity == "backward"
+        yield self._ratio(cell, "value", backward_of_value(row, self.by_cell) if backward else None)
+
+    def _time(self, row: Row, name: str) -> Text:
+        if name in row.errors:
+            return Text(f"– {self.footnotes.letter(row.errors[name])}", "dim")
+        text = Text(_number(row.ns(name), 3), "bold" if name == "ours" else "")
+        if name in row.notes:
+            text.append(f" {self.footnotes.letter(row.notes[name])}", "dim")
+        return text
+
+    def _ratio(self, cell: Cell, against: str, measured: float | None) -> Text:
+        verdict = self.verdicts.get((cell, against))
+        if verdict is None:
+            return Text(_number(measured))
+        mark, style = ("✓", "green") if verdict.holds else ("✗", "bold red")
+        return Text(f"{_number(measured)} ≤ {verdict.limit:.2f} {mark}", style)
+
+    def _print_verdicts(self) -> None:
+        verdicts = list(self.verdicts.values())
+        failed = [row for row in self.rows if "ours" in row.errors]
+        for row in failed:
+            self._say(f"  ✗ {row.cell}: {row.errors['ours']}", "bold red")
+        if not verdicts and not failed:
+            self._say("No bar binds here: they do at 1M elements, 1 thread.")
+            return
+        missed = missed_bars(verdicts)
+        self._say(f"Bars: {len(verdicts) - len(missed)} of {len(verdicts)} hold.")
+        for verdict in missed:
+            self._say(f"  ✗ {verdict}", "red")
+
+    def _say(self, text: str, style: str = "") -> None:
+        self.console.print(Text(text, style))
+
+
+def missed_bars(verdicts: Iterable[Verdict]) -> list[Verdict]:
+    """Return the bars that do not hold, the furthest off first."""
+    missed = [verdict for verdict in verdicts if not verdict.holds]
+    return sorted(missed, key=lambda v: v.limit / v.measured if v.measured else 0.0)
+
+
+def failed(rows: Sequence[Row]) -> bool:
+    """Tell whether a bar is missed, or a cell in which one would bind gave no time of ours."""
+    return bool(missed_bars(judge(rows))) or any(
+        binds(row.cell) and "ours" in row.errors for row in rows
+    )
+
+
+def console(**options: Any) -> Console:
+    """Return a console that is wide enough for the table where nobody says how wide it is."""
+    found = Console(**options)
+    return found if found.is_terminal else Console(width=WIDTH, **options)
+
+
+def _number(value: float | None, digits: int = 2) -> str:
+    return "" if value is None else f"{value:.{digits}f}"
