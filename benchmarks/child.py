@@ -26,8 +26,8 @@ def pin(threads: str) -> int:
 def about(cores: int) -> dict[str, Any]:
     """Return what the figures were measured with."""
     import importlib
-    import importlib.metadata as metadata
     import platform
+    from importlib import metadata
 
     versions: dict[str, str] = {"python": platform.python_version()}
     for name in ("softgate", "numpy", "llvmlite", "torch", "jax", "scipy"):

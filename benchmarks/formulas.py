@@ -7,7 +7,7 @@ from math import pi, sqrt
 from typing import Any
 
 import numpy as np
-from scipy import special
+from scipy import special  # type: ignore[import-untyped]
 
 Array = np.ndarray[Any, Any]
 Value = Callable[[Array, Array, Array], object]

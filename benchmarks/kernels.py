@@ -17,15 +17,16 @@ import os
 import platform
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from time import monotonic
 from typing import Any
 
-import softgate
 from cells import ACTIVATIONS, DTYPES, PEERS, QUANTITIES, SIZES, Cell, Row
 from table import Report, console, failed
+
+import softgate
 
 CHILD = Path(__file__).with_name("child.py")
 
@@ -106,7 +107,7 @@ def make_plan(options: argparse.Namespace) -> Plan:
 
 
 def run(plan: Plan) -> Iterator[dict[str, Any]]:
-    """Yield what the children say. One that dies costs the cell it was at; another takes the rest."""
+    """Yield what the children say; one that dies costs the cell it was at, another takes over."""
     for threads in dict.fromkeys(cell.threads for cell in plan.cells):
         left = [cell for cell in plan.cells if cell.threads == threads]
         while left:
@@ -117,7 +118,7 @@ def run(plan: Plan) -> Iterator[dict[str, Any]]:
             yield {"row": Row(left.pop(0), errors={"ours": error}).as_json()}
 
 
-def _run_child(plan: Plan, threads: str, left: list[Cell]) -> Iterator[dict[str, Any]]:
+def _run_child(plan: Plan, threads: str, left: list[Cell]) -> Generator[dict[str, Any], None, int]:
     """Yield a child's messages and take the cells it has done off `left`; return its status."""
     job = {
         "threads": threads,
@@ -190,6 +191,9 @@ def describe(about: dict[str, Any]) -> str:
     ]
     if about.get("load", 0) > 1.5:
         lines.append(f"load {about['load']}: others were at work, and figures are noisy")
+    absent = [name for name in ACTIVATIONS if name not in softgate.activations()]
+    if absent:
+        lines.append(f"not in the catalogue, so not held to their bars: {', '.join(absent)}")
     missing = [name for name in PEERS if versions.get(name) == "not installed"]
     if missing:
         lines.append(f"not installed, so their columns are empty: {', '.join(missing)}")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
@@ -17,6 +18,9 @@ from cells import Cell
 from inputs import Array, Arrays
 
 Call = Callable[[], Any]
+
+TORCH_FROM_X = "torch from x"
+"""The backward of sigmoid and tanh with the output computed first, as ours has to."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +48,7 @@ def ours(cell: Cell, x: Array, data: Arrays, name: str = "ours") -> Contestant:
 
 
 def copy(cell: Cell, data: Arrays) -> Contestant:
-    """Return a copy that moves as many bytes: one array in and one out, for backward half as much again."""
+    """Return a copy that moves as many bytes: for backward half as many again as for the value."""
     if cell.quantity == "value":
         return Contestant("copy", lambda: np.copyto(data.out, data.randn))
     half = data.out.size // 2
@@ -78,13 +82,12 @@ def torch(cell: Cell, x: Array, data: Arrays, name: str = "torch") -> Contestant
     import torch_calls
 
     tensors = [_tensor(library, array) for array in (x, data.grad, data.out)]
-    make = _find(
-        torch_calls.VALUES if cell.quantity == "value" else torch_calls.BACKWARDS, cell, "torch"
-    )
-    notes = torch_calls.VALUE_NOTES if cell.quantity == "value" else torch_calls.BACKWARD_NOTES
-    return Contestant(
-        name, make(*tensors), lambda y: y.double().numpy(), notes.get(cell.activation, "")
-    )
+    if name == TORCH_FROM_X:
+        make, note = _find(torch_calls.BACKWARDS_FROM_X, cell, "torch"), ""
+    else:
+        make = _find(torch_calls.CALLS[cell.quantity], cell, "torch")
+        note = torch_calls.NOTES[cell.quantity].get(cell.activation, "")
+    return Contestant(name, make(*tensors), lambda y: y.double().numpy(), note)
 
 
 def _tensor(library: Any, array: Array) -> Any:
@@ -148,6 +151,8 @@ def contestants(cell: Cell, data: Arrays) -> Iterator[tuple[str, Callable[[], Co
     yield "copy", lambda: copy(cell, data)
     yield "ours special", lambda: ours(cell, data.special, data, "ours special")
     yield "torch special", lambda: torch(cell, data.special, data, "torch special")
+    if cell.quantity == "backward" and cell.activation in ("sigmoid", "tanh"):
+        yield TORCH_FROM_X, lambda: torch(cell, data.randn, data, TORCH_FROM_X)
 
 
 def set_threads(count: int) -> None:
@@ -155,16 +160,12 @@ def set_threads(count: int) -> None:
     import softgate
 
     softgate.set_threads(count)
-    try:
+    with suppress(Absent):
         _module("torch").set_num_threads(count)
-    except Absent:
-        pass
-    try:
+    with suppress(Absent):
         config = _module("jax").config
-    except Absent:
-        return
-    config.update("jax_enable_x64", True)
-    config.update("jax_cpu_enable_async_dispatch", False)  # else each call wakes a thread
+        config.update("jax_enable_x64", True)
+        config.update("jax_cpu_enable_async_dispatch", False)  # else each call wakes a thread
 
 
 def _module(name: str) -> ModuleType:

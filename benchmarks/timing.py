@@ -13,11 +13,10 @@ from statistics import median
 from time import perf_counter, perf_counter_ns
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 import peers
 from cells import PEERS, Cell, Row, Time
-from inputs import Array, Arrays, arrays
+from inputs import Array, Arrays, arrays, finfo
 from peers import Contestant
 
 CALLS_A_TURN = 2
@@ -26,7 +25,7 @@ FRESH = 0.05
 """Fresh pages beyond this share of the output are worth a note."""
 
 TOLERANCE_EPS = 16
-"""Contestants differ by no more than so many epsilons of 1 + |result|, or are not the same function."""
+"""Whoever is further from ours, in epsilons of 1 + |result|, computes something else."""
 
 SELDOM = {"scipy": 5}
 """Contestants that are slow and bind no bar have their turn in every so many rounds."""
@@ -102,6 +101,7 @@ def _enter(cell: Cell, data: Arrays, row: Row) -> Iterator[Contestant]:
             reference = np.array(result, np.float64)
         elif name in PEERS and reference is not None:
             apart_eps = _apart_eps(np.asarray(result, np.float64), reference, data.out.dtype)
+            import sys; print(cell,name,apart_eps,file=sys.stderr)
             if not apart_eps <= TOLERANCE_EPS:
                 _note(row, name, f"differs from ours by {apart_eps:.3g} epsilons of 1 + |result|")
         if contestant.note:
@@ -110,7 +110,7 @@ def _enter(cell: Cell, data: Arrays, row: Row) -> Iterator[Contestant]:
 
 
 def _apart_eps(result: Array, reference: Array, dtype: np.dtype[Any]) -> float:
-    eps = float(ml_dtypes.finfo(dtype).eps)
+    eps = float(finfo(dtype).eps)
     return float(np.max(np.abs(result - reference) / (1 + np.abs(reference)))) / eps
 
 

@@ -18,12 +18,14 @@ COMPOSED = "torch has no such operator: composed of three (value) or two (backwa
 TAKES_OUTPUT = "torch's backward is handed the output, so it computes no exponential"
 ALLOCATES = "torch's operator has no out: it allocates"
 
-VALUE_NOTES = {"gelu_sigmoid": COMPOSED}
-BACKWARD_NOTES = {
-    "gelu_sigmoid": COMPOSED,
-    "sigmoid": TAKES_OUTPUT,
-    "tanh": TAKES_OUTPUT,
-    "mish": ALLOCATES,
+NOTES = {
+    "value": {"gelu_sigmoid": COMPOSED},
+    "backward": {
+        "gelu_sigmoid": COMPOSED,
+        "sigmoid": TAKES_OUTPUT,
+        "tanh": TAKES_OUTPUT,
+        "mish": ALLOCATES,
+    },
 }
 
 
@@ -52,6 +54,10 @@ def _of_output(value: Callable[[Any], Any], backward: Callable[..., Any]) -> Mak
         return lambda: backward(g, output, grad_input=y)
 
     return make
+
+
+def _from_x(value: Callable[..., Any], backward: Callable[..., Any]) -> Maker:
+    return lambda x, g, y: lambda: backward(g, value(x, out=y), grad_input=y)
 
 
 VALUES: dict[str, Maker] = {
@@ -84,4 +90,11 @@ BACKWARDS: dict[str, Maker] = {
     "leaky_relu": lambda x, g, y: (
         lambda: A.leaky_relu_backward.grad_input(g, x, 0.01, False, grad_input=y)
     ),
+}
+
+CALLS = {"value": VALUES, "backward": BACKWARDS}
+
+BACKWARDS_FROM_X: dict[str, Maker] = {
+    "sigmoid": _from_x(torch.sigmoid, A.sigmoid_backward.grad_input),
+    "tanh": _from_x(torch.tanh, A.tanh_backward.grad_input),
 }

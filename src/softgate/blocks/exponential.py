@@ -171,14 +171,10 @@ class Exponential(Scaled):
         return self.fma(-v, g.c, v)
 
     def gate_slope(self, g: Logistic) -> Tail:
-        """Return sigma'(b) = sigma(-b)·sigma(b) as a tail."""
-        return Tail(self.portion_slope(g), None, g.power)
-
-    def portion_slope(self, g: Logistic) -> Node:
-        """Return sigma'(b)/s = (1 - c·(1 - s + s·c))/(1 + s)²."""
-        v = 1 / self.fma(g.s, g.s + 2, 1)
-        k = g.c * self.fma(g.s, g.c, 1 - g.s)
-        return self.fma(-v, k, v)
+        """Return sigma'(b) = sigma(-b) - sigma(-b)² as a tail; what sigma(-b) lost counts less here."""
+        portion = self.portion(g)
+        q = portion * g.power
+        return self.scaled(self.fma(-(portion * g.s), q, q))
 
     def product_slope(self, g: Logistic, b: Node) -> Tail:
         """Return sigma(-b)·(1 - b·sigma(b)) as a tail: the slope of x·sigma(x) at -b.
@@ -209,6 +205,11 @@ class Exponential(Scaled):
         """Return `x` between `low` and `high`; NaN is kept."""
         x = self.where(x > high, high, x)
         return x if low == 0 else self.where(x < low, low, x)
+
+    def side(self, x: Node, tail: Tail) -> Node:
+        """Return the tail where x < 0, else 1 - tail, as `step` does; NaN comes from the tail."""
+        sign = self.where(x < 0, self.unit, -self.unit)
+        return self.fma(self.scaled_sum(tail), sign, self.where(x < 0, 0, 1))
 
     def scaled(self, total: Node) -> Tail:
         """Return a number that carries 2**scale already as a tail."""

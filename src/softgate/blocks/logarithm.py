@@ -12,11 +12,8 @@ from fractions import Fraction
 from ..formats import FLOAT32
 from ..graph import Node
 from . import logarithm_fits as fits
-from .exponential import UNIT, Exponential, Rate
+from .exponential import MIRRORED, Exponential
 from .scaled import Tail, TwoFloat
-
-UPWARDS = Rate(-UNIT.k, UNIT.float32, UNIT.float64)
-"""exp(+b): its reduced argument is UNIT's with the sign changed."""
 
 
 class Logarithm(Exponential):
@@ -45,7 +42,7 @@ class Logarithm(Exponential):
     def expand_upwards(self, x: Node) -> Tail:
         """Return exp(min(x, 0)) as the tail (1 + w)·2**n: just 1 where x > 0, NaN kept as it is."""
         x = self.where(x > 0, 0, x)
-        e = self.reduce(self.where(x < -self.deepest, -self.deepest, x), rate=UPWARDS)
+        e = self.reduce(self.where(x < -self.deepest, -self.deepest, x), rate=MIRRORED)
         square, q = self._quadratic(e.r, -1)
         one = self.lift(1)
         return Tail(one, self.fma(square, q, e.r), self.add_exponent(one, e.magic))
@@ -57,19 +54,29 @@ class Logarithm(Exponential):
         s = self.exponent_only(e.magic)
         return self.fma(s, self.fma(-square, q, e.r), 1 - s)
 
-    def plain_power(self, tail: Tail) -> Node:
-        """Return 2**n of a tail, unscaled, for sums with something near 1.
+    def gate_upwards(self, x: Node, lo: Node | None = None) -> Node:
+        """Return sigma(x + lo) for -`deepest` <= x <= 40, NaN kept as it is.
+
+        With exp(r) = (r - T)/(-r - T) it is one division in all, N/(N - r - T), N = 2**n·(r - T).
+        """
+        e = self.reduce(x, lo, MIRRORED)
+        t = self.fma(e.square, e.rest, e.leading)
+        above = self.add_exponent(e.r - t, e.magic)
+        return above / self.fma(above, self.unit, -(e.r + t)) * self.unit
+
+    def plain_power(self, power: Node, factor: Node | int = 1) -> Node:
+        """Return factor·2**n from `power` = 2**(n + scale), for sums with something near 1.
 
         A floor far below that something's last bit keeps all that is computed from it normal: on
         subnormal numbers each operation may be many times slower.
         """
-        return self.fma(tail.power, self.unit, Fraction(1, 1 << 2 * self.fmt.precision))
+        return self.fma(power, self.unit * factor, Fraction(1, 1 << 2 * self.fmt.precision))
 
     def log1p(self, tail: Tail) -> Tail:
         """Return log(1 + tail) for a tail (1 + w)·2**n <= 1; the result has the same form."""
         assert tail.lo is not None
         fit = fits.LOG1P_FLOAT32 if self.fmt is FLOAT32 else fits.LOG1P_FLOAT64
-        power = self.plain_power(tail)
+        power = self.plain_power(tail.power)
         e = self.fma(power, tail.lo, power)
         inverse = 1 / self.fma(power, tail.lo, 2 + power)
         s = e * inverse

@@ -12,7 +12,7 @@ def definition(f: Definition, x: Node) -> Node:
 
 
 def _clamp(f: Kernel, x: Node) -> Node:
-    return f.clamp(f.abs(x), f.exponential_limit / QUICK.k)
+    return f.bound(f.abs(x), 0, f.exponential_limit / QUICK.k)
 
 
 def value(f: Kernel, x: Node) -> Node:
@@ -22,7 +22,7 @@ def value(f: Kernel, x: Node) -> Node:
 
 def slope(f: Kernel, x: Node) -> Node:
     a = _clamp(f, x)
-    return f.step(x, f.product_slope(f.logistic(f.reduce(a, rate=QUICK)), a * QUICK.k))
+    return f.side(x, f.product_slope(f.logistic(f.reduce(a, rate=QUICK)), a * QUICK.k))
 
 
 def curvature(f: Kernel, x: Node) -> Node:

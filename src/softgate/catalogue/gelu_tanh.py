@@ -16,7 +16,7 @@ def definition(f: Definition, x: Node) -> Node:
 
 def _clamp(f: Kernel, x: Node) -> Node:
     # Result and slope are 0 there, and the exponent still fits beside the scale.
-    return f.clamp(f.abs(x), 11 if f.fmt is FLOAT32 else 22)
+    return f.bound(f.abs(x), 0, 11 if f.fmt is FLOAT32 else 22)
 
 
 def value(f: Kernel, x: Node) -> Node:
@@ -27,7 +27,7 @@ def value(f: Kernel, x: Node) -> Node:
 def slope(f: Kernel, x: Node) -> Node:
     a = _clamp(f, x)
     change = a * f.fma(a * a, 3 * CUBIC, SQRT_8_OVER_PI)
-    return f.step(x, f.product_slope(f.logistic(f.reduce_cubic(a)), change))
+    return f.side(x, f.product_slope(f.logistic(f.reduce_cubic(a)), change))
 
 
 def curvature(f: Kernel, x: Node) -> Node:

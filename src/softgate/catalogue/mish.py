@@ -1,23 +1,23 @@
 """mish(x) = x·tanh(softplus(x)), rational in E = exp(-|x|).
 
-With F = E where x < 0, else 2·E, and R = 1/(1 + F + F²/2), a = |x|:
+With a = |x|, F = E where x < 0, else 2·E, and D = 2 + 2·F + F²:
 
-    x < 0:  mish = -a·E·(1 + k)/2,    k = (1 - F²/2)·R
-            slope = E·(1 - a + a·(F + F² + (F + F²/2)²)·R² - F·(1 + F)/2·R)
-    x >= 0: mish = x - a·k,           k = F²/2·R
-            slope = 1 - k·(1 - a·(2 + F)·R)
+    x < 0:   mish = -a·E·(1 + k)/2,  k = (2 - F²)/D
+    x >= 0:  mish = x - a·k,         k = F²/D
 
-Both sides share the division and nearly all else. The leading terms are exact, and what is added to
-them is small where it is large itself: hence little more than one rounding.
+Both sides share the division and nearly all else. What is added to an exact leading term is the
+smaller the larger its own error, which leaves little more than one rounding.
 """
 
 from fractions import Fraction
 from typing import NamedTuple
 
-from ..blocks import Kernel, Tail
+from ..blocks import Kernel
 from ..formula import Definition
 from ..graph import Node
 from .entry import Bound, Entry
+
+HALF, THREE_QUARTERS = Fraction(1, 2), Fraction(3, 4)
 
 
 def definition(f: Definition, x: Node) -> Node:
@@ -25,65 +25,81 @@ def definition(f: Definition, x: Node) -> Node:
 
 
 class Parts(NamedTuple):
-    """What value, slope and curvature have in common."""
+    """exp(-a) = (1 + w)·2**n, `power` = 2**(n + scale), and F, F², 2·F + F², D made from it."""
 
     a: Node
-    tail: Tail
-    """exp(-a)"""
+    w: Node
+    power: Node
     f: Node
-    """exp(-a) where x < 0, else twice that"""
-    half_square: Node
-    """F²/2"""
-    inverse: Node
-    """R"""
+    square: Node
+    sum: Node
+    d: Node
 
 
 def parts(f: Kernel, x: Node) -> Parts:
     a = f.clamp(f.abs(x), f.exponential_limit)
-    tail = f.expand(a)
-    assert tail.lo is not None
-    power = f.plain_power(tail)
-    power = f.where(x < 0, power, power + power)
-    e = f.fma(power, tail.lo, power)
-    half_square = Fraction(1, 2) * e * e
-    return Parts(a, tail, e, half_square, (1 + e) + half_square)
+    w, power = f.expand(a)[1:]
+    assert w is not None
+    plain = f.plain_power(power, f.where(x < 0, 1, 2))
+    e = f.fma(plain, w, plain)
+    more = e + 2
+    return Parts(a, w, power, e, e * e, e * more, f.fma(e, more, 2))
 
 
 def value(f: Kernel, x: Node) -> Node:
-    a, tail, _, half_square, total = parts(f, x)
-    assert tail.lo is not None
-    k = f.where(x < 0, 1 - half_square, half_square * (2 / f.unit)) / total
-    left = f.fma(a, f.fma(tail.lo, 1 + k, k), a) * tail.power
-    return f.fma(f.where(x < 0, left, a * k), -f.unit / 2, f.where(x < 0, 0, x))
+    p = parts(f, x)
+    k = f.where(x < 0, 2 - p.square, p.square) / p.d
+    # (1 + w)·(1 + k) = 1 + (w + k·(1 + w)): one rounding, and that of the bracket.
+    scaled = p.a * p.power
+    left = f.fma(scaled, f.fma(k, 1 + p.w, p.w), scaled)
+    unit = f.where(x < 0, -f.unit / 2, -1)
+    return f.fma(f.where(x < 0, left, p.a * k), unit, f.where(x < 0, 0, x))
 
 
 def slope(f: Kernel, x: Node) -> Node:
-    a, tail, e, half_square, total = parts(f, x)
-    assert tail.lo is not None
-    inverse = 1 / total
-    k = half_square * inverse
-    sum_ = e + half_square
-    both = f.fma(e, e, e)
-    psi = f.fma(sum_, sum_, both) * inverse * inverse
-    inner = (1 - a) + f.fma(a, psi, -(both * Fraction(1, 2) * inverse))
-    left = f.fma(inner, tail.lo, inner) * tail.power
-    right = k * f.fma(-a * (2 + e), inverse, 1)
-    result = f.fma(f.where(x < 0, left, right), f.where(x < 0, f.unit, -1), f.where(x < 0, 0, 1))
-    return f.keep_nan(x, result)
+    """Return E·u where x < 0, else 1 - v, of
+
+    u = 3/4 - a + ((2 - 2·F - 3·F²)/4 + a·(4·F + 4·F² + (2·F + F²)²)/D)/D,  v = F²/D·(1 - 2·a·(2 + F)/D).
+    """
+    p = parts(f, x)
+    inverse = 1 / p.d
+    ratio = p.a * inverse
+    gate = f.fma(-THREE_QUARTERS, p.square, f.fma(-HALF, p.f, HALF))
+    bend = f.fma(p.sum, p.sum, 4 * (p.f + p.square))
+    u = f.fma(inverse, f.fma(ratio, bend, gate), THREE_QUARTERS - p.a)
+    scaled = u * p.power
+    left = f.fma(scaled, p.w, scaled)
+    right = (p.square * inverse) * f.fma(-2 * ratio, p.f + 2, 1)
+    unit = f.where(x < 0, f.unit, -1)
+    return f.keep_nan(x, f.fma(f.where(x < 0, left, right), unit, f.where(x < 0, 0, 1)))
 
 
 def curvature(f: Kernel, x: Node) -> Node:
-    return x
+    """Return 4·E·u/D² where x < 0, else 16·E²·u/D², u = 2·m - a·(outer - 4·F·m·(1 + F)/D)."""
+    p = parts(f, x)
+    m = 1 + f.where(x < 0, p.f, HALF * p.f)
+    outer = f.where(x < 0, f.fma(2, p.f, 1), f.fma(Fraction(3, 2), p.f, 2))
+    u = 2 * m - p.a * (outer - 4 * p.f * m * (1 + p.f) / p.d)
+    e = (1 + p.w) * p.power
+    front = f.where(x < 0, 4 * e, e * f.unit * e * 16)
+    return f.keep_nan(x, u / p.d / p.d * front * f.unit)
 
 
 entry = Entry(
     name="mish",
     formula="x*tanh(log(1 + exp(x)))",
-    paper="Misra 2019, Mish: a self regularized non-monotonic activation function",
+    paper="Misra 2019, Mish: a self regularized non-monotonic activation function "
+    "(arXiv:1908.08681)",
     definition=definition,
     value=value,
     slope=slope,
     curvature=curvature,
     bounds={"float32": Bound(4.0, 4.0), "float64": Bound(4.0, 4.0)},
-    intervals=((-1.0, 1.0), (-20.0, 20.0), (-1.3, -1.1), (-110.0, -80.0), (-760.0, -700.0)),
+    intervals=(
+        (-1.0, 1.0),
+        (-20.0, 20.0),
+        (-1.3, -1.1),
+        (-110.0, -85.0),
+        (-752.0, -700.0),
+    ),
 )

@@ -23,13 +23,14 @@ def value(f: Kernel, x: Node) -> Node:
 
 def slope(f: Kernel, x: Node) -> Node:
     g = _logistic(f, x)
-    return f.portion_slope(g) * g.s
+    q = f.portion(g) * g.s
+    return f.fma(-q, q, q)
 
 
 def curvature(f: Kernel, x: Node) -> Node:
     # sigma'·(1 - 2·sigma) = -sigma'·tanh(x/2)
     g = _logistic(f, x)
-    return f.copysign(f.portion_slope(g) * f.half_tanh(g) * g.s, -x)
+    return f.copysign(f.scaled_sum(f.gate_slope(g)) * f.half_tanh(g) * f.unit, -x)
 
 
 def _logistic(f: Kernel, x: Node) -> Logistic:

@@ -16,8 +16,8 @@ def value(f: Kernel, x: Node, beta: TwoFloat) -> Node:
 
 
 def slope(f: Kernel, x: Node, beta: TwoFloat) -> Node:
-    a = f.clamp(f.abs(x), f.exponential_limit)
-    return f.step(x, f.product_slope(f.logistic(f.reduce(a)), a))
+    a = f.bound(f.abs(x), 0, f.exponential_limit)
+    return f.side(x, f.product_slope(f.logistic(f.reduce(a)), a))
 
 
 def curvature(f: Kernel, x: Node, beta: TwoFloat) -> Node:

@@ -1,6 +1,6 @@
 """softplus(x) = log(1 + exp(beta·x))/beta = max(x, 0) + log(1 + exp(-beta·|x|))/beta."""
 
-from ..blocks import Kernel, TwoFloat
+from ..blocks import Kernel, Tail, TwoFloat
 from ..formula import Definition
 from ..graph import Node
 from .entry import Bound, Entry, Parameter
@@ -14,31 +14,33 @@ RIGHT = 40
 """Beyond it sigmoid(x) is 1 in every format."""
 
 
-def quotient(f: Kernel, limit: int, beta: TwoFloat) -> Node:
-    """Return limit/beta, where to clamp x so that beta·x stays within the limit."""
+def over(limit: int, f: Kernel, beta: TwoFloat) -> Node:
+    """Return limit/beta: with x clamped there, beta·x stays within the limit."""
     return f.lift(limit) if beta.is_one else limit / beta.hi
 
 
-def size(f: Kernel, x: Node, beta: TwoFloat) -> TwoFloat:
-    """Return beta·|x| in two parts, as far as exp(-beta·|x|) is not 0."""
-    return f.times(f.clamp(f.abs(x), quotient(f, f.deepest, beta)), beta)
+def decay(f: Kernel, x: Node, beta: TwoFloat) -> Tail:
+    """Return exp(-beta·|x|) as a tail."""
+    return f.expand(*f.times(f.clamp(f.abs(x), over(f.deepest, f, beta)), beta))
 
 
 def value(f: Kernel, x: Node, beta: TwoFloat) -> Node:
-    tail = f.log1p(f.expand(*size(f, x, beta)))
-    return f.raised(x, f.amplify(tail, f.reciprocal(beta)))
+    return f.raised(x, f.amplify(f.log1p(decay(f, x, beta)), f.reciprocal(beta)))
 
 
 def slope(f: Kernel, x: Node, beta: TwoFloat) -> Node:
-    below = f.minimum(x, quotient(f, RIGHT, beta))
-    bounded = f.maximum(below, -quotient(f, f.deepest, beta))
-    gate = f.gate(f.logistic(f.reduce(*f.times(-bounded, beta))))
-    return f.keep_nan(x, f.unscale(gate))
+    right, left = over(RIGHT, f, beta), -over(f.deepest, f, beta)
+    x = f.where(x > right, right, x)
+    return f.gate_upwards(*f.times(f.where(x < left, left, x), beta))
 
 
 def curvature(f: Kernel, x: Node, beta: TwoFloat) -> Node:
-    gate = f.gate_slope(f.logistic(f.reduce(*size(f, x, beta))))
-    return f.keep_nan(x, f.unscale(f.scaled(f.scaled_sum(gate) * beta.hi)))
+    e = decay(f, x, beta)
+    assert e.lo is not None
+    power = f.plain_power(e.power)
+    total = f.fma(power, e.lo, 1 + power)
+    size = beta.hi * ((1 + e.lo) / total) / total
+    return f.keep_nan(x, size * e.power * f.unit)
 
 
 entry = Entry(

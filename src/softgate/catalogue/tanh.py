@@ -16,15 +16,13 @@ def value(f: Kernel, x: Node) -> Node:
 
 
 def slope(f: Kernel, x: Node) -> Node:
-    g = _logistic(f, x)
-    return f.portion_slope(g) * (4 * g.s)
+    return f.scaled_sum(f.gate_slope(_logistic(f, x))) * (4 * f.unit)
 
 
 def curvature(f: Kernel, x: Node) -> Node:
     # -2·tanh·(1 - tanh²)
     g = _logistic(f, x)
-    size = f.portion_slope(g) * f.half_tanh(g) * (8 * g.s)
-    return f.copysign(size, -x)
+    return f.copysign(f.scaled_sum(f.gate_slope(g)) * f.half_tanh(g) * (8 * f.unit), -x)
 
 
 def _logistic(f: Kernel, x: Node) -> Logistic:

@@ -1,0 +1,87 @@
+"""Measure float64 kernels against arb balls at 200,000 stratified points a function and quantity.
+
+    python tools/against_arb.py [gelu silu …] [--points 200000] [--markdown]
+
+Some ten seconds a function and quantity on two cores. Exit code 1 where a bound is broken.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+
+import numpy as np
+
+import softgate as sg
+from softgate import accuracy, samples
+from softgate.formats import FLOAT64
+
+SLICE = 5_000
+Task = tuple[str, str, dict[str, float], int, int]
+
+
+def measure(task: Task) -> tuple[float, float, int, int]:
+    """Return the largest error, where, how many bad signs and zeros, and the number of points."""
+    name, quantity, parameters, points, first = task
+    activation = sg.activations()[name]
+    x = samples.stratified(FLOAT64, activation.entry.intervals, points, seed=11)
+    x = np.random.default_rng(12).permutation(x[np.isfinite(x)])[first : first + SLICE]
+    method = activation if quantity == "value" else activation.slope
+    values = dict(activation.check_parameters(parameters))
+    computed = method(x, **parameters)
+    errors = accuracy.against_arb(activation.entry, quantity, FLOAT64, x, computed, values)
+    bad = int(errors.wrong_sign.sum() + errors.early_zero.sum())
+    return errors.max_ulp, errors.worst, bad, x.size
+
+
+def cases(names: list[str]) -> list[tuple[str, dict[str, float]]]:
+    """Every activation at its defaults and at each tested value of each parameter."""
+    found: list[tuple[str, dict[str, float]]] = []
+    for name in names:
+        found.append((name, {}))
+        for parameter in sg.activations()[name].entry.parameters:
+            found += [(name, {parameter.name: value}) for value in parameter.tested]
+    return found
+
+
+HEAD = ["activation", "quantity", "points", "max ulp", "bound", "worst input", "holds"]
+LINE = "{:<26}{:<8}{:>9}{:>9}{:>8}   {:<26}{}"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("names", nargs="*", metavar="activation")
+    parser.add_argument("--points", type=int, default=200_000)
+    parser.add_argument("--markdown", action="store_true")
+    arguments = parser.parse_args()
+    known = sg.activations()
+    if unknown := [name for name in arguments.names if name not in known]:
+        parser.error(f"unknown: {', '.join(unknown)}; known: {', '.join(known)}")
+    if arguments.markdown:
+        print("| " + " | ".join(HEAD) + " |\n|" + " --- |" * len(HEAD))
+    else:
+        print(LINE.format(*HEAD))
+    broken = False
+    with ProcessPoolExecutor(os.cpu_count(), mp_context=get_context("spawn")) as pool:
+        for name, parameters in cases(arguments.names or list(known)):
+            for quantity in ("value", "slope"):
+                starts = range(0, arguments.points, SLICE)
+                tasks = [(name, quantity, parameters, arguments.points, s) for s in starts]
+                parts = list(pool.map(measure, tasks))
+                worst, where, *_ = max(parts)
+                bound = 4.0 if parameters else getattr(known[name].entry.bounds["float64"], quantity)
+                holds = worst <= bound and not sum(part[2] for part in parts)
+                broken |= not holds
+                label = " ".join([name, *(f"{n}={v:g}" for n, v in parameters.items())])
+                cells = [label, quantity, f"{sum(part[3] for part in parts)}", f"{worst:.3f}",
+                         f"{bound:g}", f"{where!r}", "yes" if holds else "NO"]  # fmt: skip
+                line = "| " + " | ".join(cells) + " |" if arguments.markdown else LINE.format(*cells)
+                print(line, flush=True)
+    return int(broken)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
