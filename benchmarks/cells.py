@@ -67,6 +67,8 @@ class Row:
     times: dict[str, Time] = field(default_factory=dict)
     notes: dict[str, str] = field(default_factory=dict)
     errors: dict[str, str] = field(default_factory=dict)
+    others_share: float | None = None
+    """What other processes took of all cores meanwhile."""
 
     def ns(self, contestant: str) -> float | None:
         """Return the least time per element, or None where there is none."""
@@ -84,4 +86,4 @@ class Row:
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Row:
         times = {name: Time(**time) for name, time in data["times"].items()}
-        return cls(Cell(**data["cell"]), times, data["notes"], data["errors"])
+        return cls(Cell(**data["cell"]), times, data["notes"], data["errors"], data["others_share"])

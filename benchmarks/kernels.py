@@ -174,8 +174,6 @@ def collect(plan: Plan) -> tuple[list[Row], dict[str, Any]]:
         spent = f"{monotonic() - start:4.0f} s"
         print(f"[{len(rows):3}/{len(plan.cells)}] {spent}  {rows[-1].cell}", file=sys.stderr)
     about["seconds"] = round(monotonic() - start, 1)
-    if hasattr(os, "getloadavg"):
-        about["load"] = round(os.getloadavg()[0], 1)
     return rows, about
 
 
@@ -189,8 +187,6 @@ def describe(about: dict[str, Any]) -> str:
         f"{about['seconds']:.0f} s, seed {about['seed']}; least time of many interleaved rounds, "
         "out reused; special: ours on tails, subnormals, inf, NaN over ours on randn",
     ]
-    if about.get("load", 0) > 1.5:
-        lines.append(f"load {about['load']}: others were at work, and figures are noisy")
     absent = [name for name in ACTIVATIONS if name not in softgate.activations()]
     if absent:
         lines.append(f"not in the catalogue, so not held to their bars: {', '.join(absent)}")

@@ -1,8 +1,7 @@
 """Derive every fit of softgate.blocks, or check that the stored ones are what comes out.
 
-    python tools/derive_coefficients.py            write src/softgate/blocks/*_fits.py
-    python tools/derive_coefficients.py --check    derive again and compare; exit 1 on a difference
-    python tools/derive_coefficients.py exponential …   only these families
+Without arguments it writes src/softgate/blocks/*_fits.py. With `--check` it derives again and
+compares: exit status 1 on a difference. Names of families restrict it to these.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ from softgate.blocks.fits import COMMAND, Fit  # noqa: E402
 def source(family: str, fits: dict[str, Fit]) -> str:
     """Return the module that holds `fits`, as ruff would format it."""
     lines = [
-        f'"""Coefficients of the {family} family: derived by `{COMMAND}`, never by hand."""',
+        f'"""Coefficients of the {family} family, derived by `{COMMAND}`."""',
         "",
         "from .fits import Fit",
     ]

@@ -24,7 +24,8 @@ Function = Callable[[Any], Any]
 def exact(value: Any) -> Fraction:
     """Return an mpf as a fraction."""
     sign, mantissa, exponent, _ = mpmath.mpf(value)._mpf_
-    return (-1) ** sign * Fraction(int(mantissa)) * Fraction(2) ** exponent
+    size = Fraction(int(mantissa)) * Fraction(2) ** int(exponent)
+    return -size if sign else size
 
 
 def nearest(value: Any, fmt: Format) -> float:
@@ -94,7 +95,9 @@ def _largest_error(
     # A second, finer grid with the ends: the error of the very coefficients, not of the fit's grid.
     points = [*grid(interval, 160 * (len(chosen) + 1)), *map(mpmath.mpf, interval)]
     points = [x for x in points if x != 0]
-    return max(abs(weight(x) * (target(x) - mp.fsum(c * x**k for k, c in chosen.items()))) for x in points)
+    return max(
+        abs(weight(x) * (target(x) - mp.fsum(c * x**k for k, c in chosen.items()))) for x in points
+    )
 
 
 def remez(

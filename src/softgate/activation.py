@@ -95,7 +95,10 @@ class Activation:
         arithmetic: str | None = None,
         **parameters: float,
     ) -> Any:
-        """Return slope(x)·grad, computed in one pass; `grad` and `x` broadcast."""
+        """Return slope(x)·grad, computed in one pass; `grad` and `x` broadcast.
+
+        Where relu's slope is 0 the result is 0 whatever `grad` is, as in the frameworks.
+        """
         override = _override(x, grad, out)
         if override is not None:
             kept = _keywords(out, arithmetic, parameters)

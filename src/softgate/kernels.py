@@ -77,8 +77,6 @@ def trace(specification: Specification) -> Node:
     fixed = {}
     if specification.specialised:
         fixed = {p.name: f.number(Fraction(p.default)) for p in entry.parameters}
-    if specification.quantity == "backward":
-        return entry.trace("slope", f, **fixed) * f.graph.input("grad")
     return entry.trace(specification.quantity, f, **fixed)
 
 

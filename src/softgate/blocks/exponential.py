@@ -78,17 +78,17 @@ class Logistic(NamedTuple):
 
 
 class Exponential(Scaled):
-    """exp(-b) for b >= 0 as a tail and minus one; the logistic function, its slope and its gates."""
+    """exp(-b) for b >= 0 as a tail and minus one; the logistic function, its slope, its gates."""
 
     @property
     def exponential_limit(self) -> int:
-        """Where to clamp b: exp(-b) times b² is 0 there in the format, and 2**(n + scale) normal."""
+        """Where to clamp b: there b²·exp(-b) is 0 in the format, and 2**(n + scale) normal."""
         return 120 if self.fmt is FLOAT32 else 780
 
     def reduce(
         self, b: Node, lo: Node | None = None, rate: Rate = UNIT, bias: int | None = None
     ) -> Reduced:
-        """Return exp(-k·(b + lo)) in reduced form; the bias of n is the format's scale if not given."""
+        """Return exp(-k·(b + lo)) in reduced form; n is biased by the scale if not said."""
         step = self.number(LN2 / rate.k)
         assert step.lo is not None
         magic, n = self._round(b, rate, bias)
@@ -102,7 +102,7 @@ class Exponential(Scaled):
         """Return exp(-sqrt(8/pi)·(a + 0.044715·a³)) in reduced form.
 
         The argument is up to 10 bits larger than what must be known of it, so a·(A + C·a²) is
-        carried in two parts; subtracting n·step inside the fma spares the product's own second part.
+        carried in two parts; n·step subtracted inside the fma spares the product's own second part.
         """
         square = a * a
         inner = self.fma(CUBIC[1], square, CUBIC[0])
@@ -154,9 +154,11 @@ class Exponential(Scaled):
         """Return sigma(-b) from the reduced exp(-b), b of either sign, n biased by the scale."""
         power = self.add_exponent(self.lift(1), e.magic)
         s = power * self.unit
+        return Logistic(self._correction(e, s), s, 1 + s, power)
+
+    def _correction(self, e: Reduced, s: Node) -> Node:
         even = self.fma(e.square, e.rest, e.leading)
-        c = (e.r + e.r) / self.fma(even, 1 + s, self.fma(-s, e.r, e.r))
-        return Logistic(c, s, 1 + s, power)
+        return (e.r + e.r) / self.fma(even, 1 + s, self.fma(-s, e.r, e.r))
 
     def gate(self, g: Logistic, a: Node | None = None) -> Tail:
         """Return a·sigma(-b), or sigma(-b) alone, as a tail."""
@@ -165,25 +167,50 @@ class Exponential(Scaled):
         v = a * g.power / g.total
         return self.scaled(self.fma(-v, g.c, v))
 
+    @property
+    def wide_limit(self) -> Fraction:
+        """Where to clamp b so that exp(-b) times any number of the format is 0."""
+        return (self.fmt.max_exponent - self.fmt.smallest_exponent + 4) * LN2
+
+    def wide_ramp(self, x: Node, e: Reduced, a: Node) -> Node:
+        """Return max(x, 0) - a·sigma(-b), for any a and b <= `wide_limit`.
+
+        There s = 2**n is beyond the exponents even with the scale, and a beside the scale may be as
+        well: s is carried as two powers, which become subnormal but stay exact.
+        """
+        magic = 3 * 2 ** (self.fmt.mantissa_bits - 1)
+        bias = magic + self.fmt.max_exponent + self.fmt.scale
+        n = e.magic - (magic + self.fmt.scale)
+        half = self.fma(n, Fraction(1, 2), bias)
+        power = self.exponent_only(half) * self.unit
+        rest = self.exponent_only((n - (half - bias)) + bias) * self.unit
+        s = power * rest
+        v = a * power / (1 + s)
+        tail = self.fma(-v, self._correction(e, s), v)
+        return self.fma(tail, -rest, self.where(x < 0, 0, x))
+
     def portion(self, g: Logistic) -> Node:
         """Return sigma(-b)/s = (1 - c)/(1 + s)."""
         v = 1 / g.total
         return self.fma(-v, g.c, v)
 
     def gate_slope(self, g: Logistic) -> Tail:
-        """Return sigma'(b) = sigma(-b) - sigma(-b)² as a tail; what sigma(-b) lost counts less here."""
+        """Return sigma'(b) = q - q² as a tail, q = sigma(-b), whose error counts less here."""
         portion = self.portion(g)
         q = portion * g.power
         return self.scaled(self.fma(-(portion * g.s), q, q))
 
-    def product_slope(self, g: Logistic, b: Node) -> Tail:
-        """Return sigma(-b)·(1 - b·sigma(b)) as a tail: the slope of x·sigma(x) at -b.
+    def product_slope(self, g: Logistic, b: Node, lo: Node | None = None) -> Tail:
+        """Return sigma(-b)·(1 - (b + lo)·sigma(b)) as a tail: the slope of x·sigma(x) at -b.
 
         Where b is a function of a = |x|, give a·db/da: then it is the slope of x·sigma(b(x)).
         """
         below = self.portion(g)
         above = self.fma(-g.s, below, 1)
-        return Tail(below * self.fma(-b, above, 1), None, g.power)
+        factor = self.fma(-b, above, 1)
+        if lo is not None:
+            factor = self.fma(-lo, above, factor)
+        return Tail(below * factor, None, g.power)
 
     def half_tanh(self, g: Logistic) -> Node:
         """Return tanh(b/2) = 1 - 2·sigma(-b), without cancellation where b is small."""

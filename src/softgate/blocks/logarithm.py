@@ -10,9 +10,10 @@ from __future__ import annotations
 from fractions import Fraction
 
 from ..formats import FLOAT32
-from ..graph import Node
+from ..graph import Node, Number
 from . import logarithm_fits as fits
 from .exponential import MIRRORED, Exponential
+from .fits import Fit
 from .scaled import Tail, TwoFloat
 
 
@@ -30,7 +31,8 @@ class Logarithm(Exponential):
     def _quadratic(self, r: Node, sign: int = 1) -> tuple[Node, Node]:
         """Return r² and Q with exp(-sign·r) = 1 - sign·r + r²·Q, |r| <= ln(2)/2."""
         fit = fits.EXPM1_FLOAT32 if self.fmt is FLOAT32 else fits.EXPM1_FLOAT64
-        return r * r, self.polynomial(r, [c * sign**k for k, c in enumerate(fit.coefficients)])
+        signed = [c * sign**k for k, c in enumerate(fit.coefficients)]
+        return self.product(r, r), self.polynomial(r, signed)
 
     def expand(self, b: Node, lo: Node | None = None) -> Tail:
         """Return exp(-(b + lo)) as the tail (1 + w)·2**n for 0 <= b <= `deepest`."""
@@ -59,10 +61,18 @@ class Logarithm(Exponential):
 
         With exp(r) = (r - T)/(-r - T) it is one division in all, N/(N - r - T), N = 2**n·(r - T).
         """
+        fit: Fit = getattr(MIRRORED, self.fmt.name)
         e = self.reduce(x, lo, MIRRORED)
-        t = self.fma(e.square, e.rest, e.leading)
+        t = self.polynomial(self.product(e.r, e.r), fit.coefficients)
         above = self.add_exponent(e.r - t, e.magic)
-        return above / self.fma(above, self.unit, -(e.r + t)) * self.unit
+        return self.product(above / self.fma(above, self.unit, -(e.r + t)), self.unit)
+
+    def product(self, x: Node, y: Node | Number) -> Node:
+        """Return x·y where it may underflow; never -0.
+
+        On Zen CPUs a multiplication that underflows is many times slower; an fma is not.
+        """
+        return self.fma(x, y, 0)
 
     def plain_power(self, power: Node, factor: Node | int = 1) -> Node:
         """Return factor·2**n from `power` = 2**(n + scale), for sums with something near 1.

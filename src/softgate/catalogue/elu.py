@@ -23,12 +23,12 @@ def value(f: Kernel, x: Node, alpha: TwoFloat) -> Node:
 
 
 def slope(f: Kernel, x: Node, alpha: TwoFloat) -> Node:
-    decay = f.unscale(f.amplify(f.expand_upwards(x), alpha))
+    decay = f.product(f.scaled_sum(f.amplify(f.expand_upwards(x), alpha)), f.unit)
     return decay if alpha.is_one else f.where(x > 0, 1, decay)
 
 
 def curvature(f: Kernel, x: Node, alpha: TwoFloat) -> Node:
-    return f.where(x > 0, 0, f.unscale(f.amplify(f.expand_upwards(x), alpha)))
+    return f.where(x > 0, 0, f.product(f.scaled_sum(f.amplify(f.expand_upwards(x), alpha)), f.unit))
 
 
 entry = Entry(

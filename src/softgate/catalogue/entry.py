@@ -69,6 +69,8 @@ class Entry:
     aliases: tuple[str, ...] = ()
     parameters: tuple[Parameter, ...] = ()
     piecewise_linear: bool = False
+    backward: StableForm | None = None
+    """(f, x, grad, **parameters): where slope times grad has a form cheaper than the product."""
     notes: str = ""
 
     def define(self, f: Definition | None = None) -> Node:
@@ -79,6 +81,12 @@ class Entry:
 
     def trace(self, quantity: str, f: Kernel, **parameters: TwoFloat) -> Node:
         """Trace the stable form of `quantity` over `f`; a parameter not given is symbolic."""
-        symbols = {p.name: f.parameter(p.name) for p in self.parameters}
+        symbols = {p.name: f.parameter(p.name) for p in self.parameters} | parameters
+        x = f.graph.input("x")
+        if quantity == "backward":
+            grad = f.graph.input("grad")
+            if self.backward is not None:
+                return self.backward(f, x, grad, **symbols)
+            return self.slope(f, x, **symbols) * grad
         form: StableForm = getattr(self, quantity)
-        return form(f, f.graph.input("x"), **{**symbols, **parameters})
+        return form(f, x, **symbols)

@@ -18,9 +18,10 @@ def value(f: Kernel, x: Node, slope: TwoFloat) -> Node:
     x_finite = f.where(x < -largest, -largest, x)
     x_left = f.where(slope.hi.same(0), x_finite, x)
     factor = f.same_sign(slope)
-    if factor.lo is None:
-        return f.where(x > 0, x, x_left * factor.hi)
-    return f.where(x > 0, x, f.fma(x_left, factor.hi, x_left * factor.lo))
+    left = x_left * factor.hi
+    if factor.lo is not None:
+        left = f.fma(x_left, factor.lo, left)
+    return f.where(x > 0, x, left)
 
 
 def slope(f: Kernel, x: Node, slope: TwoFloat) -> Node:

@@ -50,10 +50,10 @@ def value(f: Kernel, x: Node) -> Node:
     p = parts(f, x)
     k = f.where(x < 0, 2 - p.square, p.square) / p.d
     # (1 + w)·(1 + k) = 1 + (w + k·(1 + w)): one rounding, and that of the bracket.
-    scaled = p.a * p.power
+    scaled = f.product(p.a, p.power)
     left = f.fma(scaled, f.fma(k, 1 + p.w, p.w), scaled)
     unit = f.where(x < 0, -f.unit / 2, -1)
-    return f.fma(f.where(x < 0, left, p.a * k), unit, f.where(x < 0, 0, x))
+    return f.fma(f.where(x < 0, left, f.product(p.a, k)), unit, f.where(x < 0, 0, x))
 
 
 def slope(f: Kernel, x: Node) -> Node:
@@ -63,13 +63,13 @@ def slope(f: Kernel, x: Node) -> Node:
     """
     p = parts(f, x)
     inverse = 1 / p.d
-    ratio = p.a * inverse
+    ratio = f.product(p.a, inverse)
     gate = f.fma(-THREE_QUARTERS, p.square, f.fma(-HALF, p.f, HALF))
     bend = f.fma(p.sum, p.sum, 4 * (p.f + p.square))
     u = f.fma(inverse, f.fma(ratio, bend, gate), THREE_QUARTERS - p.a)
     scaled = u * p.power
     left = f.fma(scaled, p.w, scaled)
-    right = (p.square * inverse) * f.fma(-2 * ratio, p.f + 2, 1)
+    right = (p.square * inverse) * f.fma(ratio, f.fma(-2, p.f, -4), 1)
     unit = f.where(x < 0, f.unit, -1)
     return f.keep_nan(x, f.fma(f.where(x < 0, left, right), unit, f.where(x < 0, 0, 1)))
 

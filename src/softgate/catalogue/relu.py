@@ -22,6 +22,11 @@ def curvature(f: Kernel, x: Node) -> Node:
     return f.where(x.same(x), 0, x)
 
 
+def backward(f: Kernel, x: Node, grad: Node) -> Node:
+    # A choice, not a product: half the time in float16, and an infinite grad makes no NaN of a 0.
+    return f.where(x <= 0, 0, f.where(x > 0, grad, x))
+
+
 entry = Entry(
     name="relu",
     formula="max(x, 0)",
@@ -30,6 +35,7 @@ entry = Entry(
     value=value,
     slope=slope,
     curvature=curvature,
+    backward=backward,
     bounds={"float32": Bound(0.0, 0.0), "float64": Bound(0.0, 0.0)},
     intervals=((-1.0, 1.0),),
     piecewise_linear=True,

@@ -1,8 +1,10 @@
 """silu(x) = x·sigmoid(beta·x), also called swish."""
 
+from fractions import Fraction
+
 from ..blocks import Kernel, TwoFloat
 from ..formula import Definition
-from ..graph import Node
+from ..graph import Node, Number
 from .entry import Bound, Entry, Parameter
 
 
@@ -11,19 +13,50 @@ def definition(f: Definition, x: Node, beta: Node) -> Node:
 
 
 def value(f: Kernel, x: Node, beta: TwoFloat) -> Node:
-    a = f.clamp(f.abs(x), f.exponential_limit)
-    return f.ramp(x, f.gate(f.logistic(f.reduce(a)), a))
+    if beta.is_one:
+        a = f.clamp(f.abs(x), f.exponential_limit)
+        return f.ramp(x, f.gate(f.logistic(f.reduce(a)), a))
+    # x·sigma(beta·x) = ±y·sigma(|beta|·y), y = ±x, and has the sign of x.
+    a, b = argument(f, x, beta, f.wide_limit)
+    result = f.wide_ramp(f.where(beta.hi < 0, -x, x), f.reduce(*b), a)
+    return f.where(beta.hi.same(0), x * Fraction(1, 2), f.copysign(result, x))
 
 
 def slope(f: Kernel, x: Node, beta: TwoFloat) -> Node:
-    a = f.bound(f.abs(x), 0, f.exponential_limit)
-    return f.side(x, f.product_slope(f.logistic(f.reduce(a)), a))
+    if beta.is_one:
+        a = f.bound(f.abs(x), 0, f.exponential_limit)
+        return f.side(x, f.product_slope(f.logistic(f.reduce(a)), a))
+    _, b = argument(f, x, beta, f.exponential_limit)
+    tail = f.product_slope(f.logistic(f.reduce(*b)), *b)
+    return f.step(f.where(beta.hi < 0, -x, x), tail)
 
 
 def curvature(f: Kernel, x: Node, beta: TwoFloat) -> Node:
-    a = f.clamp(f.abs(x), f.exponential_limit)
-    g = f.logistic(f.reduce(a))
-    return f.keep_nan(x, f.scaled_sum(f.gate_slope(g)) * f.fma(-a, f.half_tanh(g), 2) * f.unit)
+    # beta·sigma'(b)·(2 - b·tanh(b/2)), b = |beta·x|
+    a, b = argument(f, x, beta, f.exponential_limit)
+    g = f.logistic(f.reduce(*b))
+    factor = f.fma(-b.hi, f.half_tanh(g), 2) * beta.hi
+    result = f.scaled_sum(f.gate_slope(g)) * factor * f.unit
+    # A large beta could lift what is left at the limit.
+    return f.keep_nan(x, f.where(f.abs(x) > a, 0, result))
+
+
+def argument(f: Kernel, x: Node, beta: TwoFloat, limit: Number) -> tuple[Node, TwoFloat]:
+    """Return a = |x|, no larger than matters, and |beta|·a in two parts; NaN gives some number."""
+    a = f.abs(x)
+    if beta.is_one:
+        a = f.clamp(a, limit)
+        return a, TwoFloat(a)
+    rest = None if beta.lo is None else f.where(beta.hi < 0, -beta.lo, beta.lo)
+    steep = TwoFloat(f.abs(beta.hi), rest)
+    largest = (2 - Fraction(2, 1 << f.fmt.precision)) * Fraction(2) ** f.fmt.max_exponent
+    inside = f.minimum(a, f.minimum(limit / steep.hi, largest))
+    b = f.times(inside, steep)
+    assert b.lo is not None
+    # However small beta is, at infinity the gate is shut; only beta = 0 has none.
+    far = a > largest
+    end = f.where(steep.hi.same(0), 0, limit)
+    return inside, TwoFloat(f.where(far, end, b.hi), f.where(far, 0, b.lo))
 
 
 entry = Entry(
@@ -37,5 +70,7 @@ entry = Entry(
     bounds={"float32": Bound(2.0, 2.0), "float64": Bound(2.0, 2.0)},
     intervals=((-1.0, 1.0), (-20.0, 20.0), (-110.0, -85.0), (-752.0, -700.0)),
     aliases=("swish",),
-    parameters=(Parameter("beta", 1.0, doc="Steepness of the gate; 0 gives x/2."),),
+    parameters=(
+        Parameter("beta", 1.0, above=-1e38, below=1e38, doc="Steepness of the gate; 0 gives x/2."),
+    ),
 )

@@ -29,7 +29,7 @@ def evaluate(root: Node, bits: int, **inputs: float | Fraction) -> Any:
 
 def sign_of_difference(root: Node, boundary: Fraction, **inputs: float | Fraction) -> int:
     """Return the sign of root - boundary; 0 only where 4096 bits show no difference."""
-    bits = 128
+    bits = 256  # enough for the smallest bfloat16, 2**-133, at the first try
     while bits <= MAX_BITS:
         value = evaluate(root, bits, **inputs)
         with mpmath.workprec(bits):

@@ -1,0 +1,51 @@
+"""`explain` says what runs, and what runs is what it says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import softgate as sg
+
+
+@pytest.mark.parametrize(
+    ("x", "keywords", "phrases"),
+    [
+        (np.zeros(4, np.float32), {}, ["the float32 kernel;", "read where it lies", "1 thread"]),
+        (np.zeros(4), {}, ["the float64 kernel;"]),
+        (np.zeros(4, np.float32), {"arithmetic": "float64"}, ["float64 kernel, rounded once"]),
+        (np.zeros(4, np.float32), {"quantity": "curvature"}, ["float64 kernel, rounded once"]),
+        (np.zeros(4, np.float16), {}, ["a table of the 65,536 float16 results"]),
+        (np.zeros(4, ml_dtypes.bfloat16), {"quantity": "backward"}, ["bfloat16 slopes in float32"]),
+        (np.zeros(4, np.float16), {"activation": "relu"}, ["the float32 kernel, rounded once"]),
+        (np.zeros((4, 4))[:, ::2], {}, ["copied first: not one piece of memory"]),
+        (np.zeros(4, ">f8"), {}, ["copied first: not in native byte order"]),
+        (np.zeros(33, np.uint8)[1:].view(np.float64), {}, ["copied first: not aligned"]),
+        ([1, 2], {}, ["float64[2]"]),
+    ],
+)
+def test_paths(x: Any, keywords: dict[str, Any], phrases: list[str]) -> None:
+    text = str(sg.explain(x, **keywords))
+    for phrase in phrases:
+        assert phrase in text
+
+
+@pytest.mark.usefixtures("all_threads")
+def test_threads_and_in_place() -> None:
+    x = np.zeros(1 << 22, np.float32)
+    explanation = sg.explain(x, sg.gelu, out=x)
+    assert explanation.threads == 4
+    assert explanation.memory == "in place"
+    assert "up to 4 threads" in str(explanation)
+
+
+def test_wrong_questions() -> None:
+    with pytest.raises(ValueError, match="unknown activation 'gleu': known are"):
+        sg.explain([1.0], "gleu")
+    with pytest.raises(ValueError, match="unknown quantity 'area': known are value"):
+        sg.explain([1.0], "relu", quantity="area")
+    with pytest.raises(TypeError, match="accepted are"):
+        sg.explain("text", "relu")
