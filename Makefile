@@ -14,7 +14,7 @@ REPORT  := benchmarks/kernels.py --quick
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help report test lint format exhaustive bench fits install clean distclean
+.PHONY: help report test lint format exhaustive accuracy bench fits install clean distclean
 
 help: ## say what can be made
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -37,6 +37,9 @@ format: $(STAMP) ## rewrite the files as ruff would have them
 
 exhaustive: $(STAMP) ## all 2^32 float32 inputs of every activation
 	$(PY) tools/exhaustive.py
+
+accuracy: $(STAMP) ## float64 against arb at 200,000 points a function
+	$(PY) tools/against_arb.py
 
 bench: $(STAMP) ## time the kernels against NumPy, SciPy, PyTorch and JAX
 	$(PY) benchmarks/kernels.py

@@ -140,11 +140,14 @@ def _run_child(plan: Plan, threads: str, left: list[Cell]) -> Generator[dict[str
         assert child.stdout is not None
         child.stdin.write(json.dumps(job))
         child.stdin.close()
+        started = False
         for line in child.stdout:
-            message = json.loads(line)
+            started, message = True, json.loads(line)
             if "row" in message:
                 left.pop(0)
             yield message
+    if not started:
+        raise SystemExit("the timing process did not start: what it said stands above")
     return child.returncode
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import groupby
+from statistics import median
 from string import ascii_lowercase
 from typing import Any
 
@@ -16,6 +17,9 @@ from rich.text import Text
 
 WIDTH = 130
 """What the table needs. A narrower terminal wraps lines, which loses less than cutting cells."""
+
+DISTURBED = 0.1
+"""From this share of all cores on, what others took is worth a word."""
 
 TIMES = ("ours", *PEERS, "copy")
 RATIOS = ("x copy", "x torch", "x jax", "special", "x value")
@@ -53,7 +57,7 @@ class Report:
     def _table(self, threads: str, size: str, rows: list[Row]) -> Table:
         where = f"{size} elements, {'1 thread' if threads == '1' else 'all threads'}"
         table = Table(
-            title=f"ns per element, {where}",
+            title=f"ns per element, {where}{_disturbance(threads, rows)}",
             title_justify="left",
             box=SIMPLE_HEAD,
             padding=0,
@@ -111,6 +115,16 @@ class Report:
 
     def _say(self, text: str, style: str = "") -> None:
         self.console.print(Text(text, style))
+
+
+def _disturbance(threads: str, rows: Sequence[Row]) -> str:
+    """Say what others did to the figures, where they did."""
+    shares = [row.others_share for row in rows if row.others_share is not None]
+    taken = median(shares) if shares else 0.0
+    if taken < DISTURBED:
+        return ""
+    effect = "figures are noisy" if threads == "1" else "DO NOT BELIEVE these figures"
+    return f" (others took {taken:.0%} of the cores meanwhile: {effect})"
 
 
 def missed_bars(verdicts: Iterable[Verdict]) -> list[Verdict]:

@@ -115,7 +115,7 @@ class Logarithm(Exponential):
         return TwoFloat(hi, rest * hi)
 
     def same_sign(self, number: TwoFloat) -> TwoFloat:
-        """Return `number` with both parts of one sign, so that 0 times it is one zero, not 0 - 0."""
+        """Return `number` with both parts of one sign, so that 0 times it is not 0 - 0."""
         if number.lo is None:
             return number
         hi = number.hi * (1 - Fraction(1, 1 << self.fmt.mantissa_bits))

@@ -42,5 +42,7 @@ entry = Entry(
     curvature=curvature,
     bounds={"float32": Bound(4.0, 4.0), "float64": Bound(4.0, 4.0)},
     intervals=((-1.0, 0.0), (-18.0, -1.0), (-110.0, -80.0), (-750.0, -700.0)),
-    parameters=(Parameter("alpha", 1.0, -1e11, 1e11, "minus the limit at -inf"),),
+    parameters=(
+        Parameter("alpha", 1.0, -1e11, 1e11, "Minus the limit at -inf.", tested=(0.5, 1.67)),
+    ),
 )

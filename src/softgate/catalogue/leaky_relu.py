@@ -12,16 +12,18 @@ def definition(f: Definition, x: Node, slope: Node) -> Node:
     return f.where(x > 0, x, slope * x)
 
 
+def leftwards(f: Kernel, factor: Node, slope: TwoFloat) -> Node:
+    """Return slope·factor, -0 where IEEE multiplication has it."""
+    number = f.same_sign(slope)
+    product = factor * number.hi
+    return product if number.lo is None else f.fma(factor, number.lo, product)
+
+
 def value(f: Kernel, x: Node, slope: TwoFloat) -> Node:
-    # Times 0, -inf would give NaN where the limit is 0.
+    # Times a slope of 0, -inf would give NaN where the limit is 0.
     largest = Fraction(2) ** f.fmt.max_exponent
-    x_finite = f.where(x < -largest, -largest, x)
-    x_left = f.where(slope.hi.same(0), x_finite, x)
-    factor = f.same_sign(slope)
-    left = x_left * factor.hi
-    if factor.lo is not None:
-        left = f.fma(x_left, factor.lo, left)
-    return f.where(x > 0, x, left)
+    finite = f.where(x < -largest, -largest, x)
+    return f.where(x > 0, x, leftwards(f, f.where(slope.hi.same(0), finite, x), slope))
 
 
 def slope(f: Kernel, x: Node, slope: TwoFloat) -> Node:
@@ -32,6 +34,10 @@ def curvature(f: Kernel, x: Node, slope: TwoFloat) -> Node:
     return f.where(x.same(x), 0, x)
 
 
+def backward(f: Kernel, x: Node, grad: Node, slope: TwoFloat) -> Node:
+    return f.where(x > 0, grad, f.where(x.same(x), leftwards(f, grad, slope), x))
+
+
 entry = Entry(
     name="leaky_relu",
     formula="x where x > 0, else slope*x",
@@ -40,8 +46,9 @@ entry = Entry(
     value=value,
     slope=slope,
     curvature=curvature,
+    backward=backward,
     bounds={"float32": Bound(1.0, 0.5), "float64": Bound(0.5, 0.0)},
     intervals=((-1.0, 1.0),),
-    parameters=(Parameter("slope", 0.01, doc="the slope on the negative side"),),
+    parameters=(Parameter("slope", 0.01, doc="The slope where x <= 0.", tested=(0.3,)),),
     piecewise_linear=True,
 )

@@ -21,7 +21,7 @@ HALF, THREE_QUARTERS = Fraction(1, 2), Fraction(3, 4)
 
 
 def definition(f: Definition, x: Node) -> Node:
-    return x * f.tanh(f.softplus(x))  # type: ignore[operator]
+    return x * f.tanh(f.softplus(x))
 
 
 class Parts(NamedTuple):
@@ -52,14 +52,15 @@ def value(f: Kernel, x: Node) -> Node:
     # (1 + w)·(1 + k) = 1 + (w + k·(1 + w)): one rounding, and that of the bracket.
     scaled = f.product(p.a, p.power)
     left = f.fma(scaled, f.fma(k, 1 + p.w, p.w), scaled)
-    unit = f.where(x < 0, -f.unit / 2, -1)
-    return f.fma(f.where(x < 0, left, f.product(p.a, k)), unit, f.where(x < 0, 0, x))
+    factor = f.where(x < 0, -f.unit / 2, -p.a)
+    return f.fma(f.where(x < 0, left, k), factor, f.where(x < 0, 0, x))
 
 
 def slope(f: Kernel, x: Node) -> Node:
-    """Return E·u where x < 0, else 1 - v, of
+    """Return E·u where x < 0, else 1 - v.
 
-    u = 3/4 - a + ((2 - 2·F - 3·F²)/4 + a·(4·F + 4·F² + (2·F + F²)²)/D)/D,  v = F²/D·(1 - 2·a·(2 + F)/D).
+    u = 3/4 - a + ((2 - 2·F - 3·F²)/4 + a·(4·F + 4·F² + (2·F + F²)²)/D)/D
+    v = F²/D·(1 - 2·a·(2 + F)/D)
     """
     p = parts(f, x)
     inverse = 1 / p.d
@@ -69,9 +70,9 @@ def slope(f: Kernel, x: Node) -> Node:
     u = f.fma(inverse, f.fma(ratio, bend, gate), THREE_QUARTERS - p.a)
     scaled = u * p.power
     left = f.fma(scaled, p.w, scaled)
-    right = (p.square * inverse) * f.fma(ratio, f.fma(-2, p.f, -4), 1)
-    unit = f.where(x < 0, f.unit, -1)
-    return f.keep_nan(x, f.fma(f.where(x < 0, left, right), unit, f.where(x < 0, 0, 1)))
+    right = p.square * inverse
+    factor = f.where(x < 0, f.unit, f.fma(ratio, f.fma(2, p.f, 4), -1))
+    return f.keep_nan(x, f.fma(f.where(x < 0, left, right), factor, f.where(x < 0, 0, 1)))
 
 
 def curvature(f: Kernel, x: Node) -> Node:
