@@ -21,7 +21,7 @@ ACTIVATIONS = (
     "relu",
     "leaky_relu",
 )
-"""Those that peers have too. Others of the catalogue are timed against the copy alone."""
+"""Those that peers have too. Others are timed when asked for, against the copy alone."""
 
 QUANTITIES = ("value", "backward")
 DTYPES = ("float32", "float64", "float16", "bfloat16")

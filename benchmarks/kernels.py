@@ -66,18 +66,18 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=0, help="of the inputs (default: 0)")
     parser.add_argument("--gate", action="store_true", help="exit with 1 when a bar is missed")
     options = parser.parse_args(arguments)
-    options.only = _chosen(parser, "--only", options.only, known) or known
+    options.only = _chosen(parser, "--only", options.only, known) or _with_peers()
     options.dtype = _chosen(parser, "--dtype", options.dtype, DTYPES)
     return options
 
 
+def _with_peers() -> tuple[str, ...]:
+    return tuple(name for name in ACTIVATIONS if name in softgate.activations())
+
+
 def known_activations() -> tuple[str, ...]:
     """Return what the catalogue has, those with peers first."""
-    present = softgate.activations()
-    return (
-        *(name for name in ACTIVATIONS if name in present),
-        *(name for name in present if name not in ACTIVATIONS),
-    )
+    return tuple(dict.fromkeys((*_with_peers(), *softgate.activations())))
 
 
 def _chosen(

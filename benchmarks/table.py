@@ -49,20 +49,15 @@ class Report:
     def print(self) -> None:
         settings = groupby(self.rows, key=lambda row: (row.cell.threads, row.cell.size))
         for (threads, size), rows in settings:
-            self.console.print(self._table(threads, size, list(rows)))
+            self._print_table(threads, size, list(rows))
         for remark, letter in self.footnotes.letters.items():
             self.console.print(f"  {letter}  {remark}", highlight=False, markup=False)
         self._print_verdicts()
 
-    def _table(self, threads: str, size: str, rows: list[Row]) -> Table:
+    def _print_table(self, threads: str, size: str, rows: list[Row]) -> None:
         where = f"{size} elements, {'1 thread' if threads == '1' else 'all threads'}"
-        table = Table(
-            title=f"ns per element, {where}{_disturbance(threads, rows)}",
-            title_justify="left",
-            box=SIMPLE_HEAD,
-            padding=0,
-            pad_edge=False,
-        )
+        self._say(f"\nns per element, {where}{_disturbance(threads, rows)}", "italic")
+        table = Table(box=SIMPLE_HEAD, padding=0, pad_edge=False)
         for name in ("", "", *TIMES, *RATIOS):
             table.add_column(name, justify="left" if not name else "right", no_wrap=True)
         for dtype, group in groupby(rows, key=lambda row: row.cell.dtype):
@@ -70,7 +65,7 @@ class Report:
             table.add_row(Text(dtype, "bold"))
             for row in group:
                 table.add_row(*self._cells(row))
-        return table
+        self.console.print(table)
 
     def _cells(self, row: Row) -> Iterable[Text | str]:
         cell = row.cell
@@ -103,8 +98,9 @@ class Report:
     def _print_verdicts(self) -> None:
         verdicts = list(self.verdicts.values())
         failed = [row for row in self.rows if "ours" in row.errors]
-        for row in failed:
-            self._say(f"  ✗ {row.cell}: {row.errors['ours']}", "bold red")
+        for error, rows in _by_error(failed).items():
+            names = ", ".join(dict.fromkeys(row.cell.activation for row in rows))
+            self._say(f"✗ no time of ours in {len(rows)} cells of {names}: {error}", "bold red")
         if not verdicts and not failed:
             self._say("No bar binds here: they do at 1M elements, 1 thread.")
             return
@@ -115,6 +111,13 @@ class Report:
 
     def _say(self, text: str, style: str = "") -> None:
         self.console.print(Text(text, style))
+
+
+def _by_error(rows: Iterable[Row]) -> dict[str, list[Row]]:
+    found: dict[str, list[Row]] = {}
+    for row in rows:
+        found.setdefault(row.errors["ours"], []).append(row)
+    return found
 
 
 def _disturbance(threads: str, rows: Sequence[Row]) -> str:

@@ -55,8 +55,7 @@ class Route:
             return False
         if not self.entry.piecewise_linear or self.quantity == "curvature":
             return True
-        checked = "slope" if self.quantity == "backward" else self.quantity
-        return not tables.arithmetic_is_exact(self.entry, checked, self.storage, self.parameters)
+        return self._in_float32() is None
 
     def runner(self, alias: str | None = None) -> Runner:
         """Return what to call; `alias` names the input whose memory the output overwrites."""
@@ -65,8 +64,13 @@ class Route:
             found = self._runners[alias] = self._lookup() if self.uses_table else self._loop(alias)
         return found
 
+    def _in_float32(self) -> tuple[tuple[str, float], ...] | None:
+        checked = "slope" if self.quantity == "backward" else self.quantity
+        found = tables.exact_in_float32(self.entry, checked, self.storage, self.parameters)
+        return self.parameters if found and self.quantity == "backward" else found
+
     def _loop(self, alias: str | None) -> Runner:
-        values = dict(self.parameters)
+        values = dict(self._in_float32() or () if self.storage.bits == 16 else self.parameters)
         specification = kernels.Specification(
             self.entry,
             self.quantity,

@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from . import accuracy, kernels
 from .catalogue import Entry
@@ -82,13 +83,14 @@ class Sweeper:
         address = {name: getattr(self, name).ctypes.data for name in ("x", "y", "truth", "errors")}
         self.single(address["y"], x32.ctypes.data, self.single_parameters.ctypes.data, CHUNK)
         self.double(address["truth"], address["x"], self.double_parameters.ctypes.data, CHUNK)
-        self.error(address["errors"], address["y"], address["truth"], address["truth"], CHUNK)
+        truth = address["truth"]
+        self.error(address["errors"], x32.ctypes.data, address["y"], truth, truth, CHUNK)
         if self.scales:
-            self._rescale(floor)
+            self._rescale(x32, floor)
         worst = int(np.argmax(self.errors))
         return float(self.errors[worst]), start + worst
 
-    def _rescale(self, floor: float) -> None:
+    def _rescale(self, x32: npt.NDArray[np.float32], floor: float) -> None:
         doubtful = np.flatnonzero(self.errors > floor)
         if not doubtful.size:
             return
@@ -97,9 +99,9 @@ class Sweeper:
             [np.abs(accuracy.evaluate(graph, x=x, **self.values)) for graph in self.scales]
         )
         scale = np.where(np.isfinite(scale), scale, np.abs(self.truth[doubtful]))
-        errors, y, truth = np.empty_like(x), self.y[doubtful], self.truth[doubtful]
-        addresses = [array.ctypes.data for array in (errors, y, truth, scale)]
-        self.error(*addresses, x.size)
+        errors, truth = np.empty_like(x), self.truth[doubtful]
+        operands = (errors, x32[doubtful], self.y[doubtful], truth, scale)
+        self.error(*(operand.ctypes.data for operand in operands), x.size)
         self.errors[doubtful] = errors
 
 

@@ -45,10 +45,8 @@ def fit_ratio_part(exponent: Exponent, base: float, fmt: Format, *, slope: bool)
         lambda a: gate(exponent, a) - a - arb(base), weight, (low, high), DEGREE[fmt.name], fmt
     )
     scale = "G*(1 + a*G)" if slope else "G"
-    c = f"{exponent.step!r} + {exponent.step_low!r}"
-    offset = f"{exponent.offset!r} + {exponent.offset_low!r}"
     return Fit(
-        target=f"G(a) - a - {base}, G = 2**-((a*a + {offset})/({c}))/(2*Phi(-a))",
+        target=f"G - a - {base}, G = 2**-((a*a + L)/C)/(2*Phi(-a)), L, C of gaussian_forms",
         form=f"P(a)/Q(a), error relative to {scale}",
         interval=(low, high),
         error_log2=error,
@@ -78,7 +76,7 @@ def fit_power(exponent: Exponent, fmt: Format) -> Fit:
         rest, weight, (-REDUCED, REDUCED), (TERMS[fmt.name] - 2, 0), fmt, crowding=1
     )
     return Fit(
-        target=f"2**(r/C) - 1, C = {exponent.step!r} + {exponent.step_low!r}",
+        target="2**(r/C) - 1, C of gaussian_forms",
         form="r/2 + r*r*(c0 + c1*r + ...), error relative to 2**(r/C)",
         interval=(-REDUCED, REDUCED),
         error_log2=error,

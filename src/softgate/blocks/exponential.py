@@ -18,7 +18,7 @@ from ..formats import FLOAT32
 from ..graph import Node, Number
 from . import exponential_fits as fits
 from .fits import Fit
-from .scaled import Scaled, Tail
+from .scaled import Scaled, Tail, TwoFloat
 
 LN2 = Fraction("0.69314718055994530941723212145817656807550013436025525412068")
 SQRT_8_OVER_PI = Fraction("1.59576912160573071175978423973752747390343452465957141180515")
@@ -69,7 +69,10 @@ class Reduced(NamedTuple):
 
 
 class Logistic(NamedTuple):
-    """sigma(-b) = s·(1 - c)/total, total = 1 + s, `power` = s·2**scale."""
+    """sigma(-b) = s·(1 - c)/total, total = 1 + s, `power` = s·2**scale.
+
+    `s` itself has a floor that does not count beside 1: multiply by `power` instead.
+    """
 
     c: Node
     s: Node
@@ -84,6 +87,11 @@ class Exponential(Scaled):
     def exponential_limit(self) -> int:
         """Where to clamp b: there b²·exp(-b) is 0 in the format, and 2**(n + scale) normal."""
         return 120 if self.fmt is FLOAT32 else 780
+
+    @property
+    def floor(self) -> Fraction:
+        """Added to what vanishes beside 1 lest it become subnormal: processors are slow there."""
+        return Fraction(1, 1 << (2 * self.fmt.precision + 12))
 
     def reduce(
         self, b: Node, lo: Node | None = None, rate: Rate = UNIT, bias: int | None = None
@@ -104,7 +112,7 @@ class Exponential(Scaled):
         The argument is up to 10 bits larger than what must be known of it, so a·(A + C·a²) is
         carried in two parts; n·step subtracted inside the fma spares the product's own second part.
         """
-        square = a * a
+        square = self._square(a)
         inner = self.fma(CUBIC[1], square, CUBIC[0])
         rest = self.fma(CUBIC[1], square, CUBIC[0] - inner)
         rest = self.fma(CUBIC[1], self.fma(a, a, -square), rest)
@@ -116,6 +124,16 @@ class Exponential(Scaled):
         r = self.fma(a, inner, n * coarse) + self.fma(a, rest, n * (step - coarse))
         return self._even_part(r, magic, GELU_TANH)
 
+    def cubic_change(self, a: Node) -> TwoFloat:
+        """Return a·db/da in two parts, b = sqrt(8/pi)·(a + 0.044715·a³) as in `reduce_cubic`."""
+        square = self._square(a)
+        bend = self.lift(3 * SQRT_8_OVER_PI * CUBIC[1] / CUBIC[0])
+        rise = self.fma(square, bend, SQRT_8_OVER_PI)
+        rest = self.fma(square, bend, SQRT_8_OVER_PI - rise)
+        rest = self.fma(self.fma(a, a, -square), bend, rest)
+        hi = a * rise
+        return TwoFloat(hi, self.fma(a, rest, self.fma(a, rise, -hi)))
+
     def _round(self, b: Node, rate: Rate, bias: int | None) -> tuple[Node, Node]:
         magic = 3 * 2 ** (self.fmt.mantissa_bits - 1) + (self.fmt.scale if bias is None else bias)
         rounded = self.fma(b, -rate.k / LN2, magic)
@@ -124,8 +142,11 @@ class Exponential(Scaled):
     def _even_part(self, r: Node, magic: Node, rate: Rate) -> Reduced:
         fit: Fit = getattr(rate, self.fmt.name)
         leading, *rest = fit.coefficients
-        square = r * r
+        square = self._square(r)
         return Reduced(r, leading, square, self.polynomial(square, rest), magic)
+
+    def _square(self, r: Node) -> Node:
+        return self.fma(r, r, self.floor)
 
     def _reduced_expm1(self, e: Reduced) -> Node:
         # exp(-k·r) - 1 = -2r/(T + r); only the sum with T's leading term rounds in full.
@@ -150,15 +171,24 @@ class Exponential(Scaled):
         # s - 1 is exact down to 2**-24 (2**-53), where what is lost does not count any more.
         return self.fma(s, self._reduced_expm1(e), s - 1)
 
-    def logistic(self, e: Reduced) -> Logistic:
-        """Return sigma(-b) from the reduced exp(-b), b of either sign, n biased by the scale."""
-        power = self.add_exponent(self.lift(1), e.magic)
-        s = power * self.unit
-        return Logistic(self._correction(e, s), s, 1 + s, power)
+    def logistic(self, e: Reduced, fine: bool = True) -> Logistic:
+        """Return sigma(-b) from the reduced exp(-b), b of either sign, n biased by the scale.
 
-    def _correction(self, e: Reduced, s: Node) -> Node:
+        Not `fine` saves one operation and loses up to a quarter ulp.
+        """
+        power = self.add_exponent(self.lift(1), e.magic)
+        s = self.fma(power, self.unit, self.floor)
+        return Logistic(self._correction(e, s, fine), s, 1 + s, power)
+
+    def _correction(self, e: Reduced, s: Node, fine: bool = True) -> Node:
+        total = 1 + s
+        odd = self.fma(-s, e.r, e.r)
+        if fine:
+            # T's leading term last: what is added up before is small.
+            small = self.fma(e.square * e.rest, total, odd)
+            return (e.r + e.r) / self.fma(total, e.leading, small)
         even = self.fma(e.square, e.rest, e.leading)
-        return (e.r + e.r) / self.fma(even, 1 + s, self.fma(-s, e.r, e.r))
+        return (e.r + e.r) / self.fma(even, total, odd)
 
     def gate(self, g: Logistic, a: Node | None = None) -> Tail:
         """Return a·sigma(-b), or sigma(-b) alone, as a tail."""
@@ -190,7 +220,7 @@ class Exponential(Scaled):
         return self.fma(tail, -rest, self.where(x < 0, 0, x))
 
     def portion(self, g: Logistic) -> Node:
-        """Return sigma(-b)/s = (1 - c)/(1 + s)."""
+        """Return (1 - c)/(1 + s): sigma(-b) but for the power."""
         v = 1 / g.total
         return self.fma(-v, g.c, v)
 
@@ -223,10 +253,7 @@ class Exponential(Scaled):
         """
         e = self.reduce(self.bound(a, 0, 20), rate=TWICE, bias=self.fmt.max_exponent)
         s = self.exponent_only(e.magic)
-        total = 1 + s
-        small = self.fma(e.square * e.rest, total, self.fma(-s, e.r, e.r))
-        c = (e.r + e.r) / (total + small)
-        return self.fma(s + s, c, 1 - s) / total
+        return self.half_tanh(Logistic(self._correction(e, s), s, 1 + s, s))
 
     def bound(self, x: Node, low: Number, high: Number) -> Node:
         """Return `x` between `low` and `high`; NaN is kept."""
@@ -248,9 +275,12 @@ class Exponential(Scaled):
             return tail.hi
         return super().scaled_sum(tail)
 
-    def unscale(self, tail: Tail) -> Node:
-        """Return the tail as one float, rounded (and perhaps subnormal) only here."""
-        return self.scaled_sum(tail) * self.unit
+    def unscale(self, tail: Tail, factor: int = 1) -> Node:
+        """Return the tail (times a power of two) as one float, perhaps subnormal only here.
+
+        By fma, for a product that becomes subnormal takes far longer on some processors.
+        """
+        return self.fma(self.scaled_sum(tail), factor * self.unit, 0)
 
     def keep_nan(self, x: Node, result: Node | Number) -> Node:
         """Return `result`, or `x` where that is NaN."""

@@ -68,17 +68,17 @@ class Logarithm(Exponential):
         return self.product(above / self.fma(above, self.unit, -(e.r + t)), self.unit)
 
     def product(self, x: Node, y: Node | Number) -> Node:
-        """Return x·y where it may underflow; never -0.
+        """Return x·y where it may underflow; 0 has the sign +.
 
-        On Zen CPUs a multiplication that underflows is many times slower; an fma is not.
+        On Zen CPUs a multiplication with a subnormal result or operand is slow; an fma is not.
         """
         return self.fma(x, y, 0)
 
     def plain_power(self, power: Node, factor: Node | int = 1) -> Node:
         """Return factor·2**n from `power` = 2**(n + scale), for sums with something near 1.
 
-        A floor far below that something's last bit keeps all that is computed from it normal: on
-        subnormal numbers each operation may be many times slower.
+        A floor far below that something's last bit keeps all that is computed from it normal:
+        products that become subnormal are slow.
         """
         return self.fma(power, self.unit * factor, Fraction(1, 1 << 2 * self.fmt.precision))
 

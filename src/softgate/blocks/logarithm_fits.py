@@ -1,4 +1,4 @@
-"""Coefficients of the logarithm family: derived by `python tools/derive_coefficients.py`, never by hand."""
+"""Coefficients of the logarithm family, derived by `python tools/derive_coefficients.py`."""
 
 from .fits import Fit
 

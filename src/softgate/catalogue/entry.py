@@ -87,6 +87,7 @@ class Entry:
             grad = f.graph.input("grad")
             if self.backward is not None:
                 return self.backward(f, x, grad, **symbols)
-            return self.slope(f, x, **symbols) * grad
+            # fma and not a product: on AMD a product that underflows is several times slower.
+            return f.fma(self.slope(f, x, **symbols), grad, 0)
         form: StableForm = getattr(self, quantity)
         return form(f, x, **symbols)

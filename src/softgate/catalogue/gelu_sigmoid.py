@@ -22,7 +22,8 @@ def value(f: Kernel, x: Node) -> Node:
 
 def slope(f: Kernel, x: Node) -> Node:
     a = _clamp(f, x)
-    return f.side(x, f.product_slope(f.logistic(f.reduce(a, rate=QUICK)), a * QUICK.k))
+    g = f.logistic(f.reduce(a, rate=QUICK), fine=False)
+    return f.side(x, f.product_slope(g, *f.times(a, f.number(QUICK.k))))
 
 
 def curvature(f: Kernel, x: Node) -> Node:

@@ -26,8 +26,8 @@ def value(f: Kernel, x: Node) -> Node:
 
 def slope(f: Kernel, x: Node) -> Node:
     a = _clamp(f, x)
-    change = a * f.fma(a * a, 3 * CUBIC, SQRT_8_OVER_PI)
-    return f.side(x, f.product_slope(f.logistic(f.reduce_cubic(a)), change))
+    g = f.logistic(f.reduce_cubic(a), fine=False)
+    return f.side(x, f.product_slope(g, *f.cubic_change(a)))
 
 
 def curvature(f: Kernel, x: Node) -> Node:

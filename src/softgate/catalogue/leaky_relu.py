@@ -47,8 +47,8 @@ entry = Entry(
     slope=slope,
     curvature=curvature,
     backward=backward,
-    bounds={"float32": Bound(1.0, 0.5), "float64": Bound(0.5, 0.0)},
+    bounds={"float32": Bound(1.0, 0.3), "float64": Bound(0.5, 0.0)},
     intervals=((-1.0, 1.0),),
-    parameters=(Parameter("slope", 0.01, doc="The slope where x <= 0.", tested=(0.3,)),),
+    parameters=(Parameter("slope", 0.01, -1e38, 1e38, "The slope where x <= 0.", tested=(0.3,)),),
     piecewise_linear=True,
 )

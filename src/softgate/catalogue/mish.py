@@ -95,7 +95,7 @@ entry = Entry(
     value=value,
     slope=slope,
     curvature=curvature,
-    bounds={"float32": Bound(4.0, 4.0), "float64": Bound(4.0, 4.0)},
+    bounds={"float32": Bound(2.2, 2.5), "float64": Bound(2.2, 2.5)},
     intervals=(
         (-1.0, 1.0),
         (-20.0, 20.0),

@@ -17,14 +17,11 @@ def definition(f: Definition, x: Node) -> Node:
 def value(f: Kernel, x: Node) -> Node:
     # s/(1 + s)·(1 - c) holds on both sides: no choice by sign, only clamps.
     bounded = f.bound(x, -f.exponential_limit, RIGHT)
-    g = f.logistic(f.reduce(bounded, rate=MIRRORED))
-    return f.portion(g) * g.s
+    return f.unscale(f.gate(f.logistic(f.reduce(bounded, rate=MIRRORED))))
 
 
 def slope(f: Kernel, x: Node) -> Node:
-    g = _logistic(f, x)
-    q = f.portion(g) * g.s
-    return f.fma(-q, q, q)
+    return f.unscale(f.gate_slope(_logistic(f, x)))
 
 
 def curvature(f: Kernel, x: Node) -> Node:

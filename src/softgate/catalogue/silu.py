@@ -25,7 +25,7 @@ def value(f: Kernel, x: Node, beta: TwoFloat) -> Node:
 def slope(f: Kernel, x: Node, beta: TwoFloat) -> Node:
     if beta.is_one:
         a = f.bound(f.abs(x), 0, f.exponential_limit)
-        return f.side(x, f.product_slope(f.logistic(f.reduce(a)), a))
+        return f.side(x, f.product_slope(f.logistic(f.reduce(a), fine=False), a))
     _, b = argument(f, x, beta, f.exponential_limit)
     tail = f.product_slope(f.logistic(f.reduce(*b)), *b)
     return f.step(f.where(beta.hi < 0, -x, x), tail)

@@ -16,7 +16,7 @@ def value(f: Kernel, x: Node) -> Node:
 
 
 def slope(f: Kernel, x: Node) -> Node:
-    return f.scaled_sum(f.gate_slope(_logistic(f, x))) * (4 * f.unit)
+    return f.unscale(f.gate_slope(_logistic(f, x)), 4)
 
 
 def curvature(f: Kernel, x: Node) -> Node:

@@ -2,7 +2,8 @@
 
 An ulp is a power of two: its inverse is made of the exponent bits of the scale. What no number of
 ulps says becomes an infinite error: NaN or infinity where the truth is finite, and the other way
-round; 0 where the truth has a float32; the wrong sign of a result that underflows.
+round; 0 where the truth has a float32; the wrong sign of a result that underflows. NaN is right
+where the input is NaN and only there, whatever the truth says: it may share the fault.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from .llvm import REAL, compile_module
 from .loops import Counted, function
 
 LONG = ir.IntType(64)
-DOUBLE = REAL["float64"]
+SINGLE, DOUBLE = REAL["float32"], REAL["float64"]
 
 
 def _inverse_ulp(b: ir.IRBuilder, scale: ir.Value) -> ir.Value:
@@ -29,7 +30,9 @@ def _inverse_ulp(b: ir.IRBuilder, scale: ir.Value) -> ir.Value:
     return b.bitcast(b.shl(inverse, shift), DOUBLE)
 
 
-def _error(b: ir.IRBuilder, y: ir.Value, truth: ir.Value, scale: ir.Value) -> ir.Value:
+def _error(
+    b: ir.IRBuilder, x: ir.Value, y: ir.Value, truth: ir.Value, scale: ir.Value
+) -> ir.Value:
     fabs = b.module.declare_intrinsic("llvm.fabs", [DOUBLE])
     zero, infinite = ir.Constant(DOUBLE, 0.0), ir.Constant(DOUBLE, float("inf"))
     smallest = ir.Constant(DOUBLE, 2.0**FLOAT32.smallest_exponent)
@@ -43,20 +46,24 @@ def _error(b: ir.IRBuilder, y: ir.Value, truth: ir.Value, scale: ir.Value) -> ir
     lost = b.and_(lost, b.fcmp_ordered(">", size, zero))
     bad = b.or_(b.or_(early, lost), b.fcmp_unordered("uno", error, error))
     error = b.select(bad, infinite, error)
-    both_nan = b.and_(b.fcmp_unordered("uno", y, y), b.fcmp_unordered("uno", truth, truth))
-    same = b.or_(b.and_(b.fcmp_ordered("==", y, truth), b.not_(lost)), both_nan)
-    return b.select(same, zero, error)
+    same = b.and_(b.fcmp_ordered("==", y, truth), b.not_(lost))
+    error = b.select(same, zero, error)
+    x_nan, y_nan = b.fcmp_unordered("uno", x, x), b.fcmp_unordered("uno", y, y)
+    return b.select(b.or_(x_nan, y_nan), b.select(b.and_(x_nan, y_nan), zero, infinite), error)
 
 
 def compile_error() -> Callable[..., None]:
-    """Return kernel(error, results, truth, scale, count); results are float32, the rest float64."""
-    module, b, (out, results, truth, scale, count) = function(4)
+    """Return kernel(error, x, y, truth, scale, count); x and y are float32, the rest float64."""
+    module, b, (out, x, y, truth, scale, count) = function(5)
     with Counted(b, count) as i:
-        single = b.load(b.gep(results, [i], source_etype=REAL["float32"]), typ=REAL["float32"])
+        given, result = (
+            b.fpext(b.load(b.gep(base, [i], source_etype=SINGLE), typ=SINGLE), DOUBLE)
+            for base in (x, y)
+        )
         exact, size = (
             b.load(b.gep(base, [i], source_etype=DOUBLE), typ=DOUBLE) for base in (truth, scale)
         )
-        error = _error(b, b.fpext(single, DOUBLE), exact, size)
+        error = _error(b, given, result, exact, size)
         b.store(error, b.gep(out, [i], source_etype=DOUBLE))
     b.ret_void()
-    return compile_module(module, pointers=4)
+    return compile_module(module, pointers=5)

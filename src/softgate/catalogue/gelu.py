@@ -1,0 +1,43 @@
+"""gelu(x) = x·Phi(x), Phi the normal distribution function: the exact form."""
+
+from ..blocks import Kernel
+from ..formula import Definition
+from ..graph import Node
+from .entry import Bound, Entry
+
+
+def definition(f: Definition, x: Node) -> Node:
+    return x * f.Phi(x)
+
+
+def value(f: Kernel, x: Node) -> Node:
+    # max(x, 0) - a·Phi(-a)
+    a = f.clamp(f.abs(x), f.gaussian_limit)
+    return f.ramp(x, f.normal_gate(a))
+
+
+def slope(f: Kernel, x: Node) -> Node:
+    # Phi(x) + x·phi(x)
+    a = f.bound(f.abs(x), 0, f.gaussian_limit)
+    return f.side(x, f.normal_gate_slope(a))
+
+
+def curvature(f: Kernel, x: Node) -> Node:
+    # (2 - x²)·phi(x)
+    a = f.clamp(f.abs(x), f.gaussian_limit)
+    result = f.fma(-a, a, 2) * f.scaled_sum(f.normal_density(a)) * f.unit
+    return f.keep_nan(x, result)
+
+
+entry = Entry(
+    name="gelu",
+    formula="x*Phi(x)",
+    paper="Hendrycks & Gimpel 2016, Gaussian error linear units (arXiv:1606.08415)",
+    definition=definition,
+    value=value,
+    slope=slope,
+    curvature=curvature,
+    bounds={"float32": Bound(4.0, 4.0), "float64": Bound(4.0, 4.0)},
+    intervals=((-1.0, 1.0), (-6.0, 6.0), (-14.7, -12.5), (-38.9, -37.0), (-0.7518, -0.7517)),
+    aliases=("gelu_none", "gelu_erf"),
+)

@@ -1,0 +1,42 @@
+"""Phi(x), the normal distribution function: the gate of gelu."""
+
+from ..blocks import Kernel
+from ..formula import Definition
+from ..graph import Node
+from .entry import Bound, Entry
+
+
+def definition(f: Definition, x: Node) -> Node:
+    return f.Phi(x)
+
+
+def value(f: Kernel, x: Node) -> Node:
+    a = f.clamp(f.abs(x), f.gaussian_limit)
+    return f.step(x, f.normal_tail(a))
+
+
+def slope(f: Kernel, x: Node) -> Node:
+    # phi(x)
+    a = f.clamp(f.abs(x), f.gaussian_limit)
+    return f.keep_nan(x, f.scaled_sum(f.normal_density(a)) * f.unit)
+
+
+def curvature(f: Kernel, x: Node) -> Node:
+    # -x·phi(x)
+    a = f.clamp(f.abs(x), f.gaussian_limit)
+    result = a * f.scaled_sum(f.normal_density(a)) * f.unit
+    return f.keep_nan(x, f.copysign(result, -x))
+
+
+entry = Entry(
+    name="Phi",
+    formula="Phi(x)",
+    paper="Abramowitz & Stegun 1964, Handbook of mathematical functions, 26.2",
+    definition=definition,
+    value=value,
+    slope=slope,
+    curvature=curvature,
+    bounds={"float32": Bound(4.0, 4.0), "float64": Bound(4.0, 4.0)},
+    intervals=((-1.0, 1.0), (-6.0, 6.0), (-14.7, -12.5), (-38.9, -37.0)),
+    aliases=("ndtr", "normal_cdf"),
+)

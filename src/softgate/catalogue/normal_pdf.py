@@ -1,0 +1,42 @@
+"""phi(x) = exp(-x²/2)/sqrt(2·pi), the normal density."""
+
+from ..blocks import Kernel
+from ..formula import Definition
+from ..graph import Node
+from .entry import Bound, Entry
+
+
+def definition(f: Definition, x: Node) -> Node:
+    return f.phi(x)
+
+
+def value(f: Kernel, x: Node) -> Node:
+    a = f.clamp(f.abs(x), f.gaussian_limit)
+    return f.keep_nan(x, f.scaled_sum(f.normal_density(a)) * f.unit)
+
+
+def slope(f: Kernel, x: Node) -> Node:
+    # -x·phi(x)
+    a = f.clamp(f.abs(x), f.gaussian_limit)
+    result = a * f.scaled_sum(f.normal_density(a)) * f.unit
+    return f.keep_nan(x, f.copysign(result, -x))
+
+
+def curvature(f: Kernel, x: Node) -> Node:
+    # (x² - 1)·phi(x)
+    a = f.clamp(f.abs(x), f.gaussian_limit)
+    return f.keep_nan(x, f.fma(a, a, -1) * f.scaled_sum(f.normal_density(a)) * f.unit)
+
+
+entry = Entry(
+    name="phi",
+    formula="exp(-x**2/2)/sqrt(2*pi)",
+    paper="Abramowitz & Stegun 1964, Handbook of mathematical functions, 26.2",
+    definition=definition,
+    value=value,
+    slope=slope,
+    curvature=curvature,
+    bounds={"float32": Bound(4.0, 4.0), "float64": Bound(4.0, 4.0)},
+    intervals=((-1.0, 1.0), (-6.0, 6.0), (-14.7, -12.5), (-38.9, -37.0)),
+    aliases=("normal_pdf", "gaussian"),
+)
