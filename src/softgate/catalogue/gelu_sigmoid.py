@@ -11,23 +11,23 @@ def definition(f: Definition, x: Node) -> Node:
     return x * f.sigmoid(1.702 * x)
 
 
-def _clamp(f: Kernel, x: Node) -> Node:
-    return f.bound(f.abs(x), 0, f.exponential_limit / QUICK.k)
-
-
 def value(f: Kernel, x: Node) -> Node:
-    a = _clamp(f, x)
+    a = f.clamp(f.abs(x), f.exponential_limit / QUICK.k)
     return f.ramp(x, f.gate(f.logistic(f.reduce(a, rate=QUICK)), a))
 
 
+def _size(f: Kernel, x: Node) -> Node:
+    return f.bound(f.abs(x), 0, f.exponential_limit / QUICK.k)
+
+
 def slope(f: Kernel, x: Node) -> Node:
-    a = _clamp(f, x)
+    a = _size(f, x)
     g = f.logistic(f.reduce(a, rate=QUICK), fine=False)
     return f.side(x, f.product_slope(g, *f.times(a, f.number(QUICK.k))))
 
 
 def curvature(f: Kernel, x: Node) -> Node:
-    a = _clamp(f, x)
+    a = _size(f, x)
     g = f.logistic(f.reduce(a, rate=QUICK))
     factor = f.fma(a * -QUICK.k, f.half_tanh(g), 2) * QUICK.k
     return f.keep_nan(x, f.scaled_sum(f.gate_slope(g)) * factor * f.unit)
@@ -41,7 +41,7 @@ entry = Entry(
     value=value,
     slope=slope,
     curvature=curvature,
-    bounds={"float32": Bound(2.0, 2.0), "float64": Bound(2.0, 2.0)},
+    bounds={"float32": Bound(2.0, 3.3), "float64": Bound(2.0, 2.9)},
     intervals=((-1.0, 1.0), (-12.0, 12.0), (-64.0, -50.0), (-442.0, -410.0)),
     aliases=("quick_gelu",),
 )

@@ -14,25 +14,25 @@ def definition(f: Definition, x: Node) -> Node:
     return x * f.sigmoid(f.sqrt(8 / f.pi) * (x + 0.044715 * x * x * x))
 
 
-def _clamp(f: Kernel, x: Node) -> Node:
+def _limit(f: Kernel) -> int:
     # Result and slope are 0 there, and the exponent still fits beside the scale.
-    return f.bound(f.abs(x), 0, 11 if f.fmt is FLOAT32 else 22)
+    return 11 if f.fmt is FLOAT32 else 22
 
 
 def value(f: Kernel, x: Node) -> Node:
-    a = _clamp(f, x)
+    a = f.clamp(f.abs(x), _limit(f))
     return f.ramp(x, f.gate(f.logistic(f.reduce_cubic(a)), a))
 
 
 def slope(f: Kernel, x: Node) -> Node:
-    a = _clamp(f, x)
+    a = f.bound(f.abs(x), 0, _limit(f))
     g = f.logistic(f.reduce_cubic(a), fine=False)
     return f.side(x, f.product_slope(g, *f.cubic_change(a)))
 
 
 def curvature(f: Kernel, x: Node) -> Node:
     # sigma'(b)·(2·b' + a·b'' - a·b'²·tanh(b/2))
-    a = _clamp(f, x)
+    a = f.bound(f.abs(x), 0, _limit(f))
     g = f.logistic(f.reduce_cubic(a))
     square = a * a
     rise = f.fma(square, 3 * CUBIC, SQRT_8_OVER_PI)
@@ -49,7 +49,7 @@ entry = Entry(
     value=value,
     slope=slope,
     curvature=curvature,
-    bounds={"float32": Bound(2.0, 2.0), "float64": Bound(2.0, 2.0)},
+    bounds={"float32": Bound(2.2, 3.6), "float64": Bound(1.7, 3.2)},
     intervals=((-1.0, 1.0), (-6.0, 6.0), (-10.8, -9.8), (-21.6, -21.0)),
     aliases=("gelu_new", "gelu_pytorch_tanh", "gelu_fast"),
 )

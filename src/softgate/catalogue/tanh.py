@@ -37,6 +37,6 @@ entry = Entry(
     value=value,
     slope=slope,
     curvature=curvature,
-    bounds={"float32": Bound(2.5, 2.0), "float64": Bound(2.5, 2.0)},
+    bounds={"float32": Bound(1.9, 2.1), "float64": Bound(2.2, 2.1)},
     intervals=((-1.0, 1.0), (-20.0, 20.0), (43.0, 53.0), (353.0, 374.0)),
 )

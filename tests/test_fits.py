@@ -1,0 +1,139 @@
+"""Every fit measured again, from its statement alone: no generator, no kernel, only mpmath.
+
+The stated error is the relative error of what the form stands for, with the coefficients as they
+are in the source. It must be true, and it must not be much better than stated either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import mpmath
+import numpy as np
+import pytest
+from mpmath import mpf
+
+from softgate.blocks import exponential_fits, gaussian_fits, gaussian_forms, logarithm_fits
+from softgate.blocks.fits import Fit
+from softgate.formats import FORMATS
+
+FITS = {
+    f"{module.__name__.rsplit('.', 1)[1].removesuffix('_fits')}:{name}": fit
+    for module in (exponential_fits, gaussian_fits, logarithm_fits)
+    for name, fit in vars(module).items()
+    if isinstance(fit, Fit)
+}
+RATES = {
+    "UNIT": lambda: mpf(1),
+    "TWICE": lambda: mpf(2),
+    "QUICK": lambda: mpf("1.702"),
+    "CUBIC": lambda: mpmath.sqrt(8 / mpmath.pi) / (mpf(9375) / 8192),
+}
+Error = Callable[[Fit, str, Any], Any]
+
+
+def polynomial(coefficients: tuple[float, ...], x: Any) -> Any:
+    return mpmath.polyval([mpf(c) for c in reversed(coefficients)], x)
+
+
+def exponential_error(fit: Fit, name: str, r: Any) -> Any:
+    """Relative error of T(r) = r·coth(k·r/2)."""
+    k = RATES[name.split("_", maxsplit=1)[0]]()
+    target = r * mpmath.coth(k * r / 2) if r else 2 / k
+    return polynomial(fit.coefficients, r * r) / target - 1
+
+
+def expm1_error(fit: Fit, name: str, r: Any) -> Any:
+    """Relative error of exp(-r) - 1 = -r + r²·Q(r)."""
+    if not r:
+        return mpf(0)
+    return (-r + r * r * polynomial(fit.coefficients, r)) / mpmath.expm1(-r) - 1
+
+
+def log1p_error(fit: Fit, name: str, z: Any) -> Any:
+    """Relative error of log(1 + E) = 2·s + s³·P(s²), s = E/(2 + E)."""
+    if not z:
+        return mpf(0)
+    s = mpmath.sqrt(z)
+    return (2 * s + s**3 * polynomial(fit.coefficients, z)) / mpmath.log((1 + s) / (1 - s)) - 1
+
+
+def constants(name: str) -> tuple[Any, Any, Any]:
+    """L, C and g of the form that a gaussian fit belongs to."""
+    kind, fmt = name.split("_", maxsplit=1)[0], name.rsplit("_", 1)[1].lower()
+    form = {"QUICK": gaussian_forms.QUICK, "EXACT": gaussian_forms.EXACT}[kind][fmt]
+    e = form.exponent
+    return mpf(e.offset) + mpf(e.offset_low), mpf(e.step) + mpf(e.step_low), mpf(form.base)
+
+
+def power_error(fit: Fit, name: str, r: Any) -> Any:
+    """Error of 1 + r/2 + r²·P(r), relative to 2**(r/C)."""
+    _, c, _ = constants(name)
+    return (1 + r / 2 + r * r * polynomial(fit.coefficients, r)) / mpf(2) ** (r / c) - 1
+
+
+def inverse_mills_error(fit: Fit, name: str, a: Any) -> Any:
+    """Error of a + g + P(a)/Q(a), relative to G, or to G·(1 + a·G) where the form says so."""
+    offset, step, base = constants(name)
+    exact = mpf(2) ** (-(a * a + offset) / step) / mpmath.erfc(a / mpmath.sqrt(2))
+    ratio = polynomial(fit.coefficients, a) / polynomial(fit.denominator, a)
+    scale = exact * (1 + a * exact) if "(1 + a*G)" in fit.form else exact
+    return (a + base + ratio - exact) / scale
+
+
+def error_of(name: str) -> Error:
+    family, fit = name.split(":")
+    if family == "exponential":
+        return exponential_error
+    if family == "logarithm":
+        return expm1_error if fit.startswith("EXPM1") else log1p_error
+    return power_error if "POWER" in fit else inverse_mills_error
+
+
+def measure(name: str, fit: Fit) -> float:
+    """Return log2 of the largest error on a grid with points crowded at the ends."""
+    low, high = fit.interval
+    grid = (low + high) / 2 - (high - low) / 2 * np.cos(np.linspace(0, np.pi, 1201))
+    error = error_of(name)
+    with mpmath.workdps(50):
+        largest = max(abs(error(fit, name.split(":")[1], mpf(float(p)))) for p in grid)
+        return float(mpmath.log(largest, 2))
+
+
+@pytest.mark.parametrize("name", FITS)
+def test_the_stated_error_is_the_error(name: str) -> None:
+    fit = FITS[name]
+    measured = measure(name, fit)
+    assert measured <= fit.error_log2 + 0.02, f"2^{measured:.2f}, stated 2^{fit.error_log2}"
+    assert measured >= fit.error_log2 - 0.25, f"2^{measured:.2f}, stated 2^{fit.error_log2}"
+
+
+@pytest.mark.parametrize("name", FITS)
+def test_coefficients_are_numbers_of_their_format(name: str) -> None:
+    fit, fmt = FITS[name], FORMATS[name.rsplit("_", 1)[1].lower()]
+    for c in (*fit.coefficients, *fit.denominator):
+        assert fmt.round(Fraction(c)) == c
+
+
+def test_a_changed_coefficient_is_seen() -> None:
+    for name, fit in FITS.items():
+        first, *rest = fit.coefficients
+        worse = Fit(
+            fit.target,
+            fit.form,
+            fit.interval,
+            fit.error_log2,
+            (first, rest[0] * (1 + 2.0 ** (fit.error_log2 / 2)), *rest[1:]),
+            fit.denominator,
+        )
+        assert measure(name, worse) > fit.error_log2 + 1
+
+
+def test_every_fit_states_itself() -> None:
+    assert len(FITS) >= 16
+    for fit in FITS.values():
+        assert fit.target
+        assert fit.form
+        assert fit.interval[0] < fit.interval[1]
