@@ -54,7 +54,7 @@ def short_exponent(fmt: Format, bits: int, stretch: str = "0", shift: str = "0")
 
 
 QUICK = {
-    "float32": Form(short_exponent(FLOAT32, 16, shift="-1.41e-5"), 51 / 64),
+    "float32": Form(short_exponent(FLOAT32, 16, shift="-1.41e-5"), 25 / 32),
     "float64": Form(short_exponent(FLOAT64, 42, "1.2734e-15", "4.446e-11"), 51 / 64),
 }
 EXACT = {

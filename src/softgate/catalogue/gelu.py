@@ -37,7 +37,7 @@ entry = Entry(
     value=value,
     slope=slope,
     curvature=curvature,
-    bounds={"float32": Bound(4.0, 4.0), "float64": Bound(4.0, 4.0)},
+    bounds={"float32": Bound(3.3, 3.1), "float64": Bound(2.5, 2.5)},
     intervals=((-1.0, 1.0), (-6.0, 6.0), (-14.7, -12.5), (-38.9, -37.0), (-0.7518, -0.7517)),
     aliases=("gelu_none", "gelu_erf"),
 )

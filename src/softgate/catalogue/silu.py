@@ -70,7 +70,7 @@ entry = Entry(
     bounds={"float32": Bound(2.3, 2.9), "float64": Bound(1.7, 2.6)},
     intervals=((-1.0, 1.0), (-20.0, 20.0), (-110.0, -85.0), (-752.0, -700.0)),
     aliases=("swish",),
-    notes="The bounds hold for every beta; with beta = 1 the errors in float32 are 2.0 and 2.8 ulp.",
+    notes="With beta = 1 float32 errs by at most 2.0 and 2.8 ulp; the bounds are for other betas.",
     parameters=(
         Parameter("beta", 1.0, above=-1e38, below=1e38, doc="Steepness of the gate; 0 gives x/2."),
     ),
