@@ -84,6 +84,13 @@ class Machine(Arithmetic):
         """Return a·b + c, rounded once."""
         return self.graph.node("fma", self.lift(a), self.lift(b), self.lift(c))
 
+    def product(self, x: Node | Number, y: Node | Number) -> Node:
+        """Return x·y where it may underflow; 0 has the sign +.
+
+        On Zen CPUs a multiplication with a subnormal result or operand is slow; an fma is not.
+        """
+        return self.fma(x, y, 0)
+
     def sqrt(self, x: Node) -> Node:
         """Return the square root of `x`, rounded once."""
         return self.graph.node("sqrt", x)

@@ -29,6 +29,10 @@ class Ratio(NamedTuple):
     below: Node
 
 
+LIFT = 2**52
+"""Makes every float64 normal, and leaves 1/Phi(-38.9), scaled, below the largest."""
+
+
 class Gaussian(Scaled):
     """The normal distribution on a >= 0, a no larger than `gaussian_limit`."""
 
@@ -48,10 +52,11 @@ class Gaussian(Scaled):
         """Return a·Phi(-a)."""
         if self.fmt is FLOAT32:
             mills, w = self._scaled_mills(a)
-            product = mills * a
+            product = self.product(mills, a)
             lost = self.fma(mills, a, -product)
             return Tail(product, self.fma(product, w, lost), self.lift(1))
-        return Tail(a / self._inverse_tail(a), None, self.lift(1))
+        # A subnormal a would make the division slow: both sides carry a power of two.
+        return Tail(self.product(a, LIFT) / self._inverse_tail(a, LIFT), None, self.lift(1))
 
     def normal_density(self, a: Node) -> Tail:
         """Return phi(a)."""
@@ -85,28 +90,30 @@ class Gaussian(Scaled):
         inverse = self.fma(a, below, self.fma(form.base, below, above))
         return self.add_exponent(below / inverse, magic), w
 
-    def _inverse_tail(self, a: Node) -> Node:
-        """Return 2**-scale/Phi(-a): dividing by it gives a number times 2**scale."""
+    def _inverse_tail(self, a: Node, lift: int = 1) -> Node:
+        """Return lift·2**-scale/Phi(-a): dividing by it gives a number times 2**scale."""
         form = QUICK[self.fmt.name]
-        w, magic = self._power(a, form, self._fit("QUICK_POWER"), sign=1)
+        w, magic = self._power(a, form, self._fit("QUICK_POWER"), sign=1, lift=lift)
         ratio = self._ratio(a, self._fit("QUICK"))
-        large = self.maximum(a, form.base)
+        # From the small end: the last sum is the only one that rounds in full.
         small = self.minimum(a, form.base) + ratio.above / ratio.below
-        rest = self.fma(large + small, w, small)
-        return self.add_exponent(large + rest, magic)
+        inverse = self.maximum(a, form.base) + small
+        return self.add_exponent(self.fma(inverse, w, inverse), magic)
 
     def _fit(self, name: str) -> Fit:
         fit: Fit = getattr(gaussian_fits, f"{name}_{self.fmt.name.upper()}")
         return fit
 
     def _ratio(self, a: Node, fit: Fit) -> Ratio:
-        square = a * a
+        square = self.product(a, a)
         above = self._evaluate(a, square, fit.coefficients)
         return Ratio(above, self._evaluate(a, square, fit.denominator))
 
-    def _power(self, a: Node, form: Form, fit: Fit, *, sign: int) -> tuple[Node, Node]:
+    def _power(
+        self, a: Node, form: Form, fit: Fit, *, sign: int, lift: int = 1
+    ) -> tuple[Node, Node]:
         """Return 2**(±r/C) - 1 and a float with ±n and the bias in its low bits."""
-        magic, n = self._nearest_power(a, form.exponent, sign)
+        magic, n = self._nearest_power(a, form.exponent, sign, lift.bit_length() - 1)
         r = self._remainder(a, n, form.exponent, sign)
         if self.fmt is FLOAT32:
             return self.polynomial(r, (0.5, *fit.coefficients)) * r, magic
@@ -114,9 +121,11 @@ class Gaussian(Scaled):
         rest = self._evaluate(r, square, fit.coefficients)
         return self.fma(rest, square, r * 0.5), magic
 
-    def _nearest_power(self, a: Node, exponent: Exponent, sign: int) -> tuple[Node, Node]:
+    def _nearest_power(
+        self, a: Node, exponent: Exponent, sign: int, lift: int
+    ) -> tuple[Node, Node]:
         # 2·Phi(-a) and 2·phi(a) are what the exponential holds: the bias takes the 2 back.
-        bias = (3 << (self.fmt.mantissa_bits - 1)) - sign * (self.fmt.scale - 1)
+        bias = (3 << (self.fmt.mantissa_bits - 1)) - sign * (self.fmt.scale - 1) + lift
         argument = self.fma(a, a, exponent.offset)
         magic = self.fma(argument, sign / TWO_LN2, bias)
         return magic, magic - bias

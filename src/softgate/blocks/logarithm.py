@@ -67,13 +67,6 @@ class Logarithm(Exponential):
         above = self.add_exponent(e.r - t, e.magic)
         return self.product(above / self.fma(above, self.unit, -(e.r + t)), self.unit)
 
-    def product(self, x: Node, y: Node | Number) -> Node:
-        """Return x·y where it may underflow; 0 has the sign +.
-
-        On Zen CPUs a multiplication with a subnormal result or operand is slow; an fma is not.
-        """
-        return self.fma(x, y, 0)
-
     def plain_power(self, power: Node, factor: Node | int = 1) -> Node:
         """Return factor·2**n from `power` = 2**(n + scale), for sums with something near 1.
 
