@@ -99,7 +99,8 @@ class Activation:
 
         Where relu's slope is 0 the result is 0 whatever `grad` is, as in the frameworks.
         """
-        override = _override(x, grad, out)
+        plain = type(x) is np.ndarray and type(grad) is np.ndarray
+        override = None if plain and type(out) in _PLAIN else _override(x, grad, out)
         if override is not None:
             kept = _keywords(out, arithmetic, parameters)
             return override.__array_ufunc__(self.backward, "__call__", x, grad, **kept)
@@ -110,7 +111,7 @@ class Activation:
     def _unary(
         self, quantity: str, x: Any, out: Any, arithmetic: str | None, parameters: dict[str, float]
     ) -> Any:
-        if type(x) is not np.ndarray or out is not None:
+        if type(x) is not np.ndarray or type(out) not in _PLAIN:
             override = _override(x, out)
             if override is not None:
                 method = self if quantity == "value" else getattr(self, quantity)
@@ -174,6 +175,7 @@ def _finite(what: str, value: Any) -> float:
     return number
 
 
+_PLAIN = (type(None), np.ndarray)
 _NUMPYS_OWN = np.ndarray.__array_ufunc__
 
 

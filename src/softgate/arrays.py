@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,9 @@ from .routes import Route, contiguous_in_memory
 from .threads import POOL
 
 Array = np.ndarray[Any, Any]
+
+SERIAL = 1 << 14
+"""Arrays shorter than this are never shared out: no need to ask."""
 
 ACCEPTED = "float16, bfloat16, float32 and float64 (integers and booleans become float64)"
 
@@ -99,7 +101,7 @@ def unary(activation: Any, route: Route, x: Array, out: Any = None) -> Any:
         result = np.empty(x.shape, x.dtype)
         _run(route, (result, x), None)
         return result if result.ndim else result[()]
-    if _alike(out, x) and (out is x or not np.may_share_memory(x, out)):
+    if _alike(out, x) and (out is x or _apart(out, x)):
         _run(route, (out, x), "x" if out is x else None)
         return out
     dtype = x.dtype.newbyteorder("=")
@@ -118,10 +120,14 @@ def unary(activation: Any, route: Route, x: Array, out: Any = None) -> Any:
 
 def binary(activation: Any, route: Route, x: Array, grad: Array, out: Any = None) -> Any:
     """Run `route` over `x` and `grad`, broadcast against each other."""
-    if _alike(grad, x) and (out is None or (_alike(out, x) and _apart(out, x, grad))):
-        result = np.empty(x.shape, x.dtype) if out is None else out
-        _run(route, (result, x, grad), None)
-        return result if out is not None or result.ndim else result[()]
+    if _plain(x) and _plain(grad) and grad.shape == x.shape:
+        if out is None:
+            result = np.empty(x.shape, x.dtype)
+            _run(route, (result, x, grad), None)
+            return result if result.ndim else result[()]
+        if _alike(out, x) and _apart(out, x) and _apart(out, grad):
+            _run(route, (out, x, grad), None)
+            return out
     dtype = np.dtype(x.dtype.newbyteorder("="))
     shape = np.broadcast_shapes(x.shape, grad.shape)
     given = None if out is None else check_out(out, shape, dtype)
@@ -135,7 +141,7 @@ def binary(activation: Any, route: Route, x: Array, grad: Array, out: Any = None
             dense = np.empty_like(result)
             np.copyto(dense, arrays[i])
             arrays[i] = dense
-    _run(route, [result, *arrays], alias)
+    _run(route, (result, *arrays), alias)
     return _finish(activation, (x, grad), result, given)
 
 
@@ -156,18 +162,15 @@ def _plain(x: Array) -> bool:
 
 def _alike(out: Any, x: Array) -> bool:
     """Tell whether `out` is as plain as `x`, of the same shape and dtype, and writeable."""
-    return (
-        type(out) is np.ndarray
-        and out.shape == x.shape
-        and out.dtype == x.dtype
-        and out.flags.writeable
-        and _plain(x)
-        and _plain(out)
-    )
+    if type(out) is not np.ndarray or out.shape != x.shape or out.dtype != x.dtype:
+        return False
+    flags = out.flags
+    return flags.c_contiguous and flags.aligned and flags.writeable and _plain(x)
 
 
-def _apart(out: Array, *inputs: Array) -> bool:
-    return not any(np.may_share_memory(out, operand) for operand in inputs)
+def _apart(out: Array, x: Array) -> bool:
+    """Tell whether two plain arrays of the same size share no memory."""
+    return abs(address(out) - address(x)) >= x.nbytes
 
 
 def _ready(x: Array) -> bool:
@@ -191,21 +194,22 @@ def _fits(x: Array, result: Array) -> bool:
     )
 
 
-def _run(route: Route, operands: Sequence[Array], alias: str | None) -> None:
+def _run(route: Route, operands: tuple[Array, ...], alias: str | None) -> None:
     """Call the kernel over the memory of `operands`, the result's first."""
     runner = route.runner(alias)
     result = operands[0]
-    item, run, beside = result.itemsize, runner.run, runner.address
-    addresses = [address(operand) for operand in operands]
-    if POOL.plan(result.size, item * len(operands)) == 1:
-        run(*addresses, beside, result.size)
+    count, item, run, beside = result.size, result.itemsize, runner.run, runner.address
+    if POOL.size == 1 or count < SERIAL:
+        run(*map(address, operands), beside, count)
         return
+    addresses = tuple(map(address, operands))
 
-    def chunk(start: int, stop: int) -> None:
+    def chunk(start: int, stop: int, _keep: tuple[Array, ...] = operands) -> None:
+        # The memory lives as long as this function, however the caller's frame ends.
         offset = start * item
-        run(*(address + offset for address in addresses), beside, stop - start)
+        run(*(a + offset for a in addresses), beside, stop - start)
 
-    POOL.run(chunk, result.size, item * len(operands))
+    POOL.run(chunk, count, item * len(operands))
 
 
 def _finish(activation: Any, inputs: tuple[Array, ...], result: Array, given: Array | None) -> Any:

@@ -116,7 +116,7 @@ class Exponential(Scaled):
         inner = self.fma(CUBIC[1], square, CUBIC[0])
         rest = self.fma(CUBIC[1], square, CUBIC[0] - inner)
         rest = self.fma(CUBIC[1], self.fma(a, a, -square), rest)
-        magic, n = self._round(a * inner, GELU_TANH, None)
+        magic, n = self._round(self.product(a, inner), GELU_TANH, None)
         step = LN2 / GELU_TANH.k
         # So short that n·coarse is exact.
         digits = Fraction(2) ** (self.fmt.precision - (8 if self.fmt is FLOAT32 else 11))
@@ -131,7 +131,7 @@ class Exponential(Scaled):
         rise = self.fma(square, bend, SQRT_8_OVER_PI)
         rest = self.fma(square, bend, SQRT_8_OVER_PI - rise)
         rest = self.fma(self.fma(a, a, -square), bend, rest)
-        hi = a * rise
+        hi = self.product(a, rise)
         return TwoFloat(hi, self.fma(a, rest, self.fma(a, rise, -hi)))
 
     def _round(self, b: Node, rate: Rate, bias: int | None) -> tuple[Node, Node]:
@@ -183,18 +183,20 @@ class Exponential(Scaled):
     def _correction(self, e: Reduced, s: Node, fine: bool = True) -> Node:
         total = 1 + s
         odd = self.fma(-s, e.r, e.r)
+        # Dividing a subnormal r would be slow.
+        twice = self.fma(e.r, 2, self.floor)
         if fine:
             # T's leading term last: what is added up before is small.
             small = self.fma(e.square * e.rest, total, odd)
-            return (e.r + e.r) / self.fma(total, e.leading, small)
+            return twice / self.fma(total, e.leading, small)
         even = self.fma(e.square, e.rest, e.leading)
-        return (e.r + e.r) / self.fma(even, total, odd)
+        return twice / self.fma(even, total, odd)
 
     def gate(self, g: Logistic, a: Node | None = None) -> Tail:
         """Return a·sigma(-b), or sigma(-b) alone, as a tail."""
         if a is None:
             return Tail(self.portion(g), None, g.power)
-        v = a * g.power / g.total
+        v = self.product(a, g.power) / g.total
         return self.scaled(self.fma(-v, g.c, v))
 
     @property
@@ -253,7 +255,9 @@ class Exponential(Scaled):
         """
         e = self.reduce(self.bound(a, 0, 20), rate=TWICE, bias=self.fmt.max_exponent)
         s = self.exponent_only(e.magic)
-        return self.half_tanh(Logistic(self._correction(e, s), s, 1 + s, s))
+        result = self.half_tanh(Logistic(self._correction(e, s), s, 1 + s, s))
+        # tanh(a) <= a: so what is below the correction's floor is a itself.
+        return self.minimum(a, result)
 
     def bound(self, x: Node, low: Number, high: Number) -> Node:
         """Return `x` between `low` and `high`; NaN is kept."""

@@ -48,10 +48,10 @@ class Scaled(Machine):
         return TwoFloat(hi, self.graph.parameter(f"{name}.lo") if self.fmt.bits < 64 else None)
 
     def times(self, a: Node, b: TwoFloat) -> TwoFloat:
-        """Return a·b to about twice the format's precision."""
+        """Return a·b to about twice the format's precision; 0 has the sign +."""
         if b.hi.op == "const" and b.hi.attr == 1 and b.lo is None:
             return TwoFloat(a)
-        hi = a * b.hi
+        hi = self.product(a, b.hi)
         lo = self.fma(a, b.hi, -hi)
         return TwoFloat(hi, lo if b.lo is None else self.fma(a, b.lo, lo))
 

@@ -12,13 +12,13 @@ def definition(f: Definition, x: Node) -> Node:
 
 def value(f: Kernel, x: Node) -> Node:
     a = f.clamp(f.abs(x), f.gaussian_limit)
-    return f.keep_nan(x, f.scaled_sum(f.normal_density(a)) * f.unit)
+    return f.keep_nan(x, f.product(f.scaled_sum(f.normal_density(a)), f.unit))
 
 
 def slope(f: Kernel, x: Node) -> Node:
     # -x·phi(x)
     a = f.clamp(f.abs(x), f.gaussian_limit)
-    result = a * f.scaled_sum(f.normal_density(a)) * f.unit
+    result = f.product(f.product(a, f.scaled_sum(f.normal_density(a))), f.unit)
     return f.keep_nan(x, f.copysign(result, -x))
 
 

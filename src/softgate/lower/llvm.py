@@ -22,6 +22,12 @@ from ..formats import Format
 from ..graph import COMPARISONS, Node, walk
 
 INTERLEAVE = 4
+"""Vectors a round. Kernels are long chains of fmas, of which the out-of-order window holds too few;
+LLVM's own cost model sees the registers such a round spills and not the waiting it saves."""
+
+SHORT = 16
+"""Graphs of no more nodes wait for memory, not for arithmetic: one vector a round is best."""
+
 INDEX = ir.IntType(64)
 POINTER = ir.PointerType()
 REAL = {"float32": ir.FloatType(), "float64": ir.DoubleType(), "float16": ir.HalfType()}
@@ -167,20 +173,17 @@ def build(loop: Loop) -> ir.Module:
     following = builder.add(index, one, flags=["nsw", "nuw"])
     index.add_incoming(following, body)
     again = builder.cbranch(builder.icmp_signed("<", following, count), body, end)
-    again.set_metadata("llvm.loop", _interleave(module))
+    nodes = sum(1 for _ in walk(loop.root))
+    again.set_metadata("llvm.loop", _interleave(module, INTERLEAVE if nodes > SHORT else 1))
     builder.position_at_end(end)
     builder.ret_void()
     return module
 
 
-def _interleave(module: ir.Module) -> ir.MDValue:
-    """Return the loop's metadata: INTERLEAVE vectors side by side in each round.
-
-    Kernels are long chains of fmas, of which the out-of-order window holds too few; LLVM's own cost
-    model sees the registers such a round spills and not the waiting it saves.
-    """
+def _interleave(module: ir.Module, vectors: int) -> ir.MDValue:
+    """Return the loop's metadata: so many vectors side by side in each round."""
     name = ir.MetaDataString(module, "llvm.loop.interleave.count")
-    count = module.add_metadata([name, ir.Constant(ir.IntType(32), INTERLEAVE)])
+    count = module.add_metadata([name, ir.Constant(ir.IntType(32), vectors)])
     return module.add_metadata([count])
 
 

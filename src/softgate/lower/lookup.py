@@ -50,6 +50,8 @@ def compile_lookup_backward(fmt: Format) -> Callable[..., None]:
         with Counted(b, size) as i:
             slope = b.load(b.gep(block, [i], source_etype=real), typ=real)
             g = load(b, fmt, FLOAT32, b.gep(grad_block, [i], source_etype=HALFWORD))
-            store(b, fmt, FLOAT32, b.fmul(slope, g), b.gep(out_block, [i], source_etype=HALFWORD))
+            # Not fmul: on AMD a product that underflows is several times slower than an fma.
+            product = b.fma(slope, g, ir.Constant(real, 0.0))
+            store(b, fmt, FLOAT32, product, b.gep(out_block, [i], source_etype=HALFWORD))
     b.ret_void()
     return compile_module(module, pointers=4)
