@@ -24,6 +24,7 @@ from time import monotonic
 from typing import Any
 
 from cells import ACTIVATIONS, DTYPES, PEERS, QUANTITIES, SIZES, Cell, Row
+from markdown import shares
 from table import Report, console, failed
 
 import softgate
@@ -64,6 +65,7 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--dtype", metavar="A,B", help=f"some formats: {', '.join(DTYPES)}")
     parser.add_argument("--json", metavar="FILE", type=Path, help="write what was measured there")
     parser.add_argument("--seed", type=int, default=0, help="of the inputs (default: 0)")
+    parser.add_argument("--markdown", action="store_true", help="print the shares of torch's time")
     parser.add_argument("--gate", action="store_true", help="exit with 1 when a bar is missed")
     options = parser.parse_args(arguments)
     options.only = _chosen(parser, "--only", options.only, known) or _with_peers()
@@ -205,7 +207,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     rows, about = collect(make_plan(options))
     screen = console()
     screen.print(describe(about), highlight=False, markup=False)
-    Report(rows, screen).print()
+    if options.markdown:
+        print(f"\n{shares(rows)}")
+    else:
+        Report(rows, screen).print()
     if options.json:
         document = {"about": about, "rows": [row.as_json() for row in rows]}
         options.json.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")

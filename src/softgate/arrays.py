@@ -178,11 +178,7 @@ def _ready(x: Array) -> bool:
 
 
 def _same_memory(x: Array, result: Array) -> bool:
-    return (
-        address(x) == address(result)
-        and x.strides == result.strides
-        and x.dtype == result.dtype
-    )
+    return address(x) == address(result) and x.strides == result.strides and x.dtype == result.dtype
 
 
 def _fits(x: Array, result: Array) -> bool:

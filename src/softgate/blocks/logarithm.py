@@ -10,7 +10,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from ..formats import FLOAT32
-from ..graph import Node, Number
+from ..graph import Node
 from . import logarithm_fits as fits
 from .exponential import MIRRORED, Exponential
 from .fits import Fit

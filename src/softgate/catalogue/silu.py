@@ -72,6 +72,13 @@ entry = Entry(
     aliases=("swish",),
     notes="With beta = 1 float32 errs by at most 2.0 and 2.8 ulp; the bounds are for other betas.",
     parameters=(
-        Parameter("beta", 1.0, above=-1e38, below=1e38, doc="Steepness of the gate; 0 gives x/2."),
+        Parameter(
+            "beta",
+            1.0,
+            above=-1e38,
+            below=1e38,
+            doc="Steepness of the gate; 0 gives x/2.",
+            tested=(0.3, 1.702, -2.0),
+        ),
     ),
 )

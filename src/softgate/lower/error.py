@@ -30,9 +30,7 @@ def _inverse_ulp(b: ir.IRBuilder, scale: ir.Value) -> ir.Value:
     return b.bitcast(b.shl(inverse, shift), DOUBLE)
 
 
-def _error(
-    b: ir.IRBuilder, x: ir.Value, y: ir.Value, truth: ir.Value, scale: ir.Value
-) -> ir.Value:
+def _error(b: ir.IRBuilder, x: ir.Value, y: ir.Value, truth: ir.Value, scale: ir.Value) -> ir.Value:
     fabs = b.module.declare_intrinsic("llvm.fabs", [DOUBLE])
     zero, infinite = ir.Constant(DOUBLE, 0.0), ir.Constant(DOUBLE, float("inf"))
     smallest = ir.Constant(DOUBLE, 2.0**FLOAT32.smallest_exponent)

@@ -25,7 +25,7 @@ INTERLEAVE = 4
 """Vectors a round. Kernels are long chains of fmas, of which the out-of-order window holds too few;
 LLVM's own cost model sees the registers such a round spills and not the waiting it saves."""
 
-SHORT = 16
+SHORT = 20
 """Graphs of no more nodes wait for memory, not for arithmetic: one vector a round is best."""
 
 INDEX = ir.IntType(64)
