@@ -6,8 +6,12 @@ are in the source. It must be true, and it must not be much better than stated e
 
 from __future__ import annotations
 
+import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import mpmath
@@ -137,3 +141,30 @@ def test_every_fit_states_itself() -> None:
         assert fit.target
         assert fit.form
         assert fit.interval[0] < fit.interval[1]
+
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def check(root: Path, *families: str) -> subprocess.CompletedProcess[str]:
+    """Derive families again and compare them with what `root` holds."""
+    command = [sys.executable, str(root / "tools" / "derive_coefficients.py"), "--check", *families]
+    return subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+
+
+@pytest.mark.parametrize("family", ["exponential", "gaussian", "logarithm"])
+def test_the_generator_gives_what_is_stored(family: str) -> None:
+    result = check(ROOT, family)
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert result.stdout.count(family) >= 4
+
+
+def test_the_generator_sees_a_difference(tmp_path: Path) -> None:
+    for folder in ("tools", "src"):
+        shutil.copytree(ROOT / folder, tmp_path / folder)
+    stored = tmp_path / "src" / "softgate" / "blocks" / "logarithm_fits.py"
+    text = stored.read_text(encoding="utf-8")
+    first = f"{logarithm_fits.LOG1P_FLOAT32.coefficients[0]!r}"
+    stored.write_text(text.replace(first, "0.6666666269302368"), encoding="utf-8")
+    assert stored.read_text(encoding="utf-8") != text
+    assert check(tmp_path, "logarithm").returncode == 1

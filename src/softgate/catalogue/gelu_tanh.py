@@ -21,7 +21,7 @@ def _limit(f: Kernel) -> int:
 
 def value(f: Kernel, x: Node) -> Node:
     a = f.clamp(f.abs(x), _limit(f))
-    return f.ramp(x, f.gate(f.logistic(f.reduce_cubic(a)), a))
+    return f.ramp(x, f.gate(f.logistic(f.reduce_cubic(a), fine=False), a))
 
 
 def slope(f: Kernel, x: Node) -> Node:

@@ -1,0 +1,163 @@
+"""gelu in several forms: largest error against time, the Pareto of docs/architecture.md.
+
+    python benchmarks/pareto.py             float32 and float64, Markdown
+
+Forms differ in how Φ(-a) = 2**-n/(2·G·2**(r/C)) is put together from G = a + g + P/Q and
+w = 2**(±r/C) - 1 (see src/softgate/blocks/gaussian.py). Errors are the largest on a fixed sample,
+against float64 (float32) or arb (float64); times the least of many interleaved rounds, one thread.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+import softgate as sg
+from softgate import accuracy, kernels
+from softgate.activation import Activation
+from softgate.blocks import Kernel, Tail
+from softgate.blocks.gaussian import LIFT
+from softgate.blocks.gaussian_forms import QUICK
+from softgate.formats import FLOAT32, FLOAT64, Format
+from softgate.graph import Node
+
+SIZE, ROUNDS = 1 << 20, 150
+KINDS: dict[str, type[np.floating[Any]]] = {"float32": np.float32, "float64": np.float64}
+Form = Callable[[Kernel, Node], Tail]
+
+
+def parts(f: Kernel, a: Node) -> tuple[Node, Node, Node, float]:
+    """Return w, the power's bits, T = P/Q and g, for a division by G·2**(r/C)."""
+    form = QUICK[f.fmt.name]
+    w, magic = f._power(a, form, f._fit("QUICK_POWER"), sign=1, lift=lift(f))
+    ratio = f._ratio(a, f._fit("QUICK"))
+    return w, magic, ratio.above / ratio.below, form.base
+
+
+def lift(f: Kernel) -> int:
+    """What both sides of a division carry, so that no subnormal is divided."""
+    return LIFT if f.fmt is FLOAT64 else 1
+
+
+def divided(f: Kernel, a: Node, inverse: Node, magic: Node) -> Tail:
+    above = f.product(a, LIFT) if f.fmt is FLOAT64 else a
+    return whole(f, above / f.add_exponent(inverse, magic))
+
+
+def whole(f: Kernel, total: Node) -> Tail:
+    return Tail(total, None, f.lift(1))
+
+
+def mills(f: Kernel, a: Node) -> Tail:
+    scaled, w = f._scaled_mills(a)
+    product = scaled * a
+    return whole(f, f.fma(product, w, product))
+
+
+def mills_given_back(f: Kernel, a: Node) -> Tail:
+    scaled, w = f._scaled_mills(a)
+    product = f.product(scaled, a)
+    return Tail(product, f.fma(product, w, f.fma(scaled, a, -product)), f.lift(1))
+
+
+def plain_sum(f: Kernel, a: Node) -> Tail:
+    w, magic, t, g = parts(f, a)
+    inverse = (a + t) + g
+    return divided(f, a, f.fma(inverse, w, inverse), magic)
+
+
+def larger_last(f: Kernel, a: Node) -> Tail:
+    w, magic, t, g = parts(f, a)
+    inverse = f.maximum(a, g) + (f.minimum(a, g) + t)
+    return divided(f, a, f.fma(inverse, w, inverse), magic)
+
+
+def constant_last(f: Kernel, a: Node) -> Tail:
+    w, magic, t, g = parts(f, a)
+    small = a + t
+    return divided(f, a, g + f.fma(g + small, w, small), magic)
+
+
+def larger_last_in_both(f: Kernel, a: Node) -> Tail:
+    w, magic, t, g = parts(f, a)
+    large, small = f.maximum(a, g), f.minimum(a, g) + t
+    return divided(f, a, large + f.fma(large + small, w, small), magic)
+
+
+FORMS: dict[str, Form] = {
+    "Q/((a + g)·Q + P), then ·a": mills,
+    "the same, what the product loses given back": mills_given_back,
+    "a/fma(G, w, G), G = (a + T) + g": plain_sum,
+    "a/fma(G, w, G), the larger of a and g added last": larger_last,
+    "a/(g + fma(G, w, a + T))": constant_last,
+    "a/(large + fma(G, w, small)), the larger added last twice": larger_last_in_both,
+}
+
+
+def activation(form: Form) -> Activation:
+    def value(f: Kernel, x: Node) -> Node:
+        return f.ramp(x, form(f, f.clamp(f.abs(x), f.gaussian_limit)))
+
+    return Activation(replace(sg.gelu.entry, name="form", value=value))
+
+
+def error_ulp(candidate: Activation, fmt: Format) -> float:
+    rng = np.random.default_rng(1)
+    count, deepest = (3_000_000, 14.5) if fmt is FLOAT32 else (15_000, 38.5)
+    x = np.concatenate([rng.uniform(-6, 2, count), rng.uniform(-deepest, 0, count // 2)])
+    x = x.astype(KINDS[fmt.name])
+    measure = accuracy.against_float64 if fmt is FLOAT32 else accuracy.against_arb
+    # Against the true entry: what is measured must not be its own truth.
+    return measure(sg.gelu.entry, "value", fmt, x, candidate(x)).max_ulp
+
+
+def times_ns(candidates: dict[str, tuple[Activation, str | None]], fmt: Format) -> dict[str, float]:
+    x = np.random.default_rng(0).standard_normal(SIZE).astype(KINDS[fmt.name])
+    out = np.empty_like(x)
+    best = dict.fromkeys(candidates, float("inf"))
+    for _ in range(ROUNDS):
+        for name, (candidate, arithmetic) in candidates.items():
+            start = perf_counter()
+            candidate(x, out=out, arithmetic=arithmetic)
+            best[name] = min(best[name], perf_counter() - start)
+    return {name: 1e9 * seconds / SIZE for name, seconds in best.items()}
+
+
+def table(fmt: Format) -> None:
+    candidates: dict[str, tuple[Activation, str | None]] = {
+        name: (activation(form), None) for name, form in FORMS.items()
+    }
+    if fmt is FLOAT32:
+        candidates['float64 inside, rounded once (arithmetic="float64")'] = (sg.gelu, "float64")
+    times = times_ns(candidates, fmt)
+    nodes = kernels.Specification(sg.gelu.entry, "value", fmt, fmt)
+    shipped = kernels.trace(nodes)
+    print(f"\n| gelu {fmt.name} value | max ulp | ns |\n| --- | --- | --- |")
+    for name, (candidate, arithmetic) in candidates.items():
+        own = kernels.Specification(candidate.entry, "value", fmt, fmt)
+        mark = "**" if arithmetic is None and repr(kernels.trace(own)) == repr(shipped) else ""
+        if arithmetic:
+            x = np.linspace(-14, 2, 20_001, dtype=np.float32)
+            errors = accuracy.against_arb(
+                sg.gelu.entry, "value", fmt, x, candidate(x, arithmetic=arithmetic)
+            )
+            ulp = errors.max_ulp
+        else:
+            ulp = error_ulp(candidate, fmt)
+        print(f"| {mark}{name}{mark} | {ulp:.2f} | {times[name]:.2f} |", flush=True)
+
+
+def main() -> int:
+    sg.set_threads(1)
+    for fmt in (FLOAT32, FLOAT64):
+        table(fmt)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
