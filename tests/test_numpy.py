@@ -188,6 +188,21 @@ def test_wrong_input_is_named(x: Any) -> None:
         sg.gelu.backward(np.ones(2), x)
 
 
+def test_tensors_are_not_taken_for_arrays() -> None:
+    torch = pytest.importorskip("torch")
+    with pytest.raises(TypeError, match=r"torch\.Tensor.*gradients"):
+        sg.gelu(torch.ones(3))
+    jax = pytest.importorskip("jax")
+    with pytest.raises(TypeError, match="device"):
+        sg.gelu(jax.numpy.ones(3))
+
+
+def test_an_integer_beyond_float64() -> None:
+    with pytest.raises(ValueError, match="beyond the largest float64"):
+        sg.gelu(10**400)
+    assert sg.relu(10**300) == 1e300
+
+
 def test_wrong_out_stays_untouched() -> None:
     x = np.ones((2, 3), np.float32)
     for out, error, message in [

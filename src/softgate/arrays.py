@@ -22,6 +22,9 @@ Array = np.ndarray[Any, Any]
 SERIAL = 1 << 14
 """Arrays shorter than this are never shared out: no need to ask."""
 
+FRAMEWORKS = frozenset({"torch", "jax", "jaxlib", "tensorflow", "keras"})
+"""Whose tensors are not taken for arrays in silence."""
+
 ACCEPTED = "float16, bfloat16, float32 and float64 (integers and booleans become float64)"
 
 
@@ -62,8 +65,15 @@ def as_array(x: Any, name: str = "x") -> Array:
     Integers and booleans become float64 (NumPy's own ufuncs give float16 for int8 and booleans
     and float32 for int16: too few digits for an activation).
     """
+    if type(x) is np.ndarray and format_of(x.dtype) is not None:
+        return x
     if isinstance(x, int):
-        x = float(x)  # also one that no NumPy integer holds
+        x = _as_float(x, name)
+    if type(x).__module__.partition(".")[0] in FRAMEWORKS:
+        raise TypeError(
+            f"{name} is a {type(x).__module__}.{type(x).__name__}, and an array would lose its "
+            "gradients and its device: pass a NumPy array, as x.numpy() or np.asarray(x) gives it"
+        )
     try:
         array: Array = np.asanyarray(x)
     except ValueError as error:
@@ -76,6 +86,14 @@ def as_array(x: Any, name: str = "x") -> Array:
             f"({type(x).__name__} given): accepted are {ACCEPTED}"
         )
     return array
+
+
+def _as_float(x: int, name: str) -> float:
+    """Return an integer as a float, also one that no NumPy integer holds."""
+    try:
+        return float(x)
+    except OverflowError:
+        raise ValueError(f"{name} is an integer beyond the largest float64") from None
 
 
 def check_out(out: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
