@@ -36,7 +36,7 @@ entry = Entry(
     value=value,
     slope=slope,
     curvature=curvature,
-    bounds={"float32": Bound(3.0, 1.4), "float64": Bound(2.5, 1.3)},
+    bounds={"float32": Bound(3.0, 1.4), "float64": Bound(2.9, 1.3)},
     intervals=((-1.0, 1.0), (-6.0, 6.0), (-14.7, -12.5), (-38.9, -37.0)),
     aliases=("ndtr", "normal_cdf"),
 )

@@ -93,6 +93,9 @@ def _compare(op: str, x: arb, y: arb) -> bool:
 
 
 def _sigmoid(x: arb) -> arb:
+    if x < 0:  # exp of a huge number would be no number any more
+        small = x.exp()
+        return small / (1 + small)
     return 1 / (1 + (-x).exp())
 
 
