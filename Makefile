@@ -35,8 +35,9 @@ format: $(STAMP) ## rewrite the files as ruff would have them
 	$(PY) -m ruff check --fix
 	$(PY) -m ruff format
 
-exhaustive: $(STAMP) ## all 2^32 float32 inputs of every activation
+exhaustive: $(STAMP) ## all 2^32 float32 inputs of every activation, and the longest tests
 	$(PY) tools/exhaustive.py
+	$(PY) -m pytest -m exhaustive
 
 accuracy: $(STAMP) ## float64 against arb at 200,000 points a function
 	$(PY) tools/against_arb.py

@@ -119,6 +119,13 @@ def test_a_lost_negative_zero() -> None:
             checks.check_specials(lost, "value", fmt)
 
 
+def test_a_lost_negative_zero_in_16_bits() -> None:
+    lost = wrong(value=lost_negative_zero)
+    for fmt in (FLOAT16, BFLOAT16):
+        with pytest.raises(AssertionError, match=r"wrong sign|f\(-0\.0\) = 0"):
+            checks.check_specials(lost, "value", fmt)
+
+
 def test_flushed_subnormals() -> None:
     zero = wrong(value=flushed)
     for fmt in (FLOAT32, FLOAT64):

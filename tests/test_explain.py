@@ -42,6 +42,26 @@ def test_threads_and_in_place() -> None:
     assert "up to 4 threads" in str(explanation)
 
 
+def test_memory_is_what_happens() -> None:
+    x = np.zeros(9, np.float32)
+    for arguments, phrase in [
+        ({"x": x[:4], "out": x[1:5]}, "copied first: it overlaps out"),
+        (
+            {"x": x[:4], "out": np.zeros(8, np.float32)[::2]},
+            "read where it lies, and copied to out",
+        ),
+        ({"x": x, "out": x.view()}, "in place"),
+        ({"x": [1.0]}, "made an array first"),
+        ({"x": np.arange(3)}, "converted to float64 first"),
+        ({"x": np.zeros((2, 3)), "out": np.zeros((3, 2)).T}, "copied to out, then in place"),
+    ]:
+        assert phrase in sg.explain(arguments["x"], out=arguments.get("out")).memory
+    with pytest.raises(TypeError, match="out is a str"):
+        sg.explain(x, out="nonsense")
+    with pytest.raises(TypeError, match="activation is a int"):
+        sg.explain(x, 3)  # type: ignore[arg-type]
+
+
 def test_wrong_questions() -> None:
     with pytest.raises(ValueError, match="unknown activation 'gleu': known are"):
         sg.explain([1.0], "gleu")

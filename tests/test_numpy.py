@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import ml_dtypes
@@ -13,6 +17,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import softgate as sg
+from softgate.activation import Activation
 
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 DTYPES = [np.dtype(np.float16), BFLOAT16, np.dtype(np.float32), np.dtype(np.float64)]
@@ -284,7 +289,15 @@ def test_subclasses_as_with_a_ufunc() -> None:
     matrix = np.array([[1.0, 2.0]]).view(np.recarray)
     assert type(sg.tanh(matrix)) is type(np.tanh(matrix))
     out = np.empty(2).view(Tagged)
-    assert sg.tanh(np.ones(2), out=out) is out or type(sg.tanh(np.ones(2), out=out)) is Tagged
+    result, expected = sg.tanh(np.ones(2), out=out), np.tanh(np.ones(2), out=out)
+    assert (type(result), result is out) == (type(expected), expected is out)
+
+
+class Declining:
+    """A type that is asked and declines."""
+
+    def __array_ufunc__(self, *_: Any, **__: Any) -> Any:
+        return NotImplemented
 
 
 class Refusing:
@@ -303,6 +316,9 @@ class Overriding:
 def test_array_ufunc_protocol() -> None:
     with pytest.raises(TypeError, match="Refusing"):
         sg.gelu(Refusing())
+    with pytest.raises(TypeError, match="gelu is not implemented for Declining"):
+        sg.gelu(Declining())
+    assert sg.gelu.backward(Declining(), Overriding())[2] == 2
     assert sg.elu(Overriding(), alpha=0.5) == ("elu", "__call__", 1, {"alpha": 0.5})
     assert sg.gelu.backward(np.ones(2), Overriding())[2] == 2
 
@@ -314,6 +330,60 @@ def test_pandas_series_stay_series() -> None:
     assert result.name == "z"
     assert list(result.index) == ["a", "b"]
     assert list(result) == [0.0, 2.0]
+    for call in (sg.gelu.slope, sg.gelu.curvature, lambda x: sg.gelu.backward(x, 2.0)):
+        result = call(series)
+        assert isinstance(result, pd.Series)
+        assert list(result.index) == ["a", "b"]
+    assert isinstance(sg.gelu.slope(pd.DataFrame({"a": [1.0]})), pd.DataFrame)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: sg.elu(1.0, alpha=10**400), "beyond the largest"),
+        (lambda: sg.gelu.backward(np.ones(2), 10**400), "beyond the largest"),
+        (lambda: sg.gelu(1.0, arithmetic=["float64"]), "arithmetic"),
+    ],
+)
+def test_values_out_of_range(call: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+def test_parameters_of_any_real_type() -> None:
+    expected = sg.elu(-1.0, alpha=0.5)
+    for alpha in (np.float16(0.5), ml_dtypes.bfloat16(0.5), Fraction(1, 2), np.array(0.5)):
+        assert sg.elu(-1.0, alpha=alpha) == expected
+    with pytest.raises(TypeError, match="timedelta64"):
+        sg.elu(-1.0, alpha=np.timedelta64(2))
+
+
+@pytest.mark.parametrize("slope", [1e-36, 1e-40, 1e-46, 1e-300])
+def test_tiny_parameters_keep_their_digits(slope: float) -> None:
+    x = np.float32([-1e30, -3e38, -7.0])
+    for result, exact in (
+        (sg.leaky_relu(x, slope=slope), x.astype(np.float64) * slope),
+        (sg.elu(x[2:], alpha=max(slope, 1e-300)), np.expm1(np.float64([-7.0])) * slope),
+    ):
+        assert np.array_equal(np.signbit(result), np.signbit(exact))
+        assert np.allclose(result, exact, rtol=2e-7, atol=2**-149)
+    assert sg.silu(np.float32(-np.inf), beta=slope) == 0
+
+
+def test_formats_in_backward() -> None:
+    assert sg.gelu.backward(1.0, np.ones(2, np.float32)).dtype == np.float32
+    assert sg.gelu.backward(np.ones(2, np.float32), 1).dtype == np.float32
+    assert sg.gelu.backward(np.ones(2, np.float32), np.ones(2)).dtype == np.float64
+    with pytest.raises(TypeError, match="no common format"):
+        sg.gelu.backward(np.ones(2, np.float16), np.ones(2, BFLOAT16))
+
+
+def test_pickling_and_copying() -> None:
+    assert pickle.loads(pickle.dumps(sg.gelu)) is sg.gelu
+    assert copy.deepcopy(sg.gelu) is sg.gelu
+    other = Activation(replace(sg.gelu.entry, value=sg.relu.entry.value))
+    with pytest.raises(TypeError, match="not in the catalogue"):
+        copy.deepcopy(other)
 
 
 def test_memory_order_is_kept() -> None:

@@ -11,14 +11,13 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import checks
 import numpy as np
 import pytest
 
 import softgate
-from softgate.accuracy import against_arb
 from softgate.activation import Activation
-from softgate.formats import FORMATS
-from softgate.samples import stratified
+from softgate.formats import FLOAT16, FLOAT32, FLOAT64, FORMATS
 
 ROOT = Path(__file__).resolve().parent.parent
 DEPENDENCIES = {"llvmlite", "ml-dtypes", "mpmath", "numpy", "rich"}
@@ -81,24 +80,19 @@ def worked_example() -> ModuleType:
 
 
 @pytest.mark.parametrize("quantity", ["value", "slope"])
-@pytest.mark.parametrize("name", ["float32", "float64"])
-def test_the_worked_example_holds_its_bounds(
-    worked_example: ModuleType, name: str, quantity: str
-) -> None:
-    entry, fmt = worked_example.entry, FORMATS[name]
-    x = stratified(fmt, entry.intervals, count=4_000, seed=1)
-    x = x[np.isfinite(x)]
-    activation = Activation(entry)
-    computed = activation(x) if quantity == "value" else activation.slope(x)
-    errors = against_arb(entry, quantity, fmt, x, computed)
-    assert errors.max_ulp <= getattr(entry.bounds[name], quantity), str(errors)
-    assert not errors.wrong_sign.any(), str(errors)
-    assert not errors.early_zero.any(), str(errors)
-
-
-def test_the_worked_example_keeps_its_limits(worked_example: ModuleType) -> None:
+def test_the_worked_example_passes_the_checks(worked_example: ModuleType, quantity: str) -> None:
+    """The very checks that `make test` would put it through."""
     activation = Activation(worked_example.entry)
-    x = np.array([-np.inf, -0.0, 0.0, np.inf, np.nan])
-    np.testing.assert_array_equal(activation(x), [0, 1, 1, np.inf, np.nan])
-    np.testing.assert_array_equal(activation.slope(x), [0, 0.5, 0.5, 1, np.nan])
-    np.testing.assert_array_equal(activation.curvature(x), [0, 0.25, 0.25, 0, np.nan])
+    for fmt in (FLOAT32, FLOAT64):
+        checks.check_against_arb(activation, quantity, fmt, 2500)
+    checks.check_float32_sample(activation, quantity, 200_000)
+    checks.check_rounded_once(activation, quantity, 500)
+    checks.check_16bit(activation, quantity, FLOAT16)
+
+
+@pytest.mark.parametrize("quantity", ["value", "slope", "curvature"])
+def test_the_worked_example_keeps_its_limits(worked_example: ModuleType, quantity: str) -> None:
+    activation = Activation(worked_example.entry)
+    for fmt in FORMATS.values():
+        checks.check_specials(activation, quantity, fmt)
+    checks.check_same_bits(activation, quantity, np.float32)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import textwrap
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -70,13 +71,22 @@ def test_many_python_threads_at_once() -> None:
 
 
 @pytest.mark.usefixtures("all_threads")
-def test_an_error_in_a_chunk_reaches_the_caller() -> None:
-    def chunk(start: int, stop: int) -> None:
-        if start == 0:
-            raise KeyboardInterrupt
+@pytest.mark.parametrize("where", ["caller", "worker"])
+def test_an_error_in_a_chunk_reaches_the_caller(where: str) -> None:
+    caller = threading.get_ident()
+    worked = threading.Event()
 
-    with pytest.raises(KeyboardInterrupt):
-        threads.POOL.run(chunk, SIZE, 8)
+    def chunk(start: int, stop: int) -> None:
+        here = "caller" if threading.get_ident() == caller else "worker"
+        if here == where:
+            worked.set()
+            raise KeyboardInterrupt
+        worked.wait(20)  # until the other side has had its turn
+
+    for _ in range(3):
+        worked.clear()
+        with pytest.raises(KeyboardInterrupt):
+            threads.POOL.run(chunk, SIZE, 8)
     assert np.array_equal(sg.relu(sample()), np.maximum(sample(), 0))
 
 
@@ -147,6 +157,54 @@ def test_fork_while_another_thread_compiles() -> None:
         worker.join(); print(len(statuses) > 0, set(statuses))
     """)
     assert out.strip() == "True {0}"
+
+
+@pytest.mark.parametrize("delay", [0.0, 0.01, 0.03, 0.06])
+def test_fork_during_the_first_16_bit_call(delay: float) -> None:
+    """What a table needs is imported and made by another thread while the process forks."""
+    out = run(f"""
+        import os, threading, time, numpy as np, softgate as sg
+        x = np.ones(3, np.float16)
+        worker = threading.Thread(target=lambda: sg.gelu(x)); worker.start()
+        time.sleep({delay})
+        child = os.fork()
+        if child == 0:
+            sg.gelu(x); os._exit(0)
+        print(os.waitpid(child, 0)[1]); worker.join()
+    """)
+    assert out.strip() == "0"
+
+
+def test_tables_leave_the_users_mpmath_alone() -> None:
+    """Tables made in many threads neither use nor change mpmath's global precision."""
+    out = run("""
+        import threading, ml_dtypes, mpmath, numpy as np, softgate as sg
+        from softgate import tables
+        from softgate.formats import BFLOAT16
+        stop = threading.Event()
+        def user():
+            while not stop.is_set():
+                with mpmath.workdps(6):
+                    mpmath.exp(1)
+        busy = threading.Thread(target=user); busy.start()
+        x = np.arange(1 << 16, dtype=np.uint16).view(ml_dtypes.bfloat16)
+        names = ["gelu", "silu", "gelu_tanh", "mish"]
+        results = {}
+        def work(name):
+            results[name] = sg.activations()[name](x).view(np.uint16)
+        workers = [threading.Thread(target=work, args=(name,)) for name in names]
+        [w.start() for w in workers]; [w.join() for w in workers]
+        stop.set(); busy.join()
+        tables.table.cache_clear()
+        same = []
+        for name in names:
+            activation = sg.activations()[name]
+            key = tuple(activation.parameters.items())
+            again = tables.table(activation.entry, "value", BFLOAT16, key)
+            same.append(np.array_equal(again, results[name]))
+        print(mpmath.mp.prec, all(same))
+    """)
+    assert out.split() == ["53", "True"]
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])

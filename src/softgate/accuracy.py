@@ -20,7 +20,8 @@ from . import kernels, rounding
 from .catalogue import Entry
 from .derivative import derivative
 from .formats import Format
-from .graph import Node, walk
+from .graph import Node
+from .lower.interpret import ARITHMETIC, interpret
 from .tables import truth_graph
 
 Float64s = npt.NDArray[np.float64]
@@ -178,17 +179,12 @@ def _decided(root: Node, x: float, fmt: Format, parameters: Parameters) -> float
 
 def evaluate(root: Node, **inputs: float | Float64s) -> Float64s:
     """Evaluate a definition in plain float64: good for a number's size, not for its last bits."""
-    values: dict[Node, Any] = {}
     with np.errstate(all="ignore"):
-        for node in walk(root):
-            args = [values[arg] for arg in node.args]
-            if node.op == "const":
-                values[node] = float(node.attr)  # type: ignore[arg-type]
-            elif node.op in ("input", "parameter"):
-                values[node] = inputs[str(node.attr)]
-            else:
-                values[node] = _FLOAT64[node.op](*args)
-    return np.asarray(values[root], np.float64)
+        return np.asarray(interpret(root, _FLOAT64, _as_float64, inputs), np.float64)
+
+
+def _as_float64(value: Any) -> Any:
+    return float(value) if isinstance(value, Fraction) else value
 
 
 def _kernel(name: str) -> Callable[[Any], Any]:
@@ -202,12 +198,7 @@ def _kernel(name: str) -> Callable[[Any], Any]:
 
 
 _FLOAT64: dict[str, Callable[..., Any]] = {
-    "add": np.add,
-    "sub": np.subtract,
-    "mul": np.multiply,
-    "div": np.divide,
-    "neg": np.negative,
-    "abs": np.abs,
+    **ARITHMETIC,
     "lt": np.less,
     "le": np.less_equal,
     "eq": np.equal,
@@ -221,6 +212,8 @@ _FLOAT64: dict[str, Callable[..., Any]] = {
     "tanh": np.tanh,
     "sigmoid": lambda x: 1 / (1 + np.exp(-x)),
     "softplus": lambda x: np.logaddexp(0.0, x),
+    "erf": lambda x: 2 * _kernel("Phi")(np.sqrt(2.0) * x) - 1,
+    "erfc": lambda x: 2 * _kernel("Phi")(-np.sqrt(2.0) * x),
     "Phi": _kernel("Phi"),
     "phi": _kernel("phi"),
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -60,7 +61,7 @@ class Activation:
         Parameters
         ----------
         x : number, list or array
-            Where to evaluate. A list or integer becomes float64.
+            Where to evaluate. Lists become arrays as `numpy.asarray` makes them.
         out : numpy.ndarray, optional
             Where results go; may be `x` itself, or overlap it.
         arithmetic : {"float64"}, optional
@@ -78,12 +79,28 @@ class Activation:
     def slope(
         self, x: Any, /, *, out: Any = None, arithmetic: str | None = None, **parameters: float
     ) -> Any:
-        """Return the first derivative at each element of `x`."""
+        """Return the first derivative at each element of `x`; arguments as for the value.
+
+        Examples
+        --------
+        >>> import softgate as sg
+        >>> sg.relu.slope([-1.0, 0.0, 2.0])
+        array([0., 0., 1.])
+        """
         return self._unary("slope", x, out, arithmetic, parameters)
 
-    def curvature(self, x: Any, /, *, out: Any = None, **parameters: float) -> Any:
-        """Return the second derivative at each element of `x`, always computed in float64."""
-        return self._unary("curvature", x, out, None, parameters)
+    def curvature(
+        self, x: Any, /, *, out: Any = None, arithmetic: str | None = None, **parameters: float
+    ) -> Any:
+        """Return the second derivative at each element of `x`, always computed in float64.
+
+        Examples
+        --------
+        >>> import softgate as sg
+        >>> float(sg.gelu.curvature(0.0)) == 2 * float(sg.phi(0.0))
+        True
+        """
+        return self._unary("curvature", x, out, arithmetic, parameters)
 
     def backward(
         self,
@@ -97,14 +114,26 @@ class Activation:
     ) -> Any:
         """Return slope(x)·grad, computed in one pass; `grad` and `x` broadcast.
 
-        Where relu's slope is 0 the result is 0 whatever `grad` is, as in the frameworks.
+        Where relu's slope is 0 the result is 0 whatever `grad` is, as in the frameworks. A result
+        that underflows to 0 has the sign +.
+
+        Examples
+        --------
+        >>> import softgate as sg
+        >>> sg.leaky_relu.backward([-1.0, 2.0], [3.0, 3.0], slope=0.5)
+        array([1.5, 3. ])
         """
         plain = type(x) is np.ndarray and type(grad) is np.ndarray
-        override = None if plain and type(out) in _PLAIN else _override(x, grad, out)
-        if override is not None:
+        if not (plain and type(out) in _PLAIN):
             kept = _keywords(out, arithmetic, parameters)
-            return override.__array_ufunc__(self.backward, "__call__", x, grad, **kept)
-        x, grad = arrays.promote(arrays.as_array(x), grad)
+            taken, result = arrays.override(self.name, self.backward, (x, grad), out, kept)
+            if taken:
+                return result
+        number = isinstance(x, int | float) and not isinstance(x, np.generic)
+        if number:  # as NumPy has it, a Python number takes the other operand's format
+            grad, x = arrays.promote(arrays.as_array(grad, "grad"), x)
+        else:
+            x, grad = arrays.promote(arrays.as_array(x), grad)
         route = self.route("backward", x.dtype, arithmetic, parameters)
         return arrays.binary(self, route, x, grad, out)
 
@@ -112,11 +141,11 @@ class Activation:
         self, quantity: str, x: Any, out: Any, arithmetic: str | None, parameters: dict[str, float]
     ) -> Any:
         if type(x) is not np.ndarray or type(out) not in _PLAIN:
-            override = _override(x, out)
-            if override is not None:
-                method = self if quantity == "value" else getattr(self, quantity)
-                kept = _keywords(out, arithmetic, parameters)
-                return override.__array_ufunc__(method, "__call__", x, **kept)
+            method = self if quantity == "value" else getattr(self, quantity)
+            kept = _keywords(out, arithmetic, parameters)
+            taken, result = arrays.override(self.name, method, (x,), out, kept)
+            if taken:
+                return result
         x = arrays.as_array(x)
         return arrays.unary(self, self.route(quantity, x.dtype, arithmetic, parameters), x, out)
 
@@ -128,6 +157,8 @@ class Activation:
         parameters: Mapping[str, Any] | None = None,
     ) -> Route:
         """Return the way that arrays of `dtype` take; raise where there is none."""
+        if arithmetic is not None and arithmetic != "float64":
+            raise ValueError(f'arithmetic = {arithmetic!r}: accepted are "float64" and None')
         values = self.check_parameters(parameters) if parameters else self._default_key
         key = (quantity, dtype.num, arithmetic, values)
         found = self._routes.get(key)
@@ -135,8 +166,6 @@ class Activation:
             storage = format_of(dtype)
             if storage is None:
                 raise TypeError(f"dtype {dtype} has no kernel: accepted are {arrays.ACCEPTED}")
-            if arithmetic not in (None, "float64"):
-                raise ValueError(f'arithmetic = {arithmetic!r}: accepted are "float64" and None')
             wider = FLOAT64 if arithmetic == "float64" else None
             found = Route(self.entry, quantity, storage, wider, values)
             if len(self._routes) > 1024:  # a sweep over a parameter must not pile up
@@ -161,33 +190,27 @@ class Activation:
         return f"<softgate.{self.name}(x{arguments}) = {self.entry.formula}>"
 
     def __reduce__(self) -> Any:
+        if named(self.name) is not self:
+            raise TypeError(f"{self!r} is not in the catalogue and has no name to be pickled by")
         return (named, (self.name,))
 
 
 def _finite(what: str, value: Any) -> float:
-    if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.number):
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        value = value[()]
+    real = isinstance(value, Real | np.floating | np.integer) or type(value).__name__ == "bfloat16"
+    if not real or isinstance(value, bool | np.timedelta64):
         raise TypeError(f"{what} = {value!r} is a {type(value).__name__}: expected a real number")
-    if isinstance(value, complex | np.complexfloating):
-        raise TypeError(f"{what} = {value!r} is complex: expected a real number")
-    number = float(value)
+    try:
+        number = float(value)
+    except OverflowError:
+        raise ValueError(f"{what} is an integer beyond the largest float64") from None
     if not math.isfinite(number):
         raise ValueError(f"{what} = {value!r}: expected a finite number")
     return number
 
 
 _PLAIN = (type(None), np.ndarray)
-_NUMPYS_OWN = np.ndarray.__array_ufunc__
-
-
-def _override(*operands: Any) -> Any:
-    """Return the first operand whose type takes ufuncs over, as NumPy's own protocol has it."""
-    for operand in operands:
-        method = getattr(type(operand), "__array_ufunc__", _NUMPYS_OWN)
-        if method is None:
-            raise TypeError(f"{type(operand).__name__} does not take part in ufuncs")
-        if method is not _NUMPYS_OWN:
-            return operand
-    return None
 
 
 def _keywords(out: Any, arithmetic: str | None, parameters: dict[str, float]) -> dict[str, Any]:
@@ -209,8 +232,8 @@ def _document(entry: Entry) -> str:
     return "\n".join(lines)
 
 
-def named(name: str) -> Activation:
-    """Return the activation called `name` in the catalogue."""
+def named(name: str) -> Activation | None:
+    """Return the activation called `name` in the catalogue, if there is one."""
     from .registry import activations
 
-    return activations()[name]
+    return activations().get(name)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -51,12 +52,49 @@ address = (
 
 
 class Call:
-    """What a subclass is told of the call it wraps: as much of a ufunc as it may ask for."""
+    """One of our functions as `__array_ufunc__` and `__array_wrap__` may ask for it: a ufunc."""
 
     nout = 1
+    signature = None
 
-    def __init__(self, name: str, nin: int) -> None:
-        self.__name__, self.nin = name, nin
+    def __init__(self, name: str, nin: int, function: Callable[..., Any] | None = None) -> None:
+        self.__name__, self.nin, self.nargs, self._function = name, nin, nin + 1, function
+
+    def __call__(self, *inputs: Any, **keywords: Any) -> Any:
+        """Call the function."""
+        if self._function is None:
+            raise TypeError(f"{self.__name__} is told of, not to be called")
+        return self._function(*inputs, **keywords)
+
+
+_NUMPYS_OWN = np.ndarray.__array_ufunc__
+
+
+def override(
+    name: str, function: Callable[..., Any], inputs: tuple[Any, ...], out: Any, keywords: Any
+) -> tuple[bool, Any]:
+    """Let operands whose types take ufuncs over do so, as NumPy's protocol has it.
+
+    Returns whether one did, and its result. Subclasses are asked before their parents.
+    """
+    operands = (*inputs, *(out if isinstance(out, tuple) else (out,)))
+    asked: list[Any] = []
+    for operand in operands:
+        method = getattr(type(operand), "__array_ufunc__", _NUMPYS_OWN)
+        if method is None:
+            raise TypeError(f"{type(operand).__name__} does not take part in ufuncs")
+        if method is not _NUMPYS_OWN and all(type(other) is not type(operand) for other in asked):
+            after = [i for i, other in enumerate(asked) if isinstance(operand, type(other))]
+            asked.insert(after[0] if after else len(asked), operand)
+    call = Call(name, len(inputs), function)
+    for operand in asked:
+        result = operand.__array_ufunc__(call, "__call__", *inputs, **keywords)
+        if result is not NotImplemented:
+            return True, result
+    if asked:
+        kinds = ", ".join(type(operand).__name__ for operand in asked)
+        raise TypeError(f"{name} is not implemented for {kinds}: accepted are {ACCEPTED}")
+    return False, None
 
 
 def as_array(x: Any, name: str = "x") -> Array:
@@ -163,6 +201,32 @@ def binary(activation: Any, route: Route, x: Array, grad: Array, out: Any = None
     return _finish(activation, (x, grad), result, given)
 
 
+def memory(given: Any, x: Array, out: Any = None) -> str:
+    """Say what `unary` does with memory; `x` is `given` as an array."""
+    dtype = x.dtype.newbyteorder("=")
+    target = None if out is None else check_out(out, x.shape, dtype)
+    direct = target is None or (target.dtype == dtype and _ready(target))
+    end = "" if direct else ", and copied to out at last: that is not one piece of native memory"
+    if x is not given and not isinstance(given, np.ndarray):
+        return f"made an array first{end}"
+    if x is not given:
+        return f"converted to {dtype.name} first{end}"
+    for reason, holds in (
+        ("not aligned", not x.flags.aligned),
+        ("not in native byte order", not x.dtype.isnative),
+        ("not one piece of memory", not contiguous_in_memory(x)),
+    ):
+        if holds:
+            return f"copied first: {reason}{end}"
+    if target is None or not direct:
+        return f"read where it lies{end}"
+    if _same_memory(x, target):
+        return "in place"
+    if np.may_share_memory(x, target):
+        return "copied first: it overlaps out"
+    return "read where it lies" if x.strides == target.strides else "copied to out, then in place"
+
+
 def _target(x: Array, given: Array | None, dtype: np.dtype[Any]) -> Array:
     """Return memory a kernel can write: `given` where that will do, else a new array."""
     if given is not None and given.dtype == dtype and _ready(given):
@@ -246,9 +310,16 @@ def promote(x: Array, grad: Any) -> tuple[Array, Array]:
     if type(grad) is np.ndarray and grad.dtype == x.dtype and x.dtype.isnative:
         return x, grad
     if isinstance(grad, int | float) and not isinstance(grad, np.generic):
-        return x, np.asarray(grad, dtype=x.dtype.newbyteorder("="))
+        number = _as_float(grad, "grad") if isinstance(grad, int) else grad
+        return x, np.asarray(number, dtype=x.dtype.newbyteorder("="))
     other = as_array(grad, "grad")
     dtype = x.dtype.newbyteorder("=")
     if other.dtype.newbyteorder("=") != dtype:
-        dtype = np.promote_types(x.dtype, other.dtype)
+        try:
+            dtype = np.promote_types(x.dtype, other.dtype)
+        except TypeError:
+            raise TypeError(
+                f"x is {x.dtype.name} and grad {other.dtype.name}, which have no common format: "
+                "convert one of them"
+            ) from None
     return x.astype(dtype, copy=False), other.astype(dtype, copy=False)

@@ -7,8 +7,8 @@ from typing import Any
 
 from . import arrays
 from .activation import Activation
+from .kernels import QUANTITIES
 from .registry import activations
-from .routes import contiguous_in_memory
 from .threads import POOL
 
 
@@ -53,8 +53,10 @@ def explain(
         if activation not in known:
             raise ValueError(f"unknown activation {activation!r}: known are {', '.join(known)}")
         activation = known[activation]
-    if quantity not in (known_quantities := ("value", "slope", "curvature", "backward")):
-        raise ValueError(f"unknown quantity {quantity!r}: known are {', '.join(known_quantities)}")
+    if not isinstance(activation, Activation):
+        raise TypeError(f"activation is a {type(activation).__name__}: expected one, or its name")
+    if quantity not in QUANTITIES:
+        raise ValueError(f"unknown quantity {quantity!r}: known are {', '.join(QUANTITIES)}")
     array = arrays.as_array(x)
     route = activation.route(quantity, array.dtype, arithmetic, parameters)
     operands = 3 if quantity == "backward" else 2
@@ -64,16 +66,6 @@ def explain(
         shape=array.shape,
         dtype=array.dtype.name,
         computed_by=route.describe(),
-        memory=_memory(array, out),
+        memory=arrays.memory(x, array, out),
         threads=POOL.plan(array.size, array.itemsize * operands),
     )
-
-
-def _memory(x: arrays.Array, out: Any) -> str:
-    if not x.flags.aligned:
-        return "copied first: not aligned"
-    if not x.dtype.isnative:
-        return "copied first: not in native byte order"
-    if not contiguous_in_memory(x):
-        return "copied first: not one piece of memory"
-    return "in place" if out is x else "read where it lies"

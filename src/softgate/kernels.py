@@ -30,12 +30,16 @@ Parameters = Mapping[str, float]
 QUANTITIES = ("value", "slope", "curvature", "backward")
 
 _compiled: dict[object, Compiled] = {}
-_compiling = threading.RLock()
-# Held across a fork, so that a child never inherits a compiler that stopped half-way.
+BUILDING = threading.RLock()
+"""Held while kernels are compiled, tables made and the modules for that imported.
+
+It is held across a fork too, so that a child never inherits a compiler, an import or a table that
+stopped half-way.
+"""
 os.register_at_fork(
-    before=_compiling.acquire,
-    after_in_parent=_compiling.release,
-    after_in_child=_compiling.release,
+    before=BUILDING.acquire,
+    after_in_parent=BUILDING.release,
+    after_in_child=BUILDING.release,
 )
 
 
@@ -116,7 +120,7 @@ def once(key: object, make: Callable[[], Compiled]) -> Compiled:
     """Return what `make` made for `key`, calling it the first time only."""
     found = _compiled.get(key)
     if found is None:
-        with _compiling:
+        with BUILDING:
             found = _compiled.get(key)
             if found is None:
                 found = _compiled[key] = make()

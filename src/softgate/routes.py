@@ -16,6 +16,9 @@ from . import kernels, tables
 from .catalogue import Entry
 from .formats import FLOAT32, FLOAT64, Format
 
+SMALL_PARAMETER = 2.0**-100
+"""Below this a parameter's second float would be subnormal: such calls take the float64 kernel."""
+
 
 class Runner:
     """A compiled loop and the array it reads beside its operands: parameters or a table.
@@ -46,6 +49,8 @@ class Route:
         """The arithmetic of the kernel that runs or that a table is made with."""
         if self.storage.bits == 16:
             return FLOAT64 if self.uses_table else FLOAT32
+        if any(0 < abs(value) < SMALL_PARAMETER for _, value in self.parameters):
+            return FLOAT64
         return self.arithmetic or kernels.native_arithmetic(self.quantity, self.storage)
 
     @property
@@ -55,13 +60,16 @@ class Route:
             return False
         if not self.entry.piecewise_linear or self.quantity == "curvature":
             return True
-        return self._in_float32() is None
+        with kernels.BUILDING:
+            return self._in_float32() is None
 
     def runner(self, alias: str | None = None) -> Runner:
         """Return what to call; `alias` names the input whose memory the output overwrites."""
         found = self._runners.get(alias)
         if found is None:
-            found = self._runners[alias] = self._lookup() if self.uses_table else self._loop(alias)
+            with kernels.BUILDING:
+                found = self._lookup() if self.uses_table else self._loop(alias)
+                self._runners[alias] = found
         return found
 
     def _in_float32(self) -> tuple[tuple[str, float], ...] | None:
@@ -95,11 +103,11 @@ class Route:
     def describe(self) -> str:
         """Say in one line what computes the results."""
         if self.uses_table:
-            return (
-                f"a table of the 65,536 {self.storage.name} results, correctly rounded"
-                if self.quantity != "backward"
-                else f"a table of the 65,536 {self.storage.name} slopes in float32, times grad"
-            )
+            table = f"a table of the 65,536 {self.storage.name}"
+            return {
+                "backward": f"{table} slopes in float32, times grad",
+                "curvature": f"{table} results, rounded from the float64 kernel",
+            }.get(self.quantity, f"{table} results, correctly rounded")
         computed = self.computed_in.name
         if computed == self.storage.name:
             return f"the {computed} kernel"

@@ -7,6 +7,7 @@ forked away or shutting down makes a call slower, never wrong and never stuck.
 
 from __future__ import annotations
 
+import operator
 import os
 import threading
 from collections.abc import Callable
@@ -27,7 +28,7 @@ class Job:
     def __init__(self, chunk: Chunk, count: int, step: int) -> None:
         self.chunk, self.count, self.step = chunk, count, step
         self.chunks = -(-count // step)
-        self.finished: SimpleQueue[int] = SimpleQueue()
+        self.finished: SimpleQueue[int | BaseException] = SimpleQueue()
         self._next, self._lock = 0, threading.Lock()
 
     def _take(self) -> int:
@@ -37,19 +38,26 @@ class Job:
         return index
 
     def work(self) -> None:
-        """Take chunks until none is left, then report how many were done here."""
+        """Take chunks until none is left, then report how many were done here, or the error."""
         done = 0
-        while (index := self._take()) < self.chunks:
-            start = index * self.step
-            self.chunk(start, min(start + self.step, self.count))
-            done += 1
-        self.finished.put(done)
+        try:
+            while (index := self._take()) < self.chunks:
+                start = index * self.step
+                self.chunk(start, min(start + self.step, self.count))
+                done += 1
+        except BaseException as error:
+            self.finished.put(error)
+        else:
+            self.finished.put(done)
 
     def wait(self) -> None:
-        """Return when every chunk is done."""
+        """Return when every chunk is done; raise what was raised in one."""
         done = 0
         while done < self.chunks:
-            done += self.finished.get()
+            report = self.finished.get()
+            if isinstance(report, BaseException):
+                raise report
+            done += report
 
     def abandon(self) -> None:
         """Let nobody take another chunk."""
@@ -132,11 +140,11 @@ def set_threads(n: int) -> None:
     1
     >>> sg.set_threads(before)
     """
-    if isinstance(n, bool) or not isinstance(n, int):
+    if isinstance(n, bool) or not hasattr(n, "__index__"):
         raise TypeError(f"threads = {n!r}: expected a whole number of at least 1")
-    if n < 1:
+    if (size := operator.index(n)) < 1:
         raise ValueError(f"threads = {n}: expected a whole number of at least 1")
-    POOL.size = n
+    POOL.size = size
 
 
 def get_threads() -> int:

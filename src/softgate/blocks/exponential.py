@@ -148,29 +148,6 @@ class Exponential(Scaled):
     def _square(self, r: Node) -> Node:
         return self.fma(r, r, self.floor)
 
-    def _reduced_expm1(self, e: Reduced) -> Node:
-        # exp(-k·r) - 1 = -2r/(T + r); only the sum with T's leading term rounds in full.
-        return (-2 * e.r) / (self.fma(e.square, e.rest, e.r) + e.leading)
-
-    def exponential(self, b: Node, lo: Node | None = None) -> Tail:
-        """Return exp(-(b + lo)) as the tail (1 + w)·2**n; 0 <= b <= `exponential_limit`.
-
-        `hi` is 1, `lo` is w with |w| <= 0.42 and full relative accuracy, `power` is 2**(n + scale).
-        """
-        e = self.reduce(b, lo)
-        one = self.lift(1)
-        return Tail(one, self._reduced_expm1(e), self.add_exponent(one, e.magic))
-
-    def expm1(self, b: Node) -> Node:
-        """Return exp(-b) - 1 for b >= 0, with full relative accuracy near 0; 0 at 0, -1 at inf.
-
-        b = NaN gives -1: where NaN is to be kept, choose it outside.
-        """
-        e = self.reduce(self.clamp(b, 40), bias=self.fmt.max_exponent)
-        s = self.exponent_only(e.magic)
-        # s - 1 is exact down to 2**-24 (2**-53), where what is lost does not count any more.
-        return self.fma(s, self._reduced_expm1(e), s - 1)
-
     def logistic(self, e: Reduced, fine: bool = True) -> Logistic:
         """Return sigma(-b) from the reduced exp(-b), b of either sign, n biased by the scale.
 
@@ -244,9 +221,14 @@ class Exponential(Scaled):
             factor = self.fma(-lo, above, factor)
         return Tail(below * factor, None, g.power)
 
-    def half_tanh(self, g: Logistic) -> Node:
-        """Return tanh(b/2) = 1 - 2·sigma(-b), without cancellation where b is small."""
-        return self.fma(g.s + g.s, g.c, 1 - g.s) / g.total
+    def half_tanh(self, g: Logistic, half: Node | None = None) -> Node:
+        """Return tanh(b/2) = 1 - 2·sigma(-b), without cancellation where b is small.
+
+        With `half`, which is b/2 >= 0, down to the smallest b: tanh(h) <= h, so what is below the
+        correction's floor is h itself. NaN comes from `g`.
+        """
+        result = self.fma(g.s + g.s, g.c, 1 - g.s) / g.total
+        return result if half is None else self.minimum(half, result)
 
     def tanh(self, a: Node) -> Node:
         """Return tanh(a) for a >= 0 with full relative accuracy near 0; NaN is kept.
@@ -255,9 +237,7 @@ class Exponential(Scaled):
         """
         e = self.reduce(self.bound(a, 0, 20), rate=TWICE, bias=self.fmt.max_exponent)
         s = self.exponent_only(e.magic)
-        result = self.half_tanh(Logistic(self._correction(e, s), s, 1 + s, s))
-        # tanh(a) <= a: so what is below the correction's floor is a itself.
-        return self.minimum(a, result)
+        return self.half_tanh(Logistic(self._correction(e, s), s, 1 + s, s), a)
 
     def bound(self, x: Node, low: Number, high: Number) -> Node:
         """Return `x` between `low` and `high`; NaN is kept."""

@@ -27,7 +27,8 @@ def slope(f: Kernel, x: Node) -> Node:
 def curvature(f: Kernel, x: Node) -> Node:
     # sigma'·(1 - 2·sigma) = -sigma'·tanh(x/2)
     g = _logistic(f, x)
-    return f.copysign(f.scaled_sum(f.gate_slope(g)) * f.half_tanh(g) * f.unit, -x)
+    tanh = f.half_tanh(g, f.abs(x) * 0.5)
+    return f.copysign(f.scaled_sum(f.gate_slope(g)) * tanh * f.unit, -x)
 
 
 def _logistic(f: Kernel, x: Node) -> Logistic:

@@ -22,7 +22,8 @@ def slope(f: Kernel, x: Node) -> Node:
 def curvature(f: Kernel, x: Node) -> Node:
     # -2·tanh·(1 - tanh²)
     g = _logistic(f, x)
-    return f.copysign(f.scaled_sum(f.gate_slope(g)) * f.half_tanh(g) * (8 * f.unit), -x)
+    tanh = f.half_tanh(g, f.abs(x))
+    return f.copysign(f.scaled_sum(f.gate_slope(g)) * tanh * (8 * f.unit), -x)
 
 
 def _logistic(f: Kernel, x: Node) -> Logistic:

@@ -7,12 +7,14 @@ of exact inputs are exact; a comparison that a ball leaves open raises precision
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import flint
 from flint import arb, fmpq
 
-from ..graph import COMPARISONS, Node, walk
+from ..graph import Node
+from .interpret import ARITHMETIC, choose, interpret
 
 MAX_BITS = 4096
 BELOW_ALL = arb(2) ** -1200
@@ -25,13 +27,13 @@ class Undecided(ArithmeticError):
 
 def evaluate(root: Node, bits: int, /, **inputs: float | Fraction) -> arb:
     """Return a ball around `root` at these exact inputs, computed with `bits` bits."""
+    before = flint.ctx.prec
     flint.ctx.prec = bits
-    values: dict[Node, Any] = {}
-    for node in walk(root):
-        args = [values[arg] for arg in node.args]
-        values[node] = _operation(node, args, inputs)
-    result: arb = values[root]
-    return result
+    try:
+        ball: arb = interpret(root, OPERATIONS, exact, inputs)
+    finally:
+        flint.ctx.prec = before
+    return ball
 
 
 def truth(root: Node, relative_bits: int = 80, /, **inputs: float | Fraction) -> arb:
@@ -67,20 +69,6 @@ def exact(value: float | Fraction) -> arb:
     return arb(fmpq(value.numerator, value.denominator))
 
 
-def _operation(node: Node, args: list[Any], inputs: dict[str, float | Fraction]) -> Any:
-    if node.op == "const":
-        assert isinstance(node.attr, Fraction)
-        return exact(node.attr)
-    if node.op in ("input", "parameter"):
-        return exact(inputs[str(node.attr)])
-    if node.op in COMPARISONS:
-        return _compare(node.op, *args)
-    if node.op == "where":
-        condition, yes, no = args
-        return yes if condition else no
-    return OPERATIONS[node.op](*args)
-
-
 def _compare(op: str, x: arb, y: arb) -> bool:
     difference = x - y
     if difference < 0:
@@ -108,12 +96,11 @@ def _Phi(x: arb) -> arb:
 
 
 OPERATIONS: dict[str, Any] = {
-    "add": lambda x, y: x + y,
-    "sub": lambda x, y: x - y,
-    "mul": lambda x, y: x * y,
-    "div": lambda x, y: x / y,
-    "neg": lambda x: -x,
-    "abs": abs,
+    **ARITHMETIC,
+    "lt": partial(_compare, "lt"),
+    "le": partial(_compare, "le"),
+    "eq": partial(_compare, "eq"),
+    "where": choose,
     "pi": arb.pi,
     "exp": arb.exp,
     "expm1": arb.expm1,

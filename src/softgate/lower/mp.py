@@ -12,19 +12,20 @@ from typing import Any
 
 import mpmath
 
-from ..graph import COMPARISONS, Node, walk
+from ..graph import Node
+from .interpret import ARITHMETIC, choose, interpret
 
 MAX_BITS = 4096
 
+# A context of our own: mpmath's global one belongs to the user, who may change its precision in
+# another thread, and would find ours there. Callers hold a lock, for this one has no more.
+_CONTEXT = mpmath.MPContext()
 
-def evaluate(root: Node, bits: int, **inputs: float | Fraction) -> Any:
+
+def evaluate(root: Node, bits: int, /, **inputs: float | Fraction) -> Any:
     """Return `root` at these exact inputs as an mpf, computed with `bits` bits."""
-    with mpmath.workprec(bits):
-        values: dict[Node, Any] = {}
-        for node in walk(root):
-            args = [values[arg] for arg in node.args]
-            values[node] = _operation(node, args, inputs)
-        return values[root]
+    _CONTEXT.prec = bits
+    return interpret(root, OPERATIONS, _fraction, inputs)
 
 
 def sign_of_difference(root: Node, boundary: Fraction, **inputs: float | Fraction) -> int:
@@ -32,57 +33,36 @@ def sign_of_difference(root: Node, boundary: Fraction, **inputs: float | Fractio
     bits = 256  # enough for the smallest bfloat16, 2**-133, at the first try
     while bits <= MAX_BITS:
         value = evaluate(root, bits, **inputs)
-        with mpmath.workprec(bits):
-            exact = _fraction(boundary)
-            difference = value - exact
-            if abs(difference) > abs(exact) * mpmath.mpf(2) ** (32 - bits):
-                return int(mpmath.sign(difference))
+        exact = _fraction(boundary)
+        difference = value - exact
+        if abs(difference) > abs(exact) * _CONTEXT.mpf(2) ** (32 - bits):
+            return int(_CONTEXT.sign(difference))
         bits *= 2
     return 0
 
 
 def _fraction(value: float | Fraction) -> Any:
     exact = Fraction(value)
-    return mpmath.mpf(exact.numerator) / exact.denominator
-
-
-def _operation(node: Node, args: list[Any], inputs: dict[str, float | Fraction]) -> Any:
-    if node.op == "const":
-        assert isinstance(node.attr, Fraction)
-        return _fraction(node.attr)
-    if node.op in ("input", "parameter"):
-        return _fraction(inputs[str(node.attr)])
-    if node.op in COMPARISONS:
-        x, y = args
-        return {"lt": x < y, "le": x <= y, "eq": x == y}[node.op]
-    if node.op == "where":
-        condition, yes, no = args
-        return yes if condition else no
-    return OPERATIONS[node.op](*args)
-
-
-def _sigmoid(x: Any) -> Any:
-    return 1 / (1 + mpmath.exp(-x))
+    return _CONTEXT.mpf(exact.numerator) / exact.denominator
 
 
 OPERATIONS: dict[str, Any] = {
-    "add": lambda x, y: x + y,
-    "sub": lambda x, y: x - y,
-    "mul": lambda x, y: x * y,
-    "div": lambda x, y: x / y,
-    "neg": lambda x: -x,
-    "abs": abs,
-    "pi": lambda: +mpmath.pi,
-    "exp": mpmath.exp,
-    "expm1": mpmath.expm1,
-    "log": mpmath.log,
-    "log1p": mpmath.log1p,
-    "sqrt": mpmath.sqrt,
-    "tanh": mpmath.tanh,
-    "erf": mpmath.erf,
-    "erfc": mpmath.erfc,
-    "sigmoid": _sigmoid,
-    "softplus": lambda x: mpmath.log1p(mpmath.exp(x)),
-    "phi": mpmath.npdf,
-    "Phi": lambda x: mpmath.erfc(-x / mpmath.sqrt(2)) / 2,
+    **ARITHMETIC,
+    "lt": lambda x, y: x < y,
+    "le": lambda x, y: x <= y,
+    "eq": lambda x, y: x == y,
+    "where": choose,
+    "pi": lambda: +_CONTEXT.pi,
+    "exp": _CONTEXT.exp,
+    "expm1": _CONTEXT.expm1,
+    "log": _CONTEXT.log,
+    "log1p": _CONTEXT.log1p,
+    "sqrt": _CONTEXT.sqrt,
+    "tanh": _CONTEXT.tanh,
+    "erf": _CONTEXT.erf,
+    "erfc": _CONTEXT.erfc,
+    "sigmoid": lambda x: 1 / (1 + _CONTEXT.exp(-x)),
+    "softplus": lambda x: _CONTEXT.log1p(_CONTEXT.exp(x)),
+    "phi": _CONTEXT.npdf,
+    "Phi": lambda x: _CONTEXT.erfc(-x / _CONTEXT.sqrt(2)) / 2,
 }
