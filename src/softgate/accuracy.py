@@ -169,12 +169,13 @@ def _decided(root: Node, x: float, fmt: Format, parameters: Parameters) -> float
     """Round the truth at `x` with so many bits that only an exact tie can stay undecided."""
     from .lower import arb
 
-    ball = arb.truth(root, arb.MAX_BITS // 4, x=x, **parameters)
-    unit = Fraction(float(rounding.ulp(np.float64(float(ball.mid())), fmt)))
-    below = math.floor(float((ball / arb.exact(unit)).mid()))  # near a tie, so far from whole
-    from_tie = ball / arb.exact(unit) - below - arb.exact(Fraction(1, 2))
+    near = float(arb.truth(root, 64, x=x, **parameters).mid())
+    unit = Fraction(float(rounding.ulp(np.float64(near), fmt)))
+    below = math.floor(Fraction(near) / unit)  # near a tie, so far from whole
+    tie = (below + Fraction(1, 2)) * unit
+    from_tie = arb.evaluate(root - tie, arb.MAX_BITS // 4, x=x, **parameters)
     up = below % 2 == 1 if from_tie.contains(0) else from_tie > 0
-    return float((below + int(up)) * unit) or float(np.copysign(0.0, float(ball.mid())))
+    return float((below + int(up)) * unit) or float(np.copysign(0.0, near))
 
 
 def evaluate(root: Node, **inputs: float | Float64s) -> Float64s:

@@ -13,7 +13,7 @@ from . import arrays
 from .catalogue import Entry
 from .formats import FLOAT64
 from .rounding import format_of
-from .routes import Route
+from .routes import Route, Runner
 
 Parameters = tuple[tuple[str, float], ...]
 
@@ -42,6 +42,7 @@ class Activation:
         self._defaults = {p.name: p.default for p in entry.parameters}
         self._default_key: Parameters = tuple(self._defaults.items())
         self._routes: dict[object, Route] = {}
+        self._ready: dict[tuple[str, np.dtype[Any]], Runner] = {}
 
     @property
     def name(self) -> str:
@@ -124,6 +125,12 @@ class Activation:
         array([1.5, 3. ])
         """
         plain = type(x) is np.ndarray and type(grad) is np.ndarray
+        if plain and arithmetic is None and not parameters and x.dtype == grad.dtype:
+            runner = self._ready.get(("backward", x.dtype))
+            if runner is not None and x.shape == grad.shape and grad.flags.carray:
+                result = arrays.quick(runner, out, x, grad)
+                if result is not None:
+                    return result
         if not (plain and type(out) in _PLAIN):
             kept = _keywords(out, arithmetic, parameters)
             taken, result = arrays.override(self.name, self.backward, (x, grad), out, kept)
@@ -135,11 +142,18 @@ class Activation:
         else:
             x, grad = arrays.promote(arrays.as_array(x), grad)
         route = self.route("backward", x.dtype, arithmetic, parameters)
+        self._remember("backward", x.dtype, route, arithmetic, parameters)
         return arrays.binary(self, route, x, grad, out)
 
     def _unary(
         self, quantity: str, x: Any, out: Any, arithmetic: str | None, parameters: dict[str, float]
     ) -> Any:
+        if type(x) is np.ndarray and arithmetic is None and not parameters:
+            runner = self._ready.get((quantity, x.dtype))
+            if runner is not None:
+                result = arrays.quick(runner, out, x)
+                if result is not None:
+                    return result
         if type(x) is not np.ndarray or type(out) not in _PLAIN:
             method = self if quantity == "value" else getattr(self, quantity)
             kept = _keywords(out, arithmetic, parameters)
@@ -147,7 +161,21 @@ class Activation:
             if taken:
                 return result
         x = arrays.as_array(x)
-        return arrays.unary(self, self.route(quantity, x.dtype, arithmetic, parameters), x, out)
+        route = self.route(quantity, x.dtype, arithmetic, parameters)
+        self._remember(quantity, x.dtype, route, arithmetic, parameters)
+        return arrays.unary(self, route, x, out)
+
+    def _remember(
+        self,
+        quantity: str,
+        dtype: np.dtype[Any],
+        route: Route,
+        arithmetic: str | None,
+        parameters: dict[str, float],
+    ) -> None:
+        """Keep the kernel of a usual call at hand for `arrays.quick`."""
+        if dtype.isnative and arithmetic is None and not parameters:
+            self._ready.setdefault((quantity, dtype), route.runner())
 
     def route(
         self,

@@ -13,9 +13,9 @@ def definition(f: Definition, x: Node, slope: Node) -> Node:
 
 
 def leftwards(f: Kernel, factor: Node, slope: TwoFloat) -> Node:
-    """Return slope·factor, -0 where IEEE multiplication has it."""
+    """Return slope·factor; 0 has the sign +."""
     number = f.same_sign(slope)
-    product = factor * number.hi
+    product = f.product(factor, number.hi)
     return product if number.lo is None else f.fma(factor, number.lo, product)
 
 
@@ -23,7 +23,8 @@ def value(f: Kernel, x: Node, slope: TwoFloat) -> Node:
     # Times a slope of 0, -inf would give NaN where the limit is 0.
     largest = Fraction(2) ** f.fmt.max_exponent
     finite = f.where(x < -largest, -largest, x)
-    return f.where(x > 0, x, leftwards(f, f.where(slope.hi.same(0), finite, x), slope))
+    # At -0 the result is x itself, and so keeps its sign.
+    return f.where(x >= 0, x, leftwards(f, f.where(slope.hi.same(0), finite, x), slope))
 
 
 def slope(f: Kernel, x: Node, slope: TwoFloat) -> Node:
