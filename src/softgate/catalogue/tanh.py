@@ -27,7 +27,8 @@ def curvature(f: Kernel, x: Node) -> Node:
 
 
 def _logistic(f: Kernel, x: Node) -> Logistic:
-    return f.logistic(f.reduce(f.bound(f.abs(x), 0, f.exponential_limit / 2), rate=TWICE))
+    e = f.reduce(f.bound(f.abs(x), 0, f.exponential_limit / 2), rate=TWICE)
+    return f.logistic(e, fine=False)
 
 
 entry = Entry(
@@ -38,6 +39,6 @@ entry = Entry(
     value=value,
     slope=slope,
     curvature=curvature,
-    bounds={"float32": Bound(1.9, 2.1), "float64": Bound(2.2, 2.1)},
+    bounds={"float32": Bound(2.5, 2.1), "float64": Bound(2.2, 2.1)},
     intervals=((-1.0, 1.0), (-20.0, 20.0), (43.0, 53.0), (353.0, 374.0)),
 )
