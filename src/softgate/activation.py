@@ -251,12 +251,23 @@ def _keywords(out: Any, arithmetic: str | None, parameters: dict[str, float]) ->
 
 
 def _document(entry: Entry) -> str:
-    lines = [f"{entry.name}(x) = {entry.formula}", "", f"Source: {entry.paper}."]
-    if entry.parameters:
-        given = "; ".join(f"{p.name} = {p.default:g}" for p in entry.parameters)
-        lines += ["", f"Parameters: {given}"]
+    """Return the help text of an activation, from what its entry says."""
+    lines = [f"{entry.name}(x) = {entry.formula}, applied to each element.", ""]
+    lines += ["Parameters", "----------", "x : number, list or array", "    Where to evaluate."]
+    for p in entry.parameters:
+        lines += [f"{p.name} : float, default {p.default:g}", f"    {p.doc} Accepted: {p.range}."]
+    lines += ["out : numpy.ndarray, optional", "    Where results go; may be `x` itself."]
+    lines += [
+        'arithmetic : {"float64"}, optional',
+        "    Compute float32 in float64, round once.",
+        "",
+    ]
+    lines += ["Methods", "-------", "slope, curvature, backward : its derivatives.", ""]
+    lines += ["Notes", "-----", f"Source: {entry.paper}."]
     if entry.notes:
-        lines += ["", entry.notes]
+        lines.append(entry.notes)
+    for name, bound in entry.bounds.items():
+        lines.append(f"{name}: value within {bound.value:g} ulp, slope within {bound.slope:g}.")
     return "\n".join(lines)
 
 

@@ -42,6 +42,22 @@ def explain(
 ) -> Explanation:
     """Say which path `activation(x)` would take: kernel or table, copies, threads.
 
+    Parameters
+    ----------
+    x : number, list or array
+        What the activation would be called with.
+    activation : Activation or str
+        Which one, itself or by name.
+    quantity : {"value", "slope", "curvature", "backward"}
+        What would be computed.
+    out, arithmetic, **parameters
+        As in the call.
+
+    Returns
+    -------
+    Explanation
+        Printed, it is one line.
+
     Examples
     --------
     >>> import numpy as np, softgate as sg

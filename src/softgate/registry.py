@@ -10,5 +10,12 @@ from .catalogue import entries
 
 @cache
 def activations() -> dict[str, Activation]:
-    """Return every activation by its name."""
+    """Return every activation by its name.
+
+    Examples
+    --------
+    >>> import softgate as sg
+    >>> sg.activations()["gelu"] is sg.gelu
+    True
+    """
     return {name: Activation(entry) for name, entry in entries().items()}

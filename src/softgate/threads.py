@@ -131,6 +131,11 @@ POOL = Pool()
 def set_threads(n: int) -> None:
     """Use `n` threads for large arrays from now on, in this process.
 
+    Parameters
+    ----------
+    n : int
+        At least 1. The default is the number of cores this process may use.
+
     Examples
     --------
     >>> import softgate as sg
@@ -148,5 +153,12 @@ def set_threads(n: int) -> None:
 
 
 def get_threads() -> int:
-    """Return how many threads large arrays use: all cores this process may use, unless set."""
+    """Return how many threads large arrays use: all cores this process may use, unless set.
+
+    Examples
+    --------
+    >>> import softgate as sg
+    >>> sg.get_threads() >= 1
+    True
+    """
     return POOL.size
