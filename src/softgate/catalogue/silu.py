@@ -15,7 +15,7 @@ def definition(f: Definition, x: Node, beta: Node) -> Node:
 def value(f: Kernel, x: Node, beta: TwoFloat) -> Node:
     if beta.is_one:
         a = f.clamp(f.abs(x), f.exponential_limit)
-        return f.ramp(x, f.gate(f.logistic(f.reduce(a)), a))
+        return f.ramp(x, f.gate(f.logistic(f.reduce(a), fine=False), a))
     # x·sigma(beta·x) = ±y·sigma(|beta|·y), y = ±x, and has the sign of x.
     a, b = argument(f, x, beta, f.wide_limit)
     result = f.wide_ramp(f.where(beta.hi < 0, -x, x), f.reduce(*b), a)
@@ -67,7 +67,7 @@ entry = Entry(
     value=value,
     slope=slope,
     curvature=curvature,
-    bounds={"float32": Bound(2.0, 2.8), "float64": Bound(1.9, 2.6)},
+    bounds={"float32": Bound(2.2, 2.8), "float64": Bound(1.9, 2.6)},
     intervals=((-1.0, 1.0), (-20.0, 20.0), (-110.0, -85.0), (-752.0, -700.0)),
     aliases=("swish",),
     notes="With beta = 1 float32 errs by at most 2.0 and 2.8 ulp; the bounds are for other betas.",
