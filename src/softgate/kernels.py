@@ -53,6 +53,8 @@ class Specification:
     arithmetic: Format
     specialised: bool = True
     alias: str | None = None
+    constants: tuple[tuple[str, float], ...] = ()
+    """What is folded into a specialised kernel in place of the defaults."""
 
     @property
     def inputs(self) -> tuple[str, ...]:
@@ -80,7 +82,8 @@ def trace(specification: Specification) -> Node:
     entry, f = specification.entry, Kernel(specification.arithmetic)
     fixed = {}
     if specification.specialised:
-        fixed = {p.name: f.number(Fraction(p.default)) for p in entry.parameters}
+        values = {p.name: p.default for p in entry.parameters} | dict(specification.constants)
+        fixed = {name: f.number(Fraction(value)) for name, value in values.items()}
     return entry.trace(specification.quantity, f, **fixed)
 
 

@@ -78,16 +78,19 @@ class Route:
         return self.parameters if found and self.quantity == "backward" else found
 
     def _loop(self, alias: str | None) -> Runner:
-        values = dict(self._in_float32() or () if self.storage.bits == 16 else self.parameters)
+        narrow = self.storage.bits == 16
+        values = (self._in_float32() or ()) if narrow else self.parameters
+        specialised = kernels.is_default(self.entry, dict(self.parameters))
         specification = kernels.Specification(
             self.entry,
             self.quantity,
             self.storage,
             self.computed_in,
-            kernels.is_default(self.entry, values),
+            specialised,
             alias,
+            values if narrow and specialised else (),
         )
-        packed = kernels.pack(self.entry, values, self.computed_in)
+        packed = kernels.pack(self.entry, dict(values), self.computed_in)
         return Runner(kernels.compiled(specification), packed)
 
     def _lookup(self) -> Runner:
