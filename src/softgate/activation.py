@@ -12,6 +12,7 @@ import numpy as np
 from . import arrays
 from .catalogue import Entry
 from .formats import FLOAT64
+from .protocol import override
 from .rounding import format_of
 from .routes import Route, Runner
 
@@ -133,7 +134,7 @@ class Activation:
                     return result
         if not (plain and type(out) in _PLAIN):
             kept = _keywords(out, arithmetic, parameters)
-            taken, result = arrays.override(self.name, self.backward, (x, grad), out, kept)
+            taken, result = override(self.name, self.backward, (x, grad), out, kept)
             if taken:
                 return result
         number = isinstance(x, int | float) and not isinstance(x, np.generic)
@@ -157,7 +158,7 @@ class Activation:
         if type(x) is not np.ndarray or type(out) not in _PLAIN:
             method = self if quantity == "value" else getattr(self, quantity)
             kept = _keywords(out, arithmetic, parameters)
-            taken, result = arrays.override(self.name, method, (x,), out, kept)
+            taken, result = override(self.name, method, (x,), out, kept)
             if taken:
                 return result
         x = arrays.as_array(x)
