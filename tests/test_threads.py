@@ -115,7 +115,7 @@ def test_kernels_release_the_gil() -> None:
             ticks.append(time.perf_counter()); time.sleep(0.0005)
         (start, end), = span
         inside = [t for t in ticks if start + 0.01 < t < end - 0.01]
-        print(len(inside) > 5 or end - start < 0.04)
+        print(len(inside) > 5)
     """)
     assert out.strip() == "True"
 

@@ -20,7 +20,7 @@ from .formats import FLOAT32, Format
 from .graph import Node
 
 MARGIN = 2.0**-40
-"""Far more than the float64 kernels' error, far less than half a 16-bit ulp."""
+"""More than the float64 kernels' relative error, but beside roots; far less than a 16-bit ulp."""
 
 Key = tuple[tuple[str, float], ...]
 

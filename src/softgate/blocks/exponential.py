@@ -251,11 +251,6 @@ class Exponential(Scaled):
         x = self.where(x > high, high, x)
         return x if low == 0 else self.where(x < low, low, x)
 
-    def side(self, x: Node, tail: Tail) -> Node:
-        """Return the tail where x < 0, else 1 - tail, as `step` does; NaN comes from the tail."""
-        sign = self.where(x < 0, self.unit, -self.unit)
-        return self.fma(self.scaled_sum(tail), sign, self.where(x < 0, 0, 1))
-
     def scaled(self, total: Node) -> Tail:
         """Return a number that carries 2**scale already as a tail."""
         return Tail(total, None, self.lift(1))
@@ -272,7 +267,3 @@ class Exponential(Scaled):
         By fma, for a product that becomes subnormal takes far longer on some processors.
         """
         return self.fma(self.scaled_sum(tail), factor * self.unit, 0)
-
-    def keep_nan(self, x: Node, result: Node | Number) -> Node:
-        """Return `result`, or `x` where that is NaN."""
-        return self.where(x.same(x), result, x)

@@ -49,7 +49,7 @@ class Scaled(Machine):
 
     def times(self, a: Node, b: TwoFloat) -> TwoFloat:
         """Return a·b to about twice the format's precision; 0 has the sign +."""
-        if b.hi.op == "const" and b.hi.attr == 1 and b.lo is None:
+        if b.is_one:
             return TwoFloat(a)
         hi = self.product(a, b.hi)
         lo = self.fma(a, b.hi, -hi)
@@ -66,9 +66,16 @@ class Scaled(Machine):
         return self.fma(self.scaled_sum(tail), -self.unit, positive)
 
     def step(self, x: Node, tail: Tail) -> Node:
-        """Return the tail where x < 0, else 1 - tail."""
+        """Return the tail where x < 0, else 1 - tail; NaN comes from `x`."""
+        return self.keep_nan(x, self.side(x, tail))
+
+    def side(self, x: Node, tail: Tail) -> Node:
+        """Return the tail where x < 0, else 1 - tail, as `step` does; NaN comes from the tail."""
         sign = self.where(x < 0, self.unit, -self.unit)
-        result = self.fma(self.scaled_sum(tail), sign, self.where(x < 0, 0, 1))
+        return self.fma(self.scaled_sum(tail), sign, self.where(x < 0, 0, 1))
+
+    def keep_nan(self, x: Node, result: Node | Number) -> Node:
+        """Return `result`, or `x` where that is NaN."""
         return self.where(x.same(x), result, x)
 
     @property
