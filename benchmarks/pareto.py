@@ -19,7 +19,7 @@ import numpy as np
 
 import softgate as sg
 from softgate import accuracy, kernels
-from softgate.activation import Activation
+from softgate._activation import Activation
 from softgate.blocks import Kernel, Tail
 from softgate.blocks.gaussian import LIFT
 from softgate.blocks.gaussian_forms import QUICK

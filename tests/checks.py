@@ -12,7 +12,7 @@ import ml_dtypes
 import numpy as np
 
 from softgate import accuracy, rounding, samples, sweep
-from softgate.activation import Activation
+from softgate._activation import Activation
 from softgate.formats import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, Format
 from softgate.lower import arb
 from softgate.tables import truth_graph

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 import softgate as sg
-from softgate.activation import Activation
+from softgate._activation import Activation
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -9,7 +9,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from softgate.activation import Activation
+from softgate._activation import Activation
 from softgate.formats import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, Format
 from softgate.lower import arb
 from softgate.tables import truth_graph

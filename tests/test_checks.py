@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import softgate as sg
-from softgate.activation import Activation
+from softgate._activation import Activation
 from softgate.blocks import Kernel
 from softgate.catalogue import Bound
 from softgate.formats import BFLOAT16, FLOAT16, FLOAT32, FLOAT64

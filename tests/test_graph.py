@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from softgate.activation import Activation
+from softgate._activation import Activation
 from softgate.derivative import RULES, derivative
 from softgate.formats import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, FORMATS
 from softgate.formula import FUNCTIONS, Definition

@@ -16,11 +16,11 @@ import numpy as np
 import pytest
 
 import softgate
-from softgate.activation import Activation
+from softgate._activation import Activation
 from softgate.formats import FLOAT16, FLOAT32, FLOAT64, FORMATS
 
 ROOT = Path(__file__).resolve().parent.parent
-DEPENDENCIES = {"llvmlite", "ml-dtypes", "mpmath", "numpy", "rich"}
+DEPENDENCIES = {"click", "llvmlite", "ml-dtypes", "mpmath", "numpy", "rich"}
 EXTRAS = {"torch", "jax", "keras", "onnx", "ray", "plot", "exact", "test", "docs", "all"}
 
 

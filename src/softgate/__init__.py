@@ -1,5 +1,8 @@
 """softgate: activation functions, exact and fast, written once and lowered everywhere.
 
+Everything is loaded when it is first asked for, so that `import softgate` costs next to nothing and
+the command line answers at once.
+
 Examples
 --------
 >>> import softgate as sg
@@ -9,18 +12,56 @@ array([0., 2.])
 
 from __future__ import annotations
 
-from .activation import Activation
-from .explain import explain
-from .registry import activations
-from .threads import get_threads, set_threads
+from functools import cache
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ._activation import Activation as Activation
+    from ._explain import explain as explain
+    from .registry import activations as activations
+    from .threads import get_threads as get_threads
+    from .threads import set_threads as set_threads
 
 __version__ = "0.1.0"
 
-__all__ = ["Activation", "activations", "explain", "get_threads", "set_threads", *activations()]
+_HOMES = {
+    "Activation": "_activation",
+    "activations": "registry",
+    "explain": "_explain",
+    "get_threads": "threads",
+    "set_threads": "threads",
+}
+"""The module that each public name but the activations' comes from."""
 
-globals().update(activations())
+
+@cache
+def _modules() -> frozenset[str]:
+    return frozenset(module.name for module in iter_modules(__path__))
 
 
-def __getattr__(name: str) -> Activation:
-    """Say which activations there are; the ones that exist are found before this is asked."""
-    raise AttributeError(f"softgate has no {name!r}; activations: {', '.join(activations())}")
+def __getattr__(name: str) -> Any:
+    """Return what is public and not loaded yet: a function, a class, an activation."""
+    if name == "__all__":
+        return __dir__()
+    if name in _HOMES:
+        found = getattr(import_module(f".{_HOMES[name]}", __name__), name)
+    elif name.startswith("_") or name in _modules():
+        # Python asks before it imports a module; what comes of that must not depend on the answer.
+        raise AttributeError(f"softgate has no {name!r}")
+    else:
+        from .registry import activations
+
+        known = activations()
+        if name not in known:
+            raise AttributeError(f"softgate has no {name!r}; activations: {', '.join(known)}")
+        found = known[name]
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    from .registry import activations
+
+    return sorted([*_HOMES, *activations()])

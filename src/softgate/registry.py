@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from .activation import Activation
+from ._activation import Activation
 from .catalogue import entries
 
 

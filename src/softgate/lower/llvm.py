@@ -213,6 +213,12 @@ def _machine() -> llvm.TargetMachine:
     )
 
 
+def host() -> tuple[str, frozenset[str]]:
+    """Return the CPU that kernels are compiled for and the features LLVM uses on it."""
+    features = llvm.get_host_cpu_features()
+    return llvm.get_host_cpu_name(), frozenset(name for name in features if features[name])
+
+
 def optimise(module: ir.Module) -> llvm.ModuleRef:
     """Return `module` after LLVM's own O3 pipeline for this CPU."""
     # A loop's metadata must be distinct and begin with itself, which llvmlite cannot say.

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
+from functools import lru_cache
 from numbers import Real
 from typing import Any
 
@@ -54,6 +56,18 @@ class Activation:
     def parameters(self) -> Mapping[str, float]:
         """The parameters and their defaults."""
         return dict(self._defaults)
+
+    def bind(self, **parameters: float) -> Activation:
+        """Return the same activation with other defaults, folded into kernels of its own.
+
+        Examples
+        --------
+        >>> import softgate as sg
+        >>> float(sg.leaky_relu.bind(slope=0.5)(-1.0))
+        -0.5
+        """
+        key = self.check_parameters(parameters)
+        return self if key == self._default_key else _bound(self, key)
 
     def __call__(
         self, x: Any, /, *, out: Any = None, arithmetic: str | None = None, **parameters: float
@@ -219,9 +233,19 @@ class Activation:
         return f"<softgate.{self.name}(x{arguments}) = {self.entry.formula}>"
 
     def __reduce__(self) -> Any:
-        if named(self.name) is not self:
-            raise TypeError(f"{self!r} is not in the catalogue and has no name to be pickled by")
-        return (named, (self.name,))
+        original = named(self.name)
+        if original is self:
+            return (named, (self.name,))
+        if original is not None and original.entry.definition is self.entry.definition:
+            return (_bound, (original, self._default_key))
+        raise TypeError(f"{self!r} is not in the catalogue and has no name to be pickled by")
+
+
+@lru_cache(maxsize=256)
+def _bound(activation: Activation, key: Parameters) -> Activation:
+    values = dict(key)
+    parameters = (replace(p, default=values[p.name]) for p in activation.entry.parameters)
+    return Activation(replace(activation.entry, parameters=tuple(parameters)))
 
 
 def _finite(what: str, value: Any) -> float:

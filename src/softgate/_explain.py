@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from . import arrays
-from .activation import Activation
+from ._activation import Activation
 from .kernels import QUANTITIES
 from .registry import activations
 from .threads import POOL

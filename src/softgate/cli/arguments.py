@@ -1,0 +1,88 @@
+"""What several commands take: activations by name, points, a number of digits."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from click.shell_completion import CompletionItem
+
+if TYPE_CHECKING:
+    from .._activation import Activation
+
+
+class ActivationType(click.ParamType):
+    """An activation: `gelu`, `elu:alpha=0.5`, a framework's name, or one's own `module:function`.
+
+    softgate's own names come first: `gelu` is the exact form here, whatever JAX calls by that name.
+    """
+
+    name = "activation"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> Activation:
+        """Return the activation that `value` names."""
+        if not isinstance(value, str):
+            found: Activation = value
+            return found
+        try:
+            return resolve(value)
+        except (ValueError, TypeError, ImportError) as error:
+            self.fail(str(error), param, ctx)
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        """Offer the names that begin as what was typed."""
+        from ..registry import activations
+
+        return [CompletionItem(n) for n in activations() if n.startswith(incomplete)]
+
+
+ACTIVATION = ActivationType()
+
+
+def resolve(text: str) -> Activation:
+    """Return the activation that `text` names."""
+    name, _, rest = text.partition(":")
+    if rest and "=" not in rest:
+        return own(name, rest)
+    parameters = dict(_parameter(text, part) for part in rest.split(",")) if rest else {}
+    from ..registry import activations
+
+    if name in activations():
+        return activations()[name].bind(**parameters)
+    from .._names import get
+
+    return get(name, **parameters)
+
+
+def _parameter(text: str, part: str) -> tuple[str, float]:
+    name, _, number = part.partition("=")
+    try:
+        return name.strip(), float(number)
+    except ValueError:
+        raise ValueError(
+            f"{text!r}: {part!r} is no parameter; write name:parameter=number"
+        ) from None
+
+
+def own(module: str, function: str) -> Activation:
+    """Return an activation of the user's: `function` in `module`, found from where they stand."""
+    import sys
+
+    from .._activation import Activation
+
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.insert(0, here)
+    found = getattr(import_module(module), function, None)
+    if not isinstance(found, Activation):
+        raise ValueError(
+            f"{module}:{function} is {'missing' if found is None else type(found).__name__}: "
+            "expected a function decorated with @softgate.activation"
+        )
+    return found

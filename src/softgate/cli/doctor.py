@@ -1,0 +1,112 @@
+"""`softgate doctor`: what is installed, what this CPU has, and whether a kernel works here."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from dataclasses import asdict
+from importlib import metadata
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from ..checkup import Checkup
+
+CORE = ("numpy", "llvmlite", "ml_dtypes", "mpmath", "click", "rich")
+OPTIONAL = {
+    "torch": "torch",
+    "jax": "jax",
+    "keras": "keras",
+    "tensorflow": "keras",
+    "onnx": "onnx",
+    "onnxruntime": "onnx",
+    "matplotlib": "plot",
+    "python-flint": "exact",
+    "sympy": "exact",
+    "ray": "ray",
+}
+"""What softgate works with, and the extra that brings it."""
+
+ALSO_CALLED = {"tensorflow": ("tensorflow", "tensorflow-cpu", "tensorflow-intel", "tf-nightly")}
+FEATURES = ("sse4.2", "avx", "avx2", "fma", "f16c", "avx512f", "neon", "sve")
+
+
+def installed(package: str) -> str | None:
+    """Return a package's version, or None; nothing is imported for it."""
+    for name in ALSO_CALLED.get(package, (package,)):
+        try:
+            return metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return None
+
+
+def machine() -> dict[str, Any]:
+    """Return the CPU as LLVM sees it, and the threads in use."""
+    from .. import get_threads
+    from ..lower.llvm import host
+
+    cpu, features = host()
+    available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return {
+        "system": f"{platform.system()} {platform.machine()}",
+        "python": platform.python_version(),
+        "cpu": cpu,
+        "features": [name for name in FEATURES if name in features],
+        "cores": available,
+        "threads": get_threads(),
+    }
+
+
+def kernel_checks() -> list[Checkup]:
+    """Compile gelu for each dtype and hold it to many digits at points that are hard."""
+    import ml_dtypes
+    import numpy as np
+
+    from ..checkup import checkup
+    from ..registry import activations
+
+    kinds = (np.float32, np.float64, np.float16, ml_dtypes.bfloat16)
+    return [checkup(activations()["gelu"], np.dtype(kind)) for kind in kinds]
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
+def command(as_json: bool) -> int:
+    """Say what softgate finds on this machine, and check that a kernel compiles and is right.
+
+    Exit code 1 if a kernel does not compile or misses its bound.
+    """
+    from .. import __version__
+
+    checks = kernel_checks()
+    found: dict[str, Any] = {
+        "softgate": __version__,
+        "machine": machine(),
+        "packages": {name: installed(name) for name in (*CORE, *OPTIONAL)},
+        "kernels": [asdict(check) | {"ok": check.ok} for check in checks],
+    }
+    if as_json:
+        click.echo(json.dumps(found, indent=2))
+    else:
+        show(found, checks)
+    return 0 if all(check.ok for check in checks) else 1
+
+
+def show(found: dict[str, Any], checks: list[Checkup]) -> None:
+    """Print what was found, a line each."""
+    rows: list[tuple[str, str]] = [("softgate", found["softgate"])]
+    here = found["machine"]
+    rows += [("python", here["python"]), ("system", here["system"])]
+    rows += [("cpu", f"{here['cpu']}: {' '.join(here['features']) or 'no vector features known'}")]
+    rows += [("threads", f"{here['threads']} of {here['cores']} cores")]
+    for name, version in found["packages"].items():
+        extra = OPTIONAL.get(name)
+        missing = f"not installed: pip install 'softgate[{extra}]'" if extra else "missing"
+        rows.append((name, version or missing))
+    rows += [(f"kernel {check.dtype}", str(check)) for check in checks]
+    width = max(len(name) for name, _ in rows)
+    for name, text in rows:
+        click.echo(f"{name:<{width}}  {text}")
