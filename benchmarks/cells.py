@@ -20,6 +20,20 @@ ACTIVATIONS = (
     "mish",
     "relu",
     "leaky_relu",
+    "relu6",
+    "squared_relu",
+    "celu",
+    "selu",
+    "log_sigmoid",
+    "hard_sigmoid",
+    "hard_tanh",
+    "hard_swish",
+    "softshrink",
+    "hardshrink",
+    "tanhshrink",
+    "softsign",
+    "squareplus",
+    "identity",
 )
 """Those that peers have too. Others are timed when asked for, against the copy alone."""
 

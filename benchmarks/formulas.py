@@ -102,7 +102,7 @@ def _sigmoid_backward(x: Array, g: Array, y: Array, w: Array) -> None:
     y *= g
 
 
-def _tanh(x: Array, y: Array, w: Array) -> None:
+def tanh(x: Array, y: Array, w: Array) -> None:
     np.tanh(x, out=y)
 
 
@@ -113,14 +113,14 @@ def _tanh_backward(x: Array, g: Array, y: Array, w: Array) -> None:
     y *= g
 
 
-def _elu(x: Array, y: Array, w: Array) -> None:
+def elu(x: Array, y: Array, w: Array) -> None:
     np.minimum(x, 0, out=w)
     np.expm1(w, out=w)
     np.maximum(x, 0, out=y)
     y += w
 
 
-def _elu_backward(x: Array, g: Array, y: Array, w: Array) -> None:
+def elu_backward(x: Array, g: Array, y: Array, w: Array) -> None:
     np.minimum(x, 0, out=w)
     np.exp(w, out=y)
     y *= g
@@ -177,8 +177,8 @@ VALUES: dict[str, Value] = {
     "gelu_sigmoid": _gelu_sigmoid,
     "silu": _silu,
     "sigmoid": _sigmoid,
-    "tanh": _tanh,
-    "elu": _elu,
+    "tanh": tanh,
+    "elu": elu,
     "softplus": _softplus,
     "mish": _mish,
     "relu": _relu,
@@ -192,7 +192,7 @@ BACKWARDS: dict[str, Backward] = {
     "silu": _silu_backward,
     "sigmoid": _sigmoid_backward,
     "tanh": _tanh_backward,
-    "elu": _elu_backward,
+    "elu": elu_backward,
     "softplus": _softplus_backward,
     "mish": _mish_backward,
     "relu": _relu_backward,

@@ -65,13 +65,17 @@ def scipy(cell: Cell, x: Array, data: Arrays) -> Contestant:
     """Return the NumPy and SciPy formula."""
     _module("scipy")
     import formulas
+    import formulas_piecewise
 
+    more = formulas_piecewise.FORMULAS
+    values = formulas.VALUES | {name: pair[0] for name, pair in more.items()}
+    backwards = formulas.BACKWARDS | {name: pair[1] for name, pair in more.items()}
     work = np.ones_like(x)
     if cell.quantity == "value":
-        value = _find(formulas.VALUES, cell, "scipy")
+        value = _find(values, cell, "scipy")
         call: Call = lambda: value(x, data.out, work)  # noqa: E731
     else:
-        backward = _find(formulas.BACKWARDS, cell, "scipy")
+        backward = _find(backwards, cell, "scipy")
         call = lambda: backward(x, data.grad, data.out, work)  # noqa: E731
     return Contestant("scipy", call, lambda _: data.out)
 
@@ -139,6 +143,17 @@ def _jax_functions(library: Any) -> dict[str, Callable[[Any], Any]]:
         "mish": nn.mish,
         "relu": nn.relu,
         "leaky_relu": nn.leaky_relu,
+        "relu6": nn.relu6,
+        "squared_relu": lambda x: numpy.square(nn.relu(x)),
+        "celu": nn.celu,
+        "selu": nn.selu,
+        "log_sigmoid": nn.log_sigmoid,
+        "hard_sigmoid": nn.hard_sigmoid,
+        "hard_tanh": nn.hard_tanh,
+        "hard_swish": nn.hard_swish,
+        "tanhshrink": lambda x: x - numpy.tanh(x),
+        "softsign": nn.soft_sign,
+        "squareplus": nn.squareplus,
     }
 
 

@@ -9,6 +9,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+import softgate as sg
 from softgate._activation import Activation
 from softgate.formats import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, Format
 from softgate.lower import arb
@@ -96,6 +97,65 @@ def test_backward_is_slope_times_grad(variant: Variant) -> None:
         eps = float(ml_dtypes.finfo(dtype).eps)
         smallest = float(ml_dtypes.finfo(dtype).smallest_subnormal)
         assert np.all(np.abs(backward - exact) <= 0.501 * eps * np.abs(exact) + 0.51 * smallest)
+
+
+@pytest.mark.parametrize("quantity", ["value", "slope"])
+@pytest.mark.parametrize("fmt", [FLOAT32, FLOAT64], ids=["float32", "float64"])
+def test_symmetry_is_exact(variant: Variant, quantity: str, fmt: Format) -> None:
+    activation, parameters = variant
+    checks.check_odd(activation, quantity, fmt, **parameters)
+
+
+def test_clipped_functions_are_each_other() -> None:
+    x = np.random.default_rng(8).standard_normal(2000).astype(np.float32) * 4
+    for quantity in ("value", "slope"):
+        relu6 = checks.call(sg.relu6, quantity, x)
+        assert np.array_equal(checks.call(sg.hard_tanh, quantity, x, low=0.0, high=6.0), relu6)
+        relu = checks.call(sg.relu, quantity, x)
+        assert np.array_equal(checks.call(sg.squareplus, quantity, x, b=0.0), relu)
+        assert np.array_equal(checks.call(sg.celu, quantity, x), checks.call(sg.elu, quantity, x))
+    assert np.array_equal(sg.softshrink(x, threshold=0.0), x)
+    assert np.array_equal(sg.hardshrink(x, threshold=0.0), x)
+    assert np.array_equal(sg.identity(x), x)
+
+
+def test_a_bound_between_two_floats_is_compared_exactly() -> None:
+    """0.3 lies between two float32 numbers: the one below is inside, the one above is not."""
+    above = np.float32(0.3)  # 0.30000001192092896
+    below = np.nextafter(above, np.float32(0))
+    pair = np.array([below, above])
+    assert sg.hard_tanh.slope(pair, high=0.3).tolist() == [1, 0]
+    assert sg.hard_tanh.slope(-pair, low=-0.3).tolist() == [1, 0]
+    assert sg.softshrink.slope(pair, threshold=0.3).tolist() == [0, 1]
+    assert sg.hardshrink(pair, threshold=0.3).tolist() == [0, float(above)]
+    assert sg.hard_sigmoid.slope(pair, width=0.6).astype(bool).tolist() == [True, False]
+    exact = (float(above) - 0.3, float(below) - 0.3)
+    assert float(sg.softshrink(above, threshold=0.3)) == float(np.float32(exact[0]))
+    corner = sg.hard_sigmoid(-below, width=0.6)
+    assert float(corner) == pytest.approx(-exact[1] / 0.6, rel=1e-6)
+
+
+def test_parameters_that_make_no_sense_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"low = 2\.0 and high = 1\.0: high must be greater"):
+        sg.hard_tanh(1.0, low=2.0)
+    with pytest.raises(ValueError, match="high must be greater than low"):
+        sg.hard_tanh.bind(low=1.0, high=1.0)
+    assert float(sg.hard_tanh.bind(low=2.0, high=3.0)(9.0)) == 3
+    for shrink in (sg.softshrink, sg.hardshrink):
+        with pytest.raises(ValueError, match=r"threshold = -0\.5 is out of range: .* >= 0"):
+            shrink(1.0, threshold=-0.5)
+    with pytest.raises(ValueError, match=r"b = -1\.0 is out of range"):
+        sg.squareplus(1.0, b=-1.0)
+    with pytest.raises(ValueError, match=r"width = 0\.0 is out of range"):
+        sg.hard_sigmoid(1.0, width=0.0)
+    with pytest.raises(ValueError, match=r"alpha = -1\.0 is out of range"):
+        sg.celu(1.0, alpha=-1.0)
+
+
+def test_selu_has_the_constants_of_the_paper() -> None:
+    alpha, scale = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
+    assert float(sg.selu(1.0)) == scale
+    assert float(sg.selu(-100.0)) == pytest.approx(-alpha * scale, rel=1e-15)
 
 
 def test_every_entry_says_what_it_is(activation: Activation) -> None:

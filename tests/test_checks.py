@@ -124,6 +124,8 @@ def test_a_lost_negative_zero_in_16_bits() -> None:
     for fmt in (FLOAT16, BFLOAT16):
         with pytest.raises(AssertionError, match=r"wrong sign|f\(-0\.0\) = 0"):
             checks.check_specials(lost, "value", fmt)
+        with pytest.raises(AssertionError, match="wrong, first at"):
+            checks.check_16bit(lost, "value", fmt)  # where gelu underflows from below
 
 
 def test_flushed_subnormals() -> None:
@@ -162,3 +164,47 @@ def test_results_that_depend_on_the_position() -> None:
     with pytest.raises(AssertionError):
         checks.check_same_bits(Positional(TRUE), "value", np.float32)
     checks.check_same_bits(Activation(TRUE), "value", np.float32)
+
+
+def test_an_overflow_that_never_comes() -> None:
+    """What rounds to infinity must be infinite; the largest number is no better than any other."""
+
+    def stuck(f: Kernel, x: Node) -> Node:
+        true = sg.squared_relu.entry.value(f, x)
+        largest = (2.0 - 2.0**-23) * 2.0**127
+        return f.where(true > largest, largest, true) if f.fmt is FLOAT32 else true
+
+    true, wrong = sg.squared_relu, Activation(replace(sg.squared_relu.entry, value=stuck))
+    first, last = 0x5F000000, 0x5F800000  # 2**63 and 2**64: squares up to and beyond the largest
+    checks.check_sweep(true, "value", first, last + (1 << 18))
+    checks.check_against_arb(true, "value", FLOAT32, 2500)
+    with pytest.raises(AssertionError, match="inf ulp"):
+        checks.check_sweep(wrong, "value", first, last + (1 << 18))
+    with pytest.raises(AssertionError):
+        checks.check_against_arb(wrong, "value", FLOAT32, 2500)
+
+
+def test_an_overflow_that_comes_early() -> None:
+    def early(f: Kernel, x: Node) -> Node:
+        true = sg.squared_relu.entry.value(f, x)
+        limit = 2.0 ** (f.fmt.max_exponent - 2)
+        return f.where(true > limit, 2.0**f.fmt.max_exponent * f.abs(x), true)
+
+    broken = Activation(replace(sg.squared_relu.entry, value=early))
+    for fmt in (FLOAT32, FLOAT64):
+        with pytest.raises(AssertionError, match="inf ulp"):
+            checks.check_against_arb(broken, "value", fmt, 2500)
+
+
+def test_a_symmetry_that_is_lost() -> None:
+    def lopsided(f: Kernel, x: Node) -> Node:
+        true = sg.tanh.entry.value(f, x)
+        return f.where(x < LOW, true * (1 - 2.0**-f.fmt.mantissa_bits), true)
+
+    def lost_zero(f: Kernel, x: Node) -> Node:
+        return sg.tanh.entry.value(f, x) + 0
+
+    checks.check_odd(sg.tanh, "value", FLOAT32)
+    for value in (lopsided, lost_zero):
+        with pytest.raises(AssertionError, match="not at"):
+            checks.check_odd(Activation(replace(sg.tanh.entry, value=value)), "value", FLOAT32)

@@ -14,7 +14,8 @@ from softgate.graph import Graph, walk
 from softgate.lower import arb, mp
 from softgate.tables import truth_graph
 
-POINTS = [-7.25, -1.0, -0.5, 0.125, 1.0, 3.5]
+POINTS = [-7.25, -1.125, -0.625, 0.125, 0.875, 3.75]
+"""Beside the kinks of piecewise functions."""
 
 
 def test_equal_expressions_are_one_node() -> None:

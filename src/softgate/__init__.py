@@ -20,7 +20,15 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ._activation import Activation as Activation
     from ._explain import explain as explain
+    from ._formula import activation as activation
+    from ._names import get as get
+    from ._names import names as names
+    from ._plot import plot as plot
+    from ._properties import properties as properties
+    from ._table import table as table
+    from .graph import FormulaError as FormulaError
     from .registry import activations as activations
+    from .registry import gated as gated
     from .threads import get_threads as get_threads
     from .threads import set_threads as set_threads
 
@@ -28,12 +36,24 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "Activation": "_activation",
+    "FormulaError": "graph",
+    "activation": "_formula",
     "activations": "registry",
     "explain": "_explain",
+    "gated": "registry",
+    "get": "_names",
+    "names": "_names",
+    "plot": "_plot",
     "get_threads": "threads",
+    "properties": "_properties",
     "set_threads": "threads",
+    "table": "_table",
 }
 """The module that each public name but the activations' comes from."""
+
+
+_FACADES = frozenset({"torch"})
+"""Modules for a framework, imported when they are first asked for: `sg.torch`."""
 
 
 @cache
@@ -45,15 +65,17 @@ def __getattr__(name: str) -> Any:
     """Return what is public and not loaded yet: a function, a class, an activation."""
     if name == "__all__":
         return __dir__()
+    if name in _FACADES:
+        return import_module(f".{name}", __name__)
     if name in _HOMES:
         found = getattr(import_module(f".{_HOMES[name]}", __name__), name)
     elif name.startswith("_") or name in _modules():
         # Python asks before it imports a module; what comes of that must not depend on the answer.
         raise AttributeError(f"softgate has no {name!r}")
     else:
-        from .registry import activations
+        from .registry import activations, gated
 
-        known = activations()
+        known: dict[str, Any] = {**activations(), **gated()}
         if name not in known:
             raise AttributeError(f"softgate has no {name!r}; activations: {', '.join(known)}")
         found = known[name]
@@ -62,6 +84,6 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    from .registry import activations
+    from .registry import activations, gated
 
-    return sorted([*_HOMES, *activations()])
+    return sorted([*_HOMES, *activations(), *gated()])

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from numbers import Real
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from . import arrays
 from .catalogue import Entry
 from .formats import FLOAT64
-from .protocol import override
+from .protocol import adapter_of, override
 from .rounding import format_of
 from .routes import Route, Runner
+
+if TYPE_CHECKING:
+    from .features import Properties
 
 Parameters = tuple[tuple[str, float], ...]
 
@@ -41,10 +44,15 @@ class Activation:
     def __init__(self, entry: Entry) -> None:
         self.entry = entry
         self.__name__ = self.__qualname__ = entry.name
+        if entry.user is not None:
+            self.__module__, self.__qualname__ = entry.user.module, entry.user.qualname
         self.__doc__ = _document(entry)
         self._defaults = {p.name: p.default for p in entry.parameters}
         self._default_key: Parameters = tuple(self._defaults.items())
         self._routes: dict[object, Route] = {}
+        self.short_for: tuple[type, ...] = ()
+        self.short_way: Callable[[Any], Any] = self
+        """The value for operands of those types, which a framework's adapter has taken over."""
         self._ready: dict[tuple[str, np.dtype[Any]], Runner] = {}
 
     @property
@@ -57,6 +65,20 @@ class Activation:
         """The parameters and their defaults."""
         return dict(self._defaults)
 
+    @property
+    def latex(self) -> str:
+        """The definition as LaTeX, to be put between dollars."""
+        from .lower.latex import latex
+
+        return latex(self.entry.define())
+
+    @cached_property
+    def properties(self) -> Properties:
+        """Range, kinks, roots, limits, moments, dead regions: computed when first asked for."""
+        from .registry import study
+
+        return study(self)
+
     def bind(self, **parameters: float) -> Activation:
         """Return the same activation with other defaults, folded into kernels of its own.
 
@@ -67,7 +89,7 @@ class Activation:
         -0.5
         """
         key = self.check_parameters(parameters)
-        return self if key == self._default_key else _bound(self, key)
+        return self if key == self._default_key else bound(self, key)
 
     def __call__(
         self, x: Any, /, *, out: Any = None, arithmetic: str | None = None, **parameters: float
@@ -90,6 +112,9 @@ class Activation:
         numpy.ndarray or scalar
             As a NumPy ufunc would return it: the caller's kind of array, its format kept.
         """
+        if out is None and arithmetic is None and not parameters:
+            if type(x) in self.short_for:
+                return self.short_way(x)
         return self._unary("value", x, out, arithmetic, parameters)
 
     def slope(
@@ -146,6 +171,10 @@ class Activation:
                 result = arrays.quick(runner, out, x, grad)
                 if result is not None:
                     return result
+        if not plain:
+            adapter = adapter_of(x) or adapter_of(grad)
+            if adapter is not None:
+                return adapter.backward(self, x, grad, out, arithmetic, parameters)
         if not (plain and type(out) in _PLAIN):
             kept = _keywords(out, arithmetic, parameters)
             taken, result = override(self.name, self.backward, (x, grad), out, kept)
@@ -169,6 +198,10 @@ class Activation:
                 result = arrays.quick(runner, out, x)
                 if result is not None:
                     return result
+        if type(x) is not np.ndarray:
+            adapter = adapter_of(x)
+            if adapter is not None:
+                return adapter.evaluate(self, quantity, x, out, arithmetic, parameters)
         if type(x) is not np.ndarray or type(out) not in _PLAIN:
             method = self if quantity == "value" else getattr(self, quantity)
             kept = _keywords(out, arithmetic, parameters)
@@ -224,25 +257,35 @@ class Activation:
                 known = ", ".join(values) or "none"
                 raise TypeError(f"{self.name} has no parameter {name!r}: its parameters: {known}")
             values[name] = _finite(f"{self.name}'s {name}", value)
-        for parameter in self.entry.parameters:
-            parameter.check(values[parameter.name])
+        self.entry.check(values)
         return tuple(values.items())
 
     def __repr__(self) -> str:
         arguments = "".join(f", {name}={value:g}" for name, value in self._defaults.items())
-        return f"<softgate.{self.name}(x{arguments}) = {self.entry.formula}>"
+        home = "softgate" if self.entry.user is None else self.entry.user.module
+        return f"<{home}.{self.name}(x{arguments}) = {self.entry.formula}>"
+
+    def _repr_html_(self) -> str:
+        from .cards import card
+        from .registry import label
+
+        return card(self, label(self))
+
+    def __copy__(self) -> Activation:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Activation:
+        return self
 
     def __reduce__(self) -> Any:
-        original = named(self.name)
-        if original is self:
-            return (named, (self.name,))
-        if original is not None and original.entry.definition is self.entry.definition:
-            return (_bound, (original, self._default_key))
-        raise TypeError(f"{self!r} is not in the catalogue and has no name to be pickled by")
+        from .home import recipe
+
+        return recipe(self)
 
 
 @lru_cache(maxsize=256)
-def _bound(activation: Activation, key: Parameters) -> Activation:
+def bound(activation: Activation, key: Parameters) -> Activation:
+    """Return `activation` with other defaults, the same object for the same ones."""
     values = dict(key)
     parameters = (replace(p, default=values[p.name]) for p in activation.entry.parameters)
     return Activation(replace(activation.entry, parameters=tuple(parameters)))
@@ -277,10 +320,12 @@ def _keywords(out: Any, arithmetic: str | None, parameters: dict[str, float]) ->
 
 def _document(entry: Entry) -> str:
     """Return the help text of an activation, from what its entry says."""
+    if entry.user is not None and entry.user.doc:
+        return entry.user.doc
     lines = [f"{entry.name}(x) = {entry.formula}, applied to each element.", ""]
     lines += ["Parameters", "----------", "x : number, list or array", "    Where to evaluate."]
     for p in entry.parameters:
-        lines += [f"{p.name} : float, default {p.default:g}", f"    {p.doc} Accepted: {p.range}."]
+        lines += [f"{p.name} : float, default {p.default:g}", f"    {p.doc} Accepted: {p.range or 'any number'}."]
     lines += ["out : numpy.ndarray, optional", "    Where results go; may be `x` itself."]
     lines += [
         'arithmetic : {"float64"}, optional',
@@ -288,7 +333,7 @@ def _document(entry: Entry) -> str:
         "",
     ]
     lines += ["Methods", "-------", "slope, curvature, backward : its derivatives.", ""]
-    lines += ["Notes", "-----", f"Source: {entry.paper}."]
+    lines += ["Notes", "-----", f"Source: {entry.paper or 'a formula of your own'}."]
     if entry.notes:
         lines.append(entry.notes)
     for name, bound in entry.bounds.items():

@@ -9,6 +9,7 @@ from . import arrays
 from ._activation import Activation
 from .kernels import QUANTITIES
 from .registry import activations
+from .protocol import adapter_of
 from .threads import POOL
 
 
@@ -73,6 +74,10 @@ def explain(
         raise TypeError(f"activation is a {type(activation).__name__}: expected one, or its name")
     if quantity not in QUANTITIES:
         raise ValueError(f"unknown quantity {quantity!r}: known are {', '.join(QUANTITIES)}")
+    adapter = adapter_of(x)
+    if adapter is not None:
+        described = adapter.describe(activation, quantity, x, arithmetic, parameters)
+        return Explanation(activation.name, quantity, *described)
     array = arrays.as_array(x)
     route = activation.route(quantity, array.dtype, arithmetic, parameters)
     operands = 3 if quantity == "backward" else 2

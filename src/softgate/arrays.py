@@ -134,36 +134,36 @@ def quick(runner: Runner, out: Any, *inputs: Array) -> Any:
 
 def unary(activation: Any, route: Route, x: Array, out: Any = None) -> Any:
     """Run `route` over `x` and return what a ufunc would."""
-    if out is None and _plain(x):  # the usual cases, without detours
+    if out is None and is_plain(x):  # the usual cases, without detours
         result = np.empty(x.shape, x.dtype)
-        _run(route, (result, x), None)
+        run(route.runner(), (result, x))
         return result if result.ndim else result[()]
     if _alike(out, x) and (out is x or _apart(out, x)):
-        _run(route, (out, x), "x" if out is x else None)
+        run(route.runner("x" if out is x else None), (out, x))
         return out
     dtype = x.dtype.newbyteorder("=")
     given = None if out is None else check_out(out, x.shape, dtype)
     plain = x.view(np.ndarray) if type(x) is not np.ndarray else x
     result = _target(plain, given, dtype)
-    in_place = _same_memory(plain, result)
-    if not in_place and not _fits(plain, result):
+    in_place = same_memory(plain, result)
+    if not in_place and not fits(plain, result):
         if given is not None and np.may_share_memory(plain, result):
             plain = plain.copy()  # NumPy's own copy goes wrong where strides differ in 1-d
         np.copyto(result, plain)
         in_place = True
-    _run(route, (result, result if in_place else plain), "x" if in_place else None)
-    return _finish(activation, (x,), result, given)
+    run(route.runner("x" if in_place else None), (result, result if in_place else plain))
+    return finish(activation, (x,), result, given)
 
 
 def binary(activation: Any, route: Route, x: Array, grad: Array, out: Any = None) -> Any:
     """Run `route` over `x` and `grad`, broadcast against each other."""
-    if _plain(x) and _plain(grad) and grad.shape == x.shape:
+    if is_plain(x) and is_plain(grad) and grad.shape == x.shape:
         if out is None:
             result = np.empty(x.shape, x.dtype)
-            _run(route, (result, x, grad), None)
+            run(route.runner(), (result, x, grad))
             return result if result.ndim else result[()]
         if _alike(out, x) and _apart(out, x) and _apart(out, grad):
-            _run(route, (out, x, grad), None)
+            run(route.runner(), (out, x, grad))
             return out
     dtype = np.dtype(x.dtype.newbyteorder("="))
     shape = np.broadcast_shapes(x.shape, grad.shape)
@@ -172,21 +172,21 @@ def binary(activation: Any, route: Route, x: Array, grad: Array, out: Any = None
     result = _target(arrays[0], given, dtype)
     alias = None
     for i, name in enumerate(("x", "grad")):
-        if alias is None and _same_memory(arrays[i], result):
+        if alias is None and same_memory(arrays[i], result):
             alias = name
-        elif not _fits(arrays[i], result):
+        elif not fits(arrays[i], result):
             dense = np.empty_like(result)
             np.copyto(dense, arrays[i])
             arrays[i] = dense
-    _run(route, (result, *arrays), alias)
-    return _finish(activation, (x, grad), result, given)
+    run(route.runner(alias), (result, *arrays))
+    return finish(activation, (x, grad), result, given)
 
 
 def memory(given: Any, x: Array, out: Any = None) -> str:
     """Say what `unary` does with memory; `x` is `given` as an array."""
     dtype = x.dtype.newbyteorder("=")
     target = None if out is None else check_out(out, x.shape, dtype)
-    direct = target is None or (target.dtype == dtype and _ready(target))
+    direct = target is None or (target.dtype == dtype and is_ready(target))
     end = "" if direct else ", and copied to out at last: that is not one piece of native memory"
     if x is not given and not isinstance(given, np.ndarray):
         return f"made an array first{end}"
@@ -201,7 +201,7 @@ def memory(given: Any, x: Array, out: Any = None) -> str:
             return f"copied first: {reason}{end}"
     if target is None or not direct:
         return f"read where it lies{end}"
-    if _same_memory(x, target):
+    if same_memory(x, target):
         return "in place"
     if np.may_share_memory(x, target):
         return "copied first: it overlaps out"
@@ -210,12 +210,12 @@ def memory(given: Any, x: Array, out: Any = None) -> str:
 
 def _target(x: Array, given: Array | None, dtype: np.dtype[Any]) -> Array:
     """Return memory a kernel can write: `given` where that will do, else a new array."""
-    if given is not None and given.dtype == dtype and _ready(given):
+    if given is not None and given.dtype == dtype and is_ready(given):
         return given.view(np.ndarray)
     return np.empty_like(x, dtype=dtype, subok=False)
 
 
-def _plain(x: Array) -> bool:
+def is_plain(x: Array) -> bool:
     """Tell whether `x` is what most arrays are: no subclass, in C order, aligned, native."""
     if type(x) is not np.ndarray:
         return False
@@ -228,7 +228,7 @@ def _alike(out: Any, x: Array) -> bool:
     if type(out) is not np.ndarray or out.shape != x.shape or out.dtype != x.dtype:
         return False
     flags = out.flags
-    return flags.c_contiguous and flags.aligned and flags.writeable and _plain(x)
+    return flags.c_contiguous and flags.aligned and flags.writeable and is_plain(x)
 
 
 def _apart(out: Array, x: Array) -> bool:
@@ -236,42 +236,44 @@ def _apart(out: Array, x: Array) -> bool:
     return abs(address(out) - address(x)) >= x.nbytes
 
 
-def _ready(x: Array) -> bool:
+def is_ready(x: Array) -> bool:
+    """Tell whether a kernel can run over the memory of `x`: one aligned native piece."""
     return x.flags.aligned and x.dtype.isnative and contiguous_in_memory(x)
 
 
-def _same_memory(x: Array, result: Array) -> bool:
+def same_memory(x: Array, result: Array) -> bool:
+    """Tell whether each element of `x` lies where that of `result` does."""
     return address(x) == address(result) and x.strides == result.strides and x.dtype == result.dtype
 
 
-def _fits(x: Array, result: Array) -> bool:
+def fits(x: Array, result: Array) -> bool:
+    """Tell whether a kernel can read `x` while it writes `result`, element by element."""
     return (
         x.strides == result.strides
         and x.dtype == result.dtype
-        and _ready(x)
+        and is_ready(x)
         and not np.may_share_memory(x, result)
     )
 
 
-def _run(route: Route, operands: tuple[Array, ...], alias: str | None) -> None:
-    """Call the kernel over the memory of `operands`, the result's first."""
-    runner = route.runner(alias)
+def run(runner: Runner, operands: tuple[Array, ...]) -> None:
+    """Call a kernel over the memory of `operands`, of one size and layout, results first."""
     result = operands[0]
-    count, item, run, beside = result.size, result.itemsize, runner.run, runner.address
+    count, item, kernel, beside = result.size, result.itemsize, runner.run, runner.address
     if POOL.size == 1 or count < SERIAL:
-        run(*map(address, operands), beside, count)
+        kernel(*map(address, operands), beside, count)
         return
     addresses = tuple(map(address, operands))
 
     def chunk(start: int, stop: int, _keep: tuple[Array, ...] = operands) -> None:
         # The memory lives as long as this function, however the caller's frame ends.
         offset = start * item
-        run(*(a + offset for a in addresses), beside, stop - start)
+        kernel(*(a + offset for a in addresses), beside, stop - start)
 
     POOL.run(chunk, count, item * len(operands))
 
 
-def _finish(activation: Any, inputs: tuple[Array, ...], result: Array, given: Array | None) -> Any:
+def finish(activation: Any, inputs: tuple[Array, ...], result: Array, given: Array | None) -> Any:
     """Return `result` as the caller's kind of array: a scalar, a subclass, `out` itself."""
     context: Any = (Call(activation.__name__, len(inputs)), inputs, 0)
     if given is not None:

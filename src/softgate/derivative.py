@@ -15,6 +15,7 @@ from .graph import Node, walk
 
 HALF = Fraction(1, 2)
 Rule = Callable[[Definition, Node], Node]
+Quotient = Callable[[Definition, Node, Node, Node, Node], Node | None]
 
 
 def call(f: Definition, name: str, x: Node) -> Node:
@@ -51,13 +52,18 @@ RULES: dict[str, Rule] = {
     "erfc": lambda f, x: -_erf_slope(f, x),
     "Phi": lambda f, x: call(f, "phi", x),
     "phi": _phi_slope,
+    "sin": lambda f, x: call(f, "cos", x),
+    "cos": lambda f, x: -call(f, "sin", x),
+    "atan": lambda f, x: 1 / (1 + x * x),
     "abs": lambda f, x: f.where(x > 0, 1, f.where(x < 0, -1, 0)),
     "neg": lambda f, x: f.lift(-1),
 }
 
 
-def derivative(root: Node, variable: str = "x") -> Node:
+def derivative(root: Node, variable: str = "x", quotient: Quotient | None = None) -> Node:
     """Return d root / d variable as a node of the same graph.
+
+    `quotient(f, u, v, du, dv)` may give (u/v)' a form of its own, or None.
 
     Examples
     --------
@@ -69,7 +75,9 @@ def derivative(root: Node, variable: str = "x") -> Node:
     f = Definition(root.graph)
     slopes: dict[Node, Node] = {}
     for node in walk(root):
-        slopes[node] = _slope(f, node, [slopes[arg] for arg in node.args], variable)
+        known = [slopes[arg] for arg in node.args]
+        found = quotient(f, *node.args, *known) if quotient and node.op == "div" else None
+        slopes[node] = _slope(f, node, known, variable) if found is None else found
     return slopes[root]
 
 
@@ -102,6 +110,8 @@ def _slope(f: Definition, node: Node, slopes: list[Node], variable: str) -> Node
     if node.op == "mul":
         return _sum(_product(slopes[0], args[1]), _product(args[0], slopes[1]))
     if node.op == "div":
+        if _is(slopes[0], 0):
+            return -(node * slopes[1] / args[1])
         fixed = slopes[0] / args[1]
         return fixed if _is(slopes[1], 0) else fixed - node * slopes[1] / args[1]
     if node.op == "where":

@@ -9,15 +9,49 @@ building blocks that stable forms share stand in `blocks`.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from fractions import Fraction
+from difflib import get_close_matches
+from typing import Any
 
 from .formats import Format
-from .graph import Graph, Node, Number
+from .graph import COMPARISONS, FormulaError, Graph, Node, Number, check_numbers, exact
 
 FUNCTIONS = (
     "exp", "expm1", "log", "log1p", "sqrt", "tanh",
     "sigmoid", "softplus", "erf", "erfc", "Phi", "phi",
+    "sin", "cos", "atan",
 )  # fmt: skip
+OTHERS = ("abs", "where", "maximum", "minimum", "clip", "relu", "sign", "square", "pi")
+"""What a formula may use beside the functions."""
+SPELLINGS = {
+    "max": "maximum", "min": "minimum", "clamp": "clip", "ln": "log", "arctan": "atan",
+    "logistic": "sigmoid", "expit": "sigmoid", "ndtr": "Phi", "fabs": "abs", "absolute": "abs",
+    "select": "where", "root": "sqrt",
+}  # fmt: skip
+"""What other libraries call them."""
+BY_HAND = {
+    "pow": "x**2 or f.exp(p*f.log(x))", "power": "x**2 or f.exp(p*f.log(x))",
+    "tan": "f.sin(x)/f.cos(x)", "sinh": "(f.exp(x) - f.exp(-x))/2",
+    "cosh": "(f.exp(x) + f.exp(-x))/2", "log2": "f.log(x)/f.log(2)",
+    "log10": "f.log(x)/f.log(10)", "exp2": "2**x", "cbrt": "f.exp(f.log(x)/3)",
+    "softsign": "x/(1 + f.abs(x))", "gelu": "x*f.Phi(x)", "silu": "x*f.sigmoid(x)",
+    "swish": "x*f.sigmoid(x)", "heaviside": "f.where(x > 0, 1, 0)", "e": "f.exp(1)",
+}  # fmt: skip
+"""What a formula has no name for, and how to write it."""
+
+
+class UnknownFunction(AttributeError, FormulaError):
+    """A formula uses a function that is not there."""
+
+
+def spelling(name: str) -> str | None:
+    """Return how a formula writes the function that others call `name`, None if it cannot."""
+    known = SPELLINGS.get(name, name)
+    if known in FUNCTIONS or known in OTHERS:
+        return f"f.{known}"
+    if name in BY_HAND:
+        return BY_HAND[name]
+    near = get_close_matches(name, [*FUNCTIONS, *OTHERS], 1, 0.7)
+    return f"f.{near[0]}" if near else None
 
 
 class Arithmetic:
@@ -30,15 +64,23 @@ class Arithmetic:
         """Return `value` as a node; a float stands for the decimal its author wrote."""
         if isinstance(value, Node):
             return value
-        return self.graph.const(Fraction(repr(value)) if isinstance(value, float) else value)
+        number = exact(value)
+        if number is None:
+            kind = type(value).__name__
+            raise FormulaError(f"a {kind} is no operand of a formula: expected a number or a node")
+        return self.graph.const(number)
 
     def abs(self, x: Node) -> Node:
         """Return the absolute value of `x`."""
         return self.graph.node("abs", x)
 
-    def where(self, condition: Node, yes: Node | Number, no: Node | Number) -> Node:
+    def where(self, condition: Any, yes: Node | Number, no: Node | Number) -> Node:
         """Return `yes` where the comparison `condition` holds, else `no`. Both are evaluated."""
-        return self.graph.node("where", condition, self.lift(yes), self.lift(no))
+        if not isinstance(condition, Node) or condition.op not in COMPARISONS:
+            raise FormulaError("f.where(condition, a, b): the condition must compare, as in x > 0")
+        yes, no = self.lift(yes), self.lift(no)
+        check_numbers(yes, no)
+        return self.graph.node("where", condition, yes, no)
 
     def maximum(self, x: Node | Number, y: Node | Number) -> Node:
         """Return the larger of two values; `y` where either is NaN."""
@@ -59,17 +101,38 @@ class Definition(Arithmetic):
         """The circle constant."""
         return self.graph.node("pi")
 
+    def clip(self, x: Node | Number, low: Node | Number, high: Node | Number) -> Node:
+        """Return `x`, or the nearer of `low` and `high` where it lies outside."""
+        return self.minimum(self.maximum(x, low), high)
+
+    def relu(self, x: Node | Number) -> Node:
+        """Return `x` where it is positive, else 0."""
+        return self.maximum(x, 0)
+
+    def sign(self, x: Node | Number) -> Node:
+        """Return 1, -1, or 0 at 0."""
+        x = self.lift(x)
+        return self.where(x > 0, 1, self.where(x < 0, -1, 0))
+
+    def square(self, x: Node | Number) -> Node:
+        """Return x·x."""
+        x = self.lift(x)
+        return x * x
+
     def __getattr__(self, name: str) -> Callable[[Node | Number], Node]:
         if name not in FUNCTIONS:
-            raise AttributeError(
-                f"a formula cannot use f.{name}: known are {', '.join(FUNCTIONS)}, "
-                "abs, where, maximum, minimum and pi"
+            instead = spelling(name)
+            raise UnknownFunction(
+                f"a formula cannot use f.{name}: known are {', '.join((*FUNCTIONS, *OTHERS))}"
+                + (f"; write {instead} instead" if instead else "")
             )
 
         def function(x: Node | Number) -> Node:
-            return self.graph.node(name, self.lift(x))
+            x = self.lift(x)
+            check_numbers(x)
+            return self.graph.node(name, x)
 
-        function.__name__ = name
+        function.__name__ = function.__qualname__ = f"f.{name}"
         return function
 
 
@@ -110,6 +173,10 @@ class Machine(Arithmetic):
     def exponent_only(self, t: Node) -> Node:
         """Return the float whose exponent field is the integer in the low bits of `t`."""
         return self.graph.node("exponent_only", t)
+
+    def exponent_field(self, x: Node) -> Node:
+        """Return 2**mantissa_bits plus the exponent field of `x` >= 0, a whole number of 0 and up."""
+        return self.graph.node("exponent_field", x)
 
     def polynomial(self, x: Node, coefficients: Sequence[float]) -> Node:
         """Return c0 + c1·x + c2·x² + … by Horner's rule, one fma a step."""

@@ -7,13 +7,40 @@ what an operation means belongs to the lowerings.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from fractions import Fraction
-from typing import NoReturn
+from numbers import Rational, Real
+from typing import Any, NoReturn
 
 Number = int | float | Fraction
 
 COMPARISONS = frozenset({"lt", "le", "eq"})
+
+
+COMBINED = (
+    "conditions are not combined: write f.where(a, f.where(b, yes, no), no) for a and b, "
+    "f.where(a, yes, f.where(b, yes, no)) for a or b, f.where(a, no, yes) for not a"
+)
+
+
+class FormulaError(TypeError):
+    """A formula does what a formula cannot do; the message says what to write instead."""
+
+
+def exact(value: Any) -> Fraction | None:
+    """Return a number as a formula means it, None where `value` is no real number.
+
+    A float is the decimal its author wrote, not the nearest double.
+    """
+    if isinstance(value, Rational):
+        return Fraction(int(value.numerator), int(value.denominator))
+    if not isinstance(value, Real):
+        return None
+    number = float(value)
+    if not math.isfinite(number):
+        raise FormulaError(f"{number} is no number that a formula can compute with")
+    return Fraction(repr(number))
 
 
 class Graph:
@@ -21,6 +48,8 @@ class Graph:
 
     def __init__(self) -> None:
         self._interned: dict[tuple[object, ...], Node] = {}
+        self.strict = False
+        """Whether `==` of two nodes is a comparison, as a formula's author means it."""
 
     def node(self, op: str, *args: Node, attr: str | Fraction | None = None) -> Node:
         """Return the one node with this operation, these operands and this attribute."""
@@ -59,18 +88,17 @@ class Node:
             if other.graph is not self.graph:
                 raise ValueError("the operands belong to two different traces")
             return other
-        if isinstance(other, float):
-            # A float in a formula is the decimal its author wrote, not the nearest double.
-            return self.graph.const(Fraction(repr(other)))
-        if isinstance(other, int | Fraction):
-            return self.graph.const(other)
-        return NotImplemented
+        number = exact(other)
+        return NotImplemented if number is None else self.graph.const(number)
 
     def _binary(self, op: str, other: Node | Number, *, swap: bool = False) -> Node:
         lifted = self.lift(other)
         if not isinstance(lifted, Node):
             return NotImplemented
+        check_numbers(self, lifted)
         pair = (lifted, self) if swap else (self, lifted)
+        if op == "div" and pair[1].op == "const" and pair[1].attr == 0:
+            raise FormulaError("division by 0")
         return self.graph.node(op, *pair)
 
     def __add__(self, other: Node | Number) -> Node:
@@ -98,6 +126,7 @@ class Node:
         return self._binary("div", other, swap=True)
 
     def __neg__(self) -> Node:
+        check_numbers(self)
         return self.graph.node("neg", self)
 
     def __lt__(self, other: Node | Number) -> Node:
@@ -113,19 +142,100 @@ class Node:
         return self._binary("le", other, swap=True)
 
     def same(self, other: Node | Number) -> Node:
-        """Return the comparison `self == other` (`==` itself stays identity)."""
+        """Return the comparison `self == other`."""
         return self._binary("eq", other)
 
+    def __eq__(self, other: object) -> Any:
+        """Compare with a number, or while a user's formula is traced; else tell identity."""
+        if isinstance(other, Node) and not self.graph.strict:
+            return self is other
+        return self._binary("eq", other)  # type: ignore[arg-type]
+
+    def __ne__(self, other: object) -> Any:
+        if isinstance(other, Node) and not self.graph.strict:
+            return self is not other
+        raise FormulaError("a formula has no `!=`: write f.where(x == y, b, a) for x != y")
+
+    __hash__ = object.__hash__
+
+    def __pow__(self, exponent: Node | Number) -> Node:
+        power = None if isinstance(exponent, Node) else exact(exponent)
+        if power == Fraction(1, 2):
+            return self.graph.node("sqrt", self)
+        if power is None or power.denominator != 1:
+            raise FormulaError(
+                "a power must be a whole number or 0.5: "
+                "write f.exp(p*f.log(x)) for x**p with x > 0, f.sqrt(x) for a square root"
+            )
+        if power < 0:
+            return 1 / self ** (-power)
+        result, square, left = self.graph.const(1), self, int(power)
+        while left:
+            if left & 1:
+                result = square if result.op == "const" else result * square
+            square, left = (square * square, left >> 1) if left > 1 else (square, 0)
+        return result
+
+    def __rpow__(self, base: Number) -> Node:
+        number = exact(base)
+        if number is None or number <= 0:
+            raise FormulaError(f"{base!r} to a variable power: the base must be a positive number")
+        return self.graph.node("exp", self * self.graph.node("log", self.graph.const(number)))
+
+    def __abs__(self) -> Node:
+        return self.graph.node("abs", self)
+
+    def __pos__(self) -> Node:
+        return self
+
+    __array_ufunc__ = None
+    """NumPy's numbers leave arithmetic to the node; NumPy's functions refuse it."""
+
     def __bool__(self) -> NoReturn:
-        raise TypeError(
+        raise FormulaError(
             "a formula is traced once for all inputs and cannot branch on a value: "
             "write f.where(condition, a, b) instead of `if`, f.maximum/f.minimum instead of max/min"
         )
+
+    def __float__(self) -> NoReturn:
+        raise FormulaError(
+            "a formula is traced once for all inputs, there is no number yet: use the functions "
+            "of f, f.exp(x) instead of math.exp(x)"
+        )
+
+    __int__ = __index__ = __complex__ = __trunc__ = __floor__ = __ceil__ = __round__ = __float__
+
+    def __iter__(self) -> NoReturn:
+        raise FormulaError(
+            "x stands for one element, of any array: it has no items, no length and no loop over it"
+        )
+
+    __len__ = __iter__
+
+    def __getitem__(self, item: object) -> NoReturn:
+        iter(self)
+        raise AssertionError
+
+    def __and__(self, other: object) -> NoReturn:
+        raise FormulaError(COMBINED)
+
+    __or__ = __xor__ = __rand__ = __ror__ = __rxor__ = __and__
+
+    def __invert__(self) -> NoReturn:
+        self.__and__(self)
 
     def __repr__(self) -> str:
         if self.op in ("const", "input", "parameter"):
             return str(self.attr)
         return f"{self.op}({', '.join(map(repr, self.args))})"
+
+
+def check_numbers(*nodes: Node) -> None:
+    """Raise where a comparison stands in place of a number."""
+    if any(node.op in COMPARISONS for node in nodes):
+        raise FormulaError(
+            "a comparison is no number: write f.where(x > 0, x, 0) instead of x*(x > 0)"
+        )
 
 
 def walk(*roots: Node) -> Iterator[Node]:

@@ -19,6 +19,8 @@ import numpy.typing as npt
 
 from .blocks import Kernel
 from .catalogue import Entry
+from .catalogue.entry import LIMITS
+from .catalogue.gated import GatedEntry
 from .formats import FLOAT32, FLOAT64, Format
 from .graph import Node
 
@@ -47,7 +49,7 @@ os.register_at_fork(
 class Specification:
     """What one kernel computes and on what; `alias` names the input that the output overwrites."""
 
-    entry: Entry
+    entry: Entry | GatedEntry
     quantity: str
     storage: Format
     arithmetic: Format
@@ -55,11 +57,15 @@ class Specification:
     alias: str | None = None
     constants: tuple[tuple[str, float], ...] = ()
     """What is folded into a specialised kernel in place of the defaults."""
+    rows: bool = False
+    """Whether the kernel runs over rows of operands whose rows lie apart."""
 
     @property
     def inputs(self) -> tuple[str, ...]:
         """The array operands in call order."""
-        return ("x", "grad") if self.quantity == "backward" else ("x",)
+        if isinstance(self.entry, GatedEntry):
+            return self.entry.inputs(self.quantity)
+        return ("x", "grad") if self.quantity in ("backward", "from_value") else ("x",)
 
 
 def native_arithmetic(quantity: str, storage: Format) -> Format:
@@ -72,19 +78,26 @@ def native_arithmetic(quantity: str, storage: Format) -> Format:
     return FLOAT32
 
 
-def is_default(entry: Entry, parameters: Parameters) -> bool:
+def is_default(entry: Entry | GatedEntry, parameters: Parameters) -> bool:
     """Tell whether every parameter has its default."""
     return all(parameters[p.name] == p.default for p in entry.parameters)
 
 
 def trace(specification: Specification) -> Node:
-    """Return the graph of a kernel."""
+    """Return the graph of a kernel that has one result."""
+    (root,) = traced(specification)
+    return root
+
+
+def traced(specification: Specification) -> tuple[Node, ...]:
+    """Return the graphs of a kernel's results."""
     entry, f = specification.entry, Kernel(specification.arithmetic)
     fixed = {}
     if specification.specialised:
         values = {p.name: p.default for p in entry.parameters} | dict(specification.constants)
         fixed = {name: f.number(Fraction(value)) for name, value in values.items()}
-    return entry.trace(specification.quantity, f, **fixed)
+    found = entry.trace(specification.quantity, f, **fixed)
+    return found if isinstance(found, tuple) else (found,)
 
 
 def loop(specification: Specification) -> Loop:
@@ -92,25 +105,33 @@ def loop(specification: Specification) -> Loop:
     from .lower.llvm import Loop
 
     names = [p.name for p in specification.entry.parameters]
+    if specification.entry.user is not None:
+        names += LIMITS
     if specification.arithmetic.bits < 64:
         names = [part for name in names for part in (name, f"{name}.lo")]
     return Loop(
-        root=trace(specification),
+        roots=traced(specification),
         arithmetic=specification.arithmetic,
         storage=specification.storage,
         inputs=specification.inputs,
         parameters=tuple(names),
         alias=specification.alias,
+        rows=specification.rows,
     )
 
 
-def pack(entry: Entry, parameters: Parameters, arithmetic: Format) -> npt.NDArray[np.floating]:
+def pack(
+    entry: Entry | GatedEntry, parameters: Parameters, arithmetic: Format, quantity: str = "value"
+) -> npt.NDArray[np.floating]:
     """Return the parameters as a kernel reads them: in two parts where one is too short."""
-    values = np.array([parameters[p.name] for p in entry.parameters], np.float64)
+    key = tuple((p.name, parameters[p.name]) for p in entry.parameters)
+    limits = () if entry.user is None else entry.user.limits(quantity, key)
+    values = np.array([*(value for _, value in key), *limits], np.float64)
     if arithmetic.bits == 64:
         return values
-    high = values.astype(np.float32)
-    low = (values - high).astype(np.float32)
+    with np.errstate(over="ignore", invalid="ignore"):  # a limit may be anything
+        high = values.astype(np.float32)
+        low = (values - high).astype(np.float32)
     return np.stack([high, low], axis=1).ravel()
 
 
@@ -144,6 +165,6 @@ def evaluate64(
         entry, quantity, FLOAT64, FLOAT64, specialised=is_default(entry, parameters)
     )
     out = np.empty_like(x)
-    packed = pack(entry, parameters, FLOAT64)
+    packed = pack(entry, parameters, FLOAT64, quantity)
     compiled(specification)(out.ctypes.data, x.ctypes.data, packed.ctypes.data, x.size)
     return out

@@ -1,11 +1,17 @@
-"""All activations of the catalogue, each made once."""
+"""All activations of the catalogue, gated ones too, each made once."""
 
 from __future__ import annotations
 
 from functools import cache
+from typing import TYPE_CHECKING
 
 from ._activation import Activation
+from ._gated import Gated
 from .catalogue import entries
+from .catalogue.gated import GATED
+
+if TYPE_CHECKING:
+    from .features import Properties
 
 
 @cache
@@ -19,3 +25,38 @@ def activations() -> dict[str, Activation]:
     True
     """
     return {name: Activation(entry) for name, entry in entries().items()}
+
+
+def label(activation: Activation) -> str:
+    """Return the name, with those parameters that are not the usual ones, as commands take it.
+
+    Examples
+    --------
+    >>> import softgate as sg
+    >>> label(sg.elu), label(sg.elu.bind(alpha=0.5))
+    ('elu', 'elu:alpha=0.5')
+    """
+    usual = activations().get(activation.name)
+    defaults = {} if usual is None else usual.parameters
+    given = [f"{n}={v!r}" for n, v in activation.parameters.items() if defaults.get(n) != v]
+    return f"{activation.name}:{','.join(given)}" if given else activation.name
+
+
+def study(activation: Activation) -> Properties:
+    """Compute the properties of an activation, under the name that commands take."""
+    from . import features
+
+    return features.study(activation.entry, activation.parameters, label(activation))
+
+
+@cache
+def gated() -> dict[str, Gated]:
+    """Return every gated activation by its name.
+
+    Examples
+    --------
+    >>> import softgate as sg
+    >>> sg.gated()["swiglu"] is sg.swiglu
+    True
+    """
+    return {entry.name: Gated(entry) for entry in GATED}

@@ -14,6 +14,7 @@ import numpy as np
 
 from . import kernels, tables
 from .catalogue import Entry
+from .catalogue.gated import GatedEntry
 from .formats import FLOAT32, FLOAT64, Format
 
 SMALL_PARAMETER = 2.0**-100
@@ -49,6 +50,8 @@ class Route:
         """The arithmetic of the kernel that runs or that a table is made with."""
         if self.storage.bits == 16:
             return FLOAT64 if self.uses_table else FLOAT32
+        if self.entry.user is not None and not self.entry.user.fast:
+            return FLOAT64
         if any(0 < abs(value) < SMALL_PARAMETER for _, value in self.parameters):
             return FLOAT64
         return self.arithmetic or kernels.native_arithmetic(self.quantity, self.storage)
@@ -56,7 +59,7 @@ class Route:
     @property
     def uses_table(self) -> bool:
         """Whether results are looked up: 16-bit ones, unless piecewise linear and exact without."""
-        if self.storage.bits != 16:
+        if self.storage.bits != 16 or self.quantity == "from_value":
             return False
         if not self.entry.piecewise_linear or self.quantity == "curvature":
             return True
@@ -79,7 +82,8 @@ class Route:
 
     def _loop(self, alias: str | None) -> Runner:
         narrow = self.storage.bits == 16
-        values = (self._in_float32() or ()) if narrow else self.parameters
+        moved = narrow and self.quantity != "from_value"
+        values = (self._in_float32() or ()) if moved else self.parameters
         specialised = kernels.is_default(self.entry, dict(self.parameters))
         specification = kernels.Specification(
             self.entry,
@@ -88,9 +92,9 @@ class Route:
             self.computed_in,
             specialised,
             alias,
-            values if narrow and specialised else (),
+            values if moved and specialised else (),
         )
-        packed = kernels.pack(self.entry, dict(values), self.computed_in)
+        packed = kernels.pack(self.entry, dict(values), self.computed_in, self.quantity)
         return Runner(kernels.compiled(specification), packed)
 
     def _lookup(self) -> Runner:
@@ -107,6 +111,8 @@ class Route:
         """Say in one line what computes the results."""
         if self.uses_table:
             table = f"a table of the 65,536 {self.storage.name}"
+            if self.entry.user is not None and self.quantity != "backward":
+                return f"{table} results, rounded from the float64 kernel"
             return {
                 "backward": f"{table} slopes in float32, times grad",
                 "curvature": f"{table} results, rounded from the float64 kernel",
@@ -115,6 +121,53 @@ class Route:
         if computed == self.storage.name:
             return f"the {computed} kernel"
         return f"the {computed} kernel, rounded once to {self.storage.name}"
+
+
+@dataclass(frozen=True)
+class GatedRoute:
+    """The way one quantity of one gated activation takes for arrays of one format.
+
+    There is no table of 65,536² results: 16-bit arrays are computed in float32 and rounded.
+    """
+
+    entry: GatedEntry
+    quantity: str
+    storage: Format
+    arithmetic: Format | None = None
+    parameters: tuple[tuple[str, float], ...] = ()
+    _runners: dict[tuple[str | None, bool], Runner] = field(
+        default_factory=dict, compare=False, repr=False
+    )
+
+    @property
+    def computed_in(self) -> Format:
+        """The arithmetic of the kernel that runs."""
+        if any(0 < abs(value) < SMALL_PARAMETER for _, value in self.parameters):
+            return FLOAT64
+        wider = None if self.storage.bits == 16 else self.arithmetic
+        return wider or kernels.native_arithmetic(self.quantity, self.storage)
+
+    def runner(self, alias: str | None = None, rows: bool = False) -> Runner:
+        """Return what to call; `alias` names the input whose memory the output overwrites."""
+        found = self._runners.get((alias, rows))
+        if found is None:
+            with kernels.BUILDING:
+                found = self._runners[alias, rows] = self._loop(alias, rows)
+        return found
+
+    def _loop(self, alias: str | None, rows: bool) -> Runner:
+        values, arithmetic = dict(self.parameters), self.computed_in
+        specification = kernels.Specification(
+            self.entry,
+            self.quantity,
+            self.storage,
+            arithmetic,
+            specialised=kernels.is_default(self.entry, values),
+            alias=alias,
+            rows=rows,
+        )
+        packed = kernels.pack(self.entry, values, arithmetic)
+        return Runner(kernels.compiled(specification), packed)
 
 
 def contiguous_in_memory(x: np.ndarray[Any, Any]) -> bool:

@@ -77,9 +77,12 @@ class Pool:
         self._jobs: SimpleQueue[Job] = SimpleQueue()
         self._workers, self._lock = 0, threading.Lock()
 
-    def run(self, chunk: Chunk, count: int, item_bytes: int) -> None:
-        """Call `chunk(start, stop)` over range(count), on several threads where that pays."""
-        threads = self.plan(count, item_bytes)
+    def run(self, chunk: Chunk, count: int, item_bytes: int, size: int | None = None) -> None:
+        """Call `chunk(start, stop)` over range(count), on several threads where that pays.
+
+        No more than `size` threads, or the pool's own number.
+        """
+        threads = self.plan(count, item_bytes, size)
         if threads == 1:
             chunk(0, count)
             return
@@ -96,9 +99,9 @@ class Pool:
             job.abandon()
             raise
 
-    def plan(self, count: int, item_bytes: int) -> int:
+    def plan(self, count: int, item_bytes: int, size: int | None = None) -> int:
         """Return how many threads `run` would use."""
-        return max(1, min(self.size, count * item_bytes // (2 * MIN_CHUNK_BYTES)))
+        return max(1, min(size or self.size, count * item_bytes // (2 * MIN_CHUNK_BYTES)))
 
     def _grow(self, workers: int) -> None:
         with self._lock:

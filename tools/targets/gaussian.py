@@ -95,4 +95,6 @@ def derive() -> dict[str, Fit]:
                 form.exponent, form.base, fmt, slope=kind == "EXACT"
             )
             fits[f"{kind}_POWER_{name}"] = fit_power(form.exponent, fmt)
+        # For value and slope at once: the slope's exponential, the value's error.
+        fits[f"EXACT_BOTH_{name}"] = fit_ratio_part(form.exponent, form.base, fmt, slope=False)
     return fits

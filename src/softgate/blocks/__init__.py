@@ -10,13 +10,14 @@ from __future__ import annotations
 from ..formats import Format
 from ..graph import Graph
 from .gaussian import Gaussian
+from .hyperbolic import Hyperbolic
 from .logarithm import Logarithm
 from .scaled import Tail, TwoFloat
 
 __all__ = ["Kernel", "Tail", "TwoFloat"]
 
 
-class Kernel(Gaussian, Logarithm):
+class Kernel(Gaussian, Hyperbolic, Logarithm):
     """The arithmetic that stable forms are written over, for float32 or float64 with fma."""
 
     def __init__(self, fmt: Format, graph: Graph | None = None) -> None:

@@ -246,10 +246,10 @@ class Exponential(Scaled):
         # tanh(a) <= a: what is below the floor is a itself.
         return self.minimum(a, above / below)
 
-    def bound(self, x: Node, low: Number, high: Number) -> Node:
+    def bound(self, x: Node, low: Node | Number, high: Node | Number) -> Node:
         """Return `x` between `low` and `high`; NaN is kept."""
         x = self.where(x > high, high, x)
-        return x if low == 0 else self.where(x < low, low, x)
+        return x if isinstance(low, int) and low == 0 else self.where(x < low, low, x)
 
     def scaled(self, total: Node) -> Tail:
         """Return a number that carries 2**scale already as a tail."""

@@ -49,9 +49,13 @@ class Logarithm(Exponential):
         one = self.lift(1)
         return Tail(one, self.fma(square, q, e.r), self.add_exponent(one, e.magic))
 
-    def saturation(self, b: Node) -> Node:
-        """Return 1 - exp(-b) for b >= 0, with full relative accuracy near 0; +0 at 0, 1 at NaN."""
-        e = self.reduce(self.clamp(b, 40), bias=self.fmt.max_exponent)
+    def saturation(self, b: Node, lo: Node | None = None) -> Node:
+        """Return 1 - exp(-(b + lo)) for b >= 0, with full relative accuracy near 0; 1 at NaN.
+
+        At 0 it is +0. With a `lo`, b is at most 40.
+        """
+        b = self.clamp(b, 40) if lo is None else b
+        e = self.reduce(b, lo, bias=self.fmt.max_exponent)
         square, q = self._quadratic(e.r)
         s = self.exponent_only(e.magic)
         return self.fma(s, self.fma(-square, q, e.r), 1 - s)
@@ -113,6 +117,14 @@ class Logarithm(Exponential):
             return number
         hi = number.hi * (1 - Fraction(1, 1 << self.fmt.mantissa_bits))
         return TwoFloat(hi, (number.hi - hi) + number.lo)
+
+    def divided(self, x: Node, number: TwoFloat) -> Node:
+        """Return x/number without a division for each element, ±inf included; 0 has the sign +."""
+        if number.is_one:
+            return x
+        inverse = self.same_sign(self.reciprocal(number))
+        assert inverse.lo is not None
+        return self.fma(x, inverse.hi, self.product(x, inverse.lo))
 
     def scaled_sum(self, tail: Tail) -> Node:
         """Return the tail times 2**scale as one float."""

@@ -1,7 +1,7 @@
 """elu(x) = x where x > 0, else alpha·(exp(x) - 1). At 0 the slope is alpha."""
 
 from ..blocks import Kernel, TwoFloat
-from ..formula import Definition
+from ..formula import Arithmetic, Definition
 from ..graph import Node
 from .entry import Bound, Entry, Parameter
 
@@ -31,6 +31,10 @@ def curvature(f: Kernel, x: Node, alpha: TwoFloat) -> Node:
     return f.where(x > 0, 0, f.product(f.scaled_sum(f.amplify(f.expand_upwards(x), alpha)), f.unit))
 
 
+def slope_at_value(f: Arithmetic, y: Node, alpha: Node) -> Node:
+    return f.where(y > 0, 1, y + alpha)
+
+
 entry = Entry(
     name="elu",
     formula="x where x > 0, else alpha*(exp(x) - 1)",
@@ -40,6 +44,8 @@ entry = Entry(
     value=value,
     slope=slope,
     curvature=curvature,
+    slope_at_value=slope_at_value,
+    positive=("alpha",),
     bounds={"float32": Bound(1.0, 1.1), "float64": Bound(1.1, 1.1)},
     intervals=((-1.0, 0.0), (-18.0, -1.0), (-110.0, -80.0), (-750.0, -700.0)),
     parameters=(

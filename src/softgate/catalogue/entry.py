@@ -15,7 +15,11 @@ StableForm = Callable[..., Node]
 
 @dataclass(frozen=True)
 class Parameter:
-    """A scalar of the formula, the same for all elements; accepted strictly between the bounds."""
+    """A scalar of the formula, the same for all elements; accepted strictly between the bounds.
+
+    With `closed` the lower bound itself is accepted too; `exceeds` names a parameter of the same
+    formula that must be smaller.
+    """
 
     name: str
     default: float
@@ -24,10 +28,12 @@ class Parameter:
     doc: str = ""
     tested: tuple[float, ...] = ()
     """Values beside the default that every test of the catalogue runs with."""
+    closed: bool = False
+    exceeds: str = ""
 
     def check(self, value: float) -> None:
         """Raise ValueError where `value` is not accepted."""
-        if not self.above < value < self.below:
+        if not (self.above < value < self.below or (self.closed and value == self.above)):
             raise ValueError(
                 f"{self.name} = {value!r} is out of range: accepted are finite numbers {self.range}"
             )
@@ -35,8 +41,10 @@ class Parameter:
     @property
     def range(self) -> str:
         """The accepted range in words."""
-        parts = [f"> {self.above:g}"] if self.above != float("-inf") else []
+        sign = ">=" if self.closed else ">"
+        parts = [f"{sign} {self.above:g}"] if self.above != float("-inf") else []
         parts += [f"< {self.below:g}"] if self.below != float("inf") else []
+        parts += [f"> {self.exceeds}"] if self.exceeds else []
         return " and ".join(parts)
 
 
@@ -46,6 +54,26 @@ class Bound:
 
     value: float
     slope: float
+
+
+LIMITS = ("limit.left", "limit.right", "from.left", "from.right")
+"""The scalars from which the kernels of a user's formula read their results at -inf and inf, and
+where results are these already, should the formula's own be no number there."""
+
+
+@dataclass(frozen=True)
+class UserFormula:
+    """What a formula of a user's own has beside an entry of the catalogue.
+
+    `limits(quantity, parameters)` are what `LIMITS` names: results at infinity, where a composed
+    form may be no number, and where they begin; float32 is computed in float64 and rounded once unless `fast`.
+    """
+
+    module: str
+    qualname: str
+    doc: str
+    limits: Callable[[str, tuple[tuple[str, float], ...]], tuple[float, ...]]
+    fast: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +99,26 @@ class Entry:
     piecewise_linear: bool = False
     backward: StableForm | None = None
     """(f, x, grad, **parameters): where slope times grad has a form cheaper than the product."""
+    slope_at_value: StableForm | None = None
+    """(f, y, **parameters): the slope told from the value y alone, with what every arithmetic has;
+    right where the parameters in `positive` are."""
+    positive: tuple[str, ...] = ()
     notes: str = ""
+    user: UserFormula | None = None
+
+    def check(self, values: Mapping[str, float]) -> None:
+        """Raise ValueError where the parameters, alone or together, are not accepted."""
+        for p in self.parameters:
+            p.check(values[p.name])
+            if p.exceeds and not values[p.name] > values[p.exceeds]:
+                raise ValueError(
+                    f"{self.name} with {p.exceeds} = {values[p.exceeds]!r} and "
+                    f"{p.name} = {values[p.name]!r}: {p.name} must be greater than {p.exceeds}"
+                )
+
+    def slope_follows(self, values: Mapping[str, float]) -> bool:
+        """Tell whether the slope can be told from the value alone."""
+        return self.slope_at_value is not None and all(values[name] > 0 for name in self.positive)
 
     def define(self, f: Definition | None = None) -> Node:
         """Trace the definition with `x` and the parameters symbolic."""
@@ -89,5 +136,12 @@ class Entry:
                 return self.backward(f, x, grad, **symbols)
             # fma and not a product: on AMD a product that underflows is several times slower.
             return f.fma(self.slope(f, x, **symbols), grad, 0)
+        if quantity == "from_value":
+            assert self.slope_at_value is not None
+            if self.piecewise_linear and self.backward is not None:
+                # Its pieces lie where the value's do; it chooses, and makes no NaN of 0·inf.
+                return self.backward(f, x, f.graph.input("grad"), **symbols)
+            plain = {name: symbol.hi for name, symbol in symbols.items()}
+            return f.fma(self.slope_at_value(f, x, **plain), f.graph.input("grad"), 0)
         form: StableForm = getattr(self, quantity)
         return form(f, x, **symbols)

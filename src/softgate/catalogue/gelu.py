@@ -22,6 +22,13 @@ def slope(f: Kernel, x: Node) -> Node:
     return f.side(x, f.normal_gate_slope(a))
 
 
+def both(f: Kernel, x: Node) -> tuple[Node, Node]:
+    """Return value and slope from one exponential."""
+    a = f.bound(f.abs(x), 0, f.gaussian_limit)
+    gate, change = f.normal_gate_both(a)
+    return f.ramp(x, gate), f.side(x, change)
+
+
 def curvature(f: Kernel, x: Node) -> Node:
     # (2 - x²)·phi(x)
     a = f.clamp(f.abs(x), f.gaussian_limit)

@@ -30,6 +30,13 @@ def slope(f: Kernel, x: Node) -> Node:
     return f.side(x, f.product_slope(g, *f.cubic_change(a)))
 
 
+def both(f: Kernel, x: Node) -> tuple[Node, Node]:
+    """Return value and slope from one logistic function."""
+    a = f.bound(f.abs(x), 0, _limit(f))
+    g = f.logistic(f.reduce_cubic(a), fine=False)
+    return f.ramp(x, f.gate(g, a)), f.side(x, f.product_slope(g, *f.cubic_change(a)))
+
+
 def curvature(f: Kernel, x: Node) -> Node:
     # sigma'(b)·(2·b' + a·b'' - a·b'²·tanh(b/2))
     a = f.bound(f.abs(x), 0, _limit(f))

@@ -3,7 +3,7 @@
 from fractions import Fraction
 
 from ..blocks import Kernel, TwoFloat
-from ..formula import Definition
+from ..formula import Arithmetic, Definition
 from ..graph import Node
 from .entry import Bound, Entry, Parameter
 
@@ -39,6 +39,10 @@ def backward(f: Kernel, x: Node, grad: Node, slope: TwoFloat) -> Node:
     return f.where(x > 0, grad, f.where(x.same(x), leftwards(f, grad, slope), x))
 
 
+def slope_at_value(f: Arithmetic, y: Node, slope: Node) -> Node:
+    return f.where(y > 0, 1, f.where(y.same(y), slope, y))
+
+
 entry = Entry(
     name="leaky_relu",
     formula="x where x > 0, else slope*x",
@@ -47,6 +51,8 @@ entry = Entry(
     value=value,
     slope=slope,
     curvature=curvature,
+    slope_at_value=slope_at_value,
+    positive=("slope",),
     backward=backward,
     bounds={"float32": Bound(1.0, 0.3), "float64": Bound(0.5, 0.0)},
     intervals=((-1.0, 1.0),),

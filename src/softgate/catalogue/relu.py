@@ -1,7 +1,7 @@
 """relu(x) = max(x, 0). At 0 the slope is 0, as in every framework."""
 
 from ..blocks import Kernel
-from ..formula import Definition
+from ..formula import Arithmetic, Definition
 from ..graph import Node
 from .entry import Bound, Entry
 
@@ -18,6 +18,11 @@ def slope(f: Kernel, x: Node) -> Node:
     return f.where(x > 0, 1, f.where(x.same(x), 0, x))
 
 
+def both(f: Kernel, x: Node) -> tuple[Node, Node]:
+    """Return value and slope."""
+    return value(f, x), slope(f, x)
+
+
 def curvature(f: Kernel, x: Node) -> Node:
     return f.where(x.same(x), 0, x)
 
@@ -25,6 +30,10 @@ def curvature(f: Kernel, x: Node) -> Node:
 def backward(f: Kernel, x: Node, grad: Node) -> Node:
     # A choice, not a product: half the time in float16, and an infinite grad makes no NaN of a 0.
     return f.where(x <= 0, 0, f.where(x > 0, grad, x))
+
+
+def slope_at_value(f: Arithmetic, y: Node) -> Node:
+    return f.where(y > 0, 1, f.where(y.same(y), 0, y))
 
 
 entry = Entry(
@@ -35,6 +44,7 @@ entry = Entry(
     value=value,
     slope=slope,
     curvature=curvature,
+    slope_at_value=slope_at_value,
     backward=backward,
     bounds={"float32": Bound(0.0, 0.0), "float64": Bound(0.0, 0.0)},
     intervals=((-1.0, 1.0),),

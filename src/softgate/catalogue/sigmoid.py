@@ -2,7 +2,7 @@
 
 from ..blocks import Kernel
 from ..blocks.exponential import MIRRORED, Logistic
-from ..formula import Definition
+from ..formula import Arithmetic, Definition
 from ..graph import Node
 from .entry import Bound, Entry
 
@@ -24,6 +24,12 @@ def slope(f: Kernel, x: Node) -> Node:
     return f.unscale(f.gate_slope(_logistic(f, x)))
 
 
+def both(f: Kernel, x: Node) -> tuple[Node, Node]:
+    """Return value and slope from one exponential."""
+    g = _logistic(f, x)
+    return f.side(x, f.gate(g)), f.unscale(f.gate_slope(g))
+
+
 def curvature(f: Kernel, x: Node) -> Node:
     # sigma'·(1 - 2·sigma) = -sigma'·tanh(x/2)
     g = _logistic(f, x)
@@ -35,6 +41,10 @@ def _logistic(f: Kernel, x: Node) -> Logistic:
     return f.logistic(f.reduce(f.bound(f.abs(x), 0, f.exponential_limit)))
 
 
+def slope_at_value(f: Arithmetic, y: Node) -> Node:
+    return y - y * y
+
+
 entry = Entry(
     name="sigmoid",
     formula="1/(1 + exp(-x))",
@@ -43,6 +53,7 @@ entry = Entry(
     value=value,
     slope=slope,
     curvature=curvature,
+    slope_at_value=slope_at_value,
     bounds={"float32": Bound(1.6, 2.1), "float64": Bound(1.6, 2.1)},
     intervals=((-1.0, 1.0), (-20.0, 20.0), (-104.0, -86.0), (-746.0, -707.0)),
     aliases=("logistic", "expit"),

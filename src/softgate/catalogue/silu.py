@@ -31,6 +31,15 @@ def slope(f: Kernel, x: Node, beta: TwoFloat) -> Node:
     return f.step(f.where(beta.hi < 0, -x, x), tail)
 
 
+def both(f: Kernel, x: Node, beta: TwoFloat) -> tuple[Node, Node]:
+    """Return value and slope, from one logistic function where beta = 1."""
+    if not beta.is_one:
+        return value(f, x, beta), slope(f, x, beta)
+    a = f.bound(f.abs(x), 0, f.exponential_limit)
+    g = f.logistic(f.reduce(a), fine=False)
+    return f.ramp(x, f.gate(g, a)), f.side(x, f.product_slope(g, a))
+
+
 def curvature(f: Kernel, x: Node, beta: TwoFloat) -> Node:
     # beta·sigma'(b)·(2 - b·tanh(b/2)), b = |beta·x|
     a, b = argument(f, x, beta, f.exponential_limit)

@@ -2,7 +2,7 @@
 
 from ..blocks import Kernel
 from ..blocks.exponential import TWICE, Logistic
-from ..formula import Definition
+from ..formula import Arithmetic, Definition
 from ..graph import Node
 from .entry import Bound, Entry
 
@@ -31,6 +31,10 @@ def _logistic(f: Kernel, x: Node) -> Logistic:
     return f.logistic(e, fine=False)
 
 
+def slope_at_value(f: Arithmetic, y: Node) -> Node:
+    return (1 - y) * (1 + y)
+
+
 entry = Entry(
     name="tanh",
     formula="tanh(x)",
@@ -39,6 +43,7 @@ entry = Entry(
     value=value,
     slope=slope,
     curvature=curvature,
+    slope_at_value=slope_at_value,
     bounds={"float32": Bound(2.5, 2.1), "float64": Bound(2.2, 2.1)},
     intervals=((-1.0, 1.0), (-20.0, 20.0), (43.0, 53.0), (353.0, 374.0)),
 )

@@ -55,9 +55,13 @@ def resolve(text: str) -> Activation:
 
     if name in activations():
         return activations()[name].bind(**parameters)
+    from .._activation import Activation
     from .._names import get
 
-    return get(name, **parameters)
+    found = get(name, None, **parameters)
+    if not isinstance(found, Activation):
+        raise ValueError(f"{name!r} takes two arrays: expected a function of one, such as gelu")
+    return found
 
 
 def _parameter(text: str, part: str) -> tuple[str, float]:

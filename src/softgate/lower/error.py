@@ -18,6 +18,8 @@ from .loops import Counted, function
 
 LONG = ir.IntType(64)
 SINGLE, DOUBLE = REAL["float32"], REAL["float64"]
+OVERFLOW = (2.0 - 2.0**-FLOAT32.precision) * 2.0**FLOAT32.max_exponent
+"""From here on a number rounds to infinity in float32."""
 
 
 def _inverse_ulp(b: ir.IRBuilder, scale: ir.Value) -> ir.Value:
@@ -35,6 +37,10 @@ def _error(b: ir.IRBuilder, x: ir.Value, y: ir.Value, truth: ir.Value, scale: ir
     zero, infinite = ir.Constant(DOUBLE, 0.0), ir.Constant(DOUBLE, float("inf"))
     smallest = ir.Constant(DOUBLE, 2.0**FLOAT32.smallest_exponent)
     size = b.call(fabs, [truth])
+    # What rounds to an infinity is one: x² of a large x, say.
+    beyond = b.fcmp_ordered(">=", size, ir.Constant(DOUBLE, OVERFLOW))
+    signed = b.select(b.fcmp_ordered("<", truth, zero), b.fneg(infinite), infinite)
+    truth = b.select(beyond, signed, truth)
     error = b.fmul(b.call(fabs, [b.fsub(y, truth)]), _inverse_ulp(b, scale))
     is_zero = b.fcmp_ordered("==", y, zero)
     early = b.and_(is_zero, b.fcmp_ordered(">=", error, ir.Constant(DOUBLE, 1.0)))

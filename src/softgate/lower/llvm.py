@@ -20,6 +20,7 @@ from llvmlite import ir
 
 from ..formats import Format
 from ..graph import COMPARISONS, Node, walk
+from .loops import INDEX, POINTER, Counted, function
 
 INTERLEAVE = 4
 """Vectors a round. Kernels are long chains of fmas, of which the out-of-order window holds too few;
@@ -28,8 +29,10 @@ LLVM's own cost model sees the registers such a round spills and not the waiting
 SHORT = 20
 """Graphs of no more nodes wait for memory, not for arithmetic: one vector a round is best."""
 
-INDEX = ir.IntType(64)
-POINTER = ir.PointerType()
+LONG = 120
+"""Graphs of more nodes, as formulas of users' own may have, take half as many vectors: four would
+cost twice the time to compile and save a tenth of the time to run."""
+
 REAL = {"float32": ir.FloatType(), "float64": ir.DoubleType(), "float16": ir.HalfType()}
 WORD = ir.IntType(32)
 STORED = {**REAL, "bfloat16": ir.IntType(16)}
@@ -38,18 +41,26 @@ COMPARE = {"lt": "<", "le": "<=", "eq": "=="}
 
 @dataclass(frozen=True)
 class Loop:
-    """What one compiled loop computes.
+    """What one compiled loop computes: as many results an element as there are `roots`.
 
     `inputs` are the array operands in call order; `alias` names the one whose memory is the
-    output's (in place), for which LLVM must not be told that pointers are apart.
+    first output's (in place), for which LLVM must not be told that pointers are apart. With `rows`
+    the loop runs over rows: the elements of one lie side by side, the rows of each operand in
+    steps of its own.
     """
 
-    root: Node
+    roots: tuple[Node, ...]
     arithmetic: Format
     storage: Format
     inputs: tuple[str, ...] = ("x",)
     parameters: tuple[str, ...] = ()
     alias: str | None = None
+    rows: bool = False
+
+    @property
+    def operands(self) -> int:
+        """How many arrays are written and read."""
+        return len(self.roots) + len(self.inputs)
 
 
 class Body:
@@ -105,6 +116,13 @@ class Body:
         shift = ir.Constant(self.bits, self.fmt.mantissa_bits)
         return b.bitcast(b.shl(b.bitcast(t, self.bits), shift), self.real)
 
+    def _exponent_field(self, x: ir.Value) -> ir.Value:
+        b, mantissa = self.builder, self.fmt.mantissa_bits
+        field = b.lshr(b.bitcast(x, self.bits), ir.Constant(self.bits, mantissa))
+        # 2**mantissa as a float, whose last bit counts by 1.
+        whole = ir.Constant(self.bits, (self.fmt.max_exponent + mantissa) << mantissa)
+        return b.bitcast(b.or_(field, whole), self.real)
+
     def _intrinsic(self, name: str, *args: ir.Value) -> ir.Value:
         kind = ir.FunctionType(self.real, [self.real] * len(args))
         function = self.builder.module.declare_intrinsic(name, [self.real], kind)
@@ -142,63 +160,97 @@ def _to_bfloat16(builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
 
 
 def build(loop: Loop) -> ir.Module:
-    """Return the module with `kernel(out, inputs…, parameters, n)` for `loop`."""
-    module = ir.Module("softgate")
+    """Return the module with `kernel(outputs…, inputs…, parameters, n)` for `loop`.
+
+    Over rows it is `kernel(outputs…, inputs…, parameters, steps, n, rows)`: `steps` has for each
+    operand the distance of two rows in elements, n is the length of a row.
+    """
+    module, builder, arguments = function(loop.operands + 1 + loop.rows, counts=1 + loop.rows)
     module.triple = llvm.get_process_triple()
-    pointers = [POINTER] * (len(loop.inputs) + 2)
-    function = ir.Function(module, ir.FunctionType(ir.VoidType(), [*pointers, INDEX]), "kernel")
     # Four vectors a round spill; across cache lines, as the caller's stack happens to lie, that
     # costs up to twice the time.
-    function.attributes.alignstack = 64
-    out, *arrays, parameters, count = function.args
-    for argument in function.args[:-1]:
-        if loop.alias is None:
-            argument.add_attribute("noalias")
-    bases = dict(zip(loop.inputs, arrays, strict=True))
-    if loop.alias is not None:
-        bases[loop.alias] = out
-    head, body, end = (function.append_basic_block(name) for name in ("head", "body", "end"))
-    builder = ir.IRBuilder(head)
-    leaves = _load_parameters(builder, loop, parameters)
-    zero, one = ir.Constant(INDEX, 0), ir.Constant(INDEX, 1)
-    builder.cbranch(builder.icmp_signed(">", count, zero), body, end)
-    builder.position_at_end(body)
-    index = builder.phi(INDEX)
-    index.add_incoming(zero, head)
-    element = STORED[loop.storage.name]
-    for node in walk(loop.root):
-        if node.op == "input":
-            address = builder.gep(bases[str(node.attr)], [index], source_etype=element)
-            leaves[node] = load(builder, loop.storage, loop.arithmetic, address)
-    (value,) = Body(builder, loop.arithmetic, leaves).emit(loop.root)
-    address = builder.gep(out, [index], source_etype=element)
-    store(builder, loop.storage, loop.arithmetic, value, address)
-    following = builder.add(index, one, flags=["nsw", "nuw"])
-    index.add_incoming(following, body)
-    again = builder.cbranch(builder.icmp_signed("<", following, count), body, end)
-    nodes = sum(1 for _ in walk(loop.root))
-    again.set_metadata("llvm.loop", _interleave(module, INTERLEAVE if nodes > SHORT else 1))
-    builder.position_at_end(end)
+    builder.function.attributes.alignstack = 64
+    if loop.alias is None:
+        for argument in arguments:
+            if argument.type == POINTER:
+                argument.add_attribute("noalias")
+    bases, (parameters, *rest) = arguments[: loop.operands], arguments[loop.operands :]
+    leaves = _load_invariants(builder, loop, parameters)
+    if loop.rows:
+        steps, count, rows = rest
+        distances = [_element(builder, INDEX, steps, INDEX(i)) for i in range(loop.operands)]
+        with Counted(builder, rows) as row:
+            starts = [
+                _place(builder, STORED[loop.storage.name], base, builder.mul(row, distance))
+                for base, distance in zip(bases, distances, strict=True)
+            ]
+            _emit(builder, loop, leaves, starts, count)
+    else:
+        _emit(builder, loop, leaves, bases, *rest)
     builder.ret_void()
     return module
 
 
-def _interleave(module: ir.Module, vectors: int) -> ir.MDValue:
-    """Return the loop's metadata: so many vectors side by side in each round."""
-    name = ir.MetaDataString(module, "llvm.loop.interleave.count")
-    count = module.add_metadata([name, ir.Constant(ir.IntType(32), vectors)])
-    return module.add_metadata([count])
+def _emit(
+    builder: ir.IRBuilder,
+    loop: Loop,
+    leaves: dict[Node, ir.Value],
+    bases: list[ir.Value],
+    count: ir.Value,
+) -> None:
+    """Emit the loop over `count` elements that lie side by side."""
+    outputs = bases[: len(loop.roots)]
+    sources = dict(zip(loop.inputs, bases[len(loop.roots) :], strict=True))
+    if loop.alias is not None:
+        sources[loop.alias] = outputs[0]
+    element = STORED[loop.storage.name]
+    nodes = list(walk(*loop.roots))
+    with Counted(builder, count, vectors=_vectors(len(nodes))) as index:
+        known = dict(leaves)
+        for node in nodes:
+            if node.op == "input":
+                place = _place(builder, element, sources[str(node.attr)], index)
+                known[node] = load(builder, loop.storage, loop.arithmetic, place)
+        values = Body(builder, loop.arithmetic, known).emit(*loop.roots)
+        for value, output in zip(values, outputs, strict=True):
+            place = _place(builder, element, output, index)
+            store(builder, loop.storage, loop.arithmetic, value, place)
 
 
-def _load_parameters(builder: ir.IRBuilder, loop: Loop, base: ir.Value) -> dict[Node, ir.Value]:
+def _vectors(nodes: int) -> int:
+    """Return how many vectors a round of a loop over so many nodes takes side by side."""
+    if nodes <= SHORT:
+        return 1
+    return INTERLEAVE if nodes <= LONG else INTERLEAVE // 2
+
+
+def _place(builder: ir.IRBuilder, kind: ir.Type, base: ir.Value, index: ir.Value) -> ir.Value:
+    return builder.gep(base, [index], source_etype=kind)
+
+
+def _element(builder: ir.IRBuilder, kind: ir.Type, base: ir.Value, index: ir.Value) -> ir.Value:
+    return builder.load(_place(builder, kind, base, index), typ=kind)
+
+
+def _load_invariants(builder: ir.IRBuilder, loop: Loop, base: ir.Value) -> dict[Node, ir.Value]:
+    """Load what is the same for all elements: the parameters, and -0 where a formula has it."""
     leaves: dict[Node, ir.Value] = {}
-    for node in walk(loop.root):
-        if node.op != "parameter":
-            continue
-        slot = ir.Constant(INDEX, loop.parameters.index(str(node.attr)))
-        address = builder.gep(base, [slot], source_etype=REAL[loop.arithmetic.name])
-        leaves[node] = builder.load(address, typ=REAL[loop.arithmetic.name])
+    kind = REAL[loop.arithmetic.name]
+    for node in walk(*loop.roots):
+        if node.op == "parameter":
+            slot = ir.Constant(INDEX, loop.parameters.index(str(node.attr)))
+            leaves[node] = _element(builder, kind, base, slot)
+        elif is_negative_zero(node):
+            # From memory: LLVM makes a multiplication of fma(x, y, -0) where it sees the -0.
+            place = ir.GlobalVariable(builder.module, kind, "negative_zero")
+            place.initializer = ir.Constant(kind, -0.0)
+            leaves[node] = builder.load(place, typ=kind)
     return leaves
+
+
+def is_negative_zero(node: Node) -> bool:
+    """Tell whether a node is the constant -0."""
+    return node.op == "neg" and node.args[0].op == "const" and node.args[0].attr == 0
 
 
 @lru_cache(maxsize=1)
@@ -239,13 +291,15 @@ def assembly(module: ir.Module) -> str:
     return text
 
 
-def compile_module(module: ir.Module, pointers: int, name: str = "kernel") -> Callable[..., None]:
-    """Return `name` of `module` as a function of `pointers` addresses and a count."""
+def compile_module(
+    module: ir.Module, pointers: int, counts: int = 1, name: str = "kernel"
+) -> Callable[..., None]:
+    """Return `name` of `module` as a function of `pointers` addresses and some counts."""
     engine = llvm.create_mcjit_compiler(optimise(module), _machine())
     engine.finalize_object()
     address = engine.get_function_address(name)
     _keep_for_ever(engine)
-    signature = [ctypes.c_void_p] * pointers + [ctypes.c_int64]
+    signature = [ctypes.c_void_p] * pointers + [ctypes.c_int64] * counts
     return ctypes.CFUNCTYPE(None, *signature)(address)
 
 
@@ -255,5 +309,5 @@ def _keep_for_ever(engine: Any) -> None:
 
 
 def compile_loop(loop: Loop) -> Callable[..., None]:
-    """Compile `loop`; the result is called with addresses and a count, without the GIL."""
-    return compile_module(build(loop), pointers=len(loop.inputs) + 2)
+    """Compile `loop`; the result is called with addresses and counts, without the GIL."""
+    return compile_module(build(loop), loop.operands + 1 + loop.rows, counts=1 + loop.rows)

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from llvmlite import ir
 
 from ..formats import FLOAT32, Format
-from .llvm import INDEX, REAL, compile_module, load, store
-from .loops import Counted, function
+from .llvm import REAL, compile_module, load, store
+from .loops import INDEX, Counted, function
 
 HALFWORD = ir.IntType(16)
 BLOCK = 512

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from llvmlite import ir
 
-from .llvm import INDEX, POINTER
+INDEX = ir.IntType(64)
+POINTER = ir.PointerType()
 
 
 class Counted:
-    """A loop over an index from 0 to `count`, open between `with` and its end."""
+    """A loop over an index from 0 to `count`, open between `with` and its end.
 
-    def __init__(self, builder: ir.IRBuilder, count: ir.Value, step: int = 1) -> None:
-        self.builder, self.count, self.step = builder, count, step
+    `vectors` tells LLVM how many vectors to work on side by side in each round.
+    """
+
+    def __init__(
+        self, builder: ir.IRBuilder, count: ir.Value, step: int = 1, vectors: int = 0
+    ) -> None:
+        self.builder, self.count, self.step, self.vectors = builder, count, step, vectors
 
     def __enter__(self) -> ir.Value:
         b = self.builder
@@ -29,13 +35,22 @@ class Counted:
         b = self.builder
         following = b.add(self.index, ir.Constant(INDEX, self.step), flags=["nsw", "nuw"])
         self.index.add_incoming(following, b.block)
-        b.cbranch(b.icmp_signed("<", following, self.count), self.body, self.end)
+        again = b.cbranch(b.icmp_signed("<", following, self.count), self.body, self.end)
+        if self.vectors:
+            again.set_metadata("llvm.loop", _interleave(b.module, self.vectors))
         b.position_at_end(self.end)
 
 
-def function(arrays: int) -> tuple[ir.Module, ir.IRBuilder, list[ir.Value]]:
-    """Return a module, a builder in its one function of addresses and a count, the arguments."""
+def _interleave(module: ir.Module, vectors: int) -> ir.MDValue:
+    """Return a loop's metadata: so many vectors side by side in each round."""
+    name = ir.MetaDataString(module, "llvm.loop.interleave.count")
+    count = module.add_metadata([name, ir.Constant(ir.IntType(32), vectors)])
+    return module.add_metadata([count])
+
+
+def function(arrays: int, counts: int = 1) -> tuple[ir.Module, ir.IRBuilder, list[ir.Value]]:
+    """Return a module, a builder in its one function of addresses and counts, the arguments."""
     module = ir.Module("softgate")
-    kind = ir.FunctionType(ir.VoidType(), [POINTER] * arrays + [INDEX])
+    kind = ir.FunctionType(ir.VoidType(), [POINTER] * arrays + [INDEX] * counts)
     function = ir.Function(module, kind, "kernel")
     return module, ir.IRBuilder(function.append_basic_block("head")), list(function.args)

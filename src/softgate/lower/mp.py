@@ -28,11 +28,26 @@ def evaluate(root: Node, bits: int, /, **inputs: float | Fraction) -> Any:
     return interpret(root, OPERATIONS, _fraction, inputs)
 
 
+def real(root: Node, bits: int, /, **inputs: float | Fraction) -> Any:
+    """Return `root` as `evaluate` does, or NaN where the formula is no real number.
+
+    A logarithm of a negative number or a division by 0 may stand in a branch that is not taken.
+    """
+    _CONTEXT.prec = bits
+    return interpret(root, REAL, _fraction, inputs)
+
+
+def fraction(value: Any) -> Fraction:
+    """Return a finite mpf as the exact fraction it is."""
+    sign, mantissa, exponent, _ = value._mpf_
+    return Fraction(-int(mantissa) if sign else int(mantissa)) * Fraction(2) ** int(exponent)
+
+
 def sign_of_difference(root: Node, boundary: Fraction, **inputs: float | Fraction) -> int:
     """Return the sign of root - boundary; 0 only where 4096 bits show no difference."""
     bits = 256  # enough for the smallest bfloat16, 2**-133, at the first try
     while bits <= MAX_BITS:
-        value = evaluate(root, bits, **inputs)
+        value = real(root, bits, **inputs)
         exact = _fraction(boundary)
         difference = value - exact
         if abs(difference) > abs(exact) * _CONTEXT.mpf(2) ** (32 - bits):
@@ -59,6 +74,9 @@ OPERATIONS: dict[str, Any] = {
     "log1p": _CONTEXT.log1p,
     "sqrt": _CONTEXT.sqrt,
     "tanh": _CONTEXT.tanh,
+    "sin": _CONTEXT.sin,
+    "cos": _CONTEXT.cos,
+    "atan": _CONTEXT.atan,
     "erf": _CONTEXT.erf,
     "erfc": _CONTEXT.erfc,
     "sigmoid": lambda x: 1 / (1 + _CONTEXT.exp(-x)),
@@ -66,3 +84,18 @@ OPERATIONS: dict[str, Any] = {
     "phi": _CONTEXT.npdf,
     "Phi": lambda x: _CONTEXT.erfc(-x / _CONTEXT.sqrt(2)) / 2,
 }
+
+
+def _real(operation: Any) -> Any:
+    def checked(*operands: Any) -> Any:
+        try:
+            result = operation(*operands)
+        except (ZeroDivisionError, ValueError, OverflowError):
+            return _CONTEXT.nan
+        return _CONTEXT.nan if isinstance(result, _CONTEXT.mpc) else result
+
+    return checked
+
+
+REAL = {name: _real(operation) for name, operation in OPERATIONS.items()}
+"""The same operations, with NaN as the result where there is no real number."""

@@ -1,0 +1,245 @@
+"""torch tensors: which way a call takes, and taking it.
+
+- a plain CPU tensor in eager mode: the kernels, by the short way of `eager`;
+- the same under functorch, forward mode, a dispatch mode, or as a subclass: `operators`;
+- under torch.compile: the operators, or torch's own where functorch is at work inside;
+- being exported or traced, or on another device: torch's own operators (`portable`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch.autograd import forward_ad
+from torch.compiler import is_dynamo_compiling
+
+from ...threads import POOL
+from . import operators, portable
+from .eager import FromInput, FromValue, InPlace
+from .memory import DTYPES, SERIAL, Bound, dense
+
+if TYPE_CHECKING:
+    from ..._activation import Activation
+    from ...routes import Runner
+
+NONE: Mapping[str, float] = {}
+_functorch = torch._C._functorch
+_keys, _local = torch._C._dispatch_keys, torch._C._dispatch_tls_local_include_set
+_probe = torch.empty(0)
+_PLAIN_KEYS = {_keys(_probe).raw_repr()}
+"""The dispatch keys of a CPU tensor that is strided, no subclass, no view to be negated and not
+wrapped by functorch: one comparison sees it all."""
+_PLAIN_MODES = {_local().raw_repr()}
+"""What a thread includes when neither a mode nor a tracer nor functorch is at work."""
+with torch.inference_mode():
+    _PLAIN_KEYS.add(_keys(torch.empty(0)).raw_repr())
+    _PLAIN_MODES.add(_local().raw_repr())
+
+
+def plain(x: torch.Tensor) -> bool:
+    """Tell whether `x` is a CPU tensor and nothing looks inside the call."""
+    return (
+        _keys(x).raw_repr() in _PLAIN_KEYS
+        and _local().raw_repr() in _PLAIN_MODES
+        and forward_ad._current_level < 0
+    )
+
+
+def evaluate(
+    activation: Activation,
+    quantity: str,
+    x: torch.Tensor,
+    out: object = None,
+    arithmetic: str | None = None,
+    parameters: Mapping[str, float] = NONE,
+) -> torch.Tensor:
+    """Return a quantity at each element of a tensor, gradients included."""
+    if out is not None:
+        raise TypeError(
+            "out= is for arrays: to overwrite a tensor, write "
+            f"softgate.torch.functional.{activation.name}_(x)"
+        )
+    if is_dynamo_compiling():
+        return _compiled(activation, quantity, x, arithmetic, parameters)
+    if not activation.short_for:
+        activation.short_way = short_way(activation)
+        activation.short_for = (torch.Tensor, torch.nn.Parameter)
+    bound = bind(activation, arithmetic, parameters)
+    if plain(x):
+        recorded = x.requires_grad and torch.is_grad_enabled()
+        if not recorded:
+            return bound.unary(quantity, x)
+        if quantity == "value":
+            return (FromValue if bound.from_value else FromInput).apply(x, bound)
+    return _general(bound, quantity, x)
+
+
+def backward(
+    activation: Activation,
+    x: torch.Tensor,
+    grad: torch.Tensor,
+    out: object = None,
+    arithmetic: str | None = None,
+    parameters: Mapping[str, float] = NONE,
+) -> torch.Tensor:
+    """Return slope(x)·grad for tensors, itself differentiable."""
+    if out is not None:
+        raise TypeError("out= is for arrays, not for tensors")
+    tensors: tuple[object, ...] = (x, grad)
+    if not all(isinstance(operand, torch.Tensor) for operand in tensors):
+        kinds = " and ".join(type(operand).__name__ for operand in tensors)
+        raise TypeError(f"x and grad are {kinds}: expected two tensors, or two arrays")
+    if x.dtype != grad.dtype or x.device != grad.device:
+        raise TypeError(
+            f"x is {x.dtype} on {x.device} and grad {grad.dtype} on {grad.device}: "
+            "convert one of them"
+        )
+    bound = bind(activation, arithmetic, parameters)
+    check(bound, x)
+    x, grad = torch.broadcast_tensors(x, grad)
+    if path(x) == "torch":
+        return bound.forms(1, x) * grad
+    recorded = (x.requires_grad or grad.requires_grad) and torch.is_grad_enabled()
+    if plain(x) and plain(grad) and not recorded:
+        return bound.binary("backward", x, grad)
+    arguments = (bound.key, bound.values, bound.arithmetic or "")
+    result: torch.Tensor = operators.Backward.apply(x, grad, *arguments)
+    return result
+
+
+def overwrite(
+    activation: Activation, x: torch.Tensor, parameters: Mapping[str, float] = NONE
+) -> torch.Tensor:
+    """Overwrite a tensor with the value at each of its elements, and return it.
+
+    While autograd records, only where the slope follows from the value: the input is gone.
+    """
+    if is_dynamo_compiling():
+        return x.copy_(evaluate(activation, "value", x, parameters=parameters))
+    bound = bind(activation, None, parameters)
+    check(bound, x)
+    if x.requires_grad and torch.is_grad_enabled():
+        if not bound.from_value:
+            raise RuntimeError(
+                f"{activation.name}_ would overwrite what its own gradient needs: "
+                f"write x = {activation.name}(x), or use torch.no_grad()"
+            )
+        if plain(x):
+            return InPlace.apply(x, bound)
+    if not plain(x):
+        return x.copy_(evaluate(activation, "value", x, parameters=parameters))
+    bound.in_place(x)
+    torch.autograd.graph.increment_version(x)
+    return x
+
+
+def short_way(activation: Activation) -> Callable[[torch.Tensor], torch.Tensor]:
+    """Return the value of tensors with as little ado as possible: small ones wait for Python."""
+    bound = operators.bind(activation, activation.check_parameters({}), None)
+    runners: dict[torch.dtype, Runner] = {}
+    apply = (FromValue if bound.from_value else FromInput).apply
+    empty_like, compiling = torch.empty_like, is_dynamo_compiling
+
+    def value(x: torch.Tensor) -> torch.Tensor:
+        if not compiling() and plain(x):
+            if x.requires_grad and torch.is_grad_enabled():
+                return apply(x, bound)
+            runner, count = runners.get(x.dtype), x.numel()
+            if runner is not None and count < SERIAL and x.is_contiguous():
+                out = empty_like(x)
+                runner.run(out.data_ptr(), x.data_ptr(), runner.address, count)
+                return out
+            runners[x.dtype] = bound.runner("value", x.dtype)
+            return bound.unary("value", x)
+        return evaluate(activation, "value", x)
+
+    return value
+
+
+def bind(activation: Activation, arithmetic: str | None, parameters: Mapping[str, float]) -> Bound:
+    """Return the kernels of an activation with these parameters."""
+    key = activation.check_parameters(parameters)
+    return operators.bound_of(
+        operators.key_of(activation), [value for _, value in key], arithmetic or ""
+    )
+
+
+def path(x: torch.Tensor) -> str:
+    """Return "kernel" or "torch": what computes for this tensor."""
+    exporting = torch._C._get_tracing_state() is not None or torch.compiler.is_exporting()
+    on_cpu = x.device.type in ("cpu", "meta") and x.layout is torch.strided
+    return "kernel" if on_cpu and not exporting and x.dtype in DTYPES else "torch"
+
+
+def _general(bound: Bound, quantity: str, x: torch.Tensor) -> torch.Tensor:
+    check(bound, x)
+    if path(x) == "torch":
+        return bound.forms(operators.QUANTITIES.index(quantity), x)
+    return operators.Evaluate.apply(x, bound.key, quantity, bound.values, bound.arithmetic or "")
+
+
+def _compiled(
+    activation: Activation,
+    quantity: str,
+    x: torch.Tensor,
+    arithmetic: str | None,
+    parameters: Mapping[str, float],
+) -> torch.Tensor:
+    """Put the operator into the graph that torch.compile makes; torch's own inside functorch."""
+    key, values = _constants(activation, quantity, arithmetic, parameters, x.dtype)
+    if path(x) == "torch" or _inside_functorch():
+        return portable.FORMS[key, quantity](x, *values)
+    return torch.ops.softgate.evaluate(x, key, quantity, values, arithmetic or "")
+
+
+@torch._dynamo.assume_constant_result
+def _constants(
+    activation: Activation,
+    quantity: str,
+    arithmetic: str | None,
+    parameters: Mapping[str, float],
+    dtype: torch.dtype,
+) -> Any:
+    """Return what names the kernels to an operator, checked while the call is traced."""
+    bound = bind(activation, arithmetic, dict(parameters))
+    bound.runner("value", dtype)
+    form = bound.forms.form(operators.QUANTITIES.index(quantity))
+    own = bound.forms.native if quantity == "value" else None
+    portable.FORMS[bound.key, quantity] = form if own is None else lambda x, *_: own(x)
+    return bound.key, bound.values
+
+
+@torch._dynamo.assume_constant_result
+def _inside_functorch() -> bool:
+    return _functorch.peek_interpreter_stack() is not None
+
+
+def describe(
+    activation: Activation,
+    quantity: str,
+    x: torch.Tensor,
+    arithmetic: str | None,
+    parameters: Mapping[str, float],
+) -> tuple[tuple[int, ...], str, str, str, int]:
+    """Return shape, dtype, what computes, what is done with memory, and the threads."""
+    bound = bind(activation, arithmetic, parameters)
+    check(bound, x)
+    shape, name = tuple(x.shape), str(x.dtype).removeprefix("torch.")
+    if path(x) == "torch":
+        own = quantity == "value" and bound.forms.native is not None
+        how = "torch's own operator" if own else "the definition in torch operators"
+        return shape, name, f"{how}, on {x.device.type}", "as torch has it", torch.get_num_threads()
+    route = activation.route(quantity, DTYPES[x.dtype], arithmetic, dict(bound.parameters))
+    copied = dense(x) is not x
+    memory = "copied first: not one piece of memory" if copied else "read where it lies"
+    operands = 3 if quantity == "backward" else 2
+    threads = POOL.plan(x.numel(), x.element_size() * operands, torch.get_num_threads())
+    return shape, name, route.describe(), memory, threads
+
+
+def check(bound: Bound, x: torch.Tensor) -> None:
+    """Raise where there is no kernel for a tensor's dtype."""
+    if x.dtype not in DTYPES:
+        bound.runner("value", x.dtype)

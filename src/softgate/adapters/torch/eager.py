@@ -1,0 +1,92 @@
+"""The short way for plain CPU tensors in eager mode: straight to the kernels, with autograd.
+
+A Function in the old style, with the context in `forward`, costs a tenth of one that functorch can
+look into; `__init__` sends here only what neither functorch nor a compiler watches.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from . import operators
+from .memory import Bound
+
+_functorch = torch._C._functorch
+
+
+def looked_into(x: torch.Tensor) -> bool:
+    """Tell whether functorch, or the vmap of `is_grads_batched`, wraps a tensor."""
+    return _functorch.is_functorch_wrapped_tensor(x) or _functorch.is_legacy_batchedtensor(x)
+
+
+class FromInput(torch.autograd.Function):
+    """The value; the input is kept for the gradient."""
+
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor, bound: Bound) -> torch.Tensor:
+        """Run the kernel."""
+        ctx.save_for_backward(x)
+        ctx.bound = bound
+        return bound.unary("value", x)
+
+    @staticmethod
+    def backward(ctx: Any, grad: torch.Tensor) -> tuple[torch.Tensor, None]:
+        """Return slope(x)·grad."""
+        (x,) = ctx.saved_tensors
+        return times_slope(ctx.bound, x, grad), None
+
+
+class FromValue(torch.autograd.Function):
+    """The value, which is kept for the gradient: whoever follows keeps it anyway."""
+
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor, bound: Bound) -> torch.Tensor:
+        """Run the kernel."""
+        y = bound.unary("value", x)
+        ctx.save_for_backward(y)
+        ctx.bound = bound
+        return y
+
+    @staticmethod
+    def backward(ctx: Any, grad: torch.Tensor) -> tuple[torch.Tensor, None]:
+        """Return the slope, told from the value, times grad."""
+        (y,) = ctx.saved_tensors
+        return times_slope_at_value(ctx.bound, y, grad), None
+
+
+class InPlace(torch.autograd.Function):
+    """The same over the input's memory."""
+
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor, bound: Bound) -> torch.Tensor:
+        """Run the kernel in place."""
+        bound.in_place(x)
+        ctx.mark_dirty(x)
+        ctx.save_for_backward(x)
+        ctx.bound = bound
+        return x
+
+    @staticmethod
+    def backward(ctx: Any, grad: torch.Tensor) -> tuple[torch.Tensor, None]:
+        """Return the slope, told from the value, times grad."""
+        (y,) = ctx.saved_tensors
+        return times_slope_at_value(ctx.bound, y, grad), None
+
+
+def times_slope_at_value(bound: Bound, y: torch.Tensor, grad: torch.Tensor) -> torch.Tensor:
+    """Return slope·grad from the value `y`; in torch operators if it is differentiated again."""
+    if torch.is_grad_enabled() or type(grad) is not torch.Tensor or looked_into(grad):
+        return grad * bound.forms.slope_at_value(y)
+    return bound.binary("from_value", y, grad)
+
+
+def times_slope(bound: Bound, x: torch.Tensor, grad: torch.Tensor) -> torch.Tensor:
+    """Return slope(x)·grad; through the operators where somebody differentiates again."""
+    rest = (bound.key, bound.values, bound.arithmetic or "")
+    if torch._C._functorch.is_legacy_batchedtensor(grad):  # is_grads_batched
+        return operators.operators.backward(x, grad, *rest)
+    if torch.is_grad_enabled() or type(grad) is not torch.Tensor or looked_into(grad):
+        return operators.Backward.apply(x, grad, *rest)
+    return bound.binary("backward", x, grad)

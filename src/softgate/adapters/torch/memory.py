@@ -1,0 +1,130 @@
+"""Kernels over the memory of CPU tensors: no copy where a tensor is dense, in any axis order.
+
+A tensor's address says nothing of its strides: an expanded gradient, as `.sum()` sends back, has
+one element in memory for all. Whatever is not dense is copied first.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import ml_dtypes
+import numpy as np
+import torch
+
+from ...threads import POOL
+from .portable import Forms
+
+if TYPE_CHECKING:
+    from ..._activation import Activation
+    from ...routes import Runner
+
+SERIAL = 1 << 14
+"""Tensors shorter than this are never shared out among threads."""
+
+DTYPES: dict[torch.dtype, np.dtype[Any]] = {
+    torch.float16: np.dtype(np.float16),
+    torch.bfloat16: np.dtype(ml_dtypes.bfloat16),
+    torch.float32: np.dtype(np.float32),
+    torch.float64: np.dtype(np.float64),
+}
+ACCEPTED = "float16, bfloat16, float32 and float64"
+
+Parameters = tuple[tuple[str, float], ...]
+
+
+class Bound:
+    """An activation with fixed parameters and its kernels, each looked up once a dtype."""
+
+    __slots__ = (
+        "activation",
+        "arithmetic",
+        "forms",
+        "from_value",
+        "key",
+        "parameters",
+        "runners",
+        "values",
+    )
+
+    def __init__(
+        self, activation: Activation, key: str, parameters: Parameters, arithmetic: str | None
+    ) -> None:
+        self.activation, self.parameters, self.arithmetic = activation, parameters, arithmetic
+        self.key, self.values = key, [value for _, value in parameters]
+        self.forms = Forms(activation, parameters)
+        self.from_value = activation.entry.slope_follows(dict(parameters))
+        """Whether the slope follows from the value, which is then what is kept for the gradient."""
+        self.runners: dict[tuple[str, torch.dtype, str | None], Runner] = {}
+
+    def runner(self, quantity: str, dtype: torch.dtype, alias: str | None = None) -> Runner:
+        """Return the kernel for a quantity of tensors of `dtype`; raise where there is none."""
+        found = self.runners.get((quantity, dtype, alias))
+        if found is None:
+            if dtype not in DTYPES:
+                raise TypeError(
+                    f"{self.activation.name} of a {dtype} tensor: accepted are {ACCEPTED}"
+                )
+            route = self.activation.route(
+                quantity, DTYPES[dtype], self.arithmetic, dict(self.parameters)
+            )
+            found = self.runners[quantity, dtype, alias] = route.runner(alias)
+        return found
+
+    def unary(self, quantity: str, x: torch.Tensor) -> torch.Tensor:
+        """Return a quantity at each element of a CPU tensor."""
+        if not x.is_contiguous() or x.is_neg():
+            x = dense(x)
+        runner = self.runners.get((quantity, x.dtype, None)) or self.runner(quantity, x.dtype)
+        out = torch.empty_like(x)
+        run(runner, out, x)
+        return out
+
+    def binary(self, quantity: str, x: torch.Tensor, grad: torch.Tensor) -> torch.Tensor:
+        """Return slope(x)·grad (or from the value, as `quantity` says) for CPU tensors."""
+        runner = self.runner(quantity, x.dtype)
+        x = dense(x)
+        out = torch.empty_like(x)
+        run(runner, out, x, alike(grad, x))
+        return out
+
+    def in_place(self, x: torch.Tensor) -> None:
+        """Overwrite a CPU tensor with the value at each of its elements."""
+        runner = self.runner("value", x.dtype, "x")
+        if dense(x) is x:
+            run(runner, x, x)
+        else:
+            x.copy_(self.unary("value", x))
+
+
+def dense(x: torch.Tensor) -> torch.Tensor:
+    """Return `x`, or a copy of it that fills one piece of memory without gaps or repeats."""
+    if x.is_neg():  # a view that is negated when read
+        x = x.resolve_neg()
+    if x.is_contiguous() or torch.empty_like(x).stride() == x.stride():
+        return x
+    return x.contiguous()
+
+
+def alike(grad: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+    """Return `grad` with its elements where the dense `x` has them."""
+    if grad.stride() == x.stride() and grad.shape == x.shape and not grad.is_neg():
+        return grad
+    return torch.empty_like(x).copy_(grad)
+
+
+def run(runner: Runner, out: torch.Tensor, *inputs: torch.Tensor) -> None:
+    """Call a kernel over dense tensors of one shape, on as many threads as torch would use."""
+    count = out.numel()
+    addresses = (out.data_ptr(), *(x.data_ptr() for x in inputs))
+    call, beside = runner.run, runner.address
+    if count < SERIAL:
+        call(*addresses, beside, count)
+        return
+    item = out.element_size()
+
+    def chunk(start: int, stop: int, _keep: tuple[torch.Tensor, ...] = (out, *inputs)) -> None:
+        offset = start * item
+        call(*(a + offset for a in addresses), beside, stop - start)
+
+    POOL.run(chunk, count, item * len(addresses), torch.get_num_threads())

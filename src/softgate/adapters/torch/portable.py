@@ -1,0 +1,130 @@
+"""An activation in torch's own operators: for other devices, for exported and traced graphs.
+
+Where torch has an operator for the same function, that one; else the definition, each order of
+derivative a graph of its own (see `lower.torch`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import torch
+import torch.nn.functional as F
+
+from ...derivative import derivative as differentiate
+from ...formula import Definition
+from ...lower.torch import Form, form
+
+if TYPE_CHECKING:
+    from ..._activation import Activation
+    from ...graph import Node
+
+Native = Callable[[torch.Tensor], torch.Tensor]
+
+
+FORMS: dict[tuple[str, str], Form] = {}
+"""What torch.compile reads inside functorch, by the activation's key and the quantity."""
+
+
+class Forms:
+    """An activation with fixed parameters in torch operators: torch's own, and its derivatives."""
+
+    def __init__(self, activation: Activation, parameters: tuple[tuple[str, float], ...]) -> None:
+        self.activation, self.parameters = activation, parameters
+        self.native = native(activation, dict(parameters))
+        self._forms: list[Form] = []
+        self._graphs: list[Node] = []
+        self._at_value: Form | None = None
+
+    def form(self, order: int) -> Form:
+        """Return a derivative of the definition (0: the value) as a function of tensors."""
+        while len(self._forms) <= order:
+            last = self._graphs[-1] if self._graphs else None
+            root = self.activation.entry.define() if last is None else differentiate(last)
+            self._graphs.append(root)
+            self._forms.append(form(root, tuple(name for name, _ in self.parameters)))
+        return self._forms[order]
+
+    def evaluate(self, order: int, x: torch.Tensor) -> torch.Tensor:
+        """Return a derivative in torch operators."""
+        return self.form(order)(x, *(value for _, value in self.parameters))
+
+    def slope_at_value(self, y: torch.Tensor) -> torch.Tensor:
+        """Return the slope told from the value, in torch operators."""
+        names = tuple(name for name, _ in self.parameters)
+        if self._at_value is None:
+            f = Definition()
+            entry = self.activation.entry
+            assert entry.slope_at_value is not None
+            symbols = {name: f.graph.parameter(name) for name in names}
+            self._at_value = form(entry.slope_at_value(f, f.graph.input("x"), **symbols), names)
+        return self._at_value(y, *(value for _, value in self.parameters))
+
+    def __call__(self, order: int, x: torch.Tensor) -> torch.Tensor:
+        """Return a derivative (0: the value) with all that autograd needs to go on from it."""
+        if order == 0 and self.native is not None:
+            return self.native(x)
+        if torch._C._get_tracing_state() is not None:
+            return self.evaluate(order, x)
+        result: torch.Tensor = Derivative.apply(x, self, order)
+        return result
+
+
+def native(activation: Activation, parameters: Mapping[str, float]) -> Native | None:
+    """Return torch's own operator for the same function, or None."""
+    from ...registry import activations
+
+    known = activations().get(activation.name)
+    if known is None or known.entry.definition is not activation.entry.definition:
+        return None
+    make = _NATIVE.get(activation.name)
+    return None if make is None else make(**parameters)
+
+
+class Derivative(torch.autograd.Function):
+    """A derivative of a definition, whose own derivative is the next order's graph."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(x: torch.Tensor, forms: Forms, order: int) -> torch.Tensor:
+        """Evaluate the graph of this order."""
+        result = forms.evaluate(order, x)
+        return result.clone() if result is x else result
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+        """Keep the input, for both modes."""
+        x, ctx.forms, ctx.order = inputs
+        ctx.save_for_backward(x)
+        ctx.save_for_forward(x)
+
+    @staticmethod
+    def backward(ctx: Any, grad: torch.Tensor) -> Any:
+        """Return `grad` times the next derivative."""
+        (x,) = ctx.saved_tensors
+        return grad * Derivative.apply(x, ctx.forms, ctx.order + 1), None, None
+
+    @staticmethod
+    def jvp(ctx: Any, tangent: torch.Tensor, *_: Any) -> torch.Tensor:
+        """Return the tangent times the next derivative."""
+        (x,) = ctx.saved_tensors
+        return tangent * Derivative.apply(x, ctx.forms, ctx.order + 1)
+
+
+def _when(function: Native, *, holds: bool) -> Native | None:
+    return function if holds else None
+
+
+_NATIVE: dict[str, Callable[..., Native | None]] = {
+    "gelu": lambda: F.gelu,
+    "gelu_tanh": lambda: lambda x: F.gelu(x, approximate="tanh"),
+    "relu": lambda: F.relu,
+    "leaky_relu": lambda slope: lambda x: F.leaky_relu(x, slope),
+    "elu": lambda alpha: lambda x: F.elu(x, alpha),
+    "sigmoid": lambda: torch.sigmoid,
+    "tanh": lambda: torch.tanh,
+    "silu": lambda beta: _when(F.silu, holds=beta == 1),
+    "mish": lambda: F.mish,
+}

@@ -1,0 +1,151 @@
+"""exp, expm1, log, log1p, erf, erfc of any number: what a formula that is not rearranged needs.
+
+The catalogue's own forms know what their arguments are; these hold for every float of the format,
+with a relative error of about one ulp, gradual underflow, overflow to infinity, and NaN where a real
+function has no value.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import NamedTuple
+
+from ..formats import FLOAT32
+from ..graph import Node
+from . import Kernel, erf_fits, logarithm_fits
+from .exponential import LN2, MIRRORED
+from .fits import Fit
+
+EXP_RANGE = {"float32": (-105, 89), "float64": (-746, 710)}
+"""Beyond it exp is 0, or larger than every number."""
+MINUS_ONE = -40
+"""Below it expm1 is -1 in every format."""
+SQRT2 = Fraction("1.41421356237309504880168872420969807856967187537694807317668")
+ERF_NEAR = Fraction(3, 4)
+"""Up to it erf has a fit of its own; beyond it 1 - erfc loses nothing."""
+
+
+def bias(f: Kernel) -> int:
+    """Return the float whose low bits hold 0, and to which whole numbers can be added."""
+    return 3 << (f.fmt.mantissa_bits - 1)
+
+
+class Power(NamedTuple):
+    """exp(u) = (1 + w)·first·second, both powers of two; `inverse` is 1/second."""
+
+    w: Node
+    first: Node
+    second: Node
+    inverse: Node
+
+
+def power(f: Kernel, u: Node, low: int) -> Power:
+    """Return exp(u) in parts; n = first·second's exponent is halved, for 2**n may be no float."""
+    e = f.reduce(f.bound(u, low, EXP_RANGE[f.fmt.name][1]), rate=MIRRORED, bias=0)
+    square, q = f._quadratic(e.r, -1)
+    whole, one = bias(f), bias(f) + f.fmt.max_exponent
+    n = e.magic - whole
+    first = f.fma(n, Fraction(1, 2), one)
+    second = n - (first - one)
+    powers = (f.exponent_only(t) for t in (first, second + one, one - second))
+    return Power(f.fma(square, q, e.r), *powers)
+
+
+def exp(f: Kernel, u: Node) -> Node:
+    """Return exp(u)."""
+    p = power(f, u, EXP_RANGE[f.fmt.name][0])
+    return f.product(f.fma(p.first, p.w, p.first), p.second)
+
+
+def expm1(f: Kernel, u: Node) -> Node:
+    """Return exp(u) - 1 = ((first - 1/second) + first·w)·second; -0 stays -0."""
+    p = power(f, u, MINUS_ONE)
+    result = f.product(f.fma(p.first, p.w, p.first - p.inverse), p.second)
+    return f.copysign(result, u)
+
+
+def _logarithm(f: Kernel, w: Node, offset: Node | None = None, lost: Node | None = None) -> Node:
+    """Return log(w), w > 0 a finite number, or log(1 + offset) where w is 1 + offset rounded.
+
+    w = m·2**e with sqrt(1/2) <= m <= sqrt(2); `lost` is what rounding w left out.
+    """
+    tiny = w < Fraction(2) ** f.fmt.min_exponent
+    lift = f.fmt.precision + 1
+    normal = f.where(tiny, w * (1 << lift), w)
+    mantissa = 1 << f.fmt.mantissa_bits
+    e = f.exponent_field(normal) - (mantissa + f.fmt.max_exponent)
+    m = f.add_exponent(normal, bias(f) - e)
+    large = m > SQRT2
+    m = f.where(large, m * Fraction(1, 2), m)
+    e = f.where(large, e + 1, e) - f.where(tiny, lift, 0)
+    t = m - 1
+    if offset is not None:
+        t = f.where(e.same(0), offset, t)
+    s = t / (t + 2)
+    z = s * s
+    fit = logarithm_fits.LOG1P_FLOAT32 if f.fmt is FLOAT32 else logarithm_fits.LOG1P_FLOAT64
+    small = s * f.fma(-z, f.polynomial(z, fit.coefficients), t)
+    # So short that e·high is exact.
+    digits = 1 << (f.fmt.precision - (8 if f.fmt is FLOAT32 else 11))
+    high = Fraction(int(LN2 * digits), digits)
+    total = f.fma(e, high, t)
+    rest = f.fma(e, high, -total) + t
+    low = f.fma(e, LN2 - high, -small)
+    if lost is not None:
+        low = low + f.where(e.same(0), 0, lost / w)
+    return total + (rest + low)
+
+
+def log(f: Kernel, u: Node) -> Node:
+    """Return log(u): -inf at 0, NaN below."""
+    return _ends(f, u, _logarithm(f, u))
+
+
+def _ends(f: Kernel, w: Node, inside: Node) -> Node:
+    """Return a logarithm of w with its values at 0, at infinity, below 0 and at NaN."""
+    # sqrt makes NaN of negative numbers; + 0 makes +0 of -0.
+    outside = f.where(w > 0, w, -1 / (f.sqrt(w) + 0))
+    return f.where(w > 0, f.where(w <= largest(f), inside, outside), outside)
+
+
+def largest(f: Kernel) -> Fraction:
+    """Return the largest number of the format."""
+    return (2 - Fraction(1, 1 << f.fmt.mantissa_bits)) * Fraction(2) ** f.fmt.max_exponent
+
+
+def log1p(f: Kernel, u: Node) -> Node:
+    """Return log(1 + u): -inf at -1, NaN below; -0 stays -0."""
+    w = u + 1
+    back = w - 1
+    lost = (1 - (w - back)) + (u - back)
+    return f.copysign(_ends(f, w, _logarithm(f, w, u, lost)), u)
+
+
+def _complement(f: Kernel, a: Node) -> Node:
+    """Return erfc(a)/2 = Phi(-sqrt(2)·a) times 2**scale, a >= 0; NaN gives some number.
+
+    What rounding t = sqrt(2)·a leaves out counts by G(t), the inverse Mills ratio, as a factor
+    1 - rest·G: for it (3·t + sqrt(t² + 8))/4 is near enough.
+    """
+    a = f.clamp(a, Fraction(f.gaussian_limit) / SQRT2)
+    t, rest = f.times(a, f.number(SQRT2))
+    assert rest is not None
+    tail = f.scaled_sum(f.normal_tail(t))
+    mills = f.fma(3, t, f.sqrt(f.fma(t, t, 8))) * Fraction(1, 4)
+    return f.fma(tail, -(rest * mills), tail)
+
+
+def erfc(f: Kernel, u: Node) -> Node:
+    """Return 1 - erf(u), without cancellation where u > 0."""
+    sign = f.where(u < 0, -2 * f.unit, 2 * f.unit)
+    result = f.fma(_complement(f, f.abs(u)), sign, f.where(u < 0, 2, 0))
+    return f.keep_nan(u, result)
+
+
+def erf(f: Kernel, u: Node) -> Node:
+    """Return the error function, with full relative accuracy near 0."""
+    a = f.abs(u)
+    fit: Fit = getattr(erf_fits, f"ERF_{f.fmt.name.upper()}")
+    near = f.fma(u, f.polynomial(u * u, fit.coefficients), u)
+    far = f.fma(_complement(f, a), -2 * f.unit, 1)
+    return f.where(a > ERF_NEAR, f.copysign(far, u), near)

@@ -1,0 +1,72 @@
+"""hard_sigmoid(x) = x/width + 1/2, held between 0 and 1. At both corners the slope is 0.
+
+Near the left corner x/width + 1/2 cancels: there x + width/2 is exact, and is what is divided.
+"""
+
+from fractions import Fraction
+
+from ..blocks import Kernel, TwoFloat
+from ..formula import Definition
+from ..graph import Node
+from .entry import Bound, Entry, Parameter
+
+HALF = Fraction(1, 2)
+
+
+def definition(f: Definition, x: Node, width: Node) -> Node:
+    return f.where(x <= -width / 2, 0, f.where(x >= width / 2, 1, x / width + HALF))
+
+
+def value(f: Kernel, x: Node, width: TwoFloat) -> Node:
+    from_corner = f.bound(x, -width.hi, width.hi) + width.hi * HALF
+    if width.lo is not None:
+        from_corner += width.lo * HALF
+    y = f.divided(from_corner, width)
+    return f.where(y < 0, 0, f.where(y > 1, 1, y))
+
+
+def inside(f: Kernel, x: Node, width: TwoFloat, yes: Node) -> Node:
+    """Return `yes` strictly between the corners, else 0; NaN comes from `x`."""
+    half = TwoFloat(width.hi * HALF, None if width.lo is None else width.lo * HALF)
+    return f.where(f.reaches(f.abs(x), half), 0, f.keep_nan(x, yes))
+
+
+def slope(f: Kernel, x: Node, width: TwoFloat) -> Node:
+    return inside(f, x, width, f.reciprocal(width).hi)
+
+
+def curvature(f: Kernel, x: Node, width: TwoFloat) -> Node:
+    return f.keep_nan(x, 0)
+
+
+def backward(f: Kernel, x: Node, grad: Node, width: TwoFloat) -> Node:
+    # A choice, not a product: an infinite grad makes no NaN of a slope of 0.
+    return inside(f, x, width, f.divided(grad, width))
+
+
+entry = Entry(
+    name="hard_sigmoid",
+    formula="min(max(x/width + 1/2, 0), 1)",
+    paper="Courbariaux, Bengio & David 2015, BinaryConnect: training deep neural networks with "
+    "binary weights during propagations (arXiv:1511.00363)",
+    definition=definition,
+    value=value,
+    slope=slope,
+    curvature=curvature,
+    backward=backward,
+    bounds={"float32": Bound(1.2, 0.5), "float64": Bound(1.2, 0.5)},
+    intervals=((-3.1, -2.4), (-1.0, 1.0), (2.4, 3.1)),
+    aliases=("hardsigmoid",),
+    parameters=(
+        Parameter(
+            "width",
+            6.0,
+            above=1e-30,
+            below=1e30,
+            doc="How far the corners are apart: 6 in PyTorch, JAX and Keras 3, 5 in ONNX and "
+            "Keras 2 (where 0.2*x + 0.5 is the line), 2 in the paper.",
+            tested=(5.0, 2.0, 0.3),
+        ),
+    ),
+    piecewise_linear=True,
+)

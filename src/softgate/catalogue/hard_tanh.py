@@ -1,0 +1,59 @@
+"""hard_tanh(x) = min(max(x, low), high). At low and at high the slope is 0, as in PyTorch."""
+
+from ..blocks import Kernel, TwoFloat
+from ..formula import Arithmetic, Definition
+from ..graph import Node, Number
+from .entry import Bound, Entry, Parameter
+
+
+def definition(f: Definition, x: Node, low: Node, high: Node) -> Node:
+    return f.where(x <= low, low, f.where(x >= high, high, x))
+
+
+def value(f: Kernel, x: Node, low: TwoFloat, high: TwoFloat) -> Node:
+    # Where x equals the first part of a bound it is the bound, rounded.
+    return f.where(x < low.hi, low.hi, f.where(x > high.hi, high.hi, x))
+
+
+def inside(f: Kernel, x: Node, low: TwoFloat, high: TwoFloat, yes: Node | Number) -> Node:
+    """Return `yes` strictly between the bounds, else 0; NaN comes from `x`."""
+    above = f.where(f.exceeds(x, low), yes, f.keep_nan(x, 0))
+    return f.where(f.reaches(x, high), 0, above)
+
+
+def slope(f: Kernel, x: Node, low: TwoFloat, high: TwoFloat) -> Node:
+    return inside(f, x, low, high, 1)
+
+
+def curvature(f: Kernel, x: Node, low: TwoFloat, high: TwoFloat) -> Node:
+    return f.keep_nan(x, 0)
+
+
+def backward(f: Kernel, x: Node, grad: Node, low: TwoFloat, high: TwoFloat) -> Node:
+    # A choice, not a product: an infinite grad makes no NaN of a slope of 0.
+    return inside(f, x, low, high, grad)
+
+
+def slope_at_value(f: Arithmetic, y: Node, low: Node, high: Node) -> Node:
+    return f.where(y > low, f.where(y < high, 1, 0), f.where(y.same(y), 0, y))
+
+
+entry = Entry(
+    name="hard_tanh",
+    formula="min(max(x, low), high)",
+    paper="Collobert 2004, Large scale machine learning (thesis, Université Paris 6)",
+    definition=definition,
+    value=value,
+    slope=slope,
+    curvature=curvature,
+    slope_at_value=slope_at_value,
+    backward=backward,
+    bounds={"float32": Bound(0.0, 0.0), "float64": Bound(0.0, 0.0)},
+    intervals=((-2.0, 0.0), (0.0, 1.0), (1.0, 7.0)),
+    aliases=("hardtanh",),
+    parameters=(
+        Parameter("low", -1.0, -1e38, 1e38, "The smallest value.", tested=(0.0, -0.3)),
+        Parameter("high", 1.0, -1e38, 1e38, "The largest value.", tested=(6.0, 0.7), exceeds="low"),
+    ),
+    piecewise_linear=True,
+)

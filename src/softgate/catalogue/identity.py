@@ -1,0 +1,43 @@
+"""identity(x) = x: what a layer without an activation applies, and what others are compared with."""
+
+from ..blocks import Kernel
+from ..formula import Definition
+from ..graph import Node
+from .entry import Bound, Entry
+
+
+def definition(f: Definition, x: Node) -> Node:
+    return x
+
+
+def value(f: Kernel, x: Node) -> Node:
+    return x
+
+
+def slope(f: Kernel, x: Node) -> Node:
+    return f.keep_nan(x, 1)
+
+
+def curvature(f: Kernel, x: Node) -> Node:
+    return f.keep_nan(x, 0)
+
+
+def backward(f: Kernel, x: Node, grad: Node) -> Node:
+    return f.keep_nan(x, grad)
+
+
+entry = Entry(
+    name="identity",
+    formula="x",
+    paper="Rosenblatt 1958, The perceptron: a probabilistic model for information storage and "
+    "organization in the brain (its units' sums, before the threshold)",
+    definition=definition,
+    value=value,
+    slope=slope,
+    curvature=curvature,
+    backward=backward,
+    bounds={"float32": Bound(0.0, 0.0), "float64": Bound(0.0, 0.0)},
+    intervals=((-1.0, 1.0),),
+    aliases=("linear",),
+    piecewise_linear=True,
+)

@@ -1,0 +1,49 @@
+"""relu6(x) = min(max(x, 0), 6). At 0 and at 6 the slope is 0, as in PyTorch."""
+
+from ..blocks import Kernel
+from ..formula import Arithmetic, Definition
+from ..graph import Node
+from .entry import Bound, Entry
+
+CAP = 6
+
+
+def definition(f: Definition, x: Node) -> Node:
+    return f.where(x > 0, f.where(x < CAP, x, CAP), 0)
+
+
+def value(f: Kernel, x: Node) -> Node:
+    return f.where(x < 0, 0, f.where(x > CAP, CAP, x))
+
+
+def slope(f: Kernel, x: Node) -> Node:
+    return f.where(x > 0, f.where(x < CAP, 1, 0), f.keep_nan(x, 0))
+
+
+def curvature(f: Kernel, x: Node) -> Node:
+    return f.keep_nan(x, 0)
+
+
+def backward(f: Kernel, x: Node, grad: Node) -> Node:
+    # A choice, not a product: an infinite grad makes no NaN of a slope of 0.
+    return f.where(x > 0, f.where(x < CAP, grad, 0), f.keep_nan(x, 0))
+
+
+def slope_at_value(f: Arithmetic, y: Node) -> Node:
+    return f.where(y > 0, f.where(y < 6, 1, 0), f.where(y.same(y), 0, y))
+
+
+entry = Entry(
+    name="relu6",
+    formula="min(max(x, 0), 6)",
+    paper="Krizhevsky 2010, Convolutional deep belief networks on CIFAR-10",
+    definition=definition,
+    value=value,
+    slope=slope,
+    curvature=curvature,
+    slope_at_value=slope_at_value,
+    backward=backward,
+    bounds={"float32": Bound(0.0, 0.0), "float64": Bound(0.0, 0.0)},
+    intervals=((-1.0, 1.0), (5.0, 7.0)),
+    piecewise_linear=True,
+)

@@ -1,0 +1,55 @@
+"""selu(x) = scale·x where x > 0, else scale·alpha·(exp(x) - 1). At 0 the slope is scale·alpha.
+
+With these two constants activations keep mean 0 and variance 1 from layer to layer.
+"""
+
+from fractions import Fraction
+
+from ..blocks import Kernel
+from ..formula import Definition
+from ..graph import Node
+from .entry import Bound, Entry
+
+ALPHA = Fraction("1.6732632423543772848170429916717")
+SCALE = Fraction("1.0507009873554804934193349852946")
+
+
+def definition(f: Definition, x: Node) -> Node:
+    return f.where(x > 0, SCALE * x, SCALE * ALPHA * f.expm1(x))
+
+
+def value(f: Kernel, x: Node) -> Node:
+    # scale·max(x, 0) - scale·alpha·(1 - exp(min(x, 0))), of which one is always 0; c·y as
+    # y + (c - 1)·y rounds once, and c's own rounding hardly counts.
+    positive = f.where(x < 0, 0, x)
+    drop = f.saturation(f.where(x < 0, -x, 0))
+    right = f.fma(positive, SCALE - 1, positive)
+    return f.fma(-drop, SCALE * ALPHA - 1, right - drop)
+
+
+def slope(f: Kernel, x: Node) -> Node:
+    return f.where(x > 0, SCALE, decay(f, x))
+
+
+def curvature(f: Kernel, x: Node) -> Node:
+    return f.where(x > 0, 0, decay(f, x))
+
+
+def decay(f: Kernel, x: Node) -> Node:
+    """Return scale·alpha·exp(min(x, 0)), NaN kept."""
+    return f.unscale(f.amplify(f.expand_upwards(x), f.number(SCALE * ALPHA)))
+
+
+entry = Entry(
+    name="selu",
+    formula="scale*(x where x > 0, else alpha*(exp(x) - 1)), "
+    "scale = 1.0507009873554804934..., alpha = 1.6732632423543772848...",
+    paper="Klambauer, Unterthiner, Mayr & Hochreiter 2017, Self-normalizing neural networks "
+    "(arXiv:1706.02515)",
+    definition=definition,
+    value=value,
+    slope=slope,
+    curvature=curvature,
+    bounds={"float32": Bound(2.0, 2.0), "float64": Bound(2.0, 2.0)},
+    intervals=((-1.0, 0.0), (0.0, 1.0), (-18.0, -1.0), (-110.0, -80.0), (-750.0, -700.0)),
+)

@@ -1,0 +1,62 @@
+"""softshrink(x) = x moved towards 0 by the threshold, and 0 within it. At ±threshold the slope is 0.
+
+It is odd bit for bit: within the threshold it is a zero with the sign of x.
+"""
+
+from ..blocks import Kernel, TwoFloat
+from ..formula import Definition
+from ..graph import Node
+from .entry import Bound, Entry, Parameter
+
+
+def definition(f: Definition, x: Node, threshold: Node) -> Node:
+    return f.where(
+        x > threshold, x - threshold, f.where(x < -threshold, x + threshold, 0)
+    )
+
+
+def value(f: Kernel, x: Node, threshold: TwoFloat) -> Node:
+    beyond = f.abs(x) - threshold.hi
+    if threshold.lo is not None:
+        beyond -= threshold.lo
+    return f.copysign(f.where(beyond < 0, 0, beyond), x)
+
+
+def slope(f: Kernel, x: Node, threshold: TwoFloat) -> Node:
+    return f.where(f.exceeds(f.abs(x), threshold), 1, f.keep_nan(x, 0))
+
+
+def curvature(f: Kernel, x: Node, threshold: TwoFloat) -> Node:
+    return f.keep_nan(x, 0)
+
+
+def backward(f: Kernel, x: Node, grad: Node, threshold: TwoFloat) -> Node:
+    # A choice, not a product: an infinite grad makes no NaN of a slope of 0.
+    return f.where(f.exceeds(f.abs(x), threshold), grad, f.keep_nan(x, 0))
+
+
+entry = Entry(
+    name="softshrink",
+    formula="x - threshold where x > threshold, x + threshold where x < -threshold, else 0",
+    paper="Donoho & Johnstone 1994, Ideal spatial adaptation by wavelet shrinkage",
+    definition=definition,
+    value=value,
+    slope=slope,
+    curvature=curvature,
+    backward=backward,
+    bounds={"float32": Bound(0.5, 0.0), "float64": Bound(0.5, 0.0)},
+    intervals=((-1.0, -0.25), (-0.25, 0.25), (0.25, 1.0)),
+    aliases=("soft_shrink", "soft_threshold"),
+    parameters=(
+        Parameter(
+            "threshold",
+            0.5,
+            above=0.0,
+            below=1e38,
+            doc="What magnitudes lose, PyTorch's `lambd`.",
+            tested=(0.0, 0.3),
+            closed=True,
+        ),
+    ),
+    piecewise_linear=True,
+)

@@ -1,0 +1,59 @@
+"""softsign(x) = x/(1 + |x|): tanh's shape without an exponential, and with a far longer tail.
+
+All is made of 1/(1 + |x|), of which the sum and the division lose a little that is given back. A
+quotient of x itself would be slow where x is subnormal.
+"""
+
+from fractions import Fraction
+
+from ..blocks import Kernel
+from ..formula import Definition
+from ..graph import Node
+from .entry import Bound, Entry
+
+
+def definition(f: Definition, x: Node) -> Node:
+    return x / (1 + f.abs(x))
+
+
+def inverse(f: Kernel, a: Node) -> tuple[Node, Node]:
+    """Return q and c with q·(1 + c) = 1/(1 + a), for finite a; NaN is kept."""
+    total = 1 + a
+    lost = f.where(a < 1, a, 1) - (total - f.where(a < 1, 1, a))
+    q = 1 / total
+    return q, f.fma(-q, lost, f.fma(-q, total, 1))
+
+
+def value(f: Kernel, x: Node) -> Node:
+    # Beyond it the result is ±1, which infinity times 0 is not.
+    a = f.bound(f.abs(x), 0, Fraction(2) ** (f.fmt.precision + 2))
+    q, correction = inverse(f, a)
+    result = f.product(a, q)
+    return f.copysign(f.fma(result, correction, result), x)
+
+
+def slope(f: Kernel, x: Node) -> Node:
+    # 1/(1 + |x|)²: the square of the inverse, for the inverse of the square overflows on the way.
+    q, correction = inverse(f, f.bound(f.abs(x), 0, Fraction(2) ** (3 * f.fmt.max_exponent // 4)))
+    square = f.product(q, q)
+    return f.fma(square + square, correction, square)
+
+
+def curvature(f: Kernel, x: Node) -> Node:
+    # -2·x/|x|/(1 + |x|)³, and 0 at 0, where it jumps from 2 to -2
+    q = 1 / (1 + f.abs(x))
+    return f.where(x.same(0), 0, f.copysign(2 * q * q * q, -x))
+
+
+entry = Entry(
+    name="softsign",
+    formula="x/(1 + abs(x))",
+    paper="Turian, Bergstra & Bengio 2009, Quadratic features and deep architectures for chunking",
+    definition=definition,
+    value=value,
+    slope=slope,
+    curvature=curvature,
+    bounds={"float32": Bound(2.0, 3.0), "float64": Bound(2.0, 3.0)},
+    intervals=((-1.0, 1.0), (-20.0, 20.0), (-1e5, 1e5), (1e18, 1e23)),
+    aliases=("soft_sign",),
+)

@@ -1,0 +1,46 @@
+"""squared_relu(x) = max(x, 0)². The slope, 2·max(x, 0), has no jump."""
+
+from ..blocks import Kernel
+from ..formula import Definition
+from ..graph import Node
+from .entry import Bound, Entry
+
+
+def definition(f: Definition, x: Node) -> Node:
+    return f.where(x > 0, x * x, 0)
+
+
+def value(f: Kernel, x: Node) -> Node:
+    # At -0 and NaN the result is x itself.
+    return f.where(x > 0, f.product(x, x), f.where(x < 0, 0, x))
+
+
+def slope(f: Kernel, x: Node) -> Node:
+    positive = f.where(x < 0, 0, x)
+    return positive + positive
+
+
+def curvature(f: Kernel, x: Node) -> Node:
+    return f.where(x > 0, 2, f.keep_nan(x, 0))
+
+
+def backward(f: Kernel, x: Node, grad: Node) -> Node:
+    # A choice, not a product: an infinite grad makes no NaN of a slope of 0.
+    return f.where(x > 0, f.product(x + x, grad), f.keep_nan(x, 0))
+
+
+entry = Entry(
+    name="squared_relu",
+    formula="max(x, 0)**2",
+    paper="So, Mańke, Liu, Dai, Shazeer & Le 2021, Primer: searching for efficient transformers "
+    "for language modeling (arXiv:2109.08668)",
+    definition=definition,
+    value=value,
+    slope=slope,
+    curvature=curvature,
+    backward=backward,
+    bounds={"float32": Bound(0.5, 0.0), "float64": Bound(0.5, 0.0)},
+    intervals=((-1.0, 1.0), (1.0, 100.0)),
+    aliases=("relu2", "relu_squared"),
+    notes="Squares beyond the largest number of a format are infinite, as they round.",
+)

@@ -1,0 +1,54 @@
+"""tanhshrink(x) = x - tanh(x), which is x³/3 near 0 and x - 1 far out.
+
+The difference loses everything near 0. `blocks.hyperbolic` gives what tanh lacks of its argument,
+or of 1, by itself; the slope is tanh².
+"""
+
+from ..blocks import Kernel
+from ..formula import Definition
+from ..graph import Node
+from . import tanh
+from .entry import Bound, Entry
+
+
+def definition(f: Definition, x: Node) -> Node:
+    return x - f.tanh(x)
+
+
+def value(f: Kernel, x: Node) -> Node:
+    a = f.abs(x)
+    square = f.product(a, a)
+    ratio = f.over_shrink(a, square)
+    # What a² loses is given back.
+    near = f.fma(ratio, square, f.product(ratio, f.fma(a, a, -square)))
+    return f.copysign(f.where(a < 1, near, f.below_one(a) + (a - 1)), x)
+
+
+def slope(f: Kernel, x: Node) -> Node:
+    # tanh²: near 0 that is (a - a·u)², u = a²/G
+    a = f.abs(x)
+    square = f.product(a, a)
+    u = f.over_shrink(square, square)
+    near = f.fma(-f.product(square, u), 2 - u, square)
+    tanh = 1 - f.below_one(a)
+    return f.where(a < 1, near, f.product(tanh, tanh))
+
+
+def curvature(f: Kernel, x: Node) -> Node:
+    # 2·tanh·(1 - tanh²)
+    return -tanh.curvature(f, x)
+
+
+entry = Entry(
+    name="tanhshrink",
+    formula="x - tanh(x)",
+    paper="Collobert, Kavukcuoglu & Farabet 2011, Torch7: a Matlab-like environment for machine "
+    "learning",
+    definition=definition,
+    value=value,
+    slope=slope,
+    curvature=curvature,
+    bounds={"float32": Bound(2.5, 2.5), "float64": Bound(2.5, 2.5)},
+    intervals=((-1.0, 1.0), (0.9, 1.1), (-20.0, 20.0), (1e-17, 1e-12), (1e-110, 1e-100)),
+    aliases=("tanh_shrink",),
+)

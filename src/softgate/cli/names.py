@@ -1,0 +1,58 @@
+"""`softgate names`: what each name means in each framework, and its default form there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+from click.shell_completion import CompletionItem
+
+from .output import check_formats, emit, formats
+
+if TYPE_CHECKING:
+    from ..aliases import Names
+
+
+def complete_name(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    """Offer every framework's names."""
+    from .._names import names
+
+    return sorted({n.name for n in names() if n.name.startswith(incomplete)})
+
+
+def complete_source(
+    ctx: click.Context, param: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """Offer the sources."""
+    from ..aliases import SOURCES
+
+    found = {source: title for source, title in SOURCES.items() if source.startswith(incomplete)}
+    return [CompletionItem(source, help=title) for source, title in found.items()]
+
+
+@click.command()
+@click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=complete_name)
+@click.option("--source", shell_complete=complete_source, help="Only one framework's names.")
+@formats
+def command(names: tuple[str, ...], source: str | None, as_json: bool, as_csv: bool) -> None:
+    """Show what each NAME means in PyTorch, Keras, TensorFlow, JAX, Hugging Face, timm and ONNX.
+
+    \b
+    softgate names                          every function and its names
+    softgate names gelu                     every meaning of gelu
+    softgate names --source jax             all that JAX has
+    softgate names com.microsoft.FastGelu   one, by its path
+    """
+    check_formats(as_json, as_csv)
+    emit(wanted(names, source), as_json, as_csv)
+
+
+def wanted(which: tuple[str, ...], source: str | None) -> Names:
+    """Return the records of all names that were asked for, each once."""
+    from .._names import names
+    from ..aliases import Names
+
+    if not which:
+        return names(source)
+    found = (record for name in which for record in names(source, name=name))
+    return Names(tuple(dict.fromkeys(found)))

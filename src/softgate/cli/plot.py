@@ -1,0 +1,108 @@
+"""`softgate plot`: curves to a file, or into the terminal where there is no file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from .arguments import ACTIVATION
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from .._activation import Activation
+    from ..pictures import Picture
+
+WHAT = ("value", "slope", "curvature", "difference")
+TALLEST = 30
+"""Lines of a plot in a terminal, unless asked for more."""
+
+
+@click.command()
+@click.argument("activations", type=ACTIVATION, nargs=-1, required=True, metavar="ACTIVATION...")
+@click.option("--what", type=click.Choice(WHAT), default="value", show_default=True)
+@click.option(
+    "--against", type=ACTIVATION, metavar="ACTIVATION",
+    help="What differences are taken to.  [default: gelu]",
+)  # fmt: skip
+@click.option("--from", "low", type=float, default=-5.0, show_default=True, help="Left end.")
+@click.option("--to", "high", type=float, default=5.0, show_default=True, help="Right end.")
+@click.option("--log", is_flag=True, help="Absolute values on a logarithmic scale.")
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+    help="Write an .svg, .png or .pdf file.",
+)  # fmt: skip
+@click.option("--width", type=float, help="Inches in a file (6), characters in a terminal.")
+@click.option("--height", type=float, help="Inches in a file (4), lines in a terminal.")
+def command(
+    activations: tuple[Activation, ...],
+    what: str,
+    against: Activation | None,
+    low: float,
+    high: float,
+    log: bool,
+    output: Path | None,
+    **size: float | None,
+) -> int:
+    """Draw activations: their value, slope, curvature, or difference to another function.
+
+    Without a file the plot goes to the terminal; piped, it is plain text with one character per
+    curve. Parameters are given as in elu:alpha=0.5.
+
+    \b
+    softgate plot gelu relu tanh
+    softgate plot gelu relu --what slope -o slopes.svg
+    softgate plot gelu_tanh gelu_sigmoid --what difference --log
+    """
+    from .._plot import plot, request
+
+    if against is not None and what != "difference":
+        raise click.UsageError("--against needs --what difference")
+    if output is not None:
+        inches = {name: number for name, number in size.items() if number is not None}
+        plot(activations, what, (low, high), against, output, log=log, **inches)
+        click.echo(f"Wrote {output}", err=True)
+        return 0
+    show(request(activations, what, (low, high), against, log).picture(), **size)
+    return 0
+
+
+def show(picture: Picture, width: float | None, height: float | None) -> None:
+    """Print a plot as text: in colours where the terminal has them."""
+    from rich.console import Console
+    from rich.style import Style
+    from rich.text import Text
+
+    from ..terminal import render
+
+    console = Console(highlight=False)
+    colour = takes_colour(console)
+    lines = render(
+        picture,
+        picture.title + (", absolute values on a logarithmic scale" if picture.log else ""),
+        width=int(width) if width is not None else console.width - 1,
+        height=int(height) if height is not None else min(console.height - 1, TALLEST),
+        colour=colour,
+    )
+    for line in lines:
+        text = Text(no_wrap=True, overflow="ignore")
+        for span in line:
+            look = Style(dim=True) if span.colour == "dim" else Style(color=span.colour)
+            text.append(span.text, style=look)
+        text.rstrip()
+        if colour:
+            console.print(text, crop=False, soft_wrap=True)
+        else:
+            click.echo(text.plain)
+
+
+def takes_colour(console: Console) -> bool:
+    """Tell whether to draw in colour: into a terminal that has enough, unless NO_COLOR is set.
+
+    Sixteen colours are not enough: two activations would get the same one.
+    """
+    if not console.is_terminal or console.no_color or not console.encoding.startswith("utf"):
+        return False
+    return console.color_system in ("truecolor", "256")

@@ -1,0 +1,41 @@
+"""`softgate properties`: what activations are like, side by side."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from .arguments import ACTIVATION, resolve
+from .output import check_formats, emit, formats
+
+if TYPE_CHECKING:
+    from .._activation import Activation
+
+USUAL = ("sigmoid", "tanh", "relu", "leaky_relu", "gelu")
+
+
+@click.command()
+@click.argument("activations", nargs=-1, type=ACTIVATION, metavar="[ACTIVATION]...")
+@click.option(
+    "--digits", type=int, default=4, show_default=True, help="Significant digits, up to 15."
+)
+@formats
+def command(activations: tuple[Activation, ...], digits: int, as_json: bool, as_csv: bool) -> None:
+    """Print what each ACTIVATION is like: by default sigmoid, tanh, relu, leaky_relu and gelu.
+
+    Range, minimum and where, jumps of value, slope and curvature, roots of the slope, limits; for
+    inputs from N(0,1) shares with small and with negative slope, mean and spread of the output,
+    and the gain of weights that keeps variance; per dtype the inputs whose computed slope is
+    exactly 0. All of it is computed from the definition and the kernels.
+
+    \b
+    softgate properties
+    softgate properties gelu silu mish
+    softgate properties leaky_relu:slope=0.2 --json
+    """
+    check_formats(as_json, as_csv)
+    from .._properties import properties
+
+    chosen = activations or [resolve(name) for name in USUAL]
+    emit(properties(*chosen, digits=digits), as_json, as_csv)

@@ -1,0 +1,76 @@
+"""`softgate table`: true figures at points."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from .arguments import ACTIVATION
+from .output import check_formats, emit, formats
+
+if TYPE_CHECKING:
+    from .._activation import Activation
+
+
+@click.command()
+@click.argument("activations", nargs=-1, type=ACTIVATION, metavar="[ACTIVATION]...")
+@click.option(
+    "--at",
+    metavar="POINTS",
+    help="Numbers and ranges first:last:step, separated by commas.  [default: -3,-1,0,0.5,1,3]",
+)
+@click.option(
+    "--columns",
+    metavar="NAMES",
+    help="Some of Phi, value, slope, curvature, difference, relative, separated by commas.  "
+    "[default: value,slope; with --against value,difference,relative]",
+)
+@click.option("--against", type=ACTIVATION, help="The function that differences are taken to.")
+@click.option("--digits", type=int, default=4, show_default=True, help="Decimals, up to 50.")
+@formats
+def command(
+    activations: tuple[Activation, ...],
+    at: str | None,
+    columns: str | None,
+    against: Activation | None,
+    digits: int,
+    as_json: bool,
+    as_csv: bool,
+) -> None:
+    """Print activations at points: values, slopes, curvatures, differences.
+
+    Without ACTIVATION: the gate Phi, GELU exact and in its tanh form; GELU and ReLU with their
+    slopes; ReLU, ELU and GELU side by side. Every digit is true: figures come from the
+    definitions with as many digits as it takes. A number that would round to 0 but is not 0 is
+    written with an exponent. --json and --csv give rows x, function, quantity, value with all
+    digits of float64, or with those asked for where they are more than 15.
+
+    \b
+    softgate table
+    softgate table gelu silu --at -3:3:0.5 --columns value,slope,curvature
+    softgate table gelu_tanh gelu_sigmoid --against gelu --digits 8
+    softgate table elu:alpha=0.5 --at -1 --digits 30
+    """
+    check_formats(as_json, as_csv)
+    if not activations and (columns is not None or against is not None):
+        raise click.UsageError("--columns and --against need an ACTIVATION, such as gelu.")
+    if columns is not None and against is None and {"difference", "relative"} & _names(columns):
+        raise click.UsageError("a difference needs --against: the function that it is taken to.")
+    from .._table import POINTS, table
+
+    emit(
+        table(
+            activations or None,
+            at=POINTS if at is None else at,
+            columns=columns,
+            reference=against,
+            digits=digits,
+        ),
+        as_json,
+        as_csv,
+    )
+
+
+def _names(columns: str) -> set[str]:
+    return {name.strip().lower() for name in columns.split(",")}

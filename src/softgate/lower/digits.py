@@ -1,0 +1,227 @@
+"""A definition evaluated with Python's `decimal`: hundreds of digits, exponents almost without end.
+
+For limits, where x is 10**42 and exp(x) has more digits than memory, and for constants: `decimal` is
+there already, while mpmath takes longer to import than a kernel to compile. A difference that
+cancels further than the digits reach is NaN: unknown, not 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, Inexact, getcontext, localcontext
+from fractions import Fraction
+from functools import lru_cache
+from typing import NamedTuple
+
+from ..graph import Node
+from .interpret import interpret
+
+NAN, ZERO, ONE, TWO = Decimal("NaN"), Decimal(0), Decimal(1), Decimal(2)
+GUARD = 30
+"""Digits that a difference must leave."""
+LONGEST = 3000
+"""sin and cos of numbers with more digits before the point are unknown."""
+
+
+class Number(NamedTuple):
+    """A decimal, and whether it is the exact result."""
+
+    value: Decimal
+    exact: bool = False
+
+
+def evaluate(root: Node, digits: int, inputs: Mapping[str, float | Fraction | Decimal]) -> Decimal:
+    """Return `root` at these exact inputs; NaN where it is no number, or where digits run out."""
+    context = Context(prec=digits, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[])
+    with localcontext(context):
+        result: Number = interpret(root, OPERATIONS, _number, inputs)
+    return result.value
+
+
+def _number(value: float | Fraction | Decimal) -> Number:
+    if isinstance(value, Decimal):
+        return Number(value, True)
+    fraction = Fraction(value)
+    return _flagged(lambda: Decimal(fraction.numerator) / fraction.denominator, True)
+
+
+def _flagged(compute: Callable[[], Decimal], exact: bool) -> Number:
+    context = getcontext()
+    context.clear_flags()
+    value = compute()
+    return Number(value, exact and not context.flags[Inexact])
+
+
+def _sum(x: Number, y: Number, sign: int) -> Number:
+    exact = x.exact and y.exact
+    total = _flagged(lambda: x.value + sign * y.value, exact)
+    if exact or not (x.value and y.value) or not (x.value.is_finite() and y.value.is_finite()):
+        return total
+    largest = max(x.value.adjusted(), y.value.adjusted())
+    lost = not total.value or total.value.adjusted() < largest - getcontext().prec + GUARD
+    return Number(NAN) if lost else total
+
+
+def _compare(holds: Callable[[Decimal, Decimal], bool]) -> Callable[[Number, Number], bool | None]:
+    def compare(x: Number, y: Number) -> bool | None:
+        return None if x.value.is_nan() or y.value.is_nan() else holds(x.value, y.value)
+
+    return compare
+
+
+def _choose(condition: bool | None, yes: Number, no: Number) -> Number:
+    if condition is None:
+        return Number(NAN)
+    return yes if condition else no
+
+
+def _precise(compute: Callable[[], Decimal], more: int) -> Decimal:
+    with localcontext() as context:
+        context.prec += more
+        return compute()
+
+
+def _expm1(x: Decimal) -> Decimal:
+    small = -x.adjusted() if x and x.is_finite() else 0
+    if small > getcontext().prec:
+        return x + x * x / 2
+    return _precise(lambda: x.exp() - 1, max(small, 0))
+
+
+def _log1p(x: Decimal) -> Decimal:
+    small = -x.adjusted() if x and x.is_finite() else 0
+    if small > getcontext().prec:
+        return x - x * x / 2
+    return _precise(lambda: (1 + x).ln(), max(small, 0))
+
+
+def _tanh(x: Decimal) -> Decimal:
+    lost = _expm1(-2 * abs(x))
+    return (-lost / (2 + lost)).copy_sign(x)
+
+
+def _sigmoid(x: Decimal) -> Decimal:
+    small = (-abs(x)).exp()
+    return (small if x < 0 else ONE) / (1 + small)
+
+
+def _softplus(x: Decimal) -> Decimal:
+    return max(x, ZERO) + _log1p((-abs(x)).exp())
+
+
+@lru_cache(maxsize=8)
+def _pi(digits: int) -> Decimal:
+    """Return pi by Machin's formula, in whole numbers of 10**-(digits + 10)."""
+    one = 10 ** (digits + 10)
+
+    def arc(n: int) -> int:
+        term, total, k = one // n, one // n, 1
+        while term:
+            term //= -n * n
+            k += 2
+            total += term // k
+        return total
+
+    return Decimal(4 * (4 * arc(5) - arc(239))).scaleb(-digits - 10)
+
+
+def pi() -> Decimal:
+    """Return pi to the context's digits."""
+    return +_pi(getcontext().prec)
+
+
+def _series(first: Decimal, ratio: Callable[[int], Decimal]) -> Decimal:
+    """Return first·(1 + ratio(1)·(1 + ratio(2)·(1 + …))), until terms stop to count or to fall."""
+    term = total = first
+    for k in range(1, 20_000):
+        following = term * ratio(k)
+        if total + following == total or abs(following) > abs(term) > abs(total):
+            break
+        term = following
+        total += term
+    return total
+
+
+def _sin(x: Decimal) -> Decimal:
+    if not x.is_finite() or x.adjusted() > LONGEST:
+        return NAN
+    with localcontext() as context:
+        context.prec += max(x.adjusted(), 0) + 10
+        turns = (x / (2 * pi())).to_integral_value()
+        r = x - turns * 2 * pi()
+        context.prec -= max(x.adjusted(), 0)
+        square = -r * r
+        return _series(+r, lambda k: square / (2 * k * (2 * k + 1)))
+
+
+def _cos(x: Decimal) -> Decimal:
+    return _precise(lambda: _sin(x + pi() / 2), max(x.adjusted(), 0) if x.is_finite() else 0)
+
+
+def _atan(x: Decimal) -> Decimal:
+    if abs(x) > 1:
+        return (pi() / 2).copy_sign(x) - _atan(1 / x)
+    for _ in range(4):
+        x = x / (1 + (1 + x * x).sqrt())
+    square = -x * x
+    return 16 * _series(x, lambda k: square * (2 * k - 1) / (2 * k + 1))
+
+
+def _erf(x: Decimal) -> Decimal:
+    """Return 2/sqrt(pi)·x·exp(-x²)·(1 + 2·x²/3·(1 + 2·x²/5·(…))): every term has one sign."""
+    if x * x > 2 * getcontext().prec + 100:
+        return ONE.copy_sign(x) - _erfc(abs(x)).copy_sign(x)
+    double = 2 * x * x
+    return 2 * (-x * x).exp() / pi().sqrt() * _series(x, lambda k: double / (2 * k + 1))
+
+
+def _erfc(x: Decimal) -> Decimal:
+    square = x * x
+    if x > 0 and square > 2 * getcontext().prec + 100:  # an asymptotic series
+        series = _series(ONE, lambda k: (1 - 2 * k) / (2 * square))
+        return (-square).exp() / (x * pi().sqrt()) * series
+    lost = int(square / 2) + 10 if x > 0 else 0
+    return _precise(lambda: 1 - _erf(x), lost)
+
+
+def _phi(x: Decimal) -> Decimal:
+    return (-x * x / 2).exp() / (2 * pi()).sqrt()
+
+
+FUNCTIONS: dict[str, Callable[[Decimal], Decimal]] = {
+    "exp": lambda x: x.exp(),
+    "log": lambda x: x.ln(),
+    "sqrt": lambda x: x.sqrt(),
+    "expm1": _expm1,
+    "log1p": _log1p,
+    "tanh": _tanh,
+    "sigmoid": _sigmoid,
+    "softplus": _softplus,
+    "sin": _sin,
+    "cos": _cos,
+    "atan": _atan,
+    "erf": _erf,
+    "erfc": _erfc,
+    "phi": _phi,
+    "Phi": lambda x: _erfc(-x / TWO.sqrt()) / 2,
+}
+
+
+def _inexact(function: Callable[[Decimal], Decimal]) -> Callable[[Number], Number]:
+    return lambda x: Number(NAN if x.value.is_nan() else function(x.value))
+
+
+OPERATIONS: dict[str, Callable[..., Number | bool | None]] = {
+    "add": lambda x, y: _sum(x, y, 1),
+    "sub": lambda x, y: _sum(x, y, -1),
+    "mul": lambda x, y: _flagged(lambda: x.value * y.value, x.exact and y.exact),
+    "div": lambda x, y: _flagged(lambda: x.value / y.value, x.exact and y.exact),
+    "neg": lambda x: Number(x.value.copy_negate(), x.exact),
+    "abs": lambda x: Number(x.value.copy_abs(), x.exact),
+    "lt": _compare(lambda x, y: x < y),
+    "le": _compare(lambda x, y: x <= y),
+    "eq": _compare(lambda x, y: x == y),
+    "where": _choose,
+    "pi": lambda: Number(pi()),
+    **{name: _inexact(function) for name, function in FUNCTIONS.items()},
+}

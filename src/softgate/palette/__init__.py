@@ -1,0 +1,75 @@
+"""One colour and one dash pattern per activation, the same in every picture softgate draws.
+
+Plots, the terminal, HTML cards and reports all ask `style`. The colours are derived, not picked:
+see `tools/derive_colours.py`. Each stands out from a white and from a dark page (contrast of at
+least 3:1). The dozen usually drawn together stay apart for all kinds of colour vision by colour
+alone; beyond a dozen no set of colours does, so the others have a dash pattern as well, and
+pictures write names beside lines.
+
+A name that is not in the table, be it a new file in the catalogue or a user's own formula, gets a
+colour and a dash pattern that no name in the table has, chosen by a hash of the name: it is there
+at once, and the same everywhere and always. A new entry of the catalogue may be given a colour of
+its own at the end of `FURTHER` in the script; that changes no other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from hashlib import sha256
+
+from .derived import POOL, TABLE
+
+DASHES: dict[str, tuple[float, ...]] = {
+    "solid": (),
+    "dashed": (5.0, 2.0),
+    "dotted": (1.3, 1.6),
+    "dashdot": (6.0, 2.0, 1.3, 2.0),
+    "long": (10.0, 3.0),
+    "dashdotdot": (6.0, 2.0, 1.3, 2.0, 1.3, 2.0),
+}
+"""Lengths of ink and gap in line widths, by name."""
+
+OTHERS = ("long", "dashdotdot")
+"""What names that are not in the table are drawn with, and no name in it."""
+
+
+@dataclass(frozen=True)
+class Style:
+    """How an activation is drawn."""
+
+    colour: str
+    dash: str
+
+    @property
+    def pattern(self) -> tuple[float, ...]:
+        """Lengths of ink and gap in line widths; empty for a solid line."""
+        return DASHES[self.dash]
+
+
+def style(name: str) -> Style:
+    """Return the colour and the dash pattern of the activation called `name`.
+
+    Examples
+    --------
+    >>> style("gelu")
+    Style(colour='#1299fc', dash='solid')
+    >>> style("my_own") == style("my_own")
+    True
+    """
+    if name in TABLE:
+        return Style(*TABLE[name])
+    number = int.from_bytes(sha256(name.encode()).digest()[:8], "big")
+    return Style(POOL[number % len(POOL)], OTHERS[number // len(POOL) % len(OTHERS)])
+
+
+def variants(name: str, count: int) -> list[Style]:
+    """Return styles for one activation with `count` sets of parameters: its colour, other dashes.
+
+    Examples
+    --------
+    >>> [style.dash for style in variants("elu", 3)]
+    ['solid', 'dashed', 'dotted']
+    """
+    own = style(name)
+    others = [dash for dash in DASHES if dash != own.dash]
+    return [Style(own.colour, dash) for dash in ([own.dash, *others] * count)[:count]]

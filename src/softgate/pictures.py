@@ -1,0 +1,80 @@
+"""What a picture shows, whoever draws it: curves, their styles, the range, and where names go."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from .curves import Curve, Floats, height
+from .palette import Style
+
+
+@dataclass(frozen=True)
+class Picture:
+    """Curves with all that is written around them."""
+
+    curves: tuple[Curve, ...]
+    styles: tuple[Style, ...]
+    title: str
+    axis: str
+    low: float
+    high: float
+    log: bool = False
+    zero: str = ""
+    """What the line at 0 stands for, if for more than 0."""
+
+
+def span(curves: Sequence[Curve], log: bool = False) -> tuple[float, float]:
+    """Return the lowest and the highest y to show, as logarithms if `log`; 0 is always there.
+
+    A pole runs out of the picture, which would otherwise show nothing else.
+    """
+    y = np.concatenate([curve.points()[:, 1] for curve in curves])
+    even = np.concatenate([evenly(curve) for curve in curves])
+    y, even = (found[np.isfinite(found)] for found in (y, even))
+    if log:
+        y, even = (np.log10(found[found > 0]) for found in (y, even))
+    if not y.size:
+        return (-1.0, 0.0) if log else (0.0, 1.0)
+    low, high = float(y.min()), float(y.max())
+    if not log:
+        usual = height(even)
+        if high - low > 20 * usual:
+            inner = np.percentile(even, [2, 98])
+            low, high = float(inner[0]) - usual, float(inner[1]) + usual
+        low, high = min(low, 0.0), max(high, 0.0)
+    return (low, high) if low < high else (low - 0.5, high + 0.5)
+
+
+def evenly(curve: Curve, count: int = 400) -> Floats:
+    """Return a curve's y at even steps of x: its own points crowd where it bends."""
+    x, y = curve.points().T
+    wanted = np.linspace(x[0], x[-1], count)
+    return np.asarray(y[np.minimum(np.searchsorted(x, wanted), x.size - 1)], dtype=np.float64)
+
+
+def last_shown(curve: Curve, low: float, high: float) -> tuple[float, float] | None:
+    """Return the last point of a curve, moved into the picture; None where it has none."""
+    data = curve.points()
+    data = data[np.isfinite(data[:, 1])]
+    if not data.size:
+        return None
+    return float(data[-1, 0]), min(max(float(data[-1, 1]), low), high)
+
+
+def apart(ends: Sequence[float], low: float, high: float, gap: float) -> list[float]:
+    """Return places near `ends`, in their order, at least `gap` apart and inside the picture."""
+    order = sorted(range(len(ends)), key=lambda i: (ends[i], -i))
+    gap = min(gap, (high - low) / max(len(ends) - 1, 1))
+    places = dict.fromkeys(order, 0.0)
+    below = -math.inf
+    for i in order:
+        below = places[i] = max(ends[i], below + gap)
+    above = high
+    for i in reversed(order):
+        above = places[i] = min(places[i], above)
+        above -= gap
+    return [places[i] for i in range(len(ends))]

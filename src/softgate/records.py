@@ -1,0 +1,167 @@
+"""Frozen results: what a study returns, as text, as HTML and as JSON both ways.
+
+A study computes, a record remembers, and whoever shows it computes nothing. JSON stays strict: the
+numbers it has no notation for are the strings "nan", "inf" and "-inf"; what is not known or not
+defined is null. Every record carries the name and the version of its schema.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import types
+import typing
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from html import escape
+from typing import Any, ClassVar, Self
+
+SPECIAL = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
+Cell = float | int | str | None
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Text in rows and columns: what is shown of a record. A cell may have several lines."""
+
+    title: str
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    labels: int = 1
+    """So many columns on the left name a row; they are repeated where a wide grid is cut."""
+    text: bool = False
+    """Whether cells are words, set from the left, and not numbers, set from the right."""
+
+    def __str__(self) -> str:
+        lines = [[cell.split("\n") for cell in row] for row in (self.header, *self.rows)]
+        widths = [
+            max(len(line) for cell in column for line in cell)
+            for column in zip(*lines, strict=True)
+        ]
+        shown = [line for row in lines for line in self._lines(row, widths)]
+        header = max(len(cell) for cell in lines[0])
+        shown.insert(header, "  ".join("-" * width for width in widths))
+        return "\n".join([self.title, "", *shown] if self.title else shown)
+
+    def _lines(self, row: list[list[str]], widths: list[int]) -> list[str]:
+        height = max(len(cell) for cell in row)
+        padded = [cell + [""] * (height - len(cell)) for cell in row]
+        return [
+            "  ".join(self._set(text, i, widths[i]) for i, text in enumerate(line)).rstrip()
+            for line in zip(*padded, strict=True)
+        ]
+
+    def _set(self, text: str, column: int, width: int) -> str:
+        return text.ljust(width) if self.text else text.rjust(width)
+
+    @property
+    def html(self) -> str:
+        """The grid as an HTML table."""
+        head = "".join(f"<th>{escape(cell)}</th>" for cell in self.header)
+        body = "".join(f"<tr>{''.join(self._cells(row))}</tr>" for row in self.rows)
+        caption = f"<caption>{escape(self.title)}</caption>" if self.title else ""
+        return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+    def _cells(self, row: tuple[str, ...]) -> list[str]:
+        kinds = ("th" if i < self.labels else "td" for i in range(len(row)))
+        shown = (escape(cell).replace("\n", "<br>") for cell in row)
+        return [f"<{kind}>{cell}</{kind}>" for kind, cell in zip(kinds, shown, strict=True)]
+
+
+class Record:
+    """A frozen dataclass that can be shown, saved and read again.
+
+    A subclass sets `schema` and gives `grids`, what people see, and `table`, the same as rows of
+    data.
+    """
+
+    schema: ClassVar[str]
+    version: ClassVar[int] = 1
+
+    def grids(self) -> tuple[Grid, ...]:
+        """Return what is shown, rounded as people want it."""
+        raise NotImplementedError(f"{type(self).__name__} has no grids")
+
+    def table(self) -> tuple[tuple[str, ...], list[tuple[Cell, ...]]]:
+        """Return a header and rows with all digits: what a CSV file holds."""
+        raise NotImplementedError(f"{type(self).__name__} has no table")
+
+    def __str__(self) -> str:
+        return "\n\n".join(map(str, self.grids()))
+
+    def _repr_html_(self) -> str:
+        return "".join(grid.html for grid in self.grids())
+
+    def to_json(self, indent: int | None = None) -> str:
+        """Return the record as strict JSON."""
+        content = {"schema": self.schema, "version": self.version, **_plain_fields(self)}
+        return json.dumps(content, indent=indent, ensure_ascii=False, allow_nan=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Return the record that `to_json` wrote; ValueError where it wrote another."""
+        content = json.loads(text)
+        if not isinstance(content, dict) or "schema" not in content:
+            raise ValueError(f"this JSON is no record: expected an object with schema {cls.schema}")
+        found = (content.pop("schema"), content.pop("version", None))
+        if found != (cls.schema, cls.version):
+            raise ValueError(
+                f"this JSON is {found[0]} version {found[1]}: expected {cls.schema} version "
+                f"{cls.version}"
+            )
+        record: Self = _restore(cls, content)
+        return record
+
+
+def _plain_fields(record: Any) -> dict[str, Any]:
+    return {field.name: plain(getattr(record, field.name)) for field in fields(record)}
+
+
+def plain(value: Any) -> Any:
+    """Return `value` in what JSON has: objects, lists, strings, finite numbers, null."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return _plain_fields(value)
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, tuple | list):
+        return [plain(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return "nan" if math.isnan(value) else "inf" if value > 0 else "-inf"
+    return value
+
+
+def _restore(kind: Any, value: Any) -> Any:
+    """Return `value`, read from JSON, as the type `kind` that a field is annotated with."""
+    origin, arguments = typing.get_origin(kind), typing.get_args(kind)
+    if origin in (types.UnionType, typing.Union):
+        return _restore_union(arguments, value)
+    if is_dataclass(kind) and isinstance(kind, type):
+        return _restore_record(kind, value)
+    if origin is tuple:
+        if len(arguments) == 2 and arguments[1] is Ellipsis:
+            return tuple(_restore(arguments[0], item) for item in value)
+        return tuple(_restore(k, item) for k, item in zip(arguments, value, strict=True))
+    if origin in (dict, Mapping):
+        return {key: _restore(arguments[1], item) for key, item in value.items()}
+    if kind is float:
+        return SPECIAL[value] if isinstance(value, str) else float(value)
+    return value
+
+
+def _restore_union(kinds: tuple[Any, ...], value: Any) -> Any:
+    if value is None:
+        return None
+    if float in kinds and isinstance(value, str | int | float) and not isinstance(value, bool):
+        if isinstance(value, str):
+            return SPECIAL.get(value, value)
+        return value if isinstance(value, int) and int in kinds else float(value)
+    return _restore(next(kind for kind in kinds if kind is not types.NoneType), value)
+
+
+def _restore_record(kind: type, value: Any) -> Any:
+    hints = typing.get_type_hints(kind)
+    known = [field.name for field in fields(kind)]
+    if not isinstance(value, dict) or set(value) != set(known):
+        given = sorted(value) if isinstance(value, dict) else type(value).__name__
+        raise ValueError(f"{kind.__name__} was given {given}: expected the fields {known}")
+    return kind(**{name: _restore(hints[name], value[name]) for name in known})

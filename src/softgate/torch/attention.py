@@ -1,0 +1,185 @@
+"""softmax(q·kᵀ/√d)·v on torch's fused operator, with the masks of nn.MultiheadAttention.
+
+Parameters have nn.MultiheadAttention's names and shapes, so that its state dicts load as they are;
+beyond it, key and value heads may be fewer (as in Mistral) and of any width (as in Gemma).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from .feed_forward import check_share, check_widths
+
+
+class SelfAttention(nn.Module):
+    """Multi-head attention of a sequence to itself.
+
+    Parameters
+    ----------
+    d_model, n_heads : int
+        Width, and number of heads.
+    n_kv_heads : int, optional
+        Number of key and value heads, each for several queries; n_heads by default.
+    d_head : int, optional
+        Width of a head; d_model/n_heads by default.
+    bias : bool
+        Whether the projections have biases.
+    dropout : float
+        Share of attention weights set to 0 in training.
+    causal : bool
+        Whether a position sees only itself and those before it.
+    scale : float, optional
+        Factor of q·kᵀ; 1/√d_head by default (T5 has 1).
+    batch_first : bool
+        Whether inputs are (batch, sequence, d_model), and not (sequence, batch, d_model).
+
+    Examples
+    --------
+    >>> import torch
+    >>> SelfAttention(512, 8)(torch.zeros(30, 10, 512)).shape
+    torch.Size([30, 10, 512])
+    """
+
+    in_proj_bias: nn.Parameter | None
+
+    def __init__(  # noqa: PLR0913 - torch.nn's layers have as many
+        self,
+        d_model: int,
+        n_heads: int,
+        *,
+        n_kv_heads: int | None = None,
+        d_head: int | None = None,
+        bias: bool = True,
+        dropout: float = 0.0,
+        causal: bool = False,
+        scale: float | None = None,
+        batch_first: bool = False,
+        device: Any = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__()
+        check_widths(d_model=d_model, n_heads=n_heads)
+        self.n_heads, self.n_kv_heads = n_heads, n_heads if n_kv_heads is None else n_kv_heads
+        self.d_head = _head_width(d_model, n_heads) if d_head is None else d_head
+        check_widths(n_kv_heads=self.n_kv_heads, d_head=self.d_head)
+        if n_heads % self.n_kv_heads:
+            raise ValueError(f"n_heads = {n_heads} is no multiple of n_kv_heads = {n_kv_heads}")
+        self.causal, self.scale, self.batch_first = causal, scale, batch_first
+        self.dropout = check_share("dropout", dropout)
+        widths = self.n_heads * self.d_head, self.n_kv_heads * self.d_head
+        self.widths = (widths[0], widths[1], widths[1])
+        empty = torch.empty(sum(self.widths), d_model, device=device, dtype=dtype)
+        self.in_proj_weight = nn.Parameter(empty)
+        zeros = torch.zeros(sum(self.widths), device=device, dtype=dtype)
+        self.in_proj_bias = nn.Parameter(zeros) if bias else None
+        self.out_proj = nn.Linear(widths[0], d_model, bias, device, dtype)
+        nn.init.xavier_uniform_(self.in_proj_weight)
+        if self.out_proj.bias is not None:
+            nn.init.zeros_(self.out_proj.bias)
+
+    def forward(
+        self, x: Tensor, attn_mask: Tensor | None = None, key_padding_mask: Tensor | None = None
+    ) -> Tensor:
+        """Return the attention's output; masks mean what they do in nn.MultiheadAttention.
+
+        Parameters
+        ----------
+        x : Tensor
+            (sequence, batch, d_model), (batch, sequence, d_model) with `batch_first`, or
+            (sequence, d_model).
+        attn_mask : Tensor, optional
+            (queries, keys) or (batch·n_heads, queries, keys): True where a query must not see a
+            key, or numbers to add to the scores.
+        key_padding_mask : Tensor, optional
+            (batch, keys), or (keys,): True where nobody may see a key, or numbers to add.
+
+        Notes
+        -----
+        A query that may see nothing gets zeros from the attention, not NaN.
+        """
+        batched = x.dim() == 3
+        if not batched:
+            if x.dim() != 2:
+                raise ValueError(f"x has {x.dim()} axes: expected 3, or 2 without a batch")
+            x = x.unsqueeze(0 if self.batch_first else 1)
+            if key_padding_mask is not None:
+                key_padding_mask = key_padding_mask.unsqueeze(0)
+        axes = (0, 2, 1, 3) if self.batch_first else (1, 2, 0, 3)
+        projected = F.linear(x, self.in_proj_weight, self.in_proj_bias).split(self.widths, -1)
+        q, k, v = (t.unflatten(-1, (-1, self.d_head)).permute(axes) for t in projected)
+        mask = self._mask(q, attn_mask, key_padding_mask)
+        if self.n_kv_heads < self.n_heads:
+            times = self.n_heads // self.n_kv_heads
+            k, v = k.repeat_interleave(times, 1), v.repeat_interleave(times, 1)
+        seen = F.scaled_dot_product_attention(
+            q,
+            k,
+            v,
+            attn_mask=mask,
+            dropout_p=self.dropout if self.training else 0.0,
+            is_causal=self.causal and mask is None,
+            scale=self.scale,
+        )
+        back = (0, 2, 1, 3) if self.batch_first else (2, 0, 1, 3)
+        y: Tensor = self.out_proj(seen.permute(back).flatten(-2))
+        return y if batched else y.squeeze(0 if self.batch_first else 1)
+
+    def _mask(self, q: Tensor, attn: Tensor | None, padding: Tensor | None) -> Tensor | None:
+        """Return one mask for torch's operator, whose True means the opposite; None if needless."""
+        batch, heads, length, _ = q.shape
+        masks = []
+        if attn is not None:
+            shapes = (length, length), (batch * heads, length, length)
+            _check_mask("attn_mask", attn, *shapes)
+            masks.append(attn if attn.dim() == 2 else attn.view(batch, heads, length, length))
+        if padding is not None:
+            _check_mask("key_padding_mask", padding, (batch, length))
+            masks.append(padding[:, None, None, :])
+        if not masks:
+            return None
+        if self.causal:
+            square = torch.ones(length, length, dtype=torch.bool, device=q.device)
+            masks.append(square.triu(1))
+        if all(mask.dtype is torch.bool for mask in masks):
+            blocked = masks[0]
+            for mask in masks[1:]:
+                blocked = blocked | mask
+            return ~blocked
+        added = torch.zeros((), dtype=q.dtype, device=q.device)
+        for mask in masks:
+            added = added + _as_scores(mask, q.dtype)
+        return added
+
+    def extra_repr(self) -> str:
+        """Say how heads are laid out, and what is not torch's default."""
+        shown = [f"n_heads={self.n_heads}", f"d_head={self.d_head}"]
+        if self.n_kv_heads != self.n_heads:
+            shown.insert(1, f"n_kv_heads={self.n_kv_heads}")
+        set_ = [f"{name}=True" for name in ("causal", "batch_first") if getattr(self, name)]
+        return ", ".join(shown + set_)
+
+
+def _head_width(d_model: int, n_heads: int) -> int:
+    if d_model % n_heads:
+        raise ValueError(
+            f"d_model = {d_model} is no multiple of n_heads = {n_heads}: change one or give d_head"
+        )
+    return d_model // n_heads
+
+
+def _as_scores(mask: Tensor, dtype: torch.dtype) -> Tensor:
+    if mask.dtype is not torch.bool:
+        return mask.to(dtype)
+    return torch.zeros_like(mask, dtype=dtype).masked_fill(mask, -torch.inf)
+
+
+def _check_mask(name: str, mask: Tensor, *shapes: tuple[int, ...]) -> None:
+    if mask.dtype is not torch.bool and not mask.is_floating_point():
+        raise TypeError(f"{name} is {mask.dtype}: expected bool (True: hidden) or numbers to add")
+    if mask.shape not in shapes:
+        known = " or ".join(map(str, shapes))
+        raise ValueError(f"{name} has shape {tuple(mask.shape)}: expected {known}")

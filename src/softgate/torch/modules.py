@@ -1,0 +1,250 @@
+"""Activations as modules: torch.nn's own classes, computing with softgate's kernels.
+
+Each is a subclass of its twin in torch.nn, so that arguments, `repr`, state dicts, pickles and
+`isinstance` are torch's; only `forward` is new. What torch.nn lacks has a class of its own.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from .. import registry
+from . import functional as F
+
+
+class GELU(nn.GELU):
+    """x·Phi(x) (`approximate="none"`), its tanh form ("tanh") or its sigmoid form ("sigmoid")."""
+
+    def __init__(self, approximate: str = "none") -> None:
+        if approximate not in F._GELU:
+            known = ", ".join(map(repr, F._GELU))
+            raise ValueError(f"approximate = {approximate!r}: accepted are {known}")
+        super().__init__(approximate)
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return the value."""
+        return F.gelu(input, self.approximate)
+
+
+class ReLU(nn.ReLU):
+    """max(x, 0)."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return the value."""
+        return F.relu(input, self.inplace)
+
+
+class ReLU6(nn.ReLU6):
+    """min(max(x, 0), 6)."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return the value."""
+        return F.relu6(input, self.inplace)
+
+
+class LeakyReLU(nn.LeakyReLU):
+    """x where x > 0, else negative_slope·x."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return the value."""
+        return F.leaky_relu(input, self.negative_slope, self.inplace)
+
+
+class PReLU(nn.PReLU):
+    """x where x > 0, else weight·x with a weight that is learnt: torch's own operator."""
+
+
+class ELU(nn.ELU):
+    """x where x > 0, else alpha·(exp(x) - 1)."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return the value."""
+        return F.elu(input, self.alpha, self.inplace)
+
+
+class CELU(nn.CELU):
+    """x where x > 0, else alpha·(exp(x/alpha) - 1)."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return the value."""
+        return F.celu(input, self.alpha, self.inplace)
+
+
+class SELU(nn.SELU):
+    """The self-normalising elu."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return the value."""
+        return F.selu(input, self.inplace)
+
+
+class SiLU(nn.SiLU):
+    """x·sigmoid(x)."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return the value."""
+        return F.silu(input, self.inplace)
+
+
+class Mish(nn.Mish):
+    """x·tanh(softplus(x))."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return the value."""
+        return F.mish(input, self.inplace)
+
+
+class Sigmoid(nn.Sigmoid):
+    """1/(1 + exp(-x))."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return the value."""
+        return F.sigmoid(input)
+
+
+class Tanh(nn.Tanh):
+    """tanh(x)."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return the value."""
+        return F.tanh(input)
+
+
+class Softplus(nn.Softplus):
+    """log(1 + exp(beta·x))/beta everywhere; `threshold` is kept but not needed."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return the value."""
+        return F.softplus(input, self.beta)
+
+
+class Softsign(nn.Softsign):
+    """x/(1 + |x|)."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return the value."""
+        return F.softsign(input)
+
+
+class Tanhshrink(nn.Tanhshrink):
+    """x - tanh(x)."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return the value."""
+        return F.tanhshrink(input)
+
+
+class Softshrink(nn.Softshrink):
+    """x moved towards 0 by lambd, and 0 within."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return the value."""
+        return F.softshrink(input, self.lambd)
+
+
+class Hardshrink(nn.Hardshrink):
+    """x where |x| > lambd, else 0."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return the value."""
+        return F.hardshrink(input, self.lambd)
+
+
+class Hardtanh(nn.Hardtanh):
+    """x between min_val and max_val."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return the value."""
+        return F.hardtanh(input, self.min_val, self.max_val, self.inplace)
+
+
+class Hardsigmoid(nn.Hardsigmoid):
+    """x/6 + 1/2 between 0 and 1."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return the value."""
+        return F.hardsigmoid(input, self.inplace)
+
+
+class Hardswish(nn.Hardswish):
+    """x·hardsigmoid(x)."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return the value."""
+        return F.hardswish(input, self.inplace)
+
+
+class LogSigmoid(nn.LogSigmoid):
+    """log(sigmoid(x))."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return the value."""
+        return F.logsigmoid(input)
+
+
+class Identity(nn.Identity):
+    """x itself."""
+
+
+class Swish(nn.Module):
+    """x·sigmoid(beta·x); with `learnable`, beta is a parameter of the model.
+
+    Examples
+    --------
+    >>> Swish(beta=1.5)
+    Swish(beta=1.5)
+    >>> [name for name, _ in Swish(learnable=True).named_parameters()]
+    ['beta']
+    """
+
+    beta: Any
+
+    def __init__(
+        self, beta: float = 1.0, learnable: bool = False, device: Any = None, dtype: Any = None
+    ) -> None:
+        super().__init__()
+        if learnable:
+            self.beta = nn.Parameter(torch.tensor(float(beta), device=device, dtype=dtype))
+        else:
+            self.beta = float(beta)
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return the value."""
+        if isinstance(self.beta, Tensor):
+            return input * F.sigmoid(self.beta * input)
+        return F._apply("silu", input, beta=self.beta)
+
+    def extra_repr(self) -> str:
+        """Say what beta is."""
+        if isinstance(self.beta, Tensor):
+            return f"beta={self.beta.item():g}, learnable=True"
+        return f"beta={self.beta:g}"
+
+
+class Activation(nn.Module):
+    """Any activation, by name or one's own, with its parameters.
+
+    Examples
+    --------
+    >>> Activation("squareplus", b=1.0)
+    Activation(squareplus, b=1)
+    """
+
+    def __init__(self, activation: Any, **parameters: float) -> None:
+        super().__init__()
+        if isinstance(activation, str):
+            activation = registry.activations()[activation]
+        self.activation = activation.bind(**parameters)
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return the value."""
+        result: Tensor = self.activation(input)
+        return result
+
+    def extra_repr(self) -> str:
+        """Name the function and its parameters."""
+        values = (f"{name}={value:g}" for name, value in self.activation.parameters.items())
+        return ", ".join((self.activation.name, *values))

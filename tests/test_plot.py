@@ -1,0 +1,233 @@
+"""Curves and figures: what is drawn, where lines break, what files hold, and what is refused."""
+
+from __future__ import annotations
+
+import struct
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+import softgate as sg
+from softgate._activation import Activation
+from softgate.catalogue import Bound, Entry
+from softgate.curves import Curve, curve
+from softgate.formula import Definition
+from softgate.graph import Node
+from softgate.palette import style
+from softgate.pictures import apart
+
+WHATS = ("value", "slope", "curvature")
+
+
+def largest_step(found: Curve, share: float) -> float:
+    """Return the largest change of y over neighbours of a piece that are close in x."""
+    steps = [0.0]
+    for x, y in found.pieces:
+        near = np.diff(x) < share
+        steps += np.abs(np.diff(y))[near & np.isfinite(np.diff(y))].tolist()
+    return max(steps)
+
+
+@pytest.mark.parametrize("what", WHATS)
+def test_a_curve_is_the_function_and_bridges_no_jump(activation: Activation, what: str) -> None:
+    found = curve(activation, what, -5, 5)
+    points = found.points()
+    function = activation if what == "value" else getattr(activation, what)
+    np.testing.assert_array_equal(points[:, 1], function(points[:, 0]))
+    assert points[0, 0] == -5
+    assert points[-1, 0] == 5
+    assert np.all(np.diff(points[:, 0]) > 0)
+    assert largest_step(found, 1e-9) < 1e-6
+
+
+JUMPS = [
+    ("relu", "slope", [0.0]),
+    ("relu", "value", []),
+    ("elu", "curvature", [0.0]),
+    ("hardshrink", "value", [-0.5, 0.5]),
+    ("hard_sigmoid", "slope", [-3.0, 3.0]),
+    ("relu6", "slope", [0.0, 6.0]),
+    ("softsign", "curvature", [0.0]),
+    ("gelu", "curvature", []),
+]
+
+
+@pytest.mark.parametrize(("name", "what", "where"), JUMPS)
+def test_jumps_are_where_the_definition_has_them(name: str, what: str, where: list[float]) -> None:
+    found = curve(sg.activations()[name], what, -7, 7)
+    ends = [piece[0][0] for piece in found.pieces[1:]]
+    assert sorted({round(end, 12) for end in ends}) == where
+    taken = [x for x, _ in found.closed]
+    assert sorted(set(taken)) == where
+    function = sg.activations()[name] if what == "value" else getattr(sg.activations()[name], what)
+    assert all(y == function(x) for x, y in found.closed)
+
+
+def test_dots_stand_only_where_the_jump_is_a_float() -> None:
+    """At asin(0.3) no float is the jump itself: which end is taken, no float shows."""
+
+    def definition(f: Definition, x: Node) -> Node:
+        return f.where(f.sin(x) > 0.3, 1, f.where(x < -1, -2, 0))
+
+    found = curve(sg.activation(definition), "value", -2, 2)
+    assert found.closed == ((-1.0, 0.0),)
+    assert found.open == ((np.nextafter(-1.0, -2), -2.0),)
+    assert len(found.pieces) == 3
+
+
+def test_a_bridged_jump_is_noticed() -> None:
+    x = np.array([-1.0, -1e-12, 1e-12, 1.0])
+    bridged = Curve("relu", "relu", ((x, np.array([0.0, 0.0, 1.0, 1.0])),), (), ())
+    assert largest_step(bridged, 1e-9) == 1.0
+
+
+def test_lines_between_points_follow_the_curve() -> None:
+    """A steep gate: 400 even points would miss it by far."""
+    steep = sg.silu.bind(beta=300.0)
+    x, y = curve(steep, "slope", -5, 5).points().T
+    fine = np.linspace(-0.1, 0.1, 20001)
+    assert np.abs(np.interp(fine, x, y) - steep.slope(fine)).max() < 0.005
+    even = np.linspace(-5, 5, 401)
+    assert np.abs(np.interp(fine, even, steep.slope(even)) - steep.slope(fine)).max() > 0.1
+
+
+def test_a_pole_is_not_bridged() -> None:
+    """1/x: the line must not run from -inf to inf, nor the picture show nothing else."""
+    bounds = {"float32": Bound(1, 1), "float64": Bound(1, 1)}
+    entry = Entry(
+        "inverse", "1/x", "", lambda f, x: 1 / x, lambda f, x: 1 / x,
+        lambda f, x: -1 / (x * x), lambda f, x: 2 / (x * x * x), bounds, (),
+    )  # fmt: skip
+    inverse = Activation(entry)
+    found = curve(inverse, "value", -3.1, 5)
+    signs = [set(np.sign(y[np.isfinite(y)]).tolist()) for _, y in found.pieces]
+    assert all(len(kinds) <= 1 for kinds in signs)
+    assert {-1.0} in signs
+    assert {1.0} in signs
+    low, high = sg.plot([inverse], at=(-3.1, 5)).axes[0].get_ylim()
+    assert high - low < 1000
+
+
+@pytest.mark.parametrize("what", [*WHATS, "difference"])
+def test_a_figure_shows_what_was_asked_for(what: str) -> None:
+    figure = sg.plot(["relu", sg.tanh], what, at=(-2, 3))
+    (axes,) = figure.axes
+    assert isinstance(figure, Figure)
+    lines = {line.get_gid(): line for line in axes.get_lines() if line.get_gid()}
+    assert set(lines) == {"relu", "tanh"}
+    for name, line in lines.items():
+        assert line.get_color() == style(name).colour
+        x, y = (np.asarray(data, dtype=float) for data in line.get_data())
+        one = sg.activations()[name]
+        if what == "difference":
+            expected = one(x) - sg.gelu(x)
+        else:
+            expected = one(x) if what == "value" else getattr(one, what)(x)
+        np.testing.assert_array_equal(y, np.where(np.isnan(x), np.nan, expected))
+    assert axes.get_xlim() == (-2, 3)
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["relu", "tanh"]
+    assert {"relu", "tanh"} <= {text.get_text() for text in figure.texts}
+
+
+def test_the_line_has_a_gap_at_a_jump() -> None:
+    (line,) = [n for n in sg.plot("relu", "slope").axes[0].get_lines() if n.get_gid() == "relu"]
+    x, y = (np.asarray(data, dtype=float) for data in line.get_data())
+    gap = np.flatnonzero(np.isnan(y))
+    assert gap.size >= 2
+    assert (y[gap[0] - 1], y[gap[0] + 1]) == (0, 1)
+    assert x[gap[0] - 1] == 0
+
+
+def test_pyplot_knows_nothing() -> None:
+    before = dict(mpl.rcParams)
+    sg.plot("gelu")
+    assert dict(mpl.rcParams) == before
+    assert (
+        "matplotlib.pyplot" not in sys.modules or not sys.modules["matplotlib.pyplot"].get_fignums()
+    )
+
+
+@pytest.mark.parametrize("kind", ["svg", "png", "pdf"])
+def test_files_are_whole_and_the_same_each_time(tmp_path: Path, kind: str) -> None:
+    paths = [tmp_path / f"{i}.{kind}" for i in range(2)]
+    for path in paths:
+        sg.plot(["gelu", "relu"], "slope", file=path, width=5, height=3)
+    data = paths[0].read_bytes()
+    assert data == paths[1].read_bytes()
+    if kind == "svg":
+        root = ElementTree.fromstring(data)
+        words = {element.text for element in root.iter() if element.tag.endswith("}text")}
+        assert {"gelu", "relu", "Slope", "x"} <= words
+        assert style("gelu").colour in data.decode()
+        assert b"<dc:date>" not in data
+    elif kind == "png":
+        assert data[:8] == b"\x89PNG\r\n\x1a\n"
+        assert struct.unpack(">II", data[16:24]) == (1000, 600)
+    else:
+        assert data.startswith(b"%PDF-")
+        assert data.rstrip().endswith(b"%%EOF")
+        assert b"CreationDate" not in data
+
+
+def test_a_notebook_sees_an_svg() -> None:
+    picture = sg.plot("gelu")._repr_svg_()  # type: ignore[attr-defined]
+    assert ElementTree.fromstring(picture).tag.endswith("}svg")
+
+
+def test_several_parameters_share_a_colour() -> None:
+    figure = sg.plot([sg.elu, sg.elu.bind(alpha=2.0)])
+    lines = [line for line in figure.axes[0].get_lines() if line.get_gid()]
+    assert [line.get_gid() for line in lines] == ["elu", "elu:alpha=2.0"]
+    assert len({line.get_color() for line in lines}) == 1
+    assert len({line.get_linestyle() for line in lines}) == 2
+
+
+def test_a_log_plot_drops_what_is_rounding() -> None:
+    (line,) = [
+        n
+        for n in sg.plot("gelu_tanh", "difference", at=(-10, 10), log=True).axes[0].get_lines()
+        if n.get_gid()
+    ]
+    x, y = (np.asarray(data, dtype=float) for data in line.get_data())
+    assert np.nanmin(y) > 0
+    assert np.all(np.isnan(y[x > 9]))
+    assert np.all(np.isfinite(y[(x < -3) & (x > -9)]))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "keywords", "message"),
+    [
+        (["gelu"], {"what": "shape"}, "accepted are value, slope"),
+        (["gelu"], {"what": "difference"}, "to itself"),
+        (["relu"], {"against": "gelu"}, "difference"),
+        ([], {}, "no activation"),
+        (["gelu"], {"at": (2, 2)}, "empty"),
+        (["gelu"], {"at": (3, -3)}, "empty"),
+        (["gelu"], {"at": (0, float("inf"))}, "not finite"),
+        (["gelu"], {"at": (float("nan"), 1)}, "not finite"),
+        (["gelu"], {"file": "x.bmp"}, r"\.svg, \.png, \.pdf"),
+        (["gelu"], {"width": 0.1}, "between 1 and 100"),
+        (["gelo"], {}, "gelu"),
+    ],
+)
+def test_what_makes_no_picture_is_refused(
+    arguments: list[str], keywords: dict[str, object], message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        sg.plot(arguments, **keywords)  # type: ignore[arg-type]
+
+
+def test_a_number_is_no_activation() -> None:
+    with pytest.raises(TypeError, match="expected an activation or its name"):
+        sg.plot([3])  # type: ignore[list-item]
+
+
+def test_names_move_apart() -> None:
+    assert apart([5.0, 5.0, 1.0], 0, 10, 1) == [6.0, 5.0, 1.0]
+    assert apart([10.0, 10.0], 0, 10, 1) == [10.0, 9.0]
+    assert apart([0.0] * 5, 0, 2, 1) == [2.0, 1.5, 1.0, 0.5, 0.0]
