@@ -45,8 +45,9 @@ accuracy: $(STAMP) ## float64 against arb at 200,000 points a function
 bench: $(STAMP) ## time the kernels against NumPy, SciPy, PyTorch and JAX
 	$(PY) benchmarks/kernels.py
 
-fits: $(STAMP) ## derive every coefficient again and compare with the source
+fits: $(STAMP) ## derive every coefficient and colour again and compare with the source
 	$(PY) tools/derive_coefficients.py --check
+	$(PY) tools/derive_colours.py --check
 
 install: $(STAMP) ## make .venv with softgate (editable) and what tests and benchmarks need
 

@@ -1,4 +1,4 @@
-"""More of `formulas`: clipped, shrunk and algebraic activations, and the kin of elu and softplus."""
+"""More of `formulas`: clipped, shrunk and algebraic activations, kin of elu and softplus."""
 
 from __future__ import annotations
 

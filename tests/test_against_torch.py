@@ -1,8 +1,8 @@
 """Values and slopes against torch's own, kinks included: where a framework chooses, so do we.
 
 Against arb everything is measured elsewhere; here the question is whether a name means the same
-function, with the same slope at its corners. Torch's float64 is far less exact in places (x - tanh(x)
-cancels, a sixth is that of float32), so what is compared is the function and not the last digits.
+function, with the same slope at its corners. Torch's float64 is less exact in places (x - tanh(x)
+cancels, a sixth is that of float32), so what is compared is the function, not the last digits.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 import torch
-import torch.nn.functional as F  # noqa: N812
+import torch.nn.functional as F
 
 import softgate as sg
 

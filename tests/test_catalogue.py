@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import softgate as sg
+from softgate import accuracy
 from softgate._activation import Activation
 from softgate.formats import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, Format
 from softgate.lower import arb
@@ -133,6 +134,18 @@ def test_a_bound_between_two_floats_is_compared_exactly() -> None:
     assert float(sg.softshrink(above, threshold=0.3)) == float(np.float32(exact[0]))
     corner = sg.hard_sigmoid(-below, width=0.6)
     assert float(corner) == pytest.approx(-exact[1] / 0.6, rel=1e-6)
+
+
+@pytest.mark.parametrize("b", [1e-300, 5e-324, 1e29])
+def test_squareplus_is_exact_however_small_or_large_b_is(b: float) -> None:
+    """b and x² may underflow or overflow long before the result does."""
+    middle = np.logspace(-3, 3, 25) * np.sqrt(b)
+    x = np.concatenate([middle, -middle, [0.0, -1.0, 1.0, -1e-300, 1e300, -1e300]])
+    for quantity in ("value", "slope"):
+        y = checks.call(sg.squareplus, quantity, x, b=b)
+        errors = accuracy.against_arb(sg.squareplus.entry, quantity, FLOAT64, x, y, {"b": b})
+        checks.holds(errors, 3.0, f"squareplus {quantity} with b = {b}")
+    assert float(sg.squareplus.curvature(0.0, b=b)) == pytest.approx(0.5 / np.sqrt(b), rel=1e-12)
 
 
 def test_parameters_that_make_no_sense_are_refused() -> None:

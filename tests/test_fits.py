@@ -20,18 +20,28 @@ import pytest
 from mpmath import mpf
 
 from softgate.blocks import (
+    erf_fits,
     exponential_fits,
     gaussian_fits,
     gaussian_forms,
     hyperbolic_fits,
     logarithm_fits,
+    trigonometry_fits,
 )
 from softgate.blocks.fits import Fit
 from softgate.formats import FORMATS
 
+MODULES = (
+    erf_fits,
+    exponential_fits,
+    gaussian_fits,
+    hyperbolic_fits,
+    logarithm_fits,
+    trigonometry_fits,
+)
 FITS = {
     f"{module.__name__.rsplit('.', 1)[1].removesuffix('_fits')}:{name}": fit
-    for module in (exponential_fits, gaussian_fits, hyperbolic_fits, logarithm_fits)
+    for module in MODULES
     for name, fit in vars(module).items()
     if isinstance(fit, Fit)
 }
@@ -70,6 +80,23 @@ def log1p_error(fit: Fit, name: str, z: Any) -> Any:
     return (2 * s + s**3 * polynomial(fit.coefficients, z)) / mpmath.log((1 + s) / (1 - s)) - 1
 
 
+def erf_error(fit: Fit, name: str, z: Any) -> Any:
+    """Relative error of erf(x) = x + x·R(x²)."""
+    x = mpmath.sqrt(z)
+    target = mpmath.erf(x) / x if z else 2 / mpmath.sqrt(mpmath.pi)
+    return (1 + polynomial(fit.coefficients, z)) / target - 1
+
+
+def trigonometry_error(fit: Fit, name: str, z: Any) -> Any:
+    """Relative error of r + r³·S(r²), 1 - r²/2 + r⁴·C(r²), r + r³·A(r²)."""
+    kind, r = name.split("_", maxsplit=1)[0], mpmath.sqrt(z)
+    rest = polynomial(fit.coefficients, z)
+    if kind == "COS":
+        return (1 - z / 2 + z * z * rest) / mpmath.cos(r) - 1
+    target = {"SIN": mpmath.sin, "ATAN": mpmath.atan}[kind]
+    return (r + z * r * rest) / target(r) - 1 if z else mpf(0)
+
+
 def constants(name: str) -> tuple[Any, Any, Any]:
     """L, C and g of the form that a gaussian fit belongs to."""
     kind, fmt = name.split("_", maxsplit=1)[0], name.rsplit("_", 1)[1].lower()
@@ -102,12 +129,18 @@ def shrink_error(fit: Fit, name: str, y: Any) -> Any:
         return polynomial(fit.coefficients, y) * (a - mpmath.tanh(a)) / a**3 - 1
 
 
+SIMPLE: dict[str, Error] = {
+    "erf": erf_error,
+    "exponential": exponential_error,
+    "hyperbolic": shrink_error,
+    "trigonometry": trigonometry_error,
+}
+
+
 def error_of(name: str) -> Error:
     family, fit = name.split(":")
-    if family == "exponential":
-        return exponential_error
-    if family == "hyperbolic":
-        return shrink_error
+    if family in SIMPLE:
+        return SIMPLE[family]
     if family == "logarithm":
         return expm1_error if fit.startswith("EXPM1") else log1p_error
     return power_error if "POWER" in fit else inverse_mills_error

@@ -199,6 +199,12 @@ def test_a_log_plot_drops_what_is_rounding() -> None:
     assert np.all(np.isfinite(y[(x < -3) & (x > -9)]))
 
 
+def test_a_log_plot_reaches_down_to_the_smallest_floats() -> None:
+    low, high = sg.plot("Phi", at=(-39, 5), log=True).axes[0].get_ylim()
+    assert 0 < low < 1e-300
+    assert high > 1
+
+
 @pytest.mark.parametrize(
     ("arguments", "keywords", "message"),
     [

@@ -451,3 +451,26 @@ def test_a_learnable_beta_learns() -> None:
         optimiser.step()
     assert swish.beta.item() == pytest.approx(1.5, abs=0.02)
     assert list(swish.state_dict()) == ["beta"]
+
+
+@pytest.mark.parametrize(
+    ("name", "made"),
+    [
+        ("gelu", "GELU(approximate='none')"),
+        ("gelu_new", "GELU(approximate='tanh')"),
+        ("quick_gelu", "GELU(approximate='sigmoid')"),
+        ("hardswish", "Hardswish()"),
+        ("swish", "SiLU()"),
+        ("LeakyReLU", "LeakyReLU(negative_slope=0.01)"),
+        ("relu2", "Activation(squared_relu)"),
+    ],
+)
+def test_make_by_any_name(name: str, made: str) -> None:
+    assert repr(sg.torch.make(name)) == made
+
+
+def test_make_knows_the_whole_catalogue(activation: Activation) -> None:
+    x = points()
+    torch.testing.assert_close(sg.torch.make(activation.name)(x), activation(x))
+    with pytest.raises(ValueError, match="gelu"):
+        sg.torch.make("gleu")

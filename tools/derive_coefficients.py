@@ -15,7 +15,7 @@ from types import ModuleType
 
 SOURCE = Path(__file__).resolve().parent.parent / "src" / "softgate"
 BLOCKS = SOURCE / "blocks"
-FAMILIES = ("gaussian", "exponential", "logarithm", "hyperbolic")
+FAMILIES = ("gaussian", "exponential", "logarithm", "hyperbolic", "erf", "trigonometry")
 
 if __name__ == "__main__":
     # The package needs the files written here, so only its leaves are imported, never the whole.

@@ -17,6 +17,8 @@ from importlib import import_module
 from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any
 
+from .forks import BUILDING as _BUILDING
+
 if TYPE_CHECKING:
     from ._activation import Activation as Activation
     from ._explain import explain as explain
@@ -63,6 +65,11 @@ def _modules() -> frozenset[str]:
 
 def __getattr__(name: str) -> Any:
     """Return what is public and not loaded yet: a function, a class, an activation."""
+    with _BUILDING:
+        return _load(name)
+
+
+def _load(name: str) -> Any:
     if name == "__all__":
         return __dir__()
     if name in _FACADES:

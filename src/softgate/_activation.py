@@ -13,6 +13,7 @@ import numpy as np
 
 from . import arrays
 from .catalogue import Entry
+from .documents import document
 from .formats import FLOAT64
 from .protocol import adapter_of, override
 from .rounding import format_of
@@ -46,7 +47,7 @@ class Activation:
         self.__name__ = self.__qualname__ = entry.name
         if entry.user is not None:
             self.__module__, self.__qualname__ = entry.user.module, entry.user.qualname
-        self.__doc__ = _document(entry)
+        self.__doc__ = document(entry)
         self._defaults = {p.name: p.default for p in entry.parameters}
         self._default_key: Parameters = tuple(self._defaults.items())
         self._routes: dict[object, Route] = {}
@@ -316,29 +317,6 @@ def _keywords(out: Any, arithmetic: str | None, parameters: dict[str, float]) ->
     if arithmetic is not None:
         kept["arithmetic"] = arithmetic
     return kept
-
-
-def _document(entry: Entry) -> str:
-    """Return the help text of an activation, from what its entry says."""
-    if entry.user is not None and entry.user.doc:
-        return entry.user.doc
-    lines = [f"{entry.name}(x) = {entry.formula}, applied to each element.", ""]
-    lines += ["Parameters", "----------", "x : number, list or array", "    Where to evaluate."]
-    for p in entry.parameters:
-        lines += [f"{p.name} : float, default {p.default:g}", f"    {p.doc} Accepted: {p.range or 'any number'}."]
-    lines += ["out : numpy.ndarray, optional", "    Where results go; may be `x` itself."]
-    lines += [
-        'arithmetic : {"float64"}, optional',
-        "    Compute float32 in float64, round once.",
-        "",
-    ]
-    lines += ["Methods", "-------", "slope, curvature, backward : its derivatives.", ""]
-    lines += ["Notes", "-----", f"Source: {entry.paper or 'a formula of your own'}."]
-    if entry.notes:
-        lines.append(entry.notes)
-    for name, bound in entry.bounds.items():
-        lines.append(f"{name}: value within {bound.value:g} ulp, slope within {bound.slope:g}.")
-    return "\n".join(lines)
 
 
 def named(name: str) -> Activation | None:

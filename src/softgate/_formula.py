@@ -44,8 +44,8 @@ def activation(
 
     The function is called once, with an arithmetic `f`, a symbolic `x` and its keywords symbolic
     too. Python's operators work (`x**3` too), and `f` has exp, expm1, log, log1p, sqrt, tanh,
-    sigmoid, softplus, erf, erfc, Phi, phi, sin, cos, atan, abs, where, maximum, minimum, clip, relu,
-    sign, square and pi. A value that decides is written f.where(x > 0, a, b). Keywords with a
+    sigmoid, softplus, erf, erfc, Phi, phi, sin, cos, atan, abs, where, maximum, minimum, clip,
+    relu, sign, square and pi. A value that decides is written f.where(x > 0, a, b). Keywords with a
     default are parameters, and may be any finite number.
 
     Parameters
@@ -86,9 +86,9 @@ def activation(
     ... def snake(f, x, a=1.0):
     ...     return x + (1 - f.cos(2 * a * x)) / (2 * a)
     >>> snake
-    <__main__.snake(x, a=1) = x + (1 - cos(2*a*x))/(2*a)>
+    <...snake(x, a=1) = x + (1 - cos(2*a*x))/(2*a)>
     >>> snake(np.array([-np.inf, 0.0, 1.0], np.float32))
-    array([-inf, 0. , 1.7080734], dtype=float32)
+    array([     -inf, 0.       , 1.7080734], dtype=float32)
     >>> snake.slope([0.0, 1.0], a=0.5)
     array([1.        , 1.84147098])
     """
@@ -158,7 +158,7 @@ def _parameter(function: Callable[..., Any], p: inspect.Parameter) -> Parameter:
     if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD, p.POSITIONAL_ONLY):
         raise FormulaError(f"{where}: write every parameter as a keyword, {p.name}=1.0")
     if p.name in RESERVED:
-        raise FormulaError(f"{where}: the call of an activation has an {p.name!r} already: rename it")
+        raise FormulaError(f"{where}: a call has an {p.name!r} already: rename it")
     if p.default is p.empty:
         raise FormulaError(f"{where} has no default: write {p.name}=1.0")
     number = isinstance(p.default, Real) and not isinstance(p.default, bool)

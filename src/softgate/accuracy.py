@@ -175,8 +175,11 @@ def _decided(root: Node, x: float, fmt: Format, parameters: Parameters) -> float
     below = math.floor(Fraction(near) / unit)  # near a tie, so far from whole
     tie = (below + Fraction(1, 2)) * unit
     from_tie = arb.evaluate(root - tie, arb.MAX_BITS // 4, x=x, **parameters)
+    if from_tie.contains(0):  # x - tanh(x) is x - 1 to 1024 bits from x = 350 on
+        from_tie = arb.evaluate(root - tie, arb.MAX_BITS, x=x, **parameters)
     up = below % 2 == 1 if from_tie.contains(0) else from_tie > 0
-    return float((below + int(up)) * unit) or float(np.copysign(0.0, near))
+    result = rounding.round_to(np.float64((below + int(up)) * unit), fmt)  # or infinity
+    return float(result) or float(np.copysign(0.0, near))
 
 
 def evaluate(root: Node, **inputs: float | Float64s) -> Float64s:

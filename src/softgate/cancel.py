@@ -1,8 +1,8 @@
-"""(u/v)' = (u'·v - u·v')/v² with the terms that cancel in u'·v - u·v' taken out before they are computed.
+"""(u/v)' = (u'·v - u·v')/v², what cancels in u'·v - u·v' taken out before it is computed.
 
 The slope of x/√(1 + x²) is 1/√(1 + x²) - x²/√(1 + x²)³: for large x two numbers that agree in all
-their digits. Written out as a sum of products, with √q·√q = q, |u|·|u| = u² and sign(u)·u = |u|, the
-numerator is 1.
+their digits. Written out as a sum of products, with √q·√q = q, |u|·|u| = u², sign(u)·u = |u| and
+exp(u)·exp(-u) = 1, the numerator is 1.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ def quotient_slope(f: Definition, u: Node, v: Node, du: Node, dv: Node) -> Node 
     except TooLong:
         return None
     terms = _plus(first, second, -1)
-    kept = len(terms) + 2 > len(first) + len(second)
-    if kept or not terms or any(power < 0 for m in terms for _, power in m):
+    cancels = any(second.get(monomial) == c for monomial, c in first.items())
+    if not cancels or not terms or any(power < 0 for m in terms for _, power in m):
         return None
     result = _rebuilt(f, terms)
     for factor in (v, v, *below):
@@ -76,8 +76,14 @@ def _joined(m: Monomial, n: Monomial) -> dict[Node, int]:
 
 
 def _reduced(powers: dict[Node, int]) -> Sum:
-    """Return a product with its squares of roots and of absolute values replaced."""
+    """Return a product by the rules for roots, absolute values and opposite exponentials."""
     for atom, power in powers.items():
+        if atom.op == "exp" and atom.args[0].op == "neg":
+            opposite = atom.graph.node("exp", atom.args[0].args[0])
+            shared = min(power, powers.get(opposite, 0))
+            if shared > 0:
+                gone = frozenset({(atom, -shared), (opposite, -shared)})
+                return _reduced(_joined(frozenset(powers.items()), gone))
         if atom.op in ("sqrt", "abs") and power >= 2:
             rest = dict(powers)
             rest[atom] = power - 2
@@ -93,13 +99,17 @@ def _expand(node: Node) -> Sum:
         assert isinstance(node.attr, Fraction)
         return {ONE: node.attr} if node.attr else {}
     if node.op in ("add", "sub"):
-        return _plus(*map(_expand, node.args), 1 if node.op == "add" else -1)
+        x, y = map(_expand, node.args)
+        return _plus(x, y, 1 if node.op == "add" else -1)
     if node.op == "neg":
         return _plus({}, _expand(node.args[0]), -1)
     if node.op == "mul":
         return _times(*map(_expand, node.args))
     if node.op == "div":
         return _times(_expand(node.args[0]), _inverse(node.args[1]))
+    if node.op == "expm1":
+        power = node.graph.node("exp", *node.args)
+        return {frozenset({(power, 1)}): Fraction(1), ONE: Fraction(-1)}
     signed = _signed(node)
     if signed is not None:  # sign(u) = |u|/u
         return {frozenset({(node.graph.node("abs", signed), 1), (signed, -1)}): Fraction(1)}

@@ -1,9 +1,9 @@
 """A definition as a kernel, function by function: how a formula without a stable form is computed.
 
-The catalogue's entries are rearranged by hand; a user's formula is not. Its value, or the derivative
-that the graph gives, is rewritten by identities, its constants are folded with many digits, and each
-function becomes the block that computes it on any argument. What the formula itself cancels, it
-loses here too, to float64's 53 bits.
+The catalogue's entries are rearranged by hand; a user's formula is not. Its value, or the
+derivative that the graph gives, is rewritten by identities, its constants are folded with many
+digits, and each function becomes the block that computes it on any argument. What the formula
+still cancels, it loses here too, to float64's 53 bits.
 """
 
 from __future__ import annotations
@@ -88,9 +88,10 @@ class Composition:
 
     @staticmethod
     def _ends(f: Kernel, x: Node, inside: Node) -> Node:
-        """Return the limits at infinity, and where `inside` is NaN though they are reached already."""
+        """Return the limits at infinity, and where `inside` overflows though they are reached."""
         left, right, lowest, highest = map(f.graph.parameter, LIMITS)
-        largest, number = elementary.largest(f), inside.same(inside)
+        largest = elementary.largest(f)
+        number = f.abs(inside) <= largest
         above = x > f.where(number, largest, f.minimum(highest, largest))
         below = x < f.where(number, -largest, f.maximum(lowest, -largest))
         result = f.where(above, right, f.where(below, left, inside))

@@ -69,7 +69,7 @@ def check_range(low: float, high: float) -> tuple[float, float]:
     """Return the range as two floats; raise where there is none."""
     low, high = float(low), float(high)
     if not (math.isfinite(low) and math.isfinite(high) and math.isfinite(high - low)):
-        raise ValueError(f"the range {low:g} to {high:g} is not finite: give two numbers")
+        raise ValueError(f"the range {low:g} to {high:g} is not finite or too wide")
     if low >= high:
         raise ValueError(f"the range {low:g} to {high:g} is empty: the first must be the smaller")
     return low, high

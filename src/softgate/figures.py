@@ -53,7 +53,7 @@ def draw(picture: Picture, width: float, height_: float) -> Chart:
         FigureCanvasAgg(figure)
         widest = max(len(curve.label) for curve in picture.curves)
         right = 1 - min(0.45, (0.40 + 0.075 * widest) / width)
-        box = (0.66 / width, 0.5 / height_, right - 0.66 / width, 1 - 0.84 / height_)
+        box = (0.8 / width, 0.5 / height_, right - 0.8 / width, 1 - 0.84 / height_)
         axes = figure.add_axes(box)
         frame(axes, picture)
         for layer, (curve, style) in enumerate(zip(picture.curves, picture.styles, strict=True)):
@@ -61,7 +61,9 @@ def draw(picture: Picture, width: float, height_: float) -> Chart:
         low, high = span(picture.curves, picture.log)
         room = 0.05 * (high - low)
         low, high = low - room, high + room
-        axes.set_ylim(*((10**low, 10**high) if picture.log else (low, high)))
+        if picture.log:  # not beyond what a float64 can be
+            low, high = 10 ** max(low, -323.0), 10 ** min(high, 308.0)
+        axes.set_ylim(low, high)
         legend = axes.legend(
             loc="best", frameon=True, framealpha=0.85, edgecolor="none", handlelength=3.2
         )

@@ -175,7 +175,7 @@ class Machine(Arithmetic):
         return self.graph.node("exponent_only", t)
 
     def exponent_field(self, x: Node) -> Node:
-        """Return 2**mantissa_bits plus the exponent field of `x` >= 0, a whole number of 0 and up."""
+        """Return 2**mantissa_bits plus the exponent field of `x` >= 0, as a float."""
         return self.graph.node("exponent_field", x)
 
     def polynomial(self, x: Node, coefficients: Sequence[float]) -> Node:

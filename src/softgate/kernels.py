@@ -7,8 +7,6 @@ that reads them, so a sweep over a parameter compiles once.
 
 from __future__ import annotations
 
-import os
-import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -21,6 +19,7 @@ from .blocks import Kernel
 from .catalogue import Entry
 from .catalogue.entry import LIMITS
 from .catalogue.gated import GatedEntry
+from .forks import BUILDING as BUILDING
 from .formats import FLOAT32, FLOAT64, Format
 from .graph import Node
 
@@ -32,17 +31,6 @@ Parameters = Mapping[str, float]
 QUANTITIES = ("value", "slope", "curvature", "backward")
 
 _compiled: dict[object, Compiled] = {}
-BUILDING = threading.RLock()
-"""Held while kernels are compiled, tables made and the modules for that imported.
-
-It is held across a fork too, so that a child never inherits a compiler, an import or a table that
-stopped half-way.
-"""
-os.register_at_fork(
-    before=BUILDING.acquire,
-    after_in_parent=BUILDING.release,
-    after_in_child=BUILDING.release,
-)
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""1 + erf(u) = erfc(-u) and the like: identities that spare a formula the cancellation it is written with.
+"""1 + erf(u) = erfc(-u) and the like: identities that spare a formula a loss of digits.
 
 Formulas are written as in textbooks: 1/(1 + exp(-x)), log(1 + exp(x)), (1 + erf(x/√2))/2. Composed
 from floats as they stand, they lose everything where 1 + erf is small or exp overflows. Each rule
@@ -39,7 +39,18 @@ def rewrite(root: Node) -> Node:
     return new[root]
 
 
+def _with_sign(node: Node) -> Node:
+    """Return x + (-y) as x - y, x - (-y) as x + y, x·(-1) as -x: the rules look for these."""
+    if node.op == "mul" and _is(node.args[1], -1):
+        return negative(node.args[0])
+    if node.op in ("add", "sub") and node.args[1].op == "neg":
+        x, y = node.args[0], node.args[1].args[0]
+        return x - y if node.op == "add" else x + y
+    return node
+
+
 def _apply(f: Definition, node: Node) -> Node:
+    node = _with_sign(node)
     for rule in RULES.get(node.op, ()):
         found = rule(f, node)
         if found is not None:
@@ -98,8 +109,10 @@ def _complement(f: Definition, node: Node) -> Node | None:
 
 
 def _minus_one(f: Definition, node: Node) -> Node | None:
-    """u - 1 = -(1 - u)."""
+    """-(1 - u) for u - 1; exp(u) - exp(-u), which near 0 is a difference of ones."""
     x, y = node.args
+    if x.op == y.op == "exp" and x.args[0] is negative(y.args[0]):
+        return call(f, "expm1", x.args[0]) - call(f, "expm1", y.args[0])
     if not _is(y, 1):
         return None
     if x.op == "exp":

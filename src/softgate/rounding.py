@@ -25,7 +25,7 @@ def ulp(y: Float64s | np.float64, fmt: Format) -> Float64s:
     return spacing
 
 
-def round_to(y: Float64s, fmt: Format) -> Float64s:
+def round_to(y: Float64s | np.float64, fmt: Format) -> Float64s:
     """Return `y` rounded to `fmt`, to nearest, ties to even, still as float64."""
     unit = ulp(y, fmt)
     with np.errstate(invalid="ignore"):

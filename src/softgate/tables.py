@@ -48,7 +48,7 @@ def table(entry: Entry, quantity: str, fmt: Format, parameters: Key) -> npt.NDAr
 def slopes32(entry: Entry, fmt: Format, parameters: Key) -> npt.NDArray[np.float32]:
     """Return float32 slopes at all inputs of a 16-bit format: what `backward` multiplies by."""
     x = rounding.all16(fmt)
-    with np.errstate(invalid="ignore"):  # signalling NaNs
+    with np.errstate(invalid="ignore", over="ignore"):  # signalling NaNs, 2·x of the largest x
         slopes = kernels.evaluate64(entry, "slope", x, dict(parameters)).astype(np.float32)
     slopes.flags.writeable = False
     return slopes
@@ -67,6 +67,7 @@ def rounded(
         root = truth_graph(entry, quantity)
         for i in doubtful:
             result[i] = _decide(root, float(x[i]), float(exact[i]), fmt, parameters)
+        result = rounding.round_to(result, fmt)  # decided as if exponents had no end
     return result
 
 

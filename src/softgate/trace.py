@@ -1,4 +1,4 @@
-"""A user's function as a graph, and its mistakes as messages with the line and what to write instead."""
+"""A user's function as a graph; its mistakes with their line and what to write instead."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def replay(root: Node, f: Definition, leaves: Mapping[str, Node]) -> Node:
 
 def place(function: Function) -> str:
     """Return file and line of a function's `def`."""
-    code = function.__code__  # type: ignore[attr-defined]
+    code = function.__code__
     line = first = code.co_firstlineno
     while linecache.getline(code.co_filename, line).lstrip().startswith("@"):
         line += 1
@@ -90,7 +90,7 @@ def place(function: Function) -> str:
 
 def _located(function: Function, error: Exception, message: str) -> FormulaError:
     """Return the error with the user's line before it and what to write behind it."""
-    file = function.__code__.co_filename  # type: ignore[attr-defined]
+    file = function.__code__.co_filename
     number = _line(error.__traceback__, file)
     if number is None:
         return FormulaError(f"{place(function)}: {message}")

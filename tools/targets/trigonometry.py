@@ -1,7 +1,7 @@
 """sin and cos on half a quarter turn, atan up to tan(pi/8), each behind its exact first terms.
 
-In z = r² what is fitted is (sin(r) - r)/r³, (cos(r) - 1 + r²/2)/r⁴ and (atan(r) - r)/r³: the terms in
-front are exact, so the fits' own rounding hardly counts.
+In z = r² what is fitted is (sin(r) - r)/r³, (cos(r) - 1 + r²/2)/r⁴ and (atan(r) - r)/r³: the terms
+in front are exact, so the fits' own rounding hardly counts.
 """
 
 from __future__ import annotations

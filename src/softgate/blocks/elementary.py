@@ -1,8 +1,8 @@
 """exp, expm1, log, log1p, erf, erfc of any number: what a formula that is not rearranged needs.
 
 The catalogue's own forms know what their arguments are; these hold for every float of the format,
-with a relative error of about one ulp, gradual underflow, overflow to infinity, and NaN where a real
-function has no value.
+with a relative error of about one ulp, gradual underflow, overflow to infinity, and NaN where a
+real function has no value.
 """
 
 from __future__ import annotations

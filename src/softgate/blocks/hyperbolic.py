@@ -1,7 +1,7 @@
 """What tanh lacks of its argument near 0, and of 1 beyond: no numbers alike are subtracted.
 
-    a < 1:    a - tanh(a) = a³/G(a²), G(y) = 3 + 6/5·y + ... (a fit)
-    a >= 1:   1 - tanh(a) = 2·s·(T - r)/(T + r + s·(T - r)), s, T, r of exp(-2·a)
+Where a < 1, a - tanh(a) = a³/G(a²) with a fit G(y) = 3 + 6/5·y + ...; beyond, 1 - tanh(a) is
+2·s·(T - r)/(T + r + s·(T - r)) with s, T and r of exp(-2·a), which adds to a - 1.
 """
 
 from __future__ import annotations

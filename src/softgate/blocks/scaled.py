@@ -96,6 +96,6 @@ class Scaled(Machine):
         """2**-scale."""
         return Fraction(1, 1 << self.fmt.scale)
 
-    def clamp(self, a: Node, limit: Number) -> Node:
+    def clamp(self, a: Node, limit: Node | Number) -> Node:
         """Return `a`, or `limit` where `a` is larger or NaN."""
         return self.minimum(a, limit)

@@ -66,7 +66,8 @@ class UserFormula:
     """What a formula of a user's own has beside an entry of the catalogue.
 
     `limits(quantity, parameters)` are what `LIMITS` names: results at infinity, where a composed
-    form may be no number, and where they begin; float32 is computed in float64 and rounded once unless `fast`.
+    form may be no number, and where they begin; float32 is computed in float64 and rounded once
+    unless `fast`.
     """
 
     module: str

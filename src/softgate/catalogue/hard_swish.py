@@ -1,4 +1,4 @@
-"""hard_swish(x) = x·hard_sigmoid(x), the corners at ±3. It has the sign of x everywhere, 0 included.
+"""hard_swish(x) = x·hard_sigmoid(x), the corners at ±3. It has the sign of x, zeros included.
 
 Near -3, where x/6 + 1/2 cancels, x + 3 is exact. At ±3 the slope is that of the outer side.
 """
@@ -10,26 +10,33 @@ from ..formula import Definition
 from ..graph import Node
 from .entry import Bound, Entry
 
-HALF, SIXTH, THIRD = Fraction(1, 2), Fraction(1, 6), Fraction(1, 3)
+HALF, THIRD = Fraction(1, 2), Fraction(1, 3)
 
 
 def definition(f: Definition, x: Node) -> Node:
     return x * f.where(x <= -3, 0, f.where(x >= 3, 1, x / 6 + HALF))
 
 
+def sixth_of(f: Kernel, y: Node) -> Node:
+    """Return y/6, rounded once."""
+    sixth = f.number(Fraction(1, 6))
+    assert sixth.lo is not None
+    return f.fma(y, sixth.hi, y * sixth.lo)
+
+
 def value(f: Kernel, x: Node) -> Node:
     inner = f.bound(x, -3, 3)
-    sixth = f.number(SIXTH)
-    assert sixth.lo is not None
-    rise = inner + 3
-    gate = f.fma(rise, sixth.hi, rise * sixth.lo)
-    product = f.product(f.abs(inner), gate)
+    product = f.product(f.abs(inner), sixth_of(f, inner + 3))
     return f.where(x >= 3, x, f.copysign(product, x))
 
 
+def inner_slope(f: Kernel, x: Node) -> Node:
+    """Return x/3 + 1/2, exactly 0 at -3/2."""
+    return sixth_of(f, f.fma(x, 2, 3))
+
+
 def slope(f: Kernel, x: Node) -> Node:
-    inner = f.fma(x, THIRD, HALF)
-    return f.where(x <= -3, 0, f.where(x >= 3, 1, inner))
+    return f.where(x <= -3, 0, f.where(x >= 3, 1, inner_slope(f, x)))
 
 
 def curvature(f: Kernel, x: Node) -> Node:
@@ -38,7 +45,7 @@ def curvature(f: Kernel, x: Node) -> Node:
 
 def backward(f: Kernel, x: Node, grad: Node) -> Node:
     # Choices, not a product: an infinite grad makes no NaN of a slope of 0.
-    inner = f.product(f.fma(x, THIRD, HALF), grad)
+    inner = f.product(inner_slope(f, x), grad)
     return f.where(x <= -3, 0, f.where(x >= 3, grad, inner))
 
 
@@ -51,7 +58,7 @@ entry = Entry(
     slope=slope,
     curvature=curvature,
     backward=backward,
-    bounds={"float32": Bound(2.0, 1.0), "float64": Bound(2.0, 1.0)},
+    bounds={"float32": Bound(2.0, 2.1), "float64": Bound(2.0, 2.1)},
     intervals=((-3.1, -2.4), (-1.6, -1.4), (-1.0, 1.0), (2.4, 3.1)),
     aliases=("hardswish", "hard_silu"),
 )

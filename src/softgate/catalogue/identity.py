@@ -1,4 +1,4 @@
-"""identity(x) = x: what a layer without an activation applies, and what others are compared with."""
+"""identity(x) = x: what a layer without an activation applies."""
 
 from ..blocks import Kernel
 from ..formula import Definition

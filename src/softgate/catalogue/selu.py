@@ -50,6 +50,6 @@ entry = Entry(
     value=value,
     slope=slope,
     curvature=curvature,
-    bounds={"float32": Bound(2.0, 2.0), "float64": Bound(2.0, 2.0)},
+    bounds={"float32": Bound(2.0, 1.3), "float64": Bound(2.0, 1.3)},
     intervals=((-1.0, 0.0), (0.0, 1.0), (-18.0, -1.0), (-110.0, -80.0), (-750.0, -700.0)),
 )

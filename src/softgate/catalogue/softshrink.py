@@ -1,6 +1,7 @@
-"""softshrink(x) = x moved towards 0 by the threshold, and 0 within it. At ±threshold the slope is 0.
+"""softshrink(x) = x moved towards 0 by the threshold, and 0 within it.
 
-It is odd bit for bit: within the threshold it is a zero with the sign of x.
+At ±threshold the slope is 0, as in PyTorch. It is odd bit for bit: within the threshold it is a
+zero with the sign of x.
 """
 
 from ..blocks import Kernel, TwoFloat
@@ -10,9 +11,7 @@ from .entry import Bound, Entry, Parameter
 
 
 def definition(f: Definition, x: Node, threshold: Node) -> Node:
-    return f.where(
-        x > threshold, x - threshold, f.where(x < -threshold, x + threshold, 0)
-    )
+    return f.where(x > threshold, x - threshold, f.where(x < -threshold, x + threshold, 0))
 
 
 def value(f: Kernel, x: Node, threshold: TwoFloat) -> Node:

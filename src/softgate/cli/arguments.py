@@ -12,8 +12,12 @@ from click.shell_completion import CompletionItem
 if TYPE_CHECKING:
     from .._activation import Activation
 
+    ParamType = click.ParamType[Any]
+else:
+    ParamType = click.ParamType  # no subscripts before click 8.2
 
-class ActivationType(click.ParamType):
+
+class ActivationType(ParamType):
     """An activation: `gelu`, `elu:alpha=0.5`, a framework's name, or one's own `module:function`.
 
     softgate's own names come first: `gelu` is the exact form here, whatever JAX calls by that name.

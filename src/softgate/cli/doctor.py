@@ -24,7 +24,6 @@ OPTIONAL = {
     "onnxruntime": "onnx",
     "matplotlib": "plot",
     "python-flint": "exact",
-    "sympy": "exact",
     "ray": "ray",
 }
 """What softgate works with, and the extra that brings it."""

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 WHAT = ("value", "slope", "curvature", "difference")
 TALLEST = 30
 """Lines of a plot in a terminal, unless asked for more."""
+LARGEST = 1000
 
 
 @click.command()
@@ -82,8 +83,8 @@ def show(picture: Picture, width: float | None, height: float | None) -> None:
     lines = render(
         picture,
         picture.title + (", absolute values on a logarithmic scale" if picture.log else ""),
-        width=int(width) if width is not None else console.width - 1,
-        height=int(height) if height is not None else min(console.height - 1, TALLEST),
+        width=console.width - 1 if width is None else whole("width", width),
+        height=min(console.height - 1, TALLEST) if height is None else whole("height", height),
         colour=colour,
     )
     for line in lines:
@@ -96,6 +97,13 @@ def show(picture: Picture, width: float | None, height: float | None) -> None:
             console.print(text, crop=False, soft_wrap=True)
         else:
             click.echo(text.plain)
+
+
+def whole(name: str, size: float) -> int:
+    """Return a size in characters."""
+    if not 1 <= size <= LARGEST:
+        raise ValueError(f"--{name} {size:g}: expected characters, at most {LARGEST}")
+    return int(size)
 
 
 def takes_colour(console: Console) -> bool:

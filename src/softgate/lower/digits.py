@@ -1,7 +1,7 @@
 """A definition evaluated with Python's `decimal`: hundreds of digits, exponents almost without end.
 
-For limits, where x is 10**42 and exp(x) has more digits than memory, and for constants: `decimal` is
-there already, while mpmath takes longer to import than a kernel to compile. A difference that
+For limits, where x is 10**20 and exp(x) has more digits than memory, and for constants: `decimal`
+is there already, while mpmath takes longer to import than a kernel to compile. A difference that
 cancels further than the digits reach is NaN: unknown, not 0.
 """
 
@@ -92,7 +92,7 @@ def _log1p(x: Decimal) -> Decimal:
     small = -x.adjusted() if x and x.is_finite() else 0
     if small > getcontext().prec:
         return x - x * x / 2
-    return _precise(lambda: (1 + x).ln(), max(small, 0))
+    return _precise(lambda: Decimal.ln(1 + x), max(small, 0))
 
 
 def _tanh(x: Decimal) -> Decimal:
@@ -115,7 +115,8 @@ def _pi(digits: int) -> Decimal:
     one = 10 ** (digits + 10)
 
     def arc(n: int) -> int:
-        term, total, k = one // n, one // n, 1
+        term: int = one // n
+        total, k = term, 1
         while term:
             term //= -n * n
             k += 2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 from ..graph import Node, walk
@@ -19,7 +20,7 @@ def interpret(
 ) -> Any:
     """Return the value of `root`; `number` makes a constant or an input one of the numbers."""
     values: dict[Node, Any] = {}
-    for node in walk(root):
+    for node in _order(root):
         if node.op == "const":
             values[node] = number(node.attr)
         elif node.op in ("input", "parameter"):
@@ -27,6 +28,12 @@ def interpret(
         else:
             values[node] = operations[node.op](*(values[arg] for arg in node.args))
     return values[root]
+
+
+@lru_cache(maxsize=64)
+def _order(root: Node) -> tuple[Node, ...]:
+    # Found once for the thousands of points at which the same root is evaluated.
+    return tuple(walk(root))
 
 
 def choose(condition: bool, yes: Any, no: Any) -> Any:

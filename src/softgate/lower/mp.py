@@ -47,10 +47,12 @@ def sign_of_difference(root: Node, boundary: Fraction, **inputs: float | Fractio
     """Return the sign of root - boundary; 0 only where 4096 bits show no difference."""
     bits = 256  # enough for the smallest bfloat16, 2**-133, at the first try
     while bits <= MAX_BITS:
-        value = real(root, bits, **inputs)
+        # What 64 bits more change is what is not known: 1 - tanh(x)² may have cancelled.
+        rough, value = (real(root, precision, **inputs) for precision in (bits, bits + 64))
         exact = _fraction(boundary)
         difference = value - exact
-        if abs(difference) > abs(exact) * _CONTEXT.mpf(2) ** (32 - bits):
+        unknown = abs(exact) * _CONTEXT.mpf(2) ** (32 - bits) + 4 * abs(value - rough)
+        if abs(difference) > unknown:
             return int(_CONTEXT.sign(difference))
         bits *= 2
     return 0

@@ -17,6 +17,11 @@ except ModuleNotFoundError as error:
     raise ImportError("softgate.torch needs PyTorch: pip install 'softgate[torch]'") from error
 
 from . import functional as functional
+from .attention import SelfAttention
+from .blocks import TransformerBlock
+from .feed_forward import FeedForward, GatedFeedForward, matched_width
+from .memory import saved_bytes
+from .making import make
 from .modules import (
     CELU,
     ELU,
@@ -43,6 +48,8 @@ from .modules import (
     Tanh,
     Tanhshrink,
 )
+from .presets import Preset, known_presets, preset
+from .stack import Stack
 
 __all__ = [
     "CELU",
@@ -50,6 +57,8 @@ __all__ = [
     "GELU",
     "SELU",
     "Activation",
+    "FeedForward",
+    "GatedFeedForward",
     "Hardshrink",
     "Hardsigmoid",
     "Hardswish",
@@ -59,15 +68,24 @@ __all__ = [
     "LogSigmoid",
     "Mish",
     "PReLU",
+    "Preset",
     "ReLU",
     "ReLU6",
+    "SelfAttention",
     "SiLU",
     "Sigmoid",
     "Softplus",
     "Softshrink",
     "Softsign",
+    "Stack",
     "Swish",
     "Tanh",
     "Tanhshrink",
+    "TransformerBlock",
     "functional",
+    "known_presets",
+    "make",
+    "matched_width",
+    "preset",
+    "saved_bytes",
 ]

@@ -13,9 +13,10 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from .._activation import Activation
+from .._gated import Gated
 from .attention import SelfAttention
 from .feed_forward import FeedForward, GatedFeedForward, Save, check_share
-from .naming import GATES
+from .naming import is_gated
 
 Norm = Literal["post", "pre"]
 Normalization = Literal["layer", "rms"]
@@ -29,7 +30,7 @@ class TransformerBlock(nn.Module):
     d_model, n_heads, d_hidden : int
         Width, number of heads, width of the hidden layer.
     activation : str, Activation or Module
-        As in `FeedForward`; a gated name ("swiglu", "geglu", …) makes a `GatedFeedForward`.
+        As in `FeedForward`; a gated one ("swiglu", "geglu", …) makes a `GatedFeedForward`.
     norm : {"post", "pre"}
         Where the norms stand.
     batch_first : bool
@@ -64,7 +65,7 @@ class TransformerBlock(nn.Module):
         d_model: int,
         n_heads: int,
         d_hidden: int,
-        activation: str | Activation | nn.Module = "gelu",
+        activation: str | Activation | Gated | nn.Module = "gelu",
         norm: Norm = "post",
         batch_first: bool = False,
         causal: bool = False,
@@ -99,8 +100,7 @@ class TransformerBlock(nn.Module):
             batch_first=batch_first,
             **where,
         )
-        gated = isinstance(activation, str) and activation in GATES
-        make: Any = GatedFeedForward if gated else FeedForward
+        make: Any = GatedFeedForward if is_gated(activation) else FeedForward
         self.feed_forward: FeedForward | GatedFeedForward = make(
             d_model,
             d_hidden,

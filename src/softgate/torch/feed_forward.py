@@ -17,6 +17,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from .._activation import Activation
+from .._gated import Gated
 from ..adapters.torch import feedforward
 from . import modules
 from .naming import gate_activation, plain_activation
@@ -131,9 +132,9 @@ class GatedFeedForward(nn.Module):
     d_hidden : int, optional
         Width of the hidden layer; by default such that the block has as many parameters as a plain
         one of 4·d_model.
-    activation : {"swiglu", "geglu", "geglu_tanh", "reglu", "glu"} or Activation
+    activation : {"swiglu", "geglu", "geglu_tanh", "reglu", "glu"}, Gated or Activation
         The gated activation, or what to apply to the gate.
-    bias, dropout, hidden_dropout, save
+    bias, dropout, hidden_dropout, save, **parameters
         As in `FeedForward`; the pre-activations are gate and up.
     match : {"parameters"}, optional
         Take `d_hidden` as the width of a plain block and choose the width, about 2/3 of it, that
@@ -156,7 +157,7 @@ class GatedFeedForward(nn.Module):
         self,
         d_model: int,
         d_hidden: int | None = None,
-        activation: str | Activation = "swiglu",
+        activation: str | Gated | Activation = "swiglu",
         bias: bool = False,
         dropout: float = 0.0,
         save: Save = "preactivation",
@@ -166,6 +167,7 @@ class GatedFeedForward(nn.Module):
         multiple_of: int = 1,
         device: Any = None,
         dtype: torch.dtype | None = None,
+        **parameters: float,
     ) -> None:
         super().__init__()
         if match not in (None, "parameters"):
@@ -179,7 +181,7 @@ class GatedFeedForward(nn.Module):
         self.hidden_dropout = check_share("hidden_dropout", hidden_dropout)
         self.gate_proj = nn.Linear(d_model, d_hidden, bias, device, dtype)
         self.up_proj = nn.Linear(d_model, d_hidden, bias, device, dtype)
-        self.act = modules.Activation(gate_activation(activation))
+        self.act = modules.Activation(gate_activation(activation, **parameters))
         self.down_proj = nn.Linear(d_hidden, d_model, bias, device, dtype)
 
     def forward(self, x: Tensor) -> Tensor:

@@ -10,53 +10,52 @@ from difflib import get_close_matches
 from typing import Any
 
 from .._activation import Activation
+from .._gated import Gated
 from .._names import UnknownName, get
-from ..registry import activations
-
-GATES = {
-    "glu": "sigmoid",
-    "reglu": "relu",
-    "geglu": "gelu",
-    "geglu_tanh": "gelu_tanh",
-    "swiglu": "silu",
-}
-"""The gated activations, and what is applied to the gate."""
+from ..registry import activations, gated
 
 _FIRST = ("torch", "huggingface", None)
+
+
+def is_gated(activation: object) -> bool:
+    """Tell whether a block with this activation needs a gate."""
+    return isinstance(activation, Gated) or (isinstance(activation, str) and activation in gated())
 
 
 def plain_activation(activation: str | Activation, **parameters: float) -> Activation:
     """Return the activation of a plain block by any known name."""
     if isinstance(activation, Activation):
         return activation.bind(**parameters)
-    _check_string(activation)
+    if is_gated(activation):
+        name = getattr(activation, "name", activation)
+        raise ValueError(f"{name!r} has two inputs, one of them a gate: use GatedFeedForward")
+    _check_string(activation, "'gelu'")
     known = activations()
     if activation in known:
         return known[activation].bind(**parameters)
-    if activation in GATES:
-        raise ValueError(
-            f"{activation!r} has two inputs and needs a gate of its own: "
-            f"use GatedFeedForward(…, activation={activation!r})"
-        )
     for source in _FIRST:
         try:
             return get(activation, source, **parameters)
         except UnknownName:
             continue
-    raise unknown("activation", activation, [*known, *GATES])
+    raise unknown("activation", activation, [*known, *gated()])
 
 
-def gate_activation(activation: str | Activation) -> Activation:
+def gate_activation(activation: str | Gated | Activation, **parameters: float) -> Activation:
     """Return what a gated block applies to its gate."""
     if isinstance(activation, Activation):
-        return activation
-    _check_string(activation)
-    if activation in GATES:
-        return activations()[GATES[activation]]
-    for gated, gate in GATES.items():
-        if activation == gate:
-            raise ValueError(f"{activation!r} has no gate: with one, it is {gated!r}")
-    error = unknown("gated activation", activation, GATES)
+        return activation.bind(**parameters)
+    known = gated()
+    if isinstance(activation, Gated):
+        parameters = {**activation.parameters, **parameters}
+        return activations()[activation.entry.act.name].bind(**parameters)
+    _check_string(activation, "'swiglu'")
+    if activation in known:
+        return activations()[known[activation].entry.act.name].bind(**parameters)
+    for name, function in known.items():
+        if activation == function.entry.act.name:
+            raise ValueError(f"{activation!r} has no gate: with one, it is {name!r}")
+    error = unknown("gated activation", activation, known)
     if activation in activations():
         error.add_note(f"softgate.{activation} itself, not its name, is applied to a gate.")
     raise error
@@ -70,9 +69,9 @@ def unknown(what: str, given: str, known: Iterable[str]) -> ValueError:
     return ValueError(f"unknown {what} {given!r}; {meant}Known are: {', '.join(known)}")
 
 
-def _check_string(activation: Any) -> None:
+def _check_string(activation: Any, such_as: str) -> None:
     if not isinstance(activation, str):
         raise TypeError(
             f"activation is {activation!r}, of type {type(activation).__name__}: expected a name, "
-            "such as 'gelu', or one of softgate's activations, such as softgate.gelu"
+            f"such as {such_as}, or one of softgate's activations"
         )

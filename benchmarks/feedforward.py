@@ -1,0 +1,288 @@
+"""Memory and time of feed-forward blocks, softgate's beside torch's own and torch's checkpoint.
+
+    python benchmarks/feedforward.py                 768/3072 plain, 768/2048 gated, 1 and 2 threads
+    python benchmarks/feedforward.py --quick         fewer rounds and token counts
+    python benchmarks/feedforward.py --json FILE     write what was measured there
+
+Memory is what autograd's hooks see saved (each piece of memory once, parameters apart), and how much
+the resident memory of a fresh process grows over one forward pass of 16,384 tokens. Time is that of
+forward and backward together; contestants take turns in every round, each round starts with another
+one, and the median of the rounds' ratios counts. Exit status is 0 unless --gate is given and a bar
+is missed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import json
+import platform
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+from typing import Any
+
+import torch
+from bystanders import Bystanders
+from rich.console import Console
+from rich.table import Table
+from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
+
+from softgate.torch import FeedForward, GatedFeedForward, saved_bytes
+
+D_MODEL, D_HIDDEN, D_GATED = 768, 3072, 2048
+GROWN_TOKENS = 16_384
+BARS = {"saved": 0.56, "growth": 0.56, "gradients": 1e-6, "time": 1.07}
+"""The most that `preactivation` may be: shares of torch's figure, and a relative distance."""
+
+OURS, THEIRS = "preactivation", "torch"
+CONTESTANTS = (THEIRS, "all", OURS, "checkpoint")
+KINDS = ("plain", "gated")
+
+
+class Llama(nn.Module):
+    """A gated block in torch's own operators."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.gate_proj = nn.Linear(D_MODEL, D_GATED, bias=False)
+        self.up_proj = nn.Linear(D_MODEL, D_GATED, bias=False)
+        self.down_proj = nn.Linear(D_GATED, D_MODEL, bias=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.down_proj(nn.functional.silu(self.gate_proj(x)) * self.up_proj(x))
+
+
+class Checkpointed(nn.Module):
+    """torch's way to keep the input alone."""
+
+    def __init__(self, block: nn.Module) -> None:
+        super().__init__()
+        self.block = block
+
+    def forward(self, x: Tensor) -> Tensor:
+        return checkpoint(self.block, x, use_reentrant=False)
+
+
+def blocks(kind: str) -> dict[str, nn.Module]:
+    """Return the contestants, with the same weights."""
+    torch.manual_seed(0)
+    if kind == "gated":
+        llama = Llama()
+        made: dict[str, nn.Module] = {THEIRS: llama}
+        for save in ("all", OURS):
+            made[save] = GatedFeedForward(D_MODEL, D_GATED, save=save)
+            made[save].load_state_dict(llama.state_dict())
+        return made | {"checkpoint": Checkpointed(llama)}
+    layers = nn.Sequential(nn.Linear(D_MODEL, D_HIDDEN), nn.GELU(), nn.Linear(D_HIDDEN, D_MODEL))
+    made = {THEIRS: layers}
+    for save in ("all", OURS):
+        made[save] = FeedForward.from_linears(layers[0], layers[2], "gelu", save=save)
+    return made | {"checkpoint": Checkpointed(layers)}
+
+
+@dataclass
+class Row:
+    """One figure of every contestant."""
+
+    kind: str
+    what: str
+    values: dict[str, float]
+    tokens: int
+    threads: int
+    unit: str
+    bar: float | None = None
+    others_share: float | None = None
+
+    @property
+    def measured(self) -> float:
+        """What the bar is held against."""
+        if self.what == "gradients":
+            return self.values[OURS]
+        return self.values[f"{OURS} / {THEIRS}"]
+
+    @property
+    def holds(self) -> bool:
+        return self.bar is None or self.measured <= self.bar
+
+
+def with_ratios(values: dict[str, float]) -> dict[str, float]:
+    return values | {
+        f"{name} / {THEIRS}": values[name] / values[THEIRS] for name in CONTESTANTS[1:]
+    }
+
+
+def measure_saved(kind: str, tokens: int = 1024) -> Row:
+    """Count what the hooks of saved tensors see."""
+    x = torch.randn(tokens, D_MODEL, requires_grad=True)
+    values = {name: float(saved_bytes(block, x)) for name, block in blocks(kind).items()}
+    return Row(
+        kind, "saved", with_ratios(values), tokens, torch.get_num_threads(), "B", BARS["saved"]
+    )
+
+
+def resident_bytes() -> int:
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith("VmRSS:"):
+            return int(line.split()[1]) * 1024
+    raise SystemExit("/proc/self/status does not say how much memory is resident")
+
+
+def grow(kind: str, name: str) -> int:
+    """Return how much this process grows over a forward pass whose graph is kept."""
+    block = blocks(kind)[name]
+    block(torch.randn(64, D_MODEL)).sum().backward()  # kernels and buffers that come once
+    x = torch.randn(GROWN_TOKENS, D_MODEL, requires_grad=True)
+    gc.collect()
+    before = resident_bytes()
+    y = block(x)
+    grown = resident_bytes() - before
+    assert y.requires_grad
+    return grown
+
+
+def measure_growth(kind: str) -> Row:
+    """Ask a fresh process for each contestant."""
+    values = {}
+    for name in CONTESTANTS:
+        command = [sys.executable, __file__, "--grow", kind, name]
+        values[name] = float(subprocess.run(command, capture_output=True, check=True).stdout)
+    threads = torch.get_num_threads()
+    return Row(kind, "growth", with_ratios(values), GROWN_TOKENS, threads, "B", BARS["growth"])
+
+
+def measure_gradients(kind: str, tokens: int = 1024) -> Row:
+    """Return the largest relative distance of a gradient to torch's."""
+    x = torch.randn(tokens, D_MODEL, requires_grad=True)
+    grad = torch.randn(tokens, D_MODEL)
+    found = {}
+    for name, block in blocks(kind).items():
+        found[name] = torch.autograd.grad(block(x), [x, *block.parameters()], grad)
+    values = {}
+    for name in CONTESTANTS:
+        pairs = zip(found[name], found[THEIRS], strict=True)
+        values[name] = max(float((a - b).norm() / b.norm()) for a, b in pairs)
+    threads = torch.get_num_threads()
+    return Row(kind, "gradients", values, tokens, threads, "", BARS["gradients"])
+
+
+def step(block: nn.Module, x: Tensor, grad: Tensor) -> Callable[[], float]:
+    """Return a function that times one forward and backward pass."""
+    leaves = [x, *block.parameters()]
+
+    def run() -> float:
+        start = perf_counter()
+        torch.autograd.grad(block(x), leaves, grad)
+        return perf_counter() - start
+
+    return run
+
+
+def measure_time(kind: str, tokens: int, threads: int, rounds: int) -> Row:
+    """Time everybody in turns."""
+    torch.set_num_threads(threads)
+    x = torch.randn(tokens, D_MODEL, requires_grad=True)
+    grad = torch.randn(tokens, D_MODEL)
+    steps = {name: step(block, x, grad) for name, block in blocks(kind).items()}
+    for run in steps.values():
+        run()
+    times: dict[str, list[float]] = {name: [] for name in steps}
+    names, bystanders = list(steps), Bystanders()
+    gc.collect()
+    gc.disable()
+    for index in range(rounds):
+        first = index % len(names)
+        for name in names[first:] + names[:first]:
+            times[name].append(steps[name]())
+    gc.enable()
+    values = {name: min(found) for name, found in times.items()}
+    for name in CONTESTANTS[1:]:
+        pairs = zip(times[name], times[THEIRS], strict=True)
+        values[f"{name} / {THEIRS}"] = median(ours / theirs for ours, theirs in pairs)
+    return Row(kind, "time", values, tokens, threads, "s", BARS["time"], bystanders.share())
+
+
+def shown(value: float, unit: str) -> str:
+    if unit == "B":
+        return f"{value / 1e6:.1f} MB"
+    return f"{value * 1e3:.1f} ms" if unit == "s" else f"{value:.1e}"
+
+
+def report(rows: Sequence[Row], console: Console) -> None:
+    """Print a table, the share of torch's figure behind each figure."""
+    table = Table(
+        title=f"Feed-forward blocks, float32, {platform.machine()}, torch {torch.__version__}"
+    )
+    for name in ("block", "figure", "tokens", "threads", *CONTESTANTS, "bar"):
+        table.add_column(name, justify="left" if name in ("block", "figure") else "right")
+    for row in rows:
+        cells = []
+        for name in CONTESTANTS:
+            ratio = row.values.get(f"{name} / {THEIRS}")
+            share = "" if ratio is None else f" ({ratio:.3f})"
+            cells.append(shown(row.values[name], row.unit) + share)
+        bar = "" if row.bar is None else f"≤ {row.bar:g} {'✓' if row.holds else '✗'}"
+        what = row.what
+        if row.others_share is not None and row.others_share > 0.1:
+            what += f" (others took {row.others_share:.0%})"
+        table.add_row(row.kind, what, str(row.tokens), str(row.threads), *cells, bar)
+    console.print(table)
+    console.print(
+        "In brackets: share of torch's. saved: what hooks see, parameters apart. growth: of"
+    )
+    console.print(
+        "resident memory over a forward pass. time: the least, and the rounds' median ratio."
+    )
+
+
+def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--quick", action="store_true", help="fewer rounds and token counts")
+    parser.add_argument("--tokens", type=int, nargs="+", help="token counts to time")
+    parser.add_argument("--threads", type=int, nargs="+", default=[1, 2], help="thread counts")
+    parser.add_argument("--rounds", type=int, help="rounds at 1024 tokens (default: 40)")
+    parser.add_argument("--json", metavar="FILE", type=Path, help="write what was measured there")
+    parser.add_argument("--gate", action="store_true", help="exit with 1 when a bar is missed")
+    parser.add_argument("--grow", nargs=2, metavar=("KIND", "NAME"), help=argparse.SUPPRESS)
+    options = parser.parse_args(arguments)
+    options.tokens = options.tokens or ([256] if options.quick else [256, 1024, 4096])
+    options.rounds = options.rounds or (15 if options.quick else 40)
+    return options
+
+
+def measure(options: argparse.Namespace) -> list[Row]:
+    rows: list[Row] = []
+    for kind in KINDS:
+        rows += [measure_saved(kind), measure_growth(kind), measure_gradients(kind)]
+        for threads in options.threads:
+            for tokens in options.tokens:
+                rounds = max(8, min(options.rounds * 4, options.rounds * 1024 // tokens))
+                rows.append(measure_time(kind, tokens, threads, rounds))
+    return rows
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    options = parse(arguments)
+    if options.grow:
+        print(grow(*options.grow))
+        return 0
+    rows = measure(options)
+    report(rows, Console(width=max(140, Console().width)))
+    if options.json:
+        content: dict[str, Any] = {
+            "torch": torch.__version__,
+            "rows": [asdict(row) for row in rows],
+        }
+        options.json.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+    return 1 if options.gate and not all(row.holds for row in rows) else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,67 @@
+"""A module for a name: torch's twin where there is one, `Activation` for the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from torch import nn
+
+from .._activation import Activation as Function
+from ..registry import activations
+from . import modules as m
+from .naming import plain_activation
+
+_TWINS: dict[str, Callable[..., nn.Module]] = {  # called with the parameters in their order
+    "celu": m.CELU,
+    "elu": m.ELU,
+    "gelu": m.GELU,
+    "gelu_sigmoid": partial(m.GELU, "sigmoid"),
+    "gelu_tanh": partial(m.GELU, "tanh"),
+    "hard_swish": m.Hardswish,
+    "hard_tanh": m.Hardtanh,
+    "hardshrink": m.Hardshrink,
+    "identity": m.Identity,
+    "leaky_relu": m.LeakyReLU,
+    "log_sigmoid": m.LogSigmoid,
+    "mish": m.Mish,
+    "relu": m.ReLU,
+    "relu6": m.ReLU6,
+    "selu": m.SELU,
+    "sigmoid": m.Sigmoid,
+    "silu": lambda beta: m.SiLU() if beta == 1 else m.Swish(beta),
+    "softplus": m.Softplus,
+    "softshrink": m.Softshrink,
+    "softsign": m.Softsign,
+    "tanh": m.Tanh,
+    "tanhshrink": m.Tanhshrink,
+}
+
+
+def make(name: str | Function, **parameters: float) -> nn.Module:
+    """Return a module for an activation by any name that a framework has for it.
+
+    softgate's own names come first, then what torch and Hugging Face mean, then the others'.
+
+    Parameters
+    ----------
+    name : str or Activation
+        Such as "gelu_new", "quick_gelu", "HardSwish", or an activation itself.
+    **parameters : float
+        The formula's own parameters.
+
+    Examples
+    --------
+    >>> make("gelu_new")
+    GELU(approximate='tanh')
+    >>> make("squareplus", b=1.0)
+    Activation(squareplus, b=1)
+    """
+    activation = plain_activation(name, **parameters)
+    known = activations().get(activation.name)
+    if known is None or known.entry.definition is not activation.entry.definition:
+        return m.Activation(activation)
+    if activation.name == "hard_sigmoid" and activation.parameters["width"] == 6:
+        return m.Hardsigmoid()
+    twin = _TWINS.get(activation.name)
+    return m.Activation(activation) if twin is None else twin(*activation.parameters.values())

@@ -1,0 +1,186 @@
+"""Facts of real models, and blocks built from them.
+
+A preset describes one block of a published model: widths, activation, where norms stand, what is
+dropped. `omits` says what the model has and a block from here does not. The feed-forward block is
+the model's own; tests hold it, and the block but for what is omitted, against Hugging Face's.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass, fields, replace
+from functools import cache
+from importlib.resources import files
+from typing import Any, ClassVar
+
+from ..records import Cell, Grid, Record
+from .blocks import Norm, Normalization, TransformerBlock
+from .feed_forward import FeedForward, GatedFeedForward
+from .naming import is_gated, unknown
+from .stack import Stack
+
+
+@dataclass(frozen=True)
+class Preset(Record):
+    """What a model is made of: its facts, and `feed_forward`, `block` and `stack` to build it.
+
+    Examples
+    --------
+    >>> bert = preset("bert-base")
+    >>> bert.n_blocks, bert.d_model, bert.d_hidden, bert.activation, bert.pooler
+    (12, 768, 3072, 'gelu', 'tanh')
+    """
+
+    schema: ClassVar[str] = "softgate.preset"
+    name: str
+    model: str
+    n_blocks: int
+    d_model: int
+    n_heads: int
+    d_hidden: int
+    activation: str
+    norm: Norm
+    normalization: Normalization = "layer"
+    eps: float = 1e-5
+    bias: bool = True
+    causal: bool = False
+    dropout: float = 0.0
+    attention_dropout: float | None = None
+    hidden_dropout: float = 0.0
+    n_kv_heads: int | None = None
+    d_head: int | None = None
+    scale: float | None = None
+    pooler: str | None = None
+    """The activation of a pooler on top, which is no part of the stack."""
+    omits: tuple[str, ...] = ()
+    """What the model's blocks have and a block from here has not."""
+    note: str = ""
+    source: str = ""
+
+    def feed_forward(self, **changes: Any) -> FeedForward | GatedFeedForward:
+        """Return the model's feed-forward block; `changes` replace facts or are its options.
+
+        Examples
+        --------
+        >>> preset("llama").feed_forward(d_model=8, d_hidden=24).act
+        Activation(silu, beta=1)
+        """
+        made, options = self._changed(changes)
+        make: Any = GatedFeedForward if is_gated(made.activation) else FeedForward
+        shape = {name: getattr(made, name) for name in ("bias", "dropout", "hidden_dropout")}
+        block: FeedForward | GatedFeedForward = make(
+            made.d_model, made.d_hidden, made.activation, **(shape | options)
+        )
+        return block
+
+    def block(self, **changes: Any) -> TransformerBlock:
+        """Return one block, without what `omits` names; sequences come first unless changed.
+
+        Examples
+        --------
+        >>> preset("gpt2").block(d_model=8, n_heads=2, d_hidden=32).attention.causal
+        True
+        """
+        made, options = self._changed(changes)
+        return TransformerBlock(
+            made.d_model, made.n_heads, made.d_hidden, **(made._options() | options)
+        )
+
+    def stack(self, n: int | None = None, **changes: Any) -> Stack:
+        """Return `n` blocks, as many as the model has by default, and its final norm if any.
+
+        Embeddings, pooler and heads are not part of it.
+        """
+        made, options = self._changed(changes)
+        n_blocks = made.n_blocks if n is None else n
+        return Stack(
+            n_blocks, made.d_model, made.n_heads, made.d_hidden, **(made._options() | options)
+        )
+
+    def _options(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in _OPTIONS}
+
+    def _changed(self, changes: dict[str, Any]) -> tuple[Preset, dict[str, Any]]:
+        """Return the preset with other facts, and what of `changes` is no fact of a preset."""
+        facts = {name: changes[name] for name in changes if name in _SHAPE}
+        if "d_model" in facts and self.d_head is not None:
+            facts.setdefault("d_head", None)
+        return replace(self, **facts), {k: v for k, v in changes.items() if k not in facts}
+
+    def _shown(self) -> list[tuple[str, Any]]:
+        pairs = [(field.name, getattr(self, field.name)) for field in fields(self)]
+        return [(name, value) for name, value in pairs if value not in (None, "", ())]
+
+    def grids(self) -> tuple[Grid, ...]:
+        """Return the facts, one a line."""
+        rows = tuple((name, _text(value)) for name, value in self._shown())
+        return (Grid("", ("fact", "value"), rows, text=True),)
+
+    def table(self) -> tuple[tuple[str, ...], list[tuple[Cell, ...]]]:
+        """Return the facts as rows."""
+        return ("fact", "value"), [(name, _text(value)) for name, value in self._shown()]
+
+
+_SHAPE = ("d_model", "n_heads", "n_kv_heads", "d_head", "d_hidden", "activation")
+_OPTIONS = (
+    "activation",
+    "norm",
+    "normalization",
+    "eps",
+    "bias",
+    "causal",
+    "dropout",
+    "attention_dropout",
+    "hidden_dropout",
+    "n_kv_heads",
+    "d_head",
+    "scale",
+)
+
+
+def _text(value: Any) -> str:
+    return "; ".join(value) if isinstance(value, tuple) else str(value)
+
+
+def preset(name: str) -> Preset:
+    """Return the facts of a model by its name.
+
+    Examples
+    --------
+    >>> print(preset("gemma").activation, preset("gemma").d_hidden)
+    geglu_tanh 24576
+    >>> preset("bert")
+    Traceback (most recent call last):
+    ...
+    ValueError: unknown preset 'bert'; did you mean 'bert-base'? Known are: transformer, ...
+    """
+    if not isinstance(name, str):
+        raise TypeError(f"name is {name!r}: expected a string, such as 'bert-base'")
+    known = _known()
+    if name not in known:
+        raise unknown("preset", name, known)
+    return known[name]
+
+
+def known_presets() -> tuple[Preset, ...]:
+    """Return all presets.
+
+    Examples
+    --------
+    >>> [p.name for p in known_presets() if p.activation in ("gelu", "gelu_tanh")]
+    ['bert-base', 'bert-large', 'gpt2', 'vit']
+    """
+    return tuple(_known().values())
+
+
+@cache
+def _known() -> dict[str, Preset]:
+    """Read presets.toml; a model that is `like` another has its facts but for those given."""
+    content = tomllib.loads(files(__package__).joinpath("presets.toml").read_text("utf-8"))
+    found: dict[str, Preset] = {}
+    for name, facts in content.items():
+        if "omits" in facts:
+            facts["omits"] = tuple(facts["omits"])
+        like = facts.pop("like", None)
+        found[name] = replace(found[like], name=name, **facts) if like else Preset(name, **facts)
+    return found

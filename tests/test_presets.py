@@ -1,0 +1,155 @@
+"""Presets say what the real models are: held against Hugging Face's configurations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from transformers import (
+    BertConfig,
+    GemmaConfig,
+    GPT2Config,
+    LlamaConfig,
+    MistralConfig,
+    PretrainedConfig,
+    T5Config,
+    ViTConfig,
+)
+
+import softgate as sg
+from softgate.torch import GatedFeedForward, Preset, Stack, known_presets, preset
+
+BERT_LARGE: Any = {
+    "hidden_size": 1024,
+    "num_hidden_layers": 24,
+    "num_attention_heads": 16,
+    "intermediate_size": 4096,
+}
+T5_BASE: Any = {"d_model": 768, "num_layers": 12, "num_heads": 12}
+CONFIGS: dict[str, PretrainedConfig] = {
+    "bert-base": BertConfig(),
+    "bert-large": BertConfig(**BERT_LARGE),
+    "gpt2": GPT2Config(n_inner=4 * 768),  # what None means there
+    "llama": LlamaConfig(),
+    "mistral": MistralConfig(rms_norm_eps=1e-5),  # the checkpoint's; the class has 1e-6
+    "gemma": GemmaConfig(),
+    "t5": T5Config(d_ff=3072, **T5_BASE),
+    "t5-v1.1": T5Config(d_ff=2048, feed_forward_proj="gated-gelu", dropout_rate=0.0, **T5_BASE),
+    "vit": ViTConfig(),
+}
+SPELLINGS = {
+    "n_blocks": ("num_hidden_layers", "n_layer", "num_layers"),
+    "d_model": ("hidden_size", "n_embd", "d_model"),
+    "n_heads": ("num_attention_heads", "n_head", "num_heads"),
+    "n_kv_heads": ("num_key_value_heads",),
+    "d_head": ("head_dim", "d_kv"),
+    "d_hidden": ("intermediate_size", "n_inner", "d_ff"),
+    "eps": ("layer_norm_eps", "layer_norm_epsilon", "rms_norm_eps"),
+    "dropout": ("hidden_dropout_prob", "resid_pdrop", "dropout_rate"),
+    "attention_dropout": ("attention_probs_dropout_prob", "attn_pdrop", "attention_dropout"),
+}
+"""What configurations call a fact."""
+
+
+def fact(config: PretrainedConfig, name: str) -> Any:
+    found = [value for s in SPELLINGS[name] if (value := getattr(config, s, None)) is not None]
+    return found[0] if found else None
+
+
+def meant(found: Preset, name: str) -> Any:
+    """Return a fact, with what None stands for."""
+    value = getattr(found, name)
+    if value is not None:
+        return value
+    return {
+        "n_kv_heads": found.n_heads,
+        "d_head": found.d_model // found.n_heads,
+        "attention_dropout": found.dropout,
+    }[name]
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+@pytest.mark.parametrize("what", SPELLINGS)
+def test_facts_are_the_configurations(name: str, what: str) -> None:
+    expected = fact(CONFIGS[name], what)
+    if expected is None:
+        assert what in ("n_kv_heads", "d_head", "dropout", "attention_dropout")
+        return
+    assert meant(preset(name), what) == expected
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_activations_are_the_configurations(name: str) -> None:
+    config = CONFIGS[name]
+    spellings = ("hidden_act", "activation_function", "dense_act_fn")
+    (spelled,) = [v for s in spellings if (v := getattr(config, s, None)) is not None]
+    activation = preset(name).feed_forward(device="meta").act.activation
+    assert activation is sg.get(spelled, "huggingface")
+    gated = name in ("llama", "mistral", "gemma") or bool(getattr(config, "is_gated_act", False))
+    assert isinstance(preset(name).feed_forward(device="meta"), GatedFeedForward) == gated
+
+
+def test_only_the_original_has_no_configuration() -> None:
+    assert [p.name for p in known_presets() if p.name not in CONFIGS] == ["transformer"]
+    original = preset("transformer")
+    theirs = torch.nn.TransformerEncoderLayer(512, 8, device="meta")
+    assert (original.d_hidden, original.dropout) == (2048, theirs.dropout.p)
+    assert theirs.activation is torch.nn.functional.relu
+    assert original.activation == "relu"
+
+
+def test_berts_tanh_is_in_the_pooler_alone() -> None:
+    stack = preset("bert-base").stack(device="meta")
+    used = [b.feed_forward.act.activation.name for b in stack.blocks]
+    assert used == ["gelu"] * 12
+    assert preset("bert-base").pooler == "tanh"
+
+
+@pytest.mark.parametrize("found", known_presets(), ids=lambda p: p.name)
+def test_a_preset_builds_what_it_says(found: Preset) -> None:
+    stack = found.stack(device="meta")
+    assert len(stack.blocks) == found.n_blocks
+    block = stack.blocks[0]
+    assert (block.norm, block.attention.causal) == (found.norm, found.causal)
+    assert (stack.norm is not None) == (found.norm == "pre")
+    biased = any("bias" in name for name, _ in stack.named_parameters())
+    assert biased == found.bias
+    assert len(found.stack(n=2, device="meta").blocks) == 2
+    assert found.source
+    assert found.note
+
+
+@pytest.mark.parametrize("found", known_presets(), ids=lambda p: p.name)
+def test_a_small_model_of_it_runs(found: Preset) -> None:
+    size = {"d_model": 16, "n_heads": 4, "d_hidden": 24}
+    kv = {"n_kv_heads": 2} if found.n_kv_heads else {}
+    stack = found.stack(n=1, batch_first=True, **size, **kv)
+    x = torch.randn(2, 5, 16)
+    assert isinstance(stack, Stack)
+    assert stack(x).shape == x.shape
+    stack(x).square().sum().backward()
+    assert all(p.grad is not None for p in stack.parameters())
+
+
+def test_the_whole_stack_of_berts_encoder() -> None:
+    """768·768·4 + 2·768·3072 weights a block, biases and norms besides: 85,054,464 in 12 blocks."""
+    stack = preset("bert-base").stack(device="meta")
+    assert sum(p.numel() for p in stack.parameters()) == 85_054_464
+
+
+def test_json_and_text() -> None:
+    for found in known_presets():
+        assert Preset.from_json(found.to_json()) == found
+        assert found.source in str(found)
+
+
+def test_an_unknown_preset_is_refused() -> None:
+    with pytest.raises(
+        ValueError, match=r"unknown preset 'gpt-2'; did you mean 'gpt2'\? Known are"
+    ):
+        preset("gpt-2")
+    with pytest.raises(TypeError, match="expected a string"):
+        preset(12)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="n_haeds"):
+        preset("gpt2").block(n_haeds=3)
