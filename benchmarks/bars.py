@@ -24,6 +24,14 @@ SHARES_OF_TORCH: tuple[tuple[tuple[str, ...], tuple[str, ...], float, float | No
     (("gelu", "gelu_tanh", "tanh", "elu", "mish"), HALF, 0.45, 0.45),
     (("silu", "sigmoid"), HALF, 0.75, 0.75),
     (("relu", "leaky_relu"), DTYPES, 1.10, 1.10),
+    (("relu6", "hard_tanh", "hard_sigmoid", "softshrink", "hardshrink"), DTYPES, 1.10, 1.10),
+    (("hard_swish",), (*F32, *F64), 1.10, 1.10),
+    (("squared_relu", "softsign", "squareplus"), (*F32, *F64), 0.90, 0.90),
+    (("celu",), F32, 0.20, 0.40),
+    (("selu",), F32, 0.30, 0.50),
+    (("celu", "selu"), HALF, 0.45, 0.45),
+    # torch's backward of these two is handed what the value computed.
+    (("log_sigmoid", "tanhshrink"), (*F32, *HALF), 0.35, None),
 )
 
 OF_VALUE = {("sigmoid", "float32"): 1.3, ("tanh", "float32"): 1.3}
@@ -31,6 +39,10 @@ OF_VALUE = {("sigmoid", "float32"): 1.3, ("tanh", "float32"): 1.3}
 
 OF_JAX_FLOAT32 = 1.10
 """No float32 cell may be slower than jax.jit by more than this."""
+
+CANCELS_IN_JAX = ("squareplus", "tanhshrink")
+"""x + sqrt(x² + 4) and x - tanh(x) as they stand: quick, and without a digit left where x is far
+to the left, or near 0. Who computes less is not held against us."""
 
 OF_RANDN = 1.30
 """The mix of special values as a multiple of randn, ours, all formats."""
@@ -92,7 +104,7 @@ def _bars(row: Row, by_cell: dict[Cell, Row]) -> Iterator[tuple[str, float, floa
     of_value = OF_VALUE.get((cell.activation, cell.dtype))
     if of_value is not None and cell.quantity == "backward":
         yield "value", of_value, backward_of_value(row, by_cell), ""
-    if cell.dtype == "float32":
+    if cell.dtype == "float32" and cell.activation not in CANCELS_IN_JAX:
         yield "jax", OF_JAX_FLOAT32, row.ratio("ours", "jax"), ""
     torchs = row.ratio("torch special", "torch")
     aside = f"torch's own: {torchs:.2f}" if torchs else ""

@@ -331,6 +331,14 @@ def test_a_block_compiles_whole() -> None:
         assert (ours - theirs).norm() < CLOSE * max(theirs.norm(), 1)
 
 
+def test_a_block_is_exported_in_torchs_operators() -> None:
+    block = TransformerBlock(16, 2, 32, "swiglu", norm="pre", batch_first=True, causal=True).eval()
+    x = inputs(16, 2, 5).detach()
+    exported = torch.export.export(block, (x,))
+    assert not any("softgate" in str(node.target) for node in exported.graph.nodes)
+    assert distance(exported.module()(x), block(x)) < CLOSE
+
+
 def test_a_block_survives_copying_and_pickling() -> None:
     block = TransformerBlock(8, 2, 16, activation="geglu").eval()
     x = inputs(8, 5, 2)

@@ -86,7 +86,7 @@ def mp_finite(value: Any) -> bool:
 
 @pytest.mark.parametrize("quantity", ["value", "slope"])
 @settings(
-    max_examples=1500, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+    max_examples=60, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )
 @given(formula=formulas())
 def test_errors_are_those_of_rounding(quantity: str, formula: Formula) -> None:

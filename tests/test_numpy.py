@@ -197,10 +197,10 @@ def test_tensors_are_not_taken_for_arrays() -> None:
     import jax
     import torch
 
-    with pytest.raises(TypeError, match=r"torch\.Tensor.*gradients"):
-        sg.gelu(torch.ones(3))
-    with pytest.raises(TypeError, match="device"):
+    with pytest.raises(TypeError, match=r"gradients.*device"):
         sg.gelu(jax.numpy.ones(3))
+    with pytest.raises(TypeError, match="expected two tensors"):
+        sg.gelu.backward(np.ones(3), torch.ones(3))
 
 
 def test_an_integer_beyond_float64() -> None:
@@ -384,7 +384,7 @@ def test_pickling_and_copying() -> None:
     assert copy.deepcopy(sg.gelu) is sg.gelu
     other = Activation(replace(sg.gelu.entry, value=sg.relu.entry.value))
     with pytest.raises(TypeError, match="not in the catalogue"):
-        copy.deepcopy(other)
+        pickle.dumps(other)
 
 
 def test_memory_order_is_kept() -> None:

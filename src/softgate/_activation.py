@@ -113,9 +113,8 @@ class Activation:
         numpy.ndarray or scalar
             As a NumPy ufunc would return it: the caller's kind of array, its format kept.
         """
-        if out is None and arithmetic is None and not parameters:
-            if type(x) in self.short_for:
-                return self.short_way(x)
+        if type(x) in self.short_for and out is None and arithmetic is None and not parameters:
+            return self.short_way(x)
         return self._unary("value", x, out, arithmetic, parameters)
 
     def slope(

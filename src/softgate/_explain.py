@@ -8,8 +8,8 @@ from typing import Any
 from . import arrays
 from ._activation import Activation
 from .kernels import QUANTITIES
-from .registry import activations
 from .protocol import adapter_of
+from .registry import activations
 from .threads import POOL
 
 

@@ -1,4 +1,4 @@
-"""One lock that a fork waits for: a child never inherits an import, a compiler or a table half done.
+"""One lock that a fork waits for: a child inherits no import, compiler or table half done.
 
 It exists from the first import on, for what is registered while a fork already waits comes too late
 for that fork.

@@ -16,9 +16,14 @@ def recipe(activation: Activation) -> tuple[Any, tuple[Any, ...]]:
     original = named(activation.name)
     if original is activation:
         return named, (activation.name,)
-    if original is not None and original.entry.definition is activation.entry.definition:
+    if original is not None and _same_forms(original, activation):
         return bound, (original, key)
     raise TypeError(f"{activation!r} is not in the catalogue and has no name to be pickled by")
+
+
+def _same_forms(one: Activation, other: Activation) -> bool:
+    forms = ("definition", "value", "slope", "curvature")
+    return all(getattr(one.entry, form) is getattr(other.entry, form) for form in forms)
 
 
 def _importable(activation: Activation) -> tuple[str, str]:

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from . import forks
 from .blocks import Kernel
 from .catalogue import Entry
 from .catalogue.entry import LIMITS
 from .catalogue.gated import GatedEntry
-from .forks import BUILDING as BUILDING
 from .formats import FLOAT32, FLOAT64, Format
 from .graph import Node
 
@@ -31,6 +31,8 @@ Parameters = Mapping[str, float]
 QUANTITIES = ("value", "slope", "curvature", "backward")
 
 _compiled: dict[object, Compiled] = {}
+BUILDING = forks.BUILDING
+"""Held while kernels are compiled, tables made and the modules for that imported."""
 
 
 @dataclass(frozen=True)

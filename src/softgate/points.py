@@ -9,6 +9,7 @@ import math
 from collections.abc import Iterable
 from decimal import Context, Decimal, InvalidOperation
 from fractions import Fraction
+from itertools import islice
 from typing import Any
 
 LIMIT = 100_000
@@ -37,13 +38,13 @@ def parse(points: Any) -> tuple[Decimal, ...]:
         parts = [part.strip() for part in points.split(",")]
         found = [point for part in parts for point in _part(part, points)]
     elif isinstance(points, Iterable):
-        found = [_number(point) for point in points]
+        found = [_number(point) for point in islice(points, LIMIT + 1)]
     else:
         found = [_number(points)]
     if not found:
         raise ValueError("no points were given: expected numbers such as -3,-1,0 or -3:3:0.5")
     if len(found) > LIMIT:
-        raise ValueError(f"{len(found):,} points were asked for: at most {LIMIT:,} are accepted")
+        raise ValueError(f"too many points were asked for: at most {LIMIT:,} are accepted")
     return tuple(dict.fromkeys(found))
 
 

@@ -63,8 +63,8 @@ class Sweeper:
 
         self.single, self.double = compiled(FLOAT32, arithmetic), compiled(FLOAT64, FLOAT64)
         self.error = kernels.once("error", compile_error)
-        self.single_parameters = kernels.pack(entry, parameters, arithmetic)
-        self.double_parameters = kernels.pack(entry, parameters, FLOAT64)
+        self.single_parameters = kernels.pack(entry, parameters, arithmetic, quantity)
+        self.double_parameters = kernels.pack(entry, parameters, FLOAT64, quantity)
         self.values = dict(parameters)
         graphs = accuracy.scale_graphs(entry, quantity)
         self.scales = graphs if len(graphs) > 1 else ()

@@ -64,6 +64,10 @@ class Scaled(Machine):
         # Where x is not `hi` itself their difference is larger than `lo`.
         return x > number.hi if number.lo is None else x - number.hi > number.lo
 
+    def within(self, x: Node, number: TwoFloat) -> Node:
+        """Return the comparison x <= number, exact for a number in two parts; false at NaN."""
+        return x <= number.hi if number.lo is None else x - number.hi <= number.lo
+
     def reaches(self, x: Node, number: TwoFloat) -> Node:
         """Return the comparison x >= number, exact for a number in two parts; false at NaN."""
         return x >= number.hi if number.lo is None else x - number.hi >= number.lo

@@ -14,12 +14,11 @@ def definition(f: Definition, x: Node, threshold: Node) -> Node:
 
 
 def value(f: Kernel, x: Node, threshold: TwoFloat) -> Node:
-    kept = f.where(f.exceeds(f.abs(x), threshold), f.abs(x), f.keep_nan(x, 0))
-    return f.copysign(kept, x)
+    return f.where(f.within(f.abs(x), threshold), f.copysign(f.lift(0), x), x)
 
 
 def slope(f: Kernel, x: Node, threshold: TwoFloat) -> Node:
-    return f.where(f.exceeds(f.abs(x), threshold), 1, f.keep_nan(x, 0))
+    return f.where(f.within(f.abs(x), threshold), 0, f.keep_nan(x, 1))
 
 
 def curvature(f: Kernel, x: Node, threshold: TwoFloat) -> Node:
@@ -28,7 +27,7 @@ def curvature(f: Kernel, x: Node, threshold: TwoFloat) -> Node:
 
 def backward(f: Kernel, x: Node, grad: Node, threshold: TwoFloat) -> Node:
     # A choice, not a product: an infinite grad makes no NaN of a slope of 0.
-    return f.where(f.exceeds(f.abs(x), threshold), grad, f.keep_nan(x, 0))
+    return f.where(f.within(f.abs(x), threshold), 0, f.keep_nan(x, grad))
 
 
 entry = Entry(

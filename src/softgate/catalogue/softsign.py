@@ -1,8 +1,4 @@
-"""softsign(x) = x/(1 + |x|): tanh's shape without an exponential, and with a far longer tail.
-
-All is made of 1/(1 + |x|), of which the sum and the division lose a little that is given back. A
-quotient of x itself would be slow where x is subnormal.
-"""
+"""softsign(x) = x/(1 + |x|): tanh's shape without an exponential, and with a far longer tail."""
 
 from fractions import Fraction
 
@@ -16,27 +12,23 @@ def definition(f: Definition, x: Node) -> Node:
     return x / (1 + f.abs(x))
 
 
-def inverse(f: Kernel, a: Node) -> tuple[Node, Node]:
-    """Return q and c with q·(1 + c) = 1/(1 + a), for finite a; NaN is kept."""
-    total = 1 + a
-    lost = f.where(a < 1, a, 1) - (total - f.where(a < 1, 1, a))
-    q = 1 / total
-    return q, f.fma(-q, lost, f.fma(-q, total, 1))
-
-
 def value(f: Kernel, x: Node) -> Node:
-    # Beyond it the result is ±1, which infinity times 0 is not.
+    # Beyond it the result is ±1, which infinity times 0 is not. A quotient of x itself would be
+    # slow where x is subnormal.
     a = f.bound(f.abs(x), 0, Fraction(2) ** (f.fmt.precision + 2))
-    q, correction = inverse(f, a)
-    result = f.product(a, q)
-    return f.copysign(f.fma(result, correction, result), x)
+    return f.copysign(f.product(a, 1 / (1 + a)), x)
 
 
 def slope(f: Kernel, x: Node) -> Node:
     # 1/(1 + |x|)²: the square of the inverse, for the inverse of the square overflows on the way.
-    q, correction = inverse(f, f.bound(f.abs(x), 0, Fraction(2) ** (3 * f.fmt.max_exponent // 4)))
-    square = f.product(q, q)
-    return f.fma(square + square, correction, square)
+    # What the sum and the division lose counts twice here, and is given back.
+    a = f.bound(f.abs(x), 0, Fraction(2) ** (3 * f.fmt.max_exponent // 4))
+    total = 1 + a
+    lost = f.where(a < 1, a, 1) - (total - f.where(a < 1, 1, a))
+    inverse = 1 / total
+    rest = f.fma(-inverse, lost, f.fma(-inverse, total, 1))
+    square = f.product(inverse, inverse)
+    return f.fma(square + square, rest, square)
 
 
 def curvature(f: Kernel, x: Node) -> Node:
@@ -53,7 +45,7 @@ entry = Entry(
     value=value,
     slope=slope,
     curvature=curvature,
-    bounds={"float32": Bound(1.1, 1.1), "float64": Bound(1.1, 1.1)},
+    bounds={"float32": Bound(2.0, 1.1), "float64": Bound(2.0, 1.1)},
     intervals=((-1.0, 1.0), (-20.0, 20.0), (-1e5, 1e5), (1e18, 1e23)),
     aliases=("soft_sign",),
 )

@@ -20,8 +20,8 @@ from . import functional as functional
 from .attention import SelfAttention
 from .blocks import TransformerBlock
 from .feed_forward import FeedForward, GatedFeedForward, matched_width
-from .memory import saved_bytes
 from .making import make
+from .memory import saved_bytes
 from .modules import (
     CELU,
     ELU,

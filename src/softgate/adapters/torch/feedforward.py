@@ -67,16 +67,15 @@ class Gated:
     def value(self, *inputs: Tensor) -> Tensor:
         """Return activation(gate)·up."""
         gate, up = inputs
-        result: Tensor = self.activation(gate) * up
-        return result
+        return _times(self.activation(gate), up)
 
     def pull(self, grad: Tensor, needs: Sequence[bool], *inputs: Tensor) -> tuple[Any, ...]:
         """Return slope(gate)·grad·up and activation(gate)·grad."""
         gate, up = inputs
-        return (
-            _times_slope(self.activation, gate, grad * up) if needs[0] else None,
-            self.activation(gate) * grad if needs[1] else None,
-        )
+        grad_up = _times(self.activation(gate), grad) if needs[1] else None
+        if not needs[0]:
+            return None, grad_up
+        return _times_slope(self.activation, gate, _times(grad, up)), grad_up
 
     def keeps_one(self) -> bool:
         """Never: the gate, its value, up and their product."""
@@ -125,14 +124,22 @@ class Remade(torch.autograd.Function):
 
 def _times_slope(activation: Activation, h: Tensor, grad: Tensor) -> Tensor:
     """Return slope(h)·grad, in the memory of `grad` where nobody looks."""
-    alone = not torch.is_grad_enabled() and plain(h) and plain(grad) and h.dtype is grad.dtype
-    if alone and h.is_contiguous() and grad.is_contiguous():
+    if _alone(h, grad) and h.is_contiguous() and grad.is_contiguous():
         run(bind(activation, None, {}).runner("backward", h.dtype, "grad"), grad, h, grad)
         return grad
     if path(h) == "kernel":
         return times_slope(bind(activation, None, {}), h, grad)
     result: Tensor = activation.backward(h, grad)
     return result
+
+
+def _times(own: Tensor, other: Tensor) -> Tensor:
+    """Return own·other, in the memory of `own`, which nobody else has, where nobody looks."""
+    return own.mul_(other) if _alone(own, other) else own * other
+
+
+def _alone(x: Tensor, y: Tensor) -> bool:
+    return not torch.is_grad_enabled() and plain(x) and plain(y) and x.dtype is y.dtype
 
 
 def _dropped(x: Tensor, mask: Tensor | None, p: float) -> Tensor:

@@ -118,13 +118,23 @@ def _when(function: Native, *, holds: bool) -> Native | None:
 
 
 _NATIVE: dict[str, Callable[..., Native | None]] = {
+    "celu": lambda alpha: lambda x: F.celu(x, alpha),
+    "elu": lambda alpha: lambda x: F.elu(x, alpha),
     "gelu": lambda: F.gelu,
     "gelu_tanh": lambda: lambda x: F.gelu(x, approximate="tanh"),
-    "relu": lambda: F.relu,
+    "hard_sigmoid": lambda width: _when(F.hardsigmoid, holds=width == 6),
+    "hard_swish": lambda: F.hardswish,
+    "hard_tanh": lambda low, high: lambda x: F.hardtanh(x, low, high),
+    "hardshrink": lambda threshold: lambda x: F.hardshrink(x, threshold),
     "leaky_relu": lambda slope: lambda x: F.leaky_relu(x, slope),
-    "elu": lambda alpha: lambda x: F.elu(x, alpha),
-    "sigmoid": lambda: torch.sigmoid,
-    "tanh": lambda: torch.tanh,
-    "silu": lambda beta: _when(F.silu, holds=beta == 1),
+    "log_sigmoid": lambda: F.logsigmoid,
     "mish": lambda: F.mish,
+    "relu": lambda: F.relu,
+    "relu6": lambda: F.relu6,
+    "selu": lambda: F.selu,
+    "sigmoid": lambda: torch.sigmoid,
+    "silu": lambda beta: _when(F.silu, holds=beta == 1),
+    "softshrink": lambda threshold: lambda x: F.softshrink(x, threshold),
+    "tanh": lambda: torch.tanh,
 }
+"""torch's operators for the same functions. Its softplus is not one: it returns x from 20 on."""

@@ -1,0 +1,161 @@
+"""Time softgate on torch tensors against torch's own operators, as a model calls them.
+
+    python benchmarks/tensors.py                 64 and 1M elements, 1 thread, all formats
+    python benchmarks/tensors.py --full          64, 64K, 1M and 16M elements, 1 and all threads
+    python benchmarks/tensors.py --only gelu,silu --dtype float32
+
+Both make their outputs anew and go through autograd: "value" is a call without gradients, "train"
+a call that records and its backward. Contestants take turns in every round, and the least time of
+many rounds counts. `--markdown` prints shares of torch's time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import json
+from collections.abc import Callable
+from pathlib import Path
+from time import perf_counter, perf_counter_ns
+from typing import Any
+
+import torch
+
+import softgate as sg
+from softgate.adapters.torch.portable import native
+
+DTYPES = {name: getattr(torch, name) for name in ("float32", "float64", "float16", "bfloat16")}
+SIZES = {"64": 64, "64K": 1 << 16, "1M": 1 << 20, "16M": 1 << 24}
+CALLS = {"64": 50, "64K": 3, "1M": 1, "16M": 1}
+BARS_US = {("64", "value"): 6.0}
+Call = Callable[[], Any]
+
+
+def with_twins() -> dict[str, Callable[[torch.Tensor], torch.Tensor]]:
+    """The activations that torch has an operator for, and that operator."""
+    found = {name: native(a, a.parameters) for name, a in sg.activations().items()}
+    return {name: own for name, own in found.items() if own is not None}
+
+
+def calls(function: Any, x: torch.Tensor, grad: torch.Tensor) -> dict[str, Call]:
+    """What is timed: a call without gradients, and one with its backward."""
+    recorded = x.clone().requires_grad_()
+
+    def value() -> None:
+        function(x)
+
+    def train() -> None:
+        function(recorded).backward(grad)
+        recorded.grad = None
+
+    return {"value": value, "train": train}
+
+
+def least_us(contestants: dict[str, Call], repeat: int, budget_s: float) -> dict[str, float]:
+    """The least time of one call in microseconds, in interleaved rounds."""
+    best = dict.fromkeys(contestants, float("inf"))
+    for call in contestants.values():
+        call()
+    start, rounds = perf_counter(), 0
+    while rounds < 5 or perf_counter() - start < budget_s:
+        for name, call in contestants.items():
+            before = perf_counter_ns()
+            for _ in range(repeat):
+                call()
+            best[name] = min(best[name], (perf_counter_ns() - before) / repeat / 1000)
+        rounds += 1
+    return best
+
+
+def measure(
+    name: str, own: Any, dtype: torch.dtype, size: str, threads: int, budget_s: float
+) -> list[dict[str, Any]]:
+    """Time one activation in one format, size and number of threads."""
+    torch.set_num_threads(threads)
+    generator = torch.Generator().manual_seed(0)
+    x, grad = (torch.randn(SIZES[size], generator=generator).to(dtype) for _ in range(2))
+    ours, theirs = calls(sg.activations()[name], x, grad), calls(own, x, grad)
+    rows = []
+    gc.collect()
+    gc.disable()
+    try:
+        for what, call in ours.items():
+            contestants = {"ours": call, "torch": theirs[what]}
+            times = least_us(contestants, CALLS[size], budget_s)
+            rows.append({
+                "activation": name, "what": what, "dtype": str(dtype).removeprefix("torch."),
+                "size": size, "threads": threads, "ours_us": times["ours"],
+                "torch_us": times["torch"], "share": times["ours"] / times["torch"],
+            })  # fmt: skip
+    finally:
+        gc.enable()
+    return rows
+
+
+def show(row: dict[str, Any]) -> None:
+    bar = BARS_US.get((row["size"], row["what"]))
+    said = f"  bar {bar:g} us" if bar and row["activation"] == "gelu" else ""
+    print(
+        f"{row['activation']:<14}{row['dtype']:<10}{row['size']:>4}{row['threads']:>3}  "
+        f"{row['what']:<6}{row['ours_us']:>11.2f}{row['torch_us']:>11.2f} us {row['share']:>7.2f}"
+        f"{said}",
+        flush=True,
+    )
+
+
+def markdown(rows: list[dict[str, Any]], size: str, threads: int) -> None:
+    """Print value / train shares of torch's time at one size."""
+    kinds = list(dict.fromkeys(row["dtype"] for row in rows))
+    print(f"\n| time / torch's, {size} | {' | '.join(kinds)} |\n| --- |{' --- |' * len(kinds)}")
+    for name in dict.fromkeys(row["activation"] for row in rows):
+        cells = []
+        for kind in kinds:
+            mine = {
+                row["what"]: row["share"]
+                for row in rows
+                if (row["activation"], row["dtype"]) == (name, kind)
+                and (row["size"], row["threads"]) == (size, threads)
+            }
+            cells.append(f"{mine['value']:.2f} / {mine['train']:.2f}")
+        print(f"| {name} | {' | '.join(cells)} |")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    twins = with_twins()
+    parser.add_argument("--full", action="store_true", help="all sizes, 1 and all threads")
+    parser.add_argument("--only", help=f"some activations: {', '.join(twins)}")
+    parser.add_argument("--dtype", help=f"some formats: {', '.join(DTYPES)}")
+    parser.add_argument("--budget", type=float, default=0.4, help="seconds a cell (0.4)")
+    parser.add_argument("--json", type=Path, help="write what was measured there")
+    parser.add_argument("--markdown", action="store_true", help="print tables of shares")
+    options = parser.parse_args()
+    names = options.only.split(",") if options.only else list(twins)
+    kinds = options.dtype.split(",") if options.dtype else list(DTYPES)
+    for given, known in ((names, twins), (kinds, DTYPES)):
+        if wrong := set(given) - set(known):
+            parser.error(f"unknown: {', '.join(sorted(wrong))}; known are {', '.join(known)}")
+    sizes = list(SIZES) if options.full else ["64", "1M"]
+    threads = sorted({1, torch.get_num_threads()}) if options.full else [1]
+    print(f"torch {torch.__version__}, softgate {sg.__version__}; ours, torch, ours/torch")
+    rows: list[dict[str, Any]] = []
+    for size in sizes:
+        for count in threads:
+            for name in names:
+                for kind in kinds:
+                    found = measure(name, twins[name], DTYPES[kind], size, count, options.budget)
+                    rows += found
+                    for row in found:
+                        show(row)
+    if options.markdown:
+        for size in sizes:
+            for count in threads:
+                markdown(rows, size, count)
+    if options.json:
+        options.json.write_text(json.dumps(rows, indent=1), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
