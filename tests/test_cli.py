@@ -171,3 +171,34 @@ def test_completion_scripts(shell: str) -> None:
 def test_completion_offers_commands_and_activations(words: str, index: str, offered: str) -> None:
     result = softgate(_SOFTGATE_COMPLETE="bash_complete", COMP_WORDS=words, COMP_CWORD=index)
     assert f"plain,{offered}" in result.stdout
+
+
+def test_a_users_module_that_fails_is_named(tmp_path: Path) -> None:
+    (tmp_path / "boom.py").write_text("x = 1\ny = x / 0\n", encoding="utf-8")
+    result = subprocess.run(
+        [sys.executable, "-m", "softgate", "table", "boom:f"],
+        capture_output=True, text=True, cwd=tmp_path, timeout=60, check=False,
+    )  # fmt: skip
+    assert result.returncode == 2
+    assert "boom.py, line 2: ZeroDivisionError" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_a_closed_stdout_is_said() -> None:
+    command = f'"{sys.executable}" -m softgate table gelu >&-'
+    result = subprocess.run(
+        ["bash", "-c", command], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (result.returncode, "Traceback" in result.stderr) == (1, False)
+    assert "closed" in result.stderr
+
+
+def test_an_interrupt_behind_an_import_error_is_an_interrupt() -> None:
+    try:
+        try:
+            raise KeyboardInterrupt
+        except KeyboardInterrupt as cause:
+            raise ImportError("half loaded") from cause
+    except ImportError as error:
+        assert cli.interrupted(error)
+    assert not cli.interrupted(ImportError("not installed"))

@@ -40,6 +40,10 @@ FURTHER = (
 ON_GELU = {"gelu_tanh": "dashed", "gelu_sigmoid": "dotted"}
 """They lie on gelu: a gap in the line shows what is below it."""
 
+LOOKS_LIKE_GELU = {"mish": "short"}
+"""gelu, silu and mish are drawn together most of all, and without red light gelu and mish look
+alike. Its dash, which no other has, is given when all colours are, and so changes none."""
+
 OTHER_DASHES = ("dashed", "dotted", "dashdot")
 POOL = 24
 """Colours for names that are in no table."""
@@ -277,6 +281,8 @@ def derive() -> tuple[str, list[str]]:
         for name, index in zip(DOZEN, dozen, strict=True)
     }
     follow(found, chosen, FURTHER)
+    for name, dash in LOOKS_LIKE_GELU.items():
+        chosen[name] = Choice(chosen[name].index, dash)
     return source(found, chosen, pool(found, chosen)), report(found, chosen)
 
 

@@ -1,6 +1,16 @@
-"""`python -m softgate`: the command line where its script is not on the path."""
+"""`softgate` and `python -m softgate`: the command line, ready for an interrupt from the start."""
 
-from .cli import main
+import sys
+
+
+def main() -> None:
+    """Load the command line and run it."""
+    try:
+        from .cli import main as run
+    except KeyboardInterrupt:
+        sys.exit(130)
+    run()
+
 
 if __name__ == "__main__":
     main()

@@ -65,6 +65,8 @@ def names(source: str | None = None, *, name: str | None = None) -> Names:
     scope = _of_source(source)
     if name is None:
         return scope
+    if not isinstance(name, str):
+        raise TypeError(f"name is a {type(name).__name__}: expected a string, such as 'gelu'")
     found = tuple(record for record in scope if record.answers(name, _letters))
     if not found:
         raise _unknown(name, source, scope)
@@ -118,6 +120,8 @@ def get(name: str, source: str | None = None, **parameters: Any) -> Activation |
         raise _not_implemented(name, found)
     if len({record.function for record in found}) > 1:
         raise _ambiguous(name, found, parameters)
+    if source is None and "." in name and len({record.source for record in found}) == 1:
+        source = found[0].source  # a path says whose it is
     meant = [_bound(record, parameters, source) for record in found]
     if len({tuple(function.parameters.items()) for function in meant}) > 1:
         raise _ambiguous(name, found, parameters)
@@ -270,7 +274,7 @@ def _not_implemented(name: str, found: Names) -> NotImplementedName:
     where = ", ".join(record.path for record in found)
     return NotImplementedName(
         f"{name!r} is known and softgate does not have it: {what} ({where}). "
-        "@softgate.activation makes an activation of any formula in x."
+        "@softgate.activation makes an activation of a formula in x alone."
     )
 
 
@@ -282,7 +286,7 @@ def _unknown(name: str, source: str | None, scope: Names) -> UnknownName:
     meant = [
         f"{spelled[key][0].name!r} ({', '.join(Names(tuple(spelled[key])).titles)})" for key in near
     ]
-    text = f"unknown name {name!r}"
+    text = f"unknown name {name if len(name) < 60 else name[:60] + '…'!r}"
     if source is not None:
         elsewhere = _alike(catalogue_of_names(), name)
         text += f" in {source}"

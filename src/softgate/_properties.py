@@ -85,4 +85,8 @@ def named(given: Activation | str) -> Activation:
         from ._names import get
 
         found = get(given)
+        if not isinstance(found, Activation):
+            raise ValueError(
+                f"{given!r} takes two arrays: expected a function of one, such as gelu"
+            )
     return found

@@ -135,7 +135,8 @@ def table(
             raise ValueError("columns and a reference need activations to be named")
         layouts = [(title, _default(chosen)) for title, chosen in LAYOUTS]
     else:
-        given = (functions,) if isinstance(functions, str | Activation) else functions
+        several = isinstance(functions, Iterable) and not isinstance(functions, str)
+        given: Any = functions if several else (functions,)
         layouts = [("", _columns([named(f) for f in given], columns, reference))]
     return _fill(layouts, places, digits)
 
@@ -153,6 +154,8 @@ def _columns(
     if columns is None:
         columns = ("value", "slope") if reference is None else ("value", "difference", "relative")
     quantities = [_column(name) for name in _split(columns)]
+    if not quantities:
+        raise ValueError("no columns were given: name at least one, such as value")
     if reference is None and {"difference", "relative"} & set(quantities):
         raise ValueError("a difference needs a reference: name the function it is taken to")
     found: list[Column] = []
@@ -171,6 +174,9 @@ def _columns(
 
 
 def _split(columns: str | Sequence[str]) -> list[str]:
+    if not isinstance(columns, str | list | tuple):
+        kind = type(columns).__name__
+        raise TypeError(f"columns is a {kind}: expected names such as 'value,slope'")
     return columns.split(",") if isinstance(columns, str) else list(columns)
 
 

@@ -33,6 +33,11 @@ VISIBLE = 1e-3
 
 MOST_POINTS = 20_000
 
+ROUNDING = 1024
+"""A difference of fewer ulps than this is too much rounding for a logarithmic scale."""
+EXACT_WITHIN = 1e9
+"""Up to here the definition says what such a difference is; beyond, its digits cost too much."""
+
 
 class Drawable(Protocol):
     """What can be drawn: a function of one array with two derivatives and a definition."""
@@ -98,8 +103,8 @@ def curve(
     against : Drawable, optional
         The function that a difference is taken to.
     log : bool
-        Absolute values, dense on a logarithmic scale; none where they are 0, or a difference is
-        below what float64 resolves.
+        Absolute values, dense on a logarithmic scale; none where they are 0. Where float64 does not
+        resolve a difference it comes from the definitions.
     label : str
         What the curve is called; its name if empty.
     """
@@ -126,18 +131,50 @@ def quantity(
     if (what == "difference") != (against is not None):
         raise ValueError("a difference needs the function it is taken to, and only it does")
 
+    exact = None if against is None else Difference(activation, against)
+
     def function(x: Floats) -> Floats:
-        if against is None:
+        if against is None or exact is None:
             y: Floats = (activation if what == "value" else getattr(activation, what))(x)
         else:
             one, other = activation(x), against(x)
             y = one - other
-            if log:  # a difference of a few ulps is rounding
-                noise = 4 * np.spacing(np.maximum(abs(one), abs(other)))
-                y = np.where(abs(y) > noise, y, np.nan)
+            if log:
+                noise = ROUNDING * np.spacing(np.maximum(abs(one), abs(other)))
+                doubtful = (abs(y) <= noise) & ((one != 0) | (other != 0))
+                y[doubtful] = [exact(at) for at in x[doubtful].tolist()]
         return np.where(y == 0, np.nan, abs(y)) if log else y
 
     return function
+
+
+class Difference:
+    """The difference of two functions by their definitions, each point computed once."""
+
+    def __init__(self, one: Drawable, other: Drawable) -> None:
+        self.parts = [
+            (truth_graph(drawn.entry, "value"), dict(drawn.parameters)) for drawn in (one, other)
+        ]
+        self.known: dict[float, float] = {}
+
+    def __call__(self, x: float) -> float:
+        """Return the difference at `x`; NaN where it would take too long."""
+        if x not in self.known:
+            self.known[x] = self.at(x) if abs(x) <= EXACT_WITHIN else math.nan
+        return self.known[x]
+
+    def at(self, x: float) -> float:
+        """Subtract with more and more bits, until enough of them are left."""
+        from .lower.mp import real
+
+        (one, mine), (other, its) = self.parts
+        with BUILDING:
+            for bits in (192, 448, 1300):  # with the last, what cancels is below every float64
+                minuend = real(one, bits, x=x, **mine)
+                left = minuend - real(other, bits, x=x, **its)
+                if not abs(left) < abs(minuend) * 2.0 ** (64 - bits):
+                    return float(left)
+        return 0.0
 
 
 def turning(root: Node) -> list[Node]:

@@ -12,6 +12,10 @@ from .curves import Curve, Floats, height
 from .palette import Style
 
 
+FLAT = 1e-9
+"""Curves that change by this share of their size show rounding rather than themselves."""
+
+
 @dataclass(frozen=True)
 class Picture:
     """Curves with all that is written around them."""
@@ -25,12 +29,15 @@ class Picture:
     log: bool = False
     zero: str = ""
     """What the line at 0 stands for, if for more than 0."""
+    absent: tuple[str, ...] = ()
+    """What has no curve, being 0 everywhere, of which there is no logarithm."""
 
 
 def span(curves: Sequence[Curve], log: bool = False) -> tuple[float, float]:
-    """Return the lowest and the highest y to show, as logarithms if `log`; 0 is always there.
+    """Return the lowest and the highest y to show, as logarithms if `log`.
 
-    A pole runs out of the picture, which would otherwise show nothing else.
+    A pole runs out of the picture, which would otherwise show nothing else. 0 is there if it is no
+    farther from the curves than they are high, or if they are flat.
     """
     y = np.concatenate([curve.points()[:, 1] for curve in curves])
     even = np.concatenate([evenly(curve) for curve in curves])
@@ -45,7 +52,9 @@ def span(curves: Sequence[Curve], log: bool = False) -> tuple[float, float]:
         if high - low > 20 * usual:
             inner = np.percentile(even, [2, 98])
             low, high = float(inner[0]) - usual, float(inner[1]) + usual
-        low, high = min(low, 0.0), max(high, 0.0)
+        flat = high - low <= FLAT * max(abs(low), abs(high))
+        if flat or max(low, -high) <= high - low:
+            low, high = min(low, 0.0), max(high, 0.0)
     return (low, high) if low < high else (low - 0.5, high + 0.5)
 
 

@@ -36,7 +36,7 @@ def parse(points: Any) -> tuple[Decimal, ...]:
     """
     if isinstance(points, str):
         parts = [part.strip() for part in points.split(",")]
-        found = [point for part in parts for point in _part(part, points)]
+        found = list(islice((p for part in parts for p in _part(part, points)), LIMIT + 1))
     elif isinstance(points, Iterable):
         found = [_number(point) for point in islice(points, LIMIT + 1)]
     else:

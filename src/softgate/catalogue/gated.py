@@ -151,9 +151,10 @@ GATED = (
         name="geglu",
         act=gelu.entry,
         both=gelu.both,
+        value=gelu.fine_value,
         position="first",
         paper=SHAZEER,
-        bounds={"float32": Bound(3.8, 3.9), "float64": Bound(3.8, 3.7)},
+        bounds={"float32": Bound(3.95, 3.9), "float64": Bound(3.8, 3.7)},
     ),
     GatedEntry(
         name="geglu_tanh",

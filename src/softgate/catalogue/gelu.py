@@ -22,6 +22,12 @@ def slope(f: Kernel, x: Node) -> Node:
     return f.side(x, f.normal_gate_slope(a))
 
 
+def fine_value(f: Kernel, x: Node) -> Node:
+    """Return the value with a relative error that a product stands."""
+    a = f.clamp(f.abs(x), f.gaussian_limit)
+    return f.ramp(x, f.normal_gate(a, fine=True))
+
+
 def both(f: Kernel, x: Node) -> tuple[Node, Node]:
     """Return value and slope from one exponential."""
     a = f.bound(f.abs(x), 0, f.gaussian_limit)

@@ -71,8 +71,20 @@ def softgate(ctx: click.Context, debug: bool) -> None:
     ctx.obj = {"debug": debug}
 
 
+def interrupted(error: BaseException | None) -> bool:
+    """Tell whether an interrupt lies behind an error, such as a failed import."""
+    while error is not None:
+        if isinstance(error, KeyboardInterrupt):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
 def main() -> None:
     """Run the command line and leave with its exit code."""
+    if sys.stdout is None:
+        click.echo("Error: stdout is closed, and data would go there", err=True)
+        sys.exit(1)
     try:
         code = softgate.main(prog_name="softgate", standalone_mode=False)
     except click.ClickException as error:
@@ -87,6 +99,6 @@ def main() -> None:
     except MISTAKES as error:
         if "--debug" in sys.argv:
             raise
-        click.echo(f"Error: {error}", err=True)
-        code = 2
+        code = 130 if interrupted(error) else 2
+        click.echo("Interrupted." if code == 130 else f"Error: {error}", err=True)
     sys.exit(code if isinstance(code, int) else 0)

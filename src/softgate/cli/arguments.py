@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import traceback
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -51,12 +53,15 @@ ACTIVATION = ActivationType()
 
 def resolve(text: str) -> Activation:
     """Return the activation that `text` names."""
-    name, _, rest = text.partition(":")
-    if rest and "=" not in rest:
-        return own(name, rest)
-    parameters = dict(_parameter(text, part) for part in rest.split(",")) if rest else {}
     from ..registry import activations
 
+    name, colon, rest = text.partition(":")
+    if colon and "=" not in rest and name not in activations():
+        return own(name, rest)
+    pairs = [_parameter(text, part) for part in rest.split(",")] if colon else []
+    parameters = dict(pairs)
+    if len(parameters) < len(pairs):
+        raise ValueError(f"{text!r} gives a parameter twice")
     if name in activations():
         return activations()[name].bind(**parameters)
     from .._activation import Activation
@@ -78,6 +83,23 @@ def _parameter(text: str, part: str) -> tuple[str, float]:
         ) from None
 
 
+def _imported(module: str) -> ModuleType:
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name is None or not module.startswith(error.name):
+            raise
+        raise ValueError(f"there is no module {error.name!r} here or on Python's path") from None
+    except Exception as error:  # whatever a user's module does when it is imported
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        line = getattr(error, "lineno", None) or where.lineno
+        file = getattr(error, "filename", None) or where.filename
+        kind = type(error).__name__
+        raise ValueError(
+            f"{module} cannot be imported: {file}, line {line}: {kind}: {error}"
+        ) from error
+
+
 def own(module: str, function: str) -> Activation:
     """Return an activation of the user's: `function` in `module`, found from where they stand."""
     import sys
@@ -87,7 +109,11 @@ def own(module: str, function: str) -> Activation:
     here = str(Path.cwd())
     if here not in sys.path:
         sys.path.insert(0, here)
-    found = getattr(import_module(module), function, None)
+    if not all(part.isidentifier() for part in (*module.split("."), function)):
+        raise ValueError(
+            f"'{module}:{function}' is no activation: write module:function for one of your own"
+        )
+    found = getattr(_imported(module), function, None)
     if not isinstance(found, Activation):
         raise ValueError(
             f"{module}:{function} is {'missing' if found is None else type(found).__name__}: "

@@ -28,6 +28,9 @@ OPTIONAL = {
 }
 """What softgate works with, and the extra that brings it."""
 
+NAMED = ("transformers", "timm")
+"""Others whose names `softgate names` knows."""
+
 ALSO_CALLED = {"tensorflow": ("tensorflow", "tensorflow-cpu", "tensorflow-intel", "tf-nightly")}
 FEATURES = ("sse4.2", "avx", "avx2", "fma", "f16c", "avx512f", "neon", "sve")
 
@@ -84,7 +87,7 @@ def command(as_json: bool) -> int:
     found: dict[str, Any] = {
         "softgate": __version__,
         "machine": machine(),
-        "packages": {name: installed(name) for name in (*CORE, *OPTIONAL)},
+        "packages": {name: installed(name) for name in (*CORE, *OPTIONAL, *NAMED)},
         "kernels": [asdict(check) | {"ok": check.ok} for check in checks],
     }
     if as_json:
@@ -103,7 +106,7 @@ def show(found: dict[str, Any], checks: list[Checkup]) -> None:
     rows += [("threads", f"{here['threads']} of {here['cores']} cores")]
     for name, version in found["packages"].items():
         extra = OPTIONAL.get(name)
-        missing = f"not installed: pip install 'softgate[{extra}]'" if extra else "missing"
+        missing = f"not installed: pip install 'softgate[{extra}]'" if extra else "not installed"
         rows.append((name, version or missing))
     rows += [(f"kernel {check.dtype}", str(check)) for check in checks]
     width = max(len(name) for name, _ in rows)

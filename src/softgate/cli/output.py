@@ -10,6 +10,7 @@ import csv
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -49,7 +50,7 @@ def show(grids: Iterable[Grid]) -> None:
         return
     from rich.console import Console
 
-    console = Console(highlight=False)
+    console = Console(highlight=False, width=get_terminal_size().columns)
     for i, grid in enumerate(grids):
         for k, part in enumerate(cut(grid, console.width)):
             if i or k:

@@ -26,6 +26,7 @@ DASHES: dict[str, tuple[float, ...]] = {
     "dashdot": (6.0, 2.0, 1.3, 2.0),
     "long": (10.0, 3.0),
     "dashdotdot": (6.0, 2.0, 1.3, 2.0, 1.3, 2.0),
+    "short": (2.6, 1.4),
 }
 """Lengths of ink and gap in line widths, by name."""
 

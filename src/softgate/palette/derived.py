@@ -11,7 +11,7 @@ TABLE: dict[str, tuple[str, str]] = {
     "gelu_sigmoid": ("#7e5a63", "dotted"),
     "leaky_relu": ("#9000fc", "solid"),
     "softplus": ("#3f6c12", "solid"),
-    "mish": ("#ea5ad8", "solid"),
+    "mish": ("#ea5ad8", "short"),
     "Phi": ("#4890ab", "solid"),
     "phi": ("#875a09", "dashed"),
     "relu6": ("#ea00fc", "dotted"),
