@@ -53,7 +53,7 @@ install: $(STAMP) ## make .venv with softgate (editable) and what tests and benc
 
 clean: ## remove what tools leave behind
 	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
-	find src tests tools benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+	find src tests tools benchmarks examples -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
 distclean: clean ## and .venv
 	rm -rf $(VENV)

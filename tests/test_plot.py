@@ -187,16 +187,95 @@ def test_several_parameters_share_a_colour() -> None:
     assert len({line.get_linestyle() for line in lines}) == 2
 
 
-def test_a_log_plot_drops_what_is_rounding() -> None:
-    (line,) = [
-        n
-        for n in sg.plot("gelu_tanh", "difference", at=(-10, 10), log=True).axes[0].get_lines()
-        if n.get_gid()
-    ]
-    x, y = (np.asarray(data, dtype=float) for data in line.get_data())
-    assert np.nanmin(y) > 0
-    assert np.all(np.isnan(y[x > 9]))
-    assert np.all(np.isfinite(y[(x < -3) & (x > -9)]))
+def test_a_log_plot_shows_differences_that_float64_does_not() -> None:
+    """The difference of gelu_tanh to gelu is even, but from 8 on all digits of both agree."""
+    x, y = curve(sg.gelu_tanh, "difference", -12, 12, against=sg.gelu, log=True).points().T
+    far = np.abs(x) > 3
+    assert np.all(y[far] > 0)
+    (right,) = y[x == 12]
+    (left,) = y[x == -12]
+    assert right == pytest.approx(left, rel=1e-6)
+    assert abs(sg.gelu_tanh(12.0) - sg.gelu(12.0)) == 0.0
+    mirrored = np.interp(-x[far], x, np.log(y))
+    np.testing.assert_allclose(np.log(y[far]), mirrored, atol=0.1)
+
+
+def test_what_is_equal_has_no_difference() -> None:
+    x, y = curve(sg.relu, "difference", -2, 2, against=sg.identity, log=True).points().T
+    assert np.all(np.isnan(y[x >= 0]))
+    np.testing.assert_array_equal(y[x < 0], -x[x < 0])
+    far = curve(sg.gelu, "difference", -1e12, 1e12, against=sg.relu, log=True).points()
+    assert np.all(np.isnan(far[:, 1]))
+
+
+def test_zero_is_shown_only_where_it_is_near() -> None:
+    assert sg.plot("gelu", at=(10, 10.5)).axes[0].get_ylim()[0] > 9
+    assert sg.plot("gelu", at=(1, 3)).axes[0].get_ylim()[0] < 0
+    assert sg.plot("relu", "slope", at=(1, 3)).axes[0].get_ylim()[0] < 0, "it is flat"
+
+
+def test_no_lead_to_a_name_runs_through_the_axes() -> None:
+    """x² overflows long before the right end: its name stands where its line stops."""
+    figure = sg.plot(["squared_relu", "relu"], at=(-1e200, 1e200))
+    edge = figure.axes[0].get_window_extent().x1 * 72 / figure.get_dpi()
+    leads = [n for n in figure.artists + figure.lines if hasattr(n, "get_xdata")]
+    assert len(leads) == 1
+    assert all(np.min(lead.get_xdata()) >= edge for lead in leads)
+    named = {text.get_text(): text.get_position()[0] for text in figure.texts}
+    assert named["squared_relu"] < 0.7 * edge
+    assert named["relu"] > edge
+
+
+@pytest.mark.parametrize(("width", "height"), [(6.0, 4.0), (2.0, 2.0)])
+def test_a_legend_hides_no_curves(width: float, height: float) -> None:
+    everything = [one for one in sg.activations().values() if getattr(one, "nin", 1) == 1]
+    figure = sg.plot(everything, width=width, height=height)
+    assert figure.axes[0].get_legend() is None
+    assert {one.name for one in everything} <= {text.get_text() for text in figure.texts}
+    few = sg.plot(["gelu", "relu"], width=width, height=height).axes[0].get_legend()
+    assert (few is None) == (width == 2.0)
+
+
+def test_a_log_plot_has_little_room_above() -> None:
+    low, high = sg.plot("gelu", "slope", at=(-45, 45), log=True).axes[0].get_ylim()
+    assert low < 1e-300
+    assert 1 < high < 20
+
+
+def test_what_is_zero_everywhere_has_no_log_plot() -> None:
+    with pytest.raises(ValueError, match="identity, relu: 0 everywhere: nothing to show"):
+        sg.plot(["identity", "relu"], "curvature", log=True)
+    with pytest.warns(UserWarning, match="^relu: 0 everywhere"):
+        figure = sg.plot(["gelu", "relu"], "curvature", log=True)
+    assert [line.get_gid() for line in figure.axes[0].get_lines() if line.get_gid()] == ["gelu"]
+
+
+@pytest.mark.parametrize(
+    ("activations", "keywords", "message"),
+    [
+        (5, {}, "5 is a int: expected an activation or its name"),
+        (None, {}, "expected an activation or its name"),
+        ("gelu", {"at": 5}, "at = 5: expected two numbers"),
+        ("gelu", {"at": (1, 2, 3)}, "expected two numbers"),
+        ("gelu", {"at": "12"}, "expected two numbers"),
+        ("gelu", {"at": ("a", 2)}, "expected two numbers"),
+        ("gelu", {"width": "a"}, "width = 'a': expected a number of inches"),
+        ("gelu", {"height": None}, "height = None"),
+        ("gelu", {"file": 3}, "file = 3: expected a path"),
+    ],
+)
+def test_a_wrong_kind_of_argument_is_named(
+    activations: object, keywords: dict[str, object], message: str
+) -> None:
+    with pytest.raises(TypeError, match=message):
+        sg.plot(activations, **keywords)  # type: ignore[arg-type]
+
+
+def test_a_full_disk_is_said_with_the_file(tmp_path: Path) -> None:
+    full = tmp_path / "x.png"
+    full.symlink_to("/dev/full")
+    with pytest.raises(OSError, match=r"x\.png"):
+        sg.plot("gelu", file=full)
 
 
 def test_a_log_plot_reaches_down_to_the_smallest_floats() -> None:
@@ -217,7 +296,9 @@ def test_a_log_plot_reaches_down_to_the_smallest_floats() -> None:
         (["gelu"], {"at": (0, float("inf"))}, "not finite"),
         (["gelu"], {"at": (float("nan"), 1)}, "not finite"),
         (["gelu"], {"file": "x.bmp"}, r"\.svg, \.png, \.pdf"),
-        (["gelu"], {"width": 0.1}, "between 1 and 100"),
+        (["gelu"], {"width": 0.1}, "between 2 and 100"),
+        (["gelu"], {"width": 1, "height": 1}, "between 2 and 100"),
+        (["gelu"], {"file": ""}, "is empty"),
         (["gelo"], {}, "gelu"),
     ],
 )

@@ -13,12 +13,13 @@ import termios
 from pathlib import Path
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 
 from softgate._plot import request
 from softgate.cli import main
 from softgate.palette import style
-from softgate.terminal import GLYPHS, render
+from softgate.terminal import GLYPHS, Canvas, render, scale
 
 PYTHON = [sys.executable, "-m", "softgate"]
 
@@ -41,11 +42,45 @@ def cell(lines: list[str], x: str, y: str) -> str:
 def test_characters_stand_where_the_function_is() -> None:
     lines = plain("gelu")
     assert cell(lines, "0", "0") == GLYPHS[0]
-    assert cell(lines, "0", "3") in "| "
+    assert cell(lines, "0", "4") in "| "
     relu = plain("relu")
     assert cell(relu, "4", "4") == GLYPHS[0]
     assert cell(relu, "-4", "4") == " "
     assert cell(relu, "-4", "0") == GLYPHS[0]
+
+
+@pytest.mark.parametrize("height", [8, 9, 10, 13, 20, 24, 31, 100])
+@pytest.mark.parametrize("what", ["value", "slope", "curvature"])
+def test_numbers_are_evenly_apart_and_zero_is_one_row(what: str, height: int) -> None:
+    lines = plain("gelu", what=what, height=height)
+    marked = [i for i, line in enumerate(lines) if re.match(r" *-?[\d.]+ \|", line)]
+    assert len(marked) >= 2
+    assert len(set(np.diff(marked))) == 1
+    (zero,) = [line for line in lines if re.match(r" *0 \|", line)]
+    tail = zero.split("|")[1]
+    assert tail[0] == GLYPHS[0], "gelu(-5) is -1e-6"
+
+
+@pytest.mark.parametrize(
+    ("low", "high"),
+    [(0, 1), (-0.17, 5), (10, 10.5), (-1e308, 1.7e308), (0, 1e-320), (-7, -6.9), (1, 1 + 1e-9)],
+)
+@pytest.mark.parametrize("rows", [4, 5, 7, 16, 26, 996])
+def test_rows_hold_the_curves(low: float, high: float, rows: int) -> None:
+    ladder = scale(low, high, rows)
+    unit = ladder.step / ladder.every
+    assert ladder.rows <= rows
+    assert (ladder.first + 0.51) >= high / unit
+    assert (ladder.last - 0.51) <= low / unit
+    assert len(ladder.ticks()) >= 2
+
+
+@pytest.mark.parametrize("parts", [1, 4])
+def test_what_is_half_a_row_from_zero_shares_its_row(parts: int) -> None:
+    canvas = Canvas(40, 6, -5, 5, 5.0, 1.0, False)
+    near = np.rint(canvas.row(np.array([-0.49, -1e-6, 0.0, 1e-6, 0.49]), parts)) // parts
+    assert set(near.tolist()) == {5.0}
+    assert np.rint(canvas.row(np.array([0.51]), parts))[0] // parts == 4
 
 
 def test_a_plot_fits_its_room() -> None:
@@ -96,6 +131,9 @@ def test_piped_it_is_plain_text(
         ("gelu", "--from", "nan"),
         ("gelu", "--against", "relu"),
         ("gelu", "--what", "difference"),
+        ("gelu", "-o", ""),
+        ("gelu", "-o", "x.png", "--width", "1", "--height", "1"),
+        ("identity", "relu", "--what", "curvature", "--log"),
         ("gelu", "--width", "3"),
         ("gelu", "--width", "inf"),
         ("gelu", "--height", "1e9"),
@@ -189,3 +227,28 @@ def test_a_terminal_without_colours_gets_characters(settings: dict[str, str]) ->
     text = in_a_terminal(70, 24, **settings)
     assert "\x1b" not in text
     assert "* gelu  + relu" in text
+
+
+@pytest.mark.parametrize("term", ["dumb", "xterm-256color"])
+@pytest.mark.parametrize(("columns", "widest"), [("40", 39), ("0", 69)])
+def test_a_terminal_is_as_wide_as_it_says(term: str, columns: str, widest: int) -> None:
+    text = in_a_terminal(70, 24, TERM=term, COLUMNS=columns)
+    bare = re.sub(r"\x1b\[[\d;]*m", "", text).splitlines()
+    assert widest - 15 < max(map(len, bare)) <= widest
+
+
+def test_no_columns_are_eighty_in_a_pipe(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "0")
+    assert run(monkeypatch, "gelu", "relu") == 0
+    assert 65 < max(map(len, capsys.readouterr().out.splitlines())) < 80
+
+
+def test_what_is_left_out_is_said(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(monkeypatch, "gelu", "relu", "--what", "curvature", "--log") == 0
+    said = capsys.readouterr()
+    assert said.err == "Note: relu: 0 everywhere: nothing to show on a logarithmic scale\n"
+    assert "* gelu" in said.out

@@ -7,10 +7,14 @@ quantity, against what, in which colours.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from ._activation import Activation
 from ._names import get
@@ -24,6 +28,9 @@ if TYPE_CHECKING:
     from .figures import Chart
 
 MISSING = "plots in files need matplotlib: pip install 'softgate[plot]'"
+SMALLEST, LARGEST = 2, 100
+"""Inches: in less, names and numbers leave no room for curves."""
+NO_LOGARITHM = "0 everywhere: nothing to show on a logarithmic scale"
 AXES = {"value": "f(x)", "slope": "f′(x)", "curvature": "f″(x)"}
 
 
@@ -39,7 +46,7 @@ class Request:
     log: bool
 
     def picture(self) -> Picture:
-        """Return the curves and what is written around them."""
+        """Return the curves and what is written around them; raise where none has a point."""
         curves = tuple(
             curve(
                 one,
@@ -52,18 +59,25 @@ class Request:
             )
             for one in self.activations
         )
+        blank = [self.log and not np.isfinite(one.points()[:, 1]).any() for one in curves]
+        absent = tuple(one.label for one, none in zip(curves, blank, strict=True) if none)
+        if len(absent) == len(curves):
+            raise ValueError(f"{', '.join(absent)}: {NO_LOGARITHM}")
+        kept = [i for i, none in enumerate(blank) if not none]
+        styles = self.styles()
         zero = "" if self.against is None else label(self.against)
         title = f"Difference to {zero}" if zero else self.what.capitalize()
         axis = AXES.get(self.what, f"f(x) − {zero}(x)")
         return Picture(
-            curves,
-            self.styles(),
+            tuple(curves[i] for i in kept),
+            tuple(styles[i] for i in kept),
             title,
             f"|{axis}|" if self.log else axis,
             self.low,
             self.high,
             self.log,
             zero,
+            absent,
         )
 
     def styles(self) -> tuple[Style, ...]:
@@ -89,8 +103,8 @@ def request(
         raise ValueError(f"what = {what!r}: accepted are {', '.join(QUANTITIES)}")
     if against is not None and what != "difference":
         raise ValueError(f'against is for what="difference", not for {what!r}')
-    low, high = check_range(*at)
-    if isinstance(activations, str | Activation):
+    low, high = ends(at)
+    if isinstance(activations, str | Activation) or not isinstance(activations, Iterable):
         activations = [activations]
     chosen = list(dict.fromkeys(found(one) for one in activations))
     base = found("gelu" if against is None else against) if what == "difference" else None
@@ -103,6 +117,34 @@ def request(
             )
         raise ValueError("no activation was given: name at least one, such as gelu")
     return Request(kept, what, low, high, base, log)
+
+
+def ends(at: Any) -> tuple[float, float]:
+    """Return the two ends of a range; raise where it has not two, or they are no numbers."""
+    numbers = list(at) if isinstance(at, Iterable) and not isinstance(at, str) else []
+    if len(numbers) != 2 or not all(isinstance(number, Real) for number in numbers):
+        raise TypeError(f"at = {at!r}: expected two numbers, from where to where, such as (-5, 5)")
+    return check_range(*numbers)
+
+
+def check_size(width: Any, height: Any) -> None:
+    """Raise where a figure cannot have this size."""
+    for name, size in (("width", width), ("height", height)):
+        if not isinstance(size, Real):
+            raise TypeError(f"{name} = {size!r}: expected a number of inches")
+    if not all(SMALLEST <= size <= LARGEST for size in (width, height)):
+        raise ValueError(
+            f"{width:g} x {height:g} inches: both must lie between {SMALLEST} and {LARGEST}"
+        )
+
+
+def check_file(file: Any) -> Path:
+    """Return a file's path; raise where there is none."""
+    if not isinstance(file, str | os.PathLike):
+        raise TypeError(f"file = {file!r}: expected a path that ends in .svg, .png or .pdf")
+    if not os.fspath(file):
+        raise ValueError(f"file = {file!r} is empty: expected a name in .svg, .png or .pdf")
+    return Path(file)
 
 
 def found(activation: Any) -> Activation:
@@ -152,7 +194,7 @@ def plot(
     log : bool
         Absolute values on a logarithmic scale.
     width, height : float
-        In inches.
+        In inches, from 2 to 100.
 
     Returns
     -------
@@ -167,17 +209,30 @@ def plot(
     ['gelu', 'relu']
     """
     wanted = request(activations, what, at, against, log)
-    if not (1 <= width <= 100 and 1 <= height <= 100):
-        raise ValueError(f"{width:g} x {height:g} inches: both must lie between 1 and 100")
+    figure, picture = chart(wanted, file, width, height)
+    if picture.absent:
+        warnings.warn(f"{', '.join(picture.absent)}: {NO_LOGARITHM}", stacklevel=2)
+    return figure
+
+
+def chart(
+    wanted: Request,
+    file: str | os.PathLike[str] | None = None,
+    width: float = 6.0,
+    height: float = 4.0,
+) -> tuple[Chart, Picture]:
+    """Return the figure of what is asked for, written to a file if one is named, and its data."""
+    check_size(width, height)
+    path = None if file is None else check_file(file)
     try:
         from . import figures
     except ModuleNotFoundError as error:
         if (error.name or "").split(".")[0] != "matplotlib":
             raise
         raise ImportError(MISSING) from error
-    path = None if file is None else Path(file)
     kind = "" if path is None else figures.file_format(path)
-    figure = figures.draw(wanted.picture(), width, height)
+    picture = wanted.picture()
+    figure = figures.draw(picture, width, height)
     if path is not None:
         figures.save(figure, path, kind)
-    return figure
+    return figure, picture

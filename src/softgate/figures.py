@@ -1,12 +1,14 @@
 """Curves as a matplotlib figure: honest at jumps, readable at 6 x 4 inches, the same each time.
 
 A figure is made by itself, without pyplot, whose list of open figures belongs to the user. Names
-stand at the ends of the lines as well as in the legend, so that colour never has to be enough.
+stand at the ends of the lines, so that colour never has to be enough, and in a legend as well where
+there is room for one.
 """
 
 from __future__ import annotations
 
 from io import BytesIO
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -35,6 +37,12 @@ SETTINGS: dict[Any, Any] = {
 }
 LABEL_GAP = 10.5
 """Between two names at the ends of lines, in points."""
+NAME_SIZE = 8.0
+MOST_IN_LEGEND = 12
+MOST_OF_AXES = (0.6, 0.5)
+"""A legend wider or higher than this share of the axes hides what it explains."""
+LOG_ROOM = 1.0
+"""At most so many decades stay empty above and below the curves."""
 
 
 class Chart(Figure):
@@ -60,16 +68,29 @@ def draw(picture: Picture, width: float, height_: float) -> Chart:
             line(axes, curve, style, layer)
         low, high = span(picture.curves, picture.log)
         room = 0.05 * (high - low)
-        low, high = low - room, high + room
         if picture.log:  # not beyond what a float64 can be
-            low, high = 10 ** max(low, -323.0), 10 ** min(high, 308.0)
-        axes.set_ylim(low, high)
-        legend = axes.legend(
-            loc="best", frameon=True, framealpha=0.85, edgecolor="none", handlelength=3.2
-        )
-        legend.set_zorder(50)
+            room = min(room, LOG_ROOM)
+            low, high = 10 ** max(low - room, -323.0), 10 ** min(high + room, 308.0)
+            axes.set_ylim(low, high)
+        else:
+            axes.set_ylim(low - room, high + room)
+            zero(axes, picture)
+        explain(axes, picture)
         names(axes, picture)
     return figure
+
+
+def explain(axes: Axes, picture: Picture) -> None:
+    """Add the legend, unless it would hide the curves: their names stand beside them anyway."""
+    if len(picture.curves) > MOST_IN_LEGEND:
+        return
+    legend = axes.legend(
+        loc="best", frameon=True, framealpha=0.85, edgecolor="none", handlelength=3.2
+    )
+    legend.set_zorder(50)
+    size, room = legend.get_window_extent(), axes.get_window_extent()
+    if size.width > MOST_OF_AXES[0] * room.width or size.height > MOST_OF_AXES[1] * room.height:
+        legend.remove()
 
 
 def frame(axes: Axes, picture: Picture) -> None:
@@ -86,9 +107,16 @@ def frame(axes: Axes, picture: Picture) -> None:
     axes.set_xlim(picture.low, picture.high)
     if picture.log:
         axes.set_yscale("log")
+    else:
+        axes.ticklabel_format(axis="y", style="sci", scilimits=(-2, 4), useMathText=True)
+
+
+def zero(axes: Axes, picture: Picture) -> None:
+    """Draw the line at 0 where the picture has it, and say what it stands for."""
+    low, high = axes.get_ylim()
+    if not low <= 0 <= high:
         return
     axes.axhline(0, color="#8c8c8c", linewidth=0.8, zorder=1)
-    axes.ticklabel_format(axis="y", style="sci", scilimits=(-2, 4), useMathText=True)
     if picture.zero:
         axes.annotate(
             picture.zero, (0.01, 0), xycoords=("axes fraction", "data"), fontsize=7.5,
@@ -116,27 +144,60 @@ def line(axes: Axes, curve: Curve, style: Style, layer: int) -> None:
 
 
 def names(axes: Axes, picture: Picture) -> None:
-    """Write each curve's name beside its right end, moved apart where they would overlap."""
-    figure = axes.figure
-    points = 72 / figure.get_dpi()
-    bottom, top = (edge * points for edge in axes.get_window_extent().intervaly)
+    """Write each curve's name beside its end, moved apart where they would overlap.
+
+    Names of curves that reach the right edge stand beyond it, led to by a line; those of curves
+    that end before stand at that end, for a line across the axes would look like the curve.
+    """
+    points = 72 / axes.figure.get_dpi()
     ends = [end_of(axes, curve) * points for curve in picture.curves]
-    places = apart([float(end[1]) for end in ends], bottom, top, LABEL_GAP)
     edge = float(axes.get_window_extent().x1) * points
-    inches = mpl.transforms.Affine2D().scale(1 / 72) + figure.dpi_scale_trans
-    for curve, style, (x, y), place in zip(
-        picture.curves, picture.styles, ends, places, strict=True
-    ):
-        at_edge = x > edge - 3
-        lead = mpl.lines.Line2D(
-            [edge + 1.5 if at_edge else x + 2, edge + 9, edge + 16], [y, place, place],
-            color=style.colour, linewidth=1.4 if at_edge else 0.7, transform=inches,
-        )  # fmt: skip
-        figure.add_artist(lead)
-        figure.text(
-            edge + 18, place, curve.label, color=INK, fontsize=8, va="center_baseline",
-            transform=inches,
-        )  # fmt: skip
+    for outside in (True, False):
+        chosen = [i for i, (x, _) in enumerate(ends) if (x > edge - 3) == outside]
+        bottom, top = (y * points for y in axes.get_window_extent().intervaly)
+        inset = 0.0 if outside else LABEL_GAP / 2
+        low, high = bottom + inset, top - inset
+        kept = [min(max(float(ends[i][1]), low), high) for i in chosen]
+        places = apart(kept, low, high, LABEL_GAP)
+        gap = min((b - a for a, b in pairwise(sorted(places))), default=LABEL_GAP)
+        size = min(NAME_SIZE, 0.85 * gap)
+        for i, place in zip(chosen, places, strict=True):
+            name, style = picture.curves[i].label, picture.styles[i]
+            if outside:
+                beyond(axes.figure, name, style, (edge, float(ends[i][1])), place, size)
+            else:
+                inside(axes.figure, name, (float(ends[i][0]), place), edge, size)
+
+
+def beyond(
+    figure: Any, name: str, style: Style, end: tuple[float, float], place: float, size: float
+) -> None:
+    """Write a name to the right of the axes, and lead to it with the curve's own line."""
+    edge, y = end
+    lead = mpl.lines.Line2D(
+        [edge + 1.5, edge + 9, edge + 16], [y, place, place], color=style.colour, linewidth=1.4,
+        linestyle=(0, style.pattern) if style.pattern else "solid", transform=inches(figure),
+    )  # fmt: skip
+    figure.add_artist(lead)
+    figure.text(
+        edge + 18, place, name, color=INK, fontsize=size, va="center_baseline",
+        transform=inches(figure),
+    )  # fmt: skip
+
+
+def inside(figure: Any, name: str, end: tuple[float, float], edge: float, size: float) -> None:
+    """Write a name into the axes, right of where its curve ends; left if there is no room."""
+    x, y = end
+    left = x + 4 + 0.65 * size * len(name) > edge
+    figure.text(
+        x - 4 if left else x + 4, y, name, color=INK, fontsize=size, va="center_baseline",
+        ha="right" if left else "left", transform=inches(figure),
+    )  # fmt: skip
+
+
+def inches(figure: Any) -> Any:
+    """Return what places things in points from the lower left corner."""
+    return mpl.transforms.Affine2D().scale(1 / 72) + figure.dpi_scale_trans
 
 
 def end_of(axes: Axes, curve: Curve) -> Floats:
@@ -165,4 +226,9 @@ def save(figure: Figure, target: Path | BinaryIO, kind: str) -> None:
         "pdf": {"CreationDate": None, "ModDate": None, "Creator": "softgate"},
     }
     with mpl.rc_context(SETTINGS):
-        figure.savefig(target, format=kind, metadata=metadata[kind])
+        try:
+            figure.savefig(target, format=kind, metadata=metadata[kind])
+        except OSError as error:
+            if error.filename is not None or not isinstance(target, Path):
+                raise
+            raise OSError(error.errno, error.strerror or str(error), str(target)) from error

@@ -11,7 +11,6 @@ import numpy as np
 from .curves import Curve, Floats, height
 from .palette import Style
 
-
 FLAT = 1e-9
 """Curves that change by this share of their size show rounding rather than themselves."""
 

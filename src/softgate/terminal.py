@@ -44,8 +44,10 @@ class Canvas:
     rows: int
     low: float
     high: float
-    bottom: float
     top: float
+    """At the centre of the first row."""
+    unit: float
+    """From one row to the next."""
     log: bool
 
     def column(self, x: Floats, parts: int = 1) -> Floats:
@@ -53,9 +55,14 @@ class Canvas:
         return (x - self.low) / (self.high - self.low) * (self.columns * parts - 1)
 
     def row(self, y: Floats, parts: int = 1) -> Floats:
-        """Return which row from the top, of `parts` a cell, each y falls into."""
+        """Return which row from the top, of `parts` a cell, each y falls into.
+
+        The least bit more, so that what lies on the centre of a cell of four parts is always in
+        the same one of the two next to it.
+        """
         seen = np.log10(y) if self.log else y
-        return (self.top - seen) / (self.top - self.bottom) * (self.rows * parts - 1)
+        middle = (parts - 1) / 2 + (0.02 if parts % 2 == 0 else 0.0)
+        return (self.top - seen) / self.unit * parts + middle
 
 
 def render(picture: Picture, title: str, *, width: int, height: int, colour: bool) -> list[Line]:
@@ -79,16 +86,17 @@ def render(picture: Picture, title: str, *, width: int, height: int, colour: boo
         )
     curves, styles, log = picture.curves, picture.styles, picture.log
     legend = legend_lines(picture, width, colour)
-    rows = max(height - 3 - len(legend), 4)
-    bottom, top, step = scale(*span(curves, log), rows)
-    ticks = [bottom + step * i for i in range(round((top - bottom) / step) + 1)]
-    margin = max(len(number(tick, step, log)) for tick in ticks) + 1
+    ladder = scale(*span(curves, log), max(height - 3 - len(legend), 4))
+    rows = ladder.rows
+    beside_axis = {row: number(tick, ladder.step, log) for row, tick in ladder.ticks()}
+    margin = max(len(text) for text in beside_axis.values()) + 1
     aside = max(len(curve.label) for curve in curves) + 2 if width >= LABELLED else 0
     columns = max(width - margin - 1 - aside, 8)
-    canvas = Canvas(columns, rows, picture.low, picture.high, bottom, top, log)
+    top = ladder.first * ladder.step / ladder.every
+    unit = ladder.step / ladder.every
+    canvas = Canvas(columns, rows, picture.low, picture.high, top, unit, log)
     cells = coloured(canvas, curves, styles) if colour else plain(canvas, curves)
     names = beside(canvas, picture, colour) if aside else {}
-    beside_axis = {row_of(canvas, tick): number(tick, step, log) for tick in ticks}
     lines: list[Line] = [[Span(title)]]
     for row in range(rows):
         left = beside_axis.get(row, "").rjust(margin - 1)
@@ -184,7 +192,7 @@ def turn(owners: Sequence[int], column: int) -> int:
 def background(canvas: Canvas, column: int, row: int, flat: str, upright: str) -> str:
     """Return what an empty cell shows: the lines x = 0 and y = 0, or nothing."""
     zero = np.zeros(1)
-    if not canvas.log and canvas.bottom < 0 < canvas.top and row == round(canvas.row(zero)[0]):
+    if not canvas.log and row == round(canvas.row(zero)[0]):
         return flat
     if canvas.low < 0 < canvas.high and column == round(canvas.column(zero)[0]):
         return upright
@@ -206,17 +214,44 @@ def beside(canvas: Canvas, picture: Picture, colour: bool) -> dict[int, Line]:
     return found_lines
 
 
-def scale(low: float, high: float, rows: int) -> tuple[float, float, float]:
-    """Return limits that are multiples of a round step, and that step."""
-    rough = (high - low) / max(rows / 3, 2)
-    power = 10.0 ** math.floor(math.log10(rough))
-    step = next(power * m for m in (1, 2, 5, 10) if power * m >= rough * 0.999)
-    return math.floor(low / step + 1e-9) * step, math.ceil(high / step - 1e-9) * step, step
+@dataclass(frozen=True)
+class Ladder:
+    """Rows of which each `every`-th is a multiple of `step`; 0 is the centre of row number 0."""
+
+    step: float
+    every: int
+    first: int
+    last: int
+
+    @property
+    def rows(self) -> int:
+        """How many there are."""
+        return self.first - self.last + 1
+
+    def ticks(self) -> list[tuple[int, float]]:
+        """Return the rows from the top that have a number, and which."""
+        numbers = range(-(-self.last // self.every), self.first // self.every + 1)
+        return [(self.first - n * self.every, n * self.step) for n in numbers]
 
 
-def row_of(canvas: Canvas, tick: float) -> int:
-    """Return the row of a tick."""
-    return round((canvas.top - tick) / (canvas.top - canvas.bottom) * (canvas.rows - 1))
+def scale(low: float, high: float, rows: int) -> Ladder:
+    """Return the finest rows, at most so many, that hold `low` to `high` and two numbers."""
+    power = math.floor(math.log10(high / rows - low / rows))
+    steps = [float(f"{m}e{p}") for p in range(power, power + 5) for m in (1, 2, 5)]
+    steps = [step for step in steps if 0 < step < math.inf]
+    choices = [(step, every) for step in steps for every in range(2, max(6, rows // 8) + 1)]
+    for step, every in sorted(choices, key=lambda c: (c[0] / c[1], abs(c[1] - 3))):
+        first, last = round(high / step * every), round(low / step * every)
+        if first - last >= rows:
+            continue
+        found = Ladder(step, every, first, last)
+        if len(found.ticks()) < 2:  # up and down to a number, as far as there are rows
+            first += min(-first % every, rows - found.rows)
+            last -= min(last % every, rows - 1 - (first - last))
+            found = Ladder(step, every, first, last)
+        if len(found.ticks()) >= 2:
+            return found
+    raise AssertionError(f"no scale from {low:g} to {high:g}")
 
 
 def number(tick: float, step: float, log: bool = False) -> str:

@@ -160,6 +160,7 @@ GATED = (
         name="geglu_tanh",
         act=gelu_tanh.entry,
         both=gelu_tanh.both,
+        value=gelu_tanh.value,
         position="first",
         paper=SHAZEER,
         bounds={"float32": Bound(3.1, 4.5), "float64": Bound(2.9, 3.8)},

@@ -33,8 +33,10 @@ def slope(f: Kernel, x: Node) -> Node:
 def both(f: Kernel, x: Node) -> tuple[Node, Node]:
     """Return value and slope from one logistic function."""
     a = f.bound(f.abs(x), 0, _limit(f))
-    g = f.logistic(f.reduce_cubic(a), fine=False)
-    return f.ramp(x, f.gate(g, a)), f.side(x, f.product_slope(g, *f.cubic_change(a)))
+    g = f.logistic(f.reduce_cubic(a))
+    change = f.cubic_change(a)
+    assert change.lo is not None
+    return f.ramp(x, f.gate(g, a)), f.side(x, f.fine_product_slope(g, change.hi, change.lo))
 
 
 def curvature(f: Kernel, x: Node) -> Node:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+import shutil
 from typing import TYPE_CHECKING
 
 import click
@@ -32,7 +32,7 @@ LARGEST = 1000
 @click.option("--to", "high", type=float, default=5.0, show_default=True, help="Right end.")
 @click.option("--log", is_flag=True, help="Absolute values on a logarithmic scale.")
 @click.option(
-    "-o", "--output", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+    "-o", "--output", type=click.Path(dir_okay=False), metavar="FILE",
     help="Write an .svg, .png or .pdf file.",
 )  # fmt: skip
 @click.option("--width", type=float, help="Inches in a file (6), characters in a terminal.")
@@ -44,7 +44,7 @@ def command(
     low: float,
     high: float,
     log: bool,
-    output: Path | None,
+    output: str | None,
     **size: float | None,
 ) -> int:
     """Draw activations: their value, slope, curvature, or difference to another function.
@@ -57,16 +57,20 @@ def command(
     softgate plot gelu relu --what slope -o slopes.svg
     softgate plot gelu_tanh gelu_sigmoid --what difference --log
     """
-    from .._plot import plot, request
+    from .._plot import NO_LOGARITHM, chart, request
 
     if against is not None and what != "difference":
         raise click.UsageError("--against needs --what difference")
-    if output is not None:
+    wanted = request(activations, what, (low, high), against, log)
+    if output is None:
+        picture = wanted.picture()
+        show(picture, **size)
+    else:
         inches = {name: number for name, number in size.items() if number is not None}
-        plot(activations, what, (low, high), against, output, log=log, **inches)
+        _, picture = chart(wanted, output, **inches)
         click.echo(f"Wrote {output}", err=True)
-        return 0
-    show(request(activations, what, (low, high), against, log).picture(), **size)
+    if picture.absent:
+        click.echo(f"Note: {', '.join(picture.absent)}: {NO_LOGARITHM}", err=True)
     return 0
 
 
@@ -78,13 +82,14 @@ def show(picture: Picture, width: float | None, height: float | None) -> None:
 
     from ..terminal import render
 
-    console = Console(highlight=False)
+    room = shutil.get_terminal_size()  # rich knows no size of a dumb terminal
+    console = Console(highlight=False, width=room.columns, height=room.lines)
     colour = takes_colour(console)
     lines = render(
         picture,
         picture.title + (", absolute values on a logarithmic scale" if picture.log else ""),
-        width=console.width - 1 if width is None else whole("width", width),
-        height=min(console.height - 1, TALLEST) if height is None else whole("height", height),
+        width=room.columns - 1 if width is None else whole("width", width),
+        height=min(room.lines - 1, TALLEST) if height is None else whole("height", height),
         colour=colour,
     )
     for line in lines:
