@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import checks
@@ -18,10 +19,6 @@ from softgate.formats import FLOAT32, FLOAT64, Format
 from softgate.graph import Node
 from softgate.lower import arb
 
-VALUE_ULP = 4.0
-SLOPE_ULP = 4.5
-"""In ulps of the scale, and of the product with the other operand; see `catalogue.gated`."""
-
 
 def activation_of(gated: Gated) -> Activation:
     """The activation of the gate."""
@@ -30,11 +27,10 @@ def activation_of(gated: Gated) -> Activation:
 
 def bound(gated: Gated, quantity: str, fmt: Format, parameters: dict[str, float]) -> float:
     """What the catalogue states for its defaults; what the contract allows for other parameters."""
-    allowed = VALUE_ULP if quantity == "value" else SLOPE_ULP
     if parameters:
-        return allowed
+        return checks.CONTRACT_ULP
     stated = float(getattr(gated.entry.bounds[fmt.name], quantity))
-    assert stated <= allowed, f"{gated.name} states {stated} ulp for its {quantity}"
+    assert stated <= checks.CONTRACT_ULP, f"{gated.name} states {stated} ulp for its {quantity}"
     return stated
 
 
@@ -135,6 +131,36 @@ def check_bulk(gated: Gated, count: int) -> None:
         assert error[worst] <= limit, (
             f"{gated.name} {what}: {error[worst]:.3f} ulp at {gates[worst]!r}, {others[worst]!r}"
         )
+
+
+def check_all_gates(gated: Gated, start: int, stop: int) -> None:
+    """No other operand can make float32 err by more than is stated: over gates as bit patterns.
+
+    The relative error counts, in units of 2**-24 (that many ulps of a product just below a power of
+    two), and the product's own rounding: half an ulp, or a whole one where the slope is larger than
+    its scale and in the next binade.
+    """
+    entry, values = gated.entry, dict(activation_of(gated).check_parameters({}))
+    value = entry.value or (lambda f, x, **p: entry.both(f, x, **p)[0])
+    factors = replace(entry.act, value=value, slope=lambda f, x, **p: entry.both(f, x, **p)[1])
+    for first in range(start, stop, 1 << 20):
+        gates = np.arange(first, min(first + (1 << 20), stop), dtype=np.uint32).view(np.float32)
+        slope = evaluate(gated, "slope", gates, values)
+        value_at = evaluate(gated, "value", gates, values)
+        sizes = scale(gated, gates, values)
+        for quantity, truth, size, rounds in (
+            ("value", value_at, np.abs(value_at), 0.5),
+            ("slope", slope, sizes, np.where(np.abs(slope) > sizes, 1.0, 0.5)),
+        ):
+            found = checks.call(Activation(factors), quantity, gates).astype(np.float64)
+            normal = size >= 2.0**FLOAT32.min_exponent
+            with np.errstate(invalid="ignore", divide="ignore"):
+                error = np.where(normal, np.abs(found - truth) / size * 2.0**24 + rounds, 0.0)
+            worst = int(np.argmax(error))
+            limit = bound(gated, quantity, FLOAT32, {})
+            assert error[worst] <= limit, (
+                f"{gated.name} {quantity}: {error[worst]} at {gates[worst]!r}"
+            )
 
 
 def evaluate(gated: Gated, quantity: str, x: Any, values: dict[str, float]) -> Any:
@@ -280,7 +306,7 @@ def check_backward(gated: Gated, dtype: Any, **parameters: float) -> None:
     sizes = scale(gated, wide[0], values)
     eps = {2: 2.0**-7, 4: 2.0**-23, 8: 2.0**-52}[by_gate.dtype.itemsize]
     eps = 2.0**-10 if by_gate.dtype == np.float16 else eps
-    ulps = 0.51 if by_gate.dtype.itemsize == 2 else SLOPE_ULP + 1.5
+    ulps = 0.51 if by_gate.dtype.itemsize == 2 else checks.CONTRACT_ULP + 1.5
     slope = evaluate(gated, "slope", wide[0], values)
     value = evaluate(gated, "value", wide[0], values)
     # What is subnormal is rounded to the format's smallest number.

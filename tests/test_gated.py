@@ -76,6 +76,20 @@ def test_float32_in_bulk(gated: Gated) -> None:
     checks.check_bulk(gated, 150_000)
 
 
+@EACH
+@pytest.mark.parametrize("sign", [0, 1 << 31], ids=["right", "left"])
+def test_some_gates_with_any_other(gated: Gated, sign: int) -> None:
+    checks.check_all_gates(gated, sign | 0x40980000, sign | 0x40A00000)
+
+
+@EACH
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("sign", [0, 1 << 31], ids=["right", "left"])
+def test_all_gates_with_any_other(gated: Gated, sign: int) -> None:
+    """From 2**-20, below which everything is linear, to 128, beyond which it is again."""
+    checks.check_all_gates(gated, sign | 0x35800000, sign | 0x43000000)
+
+
 @EACH_SET
 def test_curvature_against_arb(gated: Gated, parameters: dict[str, float]) -> None:
     checks.check_curvature(gated, **parameters)
@@ -391,7 +405,7 @@ def test_infinities_are_documented_and_so() -> None:
 
 def wrong(both: Callable[..., tuple[Node, Node]], **fields: Any) -> Gated:
     generous = {name: Bound(4.0, 4.0) for name in ("float32", "float64")}
-    entry = replace(sg.geglu.entry, name="wrong", both=both, bounds=generous, **fields)
+    entry = replace(sg.geglu.entry, name="wrong", both=both, value=None, bounds=generous, **fields)
     return Gated(entry)
 
 
@@ -442,6 +456,7 @@ def test_the_true_one_passes() -> None:
         (off, lambda g: checks.check_value(g, FLOAT64, 2500)),
         (off, lambda g: checks.check_slopes(g, FLOAT64, 1500)),
         (off, lambda g: checks.check_bulk(g, 150_000)),
+        (off, lambda g: checks.check_all_gates(g, 0xBFC00000, 0xBFE00000)),
         (flipped, lambda g: checks.check_slopes(g, FLOAT32, 1500)),
         (flipped, lambda g: checks.check_backward(g, np.float32)),
         (flipped, lambda g: checks.check_backward(g, np.float16)),

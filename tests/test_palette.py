@@ -200,3 +200,9 @@ def test_the_colours_are_what_is_derived(
     copied.write_text(text.replace(gelu, "#1299fd") if changed else text, encoding="utf-8")
     monkeypatch.setattr(script, "TARGET", copied)
     assert script.main(["--check"]) == int(changed)
+
+
+def test_the_trio_that_is_drawn_most_needs_no_colour_vision() -> None:
+    """Without red light gelu and mish are near each other; gelu and silu differ in lightness."""
+    assert style("mish").dash not in {style("gelu").dash, style("silu").dash}
+    assert [name for name in TABLE if TABLE[name][1] == style("mish").dash] == ["mish"]

@@ -205,7 +205,7 @@ def test_what_is_equal_has_no_difference() -> None:
     assert np.all(np.isnan(y[x >= 0]))
     np.testing.assert_array_equal(y[x < 0], -x[x < 0])
     far = curve(sg.gelu, "difference", -1e12, 1e12, against=sg.relu, log=True).points()
-    assert np.all(np.isnan(far[:, 1]))
+    assert np.all(np.isnan(far[np.abs(far[:, 0]) > 1, 1]))
 
 
 def test_zero_is_shown_only_where_it_is_near() -> None:

@@ -131,9 +131,10 @@ def line(axes: Axes, curve: Curve, style: Style, layer: int) -> None:
     x = np.concatenate([part for piece in xs for part in (piece, gap)])
     y = np.concatenate([part for piece in ys for part in (piece, gap)])
     dashes = (0, style.pattern) if style.pattern else "solid"
+    above = 20 if style.pattern else 10  # its gaps show what is below, which would hide it
     axes.plot(
         x, y, color=style.colour, linewidth=1.8, linestyle=dashes, label=curve.label,
-        zorder=20 - layer * 0.1, solid_capstyle="butt", gid=curve.label,
+        zorder=above - layer * 0.1, solid_capstyle="butt", gid=curve.label,
     )  # fmt: skip
     for points, fill in ((curve.closed, style.colour), (curve.open, "#ffffff")):
         for px, py in points:
@@ -157,7 +158,8 @@ def names(axes: Axes, picture: Picture) -> None:
         bottom, top = (y * points for y in axes.get_window_extent().intervaly)
         inset = 0.0 if outside else LABEL_GAP / 2
         low, high = bottom + inset, top - inset
-        kept = [min(max(float(ends[i][1]), low), high) for i in chosen]
+        raised = 1.2 * inset  # off the grid, and off the line at 0
+        kept = [min(max(float(ends[i][1]) + raised, low), high) for i in chosen]
         places = apart(kept, low, high, LABEL_GAP)
         gap = min((b - a for a, b in pairwise(sorted(places))), default=LABEL_GAP)
         size = min(NAME_SIZE, 0.85 * gap)

@@ -92,7 +92,7 @@ def render(picture: Picture, title: str, *, width: int, height: int, colour: boo
     margin = max(len(text) for text in beside_axis.values()) + 1
     aside = max(len(curve.label) for curve in curves) + 2 if width >= LABELLED else 0
     columns = max(width - margin - 1 - aside, 8)
-    top = ladder.first * ladder.step / ladder.every
+    top = ladder.first / ladder.every * ladder.step
     unit = ladder.step / ladder.every
     canvas = Canvas(columns, rows, picture.low, picture.high, top, unit, log)
     cells = coloured(canvas, curves, styles) if colour else plain(canvas, curves)
@@ -214,6 +214,10 @@ def beside(canvas: Canvas, picture: Picture, colour: bool) -> dict[int, Line]:
     return found_lines
 
 
+INSIDE = 0.45
+"""So far from the centre of a row, in rows, a curve is surely in it."""
+
+
 @dataclass(frozen=True)
 class Ladder:
     """Rows of which each `every`-th is a multiple of `step`; 0 is the centre of row number 0."""
@@ -239,10 +243,11 @@ def scale(low: float, high: float, rows: int) -> Ladder:
     power = math.floor(math.log10(high / rows - low / rows))
     steps = [float(f"{m}e{p}") for p in range(power, power + 5) for m in (1, 2, 5)]
     steps = [step for step in steps if 0 < step < math.inf]
-    choices = [(step, every) for step in steps for every in range(2, max(6, rows // 8) + 1)]
-    for step, every in sorted(choices, key=lambda c: (c[0] / c[1], abs(c[1] - 3))):
-        first, last = round(high / step * every), round(low / step * every)
-        if first - last >= rows:
+    choices = [(step, every) for step in steps for every in range(1, max(6, rows // 8) + 1)]
+    for step, every in sorted(choices, key=lambda c: (c[0] / c[1], abs(c[1] - 3.1))):
+        first = math.ceil(high / step * every - INSIDE)
+        last = math.floor(low / step * every + INSIDE)
+        if first - last >= rows or not math.isfinite(max(first, -last) / every * step):
             continue
         found = Ladder(step, every, first, last)
         if len(found.ticks()) < 2:  # up and down to a number, as far as there are rows
@@ -251,7 +256,7 @@ def scale(low: float, high: float, rows: int) -> Ladder:
             found = Ladder(step, every, first, last)
         if len(found.ticks()) >= 2:
             return found
-    raise AssertionError(f"no scale from {low:g} to {high:g}")
+    raise ValueError(f"values from {low:g} to {high:g} are too far apart for {rows} rows")
 
 
 def number(tick: float, step: float, log: bool = False) -> str:

@@ -36,7 +36,8 @@ class GatedEntry:
     """One gated activation: `act` of the operand at `position`, times the other operand.
 
     `value` and `both` are stable forms of the activation, to be multiplied further. The bounds are
-    the largest errors in ulps of value and slopes, as an `Entry` states them.
+    the largest errors in ulps of value and slopes, as an `Entry` states them: in float32 the
+    largest relative error over all gates, in units of 2**-24, and what the product rounds.
     """
 
     name: str
@@ -137,7 +138,7 @@ GATED = (
         value=sigmoid.value,
         position="second",
         paper=DAUPHIN,
-        bounds={"float32": Bound(2.9, 3.1), "float64": Bound(2.8, 3.0)},
+        bounds={"float32": Bound(2.9, 3.2), "float64": Bound(2.9, 3.2)},
     ),
     GatedEntry(
         name="reglu",
@@ -163,7 +164,7 @@ GATED = (
         value=gelu_tanh.value,
         position="first",
         paper=SHAZEER,
-        bounds={"float32": Bound(3.1, 4.5), "float64": Bound(2.9, 3.8)},
+        bounds={"float32": Bound(3.2, 3.95), "float64": Bound(3.2, 3.8)},
     ),
     GatedEntry(
         name="swiglu",
@@ -171,6 +172,6 @@ GATED = (
         both=silu.both,
         position="first",
         paper=SHAZEER,
-        bounds={"float32": Bound(3.1, 3.8), "float64": Bound(2.9, 3.5)},
+        bounds={"float32": Bound(3.15, 3.95), "float64": Bound(3.15, 3.9)},
     ),
 )

@@ -15,7 +15,7 @@ SCALE = Fraction("1.0507009873554804934193349852946")
 
 
 def definition(f: Definition, x: Node) -> Node:
-    return f.where(x > 0, SCALE * x, SCALE * ALPHA * f.expm1(x))
+    return f.where(x > 0, SCALE * x, SCALE * (ALPHA * f.expm1(x)))
 
 
 def value(f: Kernel, x: Node) -> Node:
