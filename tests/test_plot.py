@@ -200,10 +200,21 @@ def test_a_log_plot_shows_differences_that_float64_does_not() -> None:
     np.testing.assert_allclose(np.log(y[far]), mirrored, atol=0.1)
 
 
+@pytest.mark.parametrize("keywords", [{}, {"what": "difference", "against": "softplus"}])
+def test_a_root_does_not_stretch_a_log_plot(keywords: dict[str, str]) -> None:
+    """Next to 0, relu(x) is 5e-324."""
+    low, high = sg.plot("relu", log=True, **keywords).axes[0].get_ylim()  # type: ignore[arg-type]
+    assert 1e-12 < low < 0.1
+    assert high < 1000
+    low, high = sg.plot("gelu", "difference", against="relu", log=True).axes[0].get_ylim()
+    assert 1e-20 < low < 1e-6
+
+
 def test_what_is_equal_has_no_difference() -> None:
     x, y = curve(sg.relu, "difference", -2, 2, against=sg.identity, log=True).points().T
     assert np.all(np.isnan(y[x >= 0]))
-    np.testing.assert_array_equal(y[x < 0], -x[x < 0])
+    left = x < -1e-300
+    np.testing.assert_array_equal(y[left], -x[left])
     far = curve(sg.gelu, "difference", -1e12, 1e12, against=sg.relu, log=True).points()
     assert np.all(np.isnan(far[np.abs(far[:, 0]) > 1, 1]))
 
@@ -299,6 +310,7 @@ def test_a_log_plot_reaches_down_to_the_smallest_floats() -> None:
         (["gelu"], {"width": 0.1}, "between 2 and 100"),
         (["gelu"], {"width": 1, "height": 1}, "between 2 and 100"),
         (["gelu"], {"file": ""}, "is empty"),
+        (["identity"], {"at": (-8e307, 8e307)}, "8e.307 is too large for a figure"),
         (["gelo"], {}, "gelu"),
     ],
 )

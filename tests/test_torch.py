@@ -407,8 +407,8 @@ MODULES = [
     ("SELU", {}), ("SiLU", {}), ("Mish", {}), ("Sigmoid", {}), ("Tanh", {}), ("Softplus", {}),
     ("Softplus", {"beta": 2.0}), ("Softsign", {}), ("Tanhshrink", {}), ("Softshrink", {}),
     ("Hardshrink", {"lambd": 0.25}), ("Hardtanh", {"min_val": -2.0, "max_val": 0.5}),
-    ("Hardsigmoid", {}), ("Hardswish", {}), ("LogSigmoid", {}), ("Identity", {}), ("PReLU", {}),
-    ("PReLU", {"num_parameters": 7, "init": 0.1}),
+    ("GLU", {"dim": 0}), ("Hardsigmoid", {}), ("Hardswish", {}), ("LogSigmoid", {}),
+    ("Identity", {}), ("PReLU", {}), ("PReLU", {"num_parameters": 7, "init": 0.1}),
 ]  # fmt: skip
 
 
@@ -417,7 +417,7 @@ def test_modules_are_torchs_twins(name: str, arguments: dict[str, Any]) -> None:
     ours, theirs = (getattr(nn, name)(**arguments) for nn in (sg.torch, torch.nn))
     assert isinstance(ours, type(theirs))
     assert repr(ours) == repr(theirs)
-    x = points().float().reshape(1, -1).requires_grad_()
+    x = points().float().reshape(1, -1).expand(2, -1).clone().requires_grad_()
     mine, its = ours(x * 1), theirs(x * 1)
     torch.testing.assert_close(mine, its)
     grads = [torch.autograd.grad(y.sum(), x)[0] for y in (mine, its)]
@@ -474,3 +474,19 @@ def test_make_knows_the_whole_catalogue(activation: Activation) -> None:
     torch.testing.assert_close(sg.torch.make(activation.name)(x), activation(x))
     with pytest.raises(ValueError, match="gelu"):
         sg.torch.make("gleu")
+
+
+@pytest.mark.parametrize("name", list(sg.gated()))
+def test_gated_functions_of_tensors(name: str) -> None:
+    function = sg.gated()[name]
+    a, b = points(requires_grad=True), points(requires_grad=True).flip(0)
+    together = torch.cat([a, b])
+    expected = function(a.detach().numpy(), b.detach().numpy())
+    assert np.allclose(function(a, b).detach().numpy(), expected, rtol=1e-14, atol=0)
+    torch.testing.assert_close(function(together), function(a, b))
+    torch.testing.assert_close(function(a, b, gate="first"), function(b, a, gate="second"))
+    assert torch.autograd.gradcheck(function, (a, b))
+    with pytest.raises(ValueError, match="even"):
+        function(a)
+    with pytest.raises(TypeError, match="axis"):
+        function(a, b, axis=0)

@@ -13,6 +13,7 @@ from . import arrays
 from ._activation import Parameters
 from .catalogue.gated import GatedEntry
 from .gating import Gating, Options
+from .protocol import adapter_of
 
 ABSENT: Any = object()
 """Stands for an operand that was not given."""
@@ -122,6 +123,12 @@ class Gated:
                 result = arrays.quick(runner, out, gates, others)
                 if result is not None:
                     return result
+        adapter = adapter_of(a)
+        if adapter is not None:
+            operands = (a,) if b is ABSENT else (a, b)
+            first = self._gating.position(gate) == "first"
+            values = {**self.parameters, **parameters}
+            return adapter.gated(self, operands, axis, first, out, arithmetic, values)
         options = Options(out, arithmetic, gate, parameters)
         if b is ABSENT:
             return self._gating.halves("value", {"x": a}, axis, options)[0]

@@ -141,7 +141,8 @@ def quantity(
             y = one - other
             if log:
                 noise = ROUNDING * np.spacing(np.maximum(abs(one), abs(other)))
-                doubtful = (abs(y) <= noise) & ((one != 0) | (other != 0))
+                y[abs(y) <= noise] = np.nan
+                doubtful = np.isnan(y) & (noise > 1e-300)  # of subnormals there is no more to say
                 y[doubtful] = [exact(at) for at in x[doubtful].tolist()]
         return np.where(y == 0, np.nan, abs(y)) if log else y
 
@@ -256,7 +257,7 @@ def refine(function: Callable[[Floats], Floats], x: Floats, log: bool) -> tuple[
         middle = x[:-1] + (x[1:] - x[:-1]) / 2
         at_middle = function(middle)
         ends, seen = (np.log10(y), np.log10(at_middle)) if log else (y, at_middle)
-        with np.errstate(invalid="ignore"):
+        with np.errstate(invalid="ignore", over="ignore"):
             wanted = np.abs(seen - (ends[:-1] + ends[1:]) / 2) > visible
         wanted &= (middle > x[:-1]) & (middle < x[1:])
         if not wanted.any() or x.size + wanted.sum() > MOST_POINTS:

@@ -41,6 +41,8 @@ NAME_SIZE = 8.0
 MOST_IN_LEGEND = 12
 MOST_OF_AXES = (0.6, 0.5)
 """A legend wider or higher than this share of the axes hides what it explains."""
+LARGEST = 1e306
+"""Beyond, matplotlib's own arithmetic overflows."""
 LOG_ROOM = 1.0
 """At most so many decades stay empty above and below the curves."""
 
@@ -67,6 +69,9 @@ def draw(picture: Picture, width: float, height_: float) -> Chart:
         for layer, (curve, style) in enumerate(zip(picture.curves, picture.styles, strict=True)):
             line(axes, curve, style, layer)
         low, high = span(picture.curves, picture.log)
+        largest = max(abs(edge) for edge in (low, high, picture.low, picture.high))
+        if largest > LARGEST:
+            raise ValueError(f"{largest:g} is too large for a figure: at most {LARGEST:g}")
         room = 0.05 * (high - low)
         if picture.log:  # not beyond what a float64 can be
             room = min(room, LOG_ROOM)

@@ -35,8 +35,9 @@ class Picture:
 def span(curves: Sequence[Curve], log: bool = False) -> tuple[float, float]:
     """Return the lowest and the highest y to show, as logarithms if `log`.
 
-    A pole runs out of the picture, which would otherwise show nothing else. 0 is there if it is no
-    farther from the curves than they are high, or if they are flat.
+    A pole, or a root on a logarithmic scale, runs out of the picture, which would otherwise show
+    nothing else. 0 is there if it is no farther from the curves than they are high, or if they are
+    flat.
     """
     y = np.concatenate([curve.points()[:, 1] for curve in curves])
     even = np.concatenate([evenly(curve) for curve in curves])
@@ -46,11 +47,11 @@ def span(curves: Sequence[Curve], log: bool = False) -> tuple[float, float]:
     if not y.size:
         return (-1.0, 0.0) if log else (0.0, 1.0)
     low, high = float(y.min()), float(y.max())
+    usual = height(even)
+    if high - low > 20 * usual:
+        inner = np.percentile(even, [2, 98])
+        low, high = float(inner[0]) - usual, float(inner[1]) + usual
     if not log:
-        usual = height(even)
-        if high - low > 20 * usual:
-            inner = np.percentile(even, [2, 98])
-            low, high = float(inner[0]) - usual, float(inner[1]) + usual
         flat = high - low <= FLAT * max(abs(low), abs(high))
         if flat or max(low, -high) <= high - low:
             low, high = min(low, 0.0), max(high, 0.0)

@@ -62,7 +62,7 @@ class Canvas:
         """
         seen = np.log10(y) if self.log else y
         middle = (parts - 1) / 2 + (0.02 if parts % 2 == 0 else 0.0)
-        return (self.top - seen) / self.unit * parts + middle
+        return (self.top / self.unit - seen / self.unit) * parts + middle
 
 
 def render(picture: Picture, title: str, *, width: int, height: int, colour: bool) -> list[Line]:

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from ..adapters.torch import evaluate, overwrite
-from ..registry import activations
+from ..registry import activations, gated
 
 _ALL = activations()
 _GELU = {"none": _ALL["gelu"], "tanh": _ALL["gelu_tanh"], "sigmoid": _ALL["gelu_sigmoid"]}
@@ -154,6 +154,12 @@ def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
 def logsigmoid(input: Tensor) -> Tensor:
     """Return log(sigmoid(x))."""
     return _apply("log_sigmoid", input)
+
+
+def glu(input: Tensor, dim: int = -1) -> Tensor:
+    """Return a·sigmoid(b), a and b the halves of x along `dim`."""
+    result: Tensor = gated()["glu"](input, axis=dim)
+    return result
 
 
 _SPELLINGS = {

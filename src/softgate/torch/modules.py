@@ -185,6 +185,14 @@ class LogSigmoid(nn.LogSigmoid):
         return F.logsigmoid(input)
 
 
+class GLU(nn.GLU):
+    """a·sigmoid(b), a and b the halves of x along `dim`."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return the value."""
+        return F.glu(input, self.dim)
+
+
 class Identity(nn.Identity):
     """x itself."""
 

@@ -22,6 +22,7 @@ from .memory import DTYPES, SERIAL, Bound, dense
 
 if TYPE_CHECKING:
     from ..._activation import Activation
+    from ..._gated import Gated
     from ...routes import Runner
 
 NONE: Mapping[str, float] = {}
@@ -214,6 +215,36 @@ def _constants(
 @torch._dynamo.assume_constant_result
 def _inside_functorch() -> bool:
     return _functorch.peek_interpreter_stack() is not None
+
+
+def gated(
+    function: Gated,
+    operands: tuple[torch.Tensor, ...],
+    axis: int | None,
+    gate_first: bool,
+    out: object,
+    arithmetic: str | None,
+    parameters: Mapping[str, float],
+) -> torch.Tensor:
+    """Return act(gate)·other of two tensors, or of the halves of one, gradients included."""
+    from ...registry import activations
+
+    if out is not None:
+        raise TypeError("out= is for arrays, not for tensors")
+    if len(operands) == 2 and axis is not None:
+        raise TypeError("axis says where one tensor is cut in two, and two were given")
+    if len(operands) == 1:
+        dim = -1 if axis is None else axis
+        if operands[0].shape[dim] % 2:
+            length = operands[0].shape[dim]
+            raise ValueError(f"axis {dim} has length {length}: two equal halves need an even one")
+        operands = operands[0].chunk(2, dim)
+    gate, other = operands if gate_first else operands[::-1]
+    act = activations()[function.entry.act.name]
+    if parameters == act.parameters:
+        parameters = NONE
+    result: torch.Tensor = act(gate, arithmetic=arithmetic, **parameters) * other
+    return result
 
 
 def describe(
