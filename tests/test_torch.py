@@ -5,12 +5,16 @@ from __future__ import annotations
 import copy
 import io
 import pickle
+import subprocess
+import sys
 import threading
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
 import ml_dtypes
 import numpy as np
+import onnxruntime
 import pytest
 import torch
 from torch.autograd import forward_ad
@@ -490,3 +494,44 @@ def test_gated_functions_of_tensors(name: str) -> None:
         function(a)
     with pytest.raises(TypeError, match="axis"):
         function(a, b, axis=0)
+
+
+def exported(activation: Activation) -> Any:
+    class Model(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            result: torch.Tensor = activation(x)
+            return result
+
+    with warnings.catch_warnings():  # whatever the exporter has to say of itself
+        warnings.simplefilter("ignore")
+        return torch.onnx.export(Model(), (points().float(),), dynamo=True, verbose=False)
+
+
+@pytest.mark.parametrize(
+    ("name", "operators"),
+    [("gelu", {"Gelu"}), ("gelu_sigmoid", {"Mul", "Sigmoid"}), ("softplus", None)],
+)
+def test_onnx_runs_what_is_exported(name: str, operators: set[str] | None) -> None:
+    activation = sg.activations()[name]
+    model = exported(activation).model_proto
+    if operators is not None:
+        assert {node.op_type for node in model.graph.node} == operators
+    session = onnxruntime.InferenceSession(
+        model.SerializeToString(), providers=["CPUExecutionProvider"]
+    )
+    x = points().float().numpy() * 60  # exp overflows on the way
+    (result,) = session.run(None, {session.get_inputs()[0].name: x})
+    assert np.allclose(result, activation(x), rtol=1e-5, atol=1e-6)
+
+
+def test_the_first_tensor_may_arrive_in_an_export() -> None:
+    script = """
+import torch, softgate as sg
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return sg.gelu(x)
+program = torch.export.export(Model(), (torch.ones(3),))
+x = torch.randn(3)
+assert torch.allclose(program.module()(x), sg.gelu(x))
+"""
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=120)

@@ -37,8 +37,8 @@ SOURCE = {
     "cos": "torch.cos({})",
     "atan": "torch.atan({})",
     "sigmoid": "torch.sigmoid({})",
-    # torch's own softplus returns x beyond a threshold.
-    "softplus": "torch.logaddexp({}, zero)",
+    # torch's own softplus returns x beyond a threshold; its logaddexp overflows in ONNX.
+    "softplus": "torch.relu({0}) + torch.log1p(torch.exp(-torch.abs({0})))",
     "erf": "torch.erf({})",
     "erfc": "torch.erfc({})",
     "phi": "torch.exp({0} * {0} * -0.5) * 0.3989422804014327",
@@ -88,8 +88,6 @@ def source(root: Node, parameters: tuple[str, ...] = ()) -> str:
         else:
             names[node] = f"t{len(lines)}"
             lines.append(f"{names[node]} = {_operation(node, names, numbers)}")
-    if any("zero" in line for line in lines):
-        lines.insert(0, "zero = x.new_zeros(())")
     result = names[root] if root not in numbers else f"torch.full_like(x, {names[root]})"
     body = "".join(f"    {line}\n" for line in lines)
     return f"def form({', '.join(('x', *parameters))}):\n{body}    return {result}\n"

@@ -8,7 +8,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -28,15 +30,25 @@ if TYPE_CHECKING:
 NONE: Mapping[str, float] = {}
 _functorch = torch._C._functorch
 _keys, _local = torch._C._dispatch_keys, torch._C._dispatch_tls_local_include_set
-_probe = torch.empty(0)
-_PLAIN_KEYS = {_keys(_probe).raw_repr()}
+_PLAIN_KEYS: set[int] = set()
 """The dispatch keys of a CPU tensor that is strided, no subclass, no view to be negated and not
 wrapped by functorch: one comparison sees it all."""
-_PLAIN_MODES = {_local().raw_repr()}
+_PLAIN_MODES: set[int] = set()
 """What a thread includes when neither a mode nor a tracer nor functorch is at work."""
-with torch.inference_mode():
-    _PLAIN_KEYS.add(_keys(torch.empty(0)).raw_repr())
-    _PLAIN_MODES.add(_local().raw_repr())
+
+
+def _look() -> None:
+    for context in (nullcontext(), torch.inference_mode()):
+        with context:
+            _PLAIN_KEYS.add(_keys(torch.empty(0)).raw_repr())
+            _PLAIN_MODES.add(_local().raw_repr())
+
+
+# In a thread of its own: this module may be loaded in the middle of an export, and what a tracer
+# has switched on there is not plain.
+_looking = threading.Thread(target=_look)
+_looking.start()
+_looking.join()
 
 
 def plain(x: torch.Tensor) -> bool:
