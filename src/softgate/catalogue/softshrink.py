@@ -1,13 +1,14 @@
 """softshrink(x) = x moved towards 0 by the threshold, and 0 within it.
 
 At ±threshold the slope is 0, as in PyTorch. It is odd bit for bit: within the threshold it is a
-zero with the sign of x.
+zero with the sign of x. Its derivatives are hardshrink's.
 """
 
 from ..blocks import Kernel, TwoFloat
 from ..formula import Definition
 from ..graph import Node
 from .entry import Bound, Entry, Parameter
+from .hardshrink import backward, curvature, slope
 
 
 def definition(f: Definition, x: Node, threshold: Node) -> Node:
@@ -19,19 +20,6 @@ def value(f: Kernel, x: Node, threshold: TwoFloat) -> Node:
     if threshold.lo is not None:
         beyond -= threshold.lo
     return f.copysign(f.where(beyond < 0, 0, beyond), x)
-
-
-def slope(f: Kernel, x: Node, threshold: TwoFloat) -> Node:
-    return f.where(f.within(f.abs(x), threshold), 0, f.keep_nan(x, 1))
-
-
-def curvature(f: Kernel, x: Node, threshold: TwoFloat) -> Node:
-    return f.keep_nan(x, 0)
-
-
-def backward(f: Kernel, x: Node, grad: Node, threshold: TwoFloat) -> Node:
-    # A choice, not a product: an infinite grad makes no NaN of a slope of 0.
-    return f.where(f.within(f.abs(x), threshold), 0, f.keep_nan(x, grad))
 
 
 entry = Entry(
