@@ -155,6 +155,17 @@ def test_compiled_functorch_is_right(name: str) -> None:
     torch.testing.assert_close(compiled(x), activation.slope(x))
 
 
+def test_compiled_functorch_keeps_functions_apart() -> None:
+    def total(v: torch.Tensor) -> torch.Tensor:
+        two = 2 * sg.elu(v, alpha=0.3) + sg.elu(v, alpha=2.0)
+        result: torch.Tensor = two + sg.silu(v, beta=3.0)
+        return result.sum()
+
+    x = points()
+    compiled = torch.compile(torch.func.grad(total), backend="aot_eager", fullgraph=True)
+    torch.testing.assert_close(compiled(x), torch.func.grad(total)(x))
+
+
 def test_export_needs_no_softgate_to_run(activation: Activation) -> None:
     class Model(torch.nn.Module):
         def forward(self, x: torch.Tensor) -> torch.Tensor:

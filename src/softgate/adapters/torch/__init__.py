@@ -17,10 +17,11 @@ import torch
 from torch.autograd import forward_ad
 from torch.compiler import is_dynamo_compiling
 
+from ...arrays import SERIAL
 from ...threads import POOL
 from . import operators, portable
 from .eager import FromInput, FromValue, InPlace
-from .memory import DTYPES, SERIAL, Bound, dense
+from .memory import DTYPES, Bound, dense
 
 if TYPE_CHECKING:
     from ..._activation import Activation
@@ -201,9 +202,9 @@ def _compiled(
     parameters: Mapping[str, float],
 ) -> torch.Tensor:
     """Put the operator into the graph that torch.compile makes; torch's own inside functorch."""
-    key, values = _constants(activation, quantity, arithmetic, parameters, x.dtype)
+    key, values, form = _constants(activation, quantity, arithmetic, parameters, x.dtype)
     if path(x) == "torch" or _inside_functorch():
-        return portable.FORMS[key, quantity](x, *values)
+        return getattr(portable.COMPILED, form)(x, *values)
     return torch.ops.softgate.evaluate(x, key, quantity, values, arithmetic or "")
 
 
@@ -220,8 +221,10 @@ def _constants(
     bound.runner("value", dtype)
     form = bound.forms.form(operators.QUANTITIES.index(quantity))
     own = bound.forms.native if quantity == "value" else None
-    portable.FORMS[bound.key, quantity] = form if own is None else lambda x, *_: own(x)
-    return bound.key, bound.values
+    # dynamo takes no dots in the names of attributes
+    name = f"{quantity} of {bound.key} with {bound.values}".replace(".", "_point_")
+    setattr(portable.COMPILED, name, form if own is None else lambda x, *_: own(x))
+    return bound.key, bound.values, name
 
 
 @torch._dynamo.assume_constant_result

@@ -56,7 +56,7 @@ class FromValue(torch.autograd.Function):
         return times_slope_at_value(ctx.bound, y, grad), None
 
 
-class InPlace(torch.autograd.Function):
+class InPlace(FromValue):
     """The same over the input's memory."""
 
     @staticmethod
@@ -67,12 +67,6 @@ class InPlace(torch.autograd.Function):
         ctx.save_for_backward(x)
         ctx.bound = bound
         return x
-
-    @staticmethod
-    def backward(ctx: Any, grad: torch.Tensor) -> tuple[torch.Tensor, None]:
-        """Return the slope, told from the value, times grad."""
-        (y,) = ctx.saved_tensors
-        return times_slope_at_value(ctx.bound, y, grad), None
 
 
 def times_slope_at_value(bound: Bound, y: torch.Tensor, grad: torch.Tensor) -> torch.Tensor:

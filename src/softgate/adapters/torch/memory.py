@@ -12,15 +12,13 @@ import ml_dtypes
 import numpy as np
 import torch
 
+from ...arrays import SERIAL
 from ...threads import POOL
 from .portable import Forms
 
 if TYPE_CHECKING:
     from ..._activation import Activation
     from ...routes import Runner
-
-SERIAL = 1 << 14
-"""Tensors shorter than this are never shared out among threads."""
 
 DTYPES: dict[torch.dtype, np.dtype[Any]] = {
     torch.float16: np.dtype(np.float16),

@@ -7,6 +7,7 @@ derivative a graph of its own (see `lower.torch`).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -23,8 +24,9 @@ if TYPE_CHECKING:
 Native = Callable[[torch.Tensor], torch.Tensor]
 
 
-FORMS: dict[tuple[str, str], Form] = {}
-"""What torch.compile reads inside functorch, by the activation's key and the quantity."""
+COMPILED = SimpleNamespace()
+"""What torch.compile reads inside functorch, each form under a name of its own: attributes, for a
+dict is looked at once and what is added later in the same trace is not seen."""
 
 
 class Forms:
