@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
@@ -27,11 +28,13 @@ class Runner:
     `run` is called with the addresses of out, of the inputs and of that array, and with a count.
     """
 
-    __slots__ = ("_keep", "address", "run")
+    __slots__ = ("_keep", "address", "code", "run")
 
     def __init__(self, run: Callable[..., None], beside: np.ndarray[Any, Any]) -> None:
         self.run, self._keep = run, beside
         self.address: int = beside.ctypes.data
+        self.code: int = ctypes.cast(run, ctypes.c_void_p).value or 0  # type: ignore[arg-type]
+        """Where the loop begins, for who calls it from compiled code."""
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,7 @@ from torch.autograd import forward_ad
 from torch.compiler import is_dynamo_compiling
 
 from ...arrays import SERIAL
-from ...threads import POOL
-from . import operators, portable
+from . import operators, portable, team
 from .eager import FromInput, FromValue, InPlace
 from .memory import DTYPES, Bound, dense
 
@@ -281,7 +280,7 @@ def describe(
     copied = dense(x) is not x
     memory = "copied first: not one piece of memory" if copied else "read where it lies"
     operands = 3 if quantity == "backward" else 2
-    threads = POOL.plan(x.numel(), x.element_size() * operands, torch.get_num_threads())
+    threads = team.plan(x.numel(), x.element_size() * operands)
     return shape, name, route.describe(), memory, threads
 
 

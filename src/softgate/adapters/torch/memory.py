@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from ...arrays import SERIAL
-from ...threads import POOL
+from . import team
 from .portable import Forms
 
 if TYPE_CHECKING:
@@ -111,18 +111,11 @@ def alike(grad: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
     return torch.empty_like(x).copy_(grad)
 
 
-def run(runner: Runner, out: torch.Tensor, *inputs: torch.Tensor) -> None:
-    """Call a kernel over dense tensors of one shape, on as many threads as torch would use."""
-    count = out.numel()
-    addresses = (out.data_ptr(), *(x.data_ptr() for x in inputs))
-    call, beside = runner.run, runner.address
+def run(runner: Runner, *tensors: torch.Tensor) -> None:
+    """Call a kernel over dense tensors of one shape, results first, on as many threads as torch."""
+    first = tensors[0]
+    count, addresses = first.numel(), tuple([x.data_ptr() for x in tensors])
     if count < SERIAL:
-        call(*addresses, beside, count)
-        return
-    item = out.element_size()
-
-    def chunk(start: int, stop: int, _keep: tuple[torch.Tensor, ...] = (out, *inputs)) -> None:
-        offset = start * item
-        call(*(a + offset for a in addresses), beside, stop - start)
-
-    POOL.run(chunk, count, item * len(addresses), torch.get_num_threads())
+        runner.run(*addresses, runner.address, count)
+    else:
+        team.run(runner, count, first.element_size(), addresses)

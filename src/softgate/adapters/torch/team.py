@@ -1,0 +1,92 @@
+"""Chunks of an array on torch's own threads.
+
+Between its operators torch's OpenMP threads spin for work. A second pool beside them gets half a
+core for as long: on two cores an activation of 256 K elements took twice the time. So chunks are
+handed to the OpenMP runtime that torch itself is linked with. Where there is none (torch built
+without OpenMP, or with another runtime), and in a forked child, where OpenMP's threads are
+gone and a call would wait for them for ever, softgate's pool does the work.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Callable
+from functools import cache, partial
+from pathlib import Path
+
+import torch
+
+from ... import kernels
+from ...arrays import SERIAL
+from ...routes import Runner
+from ...threads import ALIGNMENT, POOL
+
+WORTH = 1 << 16
+"""Bytes read and written that are worth waking a thread: a spinning one takes work in 2 µs."""
+
+CHUNKS = 4
+"""Chunks a thread, so that a slow one holds the others up for little."""
+
+Start = Callable[[int, int, int, int], None]
+
+
+@cache
+def _openmp() -> Start | None:
+    """Return GOMP_parallel(function, argument, threads, flags) of torch's OpenMP, if it has it."""
+    folder = Path(torch.__file__).parent / "lib"
+    for library in sorted(folder.glob("libtorch_cpu.so*")):
+        start = getattr(ctypes.CDLL(str(library)), "GOMP_parallel", None)
+        if start is not None:
+            start.restype = None
+            start.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint, ctypes.c_uint]
+            return start
+    return None
+
+
+_forked: list[bool] = []
+os.register_at_fork(after_in_child=partial(_forked.append, True))
+
+
+def _start() -> Start | None:
+    return None if _forked else _openmp()
+
+
+def plan(count: int, item_bytes: int) -> int:
+    """Return how many threads take part in work that moves `item_bytes` for each element."""
+    if count < SERIAL:
+        return 1
+    size = torch.get_num_threads()
+    if _start() is None:
+        return POOL.plan(count, item_bytes, size)
+    return max(1, min(size, count * item_bytes // WORTH))
+
+
+def run(runner: Runner, count: int, item: int, addresses: tuple[int, ...]) -> None:
+    """Call a kernel over operands of `count` elements of `item` bytes, on torch's threads."""
+    threads = plan(count, item * len(addresses))
+    if threads == 1:
+        runner.run(*addresses, runner.address, count)
+        return
+    start = _start()
+    if start is None:
+
+        def chunk(first: int, stop: int) -> None:
+            offset = first * item
+            runner.run(*(a + offset for a in addresses), runner.address, stop - first)
+
+        POOL.run(chunk, count, item * len(addresses), threads)
+        return
+    share = -(-count // (threads * CHUNKS))
+    step = -(-share // ALIGNMENT) * ALIGNMENT
+    words = (0, count, step, item, runner.code, runner.address, *addresses)
+    job = (ctypes.c_int64 * len(words))(*words)
+    start(_share(len(addresses)), ctypes.addressof(job), threads, 0)
+
+
+@cache
+def _share(operands: int) -> int:
+    from ...lower.team import compile_share
+
+    made = kernels.once(("share", operands), lambda: compile_share(operands))
+    return ctypes.cast(made, ctypes.c_void_p).value or 0  # type: ignore[arg-type]

@@ -1,0 +1,49 @@
+"""The loop each thread of a team runs: take the next chunk of an array until none is left.
+
+Compiled, so that it can be handed to a pool of threads that knows nothing of Python. One atomic
+addition a chunk; which thread takes which does not show in the results.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from llvmlite import ir
+
+from .llvm import compile_module
+from .loops import INDEX, POINTER, function
+
+FIELDS = ("next", "count", "step", "item", "kernel", "beside")
+"""What a job begins with, in words of 64 bits; the addresses of the operands follow.
+
+`next` is the first element that nobody has taken, `step` the elements of a chunk, `item` the bytes
+of an element, `kernel` the address of a loop over `beside`, its parameters or its table."""
+
+
+def compile_share(operands: int) -> Callable[..., None]:
+    """Return share(job): calls the job's kernel over chunks of so many operands."""
+    module, b, (job,) = function(1, counts=0)
+
+    def word(place: int) -> ir.Value:
+        return b.load(b.gep(job, [INDEX(place)], source_etype=INDEX), typ=INDEX)
+
+    count, step, item, kernel, beside = (word(i) for i in range(1, len(FIELDS)))
+    operand = [word(len(FIELDS) + i) for i in range(operands)]
+    take = b.append_basic_block("take")
+    work, done = b.append_basic_block("work"), b.append_basic_block("done")
+    b.branch(take)
+    b.position_at_end(take)
+    start = b.atomic_rmw("add", job, step, "monotonic")
+    b.cbranch(b.icmp_signed("<", start, count), work, done)
+    b.position_at_end(work)
+    left = b.sub(count, start)
+    size = b.select(b.icmp_signed("<", left, step), left, step)
+    offset = b.mul(start, item)
+    addresses = [b.inttoptr(b.add(base, offset), POINTER) for base in operand]
+    kind = ir.FunctionType(ir.VoidType(), [POINTER] * (operands + 1) + [INDEX])
+    loop = b.inttoptr(kernel, kind.as_pointer())
+    b.call(loop, [*addresses, b.inttoptr(beside, POINTER), size])
+    b.branch(take)
+    b.position_at_end(done)
+    b.ret_void()
+    return compile_module(module, pointers=1, counts=0)
