@@ -2,10 +2,13 @@
 
     python benchmarks/gated.py                 1M elements a half, all dtypes
     python benchmarks/gated.py --only swiglu,glu --dtype float32 --rounds 200
+    python benchmarks/gated.py --tensors       torch tensors, with autograd, 1 and all threads
 
 A ratio is our time over torch's, the least of many rounds each. "two" are calls on two arrays,
 "split" on one whose last axis is cut in two; both sides write into memory they are given where
-torch has such an operator ("out"), or allocate results as users' calls do ("new").
+torch has such an operator ("out"), or allocate results as users' calls do ("new"). Of tensors,
+"value" is a call without gradients, "train" one that records and its backward; torch's side is
+what its users write, F.silu(gate) * other.
 """
 
 from __future__ import annotations
@@ -122,6 +125,41 @@ def halves(name: str, dtype: str, width: int) -> dict[str, tuple[Call, Call]]:
     }
 
 
+def tensors(name: str, dtype: str, count: int) -> dict[str, tuple[Call, Call]]:
+    """Calls on tensors, ours and torch's own, of two operands and of one that is cut in two."""
+    generator = torch.Generator().manual_seed(0)
+    act, function = VALUES[name], sg.gated()[name]
+    width = min(count, WIDTHS[0])
+    kind = getattr(torch, dtype)
+    a, b, grad = (
+        torch.randn(count // width, width, generator=generator).to(kind) for _ in range(3)
+    )
+
+    def composed(first: torch.Tensor, second: torch.Tensor) -> torch.Tensor:
+        return first * act(second) if name == "glu" else act(first) * second
+
+    def cut(x: torch.Tensor) -> torch.Tensor:
+        return F.glu(x) if name == "glu" else composed(*x.chunk(2, -1))
+
+    def train(call: Callable[..., torch.Tensor], *operands: torch.Tensor) -> Call:
+        leaves = [x.clone().requires_grad_() for x in operands]
+
+        def step() -> None:
+            call(*leaves).backward(grad)
+            for leaf in leaves:
+                leaf.grad = None
+
+        return step
+
+    both = torch.cat([a, b], -1)
+    return {
+        "value, two": (lambda: function(a, b), lambda: composed(a, b)),
+        "train, two": (train(function, a, b), train(composed, a, b)),
+        "value, split": (lambda: function(both), lambda: cut(both)),
+        "train, split": (train(function, both), train(cut, both)),
+    }
+
+
 def measure(calls: dict[str, tuple[Call, Call]], rounds: int) -> dict[str, tuple[float, float]]:
     """Return the least time of ours and torch's, every contestant in turn in each round."""
     best = {name: [float("inf")] * 2 for name in calls}
@@ -138,12 +176,33 @@ def measure(calls: dict[str, tuple[Call, Call]], rounds: int) -> dict[str, tuple
     return {name: (ours, torchs) for name, (ours, torchs) in best.items()}
 
 
+def on_tensors(options: argparse.Namespace) -> int:
+    """Time tensors of 64 and 1M elements."""
+    print(f"tensors, {options.rounds} rounds; torch {torch.__version__}")
+    head = "| function | dtype | elements | threads | call | ours µs | torch µs | ratio |"
+    print(f"\n{head}\n" + "| --- " * 8 + "|")
+    bystanders, most = Bystanders(), torch.get_num_threads()
+    for name in options.only.split(","):
+        for dtype in options.dtype.split(","):
+            for count, threads in ((64, 1), *((COUNT, n) for n in sorted({1, most}))):
+                torch.set_num_threads(threads)
+                rounds = options.rounds * (50 if count < COUNT else 1)
+                for call, (ours, torchs) in measure(tensors(name, dtype, count), rounds).items():
+                    times = f"{1e6 * ours:.1f} | {1e6 * torchs:.1f} | {ours / torchs:.2f}"
+                    print(f"| {name} | {dtype} | {count} | {threads} | {call} | {times} |")
+    print(f"\nother processes took {bystanders.share():.0%} of the machine meanwhile")
+    return 0
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--only", default=",".join(VALUES), help="names, comma-separated")
     parser.add_argument("--dtype", default="float32,float64,bfloat16,float16")
     parser.add_argument("--rounds", type=int, default=60)
+    parser.add_argument("--tensors", action="store_true", help="torch tensors, with autograd")
     options = parser.parse_args()
+    if options.tensors:
+        return on_tensors(options)
     torch.set_num_threads(1)
     sg.set_threads(1)
     print(

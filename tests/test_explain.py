@@ -62,6 +62,53 @@ def test_memory_is_what_happens() -> None:
         sg.explain(x, 3)  # type: ignore[arg-type]
 
 
+A = np.zeros((300, 400), np.float32)
+
+
+@pytest.mark.parametrize(
+    ("x", "keywords", "phrases"),
+    [
+        ((A, A + 1), {}, ["swiglu of float32[300, 400]: the float32 kernel; read where it lies;"]),
+        (A, {}, ["float32[300, 400]", "read where it lies, row by row"]),
+        (A.T, {}, ["copied first: not in C order"]),
+        (A[:, :2].copy(), {}, ["gathered first: rows of less than 4 elements"]),
+        ((A, A[:, :1]), {}, ["one of them copied first: not as the result lies"]),
+        ((A, 2.0), {"arithmetic": "float64"}, ["the float64 kernel, rounded once to float32"]),
+        ((A[:, ::2], A[:, ::2]), {}, ["both copied first"]),
+        ((A, A + 1), {"out": A}, ["in place"]),
+        (
+            A.astype(np.float16),
+            {"quantity": "backward"},
+            ["swiglu.backward", "rounded once to float16"],
+        ),
+        (
+            A,
+            {"quantity": "curvature", "axis": 0, "gate": "second"},
+            ["swiglu.curvature", "float64"],
+        ),
+        (A, {"beta": 1e-40}, ["the float64 kernel"]),
+    ],
+)
+def test_paths_of_gated(x: Any, keywords: dict[str, Any], phrases: list[str]) -> None:
+    for function in ("swiglu", sg.swiglu):
+        text = str(sg.explain(x, function, **keywords))
+        for phrase in phrases:
+            assert phrase in text
+
+
+def test_wrong_questions_about_gated() -> None:
+    with pytest.raises(ValueError, match=r"unknown activation 'swigl': known are .*swiglu"):
+        sg.explain(A, "swigl")
+    with pytest.raises(ValueError, match="unknown quantity 'area'"):
+        sg.explain(A, "swiglu", quantity="area")
+    with pytest.raises(TypeError, match="no parameter 'gamma'"):
+        sg.explain(A, "swiglu", gamma=1.0)
+    with pytest.raises(TypeError, match="with two operands"):
+        sg.explain((A, A), "swiglu", axis=0)
+    with pytest.raises(ValueError, match="odd length"):
+        sg.explain(A[:, :3], "swiglu")
+
+
 def test_wrong_questions() -> None:
     with pytest.raises(ValueError, match="unknown activation 'gleu': known are"):
         sg.explain([1.0], "gleu")

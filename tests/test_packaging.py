@@ -21,7 +21,10 @@ from softgate.formats import FLOAT16, FLOAT32, FLOAT64, FORMATS
 
 ROOT = Path(__file__).resolve().parent.parent
 DEPENDENCIES = {"click", "llvmlite", "ml-dtypes", "mpmath", "numpy", "rich"}
-EXTRAS = {"torch", "jax", "keras", "onnx", "ray", "plot", "exact", "test", "docs", "all"}
+EXTRAS = {
+    "torch", "jax", "keras", "onnx", "ray", "plot", "exact", "tensorflow", "triton", "test", "docs",
+    "all",
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")

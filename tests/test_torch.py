@@ -147,6 +147,17 @@ def test_compile_with_inductor() -> None:
         torch.testing.assert_close(found, p.grad)
 
 
+def test_compile_with_inductor_and_strides() -> None:
+    """What a compiler is told of a result's strides is what it gets."""
+
+    def layer(x: torch.Tensor) -> torch.Tensor:
+        result: torch.Tensor = 2 * sg.gelu(x.t()[:, ::2])
+        return result
+
+    x = torch.randn(8, 6, dtype=torch.float64)
+    torch.testing.assert_close(torch.compile(layer, fullgraph=True)(x), layer(x))
+
+
 @pytest.mark.parametrize("name", ["gelu", "gelu_sigmoid", "elu"])
 def test_compiled_functorch_is_right(name: str) -> None:
     activation, x = sg.activations()[name], points()
@@ -324,6 +335,9 @@ def test_wrong_arguments() -> None:
         F.gelu(x, approximate="erf")
     with pytest.raises(AttributeError):
         F.gleu_  # noqa: B018
+    with pytest.raises(AttributeError):
+        F.swiglu_  # noqa: B018
+    assert F.swiglu is sg.swiglu
 
 
 def test_backward_is_differentiable() -> None:

@@ -21,8 +21,11 @@ from .forks import BUILDING as _BUILDING
 
 if TYPE_CHECKING:
     from ._activation import Activation as Activation
+    from ._certify import certify as certify
+    from ._emit import emit as emit
     from ._explain import explain as explain
     from ._formula import activation as activation
+    from ._identify import identify as identify
     from ._names import get as get
     from ._names import names as names
     from ._plot import plot as plot
@@ -41,9 +44,12 @@ _HOMES = {
     "FormulaError": "graph",
     "activation": "_formula",
     "activations": "registry",
+    "certify": "_certify",
+    "emit": "_emit",
     "explain": "_explain",
     "gated": "registry",
     "get": "_names",
+    "identify": "_identify",
     "names": "_names",
     "plot": "_plot",
     "get_threads": "threads",
@@ -54,7 +60,7 @@ _HOMES = {
 """The module that each public name but the activations' comes from."""
 
 
-_FACADES = frozenset({"torch"})
+_FACADES = frozenset({"jax", "keras", "torch"})
 """Modules for a framework, imported when they are first asked for: `sg.torch`."""
 
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import lru_cache
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from . import arrays
-from ._activation import Parameters
+from ._activation import Activation, Parameters
 from .catalogue.gated import GatedEntry
 from .gating import Gating, Options
 from .protocol import adapter_of
@@ -51,7 +52,13 @@ class Gated:
         self.entry = entry
         self.__name__ = self.__qualname__ = entry.name
         self.__doc__ = entry.document()
-        self._gating = Gating(entry)
+        self.act = Activation(entry.act)
+        """What is applied to the gate."""
+        self.gating = Gating(entry)
+        self.short_for: tuple[type, ...] = ()
+        self.short_way: Callable[..., Any] = self
+        """The value for operands of those types, which a framework's adapter has taken over: the
+        second is None where one is cut in two."""
 
     @property
     def name(self) -> str:
@@ -61,7 +68,7 @@ class Gated:
     @property
     def parameters(self) -> Mapping[str, float]:
         """The gate's parameters and their defaults."""
-        return dict(self._gating.defaults)
+        return dict(self.gating.defaults)
 
     def bind(self, *, gate: Any = None, **parameters: float) -> Gated:
         """Return the same function with another gate or other defaults, in kernels of its own.
@@ -72,8 +79,8 @@ class Gated:
         >>> float(sg.swiglu.bind(beta=0.0)(1.0, 3.0))
         1.5
         """
-        key, position = self._gating.parameters(parameters), self._gating.position(gate)
-        if key == self._gating.defaults and position == self.entry.position:
+        key, position = self.gating.parameters(parameters), self.gating.position(gate)
+        if key == self.gating.defaults and position == self.entry.position:
             return self
         return _bound(self, key, position)
 
@@ -111,29 +118,34 @@ class Gated:
         numpy.ndarray or scalar
             As a NumPy ufunc would return it.
         """
+        if type(a) in self.short_for and out is arithmetic is gate is None and not parameters:
+            if b is ABSENT:
+                return self.short_way(a, None, axis)
+            if type(b) in self.short_for:
+                return self.short_way(a, b, axis)
         if (
             type(a) is type(b) is np.ndarray
             and a.dtype == b.dtype
             and (axis, arithmetic, gate) == (None, None, None)
             and not parameters
         ):
-            runner = self._gating.ready.get(a.dtype)
+            runner = self.gating.ready.get(a.dtype)
             gates, others = (a, b) if self.entry.position == "first" else (b, a)
             if runner is not None and a.shape == b.shape and others.flags.carray:
                 result = arrays.quick(runner, out, gates, others)
                 if result is not None:
                     return result
-        adapter = adapter_of(a)
+        adapter = adapter_for(a, b)
         if adapter is not None:
             operands = (a,) if b is ABSENT else (a, b)
-            first = self._gating.position(gate) == "first"
+            first = self.gating.position(gate) == "first"
             values = {**self.parameters, **parameters}
             return adapter.gated(self, operands, axis, first, out, arithmetic, values)
         options = Options(out, arithmetic, gate, parameters)
         if b is ABSENT:
-            return self._gating.halves("value", {"x": a}, axis, options)[0]
-        self._no_axis(axis)
-        return self._gating.pair("value", {"a": a, "b": b}, options, self)[0]
+            return self.gating.halves("value", {"x": a}, axis, options)[0]
+        self.no_axis(axis)
+        return self.gating.pair("value", {"a": a, "b": b}, options, self)[0]
 
     def slope(
         self,
@@ -160,10 +172,13 @@ class Gated:
         array([0., 3., 0., 2.])
         """
         options = Options(out, arithmetic, gate, parameters)
+        taken, result = self._adapted("slope", (a,) if b is ABSENT else (a, b), axis, options)
+        if taken:
+            return result
         if b is ABSENT:
-            return self._gating.halves("slope", {"x": a}, axis, options)[0]
-        self._no_axis(axis)
-        return self._gating.pair("slope", {"a": a, "b": b}, options, self.slope)
+            return self.gating.halves("slope", {"x": a}, axis, options)[0]
+        self.no_axis(axis)
+        return self.gating.pair("slope", {"a": a, "b": b}, options, self.slope)
 
     def curvature(
         self,
@@ -185,13 +200,17 @@ class Gated:
         (1.5, 0.5, 0.0)
         """
         options = Options(None, None, gate, parameters)
+        first = self.gating.position(gate) == "first"
+        taken, result = self._adapted("curvature", (a,) if b is ABSENT else (a, b), axis, options)
+        if taken:
+            twice, mixed, zero = result
+            return Curvature(twice, mixed, zero) if first else Curvature(zero, mixed, twice)
         if b is ABSENT:
-            twice, mixed = self._gating.halves("curvature", {"x": a}, axis, options)
+            twice, mixed = self.gating.halves("curvature", {"x": a}, axis, options)
         else:
-            self._no_axis(axis)
-            twice, mixed = self._gating.pair("curvature", {"a": a, "b": b}, options, self.curvature)
+            self.no_axis(axis)
+            twice, mixed = self.gating.pair("curvature", {"a": a, "b": b}, options, self.curvature)
         zero = np.zeros_like(mixed)[()]
-        first = self._gating.position(gate) == "first"
         return Curvature(twice, mixed, zero) if first else Curvature(zero, mixed, twice)
 
     def backward(
@@ -222,12 +241,29 @@ class Gated:
         array([ 0., 30.,  0., 20.])
         """
         options = Options(out, arithmetic, gate, parameters)
+        operands = (a, b) if grad is ABSENT else (a, b, grad)
+        taken, result = self._adapted("backward", operands, axis, options)
+        if taken:
+            return result
         if grad is ABSENT:
-            return self._gating.halves("backward", {"x": a, "grad": b}, axis, options)[0]
-        self._no_axis(axis)
-        return self._gating.pair("backward", {"a": a, "b": b, "grad": grad}, options, self.backward)
+            return self.gating.halves("backward", {"x": a, "grad": b}, axis, options)[0]
+        self.no_axis(axis)
+        return self.gating.pair("backward", {"a": a, "b": b, "grad": grad}, options, self.backward)
 
-    def _no_axis(self, axis: int | None) -> None:
+    def _adapted(
+        self, quantity: str, operands: tuple[Any, ...], axis: int | None, options: Options
+    ) -> tuple[bool, Any]:
+        """Let a framework's adapter compute for its tensors; tell whether it did, and return it."""
+        method = getattr(adapter_for(*operands), "gated_quantity", None)
+        if method is None:
+            return False, None
+        first = self.gating.position(options.gate) == "first"
+        values = {**self.parameters, **options.parameters}
+        out, arithmetic = options.out, options.arithmetic
+        return True, method(self, quantity, operands, axis, first, out, arithmetic, values)
+
+    def no_axis(self, axis: int | None) -> None:
+        """Raise where an axis is given beside two operands."""
         if axis is not None:
             raise TypeError(
                 f"axis = {axis!r} with two operands: {self.name} cuts one array along an axis, "
@@ -256,8 +292,16 @@ class Gated:
         if original is self:
             return (named, (self.name,))
         if original is not None and original.entry.both is self.entry.both:
-            return (_bound, (original, self._gating.defaults, self.entry.position))
+            return (_bound, (original, self.gating.defaults, self.entry.position))
         raise TypeError(f"{self!r} is not in the catalogue and has no name to be pickled by")
+
+
+def adapter_for(*operands: Any) -> ModuleType | None:
+    """Return the adapter of the first operand that has one; beside its tensors stand numbers."""
+    for operand in operands:
+        if not isinstance(operand, int | float):
+            return None if operand is ABSENT else adapter_of(operand)
+    return None
 
 
 @lru_cache(maxsize=256)

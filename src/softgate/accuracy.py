@@ -54,6 +54,8 @@ class Errors:
     error_ulp: Float64s
     wrong_sign: npt.NDArray[np.bool_]
     early_zero: npt.NDArray[np.bool_]
+    truth: Float64s
+    """Rounded to float64."""
 
     @property
     def max_ulp(self) -> float:
@@ -83,7 +85,7 @@ def _judge(
     other_side = np.signbit(computed) != np.signbit(truth)
     sign |= (computed == 0) & other_side & underflows & (truth != 0)
     zero = (computed == 0) & ~underflows & (ends >= 1.0)
-    return Errors(x, computed, ends, sign, zero)
+    return Errors(x, computed, ends, sign, zero, truth)
 
 
 def against_arb(
@@ -100,18 +102,19 @@ def against_arb(
     values = {name: float(value) for name, value in (parameters or {}).items()}
     root, scales = truth_graph(entry, quantity), scale_graphs(entry, quantity)
     same = len(scales) == 1
-    errors, truths = np.empty(x.size), np.empty(x.size)
+    sizes, truths, apart = np.empty(x.size), np.empty(x.size), []
     xs, ys = x.astype(np.float64), computed.astype(np.float64)
     for i, (point, result) in enumerate(zip(xs.tolist(), ys.tolist(), strict=True)):
         ball = arb.truth(root, x=point, **values)
         truths[i] = float(ball.mid())
-        scale = truths[i] if same else largest(scales, x=point, **values)
-        unit = Fraction(float(rounding.ulp(np.float64(scale), fmt)))
-        if np.isfinite(result):
-            errors[i] = float(abs(arb.exact(result) - ball).mid() / arb.exact(unit))
-        else:
-            errors[i] = np.inf
-    return _judge(xs, ys, truths, errors, fmt)
+        sizes[i] = truths[i] if same else largest(scales, x=point, **values)
+        apart.append(abs(arb.exact(result) - ball).mid() if math.isfinite(result) else None)
+    units = rounding.ulp(sizes, fmt).tolist()
+    errors = [
+        math.inf if distance is None else float(distance / arb.exact(unit))
+        for distance, unit in zip(apart, units, strict=True)
+    ]
+    return _judge(xs, ys, truths, np.array(errors), fmt)
 
 
 def largest(graphs: Iterable[Node], **inputs: float) -> float:
@@ -137,13 +140,22 @@ def against_float64(
     values = {p.name: p.default for p in entry.parameters} | dict(parameters or {})
     xs, ys = x.astype(np.float64), computed.astype(np.float64)
     truth = kernels.evaluate64(entry, quantity, xs, values)
-    graphs = scale_graphs(entry, quantity)
-    if len(graphs) == 1:
-        scale = np.abs(truth)
-    else:
-        scale = np.maximum.reduce([np.abs(evaluate(g, x=xs, **values)) for g in graphs])
+    scaled = len(scale_graphs(entry, quantity)) > 1
+    scale = slope_scale(entry, xs, truth, values) if scaled else np.abs(truth)
     error = np.abs(ys - truth) / rounding.ulp(scale, fmt)
     return _judge(xs, ys, truth, error, fmt)
+
+
+def slope_scale(entry: Entry, x: Float64s, slope: Float64s, parameters: Parameters) -> Float64s:
+    """Return max(|g|, |x·g'|) for f = x·g from the kernels: g is f/x, and x·g' is f' - g.
+
+    The definition in plain float64 would cancel, as 1 + tanh(x) does for x < 0. Where the
+    difference cancels, g is the larger of the two.
+    """
+    with np.errstate(all="ignore"):
+        g = kernels.evaluate64(entry, "value", x, parameters) / x
+        largest = np.maximum(np.abs(g), np.abs(slope - g))
+    return np.where(np.isfinite(largest), largest, np.abs(slope))
 
 
 def correctly_rounded(

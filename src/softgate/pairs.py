@@ -133,16 +133,35 @@ def elementwise(
         return results
     sources = [np.broadcast_to(x.view(np.ndarray), shape) for x in operands]
     results = _results(sources, given)
-    alias = None
-    for i, name in enumerate(route.entry.inputs(route.quantity)):
-        if len(results) == 1 and alias is None and same_memory(sources[i], results[0]):
-            alias = name
-        elif not fits(sources[i], results[0]):
-            dense = np.empty_like(results[0])
-            np.copyto(dense, sources[i])
-            sources[i] = dense
-    run(route.runner(alias), (*results, *sources))
+    alias, copied = _plan(sources, results)
+    for i in copied:
+        dense = np.empty_like(results[0])
+        np.copyto(dense, sources[i])
+        sources[i] = dense
+    names = route.entry.inputs(route.quantity)
+    run(route.runner(None if alias is None else names[alias]), (*results, *sources))
     return results
+
+
+def _plan(sources: Sequence[Array], results: Sequence[Array]) -> tuple[int | None, list[int]]:
+    """Return which operand the result overwrites, if one, and which ones are copied first."""
+    alias, copied = None, []
+    for i, source in enumerate(sources):
+        if len(results) == 1 and alias is None and same_memory(source, results[0]):
+            alias = i
+        elif not fits(source, results[0]):
+            copied.append(i)
+    return alias, copied
+
+
+def memory(operands: Sequence[Array], shape: tuple[int, ...], given: Sequence[Array | None]) -> str:
+    """Say what `elementwise` does with memory."""
+    sources = [np.broadcast_to(x.view(np.ndarray), shape) for x in operands]
+    alias, copied = _plan(sources, _results(sources, given))
+    if copied:
+        which = "both" if len(copied) == len(sources) else "one of them"
+        return f"{which} copied first: not as the result lies"
+    return "read where it lies" if alias is None else "in place"
 
 
 def _results(sources: Sequence[Array], given: Sequence[Array | None]) -> list[Array]:
@@ -286,6 +305,15 @@ def over_halves(
     if whole.size:
         over_rows(route, [*targets, *sources], results=len(targets))
     return results
+
+
+def memory_of_halves(x: Array, cut: Split) -> str:
+    """Say what `over_halves` does with memory."""
+    if not x.flags.c_contiguous:
+        return "copied first: not in C order"
+    if cut.columns < SHORT_ROW:
+        return f"gathered first: rows of less than {SHORT_ROW} elements"
+    return "read where it lies, row by row"
 
 
 def _writeable(out: Array, dtype: np.dtype[Any]) -> bool:

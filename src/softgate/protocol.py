@@ -19,7 +19,33 @@ def _torch() -> ModuleType:
     return torch
 
 
-ADAPTERS: dict[tuple[str, str], Callable[[], ModuleType]] = {("torch", "Tensor"): _torch}
+def _jax() -> ModuleType:
+    from .adapters import jax
+
+    return jax
+
+
+def _tensorflow() -> ModuleType:
+    from .adapters import tensorflow
+
+    return tensorflow
+
+
+def _keras() -> ModuleType:
+    from .adapters import keras
+
+    return keras
+
+
+ADAPTERS: dict[tuple[str, str], Callable[[], ModuleType]] = {
+    ("torch", "Tensor"): _torch,
+    ("jaxlib", "ArrayImpl"): _jax,
+    ("jax", "Tracer"): _jax,
+    ("tensorflow", "Tensor"): _tensorflow,
+    ("tensorflow", "Variable"): _tensorflow,
+    ("keras", "KerasTensor"): _keras,
+    ("keras", "Variable"): _keras,
+}
 """Whose tensors have an adapter: the package and name of their class, and what loads it.
 
 An adapter stands above this layer; no framework is imported before its tensors arrive."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 
@@ -69,3 +70,8 @@ def all16(fmt: Format) -> Float64s:
 def format_of(dtype: np.dtype[Any]) -> Format | None:
     """Return the format of a NumPy dtype, or None where softgate has no kernel for it."""
     return FORMATS.get(dtype.name)
+
+
+def dtype_of(fmt: Format) -> np.dtype[Any]:
+    """Return the NumPy dtype of a format."""
+    return np.dtype(ml_dtypes.bfloat16 if fmt.name == "bfloat16" else fmt.name)

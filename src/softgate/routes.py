@@ -120,10 +120,13 @@ class Route:
                 "backward": f"{table} slopes in float32, times grad",
                 "curvature": f"{table} results, rounded from the float64 kernel",
             }.get(self.quantity, f"{table} results, correctly rounded")
-        computed = self.computed_in.name
-        if computed == self.storage.name:
-            return f"the {computed} kernel"
-        return f"the {computed} kernel, rounded once to {self.storage.name}"
+        return _kernel(self.computed_in, self.storage)
+
+
+def _kernel(computed: Format, storage: Format) -> str:
+    if computed is storage:
+        return f"the {computed.name} kernel"
+    return f"the {computed.name} kernel, rounded once to {storage.name}"
 
 
 @dataclass(frozen=True)
@@ -157,6 +160,10 @@ class GatedRoute:
             with kernels.BUILDING:
                 found = self._runners[alias, rows] = self._loop(alias, rows)
         return found
+
+    def describe(self) -> str:
+        """Say in one line what computes the results."""
+        return _kernel(self.computed_in, self.storage)
 
     def _loop(self, alias: str | None, rows: bool) -> Runner:
         values, arithmetic = dict(self.parameters), self.computed_in

@@ -65,9 +65,8 @@ class Sweeper:
         self.error = kernels.once("error", compile_error)
         self.single_parameters = kernels.pack(entry, parameters, arithmetic, quantity)
         self.double_parameters = kernels.pack(entry, parameters, FLOAT64, quantity)
-        self.values = dict(parameters)
-        graphs = accuracy.scale_graphs(entry, quantity)
-        self.scales = graphs if len(graphs) > 1 else ()
+        self.entry, self.values = entry, dict(parameters)
+        self.scaled = len(accuracy.scale_graphs(entry, quantity)) > 1
         self.y = np.empty(CHUNK, np.float32)
         self.x, self.truth, self.errors = (np.empty(CHUNK) for _ in range(3))
 
@@ -85,7 +84,7 @@ class Sweeper:
         self.double(address["truth"], address["x"], self.double_parameters.ctypes.data, CHUNK)
         truth = address["truth"]
         self.error(address["errors"], x32.ctypes.data, address["y"], truth, truth, CHUNK)
-        if self.scales:
+        if self.scaled:
             self._rescale(x32, floor)
         worst = int(np.argmax(self.errors))
         return float(self.errors[worst]), start + worst
@@ -95,11 +94,8 @@ class Sweeper:
         if not doubtful.size:
             return
         x = self.x[doubtful]
-        scale = np.maximum.reduce(
-            [np.abs(accuracy.evaluate(graph, x=x, **self.values)) for graph in self.scales]
-        )
-        scale = np.where(np.isfinite(scale), scale, np.abs(self.truth[doubtful]))
         errors, truth = np.empty_like(x), self.truth[doubtful]
+        scale = accuracy.slope_scale(self.entry, x, truth, self.values)
         operands = (errors, x32[doubtful], self.y[doubtful], truth, scale)
         self.error(*(operand.ctypes.data for operand in operands), x.size)
         self.errors[doubtful] = errors

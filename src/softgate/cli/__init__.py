@@ -19,6 +19,9 @@ COMMANDS = {
     "properties": "range, minimum, smoothness, roots, gain and dead region, all computed",
     "plot": "curves to a file or into the terminal",
     "names": "what each name means in PyTorch, Keras, TensorFlow, JAX, Hugging Face, timm and ONNX",
+    "identify": "which activation does a function, a module or a model compute, told by its values",
+    "certify": "how exact a function of yours, of a framework, an ONNX file or a C library is",
+    "emit": "source code in C, JavaScript or Triton, bounds stated, to take elsewhere",
     "doctor": "versions, CPU features, threads, frameworks, and whether a kernel works here",
     "completion": "print the lines that make a shell complete softgate's commands and names",
 }

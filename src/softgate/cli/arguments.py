@@ -50,6 +50,29 @@ class ActivationType(ParamType):
 
 ACTIVATION = ActivationType()
 
+DTYPES = ("float32", "float64", "float16", "bfloat16")
+FRAMEWORKS = ("numpy", "torch", "jax", "tensorflow", "keras")
+
+keywords_option = click.option(
+    "--with",
+    "keywords",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="What it is called with beside the array, such as approximate=tanh; may be repeated.",
+)
+"""Gives a command that calls somebody's function the option `--with`, as `keywords`."""
+
+
+def parse_keywords(given: tuple[str, ...]) -> dict[str, Any]:
+    """Return what `--with` named."""
+    from ..subjects.description import literal
+
+    pairs = [text.partition("=") for text in given]
+    for text, (name, sign, _) in zip(given, pairs, strict=True):
+        if not sign or not name.isidentifier():
+            raise click.UsageError(f"--with {text}: write NAME=VALUE, such as approximate=tanh.")
+    return {name: literal(value) for name, _, value in pairs}
+
 
 def resolve(text: str) -> Activation:
     """Return the activation that `text` names."""

@@ -32,7 +32,9 @@ def _inverse_ulp(b: ir.IRBuilder, scale: ir.Value) -> ir.Value:
     return b.bitcast(b.shl(inverse, shift), DOUBLE)
 
 
-def _error(b: ir.IRBuilder, x: ir.Value, y: ir.Value, truth: ir.Value, scale: ir.Value) -> ir.Value:
+def _error(
+    b: ir.IRBuilder, x: ir.Value, y: ir.Value, truth: ir.Value, scale: ir.Value, strict: bool
+) -> ir.Value:
     fabs = b.module.declare_intrinsic("llvm.fabs", [DOUBLE])
     zero, infinite = ir.Constant(DOUBLE, 0.0), ir.Constant(DOUBLE, float("inf"))
     smallest = ir.Constant(DOUBLE, 2.0**FLOAT32.smallest_exponent)
@@ -48,16 +50,22 @@ def _error(b: ir.IRBuilder, x: ir.Value, y: ir.Value, truth: ir.Value, scale: ir
     flipped = b.icmp_signed("<", b.xor(b.bitcast(y, LONG), b.bitcast(truth, LONG)), LONG(0))
     lost = b.and_(b.and_(is_zero, flipped), b.fcmp_ordered("<", size, smallest))
     lost = b.and_(lost, b.fcmp_ordered(">", size, zero))
-    bad = b.or_(b.or_(early, lost), b.fcmp_unordered("uno", error, error))
+    bad = b.fcmp_unordered("uno", error, error)
+    same = b.fcmp_ordered("==", y, truth)
+    if strict:
+        bad = b.or_(b.or_(early, lost), bad)
+        same = b.and_(same, b.not_(lost))
     error = b.select(bad, infinite, error)
-    same = b.and_(b.fcmp_ordered("==", y, truth), b.not_(lost))
     error = b.select(same, zero, error)
     x_nan, y_nan = b.fcmp_unordered("uno", x, x), b.fcmp_unordered("uno", y, y)
     return b.select(b.or_(x_nan, y_nan), b.select(b.and_(x_nan, y_nan), zero, infinite), error)
 
 
-def compile_error() -> Callable[..., None]:
-    """Return kernel(error, x, y, truth, scale, count); x and y are float32, the rest float64."""
+def compile_error(strict: bool = True) -> Callable[..., None]:
+    """Return kernel(error, x, y, truth, scale, count); x and y are float32, the rest float64.
+
+    Unless `strict`, a lost zero or sign is not infinite but as many ulps as it is.
+    """
     module, b, (out, x, y, truth, scale, count) = function(5)
     with Counted(b, count) as i:
         given, result = (
@@ -67,7 +75,7 @@ def compile_error() -> Callable[..., None]:
         exact, size = (
             b.load(b.gep(base, [i], source_etype=DOUBLE), typ=DOUBLE) for base in (truth, scale)
         )
-        error = _error(b, given, result, exact, size)
+        error = _error(b, given, result, exact, size, strict)
         b.store(error, b.gep(out, [i], source_etype=DOUBLE))
     b.ret_void()
     return compile_module(module, pointers=5)

@@ -233,7 +233,7 @@ def _element(builder: ir.IRBuilder, kind: ir.Type, base: ir.Value, index: ir.Val
 
 
 def _load_invariants(builder: ir.IRBuilder, loop: Loop, base: ir.Value) -> dict[Node, ir.Value]:
-    """Load what is the same for all elements: the parameters, and -0 where a formula has it."""
+    """Load what is the same for all elements: the parameters, and zeros that LLVM must not see."""
     leaves: dict[Node, ir.Value] = {}
     kind = REAL[loop.arithmetic.name]
     for node in walk(*loop.roots):
@@ -241,16 +241,28 @@ def _load_invariants(builder: ir.IRBuilder, loop: Loop, base: ir.Value) -> dict[
             slot = ir.Constant(INDEX, loop.parameters.index(str(node.attr)))
             leaves[node] = _element(builder, kind, base, slot)
         elif is_negative_zero(node):
-            # From memory: LLVM makes a multiplication of fma(x, y, -0) where it sees the -0.
-            place = ir.GlobalVariable(builder.module, kind, "negative_zero")
-            place.initializer = ir.Constant(kind, -0.0)
-            leaves[node] = builder.load(place, typ=kind)
+            # LLVM makes a multiplication of fma(x, y, -0).
+            leaves[node] = _from_memory(builder, kind, -0.0)
+        elif is_zero(node) and loop.storage is not loop.arithmetic:
+            # Of `x < 0 ? 0 : x` with a widened x LLVM makes `x <= 0 ? 0 : x`, which loses -0.
+            leaves[node] = _from_memory(builder, kind, 0.0)
     return leaves
+
+
+def _from_memory(builder: ir.IRBuilder, kind: ir.Type, value: float) -> ir.Value:
+    place = ir.GlobalVariable(builder.module, kind, f"number{len(builder.module.globals)}")
+    place.initializer = ir.Constant(kind, value)
+    return builder.load(place, typ=kind)
+
+
+def is_zero(node: Node) -> bool:
+    """Tell whether a node is the constant 0."""
+    return node.op == "const" and node.attr == 0
 
 
 def is_negative_zero(node: Node) -> bool:
     """Tell whether a node is the constant -0."""
-    return node.op == "neg" and node.args[0].op == "const" and node.args[0].attr == 0
+    return node.op == "neg" and is_zero(node.args[0])
 
 
 @lru_cache(maxsize=1)

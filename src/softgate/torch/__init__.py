@@ -9,17 +9,20 @@ tensor([-0.1587,  0.8413])
 
 from __future__ import annotations
 
-try:
-    import torch as _torch  # noqa: F401
-except ModuleNotFoundError as error:
-    if error.name != "torch":
-        raise
-    raise ImportError("softgate.torch needs PyTorch: pip install 'softgate[torch]'") from error
+from ..frameworks import check, missing
 
+try:
+    import torch as _torch
+except ModuleNotFoundError as error:
+    raise missing("torch", error) from error
+else:
+    check("torch", _torch.__version__)
+
+from ..blueprints import matched_width
 from . import functional as functional
 from .attention import SelfAttention
 from .blocks import TransformerBlock
-from .feed_forward import FeedForward, GatedFeedForward, matched_width
+from .feed_forward import FeedForward, GatedFeedForward
 from .making import make
 from .memory import saved_bytes
 from .modules import (

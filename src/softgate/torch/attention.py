@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from .feed_forward import check_share, check_widths
+from ..blueprints import check_share, head_widths
 
 
 class SelfAttention(nn.Module):
@@ -62,12 +62,8 @@ class SelfAttention(nn.Module):
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
-        check_widths(d_model=d_model, n_heads=n_heads)
-        self.n_heads, self.n_kv_heads = n_heads, n_heads if n_kv_heads is None else n_kv_heads
-        self.d_head = _head_width(d_model, n_heads) if d_head is None else d_head
-        check_widths(n_kv_heads=self.n_kv_heads, d_head=self.d_head)
-        if n_heads % self.n_kv_heads:
-            raise ValueError(f"n_heads = {n_heads} is no multiple of n_kv_heads = {n_kv_heads}")
+        self.n_heads = n_heads
+        self.n_kv_heads, self.d_head = head_widths(d_model, n_heads, n_kv_heads, d_head)
         self.causal, self.scale, self.batch_first = causal, scale, batch_first
         self.dropout = check_share("dropout", dropout)
         widths = self.n_heads * self.d_head, self.n_kv_heads * self.d_head
@@ -161,14 +157,6 @@ class SelfAttention(nn.Module):
             shown.insert(1, f"n_kv_heads={self.n_kv_heads}")
         set_ = [f"{name}=True" for name in ("causal", "batch_first") if getattr(self, name)]
         return ", ".join(shown + set_)
-
-
-def _head_width(d_model: int, n_heads: int) -> int:
-    if d_model % n_heads:
-        raise ValueError(
-            f"d_model = {d_model} is no multiple of n_heads = {n_heads}: change one or give d_head"
-        )
-    return d_model // n_heads
 
 
 def _as_scores(mask: Tensor, dtype: torch.dtype) -> Tensor:

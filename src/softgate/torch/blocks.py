@@ -6,7 +6,7 @@ T5, LLaMA).
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import torch
 import torch.nn.functional as F
@@ -14,9 +14,9 @@ from torch import Tensor, nn
 
 from .._activation import Activation
 from .._gated import Gated
+from ..blueprints import check_choice, check_share, is_gated
 from .attention import SelfAttention
-from .feed_forward import FeedForward, GatedFeedForward, Save, check_share
-from .naming import is_gated
+from .feed_forward import FeedForward, GatedFeedForward, Save
 
 Norm = Literal["post", "pre"]
 Normalization = Literal["layer", "rms"]
@@ -84,9 +84,8 @@ class TransformerBlock(nn.Module):
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
-        if norm not in ("post", "pre"):
-            raise ValueError(f'norm = {norm!r}: accepted are "post" and "pre"')
-        self.norm, self.dropout = norm, check_share("dropout", dropout)
+        self.norm = check_choice("norm", norm, get_args(Norm))
+        self.dropout = check_share("dropout", dropout)
         where: Any = {"device": device, "dtype": dtype}
         self.attention = SelfAttention(
             d_model,
@@ -138,8 +137,6 @@ def normalizer(
     kind: Normalization, d_model: int, eps: float, bias: bool, device: Any = None, dtype: Any = None
 ) -> nn.Module:
     """Return a LayerNorm or an RMSNorm."""
-    if kind == "layer":
+    if check_choice("normalization", kind, get_args(Normalization)) == "layer":
         return nn.LayerNorm(d_model, eps, bias=bias, device=device, dtype=dtype)
-    if kind == "rms":
-        return nn.RMSNorm(d_model, eps, device=device, dtype=dtype)
-    raise ValueError(f'normalization = {kind!r}: accepted are "layer" and "rms"')
+    return nn.RMSNorm(d_model, eps, device=device, dtype=dtype)

@@ -19,8 +19,9 @@ from torch import Tensor, nn
 from .._activation import Activation
 from .._gated import Gated
 from ..adapters.torch import feedforward
+from ..blueprints import check_share, check_widths, gate_activation, gated_width
 from . import modules
-from .naming import gate_activation, plain_activation
+from .naming import plain_activation
 
 Save = Literal["preactivation", "all"]
 
@@ -170,12 +171,7 @@ class GatedFeedForward(nn.Module):
         **parameters: float,
     ) -> None:
         super().__init__()
-        if match not in (None, "parameters"):
-            raise ValueError(f'match = {match!r}: accepted are "parameters" and None')
-        if d_hidden is None or match:
-            plain = 4 * d_model if d_hidden is None else d_hidden
-            d_hidden = matched_width(d_model, plain, bias, multiple_of)
-        check_widths(d_model=d_model, d_hidden=d_hidden)
+        d_hidden = gated_width(d_model, d_hidden, bias, match, multiple_of)
         self.d_hidden, self.save = d_hidden, check_save(save)
         self.dropout = check_share("dropout", dropout)
         self.hidden_dropout = check_share("hidden_dropout", hidden_dropout)
@@ -200,20 +196,6 @@ class GatedFeedForward(nn.Module):
     def extra_repr(self) -> str:
         """Say what is dropped and what is saved."""
         return describe(self)
-
-
-def matched_width(d_model: int, d_hidden: int, bias: bool = False, multiple_of: int = 1) -> int:
-    """Return the width at which a gated block has a plain block's number of parameters.
-
-    Examples
-    --------
-    >>> matched_width(768, 3072)
-    2048
-    """
-    check_widths(d_model=d_model, d_hidden=d_hidden, multiple_of=multiple_of)
-    per_unit, per_gated_unit = 2 * d_model + bias, 3 * d_model + 2 * bias
-    nearest = max(1, round(d_hidden * per_unit / per_gated_unit))
-    return -(-nearest // multiple_of) * multiple_of
 
 
 def as_module(activation: str | Activation | nn.Module, parameters: dict[str, float]) -> nn.Module:
@@ -245,20 +227,6 @@ def describe(block: FeedForward | GatedFeedForward) -> str:
         if getattr(block, name):
             shown.insert(0, f"{name}={getattr(block, name):g}")
     return ", ".join(shown)
-
-
-def check_widths(**widths: Any) -> None:
-    """Raise unless each is a positive integer."""
-    for name, width in widths.items():
-        if not isinstance(width, int) or isinstance(width, bool) or width < 1:
-            raise ValueError(f"{name} = {width!r}: expected a positive integer")
-
-
-def check_share(name: str, share: float) -> float:
-    """Return a dropout probability, or raise."""
-    if not 0 <= share <= 1:
-        raise ValueError(f"{name} = {share!r}: expected a probability from 0 to 1")
-    return float(share)
 
 
 def check_save(save: Save) -> Save:

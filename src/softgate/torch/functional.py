@@ -17,7 +17,7 @@ from torch import Tensor
 from ..adapters.torch import evaluate, overwrite
 from ..registry import activations, gated
 
-_ALL = activations()
+_ALL, _GATED = activations(), gated()
 _GELU = {"none": _ALL["gelu"], "tanh": _ALL["gelu_tanh"], "sigmoid": _ALL["gelu_sigmoid"]}
 _DEFAULTS = {name: activation.parameters for name, activation in _ALL.items()}
 
@@ -158,7 +158,7 @@ def logsigmoid(input: Tensor) -> Tensor:
 
 def glu(input: Tensor, dim: int = -1) -> Tensor:
     """Return a·sigmoid(b), a and b the halves of x along `dim`."""
-    result: Tensor = gated()["glu"](input, axis=dim)
+    result: Tensor = _GATED["glu"](input, axis=dim)
     return result
 
 
@@ -171,8 +171,8 @@ _SPELLINGS = {
 
 
 def __getattr__(name: str) -> Any:
-    """Return what has no function above: softgate's other activations, and the twins in `_`."""
-    found = _ALL.get(name)
+    """Return what has no function above: softgate's other functions, and the twins in `_`."""
+    found = _ALL.get(name) or _GATED.get(name)
     if found is not None:
         return found
     base = name.removesuffix("_")

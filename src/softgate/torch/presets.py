@@ -13,10 +13,10 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, ClassVar
 
+from ..blueprints import is_gated, unknown
 from ..records import Cell, Grid, Record
 from .blocks import Norm, Normalization, TransformerBlock
 from .feed_forward import FeedForward, GatedFeedForward
-from .naming import is_gated, unknown
 from .stack import Stack
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from torch import Tensor, nn
 
+from ..blueprints import check_widths
 from .blocks import TransformerBlock, normalizer
-from .feed_forward import check_widths
 
 
 class Stack(nn.Module):

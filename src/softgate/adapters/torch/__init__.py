@@ -8,56 +8,38 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Mapping
-from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
-import torch
-from torch.autograd import forward_ad
+from ...frameworks import check as check_version
+from ...frameworks import missing
+
+try:
+    import torch
+except ModuleNotFoundError as error:
+    raise missing("torch", error) from error
+else:
+    check_version("torch", torch.__version__)
+
 from torch.compiler import is_dynamo_compiling
 
 from ...arrays import SERIAL
 from . import operators, portable, team
-from .eager import FromInput, FromValue, InPlace
+from .eager import FromInput, FromValue, InPlace, straight
+from .gates import describe_gated, gated, gated_quantity
 from .memory import DTYPES, Bound, dense
+from .ways import inside_functorch, path, plain
 
 if TYPE_CHECKING:
     from ..._activation import Activation
-    from ..._gated import Gated
     from ...routes import Runner
 
 NONE: Mapping[str, float] = {}
-_functorch = torch._C._functorch
-_keys, _local = torch._C._dispatch_keys, torch._C._dispatch_tls_local_include_set
-_PLAIN_KEYS: set[int] = set()
-"""The dispatch keys of a CPU tensor that is strided, no subclass, no view to be negated and not
-wrapped by functorch: one comparison sees it all."""
-_PLAIN_MODES: set[int] = set()
-"""What a thread includes when neither a mode nor a tracer nor functorch is at work."""
 
+__all__ = ["backward", "describe", "describe_gated", "evaluate", "gated", "gated_quantity"]
+"""What softgate asks of an adapter."""
 
-def _look() -> None:
-    for context in (nullcontext(), torch.inference_mode()):
-        with context:
-            _PLAIN_KEYS.add(_keys(torch.empty(0)).raw_repr())
-            _PLAIN_MODES.add(_local().raw_repr())
-
-
-# In a thread of its own: this module may be loaded in the middle of an export, and what a tracer
-# has switched on there is not plain.
-_looking = threading.Thread(target=_look)
-_looking.start()
-_looking.join()
-
-
-def plain(x: torch.Tensor) -> bool:
-    """Tell whether `x` is a CPU tensor and nothing looks inside the call."""
-    return (
-        _keys(x).raw_repr() in _PLAIN_KEYS
-        and _local().raw_repr() in _PLAIN_MODES
-        and forward_ad._current_level < 0
-    )
+_FROM_INPUT, _FROM_VALUE, _IN_PLACE = straight(FromInput), straight(FromValue), straight(InPlace)
 
 
 def evaluate(
@@ -85,7 +67,7 @@ def evaluate(
         if not recorded:
             return bound.unary(quantity, x)
         if quantity == "value":
-            return (FromValue if bound.from_value else FromInput).apply(x, bound)
+            return (_FROM_VALUE if bound.from_value else _FROM_INPUT)(x, bound)
     return _general(bound, quantity, x)
 
 
@@ -140,7 +122,7 @@ def overwrite(
                 f"write x = {activation.name}(x), or use torch.no_grad()"
             )
         if plain(x):
-            return InPlace.apply(x, bound)
+            return _IN_PLACE(x, bound)
     if not plain(x):
         return x.copy_(evaluate(activation, "value", x, parameters=parameters))
     bound.in_place(x)
@@ -152,7 +134,7 @@ def short_way(activation: Activation) -> Callable[[torch.Tensor], torch.Tensor]:
     """Return the value of tensors with as little ado as possible: small ones wait for Python."""
     bound = operators.bind(activation, activation.check_parameters({}), None)
     runners: dict[torch.dtype, Runner] = {}
-    apply = (FromValue if bound.from_value else FromInput).apply
+    apply = _FROM_VALUE if bound.from_value else _FROM_INPUT
     empty_like, compiling = torch.empty_like, is_dynamo_compiling
 
     def value(x: torch.Tensor) -> torch.Tensor:
@@ -179,13 +161,6 @@ def bind(activation: Activation, arithmetic: str | None, parameters: Mapping[str
     )
 
 
-def path(x: torch.Tensor) -> str:
-    """Return "kernel" or "torch": what computes for this tensor."""
-    exporting = torch._C._get_tracing_state() is not None or torch.compiler.is_exporting()
-    on_cpu = x.device.type in ("cpu", "meta") and x.layout is torch.strided
-    return "kernel" if on_cpu and not exporting and x.dtype in DTYPES else "torch"
-
-
 def _general(bound: Bound, quantity: str, x: torch.Tensor) -> torch.Tensor:
     check(bound, x)
     if path(x) == "torch":
@@ -202,7 +177,7 @@ def _compiled(
 ) -> torch.Tensor:
     """Put the operator into the graph that torch.compile makes; torch's own inside functorch."""
     key, values, form = _constants(activation, quantity, arithmetic, parameters, x.dtype)
-    if path(x) == "torch" or _inside_functorch():
+    if path(x) == "torch" or inside_functorch():
         return getattr(portable.COMPILED, form)(x, *values)
     return torch.ops.softgate.evaluate(x, key, quantity, values, arithmetic or "")
 
@@ -224,41 +199,6 @@ def _constants(
     name = f"{quantity} of {bound.key} with {bound.values}".replace(".", "_point_")
     setattr(portable.COMPILED, name, form if own is None else lambda x, *_: own(x))
     return bound.key, bound.values, name
-
-
-@torch._dynamo.assume_constant_result
-def _inside_functorch() -> bool:
-    return _functorch.peek_interpreter_stack() is not None
-
-
-def gated(
-    function: Gated,
-    operands: tuple[torch.Tensor, ...],
-    axis: int | None,
-    gate_first: bool,
-    out: object,
-    arithmetic: str | None,
-    parameters: Mapping[str, float],
-) -> torch.Tensor:
-    """Return act(gate)·other of two tensors, or of the halves of one, gradients included."""
-    from ...registry import activations
-
-    if out is not None:
-        raise TypeError("out= is for arrays, not for tensors")
-    if len(operands) == 2 and axis is not None:
-        raise TypeError("axis says where one tensor is cut in two, and two were given")
-    if len(operands) == 1:
-        dim = -1 if axis is None else axis
-        if operands[0].shape[dim] % 2:
-            length = operands[0].shape[dim]
-            raise ValueError(f"axis {dim} has length {length}: two equal halves need an even one")
-        operands = operands[0].chunk(2, dim)
-    gate, other = operands if gate_first else operands[::-1]
-    act = activations()[function.entry.act.name]
-    if parameters == act.parameters:
-        parameters = NONE
-    result: torch.Tensor = act(gate, arithmetic=arithmetic, **parameters) * other
-    return result
 
 
 def describe(

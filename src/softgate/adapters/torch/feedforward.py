@@ -16,9 +16,10 @@ from torch import Tensor
 from torch.autograd import forward_ad
 from torch.compiler import is_dynamo_compiling
 
-from . import bind, path, plain
+from . import bind, gates
 from .eager import times_slope
 from .memory import run
+from .ways import inside_functorch, path, plain
 
 if TYPE_CHECKING:
     from ..._activation import Activation
@@ -59,7 +60,7 @@ class Activated:
 
 
 class Gated:
-    """activation(gate)·up: the one place that knows how a gate is computed."""
+    """activation(gate)·up: one kernel where the catalogue has that gated function."""
 
     def __init__(self, activation: Activation) -> None:
         self.activation = activation
@@ -67,11 +68,25 @@ class Gated:
     def value(self, *inputs: Tensor) -> Tensor:
         """Return activation(gate)·up."""
         gate, up = inputs
+        if gate.dtype == up.dtype:
+            if is_dynamo_compiling():
+                named = gates.constants_for(self.activation)
+                if named is not None and not gates.portable(gate, up) and not inside_functorch():
+                    return torch.ops.softgate.gated(gate, up, *named, "")
+            elif (pair := gates.pair_for(self.activation)) is not None:
+                return gates.product(pair, gate, up)
         return _times(self.activation(gate), up)
 
     def pull(self, grad: Tensor, needs: Sequence[bool], *inputs: Tensor) -> tuple[Any, ...]:
         """Return slope(gate)·grad·up and activation(gate)·grad."""
         gate, up = inputs
+        pair = gates.pair_for(self.activation)
+        if pair is not None and gate.dtype == up.dtype == grad.dtype and path(gate) == "kernel":
+            if not needs[0]:
+                return None, gates.product(pair, gate, grad)
+            if _alone(gate, grad) and plain(up):
+                return tuple(pair.overwrite(grad, gate, up))
+            return gates.both_ways(pair, gate, up, grad)
         grad_up = _times(self.activation(gate), grad) if needs[1] else None
         if not needs[0]:
             return None, grad_up

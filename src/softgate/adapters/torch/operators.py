@@ -78,20 +78,20 @@ def _like(x: torch.Tensor, *_: Any) -> torch.Tensor:
     return torch.empty_like(x)
 
 
-_LIBRARY = torch.library.Library("softgate", "DEF")
+LIBRARY = torch.library.Library("softgate", "DEF")
 _ARGUMENTS = "str activation, {}float[] parameters, str arithmetic"
-_LIBRARY.define(
+LIBRARY.define(
     f"evaluate(Tensor x, {_ARGUMENTS.format('str quantity, ')}) -> Tensor",
     tags=(torch.Tag.pt2_compliant_tag,),
 )
-_LIBRARY.define(
+LIBRARY.define(
     f"backward(Tensor x, Tensor grad, {_ARGUMENTS.format('')}) -> Tensor",
     tags=(torch.Tag.pt2_compliant_tag,),
 )
-_LIBRARY.impl("evaluate", _evaluate, "CPU")
-_LIBRARY.impl("backward", _backward, "CPU")
-torch.library.register_fake("softgate::evaluate", _like, lib=_LIBRARY)
-torch.library.register_fake("softgate::backward", _like, lib=_LIBRARY)
+LIBRARY.impl("evaluate", _evaluate, "CPU")
+LIBRARY.impl("backward", _backward, "CPU")
+torch.library.register_fake("softgate::evaluate", _like, lib=LIBRARY)
+torch.library.register_fake("softgate::backward", _like, lib=LIBRARY)
 operators = torch.ops.softgate
 
 
@@ -172,10 +172,11 @@ class Backward(torch.autograd.Function):
         info: Any, in_dims: Any, x: torch.Tensor, grad: torch.Tensor, *rest: Any
     ) -> tuple[torch.Tensor, int]:
         """Bring both batches to the front."""
-        return Backward.apply(*_batched(info.batch_size, in_dims, x, grad), *rest), 0
+        return Backward.apply(*batched(info.batch_size, in_dims, x, grad), *rest), 0
 
 
-def _batched(size: int, in_dims: Any, *tensors: torch.Tensor) -> list[torch.Tensor]:
+def batched(size: int, in_dims: Any, *tensors: torch.Tensor) -> list[torch.Tensor]:
+    """Return tensors with the axis that vmap maps over in front; who has none is repeated."""
     return [
         t.expand(size, *t.shape) if dim is None else t.movedim(dim, 0)
         for t, dim in zip(tensors, in_dims, strict=False)
@@ -194,7 +195,7 @@ def next_derivative(
     return factor * bound_of(key, p, a).forms(3, x)
 
 
-_LIBRARY.impl("evaluate", Evaluate.apply, "Autograd")
-_LIBRARY.impl("backward", Backward.apply, "Autograd")
-torch.library.register_vmap("softgate::evaluate", Evaluate.vmap, lib=_LIBRARY)
-torch.library.register_vmap("softgate::backward", Backward.vmap, lib=_LIBRARY)
+LIBRARY.impl("evaluate", Evaluate.apply, "Autograd")
+LIBRARY.impl("backward", Backward.apply, "Autograd")
+torch.library.register_vmap("softgate::evaluate", Evaluate.vmap, lib=LIBRARY)
+torch.library.register_vmap("softgate::backward", Backward.vmap, lib=LIBRARY)

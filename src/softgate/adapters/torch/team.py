@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache, partial
 from pathlib import Path
 
@@ -19,7 +19,7 @@ import torch
 
 from ... import kernels
 from ...arrays import SERIAL
-from ...routes import Runner
+from ...routes import GatedRoute, Runner
 from ...threads import ALIGNMENT, POOL
 
 WORTH = 1 << 16
@@ -84,9 +84,46 @@ def run(runner: Runner, count: int, item: int, addresses: tuple[int, ...]) -> No
     start(_share(len(addresses)), ctypes.addressof(job), threads, 0)
 
 
+def run_rows(
+    route: GatedRoute,
+    shape: tuple[int, int],
+    item: int,
+    distances: Sequence[int],
+    addresses: Sequence[int],
+) -> None:
+    """Call a kernel over rows and columns; the rows of each operand lie in steps of its own."""
+    (rows, columns), operands = shape, len(addresses)
+    threads = plan(rows * columns, item * operands)
+    if threads > 1 and rows < threads * CHUNKS:  # too few to be shared out as they are
+        for row in range(rows):
+            moved = (a + row * d * item for a, d in zip(addresses, distances, strict=True))
+            run(route.runner(), columns, item, tuple(moved))
+        return
+    runner = route.runner(rows=True)
+    start = _start() if threads > 1 else None
+    if start is not None:
+        step = -(-rows // (threads * CHUNKS))
+        head = (0, rows, step, item, runner.code, runner.address)
+        words = (*head, columns, *distances, *addresses)
+        job = (ctypes.c_int64 * len(words))(*words)
+        start(_share(operands, True), ctypes.addressof(job), threads, 0)
+        return
+    steps = (ctypes.c_int64 * operands)(*distances)
+    place = ctypes.addressof(steps)
+    if threads == 1:
+        runner.run(*addresses, runner.address, place, columns, rows)
+        return
+
+    def chunk(first: int, stop: int) -> None:
+        moved = (a + first * d * item for a, d in zip(addresses, distances, strict=True))
+        runner.run(*moved, runner.address, place, columns, stop - first)
+
+    POOL.run(chunk, rows, columns * item * operands, threads)
+
+
 @cache
-def _share(operands: int) -> int:
+def _share(operands: int, rows: bool = False) -> int:
     from ...lower.team import compile_share
 
-    made = kernels.once(("share", operands), lambda: compile_share(operands))
+    made = kernels.once(("share", operands, rows), lambda: compile_share(operands, rows))
     return ctypes.cast(made, ctypes.c_void_p).value or 0  # type: ignore[arg-type]

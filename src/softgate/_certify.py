@@ -1,0 +1,197 @@
+"""`certify`: how exact a callable is, measured as one of our functions."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import ExitStack
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from ._activation import Activation
+from ._properties import named
+from .certification.certificate import Certificate
+from .certification.inputs import DEFAULT, FEWEST, ORDER
+from .certification.measuring import Plan, Progress, Study
+from .registry import label
+from .subjects import Mistake, Session, Subject, describe, open_session
+from .subjects.session import TIME_LIMIT
+
+QUANTITIES = ("value", "slope", "curvature")
+SUFFIXES = {
+    "bf16": "bfloat16",
+    "f16": "float16",
+    "f32": "float32",
+    "f64": "float64",
+    "float": "float32",
+    "double": "float64",
+}
+"""What the name of a C function may say of its type."""
+
+
+def certify(  # noqa: PLR0913  (settings of one study, by keyword)
+    subject: str | Callable[..., Any],
+    function: str | Activation | None = None,
+    *,
+    keywords: Mapping[str, Any] | None = None,
+    slope: str | Callable[..., Any] | None = None,
+    framework: str | None = None,
+    quantities: str | Iterable[str] | None = None,
+    dtypes: str | Iterable[str] | None = None,
+    samples: int | None = None,
+    exhaustive: bool = False,
+    state: str | os.PathLike[str] | None = None,
+    isolated: bool = True,
+    time_limit: float = TIME_LIMIT,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> Certificate:
+    """Measure how exact a callable is, and return the certificate.
+
+    float16 and bfloat16 are measured on all 65,536 inputs, float32 on a stratified sample of two
+    millions or on all 2**32, float64 on a sample of 20,000 against arb. What is foreign runs in a
+    process of its own: a crash, a hang, a wrong shape or dtype or a changed input is a finding.
+
+    Parameters
+    ----------
+    subject : str or callable
+        An activation, a function, an `nn.Module`; or a text: `softgate:gelu`, `module:function`,
+        `model.onnx`, `./library.so:symbol` with the C type void(const T*, T*, size_t).
+    function : str or Activation, optional
+        What it is measured as, such as "gelu"; ours are measured as themselves.
+    keywords : mapping, optional
+        What a Python function is called with beside the array, or a class made with.
+    slope : str or callable, optional
+        A second callable for the slope, where the first has no automatic derivative.
+    framework : {"numpy", "torch", "jax", "tensorflow", "keras"}, optional
+        Whose arrays a Python callable takes, where its module does not tell; NumPy's else.
+    quantities, dtypes : str or iterable of str, optional
+        Some of value, slope and curvature; of float16, bfloat16, float32 and float64. By default
+        all that the subject takes.
+    samples : int, optional
+        How many inputs of float32 and float64 at least.
+    exhaustive : bool
+        Look at all 2**32 inputs of float32's value and slope.
+    state : path, optional
+        A file that keeps what a sweep over all inputs has found, so that it can go on after an
+        interrupt; removed when all is done.
+    isolated : bool
+        Whether a foreign callable gets a process of its own, which only what can be pickled can.
+    time_limit : float
+        Seconds that one call may take there.
+    seed : int
+        Of the sample.
+    progress : callable, optional
+        Called with what is being done, how much of it is done, and how much there is.
+
+    Returns
+    -------
+    Certificate
+        A record: printed, it has a table by region for every quantity and dtype. `failures` holds
+        it to a bound, `regressions` to an older one.
+
+    Examples
+    --------
+    >>> import softgate as sg
+    >>> found = sg.certify(sg.gelu, dtypes="float16", quantities="value")
+    >>> found.find("value", "float16").rounded_share, found.failures()
+    (1.0, ())
+    """
+    described = describe(subject, keywords, slope=slope, framework=framework)
+    activation = measured_as(described, function)
+    plan = Plan(
+        chosen("quantities", quantities, QUANTITIES),
+        chosen("dtypes", dtypes, ORDER) or described_dtypes(described),
+        counts(samples),
+        exhaustive,
+        seed,
+    )
+    with ExitStack() as stack:
+        session = stack.enter_context(
+            open_session(described, isolated=isolated, time_limit=time_limit)
+        )
+        alone = None
+        if isolated and described.ours is None and hasattr(os, "sched_setaffinity"):
+            alone = one_core(stack, described, time_limit)
+        study = Study(session, activation, plan, described, alone, progress)
+        if state is not None and exhaustive:
+            study.keep(Path(state))
+        measurements = study.run()
+        return Certificate(
+            subject=described.shown,
+            function=label(activation),
+            framework=session.information.framework,
+            versions=session.information.versions,
+            machine=machine(),
+            seed=seed,
+            measurements=tuple(measurements),
+            findings=tuple(study.findings),
+            untested=tuple(study.untested),
+        )
+
+
+def measured_as(subject: Subject, function: str | Activation | None) -> Activation:
+    """Return the function that a subject is measured as; ours bring their definition along."""
+    if function is not None:
+        return named(function)
+    if subject.ours is not None:
+        return subject.ours
+    raise Mistake(
+        f"{subject.text}: say what it is measured as, such as function='gelu' (--as gelu)"
+    )
+
+
+def chosen(
+    name: str, given: str | Iterable[str] | None, known: tuple[str, ...]
+) -> tuple[str, ...] | None:
+    """Return what was asked for in the usual order, None where nothing was."""
+    if given is None:
+        return None
+    asked = [part.strip() for part in given.split(",")] if isinstance(given, str) else list(given)
+    for one in asked:
+        if one not in known:
+            raise ValueError(f"{name} = {one!r}: accepted are {', '.join(known)}")
+    if not asked:
+        raise ValueError(f"{name} is empty: expected some of {', '.join(known)}")
+    return tuple(one for one in known if one in asked)
+
+
+def counts(samples: int | None) -> dict[str, int]:
+    """Return how many inputs are looked at by format."""
+    if samples is None:
+        return dict(DEFAULT)
+    if samples < FEWEST:
+        raise ValueError(f"samples = {samples}: expected {FEWEST} or more, to reach every exponent")
+    return dict.fromkeys(DEFAULT, samples)
+
+
+def described_dtypes(subject: Subject) -> tuple[str, ...] | None:
+    """Return the format that a C symbol's name ends in; None for what can be asked."""
+    if subject.kind != "c":
+        return None
+    for ending, dtype in SUFFIXES.items():
+        if subject.name.endswith(ending):
+            return (dtype,)
+    raise Mistake(
+        f"{subject.text}: the name does not end in {', '.join(SUFFIXES)}: say what T is with "
+        "dtypes= (--dtype)"
+    )
+
+
+def one_core(stack: ExitStack, subject: Subject, time_limit: float) -> Callable[[], Session]:
+    """Return what opens a second session on one core, once and when it is first asked for."""
+
+    @cache
+    def open_once() -> Session:
+        return stack.enter_context(open_session(subject, time_limit=time_limit, one_core=True))
+
+    return open_once
+
+
+def machine() -> str:
+    """Return what the measurement ran on."""
+    from .lower.llvm import host
+
+    return f"{platform.system()} {platform.machine()}, {host()[0]}"

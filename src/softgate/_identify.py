@@ -1,0 +1,223 @@
+"""Which activation does a callable compute? Told by its values, never by its name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ._activation import Activation
+from .formats import FORMATS, Format
+from .identification.families import Family
+from .identification.fitting import CLOSE, Fit, fits, odds, search, shortened
+from .identification.linear_tail import Clipped, Probe, with_threshold
+from .identification.observation import Float64s, Observation, points
+from .records import Cell, Grid, Record
+from .registry import activations
+from .rounding import dtype_of
+from .subjects import Session, describe, open_session
+
+UNKNOWN = "unknown"
+SHOWN = 5
+"""Runners-up that are told of."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One function of the catalogue and how far it is from what was seen."""
+
+    function: str
+    parameters: Mapping[str, float]
+    scale: float
+    offset: float
+    max_difference: float
+    confidence: float
+    """The probability of this one among all, and none, of the catalogue."""
+
+
+@dataclass(frozen=True)
+class Identification(Record):
+    """What a callable was found to compute: scale·function + offset, or unknown."""
+
+    schema: ClassVar[str] = "softgate.identification"
+
+    subject: str
+    dtype: str
+    points: int
+    function: str
+    parameters: Mapping[str, float]
+    max_difference: float
+    """The largest difference at the points looked at; of the nearest function where unknown."""
+    scale: float
+    offset: float
+    confidence: float
+    candidates: tuple[Candidate, ...]
+    """The functions that came nearest, the best first."""
+
+    def grids(self) -> tuple[Grid, ...]:
+        """Return the answer as a title and the candidates as rows."""
+        rows = tuple(
+            (
+                _call(candidate),
+                f"{candidate.max_difference:.3g}",
+                f"{candidate.confidence:.2f}",
+            )
+            for candidate in self.candidates
+        )
+        answer = _call(self) if self.function != UNKNOWN else "unknown: nothing fits"
+        title = f"{self.subject} in {self.dtype}: {answer}"
+        return (Grid(title, ("candidate", "largest difference", "probability"), rows),)
+
+    def table(self) -> tuple[tuple[str, ...], list[tuple[Cell, ...]]]:
+        """Return a row for each candidate."""
+        header = ("function", "parameters", "scale", "offset", "max_difference", "confidence")
+        return header, [
+            (c.function, _written(c.parameters), c.scale, c.offset, c.max_difference, c.confidence)
+            for c in self.candidates
+        ]
+
+
+def identify(
+    subject: str | Callable[..., Any],
+    *,
+    dtype: str | None = None,
+    keywords: Mapping[str, Any] | None = None,
+    framework: str | None = None,
+    among: Iterable[Activation] | None = None,
+    isolated: bool = False,
+) -> Identification:
+    """Find which activation a callable, a module or a model computes, with which parameters.
+
+    Parameters
+    ----------
+    subject : str or callable
+        A function, an `nn.Module`, or a text as `certify` takes it: `torch.nn.functional:gelu`,
+        `model.onnx`, `./library.so:symbol`.
+    dtype : str, optional
+        float32, float64, float16 or bfloat16: what it is called with. By default float32, or the
+        one format that a model takes.
+    keywords : mapping, optional
+        What it is called with beside the array.
+    framework : str, optional
+        Whose arrays it takes, where its module does not tell: numpy, torch, jax, tensorflow, keras.
+    among : iterable of Activation, optional
+        The functions to choose from; by default the catalogue. Your own may be there too.
+    isolated : bool
+        Run it in a process of its own, so that it cannot take this one down.
+
+    Returns
+    -------
+    Identification
+        A record: the function, its parameters, a scale and an offset where they are needed, the
+        largest difference, a probability, and the runners-up. `unknown` where nothing fits.
+
+    Examples
+    --------
+    >>> import numpy as np, softgate as sg
+    >>> found = sg.identify(lambda x: x / (1 + np.exp(-1.702 * x)), dtype="float64")
+    >>> found.function, found.scale, found.offset
+    ('gelu_sigmoid', 1.0, 0.0)
+    >>> sg.identify(lambda x: np.where(x > 0, x, np.float32(0.2) * x)).parameters
+    {'slope': 0.2}
+    """
+    if dtype is not None and dtype not in FORMATS:
+        raise ValueError(f"dtype = {dtype!r}: accepted are {', '.join(FORMATS)}")
+    described = describe(subject, keywords, framework=framework)
+    with open_session(described, isolated=isolated) as session:
+        fmt = _format(session, dtype, described.shown)
+        probe = _prober(session, fmt)
+        seen = probe(points(fmt).astype(np.float64))
+        ranked = rank(seen, probe, among)
+    return _record(described.shown, seen, ranked)
+
+
+def _format(session: Session, dtype: str | None, shown: str) -> Format:
+    taken = session.information.dtypes
+    if dtype is None:
+        dtype = "float32" if taken is None or "float32" in taken else taken[0]
+    elif taken is not None and dtype not in taken:
+        raise ValueError(f"{shown} takes {', '.join(taken)}: {dtype} was asked for")
+    return FORMATS[dtype]
+
+
+def _prober(session: Session, fmt: Format) -> Probe:
+    """Return what calls the subject at numbers rounded to its format."""
+
+    def probe(x: Float64s) -> Observation:
+        rounded = np.unique(x.astype(dtype_of(fmt)))
+        y = session.evaluate("value", rounded)
+        return Observation(rounded.astype(np.float64), y.astype(np.float64), fmt)
+
+    return probe
+
+
+def rank(
+    seen: Observation,
+    probe: Probe,
+    among: Iterable[Activation] | None = None,
+) -> list[Fit]:
+    """Return the best fit of each function, the best first."""
+    families = [_family(a) for a in (activations().values() if among is None else among)]
+    best = {family.name: max(fits(seen, family), key=_score) for family in families}
+    for way in ("itself", "both"):
+        for family in (family for family in families if family.parameters):
+            found = search(seen, family, way, min(other.rms for other in best.values()))
+            if isinstance(family, Clipped):
+                found = with_threshold(seen, found, probe)
+            best[family.name] = max(best[family.name], shortened(seen, found), key=_score)
+        if seen.constant or max(best.values(), key=_score).rms <= CLOSE * seen.slack:
+            break  # with a scale and an offset more may fit, and none of it better
+    exact = [shortened(seen, found) if found.affine.free else found for found in best.values()]
+    return sorted(exact, key=_score, reverse=True)
+
+
+@cache
+def _family(activation: Activation) -> Family:
+    return Clipped(activation) if activation.name == "softplus" else Family(activation)
+
+
+def _score(found: Fit) -> tuple[float, int]:
+    # Some functions are the same, as elu and celu with alpha 1 are: then the shorter formula.
+    return found.score, -found.family.length
+
+
+def _record(subject: str, seen: Observation, ranked: list[Fit]) -> Identification:
+    chances = odds(ranked)
+    candidates = tuple(
+        Candidate(
+            found.family.name,
+            {name: float(value) for name, value in found.values.items()},
+            found.affine.scale,
+            found.affine.offset,
+            seen.difference(found.at(seen.x)),
+            round(chances[i], 4),
+        )
+        for i, found in enumerate(ranked[:SHOWN])
+    )
+    first, known = candidates[0], ranked[0].holds and not seen.constant
+    return Identification(
+        subject=subject,
+        dtype=seen.fmt.name,
+        points=seen.x.size,
+        function=first.function if known else UNKNOWN,
+        parameters=first.parameters if known else {},
+        max_difference=first.max_difference,
+        scale=first.scale if known else 1.0,
+        offset=first.offset if known else 0.0,
+        confidence=first.confidence if known else round(chances[-1], 4),
+        candidates=candidates,
+    )
+
+
+def _call(found: Candidate | Identification) -> str:
+    inside = _written(found.parameters)
+    name = f"{found.function}({inside})" if inside else found.function
+    scaled = name if found.scale == 1 else f"{found.scale:.12g}·{name}"
+    return scaled if found.offset == 0 else f"{scaled} {found.offset:+.12g}"
+
+
+def _written(parameters: Mapping[str, float]) -> str:
+    return ", ".join(f"{name}={value:.12g}" for name, value in parameters.items())

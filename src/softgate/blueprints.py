@@ -1,0 +1,152 @@
+"""What the blocks of every framework share: what a name means there, which arguments are refused.
+
+A block lives in a framework, so what that framework means by a name goes before what others do;
+softgate's own names go before all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+from typing import Any
+
+from ._activation import Activation
+from ._gated import Gated
+from ._names import UnknownName, get
+from .registry import activations, gated
+
+
+def is_gated(activation: object) -> bool:
+    """Tell whether a block with this activation needs a gate."""
+    return isinstance(activation, Gated) or (isinstance(activation, str) and activation in gated())
+
+
+def activation_of_block(
+    activation: str | Activation, sources: Iterable[str], /, **parameters: float
+) -> Activation:
+    """Return the activation of a plain block by any known name; `sources` are asked first."""
+    if isinstance(activation, Activation):
+        return activation.bind(**parameters)
+    if is_gated(activation):
+        name = getattr(activation, "name", activation)
+        raise ValueError(f"{name!r} has two inputs, one of them a gate: use GatedFeedForward")
+    _check_string(activation, "'gelu'")
+    known = activations()
+    if activation in known:
+        return known[activation].bind(**parameters)
+    for source in (*sources, None):
+        try:
+            return get(activation, source, **parameters)
+        except UnknownName:
+            continue
+    raise unknown("activation", activation, [*known, *gated()])
+
+
+def gate_activation(activation: str | Gated | Activation, **parameters: float) -> Activation:
+    """Return what a gated block applies to its gate."""
+    if isinstance(activation, Activation):
+        return activation.bind(**parameters)
+    known = gated()
+    if isinstance(activation, Gated):
+        parameters = {**activation.parameters, **parameters}
+        return activations()[activation.entry.act.name].bind(**parameters)
+    _check_string(activation, "'swiglu'")
+    if activation in known:
+        return activations()[known[activation].entry.act.name].bind(**parameters)
+    for name, function in known.items():
+        if activation == function.entry.act.name:
+            raise ValueError(f"{activation!r} has no gate: with one, it is {name!r}")
+    error = unknown("gated activation", activation, known)
+    if activation in activations():
+        error.add_note(f"softgate.{activation} itself, not its name, is applied to a gate.")
+    raise error
+
+
+def unknown(what: str, given: str, known: Iterable[str]) -> ValueError:
+    """Return the error that lists what is known and names the nearest."""
+    known = list(known)
+    near = get_close_matches(given.casefold(), known, 1)
+    meant = f"did you mean {near[0]!r}? " if near else ""
+    return ValueError(f"unknown {what} {given!r}; {meant}Known are: {', '.join(known)}")
+
+
+def _check_string(activation: Any, such_as: str) -> None:
+    if not isinstance(activation, str):
+        raise TypeError(
+            f"activation is {activation!r}, of type {type(activation).__name__}: expected a name, "
+            f"such as {such_as}, or one of softgate's activations"
+        )
+
+
+def matched_width(d_model: int, d_hidden: int, bias: bool = False, multiple_of: int = 1) -> int:
+    """Return the width at which a gated block has a plain block's number of parameters.
+
+    Examples
+    --------
+    >>> matched_width(768, 3072)
+    2048
+    """
+    check_widths(d_model=d_model, d_hidden=d_hidden, multiple_of=multiple_of)
+    per_unit, per_gated_unit = 2 * d_model + bias, 3 * d_model + 2 * bias
+    nearest = max(1, round(d_hidden * per_unit / per_gated_unit))
+    return -(-nearest // multiple_of) * multiple_of
+
+
+def gated_width(
+    d_model: int, d_hidden: int | None, bias: bool, match: str | None, multiple_of: int
+) -> int:
+    """Return the width of a gated block's hidden layer as its arguments have it, or raise."""
+    if match not in (None, "parameters"):
+        raise ValueError(f'match = {match!r}: accepted are "parameters" and None')
+    if d_hidden is None or match:
+        plain = 4 * d_model if d_hidden is None else d_hidden
+        d_hidden = matched_width(d_model, plain, bias, multiple_of)
+    check_widths(d_model=d_model, d_hidden=d_hidden)
+    return d_hidden
+
+
+def head_widths(
+    d_model: int, n_heads: int, n_kv_heads: int | None, d_head: int | None
+) -> tuple[int, int]:
+    """Return the number of key and value heads and the width of a head, or raise."""
+    check_widths(d_model=d_model, n_heads=n_heads)
+    n_kv = n_heads if n_kv_heads is None else n_kv_heads
+    if d_head is None and d_model % n_heads:
+        raise ValueError(
+            f"d_model = {d_model} is no multiple of n_heads = {n_heads}: change one or give d_head"
+        )
+    width = d_model // n_heads if d_head is None else d_head
+    check_widths(n_kv_heads=n_kv, d_head=width)
+    if n_heads % n_kv:
+        raise ValueError(f"n_heads = {n_heads} is no multiple of n_kv_heads = {n_kv_heads}")
+    return n_kv, width
+
+
+def check_widths(**widths: Any) -> None:
+    """Raise unless each is a positive integer."""
+    for name, width in widths.items():
+        if not isinstance(width, int) or isinstance(width, bool) or width < 1:
+            raise ValueError(f"{name} = {width!r}: expected a positive integer")
+
+
+def check_share(name: str, share: float) -> float:
+    """Return a dropout probability, or raise."""
+    if not 0 <= share <= 1:
+        raise ValueError(f"{name} = {share!r}: expected a probability from 0 to 1")
+    return float(share)
+
+
+def check_choice(name: str, given: str, accepted: tuple[str, ...]) -> str:
+    """Return one of two or more words, or raise.
+
+    Examples
+    --------
+    >>> check_choice("norm", "sandwich", ("post", "pre"))
+    Traceback (most recent call last):
+    ...
+    ValueError: norm = 'sandwich': accepted are "post" and "pre"
+    """
+    if given not in accepted:
+        known = " and ".join(f'"{word}"' for word in accepted)
+        raise ValueError(f"{name} = {given!r}: accepted are {known}")
+    return given

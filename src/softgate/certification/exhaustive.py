@@ -1,0 +1,263 @@
+"""All 2**32 float32 inputs: a sweep in rounds, which an interrupt loses at most one of.
+
+Inputs are bit patterns in order, so that a chunk nearly always lies in one region and one step of
+the profile. Two threads measure while the subject computes; kernels, the errors and NumPy's loops
+all run without the GIL.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .. import kernels, records
+from ..formats import FLOAT32
+from ..subjects import Session
+from .profile import Profile
+from .regions import Regions
+from .tally import Part, Tally
+from .truths import Truths
+
+INPUTS = 1 << 32
+CHUNK = 1 << 16
+"""Inputs measured at once: results, truth and errors stay in the caches."""
+BLOCK = 1 << 20
+"""Inputs a call of the subject."""
+ROUND = 1 << 25
+"""Inputs between two states that can be saved."""
+SAVED_S = 5.0
+"""Seconds between two writes of the state."""
+
+Float64s = npt.NDArray[np.float64]
+Evaluate = Callable[[npt.NDArray[np.float32]], npt.NDArray[np.float32]]
+
+
+@dataclass
+class State:
+    """What a sweep knows so far: everything below `done`."""
+
+    tallies: list[Tally]
+    profile: Profile
+    done: int = 0
+
+    @classmethod
+    def fresh(cls, regions: Regions, start: int = 0) -> State:
+        """Return the state before the first input."""
+        return cls([Tally() for _ in regions.names], Profile(FLOAT32), start)
+
+    def merge(self, other: State) -> None:
+        """Take in another part."""
+        for mine, theirs in zip(self.tallies, other.tallies, strict=True):
+            mine.merge(theirs)
+        self.profile.merge(other.profile)
+
+
+@dataclass
+class Saved:
+    """The state of a sweep in a file, under a key that says which sweep it is."""
+
+    file: Path
+    key: Mapping[str, Any]
+    written: float = field(default_factory=monotonic)
+    last: tuple[State, str] | None = None
+
+    def read(self, regions: Regions, name: str) -> State | None:
+        """Return the state of the sweep called `name`; None where there is none."""
+        found = self._content().get(name)
+        if found is None:
+            return None
+        state = State.fresh(regions, found["done"])
+        state.tallies = [Tally(**_numbers(tally)) for tally in found["tallies"]]
+        state.profile.max_ulp = np.array(list(_numbers(found["profile"]).values()))
+        return state
+
+    def write(self, state: State, name: str) -> None:
+        """Save the state, beside those of other sweeps of the same subject."""
+        sweeps = self._content()
+        sweeps[name] = {
+            "done": state.done,
+            "tallies": [records.plain(asdict(tally)) for tally in state.tallies],
+            "profile": records.plain(dict(enumerate(state.profile.max_ulp.tolist()))),
+        }
+        text = json.dumps({"key": records.plain(dict(self.key)), "sweeps": sweeps})
+        beside = self.file.with_suffix(self.file.suffix + ".new")
+        beside.write_text(text, encoding="utf-8")
+        beside.replace(self.file)  # at once: an interrupt leaves the old state or the new one
+        self.written = monotonic()
+
+    def _content(self) -> dict[str, Any]:
+        """Return the states in the file by the names of their sweeps."""
+        if not self.file.exists():
+            return {}
+        try:
+            content = json.loads(self.file.read_text(encoding="utf-8"))
+            known, sweeps = dict(content["key"]), dict(content["sweeps"])
+        except (ValueError, KeyError, TypeError):
+            raise ValueError(f"{self.file} is no state of a sweep: give another file") from None
+        if known != records.plain(dict(self.key)):
+            raise ValueError(
+                f"{self.file} holds the state of another sweep ({known.get('subject')}): remove it "
+                "or give another file"
+            )
+        return sweeps
+
+    def offer(self, state: State, name: str) -> None:
+        """Save the state where the last one saved is old, or where the sweep is at its end."""
+        self.last = (state, name)
+        if monotonic() - self.written > SAVED_S or state.done >= INPUTS:
+            self.write(state, name)
+
+    def save_last(self) -> None:
+        """Save the last state that was offered: what an interrupt leaves."""
+        if self.last is not None:
+            self.write(*self.last)
+
+    def check(self) -> None:
+        """Raise where the file holds another sweep, or cannot be written."""
+        self._content()
+        beside = self.file.with_suffix(self.file.suffix + ".new")
+        beside.touch()
+        beside.unlink()
+
+    def remove(self) -> None:
+        """Remove the file: all is done."""
+        self.file.unlink(missing_ok=True)
+
+
+def _numbers(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what JSON has as "inf" as the number."""
+    return {k: records.SPECIAL[v] if isinstance(v, str) else v for k, v in values.items()}
+
+
+class Meter:
+    """Measures blocks of results; one for each thread."""
+
+    def __init__(self, truths: Truths, regions: Regions) -> None:
+        from ..lower.error import compile_error
+
+        self.truths, self.regions = truths, regions
+        self.state = State.fresh(regions)
+        self.error = kernels.once("plain error", lambda: compile_error(strict=False))
+        self.margin = truths.margin(FLOAT32)
+
+    def measure(self, first: int, y: npt.NDArray[np.float32]) -> None:
+        """Count the results at the bit patterns from `first` on."""
+        for start in range(0, y.size, CHUNK):
+            bits = np.arange(first + start, first + start + CHUNK, dtype=np.uint32)
+            part = self._part(bits.view(np.float32), y[start : start + CHUNK])
+            self.state.profile.add_run(first + start, float(part.error.max()))
+            region = self.regions.of_run(part.x, part.truth)
+            if region is not None:
+                self.state.tallies[region].add(part, FLOAT32)
+                continue
+            where = self.regions.assign(part.x, part.truth)
+            for i in np.unique(where).tolist():
+                self.state.tallies[i].add(part[np.flatnonzero(where == i)], FLOAT32)
+
+    def _part(self, x32: npt.NDArray[np.float32], y32: npt.NDArray[np.float32]) -> Part:
+        with np.errstate(invalid="ignore"):  # signalling NaNs
+            x, y = x32.astype(np.float64), y32.astype(np.float64)
+        truth = self.truths.at_kinks(x, y, self.truths.kernel(x), FLOAT32)
+        own = self._errors(x32, y32, truth, truth)
+        if not self.truths.scaled:
+            return Part(x, y, truth, own, own, self.margin)
+        error = self._errors(x32, y32, truth, self.truths.scale_of_run(x, truth, FLOAT32))
+        with np.errstate(invalid="ignore", divide="ignore"):
+            ratio = own / error  # of the two ulps
+        doubt = self.margin * np.where(np.isfinite(ratio), ratio, 1.0)
+        return Part(x, y, truth, error, own, doubt)
+
+    def _errors(
+        self,
+        x: npt.NDArray[np.float32],
+        y: npt.NDArray[np.float32],
+        truth: Float64s,
+        scale: Float64s,
+    ) -> Float64s:
+        found = np.empty_like(truth)
+        operands = (found, x, y, truth, scale)
+        self.error(*(operand.ctypes.data for operand in operands), x.size)
+        return found
+
+
+def sweep(
+    evaluate: Evaluate,
+    truths: Truths,
+    regions: Regions,
+    *,
+    threads: int = 2,
+    state: State | None = None,
+    stop: int = INPUTS,
+    progress: Callable[[int], None] | None = None,
+    save: Callable[[State], None] | None = None,
+) -> State:
+    """Measure the bit patterns from where `state` ends to `stop`.
+
+    `save` is called with every state that can be gone on from; after an interrupt too.
+    """
+    so_far = state or State.fresh(regions)
+    with ThreadPoolExecutor(threads) as pool:
+        while so_far.done < stop:
+            end = min(so_far.done + ROUND, stop)
+            meters = [Meter(truths, regions) for _ in range(threads)]
+            blocks = Blocks(evaluate, so_far.done, end)
+            try:
+                list(pool.map(blocks.work, meters))
+            finally:
+                blocks.stopped = True  # where one thread fails, or is interrupted, all end
+            for meter in meters:
+                so_far.merge(meter.state)
+            so_far.done = end
+            if save is not None:
+                save(so_far)
+            if progress is not None:
+                progress(end)
+    return so_far
+
+
+class Blocks:
+    """The blocks of one round, which threads take in turn."""
+
+    def __init__(self, evaluate: Evaluate, start: int, end: int) -> None:
+        self.evaluate, self.end, self.stopped = evaluate, end, False
+        self._starts, self._lock = iter(range(start, end, BLOCK)), threading.Lock()
+
+    def _take(self) -> int | None:
+        with self._lock:
+            return None if self.stopped else next(self._starts, None)
+
+    def work(self, meter: Meter) -> None:
+        """Compute and measure blocks until none is left."""
+        try:
+            while (first := self._take()) is not None:
+                count = min(BLOCK, self.end - first)
+                bits = np.arange(first, first + count, dtype=np.uint32)
+                meter.measure(first, self.evaluate(bits.view(np.float32)))
+        except BaseException:
+            self.stopped = True
+            raise
+
+
+def evaluator(session: Session, quantity: str) -> Evaluate:
+    """Return what computes a block: ours on the thread that asks, others one call at a time."""
+    from ..subjects.session import Local
+
+    ours = session.ours if isinstance(session, Local) else None
+    if ours is not None:
+        return lambda x: ours.sliced(quantity, x)
+    lock = threading.Lock()
+
+    def one_at_a_time(x: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+        with lock:
+            return session.evaluate(quantity, x)
+
+    return one_at_a_time

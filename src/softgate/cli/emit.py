@@ -1,0 +1,56 @@
+"""`softgate emit`: an activation as source code in C, JavaScript or Triton."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from .arguments import ACTIVATION
+
+if TYPE_CHECKING:
+    from .._activation import Activation
+
+
+@click.command()
+@click.argument("activations", type=ACTIVATION, nargs=-1, required=True, metavar="ACTIVATION...")
+@click.option("--lang", type=click.Choice(("c", "js", "triton")), required=True, help="Language.")
+@click.option(
+    "--dtype", type=click.Choice(("float32", "float64")),
+    help="One format only.  [default: both in C, float64 in js, float32 in Triton]",
+)  # fmt: skip
+@click.option(
+    "--quantity", type=click.Choice(("value", "slope")),
+    help="One of them only; Triton's slope is the backward kernel.  [default: both]",
+)  # fmt: skip
+@click.option(
+    "-o", "--output", type=click.Path(dir_okay=False), metavar="FILE", help="Write to a file."
+)
+def command(
+    activations: tuple[Activation, ...],
+    lang: str,
+    dtype: str | None,
+    quantity: str | None,
+    output: str | None,
+) -> None:
+    """Print an activation as source code to take elsewhere, with its slope.
+
+    The code does what softgate's own kernels do, operation by operation; its comments say what it
+    computes, how exactly, and how to measure that again. Parameters stay arguments unless they
+    are given, as in elu:alpha=0.5. Several activations go into one file.
+
+    \b
+    softgate emit gelu --lang c -o gelu.c
+    softgate emit leaky_relu:slope=0.2 --lang c --dtype float32
+    softgate emit gelu silu relu --lang js -o activations.mjs
+    softgate emit gelu --lang triton
+    """
+    from .._emit import emit
+
+    text = emit(activations, lang, dtype=dtype, quantity=quantity)
+    if output is None:
+        click.echo(text, nl=False)
+        return
+    Path(output).write_text(text, encoding="utf-8")
+    click.echo(f"Wrote {output}", err=True)

@@ -1,0 +1,1 @@
+"""Which function is it? Values at some hundred points, compared with the whole catalogue."""

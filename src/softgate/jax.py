@@ -1,0 +1,73 @@
+"""softgate for JAX: every function of softgate by its name, and `get` for the names of others.
+
+`softgate.jax.gelu` is `softgate.gelu`: the same call takes JAX's arrays and tracers, under jit,
+grad, jvp, vmap, scan and on sharded arrays, with derivatives of every order, by parameters too
+where these are arrays. What this module adds is that a missing or too old JAX is said at once.
+
+On CPUs XLA takes subnormal numbers, in and out, for 0.
+
+Examples
+--------
+>>> import jax, softgate.jax
+>>> jax.jit(softgate.jax.gelu)(jax.numpy.array([-1.0, 1.0]))
+Array([-0.15865526,  0.8413447 ], dtype=float32)
+>>> float(jax.grad(softgate.jax.gelu)(0.0))
+0.5
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ._activation import Activation
+from ._names import UnknownName, functions
+from ._names import get as _get
+from .adapters import jax as _adapter  # noqa: F401 - says what is missing
+
+
+def get(name: str, source: str | None = None, **parameters: Any) -> Activation | Any:
+    """Return the function of a name: softgate's own, else JAX's, else any framework's.
+
+    Parameters
+    ----------
+    name : str
+        "gelu", "gelu_new", "hard_silu", "jax.nn.leaky_relu".
+    source : str, optional
+        Whose name it is, as in `softgate.get`. `jax.nn.gelu` is the tanh form by default:
+        get("gelu", source="jax").
+    **parameters
+        softgate's parameters, or those of the framework.
+
+    Returns
+    -------
+    Activation or Gated
+        With the parameters bound.
+
+    Examples
+    --------
+    >>> get("gelu").name, get("gelu_new").name, get("gelu", source="jax").name
+    ('gelu', 'gelu_tanh', 'gelu_tanh')
+    >>> get("hard_silu").name
+    'hard_swish'
+    """
+    if source is None:
+        own = functions().get(name)
+        if own is not None:
+            return own.bind(**parameters)
+        try:
+            return _get(name, "jax", **parameters)
+        except UnknownName:
+            pass  # not one of JAX's
+    return _get(name, source, **parameters)
+
+
+def __getattr__(name: str) -> Any:
+    """Return one of softgate's functions."""
+    found = functions().get(name)
+    if found is None:
+        raise AttributeError(f"softgate.jax has no {name!r}: known are {', '.join(functions())}")
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted(["get", *functions()])

@@ -1,0 +1,54 @@
+"""softgate for Keras 3, on TensorFlow, JAX or torch: activations and layers that are saved by name.
+
+Every activation of softgate is an object here, `softgate.keras.gelu`, for `activation=` of any
+layer; `get` finds one by any framework's name. A model that uses them is loaded after
+`import softgate.keras`.
+
+Examples
+--------
+>>> import keras, softgate.keras
+>>> layer = keras.layers.Dense(2048, activation=softgate.keras.gelu)
+>>> layer.get_config()["activation"]["config"]
+{'function': 'gelu', 'parameters': {}}
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..adapters import keras as _adapter  # noqa: F401 - first: it says what is missing or too old
+from ..blueprints import matched_width, unknown
+from ..registry import activations, gated
+from .activation import Activation, GatedActivation, get
+from .attention import SelfAttention
+from .blocks import TransformerBlock
+from .feed_forward import FeedForward, GatedFeedForward
+from .weights import load_state_dict
+
+__all__ = [  # noqa: PLE0604 - the activations' names come from the catalogue
+    "Activation",
+    "FeedForward",
+    "GatedActivation",
+    "GatedFeedForward",
+    "SelfAttention",
+    "TransformerBlock",
+    "get",
+    "load_state_dict",
+    "matched_width",
+    *activations(),
+    *gated(),
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Return the activation of that name for Keras."""
+    known: dict[str, Any] = {**activations(), **gated()}
+    if name not in known:
+        if name.startswith("_"):
+            raise AttributeError(f"softgate.keras has no {name!r}")
+        raise AttributeError(f"softgate.keras: {unknown('name', name, __all__)}")
+    return get(known[name])
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

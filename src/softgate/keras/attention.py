@@ -1,0 +1,230 @@
+"""softmax(q·kᵀ/√d)·v as a Keras layer, with the arguments and masks of `softgate.torch`'s.
+
+`in_proj` is one linear layer for queries, keys and values: torch's `in_proj_weight` transposed.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import keras
+from keras import ops
+
+from ..adapters.keras.recipes import Config
+from ..blueprints import check_share, head_widths
+from .layer import dropout_layer, dropped
+
+
+@keras.saving.register_keras_serializable(package="softgate")
+class SelfAttention(keras.layers.Layer):
+    """Multi-head attention of a sequence to itself.
+
+    Parameters
+    ----------
+    d_model, n_heads : int
+        Width, and number of heads.
+    n_kv_heads : int, optional
+        Number of key and value heads, each for several queries; n_heads by default.
+    d_head : int, optional
+        Width of a head; d_model/n_heads by default.
+    bias : bool
+        Whether the projections have biases.
+    dropout : float
+        Share of attention weights set to 0 in training.
+    causal : bool
+        Whether a position sees only itself and those before it.
+    scale : float, optional
+        Factor of q·kᵀ; 1/√d_head by default (T5 has 1).
+    batch_first : bool
+        Whether inputs are (batch, sequence, d_model), as elsewhere in Keras, and not (sequence,
+        batch, d_model), which is the default here as in torch.
+    name, dtype, trainable
+        As in every Keras layer.
+
+    Examples
+    --------
+    >>> import keras
+    >>> SelfAttention(512, 8, batch_first=True)(keras.Input((30, 512))).shape
+    (None, 30, 512)
+    """
+
+    def __init__(  # noqa: PLR0913 - Keras' layers have as many
+        self,
+        d_model: int,
+        n_heads: int,
+        *,
+        n_kv_heads: int | None = None,
+        d_head: int | None = None,
+        bias: bool = True,
+        dropout: float = 0.0,
+        causal: bool = False,
+        scale: float | None = None,
+        batch_first: bool = False,
+        name: str | None = None,
+        dtype: Any = None,
+        trainable: bool = True,
+    ) -> None:
+        super().__init__(name=name, dtype=dtype, trainable=trainable)
+        self.d_model, self.n_heads = d_model, n_heads
+        self.n_kv_heads, self.d_head = head_widths(d_model, n_heads, n_kv_heads, d_head)
+        self.bias, self.causal, self.scale, self.batch_first = bias, causal, scale, batch_first
+        self.dropout = check_share("dropout", dropout)
+        self._drop = dropout_layer(self.dropout, "dropout", self.dtype_policy)
+        widths = self.n_heads * self.d_head, self.n_kv_heads * self.d_head
+        self.widths = (widths[0], widths[1], widths[1])
+        self.in_proj = self._linear(sum(self.widths), "in_proj")
+        self.out_proj = self._linear(d_model, "out_proj")
+        self.supports_masking = True
+
+    def _linear(self, width: int, name: str) -> Any:
+        return keras.layers.Dense(width, use_bias=self.bias, dtype=self.dtype_policy, name=name)
+
+    def build(self, input_shape: Any) -> None:
+        """Make the weights."""
+        if input_shape[-1] != self.d_model:
+            raise ValueError(
+                f"x has {input_shape[-1]} features: this layer has d_model = {self.d_model}"
+            )
+        self.in_proj.build(input_shape)
+        self.out_proj.build((*input_shape[:-1], self.widths[0]))
+
+    def compute_output_shape(self, input_shape: Any) -> Any:
+        """Return the input's shape."""
+        return input_shape
+
+    def call(
+        self,
+        x: Any,
+        attn_mask: Any = None,
+        key_padding_mask: Any = None,
+        training: bool | None = None,
+        mask: Any = None,
+    ) -> Any:
+        """Return the attention's output; masks mean what they do in torch's nn.MultiheadAttention.
+
+        Parameters
+        ----------
+        x : tensor
+            (sequence, batch, d_model), (batch, sequence, d_model) with `batch_first`, or
+            (sequence, d_model).
+        attn_mask : tensor, optional
+            (queries, keys) or (batch·n_heads, queries, keys): True where a query must not see a
+            key, or numbers to add to the scores.
+        key_padding_mask : tensor, optional
+            (batch, keys), or (keys,): True where nobody may see a key, or numbers to add.
+        training : bool, optional
+            Whether attention weights are dropped.
+        mask : tensor, optional
+            Keras' own, of the shape of `x` without its last axis: False where nobody may see a key.
+
+        Notes
+        -----
+        A query that may see nothing gets zeros from the attention, not NaN.
+        """
+        rank = len(x.shape)
+        if rank not in (2, 3):
+            raise ValueError(f"x has {rank} axes: expected 3, or 2 without a batch")
+        if rank == 2:
+            x = ops.expand_dims(x, 0)
+            key_padding_mask = _first(key_padding_mask)
+            mask = _first(mask)
+        elif not self.batch_first:
+            x = ops.swapaxes(x, 0, 1)
+            mask = None if mask is None else ops.swapaxes(mask, 0, 1)
+        blocked = [] if mask is None else [ops.logical_not(mask)[:, None, None, :]]
+        blocked += self._masks(x, attn_mask, key_padding_mask)
+        y = self._attend(x, blocked, training)
+        if rank == 2:
+            return ops.squeeze(y, 0)
+        return y if self.batch_first else ops.swapaxes(y, 0, 1)
+
+    def _attend(self, x: Any, masks: list[Any], training: bool | None) -> Any:
+        ends = [self.widths[0], self.widths[0] + self.widths[1]]
+        projected = ops.split(self.in_proj(x), ends, axis=-1)
+        batch, length = ops.shape(x)[:2]
+        q, k, v = (ops.reshape(t, (batch, length, -1, self.d_head)) for t in projected)
+        if self.n_kv_heads < self.n_heads:
+            times = self.n_heads // self.n_kv_heads
+            k, v = ops.repeat(k, times, axis=2), ops.repeat(v, times, axis=2)
+        scale = self.d_head**-0.5 if self.scale is None else self.scale
+        scores = ops.einsum("bqhd,bkhd->bhqk", q * scale, k)
+        weights = dropped(self._drop, _softmax(scores, masks), training)
+        seen = ops.einsum("bhqk,bkhd->bqhd", weights, v)
+        return self.out_proj(ops.reshape(seen, (batch, length, self.widths[0])))
+
+    def _masks(self, x: Any, attn: Any, padding: Any) -> list[Any]:
+        """Return all masks as they apply to scores of (batch, heads, queries, keys)."""
+        batch, length = ops.shape(x)[:2]
+        masks = []
+        if attn is not None:
+            shapes = (length, length), (_times(batch, self.n_heads), length, length)
+            attn = _checked("attn_mask", attn, *shapes)
+            if len(attn.shape) == 3:
+                attn = ops.reshape(attn, (batch, self.n_heads, length, length))
+            masks.append(attn)
+        if padding is not None:
+            padding = _checked("key_padding_mask", padding, (batch, length))
+            masks.append(padding[:, None, None, :])
+        if self.causal:
+            places = ops.arange(length)
+            masks.append(places[:, None] < places[None, :])
+        return masks
+
+    def get_config(self) -> Config:
+        """Return the arguments."""
+        names = (
+            "d_model", "n_heads", "n_kv_heads", "d_head", "bias", "dropout", "causal", "scale",
+            "batch_first",
+        )  # fmt: skip
+        return super().get_config() | {name: getattr(self, name) for name in names}
+
+
+def _first(mask: Any) -> Any:
+    return None if mask is None else ops.expand_dims(ops.convert_to_tensor(mask), 0)
+
+
+def _times(batch: Any, heads: int) -> Any:
+    return batch * heads if isinstance(batch, int) else None
+
+
+def _softmax(scores: Any, masks: list[Any]) -> Any:
+    """Return softmax over keys; zeros where all are hidden."""
+    dtype = scores.dtype
+    if keras.backend.standardize_dtype(dtype) in ("float16", "bfloat16"):
+        scores = ops.cast(scores, "float32")
+    if not masks:
+        return ops.cast(ops.softmax(scores, axis=-1), dtype)
+    for mask in masks:
+        if keras.backend.standardize_dtype(mask.dtype) == "bool":
+            scores = ops.where(mask, ops.cast(float("-inf"), scores.dtype), scores)
+        else:
+            scores = scores + ops.cast(mask, scores.dtype)
+    largest = ops.max(ops.stop_gradient(scores), axis=-1, keepdims=True)
+    shift = ops.where(ops.isfinite(largest), largest, ops.zeros_like(largest))
+    powers = ops.exp(scores - shift)
+    total = ops.sum(powers, axis=-1, keepdims=True)
+    return ops.cast(powers / ops.where(total == 0, ops.ones_like(total), total), dtype)
+
+
+def _checked(name: str, mask: Any, *shapes: tuple[Any, ...]) -> Any:
+    mask = ops.convert_to_tensor(mask)
+    dtype = keras.backend.standardize_dtype(mask.dtype)
+    if dtype != "bool" and "float" not in dtype:
+        raise TypeError(f"{name} is {dtype}: expected bool (True: hidden) or numbers to add")
+    given = tuple(mask.shape)
+    if not any(_fits(given, shape) for shape in shapes):
+        known = " or ".join(str(tuple(map(_shown, shape))) for shape in shapes)
+        raise ValueError(f"{name} has shape {given}: expected {known}")
+    return mask
+
+
+def _fits(given: tuple[Any, ...], shape: tuple[Any, ...]) -> bool:
+    """Tell whether a shape is the one expected, as far as both are known."""
+    if len(given) != len(shape):
+        return False
+    pairs = zip(given, shape, strict=True)
+    return all(a == b for a, b in pairs if isinstance(a, int) and isinstance(b, int))
+
+
+def _shown(length: Any) -> Any:
+    return length if isinstance(length, int) else None

@@ -1,0 +1,207 @@
+"""Feed-forward blocks as Keras layers: linear - activation - linear, and with a gate.
+
+Arguments, defaults, errors and results are those of `softgate.torch`; a kernel is torch's weight
+transposed.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import keras
+
+from ..adapters.keras.recipes import Config
+from ..blueprints import check_share, check_widths, gate_activation, gated_width
+from .activation import get
+from .layer import Given, as_callable, check_save, dropout_layer, dropped, function_of, remade
+
+
+class _Block(keras.layers.Layer):
+    """What plain and gated blocks share: shapes, masks, and how they are saved."""
+
+    d_model: int
+    d_hidden: int
+
+    def _set_up(self, d_hidden: int, bias: bool, shares: tuple[float, float], save: str) -> None:
+        self.d_hidden, self.bias, self.save = d_hidden, bias, check_save(save)
+        self.dropout = check_share("dropout", shares[0])
+        self.hidden_dropout = check_share("hidden_dropout", shares[1])
+        self._drop = dropout_layer(self.dropout, "dropout", self.dtype_policy)
+        self._drop_hidden = dropout_layer(self.hidden_dropout, "hidden_dropout", self.dtype_policy)
+        self.supports_masking = True
+
+    def _linear(self, width: int, name: str) -> Any:
+        return keras.layers.Dense(width, use_bias=self.bias, dtype=self.dtype_policy, name=name)
+
+    def _build(self, input_shape: Any, first: tuple[Any, ...], last: Any) -> None:
+        if input_shape[-1] != self.d_model:
+            raise ValueError(
+                f"x has {input_shape[-1]} features: this block has d_model = {self.d_model}"
+            )
+        for layer in first:
+            layer.build(input_shape)
+        last.build((*input_shape[:-1], self.d_hidden))
+
+    def compute_output_shape(self, input_shape: Any) -> Any:
+        """Return the input's shape."""
+        return input_shape
+
+    def get_config(self) -> Config:
+        """Return the arguments; the activation by its name, or as the layer it is."""
+        names = ("d_model", "d_hidden", "bias", "dropout", "save", "hidden_dropout")
+        kept = {name: getattr(self, name) for name in names}
+        act = keras.saving.serialize_keras_object(self.act)
+        return super().get_config() | kept | {"activation": act}
+
+    @classmethod
+    def from_config(cls, config: Config) -> Any:
+        """Return the layer that `get_config` describes."""
+        act = keras.saving.deserialize_keras_object(config["activation"])
+        return cls(**config | {"activation": act})
+
+
+@keras.saving.register_keras_serializable(package="softgate")
+class FeedForward(_Block):
+    """linear - activation - linear, as in BERT, GPT-2 and ViT.
+
+    Parameters
+    ----------
+    d_model, d_hidden : int
+        Width of input and output, and of the hidden layer.
+    activation : str, Activation or keras.layers.Layer
+        Any name that softgate knows, one of its activations, or a layer.
+    bias : bool
+        Whether the linear layers have biases.
+    dropout : float
+        Share of outputs set to 0 in training (where BERT and GPT-2 have it).
+    save : {"preactivation", "all"}
+        What is kept for the gradient in training: the input and the pre-activation, from which the
+        hidden layer is made again, or all that the backend keeps. Where `hidden_dropout` drops,
+        all.
+    hidden_dropout : float
+        The same as `dropout` for the hidden layer, after the activation (where T5 has it).
+    name, dtype, trainable
+        As in every Keras layer.
+    **parameters
+        The activation's own, such as `slope` for leaky_relu.
+
+    Notes
+    -----
+    The layers are `fc1`, `act` and `fc2`.
+
+    Examples
+    --------
+    >>> import keras
+    >>> block = FeedForward(768, 3072)
+    >>> block(keras.Input((10, 768))).shape
+    (None, 10, 768)
+    >>> block.count_params()
+    4722432
+    """
+
+    def __init__(  # noqa: PLR0913 - Keras' layers have as many
+        self,
+        d_model: int,
+        d_hidden: int,
+        activation: Given = "gelu",
+        bias: bool = True,
+        dropout: float = 0.0,
+        save: str = "preactivation",
+        *,
+        hidden_dropout: float = 0.0,
+        name: str | None = None,
+        dtype: Any = None,
+        trainable: bool = True,
+        **parameters: float,
+    ) -> None:
+        super().__init__(name=name, dtype=dtype, trainable=trainable)
+        check_widths(d_model=d_model, d_hidden=d_hidden)
+        self.d_model = d_model
+        self._set_up(d_hidden, bias, (dropout, hidden_dropout), save)
+        self.fc1 = self._linear(d_hidden, "fc1")
+        self.act = as_callable(activation, parameters)
+        self.fc2 = self._linear(d_model, "fc2")
+
+    def build(self, input_shape: Any) -> None:
+        """Make the weights."""
+        self._build(input_shape, (self.fc1,), self.fc2)
+
+    def call(self, x: Any, training: bool | None = None) -> Any:
+        """Return the block's output for the last axis of `x`."""
+        h = self.fc1(x)
+        if training and self.save == "preactivation" and self._drop_hidden is None:
+            y = remade(lambda h: self.fc2(self.act(h)), h)
+        else:
+            y = self.fc2(dropped(self._drop_hidden, self.act(h), training))
+        return dropped(self._drop, y, training)
+
+
+@keras.saving.register_keras_serializable(package="softgate")
+class GatedFeedForward(_Block):
+    """down(activation(gate(x))·up(x)): SwiGLU, GEGLU, ReGLU and GLU blocks.
+
+    Parameters
+    ----------
+    d_model : int
+        Width of input and output.
+    d_hidden : int, optional
+        Width of the hidden layer; by default such that the block has as many parameters as a plain
+        one of 4·d_model.
+    activation : {"swiglu", "geglu", "geglu_tanh", "reglu", "glu"}, Gated or Activation
+        The gated activation, or what to apply to the gate.
+    bias, dropout, save, hidden_dropout, name, dtype, trainable, **parameters
+        As in `FeedForward`; the pre-activations are gate and up.
+    match : {"parameters"}, optional
+        Take `d_hidden` as the width of a plain block and choose the width, about 2/3 of it, that
+        gives the same number of parameters.
+    multiple_of : int
+        Round a matched width up to a multiple of this, as LLaMA does to 256.
+
+    Notes
+    -----
+    The layers are `gate_proj`, `up_proj`, `act` and `down_proj`.
+
+    Examples
+    --------
+    >>> GatedFeedForward(4096, match="parameters", multiple_of=256).d_hidden
+    11008
+    """
+
+    def __init__(  # noqa: PLR0913 - Keras' layers have as many
+        self,
+        d_model: int,
+        d_hidden: int | None = None,
+        activation: Given = "swiglu",
+        bias: bool = False,
+        dropout: float = 0.0,
+        save: str = "preactivation",
+        *,
+        hidden_dropout: float = 0.0,
+        match: str | None = None,
+        multiple_of: int = 1,
+        name: str | None = None,
+        dtype: Any = None,
+        trainable: bool = True,
+        **parameters: float,
+    ) -> None:
+        super().__init__(name=name, dtype=dtype, trainable=trainable)
+        self.d_model = d_model
+        width = gated_width(d_model, d_hidden, bias, match, multiple_of)
+        self._set_up(width, bias, (dropout, hidden_dropout), save)
+        self.gate_proj = self._linear(width, "gate_proj")
+        self.up_proj = self._linear(width, "up_proj")
+        self.act = get(gate_activation(function_of(activation), **parameters))
+        self.down_proj = self._linear(d_model, "down_proj")
+
+    def build(self, input_shape: Any) -> None:
+        """Make the weights."""
+        self._build(input_shape, (self.gate_proj, self.up_proj), self.down_proj)
+
+    def call(self, x: Any, training: bool | None = None) -> Any:
+        """Return the block's output for the last axis of `x`."""
+        gate, up = self.gate_proj(x), self.up_proj(x)
+        if training and self.save == "preactivation" and self._drop_hidden is None:
+            y = remade(lambda gate, up: self.down_proj(self.act(gate) * up), gate, up)
+        else:
+            y = self.down_proj(dropped(self._drop_hidden, self.act(gate) * up, training))
+        return dropped(self._drop, y, training)

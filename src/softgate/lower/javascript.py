@@ -1,0 +1,193 @@
+"""Stable forms as a JavaScript module: the float64 kernels' operations, one by one.
+
+JavaScript has no fma, and these forms live by it: fma(a, b, -a*b) is what a product lost. So `fma`
+is made from sums and products that are exact (Dekker's and Knuth's), rounded once. Results are
+those of the kernels, bit for bit, at some ten times the cost of an instruction.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from ..formats import FLOAT64
+from . import source
+from .source import Function, Language, Unit
+
+RESERVED = frozenset({
+    "Math", "fma", "fma_scaled", "add_exponent", "exponent_only", "exponent_field", "copysign",
+    "number", "words", "HIGH", "LOW", "arguments", "case", "catch", "const", "debugger", "default",
+    "delete", "do", "enum", "eval", "export", "extends", "function", "implements", "instanceof",
+    "interface", "let", "new", "null", "package", "private", "protected", "public", "static",
+    "super", "switch", "this", "throw", "typeof", "var", "void",
+})  # fmt: skip
+"""What no function of a module can be called."""
+
+FMA = """\
+// a*b + c, rounded once. p + e is the product exactly (Dekker), s + d the sum p + c (Knuth), u + v
+// the sum d + e; s + u + v rounds as s + u does unless that is a tie, which v decides.
+function fma(a, b, c) {
+  const p = a * b, s = p + c;
+  if (c === 0 || (Math.abs(p) < 2 ** -900 && Math.abs(c) < 2 ** -800)) return fma_scaled(a, b, c);
+  let t = 134217729 * a;
+  const ah = t - (t - a), al = a - ah;
+  t = 134217729 * b;
+  const bh = t - (t - b), bl = b - bh;
+  const e = ah * bh - p + ah * bl + al * bh + al * bl;
+  t = s - p;
+  const d = p - (s - t) + (c - t);
+  const u = d + e, r = s + u, w = u - (r - s);
+  t = u - d;
+  const v = d - (u - t) + (e - t);
+  if (v !== 0 && w !== 0 && v > 0 === w > 0) {
+    const next = r + 2 * w;
+    if (next - r === 2 * w) return next;
+  }
+  return r - r === 0 ? r : fma_scaled(a, b, c);
+}
+
+// The same where parts of the product underflow or overflow, or nothing is added.
+function fma_scaled(a, b, c) {
+  const p = a * b;
+  if (c === 0) return p === 0 && a !== 0 && b !== 0 ? p : p + c; // an underflow keeps its sign
+  if (!(Math.abs(a) < Infinity && Math.abs(b) < Infinity && Math.abs(c) < Infinity)) return p + c;
+  const k = Math.abs(p) < 1 ? 2 ** 200 : 2 ** -200;
+  if (Math.abs(a) > Math.abs(b) === k < 1) return fma(a * k, b, c * k) / k;
+  return fma(a, b * k, c * k) / k;
+}"""
+
+WORDS = """\
+// The bits of a number, as two words of 32.
+const number = new Float64Array(1);
+const words = new Int32Array(number.buffer);
+const HIGH = new Uint8Array(new Uint16Array([1]).buffer)[0]; // 1 where bytes are little-endian
+const LOW = 1 - HIGH;"""
+
+BITS = {
+    "add_exponent": """\
+// x times 2 to the integer in the low bits of t, by one addition into the exponent.
+function add_exponent(x, t) {
+  number[0] = t;
+  const power = words[LOW] << 20;
+  number[0] = x;
+  words[HIGH] += power;
+  return number[0];
+}""",
+    "exponent_only": """\
+// The number whose exponent field is the integer in the low bits of t.
+function exponent_only(t) {
+  number[0] = t;
+  words[HIGH] = words[LOW] << 20;
+  words[LOW] = 0;
+  return number[0];
+}""",
+    "exponent_field": """\
+// 2 to the 52 plus the exponent field of x >= 0.
+function exponent_field(x) {
+  number[0] = x;
+  return 4503599627370496 + (words[HIGH] >>> 20);
+}""",
+    "copysign": """\
+// The size of x with the sign of y.
+function copysign(x, y) {
+  number[0] = y;
+  return words[HIGH] < 0 ? -Math.abs(x) : Math.abs(x);
+}""",
+}
+"""What JavaScript has no operator for."""
+
+
+def literal(value: float) -> str:
+    """Return a number as JavaScript writes it."""
+    if math.isnan(value):
+        return "NaN"
+    if math.isinf(value):
+        return "Infinity" if value > 0 else "-Infinity"
+    return repr(value).removesuffix(".0")
+
+
+LANGUAGE = Language(
+    operations=source.OPERATORS
+    | {
+        "eq": ("{} === {}", *source.OPERATORS["eq"][1:]),
+        "where": source.CHOOSE,
+        "fma": source.call("fma", 3),
+        "abs": source.call("Math.abs", 1),
+        "sqrt": source.call("Math.sqrt", 1),
+        "copysign": source.call("copysign", 2),
+        "add_exponent": source.call("add_exponent", 2),
+        "exponent_only": source.call("exponent_only", 1),
+        "exponent_field": source.call("exponent_field", 1),
+    },
+    literal=literal,
+    line="const {} = {};",
+)
+
+
+def written(
+    function: Function, usual: Function | None = None, inner: bool = False
+) -> tuple[str, frozenset[str]]:
+    """Return the source of one function, and the operations it uses.
+
+    `usual` is the same with the defaults written in, which it calls where it is given them.
+    """
+    leaves = {"x": "x", **{name: name for name, _ in function.arguments}}
+    found = source.body(function.root, FLOAT64, LANGUAGE, leaves, function.constants)
+    arguments = "".join(f", {name} = {literal(value)}" for name, value in function.arguments)
+    lines = [*found.lines, f"return {found.result};"]
+    comment, name = f"// The {function.quantity} of {function.name}.", function.label
+    if usual is not None:
+        same = " && ".join(f"{name} === {literal(value)}" for name, value in function.arguments)
+        lines.insert(0, f"if ({same}) return {function.label}_usual(x);")
+    opening = f"export function {name}(x{arguments})"
+    if inner:
+        comment, opening = f"{comment[:-1]} with the defaults.", f"function {name}_usual(x)"
+    body = "".join(f"  {line}\n" for line in lines)
+    return f"{comment}\n{opening} {{\n{body}}}", found.used
+
+
+def program(units: Sequence[Unit], closing: Sequence[str]) -> str:
+    """Return the JavaScript source of some activations."""
+    parts, used = [], set[str]()
+    for unit in units:
+        usual = {function.label: function for function in unit.inner}
+        texts = [written(function, usual.get(function.label)) for function in unit.functions]
+        texts += [written(function, inner=True) for function in unit.inner]
+        for text, operations in texts:
+            parts.append(text)
+            used |= operations
+    needed = [FMA] if "fma" in used else []
+    bits = [text for name, text in BITS.items() if name in used]
+    needed += [WORDS, *bits] if bits else []
+    return "\n\n".join([_comment(units, closing), *needed, *parts]) + "\n"
+
+
+def _comment(units: Sequence[Unit], closing: Sequence[str]) -> str:
+    lines: list[str] = []
+    for unit in units:
+        lines += [*unit.heading, "", *_listing(unit), ""]
+    lines += [
+        "The operations are those of softgate's float64 kernels, fma included, and so are the",
+        "results, save the last bit of a few subnormal ones. The kernels are certified by",
+        *(f"    softgate certify {_subject(unit)} --dtype float64" for unit in units),
+        "",
+        *closing,
+    ]
+    return "\n".join(f"// {line}".rstrip() for line in lines)
+
+
+def _subject(unit: Unit) -> str:
+    return unit.command if unit.own else f"softgate:{unit.command}"
+
+
+def _listing(unit: Unit) -> list[str]:
+    usual = {function.label: function for function in unit.inner}
+    width = max(len(function.label) for function in unit.functions)
+    lines = []
+    for f in unit.functions:
+        exact = source.within(usual.get(f.label, f))
+        others = f"; {f.bound:g} with other parameters" if f.label in usual else ""
+        lines.append(f"    {f.label:{width}}  {f.quantity}, {exact}{others}")
+    if unit.gated and any(f.quantity == "slope" for f in unit.functions):
+        lines += source.SCALE
+    return lines

@@ -1,0 +1,155 @@
+"""Graphs in JAX operators: stable forms in float32 and float64, definitions in any format.
+
+A stable form is a chain of XLA's elementwise operations, which one fusion computes in one pass.
+XLA has no fma to ask for (`unfused` says what is done instead), though on CPUs and GPUs it fuses
+a·b + c by itself; it takes (x + K) - K for x, which `reduce_precision` to the format's own
+precision keeps it from; and on CPUs it takes subnormal numbers for 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from ..formats import FLOAT32, Format
+from ..graph import Node
+from . import framework
+from .unfused import unfused
+
+Form = Callable[..., jax.Array]
+
+OPERATIONS = {
+    **framework.ARITHMETIC,
+    "abs": "lax.abs({})",
+    "where": "choose({}, {}, {})",
+    "sqrt": "lax.sqrt({})",
+}
+"""What stable forms and definitions share. Functions of lax where there are any: those of jnp are
+jitted each for itself, which a trace waits for."""
+
+
+def choose(condition: jax.Array, yes: Any, no: Any) -> jax.Array:
+    """Return `yes` or `no`, arrays or numbers, of which one at least is an array."""
+    if isinstance(yes, float) and no.shape == condition.shape:
+        yes = lax.full_like(no, yes)
+    elif isinstance(no, float) and yes.shape == condition.shape:
+        no = lax.full_like(yes, no)
+    elif not np.shape(yes) == np.shape(no) == condition.shape:
+        return jnp.where(condition, yes, no)
+    return lax.select(condition, yes, no)
+
+
+FUNCTIONS = {
+    "exp": "jnp.exp({})",
+    "expm1": "jnp.expm1({})",
+    "log": "jnp.log({})",
+    "log1p": "jnp.log1p({})",
+    "tanh": "jnp.tanh({})",
+    "sin": "jnp.sin({})",
+    "cos": "jnp.cos({})",
+    "atan": "jnp.atan({})",
+    "sigmoid": "jax.nn.sigmoid({})",
+    "softplus": "jnp.logaddexp({}, 0.0)",
+    "erf": "lax.erf({})",
+    "erfc": "lax.erfc({})",
+    "phi": "jnp.exp({0} * {0} * -0.5) * 0.3989422804014327",
+    "Phi": "0.5 * lax.erfc(-0.7071067811865476 * {})",
+}
+"""The functions of definitions; Python numbers keep the format of the arrays beside them."""
+
+DEFINITIONS = framework.Dialect(
+    modules={"jax": jax, "jnp": jnp, "lax": lax, "choose": choose},
+    operations={**OPERATIONS, **FUNCTIONS},
+    whole="jnp.full_like(x, {})",
+    scalar="jnp.asarray({}, x.dtype)",
+)
+
+NAMES = ("add_exponent", "exponent_only", "exponent_field", "copysign", "high", "keep")
+
+
+class Bits:
+    """The operations on the bits of one float format."""
+
+    def __init__(self, fmt: Format) -> None:
+        self.fmt = fmt
+        self.real = jnp.float32 if fmt is FLOAT32 else jnp.float64
+        self.word = jnp.int32 if fmt is FLOAT32 else jnp.int64
+        self.exponent_bits = fmt.bits - fmt.precision
+
+    def _bits(self, x: Any) -> jax.Array:
+        number = isinstance(x, float)
+        return lax.bitcast_convert_type(self.real(x) if number else x, self.word)
+
+    def _float(self, bits: jax.Array) -> jax.Array:
+        return lax.bitcast_convert_type(bits, self.real)
+
+    def _mask(self, value: int) -> Any:
+        signed = value - (1 << self.fmt.bits) if value >> (self.fmt.bits - 1) else value
+        return self.word(signed)
+
+    def add_exponent(self, x: Any, t: jax.Array) -> jax.Array:
+        """Return x·2**n, n in the low bits of t."""
+        return self._float(self._bits(x) + (self._bits(t) << self.fmt.mantissa_bits))
+
+    def exponent_only(self, t: jax.Array) -> jax.Array:
+        """Return the float whose exponent field is in the low bits of t."""
+        return self._float(self._bits(t) << self.fmt.mantissa_bits)
+
+    def exponent_field(self, x: jax.Array) -> jax.Array:
+        """Return 2**mantissa_bits plus the exponent field of x >= 0."""
+        mantissa = self.fmt.mantissa_bits
+        whole = (self.fmt.max_exponent + mantissa) << mantissa
+        return self._float(lax.shift_right_logical(self._bits(x), self.word(mantissa)) | whole)
+
+    def copysign(self, magnitude: Any, sign: Any) -> jax.Array:
+        """Return the magnitude with the sign bit of `sign`."""
+        top = 1 << (self.fmt.bits - 1)
+        size = self._bits(magnitude) & self._mask(top - 1)
+        return self._float(size | (self._bits(sign) & self._mask(top)))
+
+    def high(self, x: jax.Array) -> jax.Array:
+        """Return x with the lower half of its significand cleared."""
+        low = (1 << (self.fmt.precision - self.fmt.precision // 2)) - 1
+        return self._float(self._bits(x) & self._mask((1 << self.fmt.bits) - 1 - low))
+
+    def keep(self, x: jax.Array) -> jax.Array:
+        """Return x; XLA does not look through it."""
+        return lax.reduce_precision(x, self.exponent_bits, self.fmt.mantissa_bits)
+
+
+@lru_cache(maxsize=2)
+def stable_dialect(fmt: Format) -> framework.Dialect:
+    """Return how the stable forms of one format are written."""
+    bits = Bits(fmt)
+    calls = {name: f"{name}({', '.join(['{}'] * _operands(name))})" for name in NAMES}
+    return framework.Dialect(
+        modules={**DEFINITIONS.modules, **{name: getattr(bits, name) for name in NAMES}},
+        operations={**OPERATIONS, **calls},
+        whole=DEFINITIONS.whole,
+        scalar=DEFINITIONS.scalar,
+    )
+
+
+def _operands(name: str) -> int:
+    return 2 if name in ("add_exponent", "copysign") else 1
+
+
+def definition_form(root: Node, parameters: tuple[str, ...] = ()) -> Form:
+    """Return a definition, or a derivative of one, as a function of arrays and parameters."""
+    found: Form = framework.form(root, DEFINITIONS, parameters)
+    return found
+
+
+def stable_form(
+    root: Node, fmt: Format, parameters: tuple[str, ...] = (), inputs: tuple[str, ...] = ("x",)
+) -> Form:
+    """Return a stable form as a function of arrays and parameters of one format."""
+    (plain,) = unfused(fmt, root)
+    found: Form = framework.form(plain, stable_dialect(fmt), parameters, inputs)
+    return found

@@ -1,0 +1,169 @@
+"""Graphs in TensorFlow operators: stable forms in float32 and float64, definitions in any format.
+
+A stable form is a chain of elementwise operators, which XLA computes in one pass and TensorFlow
+itself one by one. Neither has an fma to ask for (`unfused` says what is done instead); both take
+(x + K) - K for x where they see it, which `keep` hides; and both take subnormals for 0 on CPUs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+import tensorflow as tf
+
+from ..formats import FLOAT32, Format
+from ..graph import Graph, Node, walk
+from . import framework
+from .unfused import unfused
+
+Form = Callable[..., Any]
+
+OPERATIONS = {
+    **framework.ARITHMETIC,
+    "eq": "tf.equal({}, {})",
+    "abs": "tf.abs({})",
+    "where": "choose({}, {}, {})",
+    "sqrt": "tf.sqrt({})",
+    "plus": "{} - {} * -1.0",
+}
+
+FUNCTIONS = {
+    "exp": "tf.exp({})",
+    "expm1": "tf.math.expm1({})",
+    "log": "tf.math.log({})",
+    "log1p": "tf.math.log1p({})",
+    "tanh": "tf.tanh({})",
+    "sin": "tf.sin({})",
+    "cos": "tf.cos({})",
+    "atan": "tf.atan({})",
+    "sigmoid": "tf.sigmoid({})",
+    "softplus": "tf.nn.relu({0}) + tf.math.log1p(tf.exp(-tf.abs({0})))",
+    "erf": "tf.math.erf({})",
+    "erfc": "tf.math.erfc({})",
+    "phi": "tf.exp({0} * {0} * -0.5) * 0.3989422804014327",
+    "Phi": "0.5 * tf.math.erfc(-0.7071067811865476 * {})",
+}
+"""The functions of definitions. Python numbers take the format of the tensor beside them, all their
+digits kept: `tf.nn.gelu` rounds its constants to float32 first."""
+
+UNSCALING = Fraction(1, 1 << 32)
+"""Factors below this are no coefficients: they unscale a tail."""
+
+NAMES = ("choose", "add_exponent", "exponent_only", "exponent_field", "copysign", "high", "keep")
+
+
+class Bits:
+    """The operations on numbers and bits of one float format."""
+
+    def __init__(self, fmt: Format) -> None:
+        self.fmt = fmt
+        single = fmt is FLOAT32
+        self.real, self.word = (tf.float32, tf.int32) if single else (tf.float64, tf.int64)
+
+    def number(self, x: Any) -> Any:
+        """Return a number as a tensor; of two Python floats TensorFlow would make float32."""
+        return tf.convert_to_tensor(x, self.real)
+
+    def _bits(self, x: Any) -> Any:
+        return tf.bitcast(self.number(x), self.word)
+
+    def _float(self, bits: Any) -> Any:
+        return tf.bitcast(bits, self.real)
+
+    def _mask(self, value: int) -> Any:
+        signed = value - (1 << self.fmt.bits) if value >> (self.fmt.bits - 1) else value
+        return tf.constant(signed, self.word)
+
+    def _shifted(self, bits: Any) -> Any:
+        return tf.bitwise.left_shift(bits, self._mask(self.fmt.mantissa_bits))
+
+    def choose(self, condition: Any, yes: Any, no: Any) -> Any:
+        """Return `yes` where the condition holds, else `no`."""
+        return tf.where(condition, self.number(yes), self.number(no))
+
+    def add_exponent(self, x: Any, t: Any) -> Any:
+        """Return x·2**n, n in the low bits of t."""
+        return self._float(self._bits(x) + self._shifted(self._bits(t)))
+
+    def exponent_only(self, t: Any) -> Any:
+        """Return the float whose exponent field is in the low bits of t."""
+        return self._float(self._shifted(self._bits(t)))
+
+    def exponent_field(self, x: Any) -> Any:
+        """Return 2**mantissa_bits plus the exponent field of x >= 0."""
+        mantissa = self.fmt.mantissa_bits
+        field = tf.bitwise.right_shift(self._bits(x), self._mask(mantissa))  # x has no sign
+        whole = (self.fmt.max_exponent + mantissa) << mantissa
+        return self._float(tf.bitwise.bitwise_or(field, self._mask(whole)))
+
+    def copysign(self, magnitude: Any, sign: Any) -> Any:
+        """Return the magnitude with the sign bit of `sign`."""
+        top = 1 << (self.fmt.bits - 1)
+        size = tf.bitwise.bitwise_and(self._bits(magnitude), self._mask(top - 1))
+        bit = tf.bitwise.bitwise_and(self._bits(sign), self._mask(top))
+        return self._float(tf.bitwise.bitwise_or(size, bit))
+
+    def high(self, x: Any) -> Any:
+        """Return x with the lower half of its significand cleared."""
+        low = (1 << (self.fmt.precision - self.fmt.precision // 2)) - 1
+        mask = self._mask((1 << self.fmt.bits) - 1 - low)
+        return self._float(tf.bitwise.bitwise_and(self._bits(x), mask))
+
+    def keep(self, x: Any) -> Any:
+        """Return x by a choice that no optimiser looks through."""
+        return tf.where(tf.equal(x, x), x, self.number(float("nan")))
+
+
+@lru_cache(maxsize=2)
+def dialect(fmt: Format) -> framework.Dialect:
+    """Return how graphs of one format are written, stable forms and definitions alike."""
+    bits = Bits(fmt)
+    calls = {name: f"{name}({', '.join(['{}'] * _operands(name))})" for name in NAMES[1:]}
+    return framework.Dialect(
+        modules={"tf": tf, **{name: getattr(bits, name) for name in NAMES}},
+        operations={**OPERATIONS, **FUNCTIONS, **calls},
+        whole="tf.zeros_like(x) + {}",
+        scalar="{}",
+    )
+
+
+def _operands(name: str) -> int:
+    return 2 if name in ("add_exponent", "copysign") else 1
+
+
+def definition_form(root: Node, fmt: Format, parameters: tuple[str, ...] = ()) -> Form:
+    """Return a definition, or a derivative of one, as a function of tensors and parameters."""
+    return framework.form(root, dialect(fmt), parameters)
+
+
+def stable_form(
+    root: Node, fmt: Format, parameters: tuple[str, ...] = (), inputs: tuple[str, ...] = ("x",)
+) -> Form:
+    """Return a stable form as a function of tensors and parameters of one format."""
+    (plain,) = unfused(fmt, root)
+    return framework.form(ordered(plain), dialect(fmt), parameters, inputs)
+
+
+def ordered(root: Node) -> Node:
+    """Return the same graph with sums and products that Grappler leaves as they are.
+
+    It makes one sum, in an order of its own, of a sum of sums, and a·(b + c) of a·b + a·c: what a
+    product lost would be lost again. Where it could, y is subtracted times -1. And it makes
+    a·(b·k) of (a·b)·k, where b·k may be subnormal and a·b·k is not: tails are unscaled last.
+    """
+    graph, new = Graph(), dict[Node, Node]()
+    for node in walk(root):
+        args = [new[arg] for arg in node.args]
+        kinds = [arg.op for arg in args]
+        loose = node.op == "add" and ("add" in kinds or kinds == ["mul", "mul"])
+        if node.op == "mul" and any(map(_unscales, node.args)):
+            args = [graph.node("keep", arg) if arg.op in ("mul", "div") else arg for arg in args]
+        new[node] = graph.node("plus" if loose else node.op, *args, attr=node.attr)
+    return new[root]
+
+
+def _unscales(node: Node) -> bool:
+    return node.op == "const" and abs(Fraction(node.attr or 0)) < UNSCALING

@@ -1,0 +1,334 @@
+"""Stable forms as Triton kernels: one for the value, one for the backward pass.
+
+Division and square root are asked for as IEEE has them (`div_rn`, `sqrt_rn`): Triton's own are off
+by an ulp or two. Where an fma is meant there is one, so the compiler is told to make no others.
+16-bit tensors are computed in float32 and rounded when they are stored. Parameters are compile-time
+constants, since Triton would pass a Python float as a float32.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import partial
+
+from ..formats import FLOAT32, FLOAT64, Format
+from . import source
+from .infix import ATOM, CHOICE
+from .source import Function, Language, Operation, Unit
+
+RESERVED = frozenset({"torch", "triton", "tl", "once_differentiable"})
+"""What no function of a module can be called."""
+
+SUFFIX = {"float32": "f32", "float64": "f64"}
+TAKEN = {
+    "float32": "(torch.float16, torch.bfloat16, torch.float32)",
+    "float64": "(torch.float64,)",
+}
+NAMED = {"float32": "float16, bfloat16 or float32", "float64": "float64"}
+
+IMPORTS = """\
+import torch
+import triton
+import triton.language as tl
+{once}
+BLOCK = 1024"""
+ONCE = "from torch.autograd.function import once_differentiable\n"
+
+COPYSIGN = """\
+@triton.jit
+def _copysign_{suffix}(x, y):
+    size = tl.abs(x).to(tl.int{bits}, bitcast=True)
+    sign = y.to(tl.int{bits}, bitcast=True) & {mask}
+    return (size | sign).to(tl.float{bits}, bitcast=True)"""
+ADD_EXPONENT = '''\
+@triton.jit
+def _add_exponent_{suffix}(x, t):
+    """x times 2 to the integer in the low bits of t, by one addition into the exponent."""
+    power = t.to(tl.int{bits}, bitcast=True) << {shift}
+    return (x.to(tl.int{bits}, bitcast=True) + power).to(tl.float{bits}, bitcast=True)'''
+EXPONENT_ONLY = '''\
+@triton.jit
+def _exponent_only_{suffix}(t):
+    """The number whose exponent field is the integer in the low bits of t."""
+    return (t.to(tl.int{bits}, bitcast=True) << {shift}).to(tl.float{bits}, bitcast=True)'''
+EXPONENT_FIELD = '''\
+@triton.jit
+def _exponent_field_{suffix}(x):
+    """2 to the {shift} plus the exponent field of x >= 0."""
+    return (x.to(tl.int{bits}, bitcast=True) >> {shift}).to(tl.float{bits}) + {whole}'''
+BITS = {
+    "copysign": COPYSIGN,
+    "add_exponent": ADD_EXPONENT,
+    "exponent_only": EXPONENT_ONLY,
+    "exponent_field": EXPONENT_FIELD,
+}
+"""What Triton has no operator for."""
+
+KERNEL = """\
+@triton.jit
+def {kernel}({pointers}, n{signature}, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    inside = offsets < n
+{loads}
+    tl.store(y_ptr + offsets, {result}, mask=inside)"""
+
+LAUNCH = '''\
+def {launcher}({inputs}{defaults}):
+    """{doc}"""
+    if x.dtype not in {taken}:
+        raise TypeError(f"x is {{x.dtype}}: expected {named}")
+{contiguous}
+    y = torch.empty_like(x)
+    if x.numel():
+        grid = (triton.cdiv(x.numel(), BLOCK),)
+        with torch.cuda.device_of(x):
+            {kernel}[grid](
+                {inputs}, y, x.numel(){passed}, BLOCK=BLOCK, enable_fp_fusion=False
+            )
+    return y'''
+
+AUTOGRAD = '''\
+class {owner}(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x{names}):
+        ctx.save_for_backward(x){kept}
+        return {value}(x{names})
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return {backward}(x, grad{again}){nones}
+
+
+def {name}(x{defaults}):
+    """{title}, with its gradient."""
+    return {owner}.apply(x{names})'''
+
+SPLIT = '''\
+def _split(number):
+    """A number as the sum of two floats of 32 bits."""
+    high = torch.tensor(number, dtype=torch.float32).item()
+    return high, torch.tensor(number - high, dtype=torch.float32).item()'''
+
+
+def literal(fmt: Format, value: float) -> str:
+    """Return a number as Python writes it."""
+    return source.shortest(value, fmt) if math.isfinite(value) else f'float("{value}")'
+
+
+def language(fmt: Format) -> Language:
+    """Return how Triton writes a format."""
+    single, suffix = fmt is FLOAT32, SUFFIX[fmt.name]
+    operations: dict[str, Operation] = {
+        "where": ("tl.where({}, {}, {})", ATOM, (CHOICE, CHOICE, CHOICE)),
+        "fma": source.call("tl.fma", 3),
+        "abs": source.call("tl.abs", 1),
+        "sqrt": source.call("tl.sqrt_rn" if single else "tl.sqrt", 1),
+        **{name: source.call(f"_{name}_{suffix}", 1 + (name in _TWO)) for name in BITS},
+    }
+    if single:
+        operations["div"] = source.call("tl.div_rn", 2)
+    typed = f"tl.full((), {{}}, tl.{fmt.name})"
+    return Language(source.OPERATORS | operations, partial(literal, fmt), "{} = {}", typed)
+
+
+_TWO = ("copysign", "add_exponent")
+
+
+def device(function: Function) -> tuple[str, frozenset[str]]:
+    """Return the function that a kernel calls, and the operations it uses."""
+    fmt, called = function.fmt, _device(function)
+    inputs = _inputs(function)
+    opening = f"@triton.jit\ndef {called}({', '.join(inputs)}{_signature(function)}):\n"
+    if function.widened:
+        wide = ", ".join(f"{name}.to(tl.float64)" for name in inputs)
+        inner = f"softgate_{function.label}_{SUFFIX['float64']}"
+        return f"{opening}    return {inner}({wide}).to(tl.float32)", frozenset()
+    leaves = {name: name for name in inputs}
+    for name in _parts(function):
+        leaves[name.replace("_lo", ".lo")] = f"{name}_"
+    found = source.body(function.root, fmt, language(fmt), leaves, function.constants)
+    lines = [
+        f"{leaf} = tl.full((), {leaf[:-1]}, tl.{fmt.name})"
+        for name, leaf in leaves.items()
+        if name not in inputs and name in found.used
+    ]
+    result = (
+        found.result if {"x", "grad"} & found.used else f"tl.full(x.shape, {found.result}, x.dtype)"
+    )
+    body = "".join(f"    {line}\n" for line in (*lines, *found.lines))
+    return f"{opening}{body}    return {result}", found.used
+
+
+def _device(function: Function) -> str:
+    return f"softgate_{function.label}_{SUFFIX[function.fmt.name]}"
+
+
+def _kernel(function: Function) -> str:
+    return f"{function.label}_kernel_{SUFFIX[function.fmt.name]}"
+
+
+def _inputs(function: Function) -> list[str]:
+    return ["x", "grad"] if function.quantity == "backward" else ["x"]
+
+
+def _parts(function: Function) -> list[str]:
+    """Return what a kernel takes for its parameters: in float32 two numbers each."""
+    names = [name for name, _ in function.arguments]
+    if function.fmt is FLOAT64:
+        return names
+    return [part for name in names for part in (name, f"{name}_lo")]
+
+
+def _signature(function: Function) -> str:
+    return "".join(f", {name}: tl.constexpr" for name in _parts(function))
+
+
+def kernel(function: Function) -> str:
+    """Return the kernel over arrays."""
+    inputs = _inputs(function)
+    load = "    {0} = tl.load({0}_ptr + offsets, mask=inside).to(tl.{1})"
+    parts = "".join(f", {name}" for name in _parts(function))
+    return KERNEL.format(
+        kernel=_kernel(function),
+        pointers=", ".join(f"{name}_ptr" for name in [*inputs, "y"]),
+        signature=_signature(function),
+        loads="\n".join(load.format(name, function.fmt.name) for name in inputs),
+        result=f"{_device(function)}({', '.join(inputs)}{parts})",
+    )
+
+
+def launcher(function: Function) -> str:
+    """Return the function that runs a kernel on tensors."""
+    inputs = _inputs(function)
+    contiguous = "    x = x.contiguous()"
+    if "grad" in inputs:
+        contiguous += "\n    grad = grad.to(x.dtype).expand_as(x).contiguous()"
+    doc = f"The slope of {function.name} at x, times grad." if "grad" in inputs else (
+        f"The value of {function.name} at x."
+    )  # fmt: skip
+    exact = function.fmt is FLOAT64
+    passed = [name if exact else f"*_split({name})" for name, _ in function.arguments]
+    return LAUNCH.format(
+        launcher=_launcher(function),
+        inputs=", ".join(inputs),
+        defaults=_defaults(function),
+        doc=doc,
+        taken=TAKEN[function.fmt.name],
+        named=NAMED[function.fmt.name],
+        contiguous=contiguous,
+        kernel=_kernel(function),
+        passed="".join(f", {part}" for part in passed),
+    )
+
+
+def _launcher(function: Function) -> str:
+    return f"{function.name}_{function.quantity}" + ("" if function.fmt is FLOAT32 else "_f64")
+
+
+def _defaults(function: Function) -> str:
+    return "".join(f", {name}={value!r}" for name, value in function.arguments)
+
+
+def autograd(unit: Unit, value: Function, backward: Function) -> str:
+    """Return the two kernels as one differentiable function."""
+    names = [name for name, _ in value.arguments]
+    end = "" if value.fmt is FLOAT32 else "_f64"
+    return AUTOGRAD.format(
+        owner=f"_{unit.name}{end}",
+        name=f"{unit.name}{end}",
+        names="".join(f", {name}" for name in names),
+        kept="".join(f"\n        ctx.{name} = {name}" for name in names),
+        again="".join(f", ctx.{name}" for name in names),
+        defaults=_defaults(value),
+        nones=", None" * len(names),
+        value=_launcher(value),
+        backward=_launcher(backward),
+        title=unit.heading[0],
+    )
+
+
+def program(units: Sequence[Unit], closing: Sequence[str]) -> str:
+    """Return the Triton source of some activations."""
+    parts: list[str] = []
+    needed: dict[tuple[str, str], str] = {}
+    for unit in units:
+        for function in (*unit.inner, *unit.functions):
+            text, used = device(function)
+            parts.append(text)
+            if function in unit.functions:
+                parts += [kernel(function), launcher(function)]
+            if function.arguments and function.fmt is FLOAT32:
+                needed["_split", ""] = SPLIT
+            for name in BITS:
+                if name in used:
+                    needed[name, function.fmt.name] = _bits(name, function.fmt)
+        parts += _pairs(unit)
+    imports = IMPORTS.format(once=ONCE if any(map(_pairs, units)) else "")
+    head = f"{_comment(units, closing)}\n\n{imports}"
+    return "\n\n\n".join([head, *needed.values(), *parts]) + "\n"
+
+
+def _bits(name: str, fmt: Format) -> str:
+    return BITS[name].format(
+        suffix=SUFFIX[fmt.name],
+        bits=fmt.bits,
+        shift=fmt.mantissa_bits,
+        mask=-(1 << (fmt.bits - 1)),
+        whole=literal(fmt, 2.0**fmt.mantissa_bits),
+    )
+
+
+def _pairs(unit: Unit) -> list[str]:
+    found = {(f.quantity, f.fmt.name): f for f in unit.functions}
+    return [
+        autograd(unit, function, found["backward", name])
+        for (quantity, name), function in found.items()
+        if quantity == "value" and ("backward", name) in found
+    ]
+
+
+def _comment(units: Sequence[Unit], closing: Sequence[str]) -> str:
+    lines: list[str] = []
+    for unit in units:
+        lines += [*unit.heading, "", *_listing(unit), ""]
+    lines += [
+        "The operations are those of softgate's kernels, fma included: on a device that does them",
+        "as IEEE has it, subnormal numbers included, results and bounds are theirs. Checked in",
+        "Triton's interpreter on the CPU, not certified on a GPU.",
+        *_certify(units),
+        "",
+        *closing,
+    ]
+    return "\n".join(f"# {line}".rstrip() for line in lines)
+
+
+def _listing(unit: Unit) -> list[str]:
+    shown = []
+    for f in unit.functions:
+        exact = f"value in {f.fmt.name}, {source.within(f)}"
+        back = f"slope times grad in {f.fmt.name}"
+        shown.append((_launcher(f), back if f.quantity == "backward" else exact))
+    for f in unit.functions if len(_pairs(unit)) else ():
+        if f.quantity == "value":
+            end = "" if f.fmt is FLOAT32 else "_f64"
+            shown.append((f"{unit.name}{end}", "the two together, for torch.autograd"))
+    width = max(len(name) for name, _ in shown)
+    return [f"    {name:{width}}  {what}" for name, what in shown]
+
+
+def _certify(units: Sequence[Unit]) -> list[str]:
+    """Return the commands that measure values in the interpreter: a format each."""
+    module, lines = f"{units[0].name}_triton", list[str]()
+    for unit in units:
+        for f in unit.functions:
+            if f.quantity == "value":
+                gate = "" if f.bound is None else f" --max-ulp {f.bound:g}"
+                lines += [
+                    f"    TRITON_INTERPRET=1 softgate certify {module}:{_launcher(f)} \\",
+                    f"        --framework torch --quantity value --dtype {f.fmt.name} \\",
+                    f"        --as {unit.command}{gate}",
+                ]
+    return [f"To measure values there again, this file being {module}.py:", *lines] if lines else []

@@ -1,0 +1,261 @@
+"""A stable form without fma: a·b + c rounds twice, save where the sum cancels.
+
+Most of the fmas of a stable form only save a rounding, and a compiler may put them back. Those that
+recover what an operation lost, or subtract a multiple of ln 2 from an argument, are meant to be
+exact: there a and b are cut in two halves, whose four products are exact floats, and these are
+added up from the large end. Such products come out the same whether or not a compiler fuses them.
+
+Two operations come in beside those of `formula.Machine`:
+
+- `high`: the float with the lower half of its significand cleared;
+- `keep`: its operand, as rounded. Compilers take (x + K) - K for x, which a real number is and a
+  float is not; what they make of `keep` must not be looked through.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from operator import add, mul, neg, sub, truediv
+
+from ..formats import Format
+from ..graph import Graph, Node, walk
+
+EXACT: dict[str, Callable[..., Fraction]] = {
+    "add": add,
+    "sub": sub,
+    "mul": mul,
+    "div": truediv,
+    "neg": neg,
+    "abs": abs,
+}
+"""What is worked out beforehand, rounded once, where every operand is a number."""
+SMALL = Fraction(1, 1 << 9)
+"""Times a number below this, whole numbers correct an argument and do not cancel against it."""
+NARROW = 12
+"""Bits of the whole numbers by which exponentials are reduced; times half a float they are exact.
+Those of sines and cosines are wider."""
+
+
+def unfused(fmt: Format, *roots: Node) -> tuple[Node, ...]:
+    """Return the same graphs without fma, constants rounded to the format.
+
+    Examples
+    --------
+    >>> from softgate.formats import FLOAT32
+    >>> from softgate.formula import Machine
+    >>> f = Machine(FLOAT32)
+    >>> a, b = f.graph.input("a"), f.graph.input("b")
+    >>> unfused(FLOAT32, f.fma(a, b, 1))
+    (add(mul(a, b), 1),)
+    >>> unfused(FLOAT32, f.fma(a, a, -(a * a)))[0].op
+    'add'
+    """
+    made = _Unfused(fmt)
+    for node in walk(*roots):
+        made.new[node] = made.translate(node)
+    return tuple(made.new[root] for root in roots)
+
+
+def _value(node: Node) -> Fraction:
+    """Return the number that a constant is."""
+    assert isinstance(node.attr, Fraction)
+    return node.attr
+
+
+def _bare(node: Node) -> Node:
+    """Return a node without its sign."""
+    while node.op == "neg":
+        (node,) = node.args
+    return node
+
+
+def _terms(node: Node, depth: int = 3) -> Iterator[Node]:
+    """Yield what a sum is made of, signs left out."""
+    node = _bare(node)
+    yield node
+    if depth and node.op in ("add", "sub"):
+        for arg in node.args:
+            yield from _terms(arg, depth - 1)
+
+
+def _is_product(node: Node, a: Node, b: Node) -> bool:
+    """Tell whether a node is a·b, or a·b plus something, up to the sign."""
+    if node.op not in ("mul", "fma"):
+        return False
+    found = {_bare(arg) for arg in node.args[:2]}
+    return found == {_bare(a), _bare(b)}
+
+
+def _recovers(a: Node, b: Node, c: Node) -> bool:
+    """Tell whether fma(a, b, c) is what a product, a quotient or a root lost by rounding."""
+    if any(_is_product(term, a, b) for term in _terms(c)):
+        return True
+    a, b = _bare(a), _bare(b)
+    if a is b and a.op == "sqrt":
+        return True
+    return any(p.op == "div" and _bare(p.args[1]) is q for p, q in ((a, b), (b, a)))
+
+
+def _rounding(node: Node) -> Node | None:
+    """Return u of n = (u·k + K) - K, which is how a form rounds to whole numbers, else None."""
+    if node.op != "sub" or node.args[1].op != "const":
+        return None
+    total = node.args[0]
+    if total.op == "fma" and total.args[2].attr == node.args[1].attr is not None:
+        return total
+    return None
+
+
+def _reach(total: Node) -> Fraction:
+    """Return the largest whole number that u·k + K holds, as far as u is bounded by constants."""
+    u, k, _ = total.args
+    if k.op != "const":
+        return Fraction(0)
+    largest, stack = Fraction(0), [u]
+    while stack:
+        node = stack.pop()
+        if node.op == "const":
+            largest = max(largest, abs(_value(node)))
+        elif node.op == "where":
+            stack += node.args[1:]
+    return largest * abs(_value(k))
+
+
+def _multiple(node: Node) -> tuple[Node, Fraction] | None:
+    """Return n and k where a node is n·k, or n·k + c, with a whole number n."""
+    if node.op not in ("mul", "fma"):
+        return None
+    a, b = map(_bare, node.args[:2])
+    for n, k in ((a, b), (b, a)):
+        if k.op == "const" and _rounding(n) is not None:
+            return n, abs(_value(k))
+    return None
+
+
+class _Unfused:
+    """One graph being copied."""
+
+    def __init__(self, fmt: Format) -> None:
+        self.fmt, self.graph = fmt, Graph()
+        self.new: dict[Node, Node] = {}
+
+    def translate(self, node: Node) -> Node:
+        """Return the copy of a node whose operands are copied."""
+        if node.op == "const":
+            return self.graph.const(Fraction(self.fmt.round(_value(node))))
+        if node.op == "fma":
+            return self._fma(node)
+        args = [self.new[arg] for arg in node.args]
+        if node.op == "where" and all(arg.op == "const" for arg in args[0].args):
+            return args[1] if _holds(args[0]) else args[2]
+        if node.op in ("add", "sub") and any(arg.op == "const" for arg in args):
+            args = [self._kept(arg) for arg in args]
+        return self._node(node.op, *args, attr=node.attr)
+
+    def _node(self, op: str, *args: Node, attr: str | Fraction | None = None) -> Node:
+        """Return a node, or the number it is."""
+        if op in EXACT and args and all(arg.op == "const" for arg in args):
+            value = EXACT[op](*map(_value, args))
+            if value or op in ("add", "sub"):  # Fractions have no -0
+                return self.graph.const(Fraction(self.fmt.round(value)))
+        return self.graph.node(op, *args, attr=attr)
+
+    @staticmethod
+    def _kept(node: Node) -> Node:
+        if node.op in ("add", "sub") and any(arg.op == "const" for arg in node.args):
+            return node.graph.node("keep", node)
+        return node
+
+    def _fma(self, node: Node) -> Node:
+        a, b, c = (self.new[arg] for arg in node.args)
+        if all(arg.op == "const" for arg in (a, b, c)):
+            product, rest = _value(a) * _value(b), _value(c)
+            return self.graph.const(Fraction(self.fmt.round(product + rest)))
+        if _bare(c).op == "const" and _bare(c).attr == 0:
+            return self._node("mul", a, b)
+        c = self._signed(c)
+        halves = self._halves(*node.args)
+        if halves is None:
+            return self._node("add", self._node("mul", a, b), c)
+        (ah, al), (bh, bl) = halves
+        total = self._node("add", c, self._node("mul", ah, bh))
+        if a is b and al is not None:
+            total = self._node("add", total, self._node("mul", self._node("add", ah, ah), al))
+            return self._node("add", total, self._node("mul", al, al))
+        for x, y in ((ah, bl), (al, bh), (al, bl)):
+            if x is not None and y is not None:
+                total = self._node("add", total, self._node("mul", x, y))
+        return total
+
+    def _signed(self, c: Node) -> Node:
+        """Return what is added to a product, any 0 in it as -0: what underflows keeps its sign."""
+        zero = self.graph.const(0)
+        if c.op != "where" or all(arg is not zero for arg in c.args[1:]):
+            return c
+        condition, *choices = c.args
+        kept = (self.graph.node("neg", zero) if arg is zero else arg for arg in choices)
+        return self.graph.node("where", condition, *kept)
+
+    def _halves(
+        self, a: Node, b: Node, c: Node
+    ) -> tuple[tuple[Node, Node | None], tuple[Node, Node | None]] | None:
+        """Return the halves of a and b where their product must be exact, else None."""
+        multiple = _multiple(a.graph.node("mul", a, b))
+        if multiple is not None:
+            n, k = multiple
+            again = _multiple(_bare(c))
+            if k < SMALL or (again is not None and again[0] is n):
+                return None
+            total = _rounding(n)
+            assert total is not None
+            wide = _reach(total) > 1 << NARROW
+            return self._cut(a, whole=not wide), self._cut(b, whole=not wide)
+        held = [_multiple(term) for term in _terms(c)]
+        if any(found is not None and found[1] >= SMALL for found in held) or _recovers(a, b, c):
+            square = a is b  # what is subnormal there counts for nothing
+            return self._cut(a, small=not square), self._cut(b, small=not square)
+        return None
+
+    def _cut(
+        self, old: Node, *, whole: bool = False, small: bool = False
+    ) -> tuple[Node, Node | None]:
+        """Return a factor in two halves; one where that is short, as a small whole number is.
+
+        A factor that may be `small` is not cut where its second half would be subnormal: many a
+        machine takes that for 0, and the product would not even be what it is without halves.
+        """
+        node = self.new[old]
+        if node.op == "const":
+            high = _short(_value(node), self.fmt)
+            low = _value(node) - high
+            return self.graph.const(high), self.graph.const(low) if low else None
+        if whole and _rounding(_bare(old)) is not None:
+            return node, None
+        if old.op == node.op == "neg":  # one mask serves both signs
+            (bare,) = old.args
+            first, second = self._cut(bare, small=small)
+            return self._node("neg", first), None if second is None else self._node("neg", second)
+        upper = self.graph.node("high", node)
+        if small:
+            least = self.graph.const(Fraction(2) ** (self.fmt.min_exponent + self.fmt.precision))
+            tiny = self.graph.node("lt", self.graph.node("abs", node), least)
+            upper = self.graph.node("where", tiny, node, upper)
+        return upper, self.graph.node("sub", node, upper)
+
+
+def _holds(comparison: Node) -> bool:
+    """Return the truth of a comparison of two numbers."""
+    x, y = map(_value, comparison.args)
+    return {"lt": x < y, "le": x <= y, "eq": x == y}[comparison.op]
+
+
+def _short(value: Fraction, fmt: Format) -> Fraction:
+    """Return a float with the lower half of its significand cleared."""
+    if value == 0:
+        return value
+    _, exponent = math.frexp(value)
+    unit = Fraction(2) ** (exponent - fmt.precision // 2)
+    whole = abs(value) // unit
+    return whole * unit * (1 if value > 0 else -1)

@@ -1,0 +1,69 @@
+"""ONNX models with one input and one output, run by onnxruntime on the CPU.
+
+A model may want a shape: free dimensions take the elements, fixed ones are filled up, and of a
+model whose dimensions are all fixed as many runs are made as it takes.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+import onnxruntime
+
+from ..failure import Mistake
+from .backend import Array, Backend
+
+TYPES = {"tensor(float16)": "float16", "tensor(float)": "float32", "tensor(double)": "float64"}
+
+
+class Onnx(Backend):
+    """A model file."""
+
+    framework = "onnxruntime"
+    packages = ("onnxruntime", "numpy")
+    strides = False
+
+    def __init__(self, file: str) -> None:
+        options = onnxruntime.SessionOptions()
+        options.log_severity_level = 3
+        try:
+            self.session = onnxruntime.InferenceSession(
+                file, options, providers=["CPUExecutionProvider"]
+            )
+        except Exception as error:  # onnxruntime raises classes of its own, which have no parent
+            first = str(error).splitlines()[0]
+            raise Mistake(f"{file} is no model that onnxruntime can run: {first}") from None
+        inputs, outputs = self.session.get_inputs(), self.session.get_outputs()
+        if (len(inputs), len(outputs)) != (1, 1):
+            raise Mistake(
+                f"{file} has {len(inputs)} inputs and {len(outputs)} outputs: expected one of each"
+            )
+        self.input, self.output = inputs[0].name, outputs[0].name
+        if inputs[0].type not in TYPES:
+            raise Mistake(f"{file} takes a {inputs[0].type}: expected one of {', '.join(TYPES)}")
+        self.dtypes = (TYPES[inputs[0].type],)
+        self.shape = list(inputs[0].shape)
+
+    def call(self, quantity: str, x: Array) -> Any:
+        """Return the model's output for the elements of `x`."""
+        fixed = prod(size for size in self.shape if isinstance(size, int))
+        free = [i for i, size in enumerate(self.shape) if not isinstance(size, int)]
+        count = x.size
+        if count % fixed:
+            x = np.concatenate([x, np.ones(-count % fixed, x.dtype)])
+        rows = x.reshape(1, -1) if free else x.reshape(-1, fixed)
+        parts = [self._run(row, fixed, free) for row in rows]
+        if not parts:  # a model of fixed shape cannot be asked for nothing
+            return x
+        if any(part.size != row.size for part, row in zip(parts, rows, strict=True)):
+            return parts[0]  # a wrong shape
+        return np.concatenate([part.ravel() for part in parts])[:count]
+
+    def _run(self, row: Array, fixed: int, free: list[int]) -> Array:
+        shape = [size if isinstance(size, int) else 1 for size in self.shape]
+        if free:
+            shape[free[0]] = row.size // fixed
+        (result,) = self.session.run([self.output], {self.input: row.reshape(shape)})
+        return np.asarray(result)

@@ -1,0 +1,61 @@
+"""Checks in a process of their own: every function called check_… of a script, what fails as JSON.
+
+A framework is imported once a process and many checks share it; a test runs the script.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import traceback
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+HERE = Path(__file__).parent
+
+
+def raises(error: type[Exception], text: str, call: Callable[[], object]) -> None:
+    """Require that a call raises an error whose message contains `text`."""
+    with pytest.raises(error) as raised:
+        call()
+    assert text in str(raised.value), str(raised.value)
+
+
+def run_checks(functions: Mapping[str, Any]) -> None:
+    """Run what is called check_… and print what went wrong."""
+    checks = {name: call for name, call in functions.items() if name.startswith("check_")}
+    failures = {}
+    for name, check in checks.items():
+        try:
+            check()
+        except Exception:  # whatever it is, it is reported
+            failures[name] = traceback.format_exc()
+    print(json.dumps({"checked": sorted(checks), "failures": failures}))
+
+
+def report(script: str, *arguments: str, **environment: str) -> dict[str, Any]:
+    """Return what a script of checks found, in an environment of its own."""
+    done = subprocess.run(
+        [sys.executable, str(HERE / script), *arguments],
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        env=os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": ""} | environment,
+        timeout=600,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.strip().splitlines()
+    found: dict[str, Any] = json.loads(lines[-1]) if lines else {}
+    return found
+
+
+def all_hold(found: dict[str, Any]) -> None:
+    """Fail with the tracebacks of what failed."""
+    assert found["checked"]
+    assert not found["failures"], "\n".join(found["failures"].values())

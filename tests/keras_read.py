@@ -1,0 +1,339 @@
+"""Checks of softgate.keras on one backend, run with KERAS_BACKEND and the writer's directory.
+
+Every function called check_… is one check (checking.py).
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import keras
+import keras_blocks
+import ml_dtypes
+import numpy as np
+from checking import raises, run_checks
+
+import softgate as sg
+import softgate.keras as sk
+
+BACKEND = keras.backend.backend()
+FOLDER = Path(sys.argv[1])
+CLOSE = 1e-5
+POINTS = np.linspace(-6, 6, 97, dtype=np.float32)
+
+
+def numbers(x: Any) -> np.ndarray:
+    return np.asarray(keras.ops.convert_to_numpy(x))
+
+
+def distance(found: Any, wanted: Any) -> float:
+    """The largest difference, relative to |wanted| + 1."""
+    wanted = np.asarray(wanted, np.float64)
+    found = numbers(found).astype(np.float64)
+    assert found.shape == wanted.shape, f"shape {found.shape}, expected {wanted.shape}"
+    return float(np.max(np.abs(found - wanted) / (1 + np.abs(wanted)), initial=0.0))
+
+
+def gradients(
+    call: Callable[[Any], Any], x: np.ndarray, upstream: np.ndarray, layer: Any = None
+) -> tuple[Any, list[Any]]:
+    """The gradient of (call(x)·upstream).sum() by x and by the weights of a layer."""
+    weights = [] if layer is None else layer.trainable_variables
+    if BACKEND == "tensorflow":
+        import tensorflow as tf
+
+        point = tf.constant(x)
+        with tf.GradientTape() as tape:
+            tape.watch(point)
+            y = tf.reduce_sum(call(point) * upstream)
+        by_x, by_weights = tape.gradient(y, [point, [w.value for w in weights]])
+        return by_x, by_weights
+    if BACKEND == "jax":
+        import jax
+
+        def total(point: Any, values: list[Any]) -> Any:
+            with keras.StatelessScope(list(zip(weights, values, strict=True))):
+                return (call(point) * upstream).sum()
+
+        return jax.jit(jax.grad(total, (0, 1)))(x, [w.value for w in weights])
+    import torch
+
+    point = torch.from_numpy(x).requires_grad_()
+    for w in weights:
+        w.value.grad = None
+    (call(point) * torch.from_numpy(upstream)).sum().backward()
+    return point.grad, [w.value.grad for w in weights]
+
+
+def variants() -> list[sk.Activation]:
+    """Every activation, and with each parameter at another value that every format holds."""
+    found = []
+    for name, function in sg.activations().items():
+        ours = getattr(sk, name)
+        assert ours is sk.get(name) is sk.get(function), name
+        found.append(ours)
+        for p in function.entry.parameters:
+            values = (float(ml_dtypes.bfloat16(value)) for value in p.tested[:1])
+            found += [ours.bind(**{p.name: value}) for value in values]
+    return found
+
+
+def check_every_activation() -> None:
+    known = variants()
+    assert len(known) > len(sg.activations())
+    values_and_slopes(known, [ours.activation for ours in known])
+    for ours in known:
+        config = json.loads(json.dumps(keras.activations.serialize(ours)))
+        assert keras.activations.get(config) is ours, ours
+
+
+def values_and_slopes(found: list[sk.Activation], wanted: list[sg.Activation]) -> None:
+    """Value and gradient are NumPy's: row i of the points goes through the i-th activation."""
+    rows = np.tile(POINTS, (len(found), 1))
+
+    def call(x: Any) -> Any:
+        return keras.ops.stack([ours(x[i]) for i, ours in enumerate(found)])
+
+    values, slopes = call(keras.ops.convert_to_tensor(rows)), gradients(call, rows, rows * 0 + 1)[0]
+    for i, function in enumerate(wanted):
+        assert distance(values[i], function(POINTS)) < 2e-6, function
+        assert distance(slopes[i], function.slope(POINTS)) < 2e-6, f"slope of {function}"
+
+
+def check_the_check_of_activations_can_fail() -> None:
+    raises(AssertionError, "gelu", lambda: values_and_slopes([sk.gelu_tanh], [sg.gelu]))
+
+
+def check_formats() -> None:
+    for dtype in ("float16", "bfloat16", "float32"):
+        x = keras.ops.convert_to_tensor(POINTS, dtype)
+        y = sk.gelu(x)
+        assert keras.backend.standardize_dtype(y.dtype) == dtype
+        exact = sg.gelu(numbers(keras.ops.cast(x, "float32")).astype(np.float64))
+        step = {"float16": 2**-11, "bfloat16": 2**-8, "float32": 2**-22}[dtype]
+        assert distance(keras.ops.cast(y, "float32"), exact) <= step
+    assert keras.backend.standardize_dtype(sk.gelu([1, 2]).dtype) == keras.config.floatx()
+
+
+def check_blocks_equal_torchs() -> None:
+    for name in keras_blocks.BLOCKS:
+        compare(name)
+
+
+def check_the_check_of_blocks_can_fail() -> None:
+    raises(AssertionError, "y of post", lambda: compare("post", shift=1e-3))
+
+
+def compare(name: str, shift: float = 0.0) -> None:
+    """Output and every gradient with torch's weights, evaluated and in training."""
+    kind, arguments, options = keras_blocks.BLOCKS[name]
+    wanted = np.load(FOLDER / f"{name}.npz")
+    x, upstream = keras_blocks.inputs(), keras_blocks.upstream()
+    made = getattr(sk, kind)(*arguments, **options)
+    layer = type(made).from_config(json.loads(json.dumps(made.get_config())))
+    layer.build(x.shape)
+    state = {key[7:]: wanted[key] + shift for key in wanted.files if key.startswith("weight ")}
+    sk.load_state_dict(layer, state)
+    masks = keras_blocks.masks(kind, options)
+    y = layer(x, **masks)
+    assert distance(y, wanted["y"]) < CLOSE, f"y of {name}"
+    for training in (True, False) if name == "post" else (True,):
+        by_x, by_weights = gradients(
+            lambda x, training=training: layer(x, training=training, **masks), x, upstream, layer
+        )
+        assert distance(by_x, wanted["grad x"]) < CLOSE, f"gradient of {name}"
+        theirs = torch_gradients(layer, wanted)
+        for variable, found in zip(layer.trainable_variables, by_weights, strict=True):
+            assert distance(found, theirs[variable.path]) < CLOSE, f"{variable.path} of {name}"
+
+
+def torch_gradients(layer: Any, wanted: Any) -> dict[str, np.ndarray]:
+    """torch's gradients under the paths of Keras' variables: loaded as weights, and read there."""
+    kept = [numbers(w) for w in layer.weights]
+    sk.load_state_dict(layer, {k[5:]: wanted[k] for k in wanted.files if k[:5] == "grad " != k[:6]
+                               and k != "grad x"})  # fmt: skip
+    found = {w.path: numbers(w) for w in layer.trainable_variables}
+    layer.set_weights(kept)
+    return found
+
+
+def check_saved_models_load() -> None:
+    answers = json.loads((FOLDER / "answers.json").read_text("utf-8"))
+    for name, wanted in answers.items():
+        model = keras.models.load_model(FOLDER / f"{name}.keras")
+        x = keras_blocks.features(model.input_shape)
+        assert distance(model(x), wanted) < CLOSE, name
+        again = Path(tempfile.mkdtemp(dir=FOLDER)) / "again.keras"
+        model.save(again)
+        assert distance(keras.models.load_model(again)(x), wanted) < CLOSE, name
+    first, second, third, *_ = keras.models.load_model(FOLDER / "sequence.keras").layers
+    assert first.activation is sk.gelu
+    assert second.activation is sk.get("leaky_relu", slope=0.3)
+    assert third.activation is sk.get(keras_blocks.wave, a=2.0)
+
+
+def check_a_file_imports_nothing() -> None:
+    config = sk.get(keras_blocks.wave).get_config() | {"module": "antigravity"}
+    raises(ValueError, "`import antigravity` first", lambda: sk.Activation.from_config(config))
+    assert "antigravity" not in sys.modules
+    config = {"function": "gelo", "parameters": {}}
+    raises(ValueError, "which softgate lacks", lambda: sk.Activation.from_config(config))
+
+    @sg.activation
+    def local(f: Any, x: Any) -> Any:
+        return x * f.Phi(x)
+
+    raises(TypeError, "cannot be pickled", sk.get(local).get_config)
+
+
+def check_training() -> None:
+    keras.utils.set_random_seed(5)
+    attending = sk.TransformerBlock(16, 4, 24, "swiglu", norm="pre", batch_first=True, dropout=0.1)
+    for policy, block in (("float32", attending), ("mixed_float16", None)):
+        keras.mixed_precision.set_global_policy(policy)
+        model = keras.Sequential(
+            [
+                keras.Input((5, 16)),
+                keras.layers.Dense(16, activation=sk.gelu),
+                block or sk.FeedForward(16, 24, "leaky_relu", slope=0.2, hidden_dropout=0.1),
+                keras.layers.Dense(1, activation=sk.get("softplus"), dtype="float32"),
+            ]
+        )
+        model.compile(keras.optimizers.Adam(3e-3), "mse", jit_compile=BACKEND != "torch")
+        x = keras_blocks.features((None, 5, 16))
+        y = np.abs(x[..., :1])
+        losses = model.fit(x, y, batch_size=6, epochs=12, verbose=0).history["loss"]
+        assert np.all(np.isfinite(losses)), (policy, losses)
+        assert losses[-1] < losses[0], (policy, losses)
+    keras.mixed_precision.set_global_policy("float32")
+
+
+def check_symbolic_tensors() -> None:
+    x = keras.Input((6,))
+    for y in (sk.gelu(x), sg.gelu(x), sg.gelu.slope(x), sk.gelu(keras.Input((6,), dtype="int32"))):
+        assert (tuple(y.shape), y.dtype) == ((None, 6), "float32")
+    assert tuple(sk.glu(x).shape) == tuple(sk.glu(x, x)[:, :3].shape) == (None, 3)
+    assert "an operation of a Keras model" in str(sg.explain(x))
+    slope = keras.Model(x, [sg.elu.slope(x, alpha=0.5), sg.gelu.backward(x, 2.0 * x)])
+    again = keras.Model.from_config(slope.get_config())
+    points = POINTS[:96].reshape(-1, 6)
+    first, second = again(points)
+    assert distance(first, sg.elu.slope(points, alpha=0.5)) < 2e-6
+    assert distance(second, sg.gelu.backward(points, 2 * points)) < 2e-6
+    variable = keras.Variable(POINTS)
+    assert distance(sg.gelu(variable), sg.gelu(POINTS)) < 2e-6
+    assert sg.explain(variable).dtype == "float32"
+    raises(TypeError, "int32 tensor", lambda: sg.gelu(keras.Input((6,), dtype="int32")))
+    raises(TypeError, "out=", lambda: sg.gelu(x, out=POINTS))
+    raises(ValueError, "has length 5", lambda: sg.glu(keras.Input((5,))))
+
+
+def check_the_articles_snippets() -> None:
+    """Activation("gelu") after a layer, "gelu" as its argument, and ours in their place."""
+    keras.utils.set_random_seed(11)
+    layers = keras.layers
+    model = keras.Sequential([
+        keras.Input((512,)), layers.Dense(2048), layers.Activation("gelu"), layers.Dense(512)
+    ])  # fmt: skip
+    x = np.random.default_rng(8).normal(size=(8, 512)).astype(np.float32)
+    output = numbers(model(x))
+    assert output.shape == (8, 512)
+    for hidden in (
+        [layers.Dense(2048, activation="gelu")],
+        [layers.Dense(2048, activation=sk.gelu)],
+        [layers.Dense(2048), layers.Activation(sk.gelu)],
+        [layers.Dense(2048), layers.Activation(sk.get("gelu", source="keras"))],
+    ):
+        other = keras.Sequential([keras.Input((512,)), *hidden, layers.Dense(512)])
+        other.set_weights(model.get_weights())
+        assert distance(other(x), output) < CLOSE
+    if BACKEND == "tensorflow":
+        from tensorflow import keras as theirs
+
+        same = theirs.Sequential(
+            [
+                theirs.Input((512,)),
+                theirs.layers.Dense(2048),
+                theirs.layers.Activation(sk.gelu),
+                theirs.layers.Dense(512),
+            ]
+        )
+        same.set_weights(model.get_weights())
+        assert distance(same(x), output) < CLOSE
+    block = sk.FeedForward(512, 2048)
+    block.build((None, 512))
+    block.set_weights(model.get_weights())
+    assert distance(block(x), output) < CLOSE
+
+
+def check_masks() -> None:
+    """Keras' own mask hides keys as a padding mask does; who sees nothing gets zeros."""
+    x = keras_blocks.inputs()
+    attention = sk.SelfAttention(16, 4, bias=False, batch_first=True)
+    hidden = np.array([[False, False, True]] * 5)
+    wanted = numbers(attention(x, key_padding_mask=hidden))
+    assert distance(attention(x, mask=~hidden), wanted) < 1e-6
+    masked = keras.layers.Masking(0.0)(np.where(hidden[..., None], 0, x))
+    assert distance(attention(masked)[:, :2], wanted[:, :2]) < 1e-6
+    blind = np.zeros((3, 3), bool)
+    blind[1] = True
+    y = numbers(attention(x, blind))
+    assert not y[:, 1].any()
+    assert y[:, 0].any()
+    by_x, _ = gradients(lambda x: attention(x, blind), x, keras_blocks.upstream(), attention)
+    assert np.isfinite(numbers(by_x)).all()
+    alone = sk.SelfAttention(16, 4)
+    together = numbers(alone(x[:, :1]))[:, 0]
+    assert distance(alone(x[:, 0]), together) < 1e-6
+    assert distance(alone(x[:, 0], key_padding_mask=np.zeros(5, bool)), together) < 1e-6
+    raises(ValueError, "attn_mask has shape (4, 4)", lambda: attention(x, np.zeros((4, 4))))
+    raises(TypeError, "expected bool", lambda: attention(x, np.zeros((3, 3), np.int64)))
+    raises(ValueError, "4 axes", lambda: sk.SelfAttention(16, 4)(np.zeros((1, 1, 2, 16))))
+
+
+def check_wrong_arguments() -> None:
+    for error, text, call in (
+        (ValueError, "did you mean 'gelu'", lambda: sk.get("gelo")),
+        (AttributeError, "did you mean 'gelu'", lambda: sk.gelo),
+        (TypeError, "has no parameter", lambda: sk.gelu.bind(slope=1.0)),
+        (TypeError, "says whose name", lambda: sk.get(sg.gelu, "keras")),
+        (ValueError, "did you mean 'gelu'", lambda: sk.FeedForward(8, 24, "gelo")),
+        (ValueError, "use GatedFeedForward", lambda: sk.FeedForward(8, 24, sk.swiglu)),
+        (TypeError, "activation is 3", lambda: sk.FeedForward(8, 24, 3)),
+        (ValueError, "it is 'geglu'", lambda: sk.GatedFeedForward(8, 24, "gelu")),
+        (ValueError, "match = 'speed'", lambda: sk.GatedFeedForward(8, 24, match="speed")),
+        (ValueError, "save = 'nothing'", lambda: sk.FeedForward(8, 24, save="nothing")),
+        (ValueError, "dropout = -0.1", lambda: sk.FeedForward(8, 24, dropout=-0.1)),
+        (ValueError, "d_hidden = 2.5", lambda: sk.FeedForward(8, 2.5)),
+        (ValueError, "no multiple of n_heads", lambda: sk.SelfAttention(8, 3)),
+        (ValueError, "norm = 'both'", lambda: sk.TransformerBlock(8, 2, 16, norm="both")),
+        (
+            ValueError,
+            'accepted are "layer" and "rms"',
+            lambda: sk.TransformerBlock(8, 2, 16, normalization="batch"),
+        ),
+        (ValueError, "x has 5 features", lambda: sk.FeedForward(8, 24)(np.zeros((2, 5)))),
+        (ValueError, "no weights yet", lambda: sk.load_state_dict(sk.FeedForward(8, 24), {})),
+        (ValueError, "lacks ['fc1.bias'", lambda: sk.load_state_dict(built(), {})),
+        (
+            TypeError,
+            "given to itself",
+            lambda: sk.FeedForward(8, 24, keras.layers.ReLU(), slope=0.1),
+        ),
+    ):
+        raises(error, text, call)
+
+
+def built() -> sk.FeedForward:
+    layer = sk.FeedForward(8, 24)
+    layer.build((None, 8))
+    return layer
+
+
+if __name__ == "__main__":
+    run_checks(globals())

@@ -1,0 +1,180 @@
+"""Functions are told by their values: every entry by itself, frameworks' own, and none of them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from transformers.activations import ACT2FN
+
+import softgate as sg
+from softgate._identify import UNKNOWN, Identification, identify
+from softgate.formats import FORMATS
+from softgate.registry import activations
+from softgate.subjects import Failure, Mistake
+
+DTYPES = tuple(FORMATS)
+Tensors = Callable[[torch.Tensor], torch.Tensor]
+
+
+def found(function: Any, dtype: str = "float32", **keywords: Any) -> Identification:
+    return identify(function, dtype=dtype, framework="torch", keywords=keywords)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", list(activations()))
+def test_every_entry_is_itself(name: str, dtype: str) -> None:
+    answer = identify(activations()[name], dtype=dtype)
+    assert answer.function == {"celu": "elu"}.get(name, name)  # with alpha 1 they are the same
+    assert (answer.scale, answer.offset) == (1, 0)
+    assert answer.parameters == activations()[name].parameters
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(
+    ("function", "name"),
+    [
+        (F.gelu, "gelu"),
+        (lambda x: F.gelu(x, approximate="tanh"), "gelu_tanh"),
+        (ACT2FN["gelu_new"], "gelu_tanh"),
+        (ACT2FN["gelu_fast"], "gelu_tanh"),
+        (ACT2FN["quick_gelu"], "gelu_sigmoid"),
+        (F.silu, "silu"),
+        (lambda x: x * torch.sigmoid(x), "silu"),
+        (F.hardswish, "hard_swish"),
+        (F.relu, "relu"),
+        (lambda x: F.relu(x) ** 2, "squared_relu"),
+        (F.mish, "mish"),
+        (F.selu, "selu"),
+        (torch.tanh, "tanh"),
+    ],
+)
+def test_frameworks_own(function: Tensors, name: str, dtype: str) -> None:
+    answer = found(function, dtype)
+    assert answer.function == name
+    assert answer.confidence > 0.9
+    assert answer.candidates[0].function == name
+    assert answer.candidates[1].function != name
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(
+    ("function", "name", "parameters"),
+    [
+        (lambda x: F.leaky_relu(x, 0.2), "leaky_relu", {"slope": 0.2}),
+        (lambda x: F.leaky_relu(x, 0.0105), "leaky_relu", {"slope": 0.0105}),
+        (lambda x: F.elu(x, 0.5), "elu", {"alpha": 0.5}),
+        (lambda x: F.celu(x, 2.0), "celu", {"alpha": 2.0}),
+        (lambda x: x * torch.sigmoid(1.3 * x), "silu", {"beta": 1.3}),
+        (lambda x: F.relu(x) + torch.log1p(torch.exp(-3 * x.abs())) / 3, "softplus", {"beta": 3}),
+        (lambda x: F.softplus(x, 2.0, 3.0), "softplus", {"beta": 2.0, "threshold": 3.0}),
+        (lambda x: F.hardtanh(x, -2, 3), "hard_tanh", {"low": -2.0, "high": 3.0}),
+        (lambda x: F.hardshrink(x, 0.37), "hardshrink", {"threshold": 0.37}),
+    ],
+)
+def test_parameters_are_found(
+    function: Tensors, name: str, parameters: dict[str, float], dtype: str
+) -> None:
+    answer = found(function, dtype)
+    assert (answer.function, answer.parameters) == (name, parameters)
+    assert (answer.scale, answer.offset) == (1, 0)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_scale_and_offset_are_seen_through(dtype: str) -> None:
+    answer = found(lambda x: 2 * F.gelu(x) + 1, dtype)
+    assert (answer.function, answer.scale, answer.offset) == ("gelu", 2, 1)
+    answer = found(lambda x: -3 * F.silu(x), dtype)
+    assert (answer.function, answer.scale, answer.offset) == ("silu", -3, 0)
+    answer = found(lambda x: F.gelu(x, approximate="tanh") - 0.25, dtype)
+    assert (answer.function, answer.scale, answer.offset) == ("gelu_tanh", 1, -0.25)
+    answer = found(lambda x: 1.3 * F.elu(x, 0.7) - 0.5, dtype)
+    assert answer.function == "elu"
+    assert answer.parameters["alpha"] == pytest.approx(0.7, rel=0.02)
+
+
+def test_a_threshold_that_float32_cannot_show_is_not_told_of() -> None:
+    assert found(F.softplus).parameters == {"beta": 1.0}
+    assert found(F.softplus, "float64").parameters == {"beta": 1.0, "threshold": 20.0}
+
+
+def test_constants_of_fewer_digits_are_still_the_same_function() -> None:
+    answer = found(ACT2FN["gelu_fast"], "float64")
+    assert answer.function == "gelu_tanh"
+    assert 1e-13 < answer.max_difference < 1e-11
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(
+    "function",
+    [torch.sin, torch.exp, lambda x: x**3, torch.ones_like, lambda x: x * float("nan"),
+     lambda x: F.gelu(x) + 0.2 * torch.sin(x), lambda x: torch.where(x > 2, x + 1, F.silu(x))],
+    ids=["sin", "exp", "cube", "constant", "NaN", "gelu and a ripple", "silu with a step"],
+)  # fmt: skip
+def test_what_fits_nothing_is_unknown(function: Tensors, dtype: str) -> None:
+    answer = found(function, dtype)
+    assert answer.function == UNKNOWN
+    assert answer.parameters == {}
+    assert "unknown" in str(answer)
+
+
+def test_names_mean_nothing() -> None:
+    def relu(x: torch.Tensor) -> torch.Tensor:
+        return F.silu(x)
+
+    assert found(relu).function == "silu"
+
+
+def test_ones_own_formula_may_be_asked_for() -> None:
+    @sg.activation
+    def bump(f: Any, x: Any) -> Any:
+        return x * f.exp(-x * x)
+
+    mine = [*activations().values(), bump]
+    assert identify(lambda x: x * np.exp(-x * x), among=mine).function == "bump"
+    assert identify(lambda x: x * np.exp(-x * x)).function == UNKNOWN
+
+
+def test_the_record_goes_through_json() -> None:
+    answer = found(F.softplus, "float64")
+    assert Identification.from_json(answer.to_json()) == answer
+    asked = {"function", "parameters", "max_difference", "scale", "offset", "confidence"}
+    assert asked | {"candidates"} <= set(json.loads(answer.to_json()))
+
+
+def test_wrong_questions() -> None:
+    with pytest.raises(ValueError, match="float8"):
+        identify(np.tanh, dtype="float8")
+    with pytest.raises(Mistake, match="callable"):
+        identify(3)  # type: ignore[arg-type]
+    with pytest.raises(Failure, match="shape"):
+        identify(lambda x: x[:3])
+    with pytest.raises(Failure, match="ZeroDivisionError"):
+        identify(lambda x: 1 / 0)
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "softgate", "identify", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+
+
+def test_the_command(tmp_path: Path) -> None:
+    done = run("torch.nn.functional:gelu", "--with", "approximate=tanh", "--json")
+    assert (done.returncode, json.loads(done.stdout)["function"]) == (0, "gelu_tanh")
+    done = run("numpy:sin")
+    assert done.returncode == 1
+    assert "unknown" in done.stdout
+    for wrong in (["numpy:nothing"], ["no_such_module:f"], ["missing.onnx"], ["gelu"],
+                  ["numpy:tanh", "--with", "x"]):  # fmt: skip
+        done = run(*wrong)
+        assert done.returncode == 2, wrong
+        assert done.stdout == ""
+        assert "Traceback" not in done.stderr
