@@ -179,32 +179,49 @@ def test_hessians() -> None:
     assert np.allclose(found, np.diag(sg.mish.curvature(SMOOTH)), rtol=1e-5, atol=1e-6)
 
 
-def test_sharded_arrays_stay_where_they_are() -> None:
-    program = """
-import json, jax, numpy as np, softgate as sg
-from jax.sharding import NamedSharding, PartitionSpec as P
-mesh = jax.make_mesh((2, 2), ("a", "b"))
+SHARDED = """
+import os
+os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=4"
+import json, sys, jax, numpy as np, softgate as sg
+from jax.sharding import AxisType, NamedSharding, PartitionSpec as P
+kind = AxisType[sys.argv[1]]
+mesh = jax.make_mesh((2, 2), ("a", "b"), axis_types=(kind, kind))
 x = np.random.default_rng(0).normal(size=(8, 6)).astype(np.float32)
-kind = NamedSharding(mesh, P("a", "b"))
-placed = jax.device_put(x, kind)
-slope = jax.jit(jax.grad(lambda x: sg.gelu(x).sum()))
-results = [sg.gelu(placed), jax.jit(sg.gelu)(placed), slope(placed)]
-same = [y.sharding.is_equivalent_to(kind, 2) for y in results]
-whole = jax.jit(sg.gelu, in_shardings=kind).lower(placed).compile().as_text()
-moved = [word for word in ("all-gather", "all-reduce", "collective") if word in whole]
-equal = bool(np.array_equal(results[0], sg.gelu(jax.numpy.asarray(x))))
+where = NamedSharding(mesh, P("a", "b"))
+alone = np.asarray(sg.gelu(jax.numpy.asarray(x)))
+with jax.set_mesh(mesh):
+    placed = jax.device_put(x, where)
+    mapped = jax.shard_map(sg.gelu, mesh=mesh, in_specs=P("a", "b"), out_specs=P("a", "b"))
+    slope = jax.jit(jax.grad(lambda x: sg.gelu(x).sum()))
+    results = [sg.gelu(placed), jax.jit(sg.gelu)(placed), jax.jit(mapped)(placed), slope(placed)]
+    results += [sg.leaky_relu(placed, slope=jax.numpy.float32(0.5)), sg.swiglu(placed, placed)]
+    text = jax.jit(sg.gelu).lower(placed).compile().as_text()
+same = [y.sharding.is_equivalent_to(where, 2) for y in results]
+moved = [word for word in ("all-gather", "all-reduce", "collective") if word in text]
+equal = [bool(np.array_equal(y, alone)) for y in results[:3]]
 print(json.dumps([jax.device_count(), same, equal, moved]))
 """
-    code = "import os; os.environ['XLA_FLAGS'] = '--xla_force_host_platform_device_count=4'\n"
+
+
+@pytest.mark.parametrize("kind", ["Auto", "Explicit"])
+def test_sharded_arrays_stay_where_they_are(kind: str) -> None:
     result = subprocess.run(
-        [sys.executable, "-W", "error", "-c", code + program],
+        [sys.executable, "-W", "error", "-c", SHARDED, kind],
         capture_output=True,
         text=True,
         timeout=120,
         check=False,
     )
     assert result.returncode == 0, result.stderr
-    assert json.loads(result.stdout) == [4, [True, True, True], True, []]
+    assert json.loads(result.stdout) == [4, [True] * 6, [True] * 3, []]
+
+
+def test_exported_for_any_length() -> None:
+    (length,) = jax.export.symbolic_shape("n")
+    shape = jax.ShapeDtypeStruct((length, 3), jnp.float32)
+    exported = jax.export.deserialize(jax.export.export(jax.jit(sg.gelu))(shape).serialize())
+    x = np.ones((5, 3), np.float32)
+    assert np.array_equal(exported.call(x), sg.gelu(jnp.asarray(x)))
 
 
 def test_integers_and_weak_types() -> None:

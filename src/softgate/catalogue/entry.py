@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 
 from ..blocks import Kernel, TwoFloat
+from ..formats import BFLOAT16, FLOAT16
 from ..formula import Definition
 from ..graph import Node
 
@@ -104,6 +106,8 @@ class Entry:
     """(f, y, **parameters): the slope told from the value y alone, with what every arithmetic has;
     right where the parameters in `positive` are."""
     positive: tuple[str, ...] = ()
+    exact: tuple[str, ...] = ()
+    """The parameters that are values too: the slope follows only where no format rounds them."""
     notes: str = ""
     user: UserFormula | None = None
 
@@ -119,7 +123,11 @@ class Entry:
 
     def slope_follows(self, values: Mapping[str, float]) -> bool:
         """Tell whether the slope can be told from the value alone."""
-        return self.slope_at_value is not None and all(values[name] > 0 for name in self.positive)
+        return (
+            self.slope_at_value is not None
+            and all(values[name] > 0 for name in self.positive)
+            and all(_short(values[name]) for name in self.exact)
+        )
 
     def define(self, f: Definition | None = None) -> Node:
         """Trace the definition with `x` and the parameters symbolic."""
@@ -146,3 +154,8 @@ class Entry:
             return f.fma(self.slope_at_value(f, x, **plain), f.graph.input("grad"), 0)
         form: StableForm = getattr(self, quantity)
         return form(f, x, **symbols)
+
+
+def _short(value: float) -> bool:
+    """Tell whether every format has this number."""
+    return all(fmt.round(Fraction(value)) == value for fmt in (FLOAT16, BFLOAT16))

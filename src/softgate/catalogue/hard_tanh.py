@@ -47,6 +47,7 @@ entry = Entry(
     slope=slope,
     curvature=curvature,
     slope_at_value=slope_at_value,
+    exact=("low", "high"),
     backward=backward,
     bounds={"float32": Bound(0.0, 0.0), "float64": Bound(0.0, 0.0)},
     intervals=((-2.0, 0.0), (0.0, 1.0), (1.0, 7.0)),

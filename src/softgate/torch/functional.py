@@ -3,23 +3,41 @@
     import softgate.torch.functional as F
 
 is a drop-in for the activations of `torch.nn.functional`; what torch does not have is here under
-softgate's name. A name with `_` overwrites its argument. Where the slope cannot be told from the
-value alone that is refused while autograd records, for the gradient would need what is overwritten.
+softgate's name. softmax and its like are functions of a whole axis, not of an element: they stay
+torch's and are not here. torch's own operator does what there is no kernel for: `prelu`, whose
+weight is learnt, `threshold`, which computes nothing, `rrelu` in training, which is random, and
+parameters that torch accepts and softgate's kernels do not (a negative alpha of `celu`).
+
+With `inplace=True` the input is overwritten and gradients are right, as in torch: where the slope
+needs what is overwritten, a copy of it is kept. A name with `_` overwrites its argument without
+ever making a copy; where that would lose what the gradient needs, it is refused while autograd
+records.
+
+`torch.fx` sees each function as one call. In one's own functions, call these and not
+`softgate.gelu` itself, which `torch.fx` cannot look at.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from difflib import get_close_matches
 from typing import Any
 
 import torch
+import torch.nn.functional as theirs
 from torch import Tensor
+from torch.compiler import is_dynamo_compiling
 
-from ..adapters.torch import evaluate, overwrite
+from .._names import UnknownName, names
+from ..adapters.torch import evaluate, learnt, overwrite
+from ..adapters.torch.keeping import overwrite_keeping
 from ..registry import activations, gated
 
 _ALL, _GATED = activations(), gated()
 _GELU = {"none": _ALL["gelu"], "tanh": _ALL["gelu_tanh"], "sigmoid": _ALL["gelu_sigmoid"]}
 _DEFAULTS = {name: activation.parameters for name, activation in _ALL.items()}
+_VISIBLE = 20.0
+"""Where torch's softplus turns to x: any earlier and float32 sees it."""
 
 
 def _apply(name: str, x: Tensor, inplace: bool = False, **parameters: float) -> Tensor:
@@ -27,7 +45,7 @@ def _apply(name: str, x: Tensor, inplace: bool = False, **parameters: float) -> 
     if parameters == _DEFAULTS[name]:
         parameters = {}
     if inplace:
-        return overwrite(activation, x, parameters)
+        return overwrite_keeping(activation, x, parameters)
     if parameters:
         return evaluate(activation, "value", x, parameters=parameters)
     result: Tensor = activation(x)
@@ -67,7 +85,28 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = Fals
 
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """Return x where x > 0, else weight·x; `weight` is learnt, so torch's own operator does it."""
-    return torch.nn.functional.prelu(input, weight)
+    return theirs.prelu(input, weight)
+
+
+def rrelu(
+    input: Tensor,
+    lower: float = 1 / 8,
+    upper: float = 1 / 3,
+    training: bool = False,
+    inplace: bool = False,
+) -> Tensor:
+    """Return x where x > 0, else a·x: a is their mean, in training random from lower to upper.
+
+    The random one is torch's own operator, with torch's random numbers.
+    """
+    if training:
+        return theirs.rrelu(input, lower, upper, training, inplace)
+    return leaky_relu(input, (lower + upper) / 2, inplace)
+
+
+def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
+    """Return x where x > threshold, else `value`: torch's own operator, nothing is computed."""
+    return theirs.threshold(input, threshold, value, inplace)
 
 
 def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
@@ -76,7 +115,9 @@ def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
 
 
 def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
-    """Return x where x > 0, else alpha·(exp(x/alpha) - 1)."""
+    """Return x where x > 0, else alpha·(exp(x/alpha) - 1); torch's own where alpha < 0."""
+    if alpha <= 0:
+        return theirs.celu(input, alpha, inplace)
     return _apply("celu", input, inplace, alpha=alpha)
 
 
@@ -88,6 +129,22 @@ def selu(input: Tensor, inplace: bool = False) -> Tensor:
 def silu(input: Tensor, inplace: bool = False) -> Tensor:
     """Return x·sigmoid(x)."""
     return _apply("silu", input, inplace)
+
+
+def swish(input: Tensor, beta: float | Tensor = 1.0) -> Tensor:
+    """Return x·sigmoid(beta·x); a tensor `beta`, a single number, gets a gradient, too.
+
+    Examples
+    --------
+    >>> import torch
+    >>> swish(torch.tensor([-torch.inf, 1.0]), torch.tensor(2.0))
+    tensor([-0.0000,  0.8808])
+    """
+    if isinstance(beta, Tensor):
+        if beta.dim():
+            raise ValueError(f"beta has shape {tuple(beta.shape)}: expected a single number, ()")
+        return learnt.swish(input, beta)
+    return _apply("silu", input, beta=beta)
 
 
 def mish(input: Tensor, inplace: bool = False) -> Tensor:
@@ -106,11 +163,14 @@ def tanh(input: Tensor) -> Tensor:
 
 
 def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
-    """Return log(1 + exp(beta·x))/beta, without torch's jump to x at `threshold`, which is unused.
+    """Return log(1 + exp(beta·x))/beta.
 
-    The jump is below the last digit of float32 at 20; in float64 torch is off by up to 2e-9/beta.
+    torch returns x itself where beta·x > threshold. At 20 that is below the last digit of float32
+    (in float64 torch is off by up to 2e-9/beta), so from there on softgate computes as defined.
+    With a smaller `threshold`, or a beta that is not positive, torch's own operator does the work.
     """
-    del threshold
+    if threshold < _VISIBLE or beta <= 0:
+        return theirs.softplus(input, beta, threshold)
     return _apply("softplus", input, beta=beta)
 
 
@@ -131,6 +191,8 @@ def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
 
 def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     """Return x where |x| > lambd, else 0."""
+    if lambd < 0:
+        return theirs.hardshrink(input, lambd)
     return _apply("hardshrink", input, threshold=lambd)
 
 
@@ -168,6 +230,30 @@ _SPELLINGS = {
     "hardswish": "hard_swish",
     "logsigmoid": "log_sigmoid",
 }
+_ARGUMENTS = {
+    "leaky_relu": ("negative_slope",),
+    "hardtanh": ("min_val", "max_val"),
+    "hardshrink": ("lambd",),
+    "softshrink": ("lambd",),
+}
+"""What torch calls the parameters, in order."""
+
+
+def rrelu_(
+    input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False
+) -> Tensor:
+    """Overwrite `input` with its `rrelu` and return it."""
+    return rrelu(input, lower, upper, training, inplace=True)
+
+
+def threshold_(input: Tensor, threshold: float, value: float) -> Tensor:
+    """Overwrite `input` with its `threshold` and return it."""
+    return theirs.threshold_(input, threshold, value)
+
+
+_FUNCTIONS = [name for name, found in vars().items() if getattr(found, "__module__", "") == __name__]
+for _name in _FUNCTIONS:  # what torch.fx does not look into, and writes down as one call
+    torch.fx.wrap(_name)
 
 
 def __getattr__(name: str) -> Any:
@@ -176,14 +262,45 @@ def __getattr__(name: str) -> Any:
     if found is not None:
         return found
     base = name.removesuffix("_")
-    activation = _ALL.get(_SPELLINGS.get(base, base))
-    if base == name or activation is None:
-        raise AttributeError(f"softgate.torch.functional has no {name!r}")
+    if base == name or _SPELLINGS.get(base, base) not in _ALL:
+        raise AttributeError(_absent(name))
+    globals()[name] = twin = _twin(name, base)
+    return twin
 
-    def in_place(x: Tensor, **parameters: float) -> Tensor:
-        return overwrite(activation, x, parameters)
+
+def _twin(name: str, base: str) -> Callable[..., Tensor]:
+    """Return the function that overwrites its argument, with torch's arguments."""
+    activation = _ALL[_SPELLINGS.get(base, base)]
+    own = tuple(activation.parameters)
+    called = _ARGUMENTS.get(base, own)
+
+    def in_place(input: Tensor, *values: float, **named: float) -> Tensor:
+        if len(values) > len(called) or not set(called[len(values) :]).issuperset(named):
+            known = ", ".join(("input", *called))
+            given = ", ".join((*map(repr, values), *(f"{k}={v!r}" for k, v in named.items())))
+            raise TypeError(f"{name}(input, {given}): its arguments are {known}")
+        given = dict(zip(called, values, strict=False)) | named
+        parameters = {own[called.index(key)]: value for key, value in given.items()}
+        if is_dynamo_compiling():
+            return overwrite_keeping(activation, input, parameters)
+        return overwrite(activation, input, parameters)
 
     in_place.__name__ = in_place.__qualname__ = name
-    in_place.__doc__ = f"Overwrite `x` with {activation.name}(x) and return it."
-    globals()[name] = in_place
+    in_place.__doc__ = f"Overwrite `input` with {activation.name}(input) and return it."
     return in_place
+
+
+def _absent(name: str) -> str:
+    """Say why a name is not here, and what may have been meant."""
+    text = f"softgate.torch.functional has no {name!r}"
+    if name.startswith("_"):
+        return text
+    try:
+        record = names("torch.nn.functional", name=name)[0]
+    except UnknownName:
+        known = [*_FUNCTIONS, *_ALL, *_GATED]
+        near = get_close_matches(name.casefold(), [*known, *(f"{k}_" for k in known)], 1)
+        return f"{text}; did you mean {near[0]!r}?" if near else text
+    if record.name != name:
+        return f"{text}; did you mean {record.name!r}?"
+    return f"{text}: {record.note}; it is {record.path}"

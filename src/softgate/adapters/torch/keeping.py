@@ -1,0 +1,63 @@
+"""Overwriting a tensor while autograd records, where the slope needs what is overwritten.
+
+As torch's own operators do: a copy of the input is kept for the gradient. The caller's tensor is
+overwritten; only the memory that this would save is not saved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+from torch.compiler import is_dynamo_compiling
+
+from . import bind, evaluate, overwrite
+from .eager import straight, times_slope
+from .memory import Bound, dense, run
+from .ways import plain
+
+if TYPE_CHECKING:
+    from ..._activation import Activation
+
+
+class Kept(torch.autograd.Function):
+    """The value at `before`, written over `x`, of which `before` is a copy that autograd knows."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, before: Tensor, bound: Bound) -> Tensor:
+        """Run the kernel from the copy into `x`."""
+        if dense(x) is x and before.stride() == x.stride():
+            run(bound.runner("value", x.dtype), x, before)
+        else:
+            x.copy_(bound.unary("value", before))
+        ctx.mark_dirty(x)
+        ctx.save_for_backward(before)
+        ctx.bound = bound
+        return x
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[None, Tensor, None]:
+        """Return slope·grad to the copy: nothing is left of what `x` was."""
+        (before,) = ctx.saved_tensors
+        return None, times_slope(ctx.bound, before, grad), None
+
+
+_KEPT = straight(Kept)
+
+
+def overwrite_keeping(activation: Activation, x: Tensor, parameters: Mapping[str, float]) -> Tensor:
+    """Overwrite a tensor with the value at each of its elements, whatever the gradient needs."""
+    if is_dynamo_compiling():  # whose graph may be run as it stands: the operator keeps its input
+        return x.copy_(evaluate(activation, "value", x.clone(), parameters=parameters))
+    if not (x.requires_grad and torch.is_grad_enabled()):
+        return overwrite(activation, x, parameters)
+    bound = bind(activation, None, parameters)
+    if bound.from_value:
+        return overwrite(activation, x, parameters)
+    if plain(x) and not x.is_leaf and not x._is_view():
+        result: Tensor = _KEPT(x, x.clone(), bound)
+        return result
+    # copy_ refuses a leaf, and a view of one, before anything is overwritten.
+    return x.copy_(evaluate(activation, "value", x.clone(), parameters=parameters))
