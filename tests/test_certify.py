@@ -274,6 +274,15 @@ def test_a_wider_result_is_a_finding_where_the_format_was_asked_for_or_has_32_bi
     assert [(f.dtype, f.kind) for f in asked.findings] == [("float16", "wrong dtype")]
 
 
-def test_a_foreign_callable_needs_a_function() -> None:
-    with pytest.raises(ValueError, match="--as gelu"):
-        sg.certify("torch.nn.functional:gelu")
+def test_a_foreign_callable_is_measured_as_what_it_computes() -> None:
+    found = sg.certify(
+        "torch.nn.functional:leaky_relu",
+        keywords={"negative_slope": 0.25},
+        quantities="value",
+        dtypes="float16",
+    )
+    assert found.function == "leaky_relu:slope=0.25"
+    assert found.find("value", "float16").rounded_share == 1
+    for unknown in ("numpy:sin", "numpy:sum"):
+        with pytest.raises(ValueError, match="--as gelu"):
+            sg.certify(unknown, dtypes="float32", quantities="value")

@@ -144,7 +144,7 @@ def test_the_picture_shows_the_error_where_it_is() -> None:
         (("faulty:nosuch", "--as", "gelu"), "nosuch"),
         (("none.onnx", "--as", "gelu"), "none.onnx"),
         (("./none.so:gelu_f32", "--as", "gelu"), "none.so"),
-        (("faulty:right",), "--as"),
+        (("numpy:sin",), "--as"),
         (("faulty:right", "--as", "gleu"), "gelu"),
         (("softgate:gelu", "--dtype", "float8"), "float8"),
         (("softgate:gelu", "--with", "approximate"), "NAME=VALUE"),

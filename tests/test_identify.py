@@ -178,3 +178,29 @@ def test_the_command(tmp_path: Path) -> None:
         assert done.returncode == 2, wrong
         assert done.stdout == ""
         assert "Traceback" not in done.stderr
+
+
+def test_nodes_of_a_model(tmp_path: Path) -> None:
+    from onnx import TensorProto, helper, numpy_helper, save
+
+    nodes = [
+        helper.make_node("Gelu", ["x"], ["a"], name="first", approximate="tanh"),
+        helper.make_node(
+            "QuickGelu", ["a"], ["b"], name="quick", domain="com.microsoft", alpha=1.0
+        ),
+        helper.make_node("PRelu", ["b", "slope"], ["c"], name="prelu"),
+        helper.make_node("Add", ["c", "a"], ["y"], name="sum"),
+    ]
+    ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["n"]) for name in "xy"]
+    slope = numpy_helper.from_array(np.float32([0.3]), "slope")
+    graph = helper.make_graph(nodes, "several", ends[:1], ends[1:], [slope])
+    opsets = [helper.make_opsetid("", 20), helper.make_opsetid("com.microsoft", 1)]
+    file = tmp_path / "several.onnx"
+    save(helper.make_model(graph, opset_imports=opsets, ir_version=9), str(file))
+    assert identify(f"{file}:first").function == "gelu_tanh"
+    assert identify(f"{file}:quick").function == "silu"
+    assert identify(f"{file}:prelu").parameters == {"slope": 0.3}
+    for wrong in ("sum", "missing"):
+        with pytest.raises(Mistake, match=wrong):
+            identify(f"{file}:{wrong}")
+    assert identify(str(file)).function == UNKNOWN

@@ -11,12 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from ._activation import Activation
+from ._identify import UNKNOWN, identified
 from ._properties import named
 from .certification.certificate import Certificate
 from .certification.inputs import DEFAULT, FEWEST, ORDER
 from .certification.measuring import Plan, Progress, Study
-from .registry import label
-from .subjects import Mistake, Session, Subject, describe, open_session
+from .registry import activations, label
+from .subjects import Failure, Mistake, Session, Subject, describe, open_session
 from .subjects.session import TIME_LIMIT
 
 QUANTITIES = ("value", "slope", "curvature")
@@ -60,7 +61,8 @@ def certify(  # noqa: PLR0913  (settings of one study, by keyword)
         An activation, a function, an `nn.Module`; or a text: `softgate:gelu`, `module:function`,
         `model.onnx`, `./library.so:symbol` with the C type void(const T*, T*, size_t).
     function : str or Activation, optional
-        What it is measured as, such as "gelu"; ours are measured as themselves.
+        What it is measured as, such as "gelu". By default what `identify` finds; ours are measured
+        as themselves.
     keywords : mapping, optional
         What a Python function is called with beside the array, or a class made with.
     slope : str or callable, optional
@@ -100,7 +102,7 @@ def certify(  # noqa: PLR0913  (settings of one study, by keyword)
     (1.0, ())
     """
     described = describe(subject, keywords, slope=slope, framework=framework)
-    activation = measured_as(described, function)
+    told = None if function is None else named(function)
     plan = Plan(
         chosen("quantities", quantities, QUANTITIES),
         chosen("dtypes", dtypes, ORDER) or described_dtypes(described),
@@ -112,6 +114,7 @@ def certify(  # noqa: PLR0913  (settings of one study, by keyword)
         session = stack.enter_context(
             open_session(described, isolated=isolated, time_limit=time_limit)
         )
+        activation = told or described.ours or found_to_be(session, described)
         alone = None
         if isolated and described.ours is None and hasattr(os, "sched_setaffinity"):
             alone = one_core(stack, described, time_limit)
@@ -132,15 +135,28 @@ def certify(  # noqa: PLR0913  (settings of one study, by keyword)
         )
 
 
-def measured_as(subject: Subject, function: str | Activation | None) -> Activation:
-    """Return the function that a subject is measured as; ours bring their definition along."""
-    if function is not None:
-        return named(function)
-    if subject.ours is not None:
-        return subject.ours
-    raise Mistake(
-        f"{subject.text}: say what it is measured as, such as function='gelu' (--as gelu)"
-    )
+def found_to_be(session: Session, subject: Subject) -> Activation:
+    """Return the function that a subject computes; Mistake where that is none of the catalogue."""
+    dtypes = described_dtypes(subject)
+    try:
+        found = identified(session, subject.shown, None if dtypes is None else dtypes[0])
+    except Failure as failure:
+        raise Mistake(
+            f"{subject.text} does not show what it is ({failure}): say what it is measured as, "
+            "such as function='gelu' (--as gelu), and the certificate tells of that too"
+        ) from None
+    near = found.candidates[0]
+    if found.function == UNKNOWN or (found.scale, found.offset) != (1.0, 0.0):
+        what = (
+            "none of the catalogue" if found.function == UNKNOWN else str(found).partition(":")[2]
+        )
+        raise Mistake(
+            f"{subject.text} computes {what.strip().splitlines()[0]}, nearest is {near.function}: "
+            "say what it is measured as, such as function='gelu' (--as gelu)"
+        )
+    activation = activations()[found.function]
+    known = {name: found.parameters[name] for name in activation.parameters}
+    return activation.bind(**known) if known else activation
 
 
 def chosen(

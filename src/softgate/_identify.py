@@ -57,6 +57,11 @@ class Identification(Record):
     candidates: tuple[Candidate, ...]
     """The functions that came nearest, the best first."""
 
+    @property
+    def answer(self) -> str:
+        """The function with its numbers, as people write it."""
+        return _call(self) if self.function != UNKNOWN else "unknown: nothing fits"
+
     def grids(self) -> tuple[Grid, ...]:
         """Return the answer as a title and the candidates as rows."""
         rows = tuple(
@@ -67,8 +72,7 @@ class Identification(Record):
             )
             for candidate in self.candidates
         )
-        answer = _call(self) if self.function != UNKNOWN else "unknown: nothing fits"
-        title = f"{self.subject} in {self.dtype}: {answer}"
+        title = f"{self.subject} in {self.dtype}: {self.answer}"
         return (Grid(title, ("candidate", "largest difference", "probability"), rows),)
 
     def table(self) -> tuple[tuple[str, ...], list[tuple[Cell, ...]]]:
@@ -127,11 +131,20 @@ def identify(
         raise ValueError(f"dtype = {dtype!r}: accepted are {', '.join(FORMATS)}")
     described = describe(subject, keywords, framework=framework)
     with open_session(described, isolated=isolated) as session:
-        fmt = _format(session, dtype, described.shown)
-        probe = _prober(session, fmt)
-        seen = probe(points(fmt).astype(np.float64))
-        ranked = rank(seen, probe, among)
-    return _record(described.shown, seen, ranked)
+        return identified(session, described.shown, dtype, among)
+
+
+def identified(
+    session: Session,
+    shown: str,
+    dtype: str | None = None,
+    among: Iterable[Activation] | None = None,
+) -> Identification:
+    """Find which activation the subject of a session computes."""
+    fmt = _format(session, dtype, shown)
+    probe = _prober(session, fmt)
+    seen = probe(points(fmt).astype(np.float64))
+    return _record(shown, seen, rank(seen, probe, among))
 
 
 def _format(session: Session, dtype: str | None, shown: str) -> Format:

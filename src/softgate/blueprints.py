@@ -6,19 +6,42 @@ softgate's own names go before all.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable
 from difflib import get_close_matches
+from numbers import Real
 from typing import Any
 
 from ._activation import Activation
 from ._gated import Gated
-from ._names import UnknownName, get
+from ._names import UnknownName, functions, get
 from .registry import activations, gated
 
 
-def is_gated(activation: object) -> bool:
-    """Tell whether a block with this activation needs a gate."""
-    return isinstance(activation, Gated) or (isinstance(activation, str) and activation in gated())
+def is_gated(activation: object, sources: Iterable[str] = ()) -> bool:
+    """Tell whether a block with this activation needs a gate; names are read as everywhere else."""
+    if not isinstance(activation, str):
+        return isinstance(activation, Gated)
+    try:
+        return isinstance(function_of_block(activation, sources), Gated)
+    except ValueError:  # who builds the block says what is wrong with the name
+        return False
+
+
+def function_of_block(
+    activation: str, sources: Iterable[str] = (), /, **parameters: float
+) -> Activation | Gated:
+    """Return what a name means in a block: softgate's own, then each source's, then anybody's."""
+    _check_string(activation, "'gelu'")
+    known = functions()
+    if activation in known:
+        return known[activation].bind(**parameters)
+    for source in (*sources, None):
+        try:
+            return get(activation, source, **parameters)
+        except UnknownName:
+            continue
+    raise unknown("activation", activation, known)
 
 
 def activation_of_block(
@@ -27,38 +50,42 @@ def activation_of_block(
     """Return the activation of a plain block by any known name; `sources` are asked first."""
     if isinstance(activation, Activation):
         return activation.bind(**parameters)
-    if is_gated(activation):
-        name = getattr(activation, "name", activation)
-        raise ValueError(f"{name!r} has two inputs, one of them a gate: use GatedFeedForward")
-    _check_string(activation, "'gelu'")
-    known = activations()
-    if activation in known:
-        return known[activation].bind(**parameters)
-    for source in (*sources, None):
-        try:
-            return get(activation, source, **parameters)
-        except UnknownName:
-            continue
-    raise unknown("activation", activation, [*known, *gated()])
+    meant: Any = activation
+    if not isinstance(activation, Gated):
+        meant = function_of_block(activation, sources, **parameters)
+    if isinstance(meant, Gated):
+        shown = getattr(activation, "name", activation)
+        raise ValueError(f"{shown!r} has two inputs, one of them a gate: use GatedFeedForward")
+    found: Activation = meant
+    return found
 
 
-def gate_activation(activation: str | Gated | Activation, **parameters: float) -> Activation:
+def gate_activation(
+    activation: str | Gated | Activation, sources: Iterable[str] = (), /, **parameters: float
+) -> Activation:
     """Return what a gated block applies to its gate."""
     if isinstance(activation, Activation):
         return activation.bind(**parameters)
-    known = gated()
-    if isinstance(activation, Gated):
-        parameters = {**activation.parameters, **parameters}
-        return activations()[activation.entry.act.name].bind(**parameters)
-    _check_string(activation, "'swiglu'")
-    if activation in known:
-        return activations()[known[activation].entry.act.name].bind(**parameters)
-    for name, function in known.items():
-        if activation == function.entry.act.name:
-            raise ValueError(f"{activation!r} has no gate: with one, it is {name!r}")
-    error = unknown("gated activation", activation, known)
-    if activation in activations():
-        error.add_note(f"softgate.{activation} itself, not its name, is applied to a gate.")
+    meant: Any = activation
+    if not isinstance(activation, Gated):
+        _check_string(activation, "'swiglu'")
+        meant = _named_gate(activation, sources)
+    return activations()[meant.entry.act.name].bind(**{**meant.parameters, **parameters})
+
+
+def _named_gate(name: str, sources: Iterable[str]) -> Gated:
+    """Return the gated activation of a name, or raise and say which one it may be."""
+    try:
+        meant = function_of_block(name, sources)
+    except ValueError:
+        raise unknown("gated activation", name, gated()) from None
+    if isinstance(meant, Gated):
+        return meant
+    for known, function in gated().items():
+        if meant.name == function.entry.act.name:
+            raise ValueError(f"{name!r} has no gate: with one, it is {known!r}")
+    error = unknown("gated activation", name, gated())
+    error.add_note(f"softgate.{meant.name} itself, not its name, is applied to a gate.")
     raise error
 
 
@@ -86,7 +113,9 @@ def matched_width(d_model: int, d_hidden: int, bias: bool = False, multiple_of: 
     >>> matched_width(768, 3072)
     2048
     """
-    check_widths(d_model=d_model, d_hidden=d_hidden, multiple_of=multiple_of)
+    d_model, d_hidden, multiple_of = check_widths(
+        d_model=d_model, d_hidden=d_hidden, multiple_of=multiple_of
+    )
     per_unit, per_gated_unit = 2 * d_model + bias, 3 * d_model + 2 * bias
     nearest = max(1, round(d_hidden * per_unit / per_gated_unit))
     return -(-nearest // multiple_of) * multiple_of
@@ -98,39 +127,54 @@ def gated_width(
     """Return the width of a gated block's hidden layer as its arguments have it, or raise."""
     if match not in (None, "parameters"):
         raise ValueError(f'match = {match!r}: accepted are "parameters" and None')
+    (d_model,) = check_widths(d_model=d_model)
     if d_hidden is None or match:
         plain = 4 * d_model if d_hidden is None else d_hidden
         d_hidden = matched_width(d_model, plain, bias, multiple_of)
-    check_widths(d_model=d_model, d_hidden=d_hidden)
-    return d_hidden
+    return check_widths(d_hidden=d_hidden)[0]
 
 
 def head_widths(
     d_model: int, n_heads: int, n_kv_heads: int | None, d_head: int | None
 ) -> tuple[int, int]:
     """Return the number of key and value heads and the width of a head, or raise."""
-    check_widths(d_model=d_model, n_heads=n_heads)
+    d_model, n_heads = check_widths(d_model=d_model, n_heads=n_heads)
     n_kv = n_heads if n_kv_heads is None else n_kv_heads
     if d_head is None and d_model % n_heads:
         raise ValueError(
             f"d_model = {d_model} is no multiple of n_heads = {n_heads}: change one or give d_head"
         )
     width = d_model // n_heads if d_head is None else d_head
-    check_widths(n_kv_heads=n_kv, d_head=width)
+    n_kv, width = check_widths(n_kv_heads=n_kv, d_head=width)
     if n_heads % n_kv:
         raise ValueError(f"n_heads = {n_heads} is no multiple of n_kv_heads = {n_kv_heads}")
     return n_kv, width
 
 
-def check_widths(**widths: Any) -> None:
-    """Raise unless each is a positive integer."""
+def check_widths(**widths: Any) -> tuple[int, ...]:
+    """Return positive integers as Python has them, NumPy's included, or raise.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> check_widths(d_model=np.int64(4))
+    (4,)
+    """
+    found = []
     for name, width in widths.items():
-        if not isinstance(width, int) or isinstance(width, bool) or width < 1:
+        whole = hasattr(width, "__index__") and not isinstance(width, bool)
+        if not whole or operator.index(width) < 1:
             raise ValueError(f"{name} = {width!r}: expected a positive integer")
+        found.append(operator.index(width))
+    return tuple(found)
 
 
 def check_share(name: str, share: float) -> float:
     """Return a dropout probability, or raise."""
+    if not isinstance(share, Real):
+        raise TypeError(
+            f"{name} = {share!r} is a {type(share).__name__}: expected a probability from 0 to 1"
+        )
     if not 0 <= share <= 1:
         raise ValueError(f"{name} = {share!r}: expected a probability from 0 to 1")
     return float(share)

@@ -58,7 +58,12 @@ class Progress:
 
 @click.command()
 @click.argument("subject")
-@click.option("--as", "function", type=ACTIVATION, help="What it is measured as, such as gelu.")
+@click.option(
+    "--as",
+    "function",
+    type=ACTIVATION,
+    help="What it is measured as, such as gelu.  [what identify finds]",
+)
 @keywords_option
 @click.option("--slope", metavar="SUBJECT", help="A second callable, for the slope.")
 @click.option("--framework", metavar="NAME", help="Whose arrays it takes: numpy, torch, jax, …")

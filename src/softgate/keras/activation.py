@@ -14,7 +14,7 @@ from .._activation import Activation as Function
 from .._gated import Gated as GatedFunction
 from .._names import get as get_function
 from ..adapters.keras.recipes import Config, config_of, function_of
-from ..blueprints import activation_of_block, is_gated
+from ..blueprints import activation_of_block, function_of_block, is_gated
 from ..registry import gated
 
 FIRST = ("keras", "tensorflow", "jax", "torch", "huggingface")
@@ -165,7 +165,7 @@ def get(
             raise TypeError(f"source = {source!r} says whose name it is, and name is {name!r}")
         return _wrapped(get_function(name, source, **parameters))
     if is_gated(given):
-        return _wrapped(gated()[given].bind(**parameters))
+        return _wrapped(function_of_block(given, FIRST, **parameters))
     return _wrapped(activation_of_block(given, FIRST, **parameters))
 
 

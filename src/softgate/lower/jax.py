@@ -14,7 +14,6 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax import lax
 
 from ..formats import FLOAT32, Format
@@ -35,12 +34,11 @@ jitted each for itself, which a trace waits for."""
 
 
 def choose(condition: jax.Array, yes: Any, no: Any) -> jax.Array:
-    """Return `yes` or `no`, arrays or numbers, of which one at least is an array."""
-    if isinstance(yes, float) and no.shape == condition.shape:
-        yes = lax.full_like(no, yes)
-    elif isinstance(no, float) and yes.shape == condition.shape:
-        no = lax.full_like(yes, no)
-    elif not np.shape(yes) == np.shape(no) == condition.shape:
+    """Return `yes` or `no`, arrays or numbers."""
+    whole = [x for x in (yes, no) if getattr(x, "shape", None) == condition.shape]
+    if len(whole) == 1 and isinstance(no if whole[0] is yes else yes, float):
+        yes, no = (lax.full_like(whole[0], x) if isinstance(x, float) else x for x in (yes, no))
+    elif len(whole) != 2:
         return jnp.where(condition, yes, no)
     return lax.select(condition, yes, no)
 

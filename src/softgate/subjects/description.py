@@ -1,8 +1,8 @@
 """What a subject is, in words that a process of its own can read.
 
 `softgate:gelu` is ours, `module:function` is Python (a class is made into an object first),
-`model.onnx` a model with one input and one output, `./lib.so:symbol` a C function
-void(const T*, T*, size_t). Objects travel as pickles.
+`model.onnx` a model with one input and one output, `model.onnx:node` one of its nodes,
+`./lib.so:symbol` a C function void(const T*, T*, size_t). Objects travel as pickles.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Subject:
     place: str = ""
     """A module, a file, or a pickle."""
     name: str = ""
-    """A function of the module, a symbol of the library."""
+    """A function of the module, a node of the model, a symbol of the library."""
     keywords: tuple[tuple[str, Any], ...] = ()
     framework: str | None = None
     path: tuple[str, ...] = ()
@@ -149,10 +149,11 @@ def literal(text: str) -> Any:
 
 
 def _from_text(text: str, pairs: tuple[tuple[str, Any], ...], framework: str | None) -> Subject:
-    if text.endswith(".onnx"):
-        _refuse(text, pairs, "an ONNX model takes no keywords")
-        return Subject(text, "onnx", str(_file(text)))
     place, colon, name = text.rpartition(":")
+    if text.endswith(".onnx") or place.endswith(".onnx"):
+        _refuse(text, pairs, "an ONNX model takes no keywords")
+        file, node = (text, "") if text.endswith(".onnx") else (place, name)
+        return Subject(text, "onnx", str(_file(file)), node)
     if colon and LIBRARY.fullmatch(place):
         _refuse(text, pairs, "a C function takes no keywords")
         return Subject(text, "c", str(_file(place)), name)

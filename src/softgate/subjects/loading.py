@@ -87,7 +87,7 @@ def _backend(subject: Subject) -> Backend:
             from .backends.onnx import Onnx
         except ModuleNotFoundError as error:
             raise Mistake(f"there is no {error.name} here: pip install 'softgate[onnx]'") from None
-        return Onnx(subject.place)
+        return Onnx(subject.place, subject.name)
     return _python(subject)
 
 

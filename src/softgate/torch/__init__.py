@@ -43,6 +43,7 @@ from .modules import (
     PReLU,
     ReLU,
     ReLU6,
+    RReLU,
     Sigmoid,
     SiLU,
     Softplus,
@@ -51,6 +52,7 @@ from .modules import (
     Swish,
     Tanh,
     Tanhshrink,
+    Threshold,
 )
 from .presets import Preset, known_presets, preset
 from .stack import Stack
@@ -74,6 +76,7 @@ __all__ = [
     "Mish",
     "PReLU",
     "Preset",
+    "RReLU",
     "ReLU",
     "ReLU6",
     "SelfAttention",
@@ -86,6 +89,7 @@ __all__ = [
     "Swish",
     "Tanh",
     "Tanhshrink",
+    "Threshold",
     "TransformerBlock",
     "functional",
     "known_presets",

@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from ..blueprints import check_share, head_widths
+from ..blueprints import check_share, check_widths, head_widths
 
 
 class SelfAttention(nn.Module):
@@ -62,7 +62,7 @@ class SelfAttention(nn.Module):
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
-        self.n_heads = n_heads
+        d_model, self.n_heads = check_widths(d_model=d_model, n_heads=n_heads)
         self.n_kv_heads, self.d_head = head_widths(d_model, n_heads, n_kv_heads, d_head)
         self.causal, self.scale, self.batch_first = causal, scale, batch_first
         self.dropout = check_share("dropout", dropout)

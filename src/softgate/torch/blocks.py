@@ -14,9 +14,10 @@ from torch import Tensor, nn
 
 from .._activation import Activation
 from .._gated import Gated
-from ..blueprints import check_choice, check_share, is_gated
+from ..blueprints import check_choice, check_share
 from .attention import SelfAttention
 from .feed_forward import FeedForward, GatedFeedForward, Save
+from .naming import needs_gate
 
 Norm = Literal["post", "pre"]
 Normalization = Literal["layer", "rms"]
@@ -99,7 +100,7 @@ class TransformerBlock(nn.Module):
             batch_first=batch_first,
             **where,
         )
-        make: Any = GatedFeedForward if is_gated(activation) else FeedForward
+        make: Any = GatedFeedForward if needs_gate(activation) else FeedForward
         self.feed_forward: FeedForward | GatedFeedForward = make(
             d_model,
             d_hidden,

@@ -19,9 +19,8 @@ from torch import Tensor, nn
 from .._activation import Activation
 from .._gated import Gated
 from ..adapters.torch import feedforward
-from ..blueprints import check_share, check_widths, gate_activation, gated_width
-from . import modules
-from .naming import plain_activation
+from ..blueprints import check_share, check_widths, gated_width
+from . import modules, naming
 
 Save = Literal["preactivation", "all"]
 
@@ -48,8 +47,8 @@ class FeedForward(nn.Module):
 
     Notes
     -----
-    The layers are `fc1`, `act` and `fc2`. If one of the last two is replaced or hooked, it is
-    called as a module, and memory is as with `save="all"`.
+    The layers are `fc1`, `act` and `fc2`. If one of the last two is replaced or hooked, or its
+    `forward` is, it is called as a module, and memory is as with `save="all"`.
 
     Examples
     --------
@@ -76,7 +75,7 @@ class FeedForward(nn.Module):
         **parameters: float,
     ) -> None:
         super().__init__()
-        check_widths(d_model=d_model, d_hidden=d_hidden)
+        d_model, d_hidden = check_widths(d_model=d_model, d_hidden=d_hidden)
         self.save = check_save(save)
         self.dropout = check_share("dropout", dropout)
         self.hidden_dropout = check_share("hidden_dropout", hidden_dropout)
@@ -110,7 +109,7 @@ class FeedForward(nn.Module):
         h = self.fc1(x)
         p = self.hidden_dropout if self.training else 0.0
         act = self.act
-        if type(act) is modules.Activation and unobserved(act) and unobserved(self.fc2):
+        if isinstance(act, modules.Activation) and unobserved(h, act, self.fc2):
             hidden = feedforward.Activated(act.activation)
             linear = feedforward.linear if self.save == "preactivation" else feedforward.composed
             y = linear(hidden, (h,), self.fc2.weight, self.fc2.bias, p)
@@ -134,7 +133,7 @@ class GatedFeedForward(nn.Module):
         Width of the hidden layer; by default such that the block has as many parameters as a plain
         one of 4·d_model.
     activation : {"swiglu", "geglu", "geglu_tanh", "reglu", "glu"}, Gated or Activation
-        The gated activation, or what to apply to the gate.
+        The gated activation, in any spelling ("SwiGLU"), or what to apply to the gate.
     bias, dropout, hidden_dropout, save, **parameters
         As in `FeedForward`; the pre-activations are gate and up.
     match : {"parameters"}, optional
@@ -171,13 +170,14 @@ class GatedFeedForward(nn.Module):
         **parameters: float,
     ) -> None:
         super().__init__()
+        (d_model,) = check_widths(d_model=d_model)
         d_hidden = gated_width(d_model, d_hidden, bias, match, multiple_of)
         self.d_hidden, self.save = d_hidden, check_save(save)
         self.dropout = check_share("dropout", dropout)
         self.hidden_dropout = check_share("hidden_dropout", hidden_dropout)
         self.gate_proj = nn.Linear(d_model, d_hidden, bias, device, dtype)
         self.up_proj = nn.Linear(d_model, d_hidden, bias, device, dtype)
-        self.act = modules.Activation(gate_activation(activation, **parameters))
+        self.act = modules.Activation(naming.gate(activation, **parameters))
         self.down_proj = nn.Linear(d_hidden, d_model, bias, device, dtype)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -185,7 +185,7 @@ class GatedFeedForward(nn.Module):
         gate, up = self.gate_proj(x), self.up_proj(x)
         p = self.hidden_dropout if self.training else 0.0
         act, down = self.act, self.down_proj
-        if type(act) is modules.Activation and unobserved(act) and unobserved(down):
+        if isinstance(act, modules.Activation) and unobserved(gate, act, down):
             hidden = feedforward.Gated(act.activation)
             linear = feedforward.linear if self.save == "preactivation" else feedforward.composed
             y = linear(hidden, (gate, up), down.weight, down.bias, p)
@@ -205,19 +205,28 @@ def as_module(activation: str | Activation | nn.Module, parameters: dict[str, fl
             given = ", ".join(parameters)
             raise TypeError(f"{given}: parameters of {activation}, a module, are given to itself")
         return activation
-    return modules.Activation(plain_activation(activation, **parameters))
+    return modules.Activation(naming.plain_activation(activation, **parameters))
 
 
-def unobserved(module: nn.Module) -> bool:
-    """Tell whether a layer does what its class says and nobody asked to be told when it runs."""
+def unobserved(h: object, *layers: nn.Module) -> bool:
+    """Tell whether layers do what their classes say and nobody asked to be told when they run.
+
+    Who traces symbolically, with something that is no tensor, watches them all.
+    """
+    return isinstance(h, Tensor) and not (
+        nn.modules.module._has_any_global_hook() or any(map(_watched, layers))
+    )
+
+
+def _watched(module: nn.Module) -> bool:
     hooked = (
         module._forward_hooks
         or module._forward_pre_hooks
         or module._backward_hooks
         or module._backward_pre_hooks
-        or nn.modules.module._has_any_global_hook()
     )
-    return not hooked and type(module) in (nn.Linear, modules.Activation)
+    own = "forward" in vars(module) or type(module) not in (nn.Linear, modules.Activation)
+    return bool(hooked) or own
 
 
 def describe(block: FeedForward | GatedFeedForward) -> str:

@@ -26,7 +26,6 @@ from typing import Any
 import torch
 import torch.nn.functional as theirs
 from torch import Tensor
-from torch.compiler import is_dynamo_compiling
 
 from .._names import UnknownName, names
 from ..adapters.torch import evaluate, learnt, overwrite
@@ -251,7 +250,7 @@ def threshold_(input: Tensor, threshold: float, value: float) -> Tensor:
     return theirs.threshold_(input, threshold, value)
 
 
-_FUNCTIONS = [name for name, found in vars().items() if getattr(found, "__module__", "") == __name__]
+_FUNCTIONS = [name for name, own in vars().items() if getattr(own, "__module__", "") == __name__]
 for _name in _FUNCTIONS:  # what torch.fx does not look into, and writes down as one call
     torch.fx.wrap(_name)
 
@@ -276,13 +275,11 @@ def _twin(name: str, base: str) -> Callable[..., Tensor]:
 
     def in_place(input: Tensor, *values: float, **named: float) -> Tensor:
         if len(values) > len(called) or not set(called[len(values) :]).issuperset(named):
+            shown = ", ".join((*map(repr, values), *(f"{k}={v!r}" for k, v in named.items())))
             known = ", ".join(("input", *called))
-            given = ", ".join((*map(repr, values), *(f"{k}={v!r}" for k, v in named.items())))
-            raise TypeError(f"{name}(input, {given}): its arguments are {known}")
+            raise TypeError(f"{name}(input, {shown}): its arguments are {known}")
         given = dict(zip(called, values, strict=False)) | named
         parameters = {own[called.index(key)]: value for key, value in given.items()}
-        if is_dynamo_compiling():
-            return overwrite_keeping(activation, input, parameters)
         return overwrite(activation, input, parameters)
 
     in_place.__name__ = in_place.__qualname__ = name
@@ -298,8 +295,8 @@ def _absent(name: str) -> str:
     try:
         record = names("torch.nn.functional", name=name)[0]
     except UnknownName:
-        known = [*_FUNCTIONS, *_ALL, *_GATED]
-        near = get_close_matches(name.casefold(), [*known, *(f"{k}_" for k in known)], 1)
+        twins = [f"{known}_" for known in (*_ALL, *_SPELLINGS)]
+        near = get_close_matches(name.casefold(), [*_FUNCTIONS, *_ALL, *_GATED, *twins], 1)
         return f"{text}; did you mean {near[0]!r}?" if near else text
     if record.name != name:
         return f"{text}; did you mean {record.name!r}?"

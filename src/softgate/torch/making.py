@@ -8,9 +8,9 @@ from functools import partial
 from torch import nn
 
 from .._activation import Activation as Function
-from ..registry import activations
+from ..registry import activations, gated
 from . import modules as m
-from .naming import plain_activation
+from .naming import function, plain_activation
 
 _TWINS: dict[str, Callable[..., nn.Module]] = {  # called with the parameters in their order
     "celu": m.CELU,
@@ -46,7 +46,8 @@ def make(name: str | Function, **parameters: float) -> nn.Module:
     Parameters
     ----------
     name : str or Activation
-        Such as "gelu_new", "quick_gelu", "HardSwish", or an activation itself.
+        Such as "gelu_new", "quick_gelu", "HardSwish", or an activation itself. Of the gated ones
+        only glu is a layer in torch; the others belong into a `GatedFeedForward`.
     **parameters : float
         The formula's own parameters.
 
@@ -57,6 +58,8 @@ def make(name: str | Function, **parameters: float) -> nn.Module:
     >>> make("squareplus", b=1.0)
     Activation(squareplus, b=1)
     """
+    if isinstance(name, str) and not parameters and function(name) is gated()["glu"]:
+        return m.GLU()
     activation = plain_activation(name, **parameters)
     known = activations().get(activation.name)
     if known is None or known.entry.definition is not activation.entry.definition:

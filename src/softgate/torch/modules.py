@@ -2,6 +2,10 @@
 
 Each is a subclass of its twin in torch.nn, so that arguments, `repr`, state dicts, pickles and
 `isinstance` are torch's; only `forward` is new. What torch.nn lacks has a class of its own.
+
+`torch.fx.symbolic_trace` sees a module as one call of `softgate.torch.functional`.
+`torch.jit.script` cannot read kernels and refuses; torch itself has deprecated it for
+`torch.compile` and `torch.export`. `torch.jit.trace` works.
 """
 
 from __future__ import annotations
@@ -13,6 +17,7 @@ from torch import Tensor, nn
 
 from .. import registry
 from . import functional as F
+from .naming import plain_activation
 
 
 class GELU(nn.GELU):
@@ -55,6 +60,18 @@ class LeakyReLU(nn.LeakyReLU):
 
 class PReLU(nn.PReLU):
     """x where x > 0, else weight·x with a weight that is learnt: torch's own operator."""
+
+
+class RReLU(nn.RReLU):
+    """x where x > 0, else a·x, a random in training (torch's own operator), else its mean."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Return the value."""
+        return F.rrelu(input, self.lower, self.upper, self.training, self.inplace)
+
+
+class Threshold(nn.Threshold):
+    """x where x > threshold, else `value`: torch's own operator."""
 
 
 class ELU(nn.ELU):
@@ -114,11 +131,11 @@ class Tanh(nn.Tanh):
 
 
 class Softplus(nn.Softplus):
-    """log(1 + exp(beta·x))/beta everywhere; `threshold` is kept but not needed."""
+    """log(1 + exp(beta·x))/beta, and x itself beyond a `threshold` that float32 can see."""
 
     def forward(self, input: Tensor) -> Tensor:
         """Return the value."""
-        return F.softplus(input, self.beta)
+        return F.softplus(input, self.beta, self.threshold)
 
 
 class Softsign(nn.Softsign):
@@ -214,6 +231,7 @@ class Swish(nn.Module):
         self, beta: float = 1.0, learnable: bool = False, device: Any = None, dtype: Any = None
     ) -> None:
         super().__init__()
+        registry.activations()["silu"].check_parameters({"beta": beta})
         if learnable:
             self.beta = nn.Parameter(torch.tensor(float(beta), device=device, dtype=dtype))
         else:
@@ -221,9 +239,7 @@ class Swish(nn.Module):
 
     def forward(self, input: Tensor) -> Tensor:
         """Return the value."""
-        if isinstance(self.beta, Tensor):
-            return input * F.sigmoid(self.beta * input)
-        return F._apply("silu", input, beta=self.beta)
+        return F.swish(input, self.beta)
 
     def extra_repr(self) -> str:
         """Say what beta is."""
@@ -233,24 +249,36 @@ class Swish(nn.Module):
 
 
 class Activation(nn.Module):
-    """Any activation, by name or one's own, with its parameters.
+    """Any activation, by any name that a framework has for it or one's own, with its parameters.
 
     Examples
     --------
+    >>> Activation("gelu_new")
+    Activation(gelu_tanh)
     >>> Activation("squareplus", b=1.0)
     Activation(squareplus, b=1)
     """
 
     def __init__(self, activation: Any, **parameters: float) -> None:
         super().__init__()
-        if isinstance(activation, str):
-            activation = registry.activations()[activation]
-        self.activation = activation.bind(**parameters)
+        self.activation = plain_activation(activation, **parameters)
 
     def forward(self, input: Tensor) -> Tensor:
         """Return the value."""
+        if not isinstance(input, Tensor):
+            return self._written_down(input)
         result: Tensor = self.activation(input)
         return result
+
+    def _written_down(self, input: Any) -> Any:
+        """Return what torch.fx writes into its graph: a call by name."""
+        known = registry.activations().get(self.activation.name)
+        if known is None or known.entry.definition is not self.activation.entry.definition:
+            raise TypeError(
+                f"{self.activation.name} of a {type(input).__name__}: a formula of one's own is "
+                "taken of tensors alone; torch.compile and torch.export trace it"
+            )
+        return F._apply(self.activation.name, input, **self.activation.parameters)
 
     def extra_repr(self) -> str:
         """Name the function and its parameters."""

@@ -3,11 +3,27 @@
 from __future__ import annotations
 
 from .._activation import Activation
-from ..blueprints import activation_of_block
+from .._gated import Gated
+from ..blueprints import activation_of_block, function_of_block, gate_activation, is_gated
 
 _FIRST = ("torch", "huggingface")
+
+
+def function(name: str, **parameters: float) -> Activation | Gated:
+    """Return what a name means, plain or gated."""
+    return function_of_block(name, _FIRST, **parameters)
 
 
 def plain_activation(activation: str | Activation, **parameters: float) -> Activation:
     """Return the activation of a plain block by any known name."""
     return activation_of_block(activation, _FIRST, **parameters)
+
+
+def gate(activation: str | Gated | Activation, **parameters: float) -> Activation:
+    """Return what a gated block applies to its gate."""
+    return gate_activation(activation, _FIRST, **parameters)
+
+
+def needs_gate(activation: object) -> bool:
+    """Tell whether a block with this activation is a gated one."""
+    return is_gated(activation, _FIRST)

@@ -13,16 +13,21 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, ClassVar
 
-from ..blueprints import is_gated, unknown
+from ..blueprints import check_widths, unknown
 from ..records import Cell, Grid, Record
 from .blocks import Norm, Normalization, TransformerBlock
 from .feed_forward import FeedForward, GatedFeedForward
+from .naming import needs_gate
 from .stack import Stack
 
 
 @dataclass(frozen=True)
 class Preset(Record):
     """What a model is made of: its facts, and `feed_forward`, `block` and `stack` to build it.
+
+    What is built may have other facts, given as keywords, for a smaller model of the same kind.
+    Those that follow from others follow: as many queries share a key and value head when `n_heads`
+    changes alone, and `d_head` is d_model/n_heads when `d_model` does.
 
     Examples
     --------
@@ -66,7 +71,7 @@ class Preset(Record):
         Activation(silu, beta=1)
         """
         made, options = self._changed(changes)
-        make: Any = GatedFeedForward if is_gated(made.activation) else FeedForward
+        make: Any = GatedFeedForward if needs_gate(made.activation) else FeedForward
         shape = {name: getattr(made, name) for name in ("bias", "dropout", "hidden_dropout")}
         block: FeedForward | GatedFeedForward = make(
             made.d_model, made.d_hidden, made.activation, **(shape | options)
@@ -80,6 +85,8 @@ class Preset(Record):
         --------
         >>> preset("gpt2").block(d_model=8, n_heads=2, d_hidden=32).attention.causal
         True
+        >>> preset("mistral").block(d_model=64, n_heads=8, d_hidden=96).attention.n_kv_heads
+        2
         """
         made, options = self._changed(changes)
         return TransformerBlock(
@@ -91,21 +98,37 @@ class Preset(Record):
 
         Embeddings, pooler and heads are not part of it.
         """
+        if n is not None:
+            if "n_blocks" in changes:
+                raise TypeError("n and n_blocks are one and the same: give one of them")
+            changes["n_blocks"] = n
         made, options = self._changed(changes)
-        n_blocks = made.n_blocks if n is None else n
-        return Stack(
-            n_blocks, made.d_model, made.n_heads, made.d_hidden, **(made._options() | options)
-        )
+        shape = (made.n_blocks, made.d_model, made.n_heads, made.d_hidden)
+        return Stack(*shape, **(made._options() | options))
 
     def _options(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in _OPTIONS}
 
     def _changed(self, changes: dict[str, Any]) -> tuple[Preset, dict[str, Any]]:
         """Return the preset with other facts, and what of `changes` is no fact of a preset."""
-        facts = {name: changes[name] for name in changes if name in _SHAPE}
+        facts = {name: changes[name] for name in changes if name in _FACTS}
+        options = {name: changes[name] for name in changes if name not in facts}
         if "d_model" in facts and self.d_head is not None:
             facts.setdefault("d_head", None)
-        return replace(self, **facts), {k: v for k, v in changes.items() if k not in facts}
+        if "n_heads" in facts and self.n_kv_heads is not None and "n_kv_heads" not in facts:
+            facts["n_kv_heads"] = self._shared(*check_widths(n_heads=facts["n_heads"]))
+        return replace(self, **facts), options
+
+    def _shared(self, n_heads: int) -> int:
+        """Return how many key and value heads serve `n_heads` queries as in the model."""
+        assert self.n_kv_heads is not None
+        times = self.n_heads // self.n_kv_heads
+        if n_heads % times:
+            raise ValueError(
+                f"n_heads = {n_heads} is no multiple of {times}, the queries that share a key and "
+                f"value head in {self.name}: change it or give n_kv_heads"
+            )
+        return n_heads // times
 
     def _shown(self) -> list[tuple[str, Any]]:
         pairs = [(field.name, getattr(self, field.name)) for field in fields(self)]
@@ -121,7 +144,6 @@ class Preset(Record):
         return ("fact", "value"), [(name, _text(value)) for name, value in self._shown()]
 
 
-_SHAPE = ("d_model", "n_heads", "n_kv_heads", "d_head", "d_hidden", "activation")
 _OPTIONS = (
     "activation",
     "norm",
@@ -136,6 +158,7 @@ _OPTIONS = (
     "d_head",
     "scale",
 )
+_FACTS = ("n_blocks", "d_model", "n_heads", "d_hidden", *_OPTIONS)
 
 
 def _text(value: Any) -> str:

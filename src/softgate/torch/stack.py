@@ -43,7 +43,7 @@ class Stack(nn.Module):
         **options: Any,
     ) -> None:
         super().__init__()
-        check_widths(n_blocks=n_blocks)
+        n_blocks, d_model = check_widths(n_blocks=n_blocks, d_model=d_model)
         blocks = (TransformerBlock(d_model, n_heads, d_hidden, **options) for _ in range(n_blocks))
         self.blocks = nn.ModuleList(blocks)
         if final_norm is None:

@@ -24,11 +24,14 @@ else:
 from torch.compiler import is_dynamo_compiling
 
 from ...arrays import SERIAL
-from . import operators, portable, team
-from .eager import FromInput, FromValue, InPlace, straight
+from . import operators, team
+from .compiled import compiled, compiled_backward, follows
+from .eager import FromInput, FromValue, straight
 from .gates import describe_gated, gated, gated_quantity
-from .memory import DTYPES, Bound, dense
-from .ways import inside_functorch, path, plain
+from .inplace import InPlace, check_writable
+from .memory import DTYPES, Bound, dense, has_memory
+from .operators import binding as bind
+from .ways import path, plain
 
 if TYPE_CHECKING:
     from ..._activation import Activation
@@ -57,7 +60,7 @@ def evaluate(
             f"softgate.torch.functional.{activation.name}_(x)"
         )
     if is_dynamo_compiling():
-        return _compiled(activation, quantity, x, arithmetic, parameters)
+        return compiled(activation, quantity, x, arithmetic, parameters)
     if not activation.short_for:
         activation.short_way = short_way(activation)
         activation.short_for = (torch.Tensor, torch.nn.Parameter)
@@ -91,6 +94,8 @@ def backward(
             f"x is {x.dtype} on {x.device} and grad {grad.dtype} on {grad.device}: "
             "convert one of them"
         )
+    if is_dynamo_compiling():
+        return compiled_backward(activation, x, grad, arithmetic, parameters)
     bound = bind(activation, arithmetic, parameters)
     check(bound, x)
     x, grad = torch.broadcast_tensors(x, grad)
@@ -111,20 +116,20 @@ def overwrite(
 
     While autograd records, only where the slope follows from the value: the input is gone.
     """
-    if is_dynamo_compiling():
+    compiling = is_dynamo_compiling()
+    recorded = x.requires_grad and torch.is_grad_enabled()
+    if recorded and not follows(activation, parameters, compiling):
+        raise RuntimeError(
+            f"{activation.name}_ would overwrite what its own gradient needs: "
+            f"write x = {activation.name}(x), or use torch.no_grad()"
+        )
+    if compiling or not plain(x):
         return x.copy_(evaluate(activation, "value", x, parameters=parameters))
     bound = bind(activation, None, parameters)
     check(bound, x)
-    if x.requires_grad and torch.is_grad_enabled():
-        if not bound.from_value:
-            raise RuntimeError(
-                f"{activation.name}_ would overwrite what its own gradient needs: "
-                f"write x = {activation.name}(x), or use torch.no_grad()"
-            )
-        if plain(x):
-            return _IN_PLACE(x, bound)
-    if not plain(x):
-        return x.copy_(evaluate(activation, "value", x, parameters=parameters))
+    check_writable(activation.name, x)
+    if recorded:
+        return _IN_PLACE(x, bound)
     bound.in_place(x)
     torch.autograd.graph.increment_version(x)
     return x
@@ -143,9 +148,11 @@ def short_way(activation: Activation) -> Callable[[torch.Tensor], torch.Tensor]:
                 return apply(x, bound)
             runner, count = runners.get(x.dtype), x.numel()
             if runner is not None and count < SERIAL and x.is_contiguous():
-                out = empty_like(x)
-                runner.run(out.data_ptr(), x.data_ptr(), runner.address, count)
-                return out
+                address = x.data_ptr()
+                if address:
+                    out = empty_like(x)
+                    runner.run(out.data_ptr(), address, runner.address, count)
+                    return out
             runners[x.dtype] = bound.runner("value", x.dtype)
             return bound.unary("value", x)
         return evaluate(activation, "value", x)
@@ -153,52 +160,16 @@ def short_way(activation: Activation) -> Callable[[torch.Tensor], torch.Tensor]:
     return value
 
 
-def bind(activation: Activation, arithmetic: str | None, parameters: Mapping[str, float]) -> Bound:
-    """Return the kernels of an activation with these parameters."""
-    key = activation.check_parameters(parameters)
-    return operators.bound_of(
-        operators.key_of(activation), [value for _, value in key], arithmetic or ""
-    )
-
-
 def _general(bound: Bound, quantity: str, x: torch.Tensor) -> torch.Tensor:
     check(bound, x)
+    if x.is_nested and x.layout is torch.strided:
+        rest = (bound.activation, quantity)
+        options = {"arithmetic": bound.arithmetic, "parameters": dict(bound.parameters)}
+        parts = [evaluate(*rest, part, **options) for part in x.unbind()]
+        return torch.nested.as_nested_tensor(parts)
     if path(x) == "torch":
         return bound.forms(operators.QUANTITIES.index(quantity), x)
     return operators.Evaluate.apply(x, bound.key, quantity, bound.values, bound.arithmetic or "")
-
-
-def _compiled(
-    activation: Activation,
-    quantity: str,
-    x: torch.Tensor,
-    arithmetic: str | None,
-    parameters: Mapping[str, float],
-) -> torch.Tensor:
-    """Put the operator into the graph that torch.compile makes; torch's own inside functorch."""
-    key, values, form = _constants(activation, quantity, arithmetic, parameters, x.dtype)
-    if path(x) == "torch" or inside_functorch():
-        return getattr(portable.COMPILED, form)(x, *values)
-    return torch.ops.softgate.evaluate(x, key, quantity, values, arithmetic or "")
-
-
-@torch._dynamo.assume_constant_result
-def _constants(
-    activation: Activation,
-    quantity: str,
-    arithmetic: str | None,
-    parameters: Mapping[str, float],
-    dtype: torch.dtype,
-) -> Any:
-    """Return what names the kernels to an operator, checked while the call is traced."""
-    bound = bind(activation, arithmetic, dict(parameters))
-    bound.runner("value", dtype)
-    form = bound.forms.form(operators.QUANTITIES.index(quantity))
-    own = bound.forms.native if quantity == "value" else None
-    # dynamo takes no dots in the names of attributes
-    name = f"{quantity} of {bound.key} with {bound.values}".replace(".", "_point_")
-    setattr(portable.COMPILED, name, form if own is None else lambda x, *_: own(x))
-    return bound.key, bound.values, name
 
 
 def describe(
@@ -217,6 +188,9 @@ def describe(
         how = "torch's own operator" if own else "the definition in torch operators"
         return shape, name, f"{how}, on {x.device.type}", "as torch has it", torch.get_num_threads()
     route = activation.route(quantity, DTYPES[x.dtype], arithmetic, dict(bound.parameters))
+    if not has_memory(x):
+        how = f"nothing: a tensor on {x.device.type} that has a shape and no elements"
+        return shape, name, how, "none", 1
     copied = dense(x) is not x
     memory = "copied first: not one piece of memory" if copied else "read where it lies"
     operands = 3 if quantity == "backward" else 2

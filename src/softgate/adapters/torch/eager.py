@@ -11,8 +11,9 @@ from typing import Any
 
 import torch
 
-from . import operators
+from . import operators, values
 from .memory import Bound
+from .ways import all_plain
 
 _functorch = torch._C._functorch
 
@@ -24,11 +25,6 @@ def straight(function: type[torch.autograd.Function]) -> Callable[..., Any]:
     """
     apply: Callable[..., Any] = super(torch.autograd.Function, function).apply  # type: ignore[misc]
     return apply
-
-
-def looked_into(x: torch.Tensor) -> bool:
-    """Tell whether functorch, or the vmap of `is_grads_batched`, wraps a tensor."""
-    return _functorch.is_functorch_wrapped_tensor(x) or _functorch.is_legacy_batchedtensor(x)
 
 
 class FromInput(torch.autograd.Function):
@@ -66,36 +62,36 @@ class FromValue(torch.autograd.Function):
         return times_slope_at_value(ctx.bound, y, grad), None
 
 
-class InPlace(FromValue):
-    """The same over the input's memory."""
+def unwatched(*tensors: torch.Tensor) -> bool:
+    """Tell whether tensors have memory that kernels can read, and nobody looks into the call.
 
-    @staticmethod
-    def forward(ctx: Any, x: torch.Tensor, bound: Bound) -> torch.Tensor:
-        """Run the kernel in place."""
-        bound.in_place(x)
-        ctx.mark_dirty(x)
-        ctx.save_for_backward(x)
-        ctx.bound = bound
-        return x
-
-
-def unwatched(grad: torch.Tensor) -> bool:
-    """Tell whether nobody differentiates a gradient again or looks into it."""
-    return not torch.is_grad_enabled() and type(grad) is torch.Tensor and not looked_into(grad)
+    Asked when a gradient is computed: what was kept and what arrives need not be of the kind that
+    the value was computed from.
+    """
+    return not torch.is_grad_enabled() and all_plain(*tensors)
 
 
 def times_slope_at_value(bound: Bound, y: torch.Tensor, grad: torch.Tensor) -> torch.Tensor:
-    """Return slope·grad from the value `y`; in torch operators if it is differentiated again."""
-    if unwatched(grad):
-        return bound.binary("from_value", y, grad)
-    return grad * bound.forms.slope_at_value(y)
+    """Return slope·grad from the value `y`; through the operators if somebody goes on from it."""
+    return _times(bound, "from_value", y, grad)
 
 
 def times_slope(bound: Bound, x: torch.Tensor, grad: torch.Tensor) -> torch.Tensor:
     """Return slope(x)·grad; through the operators where somebody differentiates again."""
-    if unwatched(grad):
-        return bound.binary("backward", x, grad)
+    return _times(bound, "backward", x, grad)
+
+
+def _times(bound: Bound, quantity: str, kept: torch.Tensor, grad: torch.Tensor) -> torch.Tensor:
+    if kept.dtype is not grad.dtype:  # a hook may have given back what it keeps in another format
+        kept = kept.to(grad.dtype)
+    if unwatched(kept, grad):
+        return bound.binary(quantity, kept, grad)
+    function, operator = (
+        (operators.Backward, operators.operators.backward)
+        if quantity == "backward"
+        else (values.AtValue, operators.operators.from_value)
+    )
     rest = (bound.key, bound.values, bound.arithmetic or "")
     if _functorch.is_legacy_batchedtensor(grad):  # is_grads_batched
-        return operators.operators.backward(x, grad, *rest)
-    return operators.Backward.apply(x, grad, *rest)
+        return operator(kept, grad, *rest)
+    return function.apply(kept, grad, *rest)

@@ -10,7 +10,7 @@ from torch import Tensor
 from . import products
 from .eager import straight, unwatched
 from .operands import halves
-from .pairs import Pair
+from .pairs import Pair, matched
 
 
 class FromPair(torch.autograd.Function):
@@ -26,9 +26,9 @@ class FromPair(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
         """Return both derivatives times `grad`."""
-        gate, other = ctx.saved_tensors
+        gate, other = matched(grad, *ctx.saved_tensors)
         pair, (of_gate, of_other, _) = ctx.pair, ctx.needs_input_grad
-        if not unwatched(grad):
+        if not unwatched(gate, other, grad):
             return *both_ways(pair, gate, other, grad), None
         if not of_gate:
             return None, pair.value(gate, grad), None
@@ -51,7 +51,9 @@ class FromHalves(torch.autograd.Function):
         """Return the gradient of the whole, each half written where it belongs."""
         (x,) = ctx.saved_tensors
         dim, gate_first, pair = ctx.rest
-        if unwatched(grad):
+        if x.dtype is not grad.dtype:
+            x = x.to(grad.dtype)
+        if unwatched(x, grad):
             return pair.joined(x, dim, gate_first, grad), None, None, None
         both = both_ways(pair, *halves(x, dim, gate_first), grad)
         return torch.cat(both if gate_first else both[::-1], dim), None, None, None

@@ -16,6 +16,7 @@ from torch.compiler import is_dynamo_compiling
 
 from ...arrays import SERIAL
 from . import products, team
+from .compiled import numbers
 from .fused import both_ways, from_halves, from_pair
 from .operands import cut, halves, spread, together
 from .operators import Evaluate
@@ -45,6 +46,7 @@ def gated(
         a, b = together(function.name, operands, axis)
         gate, other = (a, b) if gate_first else (b, a)
     if is_dynamo_compiling():
+        parameters = numbers(parameters)
         key, values = _constants(function, arithmetic, parameters, gate.dtype)
         if portable(gate, other) or inside_functorch():
             options = (arithmetic, parameters)

@@ -13,8 +13,10 @@ import torch
 from torch import Tensor
 from torch.compiler import is_dynamo_compiling
 
-from . import bind, evaluate, overwrite
+from . import bind, check, evaluate, overwrite
+from .compiled import follows
 from .eager import straight, times_slope
+from .inplace import check_writable
 from .memory import Bound, dense, run
 from .ways import plain
 
@@ -49,15 +51,14 @@ _KEPT = straight(Kept)
 
 def overwrite_keeping(activation: Activation, x: Tensor, parameters: Mapping[str, float]) -> Tensor:
     """Overwrite a tensor with the value at each of its elements, whatever the gradient needs."""
-    if is_dynamo_compiling():  # whose graph may be run as it stands: the operator keeps its input
+    compiling = is_dynamo_compiling()
+    recorded = x.requires_grad and torch.is_grad_enabled()
+    if not recorded or follows(activation, parameters, compiling):
+        return overwrite(activation, x, parameters)
+    if compiling or not plain(x):
         return x.copy_(evaluate(activation, "value", x.clone(), parameters=parameters))
-    if not (x.requires_grad and torch.is_grad_enabled()):
-        return overwrite(activation, x, parameters)
     bound = bind(activation, None, parameters)
-    if bound.from_value:
-        return overwrite(activation, x, parameters)
-    if plain(x) and not x.is_leaf and not x._is_view():
-        result: Tensor = _KEPT(x, x.clone(), bound)
-        return result
-    # copy_ refuses a leaf, and a view of one, before anything is overwritten.
-    return x.copy_(evaluate(activation, "value", x.clone(), parameters=parameters))
+    check(bound, x)
+    check_writable(activation.name, x)
+    result: Tensor = _KEPT(x, x.clone(), bound)
+    return result

@@ -72,7 +72,7 @@ class Learnt(torch.autograd.Function):
         """Return both gradients; in torch's operators if they are differentiated again."""
         x, beta = ctx.saved_tensors
         of_x, of_beta = ctx.needs_input_grad
-        if not unwatched(grad) or not abs(number := beta.item()) < _RANGE:
+        if not unwatched(x, beta, grad) or not abs(number := beta.item()) < _RANGE:
             return _pull(x, beta, grad)
         grad_x = _compute("backward", number, x, grad) if of_x else None
         return grad_x, _along_beta(x, number, grad).to(beta.dtype) if of_beta else None
@@ -106,7 +106,7 @@ def _value(x: Tensor, beta: float) -> Tensor:
 def _compute(quantity: str, beta: float, x: Tensor, grad: Tensor | None = None) -> Tensor:
     """Return value or slope·grad from the kernel that reads its beta."""
     x = dense(x)
-    loop, arithmetic = _loop(quantity, x.dtype, 0 < abs(beta) < SMALL_PARAMETER)
+    loop, arithmetic = _loop(quantity, x.dtype, beta == 1, 0 < abs(beta) < SMALL_PARAMETER)
     runner = Runner(loop, kernels.pack(_silu_entry(), {"beta": beta}, arithmetic, quantity))
     out = torch.empty_like(x)
     run(runner, out, x, *(() if grad is None else (alike(grad, x),)))
@@ -114,12 +114,14 @@ def _compute(quantity: str, beta: float, x: Tensor, grad: Tensor | None = None) 
 
 
 @cache
-def _loop(quantity: str, dtype: torch.dtype, fine: bool) -> tuple[kernels.Compiled, Format]:
+def _loop(
+    quantity: str, dtype: torch.dtype, default: bool, fine: bool
+) -> tuple[kernels.Compiled, Format]:
     storage = format_of(DTYPES[dtype])
     assert storage is not None
     arithmetic = FLOAT64 if fine else kernels.native_arithmetic(quantity, storage)
     specification = kernels.Specification(
-        _silu_entry(), quantity, storage, arithmetic, specialised=False
+        _silu_entry(), quantity, storage, arithmetic, specialised=default
     )
     return kernels.compiled(specification), arithmetic
 

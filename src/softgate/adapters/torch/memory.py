@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import ml_dtypes
 import numpy as np
 import torch
+from torch._subclasses import FakeTensor
 
 from ...arrays import SERIAL
 from . import team
@@ -27,6 +28,11 @@ DTYPES: dict[torch.dtype, np.dtype[Any]] = {
     torch.float64: np.dtype(np.float64),
 }
 ACCEPTED = "float16, bfloat16, float32 and float64"
+
+NO_MEMORY = (
+    "a tensor has elements and no memory: its storage was freed (resize_(0)) or never there; "
+    "fill it before it is computed with"
+)
 
 Parameters = tuple[tuple[str, float], ...]
 
@@ -95,10 +101,17 @@ class Bound:
             x.copy_(self.unary("value", x))
 
 
+def has_memory(x: torch.Tensor) -> bool:
+    """Tell whether a tensor has elements, and not only a shape: neither meta nor fake."""
+    return x.device.type != "meta" and not isinstance(x, FakeTensor)
+
+
 def dense(x: torch.Tensor) -> torch.Tensor:
     """Return `x`, or a copy of it that fills one piece of memory without gaps or repeats."""
     if x.is_neg():  # a view that is negated when read
         x = x.resolve_neg()
+    if x._is_zerotensor():  # zeros that nobody has written
+        return x.clone()
     if x.is_contiguous() or torch.empty_like(x).stride() == x.stride():
         return x
     return x.clone()  # strides as `empty_like` has them: so fake tensors tell a compiler
@@ -106,7 +119,12 @@ def dense(x: torch.Tensor) -> torch.Tensor:
 
 def alike(grad: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
     """Return `grad` with its elements where the dense `x` has them."""
-    if grad.stride() == x.stride() and grad.shape == x.shape and not grad.is_neg():
+    if (
+        grad.dtype is x.dtype
+        and grad.stride() == x.stride()
+        and grad.shape == x.shape
+        and not grad.is_neg()
+    ):
         return grad
     return torch.empty_like(x).copy_(grad)
 
@@ -115,6 +133,8 @@ def run(runner: Runner, *tensors: torch.Tensor) -> None:
     """Call a kernel over dense tensors of one shape, results first, on as many threads as torch."""
     first = tensors[0]
     count, addresses = first.numel(), tuple([x.data_ptr() for x in tensors])
+    if 0 in addresses and count:
+        raise RuntimeError(NO_MEMORY)
     if count < SERIAL:
         runner.run(*addresses, runner.address, count)
     else:

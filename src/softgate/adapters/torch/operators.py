@@ -8,6 +8,7 @@ several times what a small tensor's kernel does.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
@@ -66,6 +67,14 @@ def bound_of(key: str, parameters: list[float], arithmetic: str) -> Bound:
     return found
 
 
+def binding(
+    activation: Activation, arithmetic: str | None, parameters: Mapping[str, float]
+) -> Bound:
+    """Return the kernels of an activation with these parameters, once they are checked."""
+    key = activation.check_parameters(parameters)
+    return bound_of(key_of(activation), [value for _, value in key], arithmetic or "")
+
+
 def _evaluate(x: torch.Tensor, key: str, quantity: str, p: list[float], a: str) -> torch.Tensor:
     return bound_of(key, p, a).unary(quantity, x)
 
@@ -106,22 +115,29 @@ class Evaluate(torch.autograd.Function):
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-        """Keep the input."""
+        """Keep the input; the value where that is enough, for the input may be overwritten."""
         x, *ctx.rest = inputs
-        ctx.save_for_backward(x)
-        ctx.save_for_forward(x)
+        key, quantity, p, a = ctx.rest
+        ctx.at_value = quantity == "value" and bound_of(key, p, a).from_value
+        kept = output if ctx.at_value else x
+        ctx.save_for_backward(kept)
+        ctx.save_for_forward(kept)
 
     @staticmethod
     def backward(ctx: Any, grad: torch.Tensor) -> Any:
         """Return the next derivative times `grad`."""
-        (x,) = ctx.saved_tensors
-        return next_derivative(x, grad, *ctx.rest), None, None, None, None
+        return Evaluate.jvp(ctx, grad), None, None, None, None
 
     @staticmethod
     def jvp(ctx: Any, tangent: torch.Tensor, *_: Any) -> torch.Tensor:
         """Return the next derivative times the tangent."""
-        (x,) = ctx.saved_tensors
-        return next_derivative(x, tangent, *ctx.rest)
+        (kept,) = ctx.saved_tensors
+        key, quantity, p, a = ctx.rest
+        if ctx.at_value:
+            from .values import AtValue
+
+            return AtValue.apply(kept, tangent, key, p, a)
+        return next_derivative(kept, tangent, key, quantity, p, a)
 
     @staticmethod
     def vmap(info: Any, in_dims: Any, x: torch.Tensor, *rest: Any) -> tuple[torch.Tensor, Any]:

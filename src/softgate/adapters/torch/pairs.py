@@ -14,7 +14,7 @@ import torch
 from ...gating import RESULTS, Options
 from ...pairs import SHORT_ROW
 from . import operators, team
-from .memory import ACCEPTED, DTYPES, Parameters, alike, run
+from .memory import ACCEPTED, DTYPES, NO_MEMORY, Parameters, alike, run
 from .operands import halves
 
 if TYPE_CHECKING:
@@ -97,6 +97,8 @@ class Pair:
         self, x: torch.Tensor, dim: int, gate_first: bool, grad: torch.Tensor
     ) -> torch.Tensor:
         """Return the derivatives by both halves of `x` times `grad`, as one tensor like `x`."""
+        if 2 * grad.numel() != x.numel():
+            raise ValueError(f"grad has shape {tuple(grad.shape)}, and x {tuple(x.shape)}")
         result = torch.empty_like(x, memory_format=torch.contiguous_format)
         if not self._over_rows("backward", x, dim, gate_first, (grad,), result):
             operands = (*halves(x, dim, gate_first), grad)
@@ -139,6 +141,8 @@ class Pair:
             addresses, distances = pieces + starts, dense + apart
         else:
             addresses, distances = starts + pieces, apart + dense
+        if 0 in addresses:
+            raise RuntimeError(NO_MEMORY)
         shape = (count // (2 * columns), columns)
         team.run_rows(route, shape, item, distances, addresses)
         return True
@@ -164,6 +168,14 @@ class Pair:
         return grad, beside
 
 
+def matched(like: torch.Tensor, *operands: torch.Tensor) -> list[torch.Tensor]:
+    """Return operands in the format and shape of another: kernels take it for granted."""
+    return [
+        x if x.dtype is like.dtype and x.shape == like.shape else x.to(like.dtype).expand_as(like)
+        for x in operands
+    ]
+
+
 def _over(route: GatedRoute, results: Tensors, operands: Tensors) -> None:
     """Run a kernel over tensors of one shape: where they lie in rows, else on copies."""
     first = results[0]
@@ -176,6 +188,8 @@ def _over(route: GatedRoute, results: Tensors, operands: Tensors) -> None:
             run(route.runner(), *results, *operands)
         else:
             addresses = [x.data_ptr() for x in (*results, *operands)]
+            if 0 in addresses:
+                raise RuntimeError(NO_MEMORY)
             shape, item = (first.numel() // columns, columns), first.element_size()
             team.run_rows(route, shape, item, distances, addresses)
         return

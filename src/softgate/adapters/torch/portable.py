@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 import torch.nn.functional as F
+from torch._C._functorch import TransformType, get_interpreter_stack
 
 from ...derivative import derivative as differentiate
 from ...formula import Definition
@@ -29,6 +30,13 @@ COMPILED = SimpleNamespace()
 dict is looked at once and what is added later in the same trace is not seen."""
 
 
+@torch._dynamo.assume_constant_result
+def functionalizing() -> bool:
+    """Tell whether torch.func.functionalize is at work, which knows no Function of Python's."""
+    stack = get_interpreter_stack() or ()
+    return any(level.key() == TransformType.Functionalize for level in stack)
+
+
 class Forms:
     """An activation with fixed parameters in torch operators: torch's own, and its derivatives."""
 
@@ -37,7 +45,7 @@ class Forms:
         self.native = native(activation, dict(parameters))
         self._forms: list[Form] = []
         self._graphs: list[Node] = []
-        self._at_value: Form | None = None
+        self._at_value: list[tuple[Node, Form]] = []
 
     def form(self, order: int) -> Form:
         """Return a derivative of the definition (0: the value) as a function of tensors."""
@@ -52,22 +60,25 @@ class Forms:
         """Return a derivative in torch operators."""
         return self.form(order)(x, *(value for _, value in self.parameters))
 
-    def slope_at_value(self, y: torch.Tensor) -> torch.Tensor:
-        """Return the slope told from the value, in torch operators."""
+    def slope_at_value(self, y: torch.Tensor, order: int = 0) -> torch.Tensor:
+        """Return the slope told from the value, or a derivative of it by the value."""
         names = tuple(name for name, _ in self.parameters)
-        if self._at_value is None:
-            f = Definition()
-            entry = self.activation.entry
-            assert entry.slope_at_value is not None
-            symbols = {name: f.graph.parameter(name) for name in names}
-            self._at_value = form(entry.slope_at_value(f, f.graph.input("x"), **symbols), names)
-        return self._at_value(y, *(value for _, value in self.parameters))
+        while len(self._at_value) <= order:
+            if self._at_value:
+                root = differentiate(self._at_value[-1][0])
+            else:
+                f, entry = Definition(), self.activation.entry
+                assert entry.slope_at_value is not None
+                symbols = {name: f.graph.parameter(name) for name in names}
+                root = entry.slope_at_value(f, f.graph.input("x"), **symbols)
+            self._at_value.append((root, form(root, names)))
+        return self._at_value[order][1](y, *(value for _, value in self.parameters))
 
     def __call__(self, order: int, x: torch.Tensor) -> torch.Tensor:
         """Return a derivative (0: the value) with all that autograd needs to go on from it."""
         if order == 0 and self.native is not None:
             return self.native(x)
-        if torch._C._get_tracing_state() is not None:
+        if torch._C._get_tracing_state() is not None or functionalizing():
             return self.evaluate(order, x)
         result: torch.Tensor = Derivative.apply(x, self, order)
         return result

@@ -13,7 +13,7 @@ import torch
 
 from . import operators
 from .operators import Backward, Evaluate
-from .pairs import Pair
+from .pairs import Pair, matched
 
 if TYPE_CHECKING:
     from ..._gated import Gated
@@ -52,13 +52,13 @@ def pair_of(key: str, parameters: list[float], arithmetic: str) -> Pair:
 
 
 def _value(gate: torch.Tensor, other: torch.Tensor, key: str, p: list[float], a: str) -> Any:
-    return pair_of(key, p, a).value(gate, other)
+    return pair_of(key, p, a).value(gate, *matched(gate, other))
 
 
 def _backward(
     gate: torch.Tensor, other: torch.Tensor, grad: torch.Tensor, key: str, p: list[float], a: str
 ) -> Any:
-    return pair_of(key, p, a).compute("backward", gate, other, grad)
+    return pair_of(key, p, a).compute("backward", gate, *matched(gate, other, grad))
 
 
 _ARGUMENTS = "str function, float[] parameters, str arithmetic"

@@ -4,7 +4,8 @@ Between its operators torch's OpenMP threads spin for work. A second pool beside
 core for as long: on two cores an activation of 256 K elements took twice the time. So chunks are
 handed to the OpenMP runtime that torch itself is linked with. Where there is none (torch built
 without OpenMP, or with another runtime), and in a forked child, where OpenMP's threads are
-gone and a call would wait for them for ever, softgate's pool does the work.
+gone and a call would wait for them for ever, softgate's pool does the work: in a child that was
+forked before softgate was loaded too, for torch may have been.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from __future__ import annotations
 import ctypes
 import os
 from collections.abc import Callable, Sequence
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 
 import torch
@@ -44,12 +45,26 @@ def _openmp() -> Start | None:
     return None
 
 
-_forked: list[bool] = []
-os.register_at_fork(after_in_child=partial(_forked.append, True))
+FORKED_WITHOUT_EXEC = 0x40
+"""The flag of a process that runs on in its parent's memory, as Linux has it."""
+STATUS = Path("/proc/self/stat")
+
+
+def _born_by_fork() -> bool:
+    """Tell whether this process began as a fork; where Linux does not say, that it did not."""
+    try:
+        after_name = STATUS.read_text().rpartition(")")[2].split()
+    except OSError:
+        return False
+    return bool(int(after_name[6]) & FORKED_WITHOUT_EXEC)
+
+
+_WITH_THREADS = None if _born_by_fork() else os.getpid()
+"""The process whose OpenMP threads, if it has any, are alive: no child of it."""
 
 
 def _start() -> Start | None:
-    return None if _forked else _openmp()
+    return _openmp() if os.getpid() == _WITH_THREADS else None
 
 
 def plan(count: int, item_bytes: int) -> int:

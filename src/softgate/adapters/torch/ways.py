@@ -9,6 +9,7 @@ import torch
 from torch.autograd import forward_ad
 
 from .memory import DTYPES
+from .portable import functionalizing
 
 _functorch = torch._C._functorch
 _keys, _local = torch._C._dispatch_keys, torch._C._dispatch_tls_local_include_set
@@ -47,11 +48,18 @@ def both_plain(x: torch.Tensor, y: torch.Tensor) -> bool:
     return _keys(y).raw_repr() in _PLAIN_KEYS and plain(x)
 
 
+def all_plain(*tensors: torch.Tensor) -> bool:
+    """Tell the same of any number."""
+    first, *others = tensors
+    return plain(first) and all([_keys(x).raw_repr() in _PLAIN_KEYS for x in others])
+
+
 def path(x: torch.Tensor) -> str:
     """Return "kernel" or "torch": what computes for this tensor."""
     exporting = torch._C._get_tracing_state() is not None or torch.compiler.is_exporting()
     on_cpu = x.device.type in ("cpu", "meta") and x.layout is torch.strided
-    return "kernel" if on_cpu and not exporting and x.dtype in DTYPES else "torch"
+    ours = on_cpu and not exporting and x.dtype in DTYPES and not functionalizing()
+    return "kernel" if ours else "torch"
 
 
 @torch._dynamo.assume_constant_result

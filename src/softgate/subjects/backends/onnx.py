@@ -25,12 +25,13 @@ class Onnx(Backend):
     packages = ("onnxruntime", "numpy")
     strides = False
 
-    def __init__(self, file: str) -> None:
+    def __init__(self, file: str, node: str = "") -> None:
+        model = alone(file, node) if node else file
         options = onnxruntime.SessionOptions()
         options.log_severity_level = 3
         try:
             self.session = onnxruntime.InferenceSession(
-                file, options, providers=["CPUExecutionProvider"]
+                model, options, providers=["CPUExecutionProvider"]
             )
         except Exception as error:  # onnxruntime raises classes of its own, which have no parent
             first = str(error).splitlines()[0]
@@ -67,3 +68,59 @@ class Onnx(Backend):
             shape[free[0]] = row.size // fixed
         (result,) = self.session.run([self.output], {self.input: row.reshape(shape)})
         return np.asarray(result)
+
+
+def alone(file: str, name: str) -> bytes:
+    """Return a model of one node of a file, with its constants, from one input to one output."""
+    import onnx
+    from onnx import helper
+
+    model = onnx.load(file)
+    named = {node.name or node.output[0]: node for node in model.graph.node}
+    if name not in named:
+        shown = ", ".join(list(named)[:20])
+        raise Mistake(f"{file} has no node {name!r}: it has {shown}")
+    node = named[name]
+    constants = {tensor.name: tensor for tensor in model.graph.initializer}
+    constants |= {
+        other.output[0]: _constant(other)
+        for other in model.graph.node
+        if other.op_type == "Constant" and other.output[0] in node.input
+    }
+    free = [one for one in node.input if one and one not in constants]
+    if (len(free), len(node.output)) != (1, 1):
+        raise Mistake(
+            f"{file}: the node {name!r} has {len(free)} inputs and {len(node.output)} outputs: "
+            "expected one of each"
+        )
+    kind = _element_type(model, free[0])
+    ends = [helper.make_tensor_value_info(end, kind, ["n"]) for end in (free[0], node.output[0])]
+    kept = [constants[one] for one in node.input if one in constants]
+    graph = helper.make_graph([node], "node", ends[:1], ends[1:], kept)
+    made = helper.make_model(
+        graph, opset_imports=model.opset_import, functions=list(model.functions)
+    )
+    made.ir_version = model.ir_version
+    found: bytes = made.SerializeToString()
+    return found
+
+
+def _constant(node: Any) -> Any:
+    """Return the tensor of a Constant node under the name of its output."""
+    from onnx import helper, numpy_helper
+
+    value = helper.get_attribute_value(node.attribute[0])
+    tensor = value if hasattr(value, "data_type") else numpy_helper.from_array(np.asarray(value))
+    tensor.name = node.output[0]
+    return tensor
+
+
+def _element_type(model: Any, name: str) -> int:
+    """Return the type of a value inside a model; shapes are worked out by onnx."""
+    import onnx
+
+    whole = onnx.shape_inference.infer_shapes(model).graph
+    for value in (*whole.input, *whole.value_info, *whole.output):
+        if value.name == name and value.type.tensor_type.elem_type:
+            return int(value.type.tensor_type.elem_type)
+    return int(onnx.TensorProto.FLOAT)

@@ -1,0 +1,83 @@
+"""Calls inside what torch.compile reads: constants are found while it traces, operators stay.
+
+It takes a float that changes between calls for a symbol. Kernels are made for numbers: the symbol
+is read, and a guard compiles again where the number is another one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch.fx.experimental.symbolic_shapes import guard_scalar
+
+from . import operators, portable
+from .operators import binding
+from .ways import inside_functorch, path
+
+if TYPE_CHECKING:
+    from ..._activation import Activation
+
+
+def compiled(
+    activation: Activation,
+    quantity: str,
+    x: torch.Tensor,
+    arithmetic: str | None,
+    parameters: Mapping[str, float],
+) -> torch.Tensor:
+    """Put the operator into the graph; torch's own inside functorch and exports."""
+    key, values, form = _constants(activation, quantity, arithmetic, numbers(parameters), x.dtype)
+    if path(x) == "torch" or inside_functorch():
+        return getattr(portable.COMPILED, form)(x, *values)
+    return torch.ops.softgate.evaluate(x, key, quantity, values, arithmetic or "")
+
+
+def compiled_backward(
+    activation: Activation,
+    x: torch.Tensor,
+    grad: torch.Tensor,
+    arithmetic: str | None,
+    parameters: Mapping[str, float],
+) -> torch.Tensor:
+    """Return slope(x)·grad as `compiled` returns a quantity."""
+    key, values, form = _constants(activation, "slope", arithmetic, numbers(parameters), x.dtype)
+    x, grad = torch.broadcast_tensors(x, grad)
+    if path(x) == "torch" or inside_functorch():
+        return getattr(portable.COMPILED, form)(x, *values) * grad
+    return torch.ops.softgate.backward(x, grad, key, values, arithmetic or "")
+
+
+def follows(activation: Activation, parameters: Mapping[str, float], compiling: bool) -> bool:
+    """Tell whether the slope follows from the value with these parameters."""
+    return _follows(activation, numbers(parameters) if compiling else parameters)
+
+
+def numbers(parameters: Mapping[str, float]) -> dict[str, float]:
+    """Return parameters as numbers, where a compiler has made symbols of some."""
+    return {name: guard_scalar(value) for name, value in parameters.items()}
+
+
+@torch._dynamo.assume_constant_result
+def _follows(activation: Activation, parameters: Mapping[str, float]) -> bool:
+    return binding(activation, None, dict(parameters)).from_value
+
+
+@torch._dynamo.assume_constant_result
+def _constants(
+    activation: Activation,
+    quantity: str,
+    arithmetic: str | None,
+    parameters: Mapping[str, float],
+    dtype: torch.dtype,
+) -> Any:
+    """Return what names the kernels to an operator, checked while the call is traced."""
+    bound = binding(activation, arithmetic, dict(parameters))
+    bound.runner("value", dtype)
+    form = bound.forms.form(operators.QUANTITIES.index(quantity))
+    own = bound.forms.native if quantity == "value" else None
+    # dynamo takes no dots in the names of attributes
+    name = f"{quantity} of {bound.key} with {bound.values}".replace(".", "_point_")
+    setattr(portable.COMPILED, name, form if own is None else lambda x, *_: own(x))
+    return bound.key, bound.values, name
