@@ -120,7 +120,7 @@ def describe(
     if framework is not None and framework not in FRAMEWORKS:
         raise Mistake(f"framework = {framework!r}: accepted are {', '.join(FRAMEWORKS)}")
     pairs = tuple((keywords or {}).items())
-    if isinstance(given, Activation):
+    if isinstance(given, Activation) and framework in (None, "numpy"):
         found = _ours(given, dict(pairs))
     elif isinstance(given, str):
         found = _from_text(given, pairs, framework)

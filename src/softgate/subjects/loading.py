@@ -93,7 +93,7 @@ def _backend(subject: Subject) -> Backend:
 
 def _python(subject: Subject) -> Backend:
     found = _object(subject)
-    if isinstance(found, Activation):  # a formula of the user's own
+    if isinstance(found, Activation) and subject.framework in (None, "numpy"):  # a user's formula
         from .backends.plain import Ours
 
         return Ours(found.bind(**dict(subject.keywords)))

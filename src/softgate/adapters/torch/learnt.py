@@ -7,7 +7,7 @@ Only x and beta are kept. What looks inside a call gets torch's own operators.
 
 from __future__ import annotations
 
-from functools import cache
+from functools import lru_cache
 from typing import Any
 
 import torch
@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.compiler import is_dynamo_compiling
 
 from ... import kernels
-from ...formats import FLOAT64, Format
+from ...formats import FLOAT64
 from ...rounding import format_of
 from ...routes import SMALL_PARAMETER, Runner
 from . import bind
@@ -43,7 +43,7 @@ def swish(x: Tensor, beta: Tensor) -> Tensor:
 def composed(x: Tensor, beta: Tensor) -> Tensor:
     """Return the same in torch's operators, with finite derivatives of every order."""
     wide, t, far = _parts(x, beta)
-    ends = torch.where(t < 0, torch.copysign(torch.zeros_like(x), x), x)
+    ends = torch.where(t < 0, x.sign() * 0.0, x)
     return torch.where(far, ends, (wide * torch.sigmoid(t)).to(x.dtype))
 
 
@@ -105,25 +105,29 @@ def _value(x: Tensor, beta: float) -> Tensor:
 
 def _compute(quantity: str, beta: float, x: Tensor, grad: Tensor | None = None) -> Tensor:
     """Return value or slope·grad from the kernel that reads its beta."""
+    if x.element_size() == 2 and 0 < abs(beta) < SMALL_PARAMETER:  # no such loop beyond float32
+        wide = None if grad is None else grad.float()
+        return _compute(quantity, beta, x.float(), wide).to(x.dtype)
     x = dense(x)
-    loop, arithmetic = _loop(quantity, x.dtype, beta == 1, 0 < abs(beta) < SMALL_PARAMETER)
-    runner = Runner(loop, kernels.pack(_silu_entry(), {"beta": beta}, arithmetic, quantity))
     out = torch.empty_like(x)
-    run(runner, out, x, *(() if grad is None else (alike(grad, x),)))
+    operands = (x,) if grad is None else (x, alike(grad, x))
+    run(_runner(quantity, x.dtype, beta), out, *operands)
     return out
 
 
-@cache
-def _loop(
-    quantity: str, dtype: torch.dtype, default: bool, fine: bool
-) -> tuple[kernels.Compiled, Format]:
-    storage = format_of(DTYPES[dtype])
+@lru_cache(maxsize=64)
+def _runner(quantity: str, dtype: torch.dtype, beta: float) -> Runner:
+    """Return the kernel of one beta; 16-bit formats have no table here, which takes longer."""
+    entry, storage = _silu_entry(), format_of(DTYPES[dtype])
     assert storage is not None
-    arithmetic = FLOAT64 if fine else kernels.native_arithmetic(quantity, storage)
+    arithmetic = kernels.native_arithmetic(quantity, storage)
+    if 0 < abs(beta) < SMALL_PARAMETER:
+        arithmetic = FLOAT64
     specification = kernels.Specification(
-        _silu_entry(), quantity, storage, arithmetic, specialised=default
+        entry, quantity, storage, arithmetic, specialised=beta == 1
     )
-    return kernels.compiled(specification), arithmetic
+    packed = kernels.pack(entry, {"beta": beta}, arithmetic, quantity)
+    return Runner(kernels.compiled(specification), packed)
 
 
 def _silu_entry() -> Any:
