@@ -14,7 +14,7 @@ REPORT  := benchmarks/kernels.py --quick
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help report test lint format exhaustive accuracy bench fits install clean distclean
+.PHONY: help report test lint format exhaustive certificates accuracy bench fits install clean distclean
 
 help: ## say what can be made
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -38,6 +38,9 @@ format: $(STAMP) ## rewrite the files as ruff would have them
 exhaustive: $(STAMP) ## all 2^32 float32 inputs of every activation, and the longest tests
 	$(PY) tools/exhaustive.py
 	$(PY) -m pytest -m exhaustive
+
+certificates: $(STAMP) ## certify ours and every installed peer, and write docs/accuracy.md
+	$(PY) tools/accuracy_page.py
 
 accuracy: $(STAMP) ## float64 against arb at 200,000 points a function
 	$(PY) tools/against_arb.py

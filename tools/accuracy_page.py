@@ -20,6 +20,7 @@ from typing import Any
 
 import softgate as sg
 from softgate.certification.certificate import Certificate, Measurement
+from softgate.certification.regions import SUBNORMAL_INPUTS, SUBNORMAL_RESULTS
 
 PAGE = Path(__file__).parent.parent / "docs" / "accuracy.md"
 FEW = 20_000
@@ -116,12 +117,15 @@ def number(value: float) -> str:
 def row(peer: Peer, found: Measurement) -> str:
     """Return one line of a table."""
     wrong = sum(not special.right for special in found.specials)
+    apart = (SUBNORMAL_INPUTS, SUBNORMAL_RESULTS)
+    normal = [region for region in found.ordinary if region.name not in apart]
     cells = [
         peer.title,
         found.dtype,
         found.quantity,
         number(found.max_ulp),
         f"{found.worst.worst:.6g}",
+        number(max(region.max_ulp for region in normal)),
         f"{100 * found.rounded_share:.1f} %",
         f"{found.total('wrong_signs'):,}",
         f"{found.total('lost'):,}",
@@ -133,7 +137,8 @@ def row(peer: Peer, found: Measurement) -> str:
 
 
 HEADER = (
-    "implementation", "dtype", "quantity", "max ulp", "at x =", "correctly rounded",
+    "implementation", "dtype", "quantity", "max ulp", "at x =", "max ulp, normal numbers",
+    "correctly rounded",
     "wrong signs", "0 for a normal number", "0 for a subnormal", "±0, ±inf, NaN", "inputs",
 )  # fmt: skip
 
@@ -149,7 +154,8 @@ it, on {system}. Versions: {versions}.
   max(|g|, |x·g'|): beside a root an ulp of the result means nothing. "no number": NaN or infinity
   where the truth is a number.
 - "0 for a normal number" counts results that are lost altogether. JAX and TensorFlow flush
-  subnormal numbers on a CPU, inputs and results: that is counted too, and nothing is left out.
+  subnormal numbers on a CPU, inputs and results: that is counted too, and nothing is left out;
+  "normal numbers" is the largest error where neither is subnormal.
 - A slope is the framework's own automatic derivative. What has none shows values only.
 """
 

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from .._activation import Activation
 from .._gated import Gated
-from ..blueprints import check_choice, check_share
+from ..blueprints import check_choice, check_share, check_widths
 from .attention import SelfAttention
 from .feed_forward import FeedForward, GatedFeedForward, Save
 from .naming import needs_gate
@@ -85,6 +85,7 @@ class TransformerBlock(nn.Module):
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
+        d_model, n_heads = check_widths(d_model=d_model, n_heads=n_heads)
         self.norm = check_choice("norm", norm, get_args(Norm))
         self.dropout = check_share("dropout", dropout)
         where: Any = {"device": device, "dtype": dtype}

@@ -55,7 +55,8 @@ def overwrite_keeping(activation: Activation, x: Tensor, parameters: Mapping[str
     recorded = x.requires_grad and torch.is_grad_enabled()
     if not recorded or follows(activation, parameters, compiling):
         return overwrite(activation, x, parameters)
-    if compiling or not plain(x):
+    # Of a view, what `Kept` does not overwrite would lose its gradient with what it does.
+    if compiling or not plain(x) or x._is_view():
         return x.copy_(evaluate(activation, "value", x.clone(), parameters=parameters))
     bound = bind(activation, None, parameters)
     check(bound, x)
