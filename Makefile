@@ -67,4 +67,6 @@ $(PY):
 
 $(STAMP): pyproject.toml constraints.txt | $(PY)
 	$(PY) -m pip install --quiet --constraint constraints.txt --editable '.[test]'
+# Apart, and only where there is a wheel: in one process with TensorFlow it aborts.
+	-$(PY) -m pip install --quiet --no-deps --constraint constraints.txt --target $(VENV)/triton --upgrade 'triton>=3.9'
 	@touch $@

@@ -24,9 +24,14 @@ from softgate import accuracy, kernels, rounding, samples
 from softgate._activation import Activation
 from softgate.formats import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, FORMATS, Format
 
+APART = Path(sys.prefix) / "triton"
+"""Where `make` installs Triton. In one process with TensorFlow it aborts (two LLVMs), and torch's
+compiler imports it wherever it is found: so it is not among the other packages."""
 pytestmark = pytest.mark.skipif(
-    find_spec("triton") is None, reason="needs Triton: pip install 'softgate[triton]'"
+    not APART.is_dir() and find_spec("triton") is None,
+    reason="needs Triton: make install, or pip install 'softgate[triton]'",
 )
+WITH_TRITON = dict(os.environ) | {"PYTHONPATH": str(APART)}
 SCRIPT = Path(__file__).with_name("interpret_triton.py")
 WIDE = [sg.gelu, sg.silu, sg.softplus, sg.tanh, sg.squareplus]
 """What is run in float64 too: the interpreter is slow."""
@@ -85,7 +90,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
     (folder / "jobs.json").write_text(json.dumps(asked), encoding="utf-8")
     result = subprocess.run(
         [sys.executable, str(SCRIPT), str(folder)],
-        env=dict(os.environ) | {"TRITON_INTERPRET": "1"},
+        env=WITH_TRITON | {"TRITON_INTERPRET": "1"},
         capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip
     assert result.returncode == 0, result.stderr
@@ -186,7 +191,7 @@ def test_a_gpus_instructions_are_those_of_ieee(tmp_path: Path) -> None:
     text = sg.emit("gelu", "triton", quantity="value")
     text += sg.emit("gelu", "triton", quantity="value", dtype="float64")
     (tmp_path / "emitted.py").write_text(text, encoding="utf-8")
-    environment = dict(os.environ) | {"TRITON_CACHE_DIR": str(tmp_path / "cache")}
+    environment = WITH_TRITON | {"TRITON_CACHE_DIR": str(tmp_path / "cache")}
     environment.pop("TRITON_INTERPRET", None)
     result = subprocess.run(
         [sys.executable, "-c", COMPILE, str(tmp_path)],

@@ -283,6 +283,22 @@ def test_whoever_hooks_a_layer_is_told(layer: str) -> None:
     assert len(calls) == 1
 
 
+@pytest.mark.parametrize("save", ["preactivation", "all"])
+@pytest.mark.parametrize(("make", "layer"), [(plain, "act"), (plain, "fc2"), (gated, "down_proj")])
+def test_a_replaced_forward_is_called(make: Make, layer: str, save: str) -> None:
+    """As accelerate replaces it to bring weights from elsewhere."""
+    block = make(save=save)
+    part = getattr(block, layer)
+    width = 24 if layer == "act" else 8
+    part.forward = lambda h: torch.full((5, width), 0.5)
+    x = torch.randn(5, 8)
+    expected = torch.full((5, 24), 0.5) if layer == "act" else None
+    y = torch.full((5, 8), 0.5) if expected is None else block.fc2(expected)
+    assert torch.equal(block(x), y)
+    del part.forward
+    assert not torch.equal(block(x), y)
+
+
 def test_layers_may_be_replaced() -> None:
     block = plain()
     x = torch.randn(5, 8)

@@ -123,13 +123,40 @@ def test_a_preset_builds_what_it_says(found: Preset) -> None:
 @pytest.mark.parametrize("found", known_presets(), ids=lambda p: p.name)
 def test_a_small_model_of_it_runs(found: Preset) -> None:
     size = {"d_model": 16, "n_heads": 4, "d_hidden": 24}
-    kv = {"n_kv_heads": 2} if found.n_kv_heads else {}
-    stack = found.stack(n=1, batch_first=True, **size, **kv)
+    stack = found.stack(n=1, batch_first=True, **size)
     x = torch.randn(2, 5, 16)
     assert isinstance(stack, Stack)
     assert stack(x).shape == x.shape
     stack(x).square().sum().backward()
     assert all(p.grad is not None for p in stack.parameters())
+
+
+@pytest.mark.parametrize("found", known_presets(), ids=lambda p: p.name)
+def test_any_fact_may_be_changed(found: Preset) -> None:
+    facts: dict[str, Any] = {
+        "n_blocks": 2, "d_model": 32, "n_heads": 8, "d_hidden": 24, "activation": "tanh",
+        "norm": "post", "normalization": "layer", "eps": 1e-3, "bias": True, "causal": True,
+        "dropout": 0.3, "attention_dropout": 0.2, "hidden_dropout": 0.1, "n_kv_heads": 2,
+        "d_head": 6, "scale": 0.5,
+    }  # fmt: skip
+    stack = found.stack(device="meta", **facts)
+    assert repr(stack) == repr(Stack(2, 32, 8, 24, **dict(list(facts.items())[4:])))
+    assert repr(found.block(device="meta", **facts)) == repr(stack.blocks[0])
+    assert repr(found.feed_forward(device="meta", **facts)) == repr(stack.blocks[0].feed_forward)
+    with pytest.raises(TypeError, match="n and n_blocks are one and the same"):
+        found.stack(3, n_blocks=2)
+
+
+def test_facts_follow_from_those_that_are_changed() -> None:
+    """Four queries share a key in Mistral; Gemma's width of a head is its own, not d_model's."""
+    small: Any = {"d_model": 16, "n_heads": 4, "d_hidden": 32}
+    mistral = preset("mistral").block(**small).attention
+    assert (mistral.n_kv_heads, mistral.d_head) == (1, 4)
+    assert preset("mistral").block(**small, n_kv_heads=2).attention.n_kv_heads == 2
+    assert preset("gemma").block(**small).attention.d_head == 4
+    assert preset("gemma").block(**small, d_head=6).attention.d_head == 6
+    with pytest.raises(ValueError, match=r"n_heads = 6 is no multiple of 4.*give n_kv_heads"):
+        preset("mistral").block(d_model=36, n_heads=6)
 
 
 def test_the_whole_stack_of_berts_encoder() -> None:

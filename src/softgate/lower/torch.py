@@ -1,5 +1,7 @@
-"""A definition in torch operators, as the source of a Python function that torch.compile can read.
+"""A graph in torch operators, as the source of a Python function that torch.compile can read.
 
+Definitions, and those stable forms that are arithmetic alone: what works on the bits of a float has
+no place in an exported graph, and would be a dozen passes over memory where nothing fuses them.
 Every order of derivative is a graph of its own. Left to autograd, the branch of a `where` that is
 not taken would put NaN into gradients, and |x| has a wrong slope at 0.
 """
@@ -10,7 +12,7 @@ from collections.abc import Callable
 
 import torch
 
-from ..graph import Node
+from ..graph import Graph, Node, walk
 from . import framework
 
 Form = Callable[..., torch.Tensor]
@@ -34,7 +36,9 @@ SOURCE = {
     "erf": "torch.erf({})",
     "erfc": "torch.erfc({})",
     "phi": "torch.exp({0} * {0} * -0.5) * 0.3989422804014327",
-    "Phi": "torch.special.ndtr({})",
+    # The same as torch.special.ndtr, which the older of torch's exporters does not know.
+    "Phi": "torch.erfc({} * -0.7071067811865476) * 0.5",
+    "fma": "{} * {} + {}",
 }
 """Each operation as torch has it; Python numbers keep the format of the tensors beside them."""
 
@@ -68,3 +72,39 @@ def form(root: Node, parameters: tuple[str, ...] = ()) -> Form:
     """Return the function whose source is `source(root, parameters)`."""
     found: Form = framework.form(root, DIALECT, parameters)
     return found
+
+
+def arithmetic(root: Node) -> Node | None:
+    """Return a stable form as arithmetic and choices alone, or None where it works on bits.
+
+    |x| is a choice, and so is the sign of one number given to another: autograd, which follows the
+    choice that was made, then finds the slope at 0 from the right, and not 0.
+
+    Examples
+    --------
+    >>> from softgate.formats import FLOAT32
+    >>> from softgate.formula import Machine
+    >>> f = Machine(FLOAT32)
+    >>> x = f.graph.input("x")
+    >>> arithmetic(f.abs(x))
+    where(lt(x, 0), neg(x), x)
+    >>> arithmetic(f.graph.node("add_exponent", x, x)) is None
+    True
+    """
+    graph, new = Graph(), dict[Node, Node]()
+    for node in walk(root):
+        args = [new[arg] for arg in node.args]
+        if node.op in ("abs", "copysign"):
+            below = graph.node("lt", args[-1], graph.const(0))
+            new[node] = graph.node("where", below, graph.node("neg", args[0]), args[0])
+        elif node.op in PLAIN:
+            new[node] = graph.node(node.op, *args, attr=node.attr)
+        else:
+            return None
+    return new[root]
+
+
+PLAIN = frozenset(
+    "input const neg add sub mul div fma sqrt lt le eq where".split()  # noqa: SIM905
+)
+"""What every framework and every exporter has."""

@@ -184,9 +184,8 @@ def describe(
     check(bound, x)
     shape, name = tuple(x.shape), str(x.dtype).removeprefix("torch.")
     if path(x) == "torch":
-        own = quantity == "value" and bound.forms.native is not None
-        how = "torch's own operator" if own else "the definition in torch operators"
-        return shape, name, f"{how}, on {x.device.type}", "as torch has it", torch.get_num_threads()
+        how = f"{bound.forms.describe(quantity, x.dtype)}, on {x.device.type}"
+        return shape, name, how, "as torch has it", torch.get_num_threads()
     route = activation.route(quantity, DTYPES[x.dtype], arithmetic, dict(bound.parameters))
     if not has_memory(x):
         how = f"nothing: a tensor on {x.device.type} that has a shape and no elements"

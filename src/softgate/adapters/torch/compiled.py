@@ -28,8 +28,11 @@ def compiled(
     parameters: Mapping[str, float],
 ) -> torch.Tensor:
     """Put the operator into the graph; torch's own inside functorch and exports."""
-    key, values, form = _constants(activation, quantity, arithmetic, numbers(parameters), x.dtype)
-    if path(x) == "torch" or inside_functorch():
+    traced = inside_functorch()
+    key, values, form = _constants(
+        activation, quantity, arithmetic, numbers(parameters), x.dtype, traced
+    )
+    if traced or path(x) == "torch":
         return getattr(portable.COMPILED, form)(x, *values)
     return torch.ops.softgate.evaluate(x, key, quantity, values, arithmetic or "")
 
@@ -42,9 +45,12 @@ def compiled_backward(
     parameters: Mapping[str, float],
 ) -> torch.Tensor:
     """Return slope(x)·grad as `compiled` returns a quantity."""
-    key, values, form = _constants(activation, "slope", arithmetic, numbers(parameters), x.dtype)
+    traced = inside_functorch()
+    key, values, form = _constants(
+        activation, "slope", arithmetic, numbers(parameters), x.dtype, traced
+    )
     x, grad = torch.broadcast_tensors(x, grad)
-    if path(x) == "torch" or inside_functorch():
+    if traced or path(x) == "torch":
         return getattr(portable.COMPILED, form)(x, *values) * grad
     return torch.ops.softgate.backward(x, grad, key, values, arithmetic or "")
 
@@ -71,13 +77,19 @@ def _constants(
     arithmetic: str | None,
     parameters: Mapping[str, float],
     dtype: torch.dtype,
+    differentiated: bool,
 ) -> Any:
-    """Return what names the kernels to an operator, checked while the call is traced."""
+    """Return what names the kernels to an operator, checked while the call is traced.
+
+    And the name of a form in torch operators: the definition, if it is to be differentiated.
+    """
     bound = binding(activation, arithmetic, dict(parameters))
     bound.runner("value", dtype)
-    form = bound.forms.form(operators.QUANTITIES.index(quantity))
+    order = operators.QUANTITIES.index(quantity)
+    form = bound.forms.defined(order) if differentiated else bound.forms.form(order, dtype)
     own = bound.forms.native if quantity == "value" else None
     # dynamo takes no dots in the names of attributes
-    name = f"{quantity} of {bound.key} with {bound.values}".replace(".", "_point_")
+    name = f"{quantity} of {bound.key} with {bound.values} in {dtype} {differentiated}"
+    name = name.replace(".", "_point_")
     setattr(portable.COMPILED, name, form if own is None else lambda x, *_: own(x))
     return bound.key, bound.values, name

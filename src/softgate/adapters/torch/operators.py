@@ -14,6 +14,7 @@ from weakref import WeakValueDictionary
 
 import torch
 
+from .ends import QUANTITIES as QUANTITIES
 from .memory import Bound
 
 if TYPE_CHECKING:
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
 
 _own: WeakValueDictionary[str, Activation] = WeakValueDictionary()
 _bound: dict[tuple[str, tuple[float, ...], str], Bound] = {}
-
-QUANTITIES = ("value", "slope", "curvature")
 
 
 def key_of(activation: Activation) -> str:

@@ -1,7 +1,8 @@
 """An activation in torch's own operators: for other devices, for exported and traced graphs.
 
-Where torch has an operator for the same function, that one; else the definition, each order of
-derivative a graph of its own (see `lower.torch`).
+Where torch has an operator for the same function, that one; else the kernel's own formula where it
+is plain arithmetic, else the definition, each order of derivative a graph of its own (see
+`lower.torch`).
 """
 
 from __future__ import annotations
@@ -15,8 +16,11 @@ import torch.nn.functional as F
 from torch._C._functorch import TransformType, get_interpreter_stack
 
 from ...derivative import derivative as differentiate
+from ...formats import FLOAT32, FLOAT64, Format
 from ...formula import Definition
-from ...lower.torch import Form, form
+from ...kernels import Specification, trace
+from ...lower.torch import Form, arithmetic, form
+from .ends import QUANTITIES, limited, settled
 
 if TYPE_CHECKING:
     from ..._activation import Activation
@@ -43,22 +47,65 @@ class Forms:
     def __init__(self, activation: Activation, parameters: tuple[tuple[str, float], ...]) -> None:
         self.activation, self.parameters = activation, parameters
         self.native = native(activation, dict(parameters))
-        self._forms: list[Form] = []
         self._graphs: list[Node] = []
+        self._forms: dict[tuple[int, Format | None], Form | None] = {}
         self._at_value: list[tuple[Node, Form]] = []
 
-    def form(self, order: int) -> Form:
-        """Return a derivative of the definition (0: the value) as a function of tensors."""
-        while len(self._forms) <= order:
-            last = self._graphs[-1] if self._graphs else None
-            root = self.activation.entry.define() if last is None else differentiate(last)
-            self._graphs.append(root)
-            self._forms.append(form(root, tuple(name for name, _ in self.parameters)))
-        return self._forms[order]
+    def form(self, order: int, dtype: torch.dtype) -> Form:
+        """Return a derivative (0: the value) as a function of tensors and the parameters.
+
+        The stable form for the format where that is arithmetic alone, else the definition.
+        """
+        fmt = FLOAT64 if dtype is torch.float64 else FLOAT32
+        key = (order, fmt)
+        if key not in self._forms:
+            self._forms[key] = self._stable(order, fmt)
+        return self._forms[key] or self.defined(order)
+
+    def defined(self, order: int) -> Form:
+        """Return a derivative of the definition, with its limits, for autograd to go on from."""
+        found = self._forms.get((order, None))
+        if found is None:
+            while len(self._graphs) <= order:
+                last = self._graphs[-1] if self._graphs else None
+                root = self.activation.entry.define() if last is None else differentiate(last)
+                self._graphs.append(root)
+            root, values = self._graphs[order], dict(self.parameters)
+            ends = settled(self.activation, order, root, values)
+            found = self._forms[order, None] = limited(form(root, tuple(values)), ends)
+        return found
+
+    def _stable(self, order: int, fmt: Format) -> Form | None:
+        entry = self.activation.entry
+        if entry.user is not None or order >= len(QUANTITIES):
+            return None
+        specification = Specification(
+            entry, QUANTITIES[order], fmt, fmt, constants=self.parameters
+        )
+        root = arithmetic(trace(specification))
+        if root is None:
+            return None
+        made = form(root)
+
+        def stable(x: torch.Tensor, *_: float) -> torch.Tensor:
+            if x.dtype in (torch.float16, torch.bfloat16):
+                return made(x.float()).to(x.dtype)
+            return made(x)
+
+        return stable
+
+    def describe(self, quantity: str, dtype: torch.dtype) -> str:
+        """Say in words what computes a quantity."""
+        if quantity == "value" and self.native is not None:
+            return "torch's own operator"
+        order = 1 if quantity == "backward" else QUANTITIES.index(quantity)
+        if self.form(order, dtype) is not self.defined(order):
+            return "the kernel's formula in torch operators"
+        return "the definition in torch operators, its limits kept"
 
     def evaluate(self, order: int, x: torch.Tensor) -> torch.Tensor:
         """Return a derivative in torch operators."""
-        return self.form(order)(x, *(value for _, value in self.parameters))
+        return self.form(order, x.dtype)(x, *(value for _, value in self.parameters))
 
     def slope_at_value(self, y: torch.Tensor, order: int = 0) -> torch.Tensor:
         """Return the slope told from the value, or a derivative of it by the value."""
@@ -74,9 +121,13 @@ class Forms:
             self._at_value.append((root, form(root, names)))
         return self._at_value[order][1](y, *(value for _, value in self.parameters))
 
+    def _decomposed(self) -> bool:
+        """Tell whether an exporter would make of torch's operator what is no number far out."""
+        return self.activation.name == "log_sigmoid" and torch.onnx.is_in_onnx_export()
+
     def __call__(self, order: int, x: torch.Tensor) -> torch.Tensor:
         """Return a derivative (0: the value) with all that autograd needs to go on from it."""
-        if order == 0 and self.native is not None:
+        if order == 0 and self.native is not None and not self._decomposed():
             return self.native(x)
         if torch._C._get_tracing_state() is not None or functionalizing():
             return self.evaluate(order, x)
