@@ -60,7 +60,8 @@ def test_extras_are_the_documented_ones(project: dict[str, Any]) -> None:
 
 def test_all_means_every_extra_for_users(project: dict[str, Any]) -> None:
     (requirement,) = project["optional-dependencies"]["all"]
-    assert requirement == f"softgate[{','.join(sorted(EXTRAS - {'all', 'docs', 'test'}))}]"
+    apart = {"all", "docs", "test", "triton"}  # Triton and TensorFlow abort in one process
+    assert requirement == f"softgate[{','.join(sorted(EXTRAS - apart))}]"
 
 
 def test_declared_pythons_include_this_one(project: dict[str, Any]) -> None:

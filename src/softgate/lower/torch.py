@@ -14,6 +14,7 @@ import torch
 
 from ..graph import Graph, Node, walk
 from . import framework
+from .unfused import holds
 
 Form = Callable[..., torch.Tensor]
 
@@ -97,6 +98,8 @@ def arithmetic(root: Node) -> Node | None:
         if node.op in ("abs", "copysign"):
             below = graph.node("lt", args[-1], graph.const(0))
             new[node] = graph.node("where", below, graph.node("neg", args[0]), args[0])
+        elif node.op == "where" and all(arg.op == "const" for arg in args[0].args):
+            new[node] = args[1] if holds(args[0]) else args[2]
         elif node.op in PLAIN:
             new[node] = graph.node(node.op, *args, attr=node.attr)
         else:

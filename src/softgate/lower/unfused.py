@@ -149,7 +149,7 @@ class _Unfused:
             return self._fma(node)
         args = [self.new[arg] for arg in node.args]
         if node.op == "where" and all(arg.op == "const" for arg in args[0].args):
-            return args[1] if _holds(args[0]) else args[2]
+            return args[1] if holds(args[0]) else args[2]
         if node.op in ("add", "sub") and any(arg.op == "const" for arg in args):
             args = [self._kept(arg) for arg in args]
         return self._node(node.op, *args, attr=node.attr)
@@ -245,7 +245,7 @@ class _Unfused:
         return upper, self.graph.node("sub", node, upper)
 
 
-def _holds(comparison: Node) -> bool:
+def holds(comparison: Node) -> bool:
     """Return the truth of a comparison of two numbers."""
     x, y = map(_value, comparison.args)
     return {"lt": x < y, "le": x <= y, "eq": x == y}[comparison.op]

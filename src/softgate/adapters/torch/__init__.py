@@ -31,7 +31,7 @@ from .gates import describe_gated, gated, gated_quantity
 from .inplace import InPlace, check_writable
 from .memory import DTYPES, Bound, dense, has_memory
 from .operators import binding as bind
-from .ways import path, plain
+from .ways import is_nested, path, plain
 
 if TYPE_CHECKING:
     from ..._activation import Activation
@@ -162,7 +162,7 @@ def short_way(activation: Activation) -> Callable[[torch.Tensor], torch.Tensor]:
 
 def _general(bound: Bound, quantity: str, x: torch.Tensor) -> torch.Tensor:
     check(bound, x)
-    if x.is_nested and x.layout is torch.strided:
+    if is_nested(x):
         rest = (bound.activation, quantity)
         options = {"arithmetic": bound.arithmetic, "parameters": dict(bound.parameters)}
         parts = [evaluate(*rest, part, **options) for part in x.unbind()]

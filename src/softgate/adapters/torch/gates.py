@@ -21,7 +21,7 @@ from .fused import both_ways, from_halves, from_pair
 from .operands import cut, halves, spread, together
 from .operators import Evaluate
 from .pairs import Pair
-from .ways import both_plain, inside_functorch, path, plain
+from .ways import both_plain, inside_functorch, is_nested, path, plain
 
 if TYPE_CHECKING:
     from ..._activation import Activation
@@ -41,6 +41,12 @@ def gated(
     _no(out)
     if len(operands) == 1:
         dim = cut(function.name, operands[0], axis)
+        if is_nested(operands[0]):
+            if dim >= 0:
+                raise ValueError(f"axis = {dim} of a nested tensor: count axes from the end")
+            rest = (dim, gate_first, out, arithmetic, parameters)
+            parts = [gated(function, (part,), *rest) for part in operands[0].unbind()]
+            return torch.nested.as_nested_tensor(parts)
         gate, other = halves(operands[0], dim, gate_first)
     else:
         a, b = together(function.name, operands, axis)

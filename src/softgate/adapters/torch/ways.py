@@ -54,6 +54,11 @@ def all_plain(*tensors: torch.Tensor) -> bool:
     return plain(first) and all([_keys(x).raw_repr() in _PLAIN_KEYS for x in others])
 
 
+def is_nested(x: torch.Tensor) -> bool:
+    """Tell whether a tensor is a list of tensors, as torch made them first; jagged ones are not."""
+    return x.is_nested and x.layout is torch.strided
+
+
 def path(x: torch.Tensor) -> str:
     """Return "kernel" or "torch": what computes for this tensor."""
     exporting = torch._C._get_tracing_state() is not None or torch.compiler.is_exporting()
