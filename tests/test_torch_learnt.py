@@ -108,6 +108,11 @@ def test_a_learnt_beta_compiles_and_is_exported() -> None:
     torch.testing.assert_close(program.module()(x), swish(x))
 
 
+def test_repr_of_what_has_no_number_yet() -> None:
+    assert repr(sg.torch.Swish(1.5, learnable=True)) == "Swish(beta=1.5, learnable=True)"
+    assert repr(sg.torch.Swish(learnable=True, device="meta")) == "Swish(learnable=True)"
+
+
 def test_wrong_betas() -> None:
     with pytest.raises(ValueError, match="finite"):
         sg.torch.Swish(float("nan"), learnable=True)

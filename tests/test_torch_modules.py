@@ -245,6 +245,10 @@ def test_gated_names_mean_the_same_in_every_spelling(name: Any) -> None:
 
 
 def test_names_are_accepted_and_suggested() -> None:
+    made = sg.torch.make("torch.nn.PReLU", init=0.1)
+    assert type(made) is sg.torch.PReLU
+    assert made.weight.item() == pytest.approx(0.1)
+    assert repr(sg.torch.make("rrelu")) == repr(nn.RReLU())
     assert sg.torch.Activation("gelu_new").activation is sg.gelu_tanh
     with pytest.raises(ValueError, match=r"did you mean 'gelu'\? Known are: celu, .*swiglu"):
         sg.torch.Activation("gellu")

@@ -169,15 +169,16 @@ def check_widths(**widths: Any) -> tuple[int, ...]:
     return tuple(found)
 
 
-def check_share(name: str, share: float) -> float:
+def check_share(name: str, share: Any) -> float:
     """Return a dropout probability, or raise."""
     if not isinstance(share, Real):
         raise TypeError(
             f"{name} = {share!r} is a {type(share).__name__}: expected a probability from 0 to 1"
         )
-    if not 0 <= share <= 1:
+    found = float(share)
+    if not 0 <= found <= 1:
         raise ValueError(f"{name} = {share!r}: expected a probability from 0 to 1")
-    return float(share)
+    return found
 
 
 def check_choice(name: str, given: str, accepted: tuple[str, ...]) -> str:

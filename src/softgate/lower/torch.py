@@ -9,14 +9,21 @@ not taken would put NaN into gradients, and |x| has a wrong slope at 0.
 from __future__ import annotations
 
 from collections.abc import Callable
+from fractions import Fraction
 
 import torch
 
 from ..graph import Graph, Node, walk
 from . import framework
-from .unfused import holds
+from .unfused import EXACT, holds
 
 Form = Callable[..., torch.Tensor]
+
+
+def erfc(x: torch.Tensor) -> torch.Tensor:
+    """Return 1 - erf(x); as it stands there in ONNX, which has no operator for the tail."""
+    return 1 - torch.erf(x) if torch.onnx.is_in_onnx_export() else torch.erfc(x)
+
 
 SOURCE = {
     **framework.ARITHMETIC,
@@ -35,19 +42,18 @@ SOURCE = {
     # torch's own softplus returns x beyond a threshold; its logaddexp overflows in ONNX.
     "softplus": "torch.relu({0}) + torch.log1p(torch.exp(-torch.abs({0})))",
     "erf": "torch.erf({})",
-    "erfc": "torch.erfc({})",
+    "erfc": "erfc({})",
     "phi": "torch.exp({0} * {0} * -0.5) * 0.3989422804014327",
-    # The same as torch.special.ndtr, which the older of torch's exporters does not know.
-    "Phi": "torch.erfc({} * -0.7071067811865476) * 0.5",
+    "Phi": "erfc({} * -0.7071067811865476) * 0.5",
     "fma": "{} * {} + {}",
 }
 """Each operation as torch has it; Python numbers keep the format of the tensors beside them."""
 
 DIALECT = framework.Dialect(
-    modules={"torch": torch},
+    modules={"torch": torch, "erfc": erfc},
     operations=SOURCE,
     whole="torch.full_like(x, {})",
-    scalar="x.new_full((), {})",  # of two numbers torch.where would make the default format
+    scalar="torch.full((), {}, dtype=x.dtype, device=x.device)",  # of two numbers torch.where would make the default format
 )
 
 
@@ -100,6 +106,8 @@ def arithmetic(root: Node) -> Node | None:
             new[node] = graph.node("where", below, graph.node("neg", args[0]), args[0])
         elif node.op == "where" and all(arg.op == "const" for arg in args[0].args):
             new[node] = args[1] if holds(args[0]) else args[2]
+        elif node.op in EXACT and args and all(arg.op == "const" for arg in args):
+            new[node] = graph.const(EXACT[node.op](*(Fraction(arg.attr or 0) for arg in args)))
         elif node.op in PLAIN:
             new[node] = graph.node(node.op, *args, attr=node.attr)
         else:
@@ -107,7 +115,5 @@ def arithmetic(root: Node) -> Node | None:
     return new[root]
 
 
-PLAIN = frozenset(
-    "input const neg add sub mul div fma sqrt lt le eq where".split()  # noqa: SIM905
-)
+PLAIN = frozenset({"input", "const", "fma", "sqrt", "where", *framework.ARITHMETIC})
 """What every framework and every exporter has."""

@@ -185,7 +185,7 @@ class GatedFeedForward(nn.Module):
         gate, up = self.gate_proj(x), self.up_proj(x)
         p = self.hidden_dropout if self.training else 0.0
         act, down = self.act, self.down_proj
-        if isinstance(act, modules.Activation) and unobserved(gate, act, down):
+        if unobserved(gate, act, down):
             hidden = feedforward.Gated(act.activation)
             linear = feedforward.linear if self.save == "preactivation" else feedforward.composed
             y = linear(hidden, (gate, up), down.weight, down.bias, p)

@@ -39,7 +39,7 @@ _VISIBLE = 20.0
 """Where torch's softplus turns to x: any earlier and float32 sees it."""
 
 
-def _apply(name: str, x: Tensor, inplace: bool = False, **parameters: float) -> Tensor:
+def _apply(name: str, x: Tensor, /, inplace: bool = False, **parameters: float) -> Tensor:
     activation = _ALL[name]
     if parameters == _DEFAULTS[name]:
         parameters = {}
@@ -247,7 +247,7 @@ def rrelu_(
 
 def threshold_(input: Tensor, threshold: float, value: float) -> Tensor:
     """Overwrite `input` with its `threshold` and return it."""
-    return theirs.threshold_(input, threshold, value)
+    return theirs.threshold(input, threshold, value, inplace=True)
 
 
 _FUNCTIONS = [name for name, own in vars().items() if getattr(own, "__module__", "") == __name__]

@@ -37,6 +37,13 @@ _TWINS: dict[str, Callable[..., nn.Module]] = {  # called with the parameters in
     "tanhshrink": m.Tanhshrink,
 }
 
+_MODULES: dict[str, Callable[..., nn.Module]] = {
+    "prelu": m.PReLU,
+    "rrelu": m.RReLU,
+    "threshold": m.Threshold,
+}
+"""What is no function of an element alone: learnt, random, or without defaults."""
+
 
 def make(name: str | Function, **parameters: float) -> nn.Module:
     """Return a module for an activation by any name that a framework has for it.
@@ -49,7 +56,7 @@ def make(name: str | Function, **parameters: float) -> nn.Module:
         Such as "gelu_new", "quick_gelu", "HardSwish", or an activation itself. Of the gated ones
         only glu is a layer in torch; the others belong into a `GatedFeedForward`.
     **parameters : float
-        The formula's own parameters.
+        The formula's own parameters; those of torch.nn where softgate has no formula (PReLU).
 
     Examples
     --------
@@ -58,6 +65,8 @@ def make(name: str | Function, **parameters: float) -> nn.Module:
     >>> make("squareplus", b=1.0)
     Activation(squareplus, b=1)
     """
+    if isinstance(name, str) and (module := _MODULES.get(name.rpartition(".")[2].casefold())):
+        return module(**parameters)
     if isinstance(name, str) and not parameters and function(name) is gated()["glu"]:
         return m.GLU()
     activation = plain_activation(name, **parameters)

@@ -244,7 +244,8 @@ class Swish(nn.Module):
     def extra_repr(self) -> str:
         """Say what beta is."""
         if isinstance(self.beta, Tensor):
-            return f"beta={self.beta.item():g}, learnable=True"
+            known = "" if self.beta.is_meta else f"beta={self.beta.item():g}, "
+            return f"{known}learnable=True"
         return f"beta={self.beta:g}"
 
 
@@ -265,12 +266,13 @@ class Activation(nn.Module):
 
     def forward(self, input: Tensor) -> Tensor:
         """Return the value."""
-        if not isinstance(input, Tensor):
-            return self._written_down(input)
+        given: Any = input
+        if not isinstance(given, Tensor):
+            return self._written_down(given)
         result: Tensor = self.activation(input)
         return result
 
-    def _written_down(self, input: Any) -> Any:
+    def _written_down(self, input: Any) -> Tensor:
         """Return what torch.fx writes into its graph: a call by name."""
         known = registry.activations().get(self.activation.name)
         if known is None or known.entry.definition is not self.activation.entry.definition:
@@ -278,7 +280,7 @@ class Activation(nn.Module):
                 f"{self.activation.name} of a {type(input).__name__}: a formula of one's own is "
                 "taken of tensors alone; torch.compile and torch.export trace it"
             )
-        return F._apply(self.activation.name, input, **self.activation.parameters)
+        return F._apply(self.activation.name, input, False, **self.activation.parameters)
 
     def extra_repr(self) -> str:
         """Name the function and its parameters."""

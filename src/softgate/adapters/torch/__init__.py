@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...frameworks import check as check_version
 from ...frameworks import missing
@@ -27,6 +27,7 @@ from ...arrays import SERIAL
 from . import operators, team
 from .compiled import compiled, compiled_backward, follows
 from .eager import FromInput, FromValue, straight
+from .ends import QUANTITIES
 from .gates import describe_gated, gated, gated_quantity
 from .inplace import InPlace, check_writable
 from .memory import DTYPES, Bound, dense, has_memory
@@ -163,12 +164,13 @@ def short_way(activation: Activation) -> Callable[[torch.Tensor], torch.Tensor]:
 def _general(bound: Bound, quantity: str, x: torch.Tensor) -> torch.Tensor:
     check(bound, x)
     if is_nested(x):
-        rest = (bound.activation, quantity)
-        options = {"arithmetic": bound.arithmetic, "parameters": dict(bound.parameters)}
-        parts = [evaluate(*rest, part, **options) for part in x.unbind()]
+        act, values = bound.activation, dict(bound.parameters)
+        parts = [
+            evaluate(act, quantity, part, None, bound.arithmetic, values) for part in x.unbind()
+        ]
         return torch.nested.as_nested_tensor(parts)
     if path(x) == "torch":
-        return bound.forms(operators.QUANTITIES.index(quantity), x)
+        return bound.forms(QUANTITIES.index(quantity), x)
     return operators.Evaluate.apply(x, bound.key, quantity, bound.values, bound.arithmetic or "")
 
 

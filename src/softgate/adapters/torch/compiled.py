@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.fx.experimental.symbolic_shapes import guard_scalar
 
-from . import operators, portable
+from . import portable
+from .ends import QUANTITIES
 from .operators import binding
 from .ways import inside_functorch, path
 
@@ -85,7 +86,7 @@ def _constants(
     """
     bound = binding(activation, arithmetic, dict(parameters))
     bound.runner("value", dtype)
-    order = operators.QUANTITIES.index(quantity)
+    order = QUANTITIES.index(quantity)
     form = bound.forms.defined(order) if differentiated else bound.forms.form(order, dtype)
     own = bound.forms.native if quantity == "value" else None
     # dynamo takes no dots in the names of attributes

@@ -39,11 +39,13 @@ def settled(
         if order < len(QUANTITIES):
             quantity = QUANTITIES[order]
             method = activation if quantity == "value" else getattr(activation, quantity)
-            true = method(points, **parameters)
+            true = method(points, arithmetic=None, **parameters)
         else:
             numbers = defined[~np.isnan(defined)]
             true = np.where(np.isnan(defined), numbers[-1], defined)
         limit = float(true[-1])
+        if math.isnan(limit):
+            continue
         others = np.flatnonzero(true != limit)
         first = 0 if not others.size else int(others[-1]) + 1
         found.append((float(points[first]), limit))

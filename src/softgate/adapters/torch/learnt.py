@@ -18,9 +18,8 @@ from ... import kernels
 from ...formats import FLOAT64
 from ...rounding import format_of
 from ...routes import SMALL_PARAMETER, Runner
-from . import bind
 from .eager import straight, unwatched
-from .memory import DTYPES, alike, dense, run
+from .memory import ACCEPTED, DTYPES, alike, dense, run
 from .ways import both_plain
 
 _SATURATED = 1000.0
@@ -30,9 +29,9 @@ _RANGE = 1e38
 
 def swish(x: Tensor, beta: Tensor) -> Tensor:
     """Return x·sigmoid(beta·x), differentiable in both, in the format of `x`."""
-    if not x.is_floating_point():
-        _silu_kernels(x.dtype)
-    if is_dynamo_compiling() or not both_plain(x, beta) or x.dtype not in DTYPES:
+    if x.dtype not in DTYPES:
+        raise TypeError(f"swish of a {x.dtype} tensor: accepted are {ACCEPTED}")
+    if is_dynamo_compiling() or not both_plain(x, beta):
         return composed(x, beta)
     if torch.is_grad_enabled() and (x.requires_grad or beta.requires_grad):
         result: Tensor = _LEARNT(x, beta)
@@ -134,10 +133,3 @@ def _silu_entry() -> Any:
     from ...registry import activations
 
     return activations()["silu"].entry
-
-
-def _silu_kernels(dtype: torch.dtype) -> None:
-    """Raise what the fixed function raises of a format without kernels."""
-    from ...registry import activations
-
-    bind(activations()["silu"], None, {}).runner("value", dtype)

@@ -23,7 +23,9 @@ def cut(name: str, x: Tensor, axis: Any) -> int:
         raise TypeError(f"axis = {axis!r}: expected a whole number") from None
     if not -x.dim() <= dim < x.dim():
         raise ValueError(f"axis = {dim} is out of range: x has {x.dim()} dimensions")
-    if not _traced() and not x.is_nested and x.shape[dim] % 2:  # a tracer would take the answer for a constant
+    if (
+        not _traced() and not x.is_nested and x.shape[dim] % 2
+    ):  # a tracer would take the answer for a constant
         raise ValueError(
             f"{name} splits x in two equal halves, and x has the odd length {x.shape[dim]} along "
             f"axis {dim % x.dim()} (its shape is {tuple(x.shape)}): its length must be even"

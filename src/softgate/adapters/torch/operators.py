@@ -14,7 +14,6 @@ from weakref import WeakValueDictionary
 
 import torch
 
-from .ends import QUANTITIES as QUANTITIES
 from .memory import Bound
 
 if TYPE_CHECKING:

@@ -7,6 +7,7 @@ is plain arithmetic, else the definition, each order of derivative a graph of it
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -79,9 +80,7 @@ class Forms:
         entry = self.activation.entry
         if entry.user is not None or order >= len(QUANTITIES):
             return None
-        specification = Specification(
-            entry, QUANTITIES[order], fmt, fmt, constants=self.parameters
-        )
+        specification = Specification(entry, QUANTITIES[order], fmt, fmt, constants=self.parameters)
         root = arithmetic(trace(specification))
         if root is None:
             return None
@@ -97,7 +96,10 @@ class Forms:
     def describe(self, quantity: str, dtype: torch.dtype) -> str:
         """Say in words what computes a quantity."""
         if quantity == "value" and self.native is not None:
-            return "torch's own operator"
+            ends = self.native(torch.tensor([-math.inf, math.inf]))
+            wrong = [at for at, y in zip(("-inf", "inf"), ends, strict=True) if y.isnan()]
+            said = f", no number at {' and '.join(wrong)}" if wrong else ""
+            return f"torch's own operator{said}"
         order = 1 if quantity == "backward" else QUANTITIES.index(quantity)
         if self.form(order, dtype) is not self.defined(order):
             return "the kernel's formula in torch operators"

@@ -24,9 +24,7 @@ LIBRARY.define(
     tags=(torch.Tag.pt2_compliant_tag,),
 )
 LIBRARY.impl("from_value", _from_value, "CPU")
-torch.library.register_fake(
-    "softgate::from_value", lambda y, *_: torch.empty_like(y), lib=LIBRARY
-)
+torch.library.register_fake("softgate::from_value", lambda y, *_: torch.empty_like(y), lib=LIBRARY)
 
 
 class AtValue(torch.autograd.Function):

@@ -51,7 +51,7 @@ def both_plain(x: torch.Tensor, y: torch.Tensor) -> bool:
 def all_plain(*tensors: torch.Tensor) -> bool:
     """Tell the same of any number."""
     first, *others = tensors
-    return plain(first) and all([_keys(x).raw_repr() in _PLAIN_KEYS for x in others])
+    return plain(first) and all(_keys(x).raw_repr() in _PLAIN_KEYS for x in others)
 
 
 def is_nested(x: torch.Tensor) -> bool:
