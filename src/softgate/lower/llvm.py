@@ -165,6 +165,11 @@ def build(loop: Loop) -> ir.Module:
     Over rows it is `kernel(outputs…, inputs…, parameters, steps, n, rows)`: `steps` has for each
     operand the distance of two rows in elements, n is the length of a row.
     """
+    if loop.storage.bits == 16 and loop.arithmetic.bits == 64:
+        raise ValueError(
+            f"no loop reads {loop.storage.name} into float64: LLVM would call a function that is not "
+            "there to round back; compute in float32, or make a table"
+        )
     module, builder, arguments = function(loop.operands + 1 + loop.rows, counts=1 + loop.rows)
     module.triple = llvm.get_process_triple()
     # Four vectors a round spill; across cache lines, as the caller's stack happens to lie, that

@@ -53,7 +53,8 @@ DIALECT = framework.Dialect(
     modules={"torch": torch, "erfc": erfc},
     operations=SOURCE,
     whole="torch.full_like(x, {})",
-    scalar="torch.full((), {}, dtype=x.dtype, device=x.device)",  # of two numbers torch.where would make the default format
+    # Of two numbers torch.where would make the default format; x.new_full is not for jagged ones.
+    scalar="torch.full((), {}, dtype=x.dtype, device=x.device)",
 )
 
 

@@ -29,11 +29,10 @@ def compiled(
     parameters: Mapping[str, float],
 ) -> torch.Tensor:
     """Put the operator into the graph; torch's own inside functorch and exports."""
-    traced = inside_functorch()
-    key, values, form = _constants(
-        activation, quantity, arithmetic, numbers(parameters), x.dtype, traced
-    )
-    if traced or path(x) == "torch":
+    wanted = _wanted(x)
+    options = (arithmetic, numbers(parameters), x.dtype, wanted)
+    key, values, form = _constants(activation, quantity, *options)
+    if wanted:
         return getattr(portable.COMPILED, form)(x, *values)
     return torch.ops.softgate.evaluate(x, key, quantity, values, arithmetic or "")
 
@@ -46,14 +45,20 @@ def compiled_backward(
     parameters: Mapping[str, float],
 ) -> torch.Tensor:
     """Return slope(x)·grad as `compiled` returns a quantity."""
-    traced = inside_functorch()
-    key, values, form = _constants(
-        activation, "slope", arithmetic, numbers(parameters), x.dtype, traced
-    )
     x, grad = torch.broadcast_tensors(x, grad)
-    if traced or path(x) == "torch":
+    wanted = _wanted(x)
+    options = (arithmetic, numbers(parameters), x.dtype, wanted)
+    key, values, form = _constants(activation, "slope", *options)
+    if wanted:
         return getattr(portable.COMPILED, form)(x, *values) * grad
     return torch.ops.softgate.backward(x, grad, key, values, arithmetic or "")
+
+
+def _wanted(x: torch.Tensor) -> str:
+    """Return which form in torch operators is wanted: functorch differentiates what it finds."""
+    if inside_functorch():
+        return "definition"
+    return "form" if path(x) == "torch" else ""
 
 
 def follows(activation: Activation, parameters: Mapping[str, float], compiling: bool) -> bool:
@@ -78,19 +83,24 @@ def _constants(
     arithmetic: str | None,
     parameters: Mapping[str, float],
     dtype: torch.dtype,
-    differentiated: bool,
+    wanted: str,
 ) -> Any:
-    """Return what names the kernels to an operator, checked while the call is traced.
+    """Return what names the kernels to an operator, and a form in torch operators if wanted.
 
-    And the name of a form in torch operators: the definition, if it is to be differentiated.
+    All is checked while the call is traced.
     """
     bound = binding(activation, arithmetic, dict(parameters))
     bound.runner("value", dtype)
-    order = QUANTITIES.index(quantity)
-    form = bound.forms.defined(order) if differentiated else bound.forms.form(order, dtype)
-    own = bound.forms.native if quantity == "value" else None
+    if not wanted:
+        return bound.key, bound.values, ""
+    order, own = QUANTITIES.index(quantity), bound.forms.native
     # dynamo takes no dots in the names of attributes
-    name = f"{quantity} of {bound.key} with {bound.values} in {dtype} {differentiated}"
+    name = f"{wanted} of {quantity} of {bound.key} with {bound.values} in {dtype}"
     name = name.replace(".", "_point_")
-    setattr(portable.COMPILED, name, form if own is None else lambda x, *_: own(x))
+    if order == 0 and own is not None:
+        setattr(portable.COMPILED, name, lambda x, *_: own(x))
+    elif wanted == "definition":
+        setattr(portable.COMPILED, name, bound.forms.defined(order))
+    else:
+        setattr(portable.COMPILED, name, bound.forms.form(order, dtype))
     return bound.key, bound.values, name

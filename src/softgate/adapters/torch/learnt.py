@@ -104,7 +104,7 @@ def _value(x: Tensor, beta: float) -> Tensor:
 
 def _compute(quantity: str, beta: float, x: Tensor, grad: Tensor | None = None) -> Tensor:
     """Return value or slope·grad from the kernel that reads its beta."""
-    if x.element_size() == 2 and 0 < abs(beta) < SMALL_PARAMETER:  # no such loop beyond float32
+    if x.element_size() == 2 and 0 < abs(beta) < SMALL_PARAMETER:  # no loop goes from 16 bits to 64
         wide = None if grad is None else grad.float()
         return _compute(quantity, beta, x.float(), wide).to(x.dtype)
     x = dense(x)
