@@ -167,8 +167,8 @@ def build(loop: Loop) -> ir.Module:
     """
     if loop.storage.bits == 16 and loop.arithmetic.bits == 64:
         raise ValueError(
-            f"no loop reads {loop.storage.name} into float64: LLVM would call a function that is not "
-            "there to round back; compute in float32, or make a table"
+            f"no loop computes {loop.storage.name} in float64: to round back LLVM would call a "
+            "function that is not there; compute in float32, or make a table"
         )
     module, builder, arguments = function(loop.operands + 1 + loop.rows, counts=1 + loop.rows)
     module.triple = llvm.get_process_triple()

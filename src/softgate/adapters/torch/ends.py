@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -19,6 +19,25 @@ Form = Callable[..., torch.Tensor]
 QUANTITIES = ("value", "slope", "curvature")
 FAR = np.ldexp(1.0, np.arange(1024))
 """Powers of two, to the end of float64."""
+
+
+NEAR = np.ldexp(1.0, np.arange(-30, 61))
+"""Where a definition is looked at: what cancels in float64 there does so the sooner in float32."""
+LOST = 2.0**-40
+
+
+def loses(activation: Activation, order: int, root: Node, parameters: dict[str, float]) -> bool:
+    """Tell whether a definition loses digits, or overflows on the way, beside the kernel."""
+    points = np.concatenate([-NEAR, NEAR])
+    true = _kernel(activation, order, points, parameters)
+    found = np.broadcast_to(evaluate(root, {"x": points, **parameters}), points.shape)
+    with np.errstate(invalid="ignore"):
+        return bool((np.abs(found - true) > LOST * np.abs(true)).any())
+
+
+def _kernel(activation: Activation, order: int, points: Any, parameters: dict[str, float]) -> Any:
+    method = activation if order == 0 else getattr(activation, QUANTITIES[order])
+    return method(points, arithmetic=None, **parameters)
 
 
 def settled(
@@ -37,9 +56,7 @@ def settled(
         if not np.isnan(defined).any():
             continue
         if order < len(QUANTITIES):
-            quantity = QUANTITIES[order]
-            method = activation if quantity == "value" else getattr(activation, quantity)
-            true = method(points, arithmetic=None, **parameters)
+            true = _kernel(activation, order, points, parameters)
         else:
             numbers = defined[~np.isnan(defined)]
             true = np.where(np.isnan(defined), numbers[-1], defined)

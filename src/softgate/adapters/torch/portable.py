@@ -1,8 +1,8 @@
 """An activation in torch's own operators: for other devices, for exported and traced graphs.
 
-Where torch has an operator for the same function, that one; else the kernel's own formula where it
-is plain arithmetic, else the definition, each order of derivative a graph of its own (see
-`lower.torch`).
+Where torch has an operator for the same function, that one; else the definition, and where that
+loses digits the kernel's own formula, if it is plain arithmetic. Each order of derivative is a
+graph of its own (see `lower.torch`).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ...formats import FLOAT32, FLOAT64, Format
 from ...formula import Definition
 from ...kernels import Specification, trace
 from ...lower.torch import Form, arithmetic, form
-from .ends import QUANTITIES, limited, settled
+from .ends import QUANTITIES, limited, loses, settled
 
 if TYPE_CHECKING:
     from ..._activation import Activation
@@ -55,7 +55,7 @@ class Forms:
     def form(self, order: int, dtype: torch.dtype) -> Form:
         """Return a derivative (0: the value) as a function of tensors and the parameters.
 
-        The stable form for the format where that is arithmetic alone, else the definition.
+        The definition; where that loses digits, the stable form, if it is arithmetic alone.
         """
         fmt = FLOAT64 if dtype is torch.float64 else FLOAT32
         key = (order, fmt)
@@ -67,14 +67,17 @@ class Forms:
         """Return a derivative of the definition, with its limits, for autograd to go on from."""
         found = self._forms.get((order, None))
         if found is None:
-            while len(self._graphs) <= order:
-                last = self._graphs[-1] if self._graphs else None
-                root = self.activation.entry.define() if last is None else differentiate(last)
-                self._graphs.append(root)
-            root, values = self._graphs[order], dict(self.parameters)
+            root, values = self._graph(order), dict(self.parameters)
             ends = settled(self.activation, order, root, values)
             found = self._forms[order, None] = limited(form(root, tuple(values)), ends)
         return found
+
+    def _graph(self, order: int) -> Node:
+        while len(self._graphs) <= order:
+            last = self._graphs[-1] if self._graphs else None
+            root = self.activation.entry.define() if last is None else differentiate(last)
+            self._graphs.append(root)
+        return self._graphs[order]
 
     def _stable(self, order: int, fmt: Format) -> Form | None:
         entry = self.activation.entry
@@ -82,7 +85,9 @@ class Forms:
             return None
         specification = Specification(entry, QUANTITIES[order], fmt, fmt, constants=self.parameters)
         root = arithmetic(trace(specification))
-        if root is None:
+        if root is None or not loses(
+            self.activation, order, self._graph(order), dict(self.parameters)
+        ):
             return None
         made = form(root)
 
