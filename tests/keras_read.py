@@ -75,7 +75,7 @@ def variants() -> list[sk.Activation]:
     found = []
     for name, function in sg.activations().items():
         ours = getattr(sk, name)
-        assert ours is sk.get(name) is sk.get(function), name
+        assert ours is sk.get(name, **function.parameters) is sk.get(function), name
         found.append(ours)
         for p in function.entry.parameters:
             values = (float(ml_dtypes.bfloat16(value)) for value in p.tested[:1])

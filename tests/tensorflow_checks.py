@@ -178,6 +178,29 @@ def check_third_derivatives_jacobians_and_forward_mode() -> None:
     assert np.max(np.abs(forward.jvp(y).numpy() - sg.gelu.slope(grid))) < 1e-14
 
 
+def check_tapes_around_functions() -> None:
+    """Every order, where the function is traced first and differentiated from without."""
+    grid = np.linspace(-4, 4, 17)
+    x = tf.constant(grid)
+    third = (grid**3 - 4 * grid) * np.exp(-grid * grid / 2) / np.sqrt(2 * np.pi)
+    true = (sg.gelu(grid), sg.gelu.slope(grid), sg.gelu.curvature(grid), third)
+    plain, compiled = tf.function(sg.gelu), tf.function(sg.gelu, jit_compile=True)
+    for call in (plain, compiled, tf.function(plain)):
+        for order, wanted in enumerate(true):
+            found = derivative(call, x, order).numpy()
+            assert np.max(np.abs(found - wanted)) < 1e-13, order
+        inside = tf.function(lambda x, call=call: derivative(call, x, 2))
+        assert np.max(np.abs(derivative(inside, x, 1).numpy() - third)) < 1e-13
+        with tf.autodiff.ForwardAccumulator(x, tf.ones_like(x)) as forward:
+            y, slope = call(x), derivative(call, x, 1)
+        assert np.max(np.abs(forward.jvp(y).numpy() - true[1])) < 1e-13
+        assert np.max(np.abs(forward.jvp(slope).numpy() - true[2])) < 1e-13
+    for function in (sg.relu, lambda x: sg.swiglu(x, x)):
+        wanted = derivative(function, x, 2).numpy()
+        found = derivative(tf.function(function), x, 2).numpy()
+        assert np.max(np.abs(found - wanted)) < 1e-13
+
+
 def check_backward_gated_and_formulas() -> None:
     x, other = np.linspace(-4, 4, 24, dtype=np.float32).reshape(2, 12), np.float32(1.5)
     tensor = tf.constant(x)
@@ -227,6 +250,25 @@ def check_infinities_in_functions() -> None:
         assert np.allclose(found, wanted, rtol=1e-6, atol=1e-37, equal_nan=True), function
 
 
+def check_the_smallest_normal_numbers() -> None:
+    """A product on the way, with less than half of the result, must not be taken for 0."""
+    size = np.geomspace(1.2e-38, 1e-36, 500).astype(np.float32)
+    x = np.concatenate([-size, size])
+    wanted = sg.selu(x)
+    found = tf.function(sg.selu)(tf.constant(x)).numpy()
+    assert np.max(np.abs(found - wanted.astype(np.float64)) / np.spacing(np.abs(wanted))) <= 2
+
+
+def check_third_derivatives_far_out() -> None:
+    far = tf.constant([-np.inf, -1e30, -1e6, 1e6, 1e30, np.inf], tf.float32)
+    for function in sg.activations().values():
+        found = derivative(function, far, 3).numpy()
+        assert np.allclose(found, 0.0, rtol=0, atol=1e-20), (function, found)
+    for wrap in (tf.function, lambda f: f):
+        found = derivative(wrap(sg.softplus), far, 4).numpy()
+        assert np.array_equal(found, np.zeros(6)), found
+
+
 def check_saved_functions() -> None:
     class Module(tf.Module):
         @tf.function(input_signature=[tf.TensorSpec([None, 3], tf.float32)])
@@ -235,8 +277,10 @@ def check_saved_functions() -> None:
 
     with tempfile.TemporaryDirectory() as folder:
         tf.saved_model.save(Module(), folder)
-        found = tf.saved_model.load(folder)(tf.ones((2, 3))).numpy()
+        loaded = tf.saved_model.load(folder)
+        found, slope = (derivative(loaded, tf.ones((2, 3)), order).numpy() for order in (0, 1))
     assert np.allclose(found, sg.gelu(np.ones((2, 3), np.float32)), rtol=1e-6)
+    assert np.allclose(slope, sg.gelu.slope(np.ones((2, 3), np.float32)), rtol=1e-6)
 
 
 def check_what_explain_says() -> None:
@@ -262,13 +306,24 @@ def check_what_is_refused() -> None:
     raises(TypeError, "out=", lambda: sg.gelu(x, out=np.zeros(1, np.float32)))
     raises(TypeError, "no parameter 'slope'", lambda: sg.gelu(x, slope=1.0))
     raises(ValueError, 'accepted are "float64"', lambda: sg.gelu(x, arithmetic="float32"))
-    raises(TypeError, "expected two tensors", lambda: sg.gelu.backward(x, np.ones(1)))
+    raises(TypeError, "convert one of them", lambda: sg.gelu.backward(x, np.ones(1)))
     double = tf.constant([1.0], tf.float64)
     raises(TypeError, "convert one of them", lambda: sg.gelu.backward(x, double))
     raises(ValueError, "has length 3", lambda: sg.swiglu(tf.zeros((2, 3))))
     raises(TypeError, "with two operands", lambda: sg.swiglu(x, x, axis=0))
     raises(TypeError, "float32 and float64", lambda: sg.swiglu(x, tf.cast(x, tf.float64)))
-    raises(TypeError, "RaggedTensor", lambda: sg.gelu(tf.ragged.constant([[1.0], []])))
+    ragged, sparse = tf.ragged.constant([[1.0], []]), tf.sparse.from_dense([[1.0, 0.0]])
+    raises(TypeError, "tf.ragged.map_flat_values", lambda: sg.gelu(ragged))
+    raises(TypeError, "x.values", lambda: sg.gelu(sparse))
+    assert tf.ragged.map_flat_values(sg.gelu, ragged).flat_values[0] == sg.gelu(np.float32(1))
+
+
+def check_backward_takes_numbers_and_arrays() -> None:
+    x = np.linspace(-2, 2, 9, dtype=np.float32)
+    tensor = tf.constant(x)
+    assert np.array_equal(sg.gelu.backward(tensor, 2.0), sg.gelu.backward(x, np.float32(2)))
+    assert np.array_equal(sg.gelu.backward(tensor, x), sg.gelu.backward(x, x))
+    assert np.array_equal(sg.gelu.backward(x, tensor), sg.gelu.backward(x, x))
 
 
 if __name__ == "__main__":

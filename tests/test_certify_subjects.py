@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from dataclasses import replace
 from functools import partial
 from importlib import metadata
 from pathlib import Path
@@ -217,3 +218,25 @@ def test_what_cannot_be_sent_is_said() -> None:
         sg.certify(lambda x: x, "gelu")
     found = peer(partial(np.multiply, np.float32(1)), "identity", isolated=False, samples=2000)
     assert found.find("value", "float32").max_ulp == 0
+
+
+def test_what_dies_while_it_is_loaded_is_said_in_one_line(tmp_path: Path) -> None:
+    (tmp_path / "broken.py").write_text("import os\nos._exit(7)\n")
+    (tmp_path / "junk.onnx").write_text("junk")
+    plain = describe("broken:f")
+    described = replace(plain, path=(*plain.path, str(tmp_path)))
+    with pytest.raises(Mistake, match="cannot be loaded: crashed: exit code 7"):
+        open_session(described)
+    for text in ("junk.onnx", "junk.onnx:node"):
+        with pytest.raises(Mistake, match=r"no .*model"):
+            open_session(describe(f"{tmp_path}/{text}"), isolated=False)
+
+
+def test_a_state_belongs_to_the_code_it_was_made_with(tmp_path: Path) -> None:
+    """Under the same name a rebuilt library is another subject."""
+    library = tmp_path / "lib.so"
+    library.write_bytes(b"first")
+    before = describe(f"{library}:gelu_f32").fingerprint
+    library.write_bytes(b"second")
+    assert describe(f"{library}:gelu_f32").fingerprint != before
+    assert describe("numpy:tanh").fingerprint == describe("numpy:sinh").fingerprint != ""

@@ -101,6 +101,15 @@ def test_scale_and_offset_are_seen_through(dtype: str) -> None:
     assert answer.parameters["alpha"] == pytest.approx(0.7, rel=0.02)
 
 
+@pytest.mark.parametrize("scale", [1e-30, 1e-8, 1e-6, 1e-3, -0.1, 10.0, 1000.0, 1e5])
+@pytest.mark.parametrize("name", ["gelu", "silu", "relu"])
+def test_any_scale_is_seen_through(name: str, scale: float) -> None:
+    function = getattr(F, name)
+    answer = found(lambda x: scale * function(x))
+    assert (answer.function, answer.offset) == (name, 0)
+    assert answer.scale == pytest.approx(scale, rel=1e-6)
+
+
 def test_a_threshold_that_float32_cannot_show_is_not_told_of() -> None:
     assert found(F.softplus).parameters == {"beta": 1.0}
     assert found(F.softplus, "float64").parameters == {"beta": 1.0, "threshold": 20.0}

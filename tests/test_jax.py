@@ -400,3 +400,16 @@ def test_an_equinox_model_learns() -> None:
 
     losses = fit(apply, arrays)
     assert losses[-1] < 0.5 * losses[0]
+
+
+def test_an_array_of_numpy_may_stand_on_either_side() -> None:
+    x, y = np.linspace(-2, 2, 5, dtype=np.float32), jax.numpy.ones(5)
+    wanted = sg.swiglu(jax.numpy.asarray(x), y)
+    for found in (sg.swiglu(x, y), sg.swiglu(y, x, gate="second")):
+        assert isinstance(found, jax.Array)
+        assert np.array_equal(found, wanted)
+
+
+def test_a_mistyped_name() -> None:
+    with pytest.raises(AttributeError, match="did you mean 'gelu'"):
+        softgate.jax.geluu  # noqa: B018

@@ -40,6 +40,13 @@ def test_everything_holds_on(backend: str, written: Path) -> None:
     all_hold(found)
 
 
+@pytest.mark.parametrize("backend", ["torch", "tensorflow", "jax"])
+def test_models_of_others_hold_on(backend: str, tmp_path: Path) -> None:
+    pytest.importorskip(backend, reason=f"{backend} is not installed")
+    found = report("keras_used.py", str(tmp_path), KERAS_BACKEND=backend, XLA_FLAGS=QUICK)
+    all_hold(found)
+
+
 def run(code: str, path: Path | None = None) -> str:
     """The last line that a failing Python says."""
     environment = dict(os.environ) | ({} if path is None else {"PYTHONPATH": str(path)})
@@ -100,3 +107,18 @@ def test_what_is_too_old_is_said_at_import(
     assert said.startswith("ImportError: ")
     assert message in said
     assert f'"softgate[{package}]"' in said
+
+
+@pytest.mark.parametrize(
+    ("backend", "version"), [("torch", "2.3.1"), ("tensorflow", "2.17.0"), ("jax", "0.4.38")]
+)
+def test_a_backend_that_is_too_old_is_said_at_import(
+    backend: str, version: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip(backend, reason=f"{backend} is not installed")
+    monkeypatch.setenv("KERAS_BACKEND", backend)
+    code = f"import {backend}; {backend}.__version__ = {version!r}; import keras"
+    said = run(f"{code}; import softgate.keras")
+    assert said.startswith("ImportError: ")
+    assert f"and {version} is installed" in said
+    assert f'"softgate[{backend}]"' in said

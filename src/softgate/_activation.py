@@ -15,7 +15,7 @@ from . import arrays
 from .catalogue import Entry
 from .documents import document
 from .formats import FLOAT64
-from .protocol import adapter_of, override
+from .protocol import adapter_of, keras_adapter, override
 from .rounding import format_of
 from .routes import Route, Runner
 
@@ -270,6 +270,17 @@ class Activation:
         from .registry import label
 
         return card(self, label(self))
+
+    def get_config(self) -> dict[str, Any]:
+        """Return what names it in a file of Keras, which asks for it when it saves a model."""
+        config: dict[str, Any] = keras_adapter().config_of(self)
+        return config
+
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any]) -> Activation:
+        """Return the activation that a file of Keras names."""
+        found: Activation = keras_adapter().function_of(config)
+        return found
 
     def __copy__(self) -> Activation:
         return self

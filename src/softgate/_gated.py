@@ -14,7 +14,7 @@ from . import arrays
 from ._activation import Activation, Parameters
 from .catalogue.gated import GatedEntry
 from .gating import Gating, Options
-from .protocol import adapter_of
+from .protocol import adapter_of, keras_adapter
 
 ABSENT: Any = object()
 """Stands for an operand that was not given."""
@@ -287,6 +287,17 @@ class Gated:
         arguments = "".join(f", {name}={value:g}" for name, value in self.parameters.items())
         return f"<softgate.{self.name}(a, b{arguments}) = {self.entry.formula}>"
 
+    def get_config(self) -> dict[str, Any]:
+        """Return what names it in a file of Keras, which asks for it when it saves a model."""
+        config: dict[str, Any] = keras_adapter().config_of(self)
+        return config
+
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any]) -> Gated:
+        """Return the function that a file of Keras names."""
+        found: Gated = keras_adapter().function_of(config)
+        return found
+
     def __reduce__(self) -> Any:
         original = named(self.name)
         if original is self:
@@ -297,9 +308,9 @@ class Gated:
 
 
 def adapter_for(*operands: Any) -> ModuleType | None:
-    """Return the adapter of the first operand that has one; beside its tensors stand numbers."""
+    """Return the adapter of the first operand that has one; numbers and arrays stand beside it."""
     for operand in operands:
-        if not isinstance(operand, int | float):
+        if not isinstance(operand, int | float | np.ndarray):
             return None if operand is ABSENT else adapter_of(operand)
     return None
 

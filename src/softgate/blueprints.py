@@ -1,7 +1,8 @@
 """What the blocks of every framework share: what a name means there, which arguments are refused.
 
 A block lives in a framework, so what that framework means by a name goes before what others do;
-softgate's own names go before all.
+softgate's own names go before all. Where the framework means something else by one of those, the
+parameters say which is meant, or an error says both.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from typing import Any
 
 from ._activation import Activation
 from ._gated import Gated
-from ._names import UnknownName, functions, get
+from ._names import AmbiguousName, UnknownName, functions, get
+from .aliases import SOURCES
 from .registry import activations, gated
 
 
@@ -33,15 +35,42 @@ def function_of_block(
 ) -> Activation | Gated:
     """Return what a name means in a block: softgate's own, then each source's, then anybody's."""
     _check_string(activation, "'gelu'")
-    known = functions()
+    known, sources = functions(), tuple(sources)
     if activation in known:
-        return known[activation].bind(**parameters)
+        return _own_name(activation, sources[:1], parameters)
     for source in (*sources, None):
         try:
             return get(activation, source, **parameters)
         except UnknownName:
             continue
     raise unknown("activation", activation, known)
+
+
+def _own_name(name: str, home: tuple[str, ...], parameters: dict[str, float]) -> Activation | Gated:
+    """Return the function that softgate has under a name, unless its framework means another."""
+    ours = functions()[name]
+    try:
+        theirs = get(name, home[0], **parameters) if home else None
+    except (UnknownName, TypeError):  # a parameter of neither: ours says so
+        theirs = None
+    if theirs is None:
+        return ours.bind(**parameters)
+    if not set(parameters) <= set(ours.parameters):
+        return theirs  # a parameter that only the framework has says whose name it is
+    found = ours.bind(**parameters)
+    meanings = [_shown(found), _shown(theirs)]
+    if meanings[0] == meanings[1]:
+        return found
+    choices = " or ".join(dict.fromkeys(meaning.partition(", ")[2] for meaning in meanings))
+    raise AmbiguousName(
+        f"{name!r} is {meanings[0]}) in softgate and {meanings[1]}) in {SOURCES[home[0]]}: "
+        f"say which, as {choices}"
+    )
+
+
+def _shown(function: Activation | Gated) -> str:
+    values = "".join(f", {name}={value:g}" for name, value in function.parameters.items())
+    return f"{function.name}(x{values}"
 
 
 def activation_of_block(
@@ -69,11 +98,11 @@ def gate_activation(
     meant: Any = activation
     if not isinstance(activation, Gated):
         _check_string(activation, "'swiglu'")
-        meant = _named_gate(activation, sources)
+        meant = named_gate(activation, sources)
     return activations()[meant.entry.act.name].bind(**{**meant.parameters, **parameters})
 
 
-def _named_gate(name: str, sources: Iterable[str]) -> Gated:
+def named_gate(name: str, sources: Iterable[str]) -> Gated:
     """Return the gated activation of a name, or raise and say which one it may be."""
     try:
         meant = function_of_block(name, sources)

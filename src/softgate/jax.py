@@ -4,7 +4,8 @@
 grad, jvp, vmap, scan and on sharded arrays, with derivatives of every order, by parameters too
 where these are arrays. What this module adds is that a missing or too old JAX is said at once.
 
-On CPUs XLA takes subnormal numbers, in and out, for 0.
+On CPUs XLA takes subnormal numbers, in and out, for 0. float16 and bfloat16 are computed in
+float32, rounded once: next to the middle of two numbers the result may be the other one.
 
 Examples
 --------
@@ -17,6 +18,7 @@ Array([-0.15865526,  0.8413447 ], dtype=float32)
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from typing import Any
 
 from ._activation import Activation
@@ -65,7 +67,10 @@ def __getattr__(name: str) -> Any:
     """Return one of softgate's functions."""
     found = functions().get(name)
     if found is None:
-        raise AttributeError(f"softgate.jax has no {name!r}: known are {', '.join(functions())}")
+        near = get_close_matches(name, functions(), 1)
+        meant = f"did you mean {near[0]!r}? " if near else ""
+        known = f"known are {', '.join(functions())}"
+        raise AttributeError(f"softgate.jax has no {name!r}: {meant}{known}")
     return found
 
 

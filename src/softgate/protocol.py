@@ -31,7 +31,8 @@ def _tensorflow() -> ModuleType:
     return tensorflow
 
 
-def _keras() -> ModuleType:
+def keras_adapter() -> ModuleType:
+    """Return the adapter for Keras, which also names functions in its files."""
     from .adapters import keras
 
     return keras
@@ -43,8 +44,10 @@ ADAPTERS: dict[tuple[str, str], Callable[[], ModuleType]] = {
     ("jax", "Tracer"): _jax,
     ("tensorflow", "Tensor"): _tensorflow,
     ("tensorflow", "Variable"): _tensorflow,
-    ("keras", "KerasTensor"): _keras,
-    ("keras", "Variable"): _keras,
+    ("tensorflow", "RaggedTensor"): _tensorflow,
+    ("tensorflow", "SparseTensor"): _tensorflow,
+    ("keras", "KerasTensor"): keras_adapter,
+    ("keras", "Variable"): keras_adapter,
 }
 """Whose tensors have an adapter: the package and name of their class, and what loads it.
 

@@ -67,7 +67,11 @@ class Study:
     def keep(self, file: Path) -> None:
         """Keep the state of sweeps in a file."""
         versions = dict(self.session.information.versions)
-        key = {"subject": self.subject.shown, "function": label(self.activation)} | versions
+        key = {
+            "subject": self.subject.shown,
+            "code": self.subject.fingerprint,
+            "function": label(self.activation),
+        } | versions
         self.saved = exhaustive.Saved(file, key)
         self.saved.check()
 

@@ -94,7 +94,8 @@ def solve(observed: Observation, values: Float64s, scale: bool, offset: bool) ->
         around = w * (f - f_mean)
         factor = _along(around, y - y_mean) / _along(around, f - f_mean) if scale else 1.0
         shift = y_mean - factor * f_mean
-        wrong = ~np.isfinite(factor * shift) | (np.abs(factor) < LEAST_SCALE)
+        least = LEAST_SCALE * observed.amplitude
+        wrong = ~np.isfinite(factor * shift) | (np.abs(factor) < least)
     factor, shift = np.where(wrong, 1.0, factor), np.where(wrong, 0.0, shift)
     if values.ndim > 1:
         return Affine(factor, shift)

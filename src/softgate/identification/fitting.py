@@ -215,7 +215,7 @@ def shortened(observed: Observation, found: Fit) -> Fit:
 
 def _rounds_to(exact: float, value: float, observed: Observation) -> bool:
     """Tell whether `value`, rounded to the format as an implementation has it, is `exact`."""
-    return abs(value - exact) <= 2.0**-observed.fmt.precision * abs(exact)
+    return abs(value - exact) <= 2.0**-observed.fmt.precision * max(abs(value), abs(exact))
 
 
 def _shorter(value: float) -> Iterator[float]:

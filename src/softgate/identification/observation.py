@@ -2,7 +2,7 @@
 
 How far a value may be from the truth depends on who computed it. A careful function rounds once;
 one composed of its format's own operations errs by some ulps of its argument, not of its result. So
-a difference counts in ulps of the result plus a sixteenth of those of x.
+a difference counts in ulps of the result plus a sixteenth of those of x, times the results' scale.
 """
 
 from __future__ import annotations
@@ -37,8 +37,14 @@ class Observation:
     def unit(self) -> Float64s:
         """What a difference is measured in, point by point."""
         eps = 2.0**-self.fmt.mantissa_bits
-        size = np.abs(self.y) + SHARE_OF_X * np.minimum(np.abs(self.x), DENSE)
-        return eps * np.maximum(size, LEAST)
+        size = np.abs(self.y) + SHARE_OF_X * self.amplitude * np.minimum(np.abs(self.x), DENSE)
+        return eps * np.maximum(size, LEAST * self.amplitude)
+
+    @cached_property
+    def amplitude(self) -> float:
+        """The range of the results where they are dense, as a share of that of relu: the scale."""
+        near = self.y[(np.abs(self.x) <= DENSE) & np.isfinite(self.y)]
+        return float(np.ptp(near)) / DENSE or 1.0 if near.size else 1.0
 
     @property
     def slack(self) -> float:
@@ -61,7 +67,9 @@ class Observation:
     @property
     def thinned(self) -> Observation:
         """Every sixteenth point: enough to look for parameters with."""
-        return Observation(self.x[::16], self.y[::16], self.fmt)
+        few = Observation(self.x[::16], self.y[::16], self.fmt)
+        few.__dict__["amplitude"] = self.amplitude
+        return few
 
     def misfit(self, values: Float64s) -> tuple[Float64s, Float64s]:
         """Return the root mean square and the largest of the differences, in units.

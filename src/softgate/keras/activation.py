@@ -14,8 +14,7 @@ from .._activation import Activation as Function
 from .._gated import Gated as GatedFunction
 from .._names import get as get_function
 from ..adapters.keras.recipes import Config, config_of, function_of
-from ..blueprints import activation_of_block, function_of_block, is_gated
-from ..registry import gated
+from ..blueprints import activation_of_block, function_of_block, named_gate
 
 FIRST = ("keras", "tensorflow", "jax", "torch", "huggingface")
 """Who is asked what a name means, after softgate itself."""
@@ -88,7 +87,10 @@ class Activation(_Named):
 class GatedActivation(_Named):
     """A gated function of one tensor cut in two, or of two tensors.
 
-    `keras.layers.Activation` takes the shape for unchanged: call it in a functional model instead.
+    Not for `activation=` of a layer: Keras gives an activation no say in shapes, so that a model
+    with `Dense(8, activation=softgate.keras.swiglu)` is built for 8 features, gets 4, and nothing
+    can tell. Call it on a tensor, in a functional model or in a layer's `call`, or take
+    `GatedFeedForward`.
 
     Parameters
     ----------
@@ -110,7 +112,7 @@ class GatedActivation(_Named):
         self, function: str | GatedFunction, *, gate: str | None = None, **parameters: float
     ) -> None:
         if isinstance(function, str):
-            function = gated()[function]
+            function = named_gate(function, FIRST)
         self.function = function.bind(gate=gate, **parameters)
         super().__init__(self.function)
 
@@ -133,7 +135,9 @@ def get(
 ) -> Activation | GatedActivation:
     """Return an activation for Keras by any name that a framework has for it.
 
-    softgate's own names come first, then what Keras means, then the others'.
+    softgate's own names come first, then what Keras means, then the others'. Where Keras means
+    something else by one of softgate's own (leaky_relu has slope 0.01 here and 0.2 there), give the
+    parameters or the source. Keras' own parameters are taken, too: `negative_slope=0.3`.
 
     Parameters
     ----------
@@ -147,7 +151,8 @@ def get(
     Raises
     ------
     ValueError
-        With the nearest known name, where the name is unknown.
+        With the nearest known name, where the name is unknown; with both meanings, where softgate's
+        and Keras' differ.
 
     Examples
     --------
@@ -164,9 +169,9 @@ def get(
         if not isinstance(name, str):
             raise TypeError(f"source = {source!r} says whose name it is, and name is {name!r}")
         return _wrapped(get_function(name, source, **parameters))
-    if is_gated(given):
-        return _wrapped(function_of_block(given, FIRST, **parameters))
-    return _wrapped(activation_of_block(given, FIRST, **parameters))
+    if isinstance(given, Function):
+        return _wrapped(given.bind(**parameters))
+    return _wrapped(function_of_block(given, FIRST, **parameters))
 
 
 @lru_cache(maxsize=256)

@@ -129,7 +129,7 @@ class SelfAttention(keras.layers.Layer):
             key_padding_mask = _first(key_padding_mask)
             mask = _first(mask)
         elif not self.batch_first:
-            x = ops.swapaxes(x, 0, 1)
+            x = ops.transpose(x, (1, 0, 2))  # swapaxes has no way for a variable of TensorFlow
             mask = None if mask is None else ops.swapaxes(mask, 0, 1)
         blocked = [] if mask is None else [ops.logical_not(mask)[:, None, None, :]]
         blocked += self._masks(x, attn_mask, key_padding_mask)

@@ -12,7 +12,7 @@ import keras
 
 from ..adapters.keras.recipes import Config
 from ..blueprints import check_choice, check_share, is_gated
-from .activation import get
+from .activation import FIRST, get
 from .attention import SelfAttention
 from .feed_forward import FeedForward, GatedFeedForward
 from .layer import Given, dropout_layer, dropped, function_of, normalizer
@@ -88,7 +88,8 @@ class TransformerBlock(keras.layers.Layer):
         self.norm = check_choice("norm", norm, ("post", "pre"))
         self.dropout = check_share("dropout", dropout)
         given = function_of(activation)
-        self.activation = get(given) if is_gated(given) else activation
+        gates = is_gated(given, FIRST)
+        self.activation = get(given) if gates else activation
         self._arguments = {
             "d_model": d_model, "n_heads": n_heads, "d_hidden": d_hidden, "norm": norm,
             "batch_first": batch_first, "causal": causal, "dropout": self.dropout,
@@ -110,7 +111,7 @@ class TransformerBlock(keras.layers.Layer):
             name="attention",
             dtype=policy,
         )
-        make: Any = GatedFeedForward if is_gated(given) else FeedForward
+        make: Any = GatedFeedForward if gates else FeedForward
         self.feed_forward = make(
             d_model,
             d_hidden,
@@ -157,7 +158,8 @@ class TransformerBlock(keras.layers.Layer):
 
     def get_config(self) -> Config:
         """Return the arguments; the activation by its name, or as the layer it is."""
-        act = self.activation if is_gated(function_of(self.activation)) else self.feed_forward.act
+        gates = isinstance(self.feed_forward, GatedFeedForward)
+        act = self.activation if gates else self.feed_forward.act
         saved = keras.saving.serialize_keras_object(act)
         return super().get_config() | dict(self._arguments) | {"activation": saved}
 

@@ -12,8 +12,17 @@ import keras
 
 from ..adapters.keras.recipes import Config
 from ..blueprints import check_share, check_widths, gate_activation, gated_width
-from .activation import get
-from .layer import Given, as_callable, check_save, dropout_layer, dropped, function_of, remade
+from .activation import FIRST, get
+from .layer import (
+    Given,
+    as_callable,
+    check_save,
+    dropout_layer,
+    dropped,
+    function_of,
+    remade,
+    repeatable,
+)
 
 
 class _Block(keras.layers.Layer):
@@ -28,6 +37,7 @@ class _Block(keras.layers.Layer):
         self.hidden_dropout = check_share("hidden_dropout", shares[1])
         self._drop = dropout_layer(self.dropout, "dropout", self.dtype_policy)
         self._drop_hidden = dropout_layer(self.hidden_dropout, "hidden_dropout", self.dtype_policy)
+        self._remakes = save == "preactivation" and not self.hidden_dropout
         self.supports_masking = True
 
     def _linear(self, width: int, name: str) -> Any:
@@ -77,7 +87,8 @@ class FeedForward(_Block):
     save : {"preactivation", "all"}
         What is kept for the gradient in training: the input and the pre-activation, from which the
         hidden layer is made again, or all that the backend keeps. Where `hidden_dropout` drops,
-        all.
+        all; also where the activation is a layer that has a state or a random seed, or asks
+        whether it is trained.
     hidden_dropout : float
         The same as `dropout` for the hidden layer, after the activation (where T5 has it).
     name, dtype, trainable
@@ -125,11 +136,13 @@ class FeedForward(_Block):
     def build(self, input_shape: Any) -> None:
         """Make the weights."""
         self._build(input_shape, (self.fc1,), self.fc2)
+        if isinstance(self.act, keras.layers.Layer) and not self.act.built:
+            self.act.build((*input_shape[:-1], self.d_hidden))
 
     def call(self, x: Any, training: bool | None = None) -> Any:
         """Return the block's output for the last axis of `x`."""
         h = self.fc1(x)
-        if training and self.save == "preactivation" and self._drop_hidden is None:
+        if training and self._remakes and repeatable(self.act):
             y = remade(lambda h: self.fc2(self.act(h)), h)
         else:
             y = self.fc2(dropped(self._drop_hidden, self.act(h), training))
@@ -190,7 +203,7 @@ class GatedFeedForward(_Block):
         self._set_up(width, bias, (dropout, hidden_dropout), save)
         self.gate_proj = self._linear(width, "gate_proj")
         self.up_proj = self._linear(width, "up_proj")
-        self.act = get(gate_activation(function_of(activation), **parameters))
+        self.act = get(gate_activation(function_of(activation), FIRST, **parameters))
         self.down_proj = self._linear(d_model, "down_proj")
 
     def build(self, input_shape: Any) -> None:
@@ -200,7 +213,7 @@ class GatedFeedForward(_Block):
     def call(self, x: Any, training: bool | None = None) -> Any:
         """Return the block's output for the last axis of `x`."""
         gate, up = self.gate_proj(x), self.up_proj(x)
-        if training and self.save == "preactivation" and self._drop_hidden is None:
+        if training and self._remakes:
             y = remade(lambda gate, up: self.down_proj(self.act(gate) * up), gate, up)
         else:
             y = self.down_proj(dropped(self._drop_hidden, self.act(gate) * up, training))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from inspect import signature
 from typing import Any
 
 import keras
@@ -58,6 +59,17 @@ def normalizer(kind: str, eps: float, bias: bool, name: str, policy: Any) -> Any
         layers = keras.layers
         return layers.LayerNormalization(epsilon=eps, center=bias, dtype=policy, name=name)
     return keras.layers.RMSNormalization(epsilon=eps, dtype=policy, name=name)
+
+
+def repeatable(act: Any) -> bool:
+    """Tell whether an activation, called once more for the gradient, does what it did before.
+
+    A layer with a state or a seed changes it, and one that asks whether it is trained may then be
+    told otherwise: it is called after the training step has left it.
+    """
+    if not isinstance(act, keras.layers.Layer):
+        return True
+    return not act.non_trainable_variables and "training" not in signature(act.call).parameters
 
 
 def remade(hidden: Callable[..., Any], *inputs: Any) -> Any:

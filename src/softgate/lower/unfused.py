@@ -98,6 +98,12 @@ def _recovers(a: Node, b: Node, c: Node) -> bool:
     return any(p.op == "div" and _bare(p.args[1]) is q for p, q in ((a, b), (b, a)))
 
 
+def _amplifies(a: Node, b: Node, c: Node) -> bool:
+    """Tell whether fma(a, b, c) is a number times a, written as a + (the number - 1)·a."""
+    a = _bare(a)
+    return b.op == "const" and 0 < abs(_value(b)) < 1 and any(t is a for t in _terms(c))
+
+
 def _rounding(node: Node) -> Node | None:
     """Return u of n = (u·k + K) - K, which is how a form rounds to whole numbers, else None."""
     if node.op != "sub" or node.args[1].op != "const":
@@ -176,6 +182,8 @@ class _Unfused:
         if _bare(c).op == "const" and _bare(c).attr == 0:
             return self._node("mul", a, b)
         c = self._signed(c)
+        if _amplifies(*node.args):
+            return self._amplified(a, b, c)
         halves = self._halves(*node.args)
         if halves is None:
             return self._node("add", self._node("mul", a, b), c)
@@ -188,6 +196,19 @@ class _Unfused:
             if x is not None and y is not None:
                 total = self._node("add", total, self._node("mul", x, y))
         return total
+
+    def _amplified(self, a: Node, b: Node, c: Node) -> Node:
+        """Return a·b + c, computed from 2**k times as much where a·b would be subnormal."""
+        plain = self._node("add", self._node("mul", a, b), c)
+        factor = Fraction(2) ** self.fmt.precision
+        large, larger = (self._node("mul", part, self.graph.const(factor)) for part in (a, c))
+        scaled = self._node("add", self._node("mul", large, b), larger)
+        scaled = self._node("mul", self._node("keep", scaled), self.graph.const(1 / factor))
+        return self.graph.node("where", self._tiny(a), scaled, plain)
+
+    def _tiny(self, node: Node) -> Node:
+        least = self.graph.const(Fraction(2) ** (self.fmt.min_exponent + self.fmt.precision))
+        return self.graph.node("lt", self.graph.node("abs", node), least)
 
     def _signed(self, c: Node) -> Node:
         """Return what is added to a product, any 0 in it as -0: what underflows keeps its sign."""
@@ -239,9 +260,7 @@ class _Unfused:
             return self._node("neg", first), None if second is None else self._node("neg", second)
         upper = self.graph.node("high", node)
         if small:
-            least = self.graph.const(Fraction(2) ** (self.fmt.min_exponent + self.fmt.precision))
-            tiny = self.graph.node("lt", self.graph.node("abs", node), least)
-            upper = self.graph.node("where", tiny, node, upper)
+            upper = self.graph.node("where", self._tiny(node), node, upper)
         return upper, self.graph.node("sub", node, upper)
 
 

@@ -45,7 +45,7 @@ class Child:
         self._errors = Path(self._folder.name) / "stderr"
         self._process: subprocess.Popen[str] | None = None
         try:
-            self.information = self._start(file)
+            self.information = self._first(file)
         except BaseException:
             self.close()
             raise
@@ -74,6 +74,13 @@ class Child:
     def set_threads(self, count: int) -> bool:
         """Set the framework's threads, where it can be told."""
         return bool(self._ask({"threads": count})["set"])
+
+    def _first(self, file: Path) -> Information:
+        """Load the subject; what cannot even be loaded cannot be measured."""
+        try:
+            return self._start(file)
+        except Failure as failure:
+            raise Mistake(f"{self._message['text']} cannot be loaded: {failure}") from None
 
     def _start(self, file: Path) -> Information:
         with self._errors.open("w") as errors:

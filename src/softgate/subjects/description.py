@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import ast
 import base64
+import hashlib
 import pickle
 import re
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from difflib import get_close_matches
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +74,19 @@ class Subject:
     def ours(self) -> Activation | None:
         """The activation, where the subject is one of ours."""
         return self.held if isinstance(self.held, Activation) else None
+
+    @property
+    def fingerprint(self) -> str:
+        """What tells this very code from what the same name may mean after an edit."""
+        if self.kind == "softgate":
+            return ""
+        if self.kind == "object":
+            return _digest(_pickled(self.held, self.text).encode())
+        file = Path(self.place)
+        if self.kind == "python":
+            found = find_spec(self.place)
+            file = Path(found.origin) if found and found.origin else Path()
+        return _digest(file.read_bytes()) if file.is_file() else ""
 
     def message(self) -> dict[str, Any]:
         """Return what a child process is told."""
@@ -132,6 +147,10 @@ def describe(
     if slope is None:
         return found
     return replace(found, slope=describe(slope, framework=framework))
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:16]
 
 
 def literal(text: str) -> Any:

@@ -2,11 +2,13 @@
 
 Each is a `custom_jvp` whose tangent is the next one's value times the tangents that came in: what
 JAX would derive by itself goes through bit masks, and through |x|, which has no slope at 0. Value,
-slope and curvature are the stable forms; what lies beyond is derived from the definition.
+slope and curvature are the stable forms; what lies beyond is derived from the definition, save a
+few derivatives by parameters (`learnt`, which says how exact these are).
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
@@ -25,6 +27,8 @@ from ...formula import Definition
 from ...graph import Node
 from ...kernels import pack
 from ...lower.jax import definition_form, stable_form
+from ..ends import ends
+from .learnt import STABLE
 
 if TYPE_CHECKING:
     from ...catalogue import Entry
@@ -120,16 +124,37 @@ class Family:
     def _defined(self, variables: tuple[str, ...]) -> Function:
         """Return a derivative of the definition, computed as it stands."""
         names = tuple(name for name, _ in self.key)
-        form = definition_form(_derived(self.entry, variables), names)
+        root = _derived(self.entry, variables)
+        form = definition_form(root, names)
         real = _real(self.fmt)
+        limits = self._ends(root)
 
         def compute(x: jax.Array, *arrays: jax.Array) -> jax.Array:
             wide = (array.astype(real) for array in arrays)
             given = {**dict(self.key), **dict(zip(self.arrays, wide, strict=True))}
-            result = form(x.astype(real), *given.values())
+            inputs = x.astype(real)
+            result = form(inputs, *given.values())
+            for start, limit in limits:
+                far = inputs <= start if start < 0 else inputs >= start
+                result = jnp.where(far, jnp.asarray(limit, real), result)
             return jnp.broadcast_to(result, x.shape).astype(x.dtype)
 
         return compute
+
+    def _ends(self, root: Node) -> list[tuple[float, float]]:
+        """Return what `ends` found; where arrays decide how far out it is, at infinity alone.
+
+        The catalogue's limits are the same whatever the parameters are. Of users' formulas nobody
+        knows, and what is no number stays that.
+        """
+        found = ends(root, dict(self.key))
+        if self.arrays and self.entry.user is not None:
+            return []
+        largest = 0.0 if self.arrays else float(np.finfo(_real(self.fmt)).max)
+        return [
+            (start if abs(start) <= largest else math.copysign(math.inf, start), limit)
+            for start, limit in found
+        ]
 
 
 family = lru_cache(maxsize=1024)(Family)
@@ -163,7 +188,10 @@ def _derived(entry: Entry, variables: tuple[str, ...]) -> Node:
     """Return a derivative of the definition; its parameters are inputs, to be differentiated by."""
     f = Definition()
     symbols = {p.name: f.graph.input(p.name) for p in entry.parameters}
-    root = entry.definition(f, f.graph.input("x"), **symbols)
+    x = f.graph.input("x")
+    if entry.user is None and len(variables) == 1 and (entry.name, variables[0]) in STABLE:
+        return STABLE[entry.name, variables[0]](f, x, **symbols)
+    root = entry.definition(f, x, **symbols)
     for variable in variables:
         root = derivative(root, variable)
     return root

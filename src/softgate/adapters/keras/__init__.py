@@ -5,8 +5,9 @@ Tensors of Keras' backend have adapters of their own, which do the computing.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...frameworks import FRAMEWORKS, missing
 from ...frameworks import check as check_version
@@ -23,13 +24,18 @@ except ModuleNotFoundError as error:
     raise missing("keras", error) from error
 else:
     check_version("keras", keras.__version__)
+    BACKEND = keras.backend.backend()
+    if BACKEND in FRAMEWORKS:
+        check_version(BACKEND, sys.modules[BACKEND].__version__)
 
+from ..._activation import Activation
+from ..._gated import Gated
 from ..gates import Call, Operators
 from .recipes import Config, config_of, function_of
 
-if TYPE_CHECKING:
-    from ..._activation import Activation
-    from ..._gated import Gated
+# The functions themselves may be a layer's activation, too: a file names them, as softgate.gelu.
+keras.saving.register_keras_serializable("softgate", "Function")(Activation)
+keras.saving.register_keras_serializable("softgate", "GatedFunction")(Gated)
 
 NONE: Mapping[str, float] = {}
 OPERATORS = Operators(

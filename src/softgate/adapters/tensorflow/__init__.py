@@ -3,7 +3,9 @@
 - an eager CPU tensor: the kernels, over its own memory;
 - a symbolic one (in tf.function, under XLA), or one on another device: TensorFlow's operators.
 
-Both are differentiable as often as one likes.
+Both are differentiable as often as one likes, save that TensorFlow stores only first gradients in a
+SavedModel. The operators compute float16 and bfloat16 in float32, rounded once: next to the middle
+of two numbers the result may be the other one, where a kernel's is the nearest.
 """
 
 from __future__ import annotations
@@ -63,14 +65,9 @@ def backward(
     arithmetic: str | None = None,
     parameters: Mapping[str, float] = NONE,
 ) -> Any:
-    """Return slope(x)·grad for tensors, itself differentiable."""
+    """Return slope(x)·grad for tensors, arrays and numbers, itself differentiable."""
     _no_out(out)
-    if not all(tf.is_tensor(operand) for operand in (x, grad)):
-        kinds = " and ".join(type(operand).__name__ for operand in (x, grad))
-        raise TypeError(f"x and grad are {kinds}: expected two tensors, or two arrays")
-    x, grad = _tensor(activation, x), _tensor(activation, grad)
-    if x.dtype != grad.dtype:
-        raise TypeError(f"x is {x.dtype.name} and grad {grad.dtype.name}: convert one of them")
+    x, grad = _tensors(activation, (x, grad))
     if x.shape != grad.shape or not x.shape.is_fully_defined():
         shape = tf.broadcast_dynamic_shape(tf.shape(x), tf.shape(grad))
         x, grad = tf.broadcast_to(x, shape), tf.broadcast_to(grad, shape)
@@ -154,8 +151,10 @@ def describe(
     return shape, x.dtype.name, route.describe(), "read where it lies", threads
 
 
-def _tensors(function: Gated, operands: tuple[Any, ...]) -> tuple[Any, ...]:
+def _tensors(function: Activation | Gated, operands: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return operands of one dtype; a number takes the others'."""
+    for operand in operands:
+        _dense(function, operand)
     (dtype, *others) = {tf.as_dtype(x.dtype) for x in operands if hasattr(x, "dtype")}
     if others:
         names = " and ".join(sorted(kind.name for kind in (dtype, *others)))
@@ -165,10 +164,25 @@ def _tensors(function: Gated, operands: tuple[Any, ...]) -> tuple[Any, ...]:
 
 def _tensor(activation: Activation | Gated, x: Any) -> Any:
     """Return a tensor, or what a variable holds; raise where there is no kernel for its dtype."""
+    _dense(activation, x)
     x = tf.convert_to_tensor(x)
     if x.dtype not in DTYPES:
         raise TypeError(f"{activation.name} of a {x.dtype.name} tensor: accepted are {ACCEPTED}")
     return x
+
+
+def _dense(activation: Activation | Gated, x: Any) -> None:
+    name = activation.name
+    if isinstance(x, tf.RaggedTensor):
+        raise TypeError(
+            f"{name} of a RaggedTensor: call tf.ragged.map_flat_values(sg.{name}, x), "
+            "or x.with_flat_values(...) with what it makes of x.flat_values"
+        )
+    if isinstance(x, tf.SparseTensor):
+        raise TypeError(
+            f"{name} of a SparseTensor: call it on x.values where {name}(0) is 0, "
+            "as tf.sparse.map_values does, else on tf.sparse.to_dense(x)"
+        )
 
 
 def _bind(

@@ -20,6 +20,7 @@ from ...derivative import derivative
 from ...formats import FLOAT32, FLOAT64, Format
 from ...lower.tensorflow import definition_form, stable_form
 from ...routes import Runner
+from ..ends import ends
 from .memory import DTYPES, call, on_cpu
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ class Derivatives:
 
     def __call__(self, order: int, x: Any) -> Any:
         """Return a derivative (0: the value), differentiable."""
+        x = _here(x)
 
         @tf.custom_gradient
         def run(x: Any) -> Any:
@@ -54,6 +56,7 @@ class Derivatives:
 
     def pull(self, order: int, x: Any, grad: Any) -> Any:
         """Return `grad` times the derivative of the derivative, differentiable in both."""
+        x, grad = _here(x), _here(grad)
 
         @tf.custom_gradient
         def run(x: Any, grad: Any) -> Any:
@@ -107,17 +110,29 @@ class Derivatives:
     def _form(self, what: str | int, fmt: Format) -> Form:
         entry, values = self.activation.entry, dict(self.parameters)
         if isinstance(what, int):
-            names = tuple(values)
-            made = definition_form(self._graph(what), fmt, names)
-            return lambda x: made(x, *values.values())
+            return self._defined(what, fmt)
         traced = kernels.Specification(entry, what, fmt, fmt, constants=self.parameters)
-        names = LIMITS if entry.user is not None else ()
+        names: tuple[str, ...] = LIMITS if entry.user is not None else ()
         limits = kernels.pack(entry, values, fmt, what).tolist()
         if fmt.bits < 64:
             names = tuple(part for name in names for part in (name, f"{name}.lo"))
         limits = limits[len(limits) - len(names) :]
         made = stable_form(kernels.trace(traced), fmt, names, traced.inputs)
         return lambda *operands: made(*operands, *limits)
+
+    def _defined(self, order: int, fmt: Format) -> Form:
+        """Return a derivative of the definition, with its limits where that is no number."""
+        values, root = dict(self.parameters), self._graph(order)
+        made, limits = definition_form(root, fmt, tuple(values)), ends(root, values)
+
+        def form(x: Any) -> Any:
+            result = made(x, *values.values())
+            for start, limit in limits:
+                far = x <= start if start < 0 else x >= start
+                result = tf.where(far, tf.constant(limit, result.dtype), result)
+            return result
+
+        return form
 
     def _graph(self, order: int) -> Node:
         while len(self._graphs) <= order:
@@ -126,6 +141,15 @@ class Derivatives:
                 self.activation.entry.define() if last is None else derivative(last)
             )
         return self._graphs[order]
+
+
+def _here(x: Any) -> Any:
+    """Return a tensor of the graph that is being built.
+
+    A gradient is traced into a graph of its own, and the gradient's gradient into a third, which
+    can reach tensors of the second alone: a gradient must not keep those of the first.
+    """
+    return x if tf.executing_eagerly() else tf.identity(x)
 
 
 @lru_cache(maxsize=256)

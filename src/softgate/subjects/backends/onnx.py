@@ -75,7 +75,10 @@ def alone(file: str, name: str) -> bytes:
     import onnx
     from onnx import helper
 
-    model = onnx.load(file)
+    try:
+        model = onnx.load(file)
+    except Exception as error:  # protobuf raises classes of its own, which have no parent
+        raise Mistake(f"{file} is no ONNX model: {error}") from None
     named = {node.name or node.output[0]: node for node in model.graph.node}
     if name not in named:
         shown = ", ".join(list(named)[:20])
