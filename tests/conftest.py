@@ -9,6 +9,9 @@ import pytest
 import softgate as sg
 from softgate._activation import Activation
 
+collect_ignore = ["keras_read.py", "keras_used.py"]
+"""Programs with arguments, which tests start in processes of their own."""
+
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "activation" in metafunc.fixturenames:

@@ -204,7 +204,8 @@ class _Unfused:
         large, larger = (self._node("mul", part, self.graph.const(factor)) for part in (a, c))
         scaled = self._node("add", self._node("mul", large, b), larger)
         scaled = self._node("mul", self._node("keep", scaled), self.graph.const(1 / factor))
-        return self.graph.node("where", self._tiny(a), scaled, plain)
+        # By the sum, not by a: beside a large c a tiny a is nothing, and c times 2**k overflows.
+        return self.graph.node("where", self._tiny(c), scaled, plain)
 
     def _tiny(self, node: Node) -> Node:
         least = self.graph.const(Fraction(2) ** (self.fmt.min_exponent + self.fmt.precision))
