@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import jax
+import mpmath
 import numpy as np
 import pytest
 
 import softgate as sg
-
-jax = pytest.importorskip("jax", reason="JAX is not installed")
-mpmath = pytest.importorskip("mpmath", reason="mpmath is not installed")
 
 LEARNT = (("silu", "beta"), ("softplus", "beta"), ("celu", "alpha"))
 FAR = (-np.inf, -1e30, -1e6, 1e6, 1e30, np.inf)

@@ -13,8 +13,6 @@ from pathlib import Path
 import pytest
 from checking import HERE, all_hold, report
 
-pytest.importorskip("keras", reason="Keras is not installed")
-
 QUICK = "--xla_backend_optimization_level=0"
 """Compiling takes most of the time, and what is compiled here runs once."""
 

@@ -121,8 +121,7 @@ def gated(
 ) -> Any:
     """Return act(gate)·other of two tensors, or of the halves of one, gradients included."""
     _no_out(out)
-    tensors = operands
-    call = Call(function, tensors, axis, gate_first, arithmetic, parameters)
+    call = Call(function, operands, axis, gate_first, arithmetic, parameters)
     return call.value(OPERATORS)
 
 
@@ -138,8 +137,7 @@ def gated_quantity(
 ) -> Any:
     """Return slope, curvature or backward as `Gated` has them, themselves differentiable."""
     _no_out(out)
-    tensors = operands
-    call = Call(function, tensors, axis, gate_first, arithmetic, parameters)
+    call = Call(function, operands, axis, gate_first, arithmetic, parameters)
     return call.quantity(quantity, OPERATORS)
 
 
