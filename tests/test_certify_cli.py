@@ -1,38 +1,26 @@
-"""`softgate certify`: gates, baselines, pages, sweeps that go on, and one line for a mistake."""
+"""`softgate certify`: gates, baselines, pages, and one line for a mistake."""
 
 from __future__ import annotations
 
+import csv
+import io
 import json
-import sys
-from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any, NoReturn
 
 import faulty
 import pytest
+from certifying import QUICK, Run, certify_in
 
 import softgate as sg
-from softgate import cli
-from softgate.certification import exhaustive
 from softgate.certification.certificate import Certificate
-
-Run = Callable[..., tuple[int, str, str]]
-QUICK = ("--dtype", "float32", "--quantity", "value", "--samples", "2000")
 
 
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Run:
-    """The command line in this process: exit code, stdout, stderr."""
-    monkeypatch.chdir(tmp_path)
-
-    def command(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["softgate", "certify", *arguments])
-        with pytest.raises(SystemExit) as left:
-            cli.main()
-        said = capsys.readouterr()
-        return int(left.value.code or 0), said.out, said.err
-
-    return command
+    """The command in an empty folder."""
+    return certify_in(tmp_path, monkeypatch, capsys)
 
 
 def test_ours_pass(run: Run) -> None:
@@ -65,6 +53,10 @@ def test_a_finding_fails_without_a_gate(run: Run) -> None:
     assert code == 1
     assert "wrong shape" in out
     assert "wrong shape" in err
+    _, out, _ = run("faulty:other_shape", "--as", "gelu", *QUICK, "--csv")
+    (row,) = (row for row in csv.DictReader(io.StringIO(out)) if row["what"] == "finding")
+    assert (row["dtype"], row["quantity"], row["name"]) == ("float32", "value", "wrong shape")
+    assert row["detail"]
 
 
 def test_json_is_a_baseline(run: Run, tmp_path: Path) -> None:
@@ -79,6 +71,76 @@ def test_json_is_a_baseline(run: Run, tmp_path: Path) -> None:
     assert code == 1
     assert "left tail: " in err
     assert "it was" in err
+
+
+@pytest.fixture
+def nothing_is_computed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A call that is wrong in what is known beforehand must not measure first."""
+
+    def never(*_: object, **__: object) -> NoReturn:
+        pytest.fail("something was measured")
+
+    monkeypatch.setattr("softgate._certify.certify", never)
+
+
+@pytest.fixture(scope="module")
+def baseline() -> dict[str, Any]:
+    """A certificate of gelu as QUICK has it, as JSON holds it."""
+    found = sg.certify(sg.gelu, dtypes="float32", quantities="value", samples=2000)
+    content: dict[str, Any] = json.loads(found.to_json())
+    return content
+
+
+@pytest.mark.usefixtures("nothing_is_computed")
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--seed", "1"), "--samples 2000 and with --seed 0"),
+        (("--samples", "3000"), "--samples 2000 and with --seed 0"),
+        (("--exhaustive",), "leave out --exhaustive"),
+        (("--as", "gelu_tanh"), "measured as gelu, this would be as gelu_tanh"),
+    ],
+    ids=" ".join,
+)
+def test_a_baseline_of_other_inputs_is_refused(
+    run: Run, tmp_path: Path, baseline: dict[str, Any], arguments: tuple[str, ...], said: str
+) -> None:
+    (tmp_path / "old.json").write_text(json.dumps(baseline))
+    code, out, err = run("softgate:gelu", *QUICK, "--baseline", "old.json", *arguments)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert said in err
+
+
+@pytest.mark.usefixtures("nothing_is_computed")
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"version": 2}, "certificate version 2: expected"),
+        ({"schema": "softgate.table"}, "softgate.table version 1: expected"),
+        ({"measurements": [1]}, "Measurement was given int"),
+        ({"versions": [1]}, "is no certificate"),
+        ({"function": "bent"}, "measured as bent"),
+        (None, "is no certificate"),
+    ],
+    ids=str,
+)
+def test_what_is_no_baseline_is_refused(
+    run: Run, tmp_path: Path, baseline: dict[str, Any], changes: dict[str, Any] | None, said: str
+) -> None:
+    text = "{" if changes is None else json.dumps(baseline | changes)
+    (tmp_path / "old.json").write_text(text)
+    code, out, err = run("faulty:right", *QUICK, "--baseline", "old.json")
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert said in err
+
+
+def test_what_the_baseline_does_not_have_is_said(
+    run: Run, tmp_path: Path, baseline: dict[str, Any]
+) -> None:
+    (tmp_path / "old.json").write_text(json.dumps(baseline))
+    more = ("--dtype", "float16,float32", *QUICK[2:], "--baseline", "old.json")
+    code, _, err = run("softgate:gelu", *more)
+    assert (code, err) == (0, "Not compared, as old.json does not have it: float16 value\n")
 
 
 class Page(HTMLParser):
@@ -152,6 +214,19 @@ def test_the_picture_shows_the_error_where_it_is() -> None:
         (("softgate:gelu", "--max-ulp", "-1"), "--max-ulp"),
         (("softgate:gelu", "--baseline", "none.json"), "none.json"),
         (("softgate:gelu", "--html", "no/such/page.html"), "no/such"),
+        ((), "SUBJECT"),
+        (("softgate:gelu", "--wat"), "--wat"),
+        (("softgate:gelu", "gelu"), "unexpected extra argument"),
+        (("softgate:gelu", "--samples", "many"), "many"),
+        (("softgate:gelu", "--seed", "-1"), "seed = -1"),
+        (("softgate:gelu", "--state", "state.json"), "--exhaustive"),
+        (("softgate:gelu", "--exhaustive", "--state", "no/such/s.json"), "no folder no/such"),
+        (("softgate:elu:0.5",), "softgate:elu:PARAMETER=NUMBER"),
+        (("softgate:elu:alpha=x",), "softgate:elu:PARAMETER=NUMBER"),
+        (("softgate:elu:alpha=1", "--with", "alpha=1"), "twice"),
+        (("faulty:right", *QUICK, "--as", "gelu", "--with", "nokw=3"), "nokw"),
+        (("faulty:wants_tensors", *QUICK, "--as", "relu"), "--framework torch"),
+        *((("softgate:gelu", "--time-limit", t), "positive") for t in ("nan", "0", "-1")),
     ],
     ids=" ".join,
 )
@@ -161,67 +236,19 @@ def test_mistakes_are_one_line_and_nothing_is_written(
     code, out, err = run(*arguments, *(() if "--html" in arguments else ("--html", "page.html")))
     assert (code, out) == (2, "")
     assert said in err
-    lines = [line for line in err.splitlines() if line and not line.startswith(("Usage", "Try"))]
-    assert len(lines) == 1
+    assert err.startswith("Error: ")
+    assert err.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.fixture
-def small_sweeps(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Sweeps over the first patterns only, in four rounds."""
-    monkeypatch.setattr(exhaustive, "INPUTS", 1 << 22)
-    monkeypatch.setattr(exhaustive, "ROUND", 1 << 20)
-    monkeypatch.setattr(exhaustive, "BLOCK", 1 << 18)
-
-
-@pytest.mark.usefixtures("small_sweeps")
-def test_an_interrupted_sweep_goes_on(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    arguments = ("softgate:gelu", *QUICK[:4], "--samples", "2000", "--exhaustive", "--json")
-    code, whole, _ = run(*arguments)
+def test_a_parameter_is_written_as_it_is_shown(run: Run) -> None:
+    code, out, _ = run("softgate:elu:alpha=0.5", *QUICK)
     assert code == 0
-    assert list(tmp_path.iterdir()) == []
-    started: list[int] = []
-    measure = exhaustive.Meter.measure
+    assert out.startswith("softgate:elu:alpha=0.5 measured as elu:alpha=0.5\n")
 
-    def interrupted(meter: exhaustive.Meter, first: int, y: object) -> None:
-        started.append(first)
-        if first >= 1 << 21:
-            raise KeyboardInterrupt
-        measure(meter, first, y)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(exhaustive.Meter, "measure", interrupted)
-    code, out, err = run(*arguments)
-    assert (code, out) == (130, "")
-    assert "goes on from here" in err
-    (state,) = tmp_path.iterdir()
-    assert json.loads(state.read_text())["sweeps"]["float32 value"]["done"] == 1 << 21
-    started.clear()
-    monkeypatch.setattr(exhaustive.Meter, "measure", measure)
-    code, again, err = run(*arguments)
+def test_the_help_names_every_form_of_a_subject(run: Run) -> None:
+    code, out, _ = run("--help")
     assert code == 0
-    assert "Going on from" in err
-    assert again == whole
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.usefixtures("small_sweeps")
-def test_progress_says_how_long(run: Run) -> None:
-    _, _, err = run("softgate:gelu", *QUICK[:4], "--samples", "2000", "--exhaustive")
-    lines = err.splitlines()
-    assert lines[-1] == "float32 value: 100 %, 0 s left"
-    assert any(" s left" in line for line in lines)
-
-
-@pytest.mark.usefixtures("small_sweeps")
-def test_another_sweeps_state_is_refused(run: Run, tmp_path: Path) -> None:
-    (tmp_path / "state.json").write_text('{"key": {"subject": "another"}, "sweeps": {}}')
-    arguments = ("softgate:gelu", *QUICK, "--exhaustive", "--state", "state.json")
-    code, out, err = run(*arguments)
-    assert (code, out) == (2, "")
-    assert "another" in err
-    (tmp_path / "state.json").write_text("nonsense")
-    code, _, err = run(*arguments)
-    assert code == 2
-    assert "no state of a sweep" in err
+    for form in ("softgate:elu:alpha", "module:function", "module:Class", "model.onnx:", ".so:"):
+        assert form in out

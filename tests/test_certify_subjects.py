@@ -15,7 +15,7 @@ import pytest
 
 import softgate as sg
 from softgate.certification.certificate import Certificate
-from softgate.subjects import Failure, Mistake, describe, open_session
+from softgate.subjects import Failure, Mistake, Subject, describe, open_session
 
 X = np.array([-2.0, -0.5, 0.0, 3.0], np.float32)
 
@@ -89,6 +89,24 @@ def test_an_onnx_file(tmp_path: Path, names: tuple[Any, ...]) -> None:
         assert session.information.dtypes == ("float32",)
         assert np.allclose(session.evaluate("value", x), sg.gelu(x), 1e-4, 1e-7)
         assert session.evaluate("value", x[:0]).size == 0
+        assert session.information.lengths == (names != (3,))
+
+
+def test_a_fixed_length_is_not_said_to_be_tested(tmp_path: Path) -> None:
+    import onnx
+    from onnx import TensorProto, helper
+
+    ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, (3,)) for name in "xy"]
+    graph = helper.make_graph([helper.make_node("Relu", ["x"], ["y"])], "g", ends[:1], ends[1:])
+    opset = [helper.make_opsetid("", 20)]
+    file = tmp_path / "relu.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=opset, ir_version=10), file)
+    found = peer(str(file), "relu", samples=2000)
+    said = {d.on: (d.outcome, d.detail) for d in found.find("value", "float32").dependences}
+    assert (
+        said["length"] == said["empty array"] == ("not tested", "the model is made for one length")
+    )
+    assert said["place"][0] == "same bits"
 
 
 SOURCE = r"""
@@ -170,7 +188,7 @@ def test_mistakes_in_naming_a_subject(library: str, tmp_path: Path) -> None:
     ],
 )
 def test_misbehaviour_is_a_finding(name: str, kind: str) -> None:
-    found = peer(f"faulty:{name}", "gelu", time_limit=0.5 if name == "hang" else 20.0)
+    found = peer(f"faulty:{name}", "gelu", time_limit=2.0 if name == "hang" else 20.0)
     assert [finding.kind for finding in found.findings] == [kind]
     assert found.measurements == ()
     assert len(found.failures()) == 1
@@ -190,6 +208,12 @@ def test_a_child_is_started_again_after_a_crash() -> None:
         for _ in range(2):
             with pytest.raises(Failure, match="crashed"):
                 session.evaluate("value", far)
+        assert np.array_equal(session.evaluate("value", X), sg.gelu(X))
+
+
+@pytest.mark.parametrize("limit", [np.inf, 1e300])
+def test_no_time_limit(limit: float) -> None:
+    with open_session(describe("faulty:right"), time_limit=limit) as session:
         assert np.array_equal(session.evaluate("value", X), sg.gelu(X))
 
 
@@ -220,13 +244,65 @@ def test_what_cannot_be_sent_is_said() -> None:
     assert found.find("value", "float32").max_ulp == 0
 
 
-def test_what_dies_while_it_is_loaded_is_said_in_one_line(tmp_path: Path) -> None:
-    (tmp_path / "broken.py").write_text("import os\nos._exit(7)\n")
+def inside(folder: Path, text: str) -> Subject:
+    """A subject whose module lies in a folder."""
+    plain = describe(text)
+    return replace(plain, path=(*plain.path, str(folder)))
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("import os\nos._exit(7)\n", "cannot be loaded: crashed: exit code 7"),
+        ("import time\ntime.sleep(1000)\n", "hung: its loading took more than 2 s.*--time-limit"),
+        ("\ndef f(x):\n    return x +\n", r"broken.py, line 3: SyntaxError: invalid syntax$"),
+        ("\nraise OSError('one\\ntwo')\n", r"broken.py, line 2: OSError: one$"),
+        ("class f:\n    def __init__(self):\n        1/0\n", "made: ZeroDivisionError: division"),
+        ("def f():\n    return 3\n", "makes a int: expected a callable"),
+    ],
+    ids=["dies", "hangs", "syntax", "raises", "class", "factory"],
+)
+def test_what_fails_while_it_is_loaded_is_said_in_one_line(
+    tmp_path: Path, source: str, said: str
+) -> None:
+    (tmp_path / "broken.py").write_text(source)
+    with pytest.raises(Mistake, match=said) as raised:
+        open_session(inside(tmp_path, "broken:f"), time_limit=2.0)
+    assert "\n" not in str(raised.value)
+
+
+def test_modules_of_ones_own_are_made_and_handed_their_arrays(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(
+        "import torch\n\n\nclass Half(torch.nn.Module):\n"
+        "    def forward(self, x):\n        return x / 2\n\n\n"
+        "def make(layers=1):\n    return torch.nn.Sequential(*[Half() for _ in range(layers)])\n"
+    )
+    for name in ("Half", "make"):
+        with open_session(inside(tmp_path, f"mine:{name}")) as session:
+            assert session.information.framework == "torch"
+            assert session.evaluate("slope", X).tolist() == [0.5] * 4
+
+
+def test_the_name_of_a_module_is_one_line() -> None:
+    import torch
+
+    small = describe(torch.nn.Sequential(torch.nn.GELU(), torch.nn.Identity())).text
+    assert small == "Sequential( (0): GELU(approximate='none') (1): Identity() )"
+    many = describe(torch.nn.Sequential(*[torch.nn.GELU() for _ in range(99)])).text
+    assert len(many) == 160
+    assert many.endswith("…")
+
+
+def test_a_slope_of_ones_own_beside_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "own.py").write_text("def slope(x):\n    return x * 0 + 1\n")
+    monkeypatch.chdir(tmp_path)
+    found = sg.certify(sg.identity, slope="own:slope", dtypes="float32", samples=2000)
+    assert [one.quantity for one in found] == ["value", "slope", "curvature"]
+    assert found.find("slope", "float32").max_ulp == 0
+
+
+def test_junk_is_no_model(tmp_path: Path) -> None:
     (tmp_path / "junk.onnx").write_text("junk")
-    plain = describe("broken:f")
-    described = replace(plain, path=(*plain.path, str(tmp_path)))
-    with pytest.raises(Mistake, match="cannot be loaded: crashed: exit code 7"):
-        open_session(described)
     for text in ("junk.onnx", "junk.onnx:node"):
         with pytest.raises(Mistake, match=r"no .*model"):
             open_session(describe(f"{tmp_path}/{text}"), isolated=False)
@@ -240,3 +316,14 @@ def test_a_state_belongs_to_the_code_it_was_made_with(tmp_path: Path) -> None:
     library.write_bytes(b"second")
     assert describe(f"{library}:gelu_f32").fingerprint != before
     assert describe("numpy:tanh").fingerprint == describe("numpy:sinh").fingerprint != ""
+
+
+def test_a_state_is_named_without_an_import(tmp_path: Path) -> None:
+    """A package above a module runs code of its own, which may crash."""
+    (tmp_path / "package").mkdir()
+    (tmp_path / "package" / "__init__.py").write_text("raise SystemExit\n")
+    (tmp_path / "package" / "part.py").write_text("def f(x): return x\n")
+    before = inside(tmp_path, "package.part:f").fingerprint
+    (tmp_path / "package" / "part.py").write_text("def f(x): return -x\n")
+    assert "" != before != inside(tmp_path, "package.part:f").fingerprint
+    assert inside(tmp_path, "package.none:f").fingerprint == ""

@@ -6,9 +6,12 @@ import re
 import subprocess
 import sys
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import compiled
 import formulas
 import pytest
 
@@ -19,6 +22,7 @@ from softgate.formats import FLOAT32, FLOAT64
 from softgate.formula import Machine
 from softgate.graph import Node
 from softgate.lower import c, source
+from softgate.lower.reserved import RESERVED
 
 COMMENTS = {"c": " * ", "js": "// ", "triton": "# "}
 
@@ -50,6 +54,7 @@ def test_comments_say_what_it_is(activation: Activation, language: str) -> None:
     assert text.endswith("\n")
     assert not text.endswith("\n\n")
     assert all(line == line.rstrip() for line in text.split("\n"))
+    assert all(len(line) <= 101 for line in text.split("\n") if line.startswith(marks))
 
 
 def test_the_stated_bound_is_the_catalogues() -> None:
@@ -58,6 +63,59 @@ def test_the_stated_bound_is_the_catalogues() -> None:
     assert f"gelu_f32        value in float, within {bounds['float32'].value:g} ulp" in text
     assert f"gelu_slope_f64  slope in double, within {bounds['float64'].slope:g} ulp" in text
     assert "no bound known" in sg.emit(formulas.snake, "c")
+
+
+def recipe(text: str, name: str, own: Activation) -> list[Any]:
+    """Return the certificates that the comment's lines of Python make, of fewer inputs."""
+    lines = re.findall(r"print\(sg\.certify\((?:.|\n)*?\)\)", re.sub(r"(?m)^(//| \*|#)", "", text))
+    made: list[Any] = []
+    certify = partial(sg.certify, samples=1000)
+    for line in lines:
+        exec(line, {"sg": SimpleNamespace(certify=certify), name: own, "print": made.append})
+    return made
+
+
+def nameless() -> Activation:
+    """A formula that no command can name."""
+    return sg.activation(name="mine")(lambda f, x: x * f.tanh(x))
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_of_a_formula_of_ones_own_no_bound_is_claimed(language: str) -> None:
+    for own in (nameless(), formulas.snake):
+        comment, known = (sg.emit(a, language).split("import torch")[0] for a in (own, sg.gelu))
+        assert comment.count("no bound known") == {"c": 4, "js": 2, "triton": 2}[language]
+        assert not re.search(r"bounds? (hold|are)|within [\d.]+ ulp|correctly", comment)
+        assert "The loops vectorise" not in comment
+        assert re.search(r"within [\d.]+ ulp", known)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_recipe_names_what_can_be_named(language: str) -> None:
+    """A formula in a module by that, one in a program or with other parameters in Python."""
+    assert " formulas:snake" in sg.emit(formulas.snake, language)
+    for own in (nameless(), formulas.snake.bind(a=2.0)):
+        text = sg.emit(own, language)
+        assert "softgate certify" not in text
+        assert f"in Python, where it is {own.name}:" in text
+
+
+def test_the_recipe_in_python_runs() -> None:
+    own = nameless()
+    (certificate,) = recipe(sg.emit(own, "js"), "mine", own)
+    assert {m.quantity for m in certificate.measurements} >= {"value", "slope"}
+
+
+@pytest.mark.skipif(compiled.COMPILER is None, reason=compiled.MISSING)
+def test_the_recipe_for_c_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = formulas.swish.bind(beta=2.0)
+    text = sg.emit(own, "c")
+    compiled.compiled(text, tmp_path, "swish")
+    monkeypatch.chdir(tmp_path)
+    single, double = recipe(text, "swish", own)
+    assert not single.failures(1.0)  # rounded once from double
+    assert {m.dtype for m in double.measurements} == {"float64"}
+    assert recipe(text, "swish", formulas.swish)[0].failures(1.0)  # another function
 
 
 @pytest.mark.parametrize(
@@ -89,12 +147,15 @@ def test_names_and_parameters_are_understood() -> None:
         (("gelu", "cpp"), {}, "expected one of c, js, triton"),
         (("gelu", "javascrip"), {}, "did you mean 'js'"),
         (("geluu", "c"), {}, "gelu"),
-        (("geglu", "c"), {}, "takes two arrays"),
+        (("geglu", "c"), {}, "takes two arrays: emit gelu, and write gelu(a)*b; its partials are"),
+        (([sg.gelu, sg.glu], "js"), {}, "emit sigmoid, and write a*sigmoid(b)"),
         (("gelu", "js"), {"dtype": "float32"}, "numbers in JavaScript are float64"),
         (("gelu", "c"), {"dtype": "float16"}, "expected one of float32, float64"),
         (("gelu", "c"), {"quantity": "curvature"}, "expected one of value, slope"),
         (((), "c"), {}, "no activations were given"),
         ((("gelu", sg.gelu), "c"), {}, "gelu was given twice"),
+        (("gelu", "c"), {"form": "script"}, "C99 has one form"),
+        (("gelu", "js"), {"form": "umd"}, "expected one of module, script"),
         (("elu", "c"), {"alpha": 1e30}, "out of range"),
     ],
 )
@@ -109,11 +170,30 @@ def test_what_is_no_activation_is_told(given: Any) -> None:
         sg.emit(given, "c")
 
 
-@pytest.mark.parametrize("name", ["σ", "delete", "fma", "tl"])
-def test_names_that_a_language_has_not_are_refused(name: str) -> None:
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize(
+    "name",
+    ["σ", "delete", "fma", "tl", "while", "class", "for", "NaN", "struct", "lambda", "x_slope"],
+)
+def test_names_that_a_language_has_not_are_refused(name: str, language: str) -> None:
     own = sg.activation(name=name)(lambda f, x: f.tanh(x))
+    if name == "x_slope":  # a name as others
+        assert name in sg.emit(own, language)
+        return
     with pytest.raises(ValueError, match="give the formula another"):
-        sg.emit(own, "c")
+        sg.emit(own, language)
+
+
+def test_no_name_of_the_catalogue_is_reserved() -> None:
+    names = {*sg.activations(), *sg.gated()}
+    assert not any(names & words for words in RESERVED.values())
+
+
+def test_a_slope_and_a_function_of_one_name_are_refused() -> None:
+    own = sg.activation(name="gelu_slope")(lambda f, x: f.tanh(x))
+    with pytest.raises(ValueError, match="gelu_slope would stand there twice"):
+        sg.emit(["gelu", own], "c")
+    assert "gelu_slope_slope_f32(" in sg.emit(own, "c")
 
 
 def test_the_command_prints_and_writes(tmp_path: Path) -> None:
@@ -132,7 +212,9 @@ def test_the_command_prints_and_writes(tmp_path: Path) -> None:
         ("gelu",),
         ("gelu", "--lang", "rust"),
         ("geluu", "--lang", "c"),
+        ("geglu", "--lang", "triton"),
         ("gelu", "--lang", "js", "--dtype", "float32"),
+        ("gelu", "--lang", "c", "--form", "script"),
         ("gelu", "--lang", "c", "-o", "no/such/folder/gelu.c"),
     ],
 )

@@ -124,6 +124,35 @@ def test_bound_parameters_are_written_in(tmp_path: Path) -> None:
     check(run(text, [(key, inputs(leaky))], tmp_path)[key], leaky(inputs(leaky)))
 
 
+def test_a_script_has_the_same_functions_by_name(tmp_path: Path) -> None:
+    """Within a page's one script: shared code once, one name declared, parameters taken."""
+    text = sg.emit(sg.activations().values(), "js", form="script")
+    assert text.count("function fma(") == text.count("const number =") == 1
+    assert not any(line.startswith(("export", "import")) for line in text.split("\n"))
+    # In a page the text would end at the first of these, wherever it stands.
+    assert not any(mark in text.lower() for mark in ("</script", "<!--", "<script"))
+    names = [f"{name}{end}" for name in sg.activations() for end in ("", "_slope")]
+    page = "const fma = 1, number = 2, words = 3, gelu = 4;\n" + text
+    page += "process.stdout.write(JSON.stringify([Object.keys(softgate), softgate.silu(1.5, 2), "
+    page += "softgate.gelu_slope(-0.5), gelu]));\n"
+    (tmp_path / "page.cjs").write_text(page, encoding="utf-8")
+    done = subprocess.run(
+        [NODE, str(tmp_path / "page.cjs")],
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    expected = [float(sg.silu(1.5, beta=2.0)), float(sg.gelu.slope(-0.5)), 4]
+    assert json.loads(done.stdout) == [names, *expected]
+
+
+def test_a_script_computes_as_the_module() -> None:
+    """Between the frames stands the same code."""
+    module, script = (sg.emit(["gelu", "silu"], "js", form=form) for form in ("module", "script"))
+    functions = module[module.index("// a*b + c") :].replace("export ", "")
+    assert functions in script
+    assert sg.emit(["gelu", "silu"], "js") == module
+
+
 def exact(a: float, b: float, c: float) -> float:
     """a·b + c, rounded once."""
     return FLOAT64.round(Fraction(a) * Fraction(b) + Fraction(c))

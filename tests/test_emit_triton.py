@@ -23,6 +23,7 @@ import softgate as sg
 from softgate import accuracy, kernels, rounding, samples
 from softgate._activation import Activation
 from softgate.formats import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, FORMATS, Format
+from softgate.lower import float64
 
 APART = Path(sys.prefix) / "triton"
 """Where `make` installs Triton. In one process with TensorFlow it aborts (two LLVMs), and torch's
@@ -133,6 +134,38 @@ def test_float32(results: Results, variant: Variant) -> None:
         activation.entry, "value", FLOAT32, x[finite], found[0][finite], values
     )
     holds(errors, CONTRACT_ULP, named(activation, parameters))
+
+
+def beyond(activation: Activation, given: dict[str, float], backward: Any) -> Any:
+    """Return where slope times grad breaks its bound: the slope's times grad, and one rounding."""
+    x, grad = inputs(activation, FLOAT32)
+    values = dict(activation.check_parameters(given))
+    wide, usual = x.astype(np.float64), np.isfinite(x) & np.isfinite(backward)
+    with np.errstate(all="ignore"):
+        scales = accuracy.scale_graphs(activation.entry, "slope")
+        sizes = [np.abs(float64.evaluate(g, {"x": wide, **values})) for g in scales]
+        size = np.max([np.broadcast_to(size, x.shape) for size in sizes], axis=0)
+        exact = activation.slope(wide, **given) * grad
+        entry = activation.entry  # with parameters to be given the contract's bound is stated
+        stated = CONTRACT_ULP if entry.parameters else max(entry.bounds["float32"].slope, 0.5)
+        allowed = stated * rounding.ulp(size, FLOAT32) * np.abs(grad)
+        allowed += 0.51 * rounding.ulp(exact, FLOAT32)
+        return usual & (np.abs(backward - exact) > allowed)
+
+
+def test_backward_keeps_its_bound(results: Results, variant: Variant) -> None:
+    activation, parameters = variant
+    backward = results["float32.py:float32", named(activation, parameters)][1].astype(np.float64)
+    assert not beyond(activation, parameters, backward).any()
+    assert beyond(activation, parameters, backward * (1 + 2.0**-20)).any() == backward.any()
+
+
+def test_the_bounds_are_stated() -> None:
+    text = sg.emit("gelu", "triton")
+    stated = sg.gelu.entry.bounds["float32"]
+    assert f"value in float32, within {stated.value:g} ulp of the exact result" in text
+    assert f"slope times grad in float32: slope within {stated.slope:g} ulp, product" in text
+    assert "slope correctly rounded, product rounded" in sg.emit("squared_relu", "triton")
 
 
 @pytest.mark.parametrize("activation_", WIDE, ids=lambda a: a.name)

@@ -18,6 +18,7 @@ from transformers.activations import ACT2FN
 import softgate as sg
 from softgate._identify import UNKNOWN, Identification, identify
 from softgate.formats import FORMATS
+from softgate.lower import float64
 from softgate.registry import activations
 from softgate.subjects import Failure, Mistake
 
@@ -108,6 +109,78 @@ def test_any_scale_is_seen_through(name: str, scale: float) -> None:
     answer = found(lambda x: scale * function(x))
     assert (answer.function, answer.offset) == (name, 0)
     assert answer.scale == pytest.approx(scale, rel=1e-6)
+
+
+@pytest.mark.parametrize(("scale", "offset"), [(1, 0), (2, 0), (2, 1), (-0.5, 3)])
+@pytest.mark.parametrize(("beta", "threshold"), [(1.0, 5.0), (2.0, 5.0), (1.0, 0.5), (0.5, 2.0)])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_a_threshold_is_seen_beside_a_scale(
+    beta: float, threshold: float, scale: float, offset: float, dtype: str
+) -> None:
+    answer = found(lambda x: scale * F.softplus(x, beta, threshold) + offset, dtype)
+    assert answer.function == "softplus"
+    assert answer.parameters == {"beta": beta, "threshold": threshold}
+    assert answer.scale == pytest.approx(scale, rel=1e-12)
+    assert answer.offset == pytest.approx(offset, abs=1e-12)
+
+
+def test_a_threshold_in_16_bits() -> None:
+    """Where its step is larger than what results are rounded by, and only there."""
+    stated = {"beta": 2.0, "threshold": 5.0}
+    assert found(lambda x: F.softplus(x, 2.0, 5.0), "float16").parameters == stated
+    assert found(lambda x: F.softplus(x, 2.0, 5.0), "bfloat16").parameters == {"beta": 2.0}
+    assert found(lambda x: F.softplus(x, 2.0, 20.0), "float16").parameters == {"beta": 2.0}
+    assert found(lambda x: F.softplus(x, 2.0, 20.0)).parameters == {"beta": 2.0}
+
+
+@pytest.mark.parametrize(
+    ("function", "name", "parameters", "scale", "offset"),
+    [
+        (lambda x: 2 * F.hardtanh(x, -2, 3), "hard_tanh", {"low": -2, "high": 3}, 2, 0),
+        (lambda x: F.hardtanh(x, -2, 3) + 1, "hard_tanh", {"low": -2, "high": 3}, 1, 1),
+        (lambda x: 2 * F.hardshrink(x, 0.1), "hardshrink", {"threshold": 0.1}, 2, 0),
+        (lambda x: (x / 2 + 0.5).clamp(0, 1), "hard_sigmoid", {"width": 2}, 1, 0),
+        (lambda x: x * torch.sigmoid(1.6 * x), "silu", {"beta": 1.6}, 1, 0),
+    ],
+    ids=["hard_tanh scaled", "hard_tanh shifted", "hardshrink", "hard_sigmoid", "silu"],
+)  # fmt: skip
+def test_parameters_beside_a_scale(
+    function: Tensors, name: str, parameters: dict[str, float], scale: float, offset: float
+) -> None:
+    answer = found(function)
+    assert (answer.function, answer.parameters) == (name, parameters)
+    assert (answer.scale, answer.offset) == (scale, offset)
+
+
+def test_constants_that_are_wrong_make_another_function() -> None:
+    def off(x: torch.Tensor) -> torch.Tensor:
+        return 0.5 * x * (1 + torch.tanh(0.8 * (x + 0.044715 * x**3)))
+
+    answer = found(off)
+    assert answer.function == UNKNOWN
+    assert 1e-4 < answer.max_difference < 1e-3
+    assert {"gelu", "gelu_tanh"} & {c.function for c in answer.candidates[:2]}
+
+
+def test_of_what_is_unknown_the_nearest_come_first() -> None:
+    noise = torch.from_numpy(np.random.default_rng(1).standard_normal(10_000).astype(np.float32))
+    answer = found(lambda x: F.relu(x) + 1e-3 * noise[: x.numel()])
+    apart = [c.max_difference for c in answer.candidates]
+    assert answer.function == UNKNOWN
+    assert answer.max_difference == apart[0] < 0.005
+    assert apart == pytest.approx(sorted(apart), rel=0.01)
+    assert found(torch.zeros_like).confidence == 1
+
+
+@pytest.mark.parametrize("function", [torch.sin, F.gelu, lambda x: 2 * F.softplus(x, 1.0, 5.0)])
+def test_a_question_takes_little_work(function: Tensors, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The catalogue is evaluated once a process; a question evaluates what is promising."""
+    found(function)
+    asked = []
+    evaluate = float64.evaluate
+    monkeypatch.setattr(float64, "evaluate", lambda *a: asked.append(1) or evaluate(*a))
+    found(function)
+    assert 0 < len(asked) < 330
 
 
 def test_a_threshold_that_float32_cannot_show_is_not_told_of() -> None:

@@ -59,7 +59,8 @@ def certify(  # noqa: PLR0913  (settings of one study, by keyword)
     ----------
     subject : str or callable
         An activation, a function, an `nn.Module`; or a text: `softgate:gelu`, `module:function`,
-        `model.onnx`, `./library.so:symbol` with the C type void(const T*, T*, size_t).
+        `model.onnx`, one of its nodes as `model.onnx:name`, `./library.so:symbol` with the C type
+        void(const T*, T*, size_t).
     function : str or Activation, optional
         What it is measured as, such as "gelu". By default what `identify` finds; ours are measured
         as themselves.
@@ -82,7 +83,7 @@ def certify(  # noqa: PLR0913  (settings of one study, by keyword)
     isolated : bool
         Whether a foreign callable gets a process of its own, which only what can be pickled can.
     time_limit : float
-        Seconds that one call may take there.
+        Seconds that loading it, and then each call, may take there; inf for no limit.
     seed : int
         Of the sample.
     progress : callable, optional
@@ -101,6 +102,10 @@ def certify(  # noqa: PLR0913  (settings of one study, by keyword)
     >>> found.find("value", "float16").rounded_share, found.failures()
     (1.0, ())
     """
+    if seed < 0:
+        raise ValueError(f"seed = {seed}: expected a whole number from 0 on")
+    if state is not None:
+        check_state(Path(state), exhaustive)
     described = describe(subject, keywords, slope=slope, framework=framework)
     told = None if function is None else named(function)
     plan = Plan(
@@ -114,12 +119,12 @@ def certify(  # noqa: PLR0913  (settings of one study, by keyword)
         session = stack.enter_context(
             open_session(described, isolated=isolated, time_limit=time_limit)
         )
-        activation = told or described.ours or found_to_be(session, described)
+        activation = told or described.ours or found_to_be(session, described, plan)
         alone = None
         if isolated and described.ours is None and hasattr(os, "sched_setaffinity"):
             alone = one_core(stack, described, time_limit)
         study = Study(session, activation, plan, described, alone, progress)
-        if state is not None and exhaustive:
+        if state is not None:
             study.keep(Path(state))
         measurements = study.run()
         return Certificate(
@@ -129,17 +134,18 @@ def certify(  # noqa: PLR0913  (settings of one study, by keyword)
             versions=session.information.versions,
             machine=machine(),
             seed=seed,
+            samples=plan.samples,
             measurements=tuple(measurements),
             findings=tuple(study.findings),
             untested=tuple(study.untested),
         )
 
 
-def found_to_be(session: Session, subject: Subject) -> Activation:
+def found_to_be(session: Session, subject: Subject, plan: Plan) -> Activation:
     """Return the function that a subject computes; Mistake where that is none of the catalogue."""
-    dtypes = described_dtypes(subject)
+    dtype = None if plan.dtypes is None else plan.dtypes[0]
     try:
-        found = identified(session, subject.shown, None if dtypes is None else dtypes[0])
+        found = identified(session, subject.shown, dtype)
     except Failure as failure:
         raise Mistake(
             f"{subject.text} does not show what it is ({failure}): say what it is measured as, "
@@ -181,6 +187,14 @@ def counts(samples: int | None) -> dict[str, int]:
     if samples < FEWEST:
         raise ValueError(f"samples = {samples}: expected {FEWEST} or more, to reach every exponent")
     return dict.fromkeys(DEFAULT, samples)
+
+
+def check_state(file: Path, exhaustive: bool) -> None:
+    """Refuse a state that nothing would be kept in."""
+    if not exhaustive:
+        raise ValueError(f"state = {file}: only a sweep over all inputs (--exhaustive) keeps one")
+    if not file.absolute().parent.is_dir():
+        raise ValueError(f"state = {file}: there is no folder {file.parent}")
 
 
 def described_dtypes(subject: Subject) -> tuple[str, ...] | None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import sys
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
+from functools import partial
 from importlib import metadata
 from textwrap import wrap
 from typing import Any
@@ -15,8 +18,9 @@ from .catalogue import Entry
 from .catalogue.entry import LIMITS
 from .formats import FLOAT32, FLOAT64, Format
 from .kernels import Specification
+from .lower.reserved import RESERVED
 from .lower.source import Function, Unit
-from .registry import activations, label
+from .registry import activations, gated, label
 from .routes import SMALL_PARAMETER
 
 LANGUAGES = {"c": "C99", "js": "JavaScript", "triton": "Triton"}
@@ -49,6 +53,7 @@ def emit(
     *,
     dtype: str | None = None,
     quantity: str | None = None,
+    form: str | None = None,
     **parameters: float,
 ) -> str:
     """Return source code that computes an activation and its slope, to be taken elsewhere.
@@ -62,12 +67,15 @@ def emit(
         What to print. Several go into one file.
     language : {"c", "js", "triton"}
         C99 with a scalar function and a loop over arrays for each format; JavaScript as an ES
-        module; Triton kernels for the value and for the backward pass.
+        module, or a script; Triton kernels for the value and for the backward pass.
     dtype : {"float32", "float64"}, optional
         One format only. C has both; JavaScript has float64; Triton's usual one is float32, in which
         it computes 16-bit tensors too.
     quantity : {"value", "slope"}, optional
         One of them only.
+    form : {"module", "script"}, optional
+        Of JavaScript. A script is for pages that have no modules: where a module exports its
+        functions, it declares one object `softgate` that has them by name.
     **parameters : float
         Written into the code as numbers. Otherwise an activation of the catalogue takes its
         parameters as arguments, with their defaults where the language has them; in C there are
@@ -106,14 +114,29 @@ def emit(
     key = _language(language)
     formats = _formats(key, dtype)
     quantities = _one_of("quantity", quantity, QUANTITIES) or QUANTITIES
+    printer = _printer(key, form)
     several = isinstance(activation, Iterable) and not isinstance(activation, str)
     given: list[Any] = list(activation) if several else [activation]  # type: ignore[arg-type]
     if not given:
         raise ValueError("no activations were given: name at least one, such as gelu")
+    for one in given:
+        refuse_gated(one)
     units = [unit(named(one), key, formats, quantities, parameters) for one in given]
     _check_names(units)
     made = f"Made by softgate {metadata.version('softgate')}. {LICENCE[0]}"
-    return _printer(key)(units, (made, *LICENCE[1:]))
+    return printer(units, (made, *LICENCE[1:]))
+
+
+def refuse_gated(given: object) -> None:
+    """Raise ValueError for a gated activation, and say what to take in its place."""
+    name = given.partition(":")[0] if isinstance(given, str) else getattr(given, "name", None)
+    found = gated().get(name) if isinstance(name, str) else None
+    if found is not None:
+        act = found.act.name
+        raise ValueError(
+            f"{name!r} takes two arrays: emit {act}, and write {found.entry.formula}; its partials "
+            f"are {act}_slope(gate)*other and {act}(gate)"
+        )
 
 
 def unit(
@@ -166,8 +189,9 @@ def _function(
         packed = kernels.pack(entry, values, arithmetic, quantity).tolist()[len(values) :]
         constants = dict(zip(_limits(arithmetic), packed, strict=True))
     bound = None
-    if entry.bounds and quantity != "backward":
-        stated = float(getattr(entry.bounds[fmt.name], quantity))
+    if entry.bounds:  # of backward what is known is the slope's
+        which = "slope" if quantity == "backward" else quantity
+        stated = float(getattr(entry.bounds[fmt.name], which))
         bound = stated if is_usual and not general else CONTRACT_ULP
     arguments = tuple(values.items()) if general else ()
     return Function(entry.name, quantity, fmt, root, bound, arguments, constants, widened)
@@ -196,16 +220,29 @@ def _heading(entry: Entry, general: bool) -> Iterable[str]:
         yield from wrap(entry.paper, WIDTH, subsequent_indent="    ")
 
 
-def _command(activation: Activation) -> str:
-    """Return how commands name an activation."""
+def _command(activation: Activation) -> str | None:
+    """Return how commands name an activation: a formula of one's own by its module, if they can."""
     user = activation.entry.user
-    return label(activation) if user is None else f"{user.module}:{user.qualname}"
+    if user is None:
+        return label(activation)
+    module = vars(sys.modules.get(user.module, object))
+    names = [
+        name
+        for name, found in module.items()
+        if isinstance(found, Activation) and found.entry is activation.entry
+    ]
+    return f"{user.module}:{names[0]}" if names and user.module != "__main__" else None
 
 
-def _printer(language: str) -> Callable[[Sequence[Unit], Sequence[str]], str]:
+def _printer(language: str, form: str | None) -> Callable[[Sequence[Unit], Sequence[str]], str]:
     from .lower import c, javascript, triton
 
-    return {"c": c.program, "js": javascript.program, "triton": triton.program}[language]
+    if language == "js":
+        chosen = _one_of("form", form, javascript.FORMS) or javascript.FORMS
+        return partial(javascript.program, form=chosen[0])
+    if form is not None:
+        raise ValueError(f"form = {form!r}: {LANGUAGES[language]} has one form; leave it out")
+    return {"c": c.program, "triton": triton.program}[language]
 
 
 def _language(language: str) -> str:
@@ -234,19 +271,31 @@ def _one_of(what: str, given: str | None, known: tuple[str, ...]) -> tuple[str, 
     if given is None:
         return None
     if given not in known:
-        raise ValueError(f"{what} = {given!r}: expected one of {', '.join(known)}, or None for all")
+        raise ValueError(f"{what} = {given!r}: expected one of {', '.join(known)}, or None")
     return (given,)
 
 
 def _check_names(units: Sequence[Unit]) -> None:
-    """Raise where names would clash, or are none in the languages."""
-    from .lower import javascript, triton
-
+    """Raise where names would clash, or are none in one of the languages: a formula goes to all."""
     names = [unit.name for unit in units]
+    labels = Counter(each for unit in units for each in {f.label for f in unit.functions})
     for name in names:
-        if not name.isascii() or name in javascript.RESERVED | triton.RESERVED:
+        if not name.isascii():
             raise ValueError(
-                f"{name!r} is no name in these languages: give the formula another, name='swish'"
+                f"{name!r} is no name in these languages, which have the letters a to z: "
+                "give the formula another, name='swish'"
+            )
+        taken = [language for language, words in RESERVED.items() if name in words]
+        if taken:
+            raise ValueError(
+                f"{name!r} is taken in emitted {' and '.join(taken)}: "
+                "give the formula another name, name='swish'"
             )
         if names.count(name) > 1:
             raise ValueError(f"{name} was given twice: emit each into a file of its own")
+    for twice, times in labels.items():
+        if times > 1:
+            raise ValueError(
+                f"{twice} would stand there twice, as one function and as the slope of another: "
+                "emit each into a file of its own"
+            )

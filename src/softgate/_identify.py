@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,9 +12,10 @@ import numpy as np
 from ._activation import Activation
 from .formats import FORMATS, Format
 from .identification.families import Family
-from .identification.fitting import CLOSE, Fit, fits, odds, search, shortened
-from .identification.linear_tail import Clipped, Probe, with_threshold
+from .identification.fitting import CLOSE, Fit, neat, odds, score, search
+from .identification.linear_tail import THRESHOLD, Clipped, Probe, with_threshold
 from .identification.observation import Float64s, Observation, points
+from .identification.screening import Screen
 from .records import Cell, Grid, Record
 from .registry import activations
 from .rounding import dtype_of
@@ -23,6 +24,8 @@ from .subjects import Session, describe, open_session
 UNKNOWN = "unknown"
 SHOWN = 5
 """Runners-up that are told of."""
+SEARCHED = 4
+"""Functions whose parameters are searched for: those that come nearest on a coarse grid."""
 
 
 @dataclass(frozen=True)
@@ -172,29 +175,47 @@ def rank(
     probe: Probe,
     among: Iterable[Activation] | None = None,
 ) -> list[Fit]:
-    """Return the best fit of each function, the best first."""
-    families = [_family(a) for a in (activations().values() if among is None else among)]
-    best = {family.name: max(fits(seen, family), key=_score) for family in families}
+    """Return the best fit of each function, the best first; the nearest where none holds."""
+    screen = _screen(tuple(activations().values() if among is None else among), seen.fmt)
+    plain, searched = screen.plain(seen), list[Fit]()
     for way in ("itself", "both"):
-        for family in (family for family in families if family.parameters):
-            found = search(seen, family, way, min(other.rms for other in best.values()))
-            if isinstance(family, Clipped):
+        for start in screen.promising(seen, way, SEARCHED):
+            found = search(seen, start)
+            if isinstance(found.family, Clipped):
                 found = with_threshold(seen, found, probe)
-            best[family.name] = max(best[family.name], shortened(seen, found), key=_score)
-        if seen.constant or max(best.values(), key=_score).rms <= CLOSE * seen.slack:
+            searched.append(found)
+        best = max([*plain, *searched], key=score)
+        if seen.constant or best.rms <= CLOSE * seen.slack:
             break  # with a scale and an offset more may fit, and none of it better
-    exact = [shortened(seen, found) if found.affine.free else found for found in best.values()]
-    return sorted(exact, key=_score, reverse=True)
+    if not best.holds:
+        apart = [*screen.distances(seen, plain), *(seen.difference(f.at(seen.x)) for f in searched)]
+        fits = [*plain, *searched]
+        near = _first_of_each(fits[i] for i in np.argsort(apart, kind="stable"))
+        return [neat(seen, found) for found in near[:SHOWN]]
+    ranked = _first_of_each(sorted([*plain, *searched], key=score, reverse=True))[: 2 * SHOWN]
+    told = [neat(seen, _settled(seen, found, probe)) for found in ranked]
+    return sorted(told, key=score, reverse=True)
 
 
-@cache
-def _family(activation: Activation) -> Family:
-    return Clipped(activation) if activation.name == "softplus" else Family(activation)
+def _first_of_each(fits: Iterable[Fit]) -> list[Fit]:
+    """Return the first fit of each function."""
+    found: dict[str, Fit] = {}
+    for each in fits:
+        found.setdefault(each.family.name, each)
+    return list(found.values())
 
 
-def _score(found: Fit) -> tuple[float, int]:
-    # Some functions are the same, as elu and celu with alpha 1 are: then the shorter formula.
-    return found.score, -found.family.length
+def _settled(seen: Observation, found: Fit, probe: Probe) -> Fit:
+    """Return a fit with a threshold that only shows beside the right scale and offset."""
+    if isinstance(found.family, Clipped) and found.holds and THRESHOLD not in found.values:
+        return with_threshold(seen, found, probe)
+    return found
+
+
+@lru_cache(maxsize=16)
+def _screen(among: tuple[Activation, ...], fmt: Format) -> Screen:
+    families = [Clipped(a) if a.name == "softplus" else Family(a) for a in among]
+    return Screen(families, points(fmt).astype(np.float64))
 
 
 def _record(subject: str, seen: Observation, ranked: list[Fit]) -> Identification:
@@ -220,7 +241,7 @@ def _record(subject: str, seen: Observation, ranked: list[Fit]) -> Identificatio
         max_difference=first.max_difference,
         scale=first.scale if known else 1.0,
         offset=first.offset if known else 0.0,
-        confidence=first.confidence if known else round(chances[-1], 4),
+        confidence=first.confidence if known else 1.0 if seen.constant else round(chances[-1], 4),
         candidates=candidates,
     )
 

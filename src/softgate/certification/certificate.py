@@ -168,6 +168,8 @@ class Certificate(Record):
     versions: Mapping[str, str]
     machine: str
     seed: int
+    samples: Mapping[str, int]
+    """How many inputs a sample was to have at least, by format."""
     measurements: tuple[Measurement, ...]
     findings: tuple[Finding, ...]
     untested: tuple[str, ...]
@@ -202,10 +204,19 @@ class Certificate(Record):
         return failures(self, max_ulp)
 
     def regressions(self, baseline: Certificate) -> tuple[str, ...]:
-        """Return what is worse than in an older certificate, a line each."""
+        """Return what is worse than in an older certificate, a line each.
+
+        ValueError where the two did not look at the same inputs, or as different functions.
+        """
         from .verdicts import regressions
 
         return regressions(self, baseline)
+
+    def not_compared(self, baseline: Certificate) -> tuple[str, ...]:
+        """Return what an older certificate says nothing of, a line each."""
+        from .verdicts import not_compared
+
+        return not_compared(self, baseline)
 
     def page(self) -> str:
         """Return the certificate as an HTML page with the error over the input."""
@@ -220,7 +231,7 @@ class Certificate(Record):
         return grids(self)
 
     def table(self) -> tuple[tuple[str, ...], list[tuple[Cell, ...]]]:
-        """Return a row for each region of each measurement, with all digits."""
+        """Return a row for each region of each measurement, and for all else that was found."""
         from .tables import rows
 
         return rows(self)

@@ -1,4 +1,4 @@
-"""All 2**32 float32 inputs: a sweep in rounds, which an interrupt loses at most one of.
+"""All 2**32 float32 inputs: a sweep in rounds; an interrupt loses nothing that was measured.
 
 Inputs are bit patterns in order, so that a chunk nearly always lies in one region and one step of
 the profile. Two threads measure while the subject computes; kernels, the errors and NumPy's loops
@@ -8,8 +8,9 @@ all run without the GIL.
 from __future__ import annotations
 
 import json
+import math
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -19,7 +20,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .. import kernels, records
+from .. import kernels, records, rounding
 from ..formats import FLOAT32
 from ..subjects import Session
 from .profile import Profile
@@ -54,11 +55,14 @@ class State:
         """Return the state before the first input."""
         return cls([Tally() for _ in regions.names], Profile(FLOAT32), start)
 
-    def merge(self, other: State) -> None:
-        """Take in another part."""
-        for mine, theirs in zip(self.tallies, other.tallies, strict=True):
-            mine.merge(theirs)
-        self.profile.merge(other.profile)
+    def joined(self, others: Iterable[State], done: int) -> State:
+        """Return a state with other parts: this one stays, as an interrupt may come at any time."""
+        found = State([Tally() for _ in self.tallies], Profile(FLOAT32), done)
+        for other in (self, *others):
+            for mine, theirs in zip(found.tallies, other.tallies, strict=True):
+                mine.merge(theirs)
+            found.profile.merge(other.profile)
+        return found
 
 
 @dataclass
@@ -133,6 +137,14 @@ class Saved:
         self.file.unlink(missing_ok=True)
 
 
+def kept(file: Path) -> dict[str, int]:
+    """Return how many inputs of each sweep the state in a file has done; none without a file."""
+    if not file.exists():
+        return {}
+    sweeps = json.loads(file.read_text(encoding="utf-8"))["sweeps"]
+    return {name: sweep["done"] for name, sweep in sweeps.items()}
+
+
 def _numbers(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return what JSON has as "inf" as the number."""
     return {k: records.SPECIAL[v] if isinstance(v, str) else v for k, v in values.items()}
@@ -170,10 +182,17 @@ class Meter:
         own = self._errors(x32, y32, truth, truth)
         if not self.truths.scaled:
             return Part(x, y, truth, own, own, self.margin)
-        error = self._errors(x32, y32, truth, self.truths.scale_of_run(x, truth, FLOAT32))
+        scale = self.truths.scale_of_run(x, truth, FLOAT32)
+        if isinstance(scale, float):
+            ratio = _ratio(truth, scale)
+            if ratio is not None:
+                error = own if ratio == 1 else own * ratio
+                return Part(x, y, truth, error, own, self.margin / ratio)
+            scale = np.full(x.size, scale)
+        error = self._errors(x32, y32, truth, scale)
         with np.errstate(invalid="ignore", divide="ignore"):
-            ratio = own / error  # of the two ulps
-        doubt = self.margin * np.where(np.isfinite(ratio), ratio, 1.0)
+            inverse = own / error  # of the two ulps
+        doubt = self.margin * np.where(np.isfinite(inverse), inverse, 1.0)
         return Part(x, y, truth, error, own, doubt)
 
     def _errors(
@@ -187,6 +206,15 @@ class Meter:
         operands = (found, x, y, truth, scale)
         self.error(*(operand.ctypes.data for operand in operands), x.size)
         return found
+
+
+def _ratio(truth: Float64s, scale: float) -> float | None:
+    """Return the truth's ulp over that of the scale, a power of two; None where it changes."""
+    low, high = float(truth.min()), float(truth.max())
+    if not (math.isfinite(low) and math.isfinite(high)) or low < 0 < high:
+        return None
+    first, last = rounding.ulp(np.array([low, high]), FLOAT32).tolist()
+    return first / float(rounding.ulp(np.float64(scale), FLOAT32)) if first == last else None
 
 
 def sweep(
@@ -207,33 +235,59 @@ def sweep(
     so_far = state or State.fresh(regions)
     with ThreadPoolExecutor(threads) as pool:
         while so_far.done < stop:
-            end = min(so_far.done + ROUND, stop)
             meters = [Meter(truths, regions) for _ in range(threads)]
-            blocks = Blocks(evaluate, so_far.done, end)
+            blocks = Blocks(evaluate, so_far.done, min(so_far.done + ROUND, stop))
             try:
-                list(pool.map(blocks.work, meters))
-            finally:
-                blocks.stopped = True  # where one thread fails, or is interrupted, all end
-            for meter in meters:
-                so_far.merge(meter.state)
-            so_far.done = end
+                so_far = _round(pool, blocks, meters, so_far)
+            except Halted as halted:
+                if save is not None:
+                    save(halted.state)
+                raise KeyboardInterrupt from None
             if save is not None:
                 save(so_far)
             if progress is not None:
-                progress(end)
+                progress(so_far.done)
     return so_far
+
+
+class Halted(Exception):
+    """An interrupt came, and what had been begun was finished: `state` can be gone on from."""
+
+    def __init__(self, state: State) -> None:
+        super().__init__()
+        self.state = state
+
+
+def _round(pool: ThreadPoolExecutor, blocks: Blocks, meters: list[Meter], so_far: State) -> State:
+    """Return the state after a round; after an interrupt that with all blocks that were begun."""
+    try:
+        list(pool.map(blocks.work, meters))
+    except KeyboardInterrupt:
+        blocks.stopped = True
+        pool.shutdown()  # waits until what was begun is done
+        if not blocks.failed:  # it came here, not to a thread
+            raise Halted(so_far.joined([meter.state for meter in meters], blocks.next)) from None
+        raise
+    finally:
+        blocks.stopped = True  # where one thread fails all end
+    return so_far.joined([meter.state for meter in meters], blocks.end)
 
 
 class Blocks:
     """The blocks of one round, which threads take in turn."""
 
     def __init__(self, evaluate: Evaluate, start: int, end: int) -> None:
-        self.evaluate, self.end, self.stopped = evaluate, end, False
-        self._starts, self._lock = iter(range(start, end, BLOCK)), threading.Lock()
+        self.evaluate, self.end = evaluate, end
+        self.stopped = self.failed = False
+        self.next, self._lock = start, threading.Lock()
 
     def _take(self) -> int | None:
+        """Return where a block begins; all below `next` are done once the threads have ended."""
         with self._lock:
-            return None if self.stopped else next(self._starts, None)
+            if self.stopped or self.next >= self.end:
+                return None
+            first, self.next = self.next, min(self.next + BLOCK, self.end)
+            return first
 
     def work(self, meter: Meter) -> None:
         """Compute and measure blocks until none is left."""
@@ -243,7 +297,7 @@ class Blocks:
                 bits = np.arange(first, first + count, dtype=np.uint32)
                 meter.measure(first, self.evaluate(bits.view(np.float32)))
         except BaseException:
-            self.stopped = True
+            self.stopped = self.failed = True
             raise
 
 

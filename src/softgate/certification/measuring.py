@@ -29,7 +29,8 @@ Array = npt.NDArray[Any]
 Progress = Callable[[str, int, int], None]
 CONTRACT_ULP = 4.0
 """What ours hold with parameters for which no entry states a bound."""
-NO_DERIVATIVE = "has no automatic derivative here; a second callable can give the slope"
+NO_DERIVATIVE = "has no automatic derivative here"
+SECOND = "; a second callable can give it"
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,8 @@ class Study:
         self.saved: exhaustive.Saved | None = None
         self.findings: list[Finding] = []
         self.untested: list[str] = []
+        self._raised: list[Finding] = []
+        """Of the findings those where the very first call raised."""
 
     def keep(self, file: Path) -> None:
         """Keep the state of sweeps in a file."""
@@ -77,7 +80,8 @@ class Study:
 
     def run(self) -> list[Measurement]:
         """Return what was measured; `findings` and `untested` hold the rest."""
-        found, refused = [], []
+        found: list[Measurement] = []
+        refused: list[str] = []
         taken = self.plan.dtypes or self.session.information.dtypes or tuple(inputs.ORDER)
         for dtype in taken:
             for quantity in self._quantities(dtype):
@@ -88,12 +92,19 @@ class Study:
                 measured = self._guarded(quantity, FORMATS[dtype])
                 if measured is not None:
                     found.append(measured)
-        if not found and not self.findings:
-            raise Mistake(f"{self.subject.shown} could not be called: {refused[0]}")
+        if not found and all(finding in self._raised for finding in self.findings):
+            raise Mistake(self._not_callable(refused))
         self.untested += refused
         if self.saved is not None:
             self.saved.remove()
         return found
+
+    def _not_callable(self, refused: list[str]) -> str:
+        """Return why nothing was measured: what raises even on a few plain numbers was misnamed."""
+        why = refused[0] if refused else self.untested[0]
+        guessed = self.subject.framework is None and self.session.information.framework == "numpy"
+        hint = "; it was handed NumPy's arrays: say whose it takes, as with --framework torch"
+        return f"{self.subject.shown} could not be called: {why}{hint if guessed else ''}"
 
     def _quantities(self, dtype: str) -> list[str]:
         known = self.session.information.quantities
@@ -101,6 +112,7 @@ class Study:
         for quantity in wanted:
             if quantity not in known:
                 line = f"{quantity}: {self.subject.text} {NO_DERIVATIVE}"
+                line += SECOND if quantity == "slope" else ""
                 if line not in self.untested:
                     self.untested.append(line)
         return [quantity for quantity in wanted if quantity in known]
@@ -116,6 +128,9 @@ class Study:
             if (error.kind == RAISED or widened) and not asked:
                 return f"{fmt.name} {quantity}: {error}"
             self._find(quantity, fmt, error)
+            if error.kind == RAISED:
+                self._raised.append(self.findings[-1])
+                return f"{fmt.name} {quantity}: {error}"
             return f"{fmt.name} {quantity}: {error.kind}"
         return None
 

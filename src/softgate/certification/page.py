@@ -22,8 +22,8 @@ WIDTH, HEIGHT, LEFT, TOP, BELOW = 960, 240, 56, 26, 34
 LOW_ULP, HIGH_ULP = 1e-3, 1e9
 TICKS = (1e-38, 1e-20, 1e-10, 1e-5, 0.01, 0.1, 1.0, 4.0, 10.0, 100.0, 1e5, 1e10, 1e20, 1e38)
 LEGEND = (
-    "The largest error of each step along the number line, in ulps. Red: a result that is no "
-    "number and should be one, or the other way round. Grey: no input was tried."
+    "Pictures: the largest error of each step along the number line, in ulps. Red: a result that "
+    "is no number and should be one, or the other way round. Grey: no input was tried."
 )
 STYLE = """
 :root { color-scheme: light dark; --bar: #2563a8; --bad: #b3261e; --line: #8888;
@@ -34,11 +34,12 @@ h1 { font-size: 1.5em; } h2 { font-size: 1.15em; margin: 2em 0 0.3em; }
 p { max-width: 60em; margin: 0.3em 0; }
 div.wide { overflow-x: auto; }
 table { border-collapse: collapse; font-size: 12.5px; margin: 0.8em 0; }
-caption { text-align: left; white-space: pre-line; padding: 0.3em 0; }
+caption { text-align: left; white-space: pre-line; padding: 0.3em 0; position: sticky; left: 0;
+  max-width: min(60em, calc(100vw - 2em)); }
 th, td { text-align: right; padding: 2px 10px 2px 0; border-bottom: 1px solid var(--line);
   white-space: nowrap; font-variant-numeric: tabular-nums; vertical-align: top; }
 th:first-child { text-align: left; } th { font-weight: 600; } tbody th { font-weight: normal; }
-svg { display: block; max-width: 100%; height: auto; }
+svg { display: block; max-width: 100%; min-width: 760px; height: auto; }
 svg text { font: 11px system-ui, sans-serif; fill: currentColor; }
 """
 
@@ -49,6 +50,7 @@ def page(certificate: Certificate) -> str:
     grids = iter(certificate.grids())
     summary = next(grids)
     parts = [f"<div class=wide>{summary.html}</div>"]
+    parts += [f"<p>{LEGEND}</p>"] if certificate.measurements else []
     for measurement in certificate.measurements:
         regions = next(grids)
         parts.append(_section(measurement) + f"<div class=wide>{regions.html}</div>")
@@ -67,7 +69,7 @@ def _section(one: Measurement) -> str:
         f"At most {ulps(worst.max_ulp)} ulp, at {worst.worst!r}; {one.inputs:,} inputs"
         f"{', which are all' if one.exhaustive else ''}."
     )
-    return f"<h2>{head}</h2><p>{says}</p><div class=wide>{picture(one)}</div><p>{LEGEND}</p>"
+    return f"<h2>{head}</h2><p>{says}</p><div class=wide>{picture(one)}</div>"
 
 
 def picture(one: Measurement) -> str:

@@ -141,30 +141,48 @@ def _wrong(one: Measurement) -> list[tuple[str, ...]]:
 
 
 def _untested(certificate: Certificate) -> Grid:
-    """Return what was not tested: a sample leaves most inputs out, and that is said too."""
-    lines = list(certificate.untested)
-    for one in certificate.measurements:
-        if not one.exhaustive:
-            bits = 32 if one.dtype == "float32" else 64
-            lines.append(f"{one.dtype} {one.quantity}: {2**bits - one.inputs:,} of 2^{bits} inputs")
+    """Return what was not tested, the dependences too."""
+    lines = _left_out(certificate)
     why = {f"{d.on}: {d.detail}" for one in certificate.measurements for d in one.dependences
            if d.outcome == NOT_TESTED}  # fmt: skip
     rows = tuple((line,) for line in [*lines, *sorted(why)]) or (("nothing was left out",),)
     return Grid("", ("Not tested",), rows, text=True)
 
 
+def _left_out(certificate: Certificate) -> list[str]:
+    """Return what was not measured: a sample leaves most inputs out, and that is said too."""
+    lines = list(certificate.untested)
+    for one in certificate.measurements:
+        if not one.exhaustive:
+            bits = 32 if one.dtype == "float32" else 64
+            lines.append(f"{one.dtype} {one.quantity}: {2**bits - one.inputs:,} of 2^{bits} inputs")
+    return lines
+
+
 def rows(certificate: Certificate) -> tuple[tuple[str, ...], list[tuple[Cell, ...]]]:
-    """Return a row for each region, with all digits."""
+    """Return a row for each region, special value, dependence, finding and what was not tested.
+
+    `what` says which; only regions have numbers, with all digits, the others a `detail` in words.
+    """
     names = tuple(field.name for field in fields(Region))
-    found: list[tuple[Cell, ...]] = [
-        (
-            certificate.subject,
-            certificate.function,
-            one.dtype,
-            one.quantity,
-            *(getattr(region, name) for name in names),
-        )
-        for one in certificate.measurements
-        for region in one.regions
-    ]
-    return ("subject", "function", "dtype", "quantity", *names), found
+    head = ("subject", "function", "dtype", "quantity", "what", *names, "detail")
+    start = (certificate.subject, certificate.function)
+    blank = (None,) * (len(names) - 1)
+    found: list[tuple[Cell, ...]] = []
+    for one in certificate.measurements:
+        mine = (*start, one.dtype, one.quantity)
+        found += [
+            (*mine, "region", *(getattr(region, name) for name in names), None)
+            for region in one.regions
+        ]
+        for s in one.specials:
+            right = "right" if s.right else f"wrong: expected {s.expected}"
+            found.append((*mine, "special value", s.input, *blank, f"{s.computed}, {right}"))
+        for d in one.dependences:
+            detail = f"{d.outcome}: {d.detail}" if d.detail else d.outcome
+            found.append((*mine, "dependence", d.on, *blank, detail))
+    for f in certificate.findings:
+        found.append((*start, f.dtype, f.quantity, "finding", f.kind, *blank, f.message))
+    for line in _left_out(certificate):
+        found.append((*start, None, None, "not tested", None, *blank, line))
+    return head, found

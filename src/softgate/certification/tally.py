@@ -72,9 +72,12 @@ class Tally:
             self.computed, self.expected = float(part.y[at]), float(part.truth[at])
         with np.errstate(invalid="ignore"):
             self.sum_ulp += float(np.sum(error))
-            near = np.abs(own - 0.5) <= part.doubt
-            self.rounded += int(np.count_nonzero(own < 0.5) - np.count_nonzero(near & (own < 0.5)))
-        self.undecided += int(np.count_nonzero(near))
+            near, below = np.abs(own - 0.5) <= part.doubt, own < 0.5
+        undecided = int(np.count_nonzero(near))
+        self.undecided += undecided
+        self.rounded += int(np.count_nonzero(below))
+        if undecided:
+            self.rounded -= int(np.count_nonzero(near & below))
         if not np.isfinite(error[at]):
             self.not_numbers += int(np.count_nonzero(np.isinf(error)))
         self._extent(part.x)

@@ -52,7 +52,7 @@ class Truths:
             return np.abs(truth)
         return accuracy.slope_scale(self.entry, x, truth, self.parameters)
 
-    def scale_of_run(self, x: Float64s, truth: Float64s, fmt: Format) -> Float64s:
+    def scale_of_run(self, x: Float64s, truth: Float64s, fmt: Format) -> Float64s | float:
         """Return the scale of a run of neighbouring inputs: one number where it has one ulp.
 
         That is looked at every thousandth input; between them the scale is smooth.
@@ -61,7 +61,7 @@ class Truths:
         some = self.scale(x[few], truth[few])
         units = rounding.ulp(some, fmt)
         if np.isfinite(some).all() and (units == units[0]).all():
-            return np.full(x.size, some[0])
+            return float(some[0])
         return self.scale(x, truth)
 
     def at_kinks(self, x: Float64s, y: Float64s, truth: Float64s, fmt: Format) -> Float64s:

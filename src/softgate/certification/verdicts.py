@@ -15,7 +15,12 @@ DEFECTS = {
 }
 """Counts that no bound excuses."""
 
-COUNTS = ("not_numbers", "wrong_signs", "wrong_zeros", "lost", "flushed", "breaks")
+COUNTS = DEFECTS | {
+    "wrong_zeros": "zeros of the wrong sign",
+    "flushed": "zeros where the truth is a subnormal number",
+    "breaks": "breaks of monotonicity",
+}
+"""Counts that must not grow."""
 
 
 def failures(certificate: Certificate, max_ulp: float | None = None) -> tuple[str, ...]:
@@ -44,7 +49,7 @@ def _broken(one: Measurement, bound: float) -> list[str]:
             if getattr(region, name)
         ]
         if region.wrong_zeros and one.quantity == "value":
-            found.append(f"{region.name}: {region.wrong_zeros:,} zeros of the wrong sign")
+            found.append(f"{region.name}: {region.wrong_zeros:,} {COUNTS['wrong_zeros']}")
     found += [
         f"special values: f({s.input}) is {s.computed}, expected {s.expected}"
         for s in one.specials
@@ -68,21 +73,65 @@ def _bounded(one: Measurement) -> list[Region]:
 
 def regressions(new: Certificate, old: Certificate) -> tuple[str, ...]:
     """Return what is worse in `new` than in `old`."""
-    if new.function != old.function:
-        raise ValueError(
-            f"the baseline was measured as {old.function}, this as {new.function}: "
-            "certificates of one function can be compared"
-        )
+    check_comparable(new, old)
     known = {str(finding) for finding in old.findings}
     found = [str(finding) for finding in new.findings if str(finding) not in known]
-    now = {(one.quantity, one.dtype): one for one in new.measurements}
     for before in old.measurements:
-        after = now.get((before.quantity, before.dtype))
+        after = _twin(before, new)
         label = f"{before.dtype} {before.quantity}"
         if after is None:
             found.append(f"{label} is not measured any more")
         else:
             found += [f"{label}, {line}" for line in _worse(after, before)]
+    return tuple(found)
+
+
+def check_comparable(new: Certificate, old: Certificate) -> None:
+    """Refuse two certificates that did not look at the same inputs, or as different functions."""
+    if new.function != old.function:
+        raise ValueError(
+            f"the baseline was measured as {old.function}, this as {new.function}: "
+            "certificates of one function can be compared"
+        )
+    for one in new.measurements:
+        before = _twin(one, old)
+        if before is None:
+            continue
+        here, there = _inputs(one, new), _inputs(before, old)
+        if here != there:
+            raise ValueError(
+                f"the baseline's {one.dtype} {one.quantity} was measured at {there}, this at "
+                f"{here}: only what looked at the same inputs can be compared"
+            )
+
+
+def _inputs(one: Measurement, certificate: Certificate) -> str:
+    if one.exhaustive:
+        return "all inputs"
+    return f"{one.inputs:,} inputs of seed {certificate.seed}"
+
+
+def _twin(one: Measurement, other: Certificate) -> Measurement | None:
+    for twin in other.measurements:
+        if (twin.quantity, twin.dtype) == (one.quantity, one.dtype):
+            return twin
+    return None
+
+
+def not_compared(new: Certificate, old: Certificate) -> tuple[str, ...]:
+    """Return the measurements and regions of `new` that `old` does not have."""
+    found = []
+    for one in new.measurements:
+        before = _twin(one, old)
+        if before is None:
+            found.append(f"{one.dtype} {one.quantity}")
+            continue
+        known = {region.name for region in before.regions}
+        found += [
+            f"{one.dtype} {one.quantity}, {region.name}"
+            for region in one.regions
+            if region.name not in known
+        ]
     return tuple(found)
 
 
@@ -115,12 +164,12 @@ def _worse_region(region: Region, before: Region | None) -> list[str]:
             f"{region.name}: {ulps(region.max_ulp)} ulp at {region.worst!r}, "
             f"it was {ulps(before.max_ulp)}"
         )
-    # Counts and means compare where the same inputs were looked at; else only a first one tells.
+    # A root that moved takes inputs along: counts compare where there are as many.
     same = region.inputs == before.inputs
-    for name in COUNTS:
+    for name, words in COUNTS.items():
         new, old = getattr(region, name), getattr(before, name)
         if new > old and (same or (not old and name in DEFECTS)):
-            found.append(f"{region.name}: {new:,} {DEFECTS.get(name, name)}, it was {old:,}")
+            found.append(f"{region.name}: {new:,} {words}, it was {old:,}")
     if same and region.mean_ulp > before.mean_ulp * WORSE:
         found.append(
             f"{region.name}: mean {ulps(region.mean_ulp)} ulp, it was {ulps(before.mean_ulp)}"

@@ -15,13 +15,16 @@ import click
 from .. import __version__
 
 COMMANDS = {
+    "report": "one HTML page: which activation should I use, and what does it cost me here",
     "table": "values, slopes and differences at points; without arguments, three true tables",
     "properties": "range, minimum, smoothness, roots, gain and dead region, all computed",
     "plot": "curves to a file or into the terminal",
     "names": "what each name means in PyTorch, Keras, TensorFlow, JAX, Hugging Face, timm and ONNX",
     "identify": "which activation does a function, a module or a model compute, told by its values",
     "certify": "how exact a function of yours, of a framework, an ONNX file or a C library is",
+    "bench": "ns per element of every activation in every implementation installed here",
     "emit": "source code in C, JavaScript or Triton, bounds stated, to take elsewhere",
+    "diagnose": "dead, trapped and saturated units of a model on data, and how gradients flow",
     "doctor": "versions, CPU features, threads, frameworks, and whether a kernel works here",
     "completion": "print the lines that make a shell complete softgate's commands and names",
 }
@@ -29,6 +32,14 @@ COMMANDS = {
 
 MISTAKES = (ValueError, TypeError, OSError, ImportError)
 """What the library raises when it was asked for the wrong thing."""
+
+UNREADABLE = (
+    click.MissingParameter,
+    click.NoSuchOption,
+    click.BadOptionUsage,
+    click.BadArgumentUsage,
+)
+"""What click raises for a call that the help explains; other messages say themselves what to do."""
 
 
 class Commands(click.Group):
@@ -83,6 +94,22 @@ def interrupted(error: BaseException | None) -> bool:
     return False
 
 
+def one_line(message: object) -> str:
+    """Return a message without line breaks, which click puts into lists of choices."""
+    return " ".join(part.strip() for part in str(message).splitlines() if part.strip())
+
+
+def show(error: click.ClickException) -> None:
+    """Say in one line what was wrong with a call; called with nothing at all, show the help."""
+    if isinstance(error, getattr(click.exceptions, "NoArgsIsHelpError", ())):  # since click 8.2
+        error.show()
+        return
+    hint = ""
+    if isinstance(error, UNREADABLE) and error.ctx is not None:
+        hint = f" See {error.ctx.command_path} --help."
+    click.echo(f"Error: {one_line(error.format_message())}{hint}", err=True)
+
+
 def main() -> None:
     """Run the command line and leave with its exit code."""
     if sys.stdout is None:
@@ -91,7 +118,7 @@ def main() -> None:
     try:
         code = softgate.main(prog_name="softgate", standalone_mode=False)
     except click.ClickException as error:
-        error.show()
+        show(error)
         code = error.exit_code
     except (click.Abort, KeyboardInterrupt):
         click.echo("Interrupted.", err=True)
@@ -103,5 +130,5 @@ def main() -> None:
         if "--debug" in sys.argv:
             raise
         code = 130 if interrupted(error) else 2
-        click.echo("Interrupted." if code == 130 else f"Error: {error}", err=True)
+        click.echo("Interrupted." if code == 130 else f"Error: {one_line(error)}", err=True)
     sys.exit(code if isinstance(code, int) else 0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import sys
 import time
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .arguments import ACTIVATION, keywords_option, parse_keywords
+from .arguments import ACTIVATION, keywords_option, parse_keywords, resolve
 from .output import check_formats, emit, formats
 
 if TYPE_CHECKING:
@@ -80,7 +81,10 @@ class Progress:
     "--state", type=click.Path(dir_okay=False), metavar="FILE",
     help="Where an interrupted sweep is kept.  [default: a hidden file in the current folder]",
 )  # fmt: skip
-@click.option("--time-limit", type=float, default=60.0, show_default=True, help="Seconds a call.")
+@click.option(
+    "--time-limit", type=float, default=60.0, show_default=True,
+    help="Seconds for loading it, and for each call.",
+)  # fmt: skip
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the sample.")
 @click.option("--max-ulp", type=float, help="Fail where an error is larger.")
 @click.option(
@@ -100,11 +104,15 @@ def command(
 ) -> int:
     """Measure how exact SUBJECT is, by region, against a rigorous truth.
 
-    SUBJECT is softgate:gelu, module:function, module:Class, model.onnx or ./library.so:symbol with
-    the C type void(const T*, T*, size_t). What is foreign runs in a process of its own.
+    SUBJECT is softgate:gelu or softgate:elu:alpha=0.5; module:function, or a module:Class or a
+    function without an argument, which make a callable; model.onnx with one input and one output,
+    or one of its nodes as model.onnx:name; ./library.so:symbol, a C function void(const T*, T*,
+    size_t) whose name ends in _f32, _f64, _f16 or _bf16 unless --dtype says what T is. What is
+    foreign runs in a process of its own.
 
     Exit code 1 where --max-ulp or --baseline fails, where ours break the bound that the catalogue
-    states, and where SUBJECT crashes, hangs, changes its input or returns another shape or dtype.
+    states, and where SUBJECT crashes, hangs, changes its input or returns another shape or dtype;
+    2 for a call that is wrong: one line, nothing is written.
 
     \b
     softgate certify softgate:gelu
@@ -112,22 +120,23 @@ def command(
     softgate certify torch.nn.functional:gelu --as gelu_tanh --with approximate=tanh --max-ulp 4
     softgate certify ./libkernels.so:gelu_f32 --as gelu --exhaustive --html gelu.html
     softgate certify model.onnx --as silu --json > silu.json
+    softgate certify model.onnx:/act/Mul --as silu --baseline silu.json
     """
     check_formats(as_json, as_csv)
     if max_ulp is not None and not max_ulp > 0:
         raise click.UsageError(f"--max-ulp {max_ulp:g}: expected a positive number.")
-    old = None if baseline is None else _read(baseline)
-    if html is not None and not Path(html).absolute().parent.is_dir():
-        raise click.UsageError(f"--html {html}: there is no folder {Path(html).parent}.")
-    if old is not None and asked["function"] is None:
-        asked["function"] = old.function
+    if html is not None:
+        _check_page(Path(html))
     asked["keywords"] = parse_keywords(asked["keywords"])
+    old = None if baseline is None else _read(baseline, subject, asked)
     found = _measure(subject, **asked)
     failures = [*found.failures(max_ulp), *(() if old is None else found.regressions(old))]
     emit(found, as_json, as_csv)
     if html is not None:
         Path(html).write_text(found.page(), encoding="utf-8")
         click.echo(f"Wrote {html}", err=True)
+    for line in () if old is None else found.not_compared(old):
+        click.echo(f"Not compared, as {baseline} does not have it: {line}", err=True)
     for line in failures[:MOST_FAILURES]:
         click.echo(FAILED + line, err=True)
     if len(failures) > MOST_FAILURES:
@@ -141,17 +150,17 @@ def _measure(
     from .._certify import certify
 
     progress = Progress()
-    file = None
+    file = None if state is None else Path(state)
     if asked["exhaustive"]:
-        file = Path(state) if state is not None else _usual(subject, function, asked)
+        file = file or _usual(subject, function, asked)
         if file.exists():
             click.echo(f"Going on from {file}", err=True)
     try:
         return certify(subject, function, state=file, progress=progress, **asked)
     except KeyboardInterrupt:
         progress.end()
-        if file is not None and file.exists():
-            click.echo(f"The same command goes on from here: {file} knows what is done", err=True)
+        if file is not None:
+            click.echo(_kept(file), err=True)
         raise
     finally:
         progress.end()
@@ -163,10 +172,74 @@ def _usual(subject: str, function: Activation | None, asked: dict[str, Any]) -> 
     return Path(f".softgate-certify-{hashlib.sha256(key.encode()).hexdigest()[:12]}.json")
 
 
-def _read(file: str) -> Certificate:
+def _kept(file: Path) -> str:
+    """Return what an interrupt left, and how to go on."""
+    from ..certification.exhaustive import INPUTS, kept
+
+    done = [f"{name} {n:,} of {INPUTS:,} inputs" for name, n in kept(file).items()]
+    if not done:
+        return "Nothing is kept, as no input of a sweep was done: the same command starts anew."
+    return f"Kept in {file}: {', '.join(done)}. The same command goes on from there."
+
+
+def _check_page(file: Path) -> None:
+    """Refuse a place where no page can be written, before anything is computed."""
+    folder = file.absolute().parent
+    if not folder.is_dir():
+        raise click.UsageError(f"--html {file}: there is no folder {file.parent}.")
+    if not os.access(file if file.exists() else folder, os.W_OK):
+        raise click.UsageError(f"--html {file}: it cannot be written.")
+
+
+def _read(file: str, subject: str, asked: dict[str, Any]) -> Certificate:
+    """Return the baseline, checked against what is to be measured; its function by default."""
     from ..certification.certificate import Certificate
+    from ..registry import label
+    from ..subjects import describe
 
     try:
-        return Certificate.from_json(Path(file).read_text(encoding="utf-8"))
-    except (ValueError, KeyError, TypeError) as error:
-        raise click.UsageError(f"--baseline {file}: {error}.") from None
+        old = Certificate.from_json(Path(file).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise click.UsageError(f"--baseline {file}: {error.strerror}.") from None
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise click.UsageError(f"--baseline {file} is no certificate: {error}.") from None
+    _check_inputs(file, old, asked)
+    known = asked["function"] or describe(subject, asked["keywords"]).ours
+    if known is not None and label(known) != old.function:
+        raise click.UsageError(
+            f"--baseline {file} was measured as {old.function}, this would be as {label(known)}: "
+            "certificates of one function can be compared."
+        )
+    try:
+        asked["function"] = known or resolve(old.function)
+    except ValueError:
+        raise click.UsageError(
+            f"--baseline {file} was measured as {old.function}, which is not in the catalogue: "
+            "say what that is with --as module:function."
+        ) from None
+    return old
+
+
+def _check_inputs(file: str, old: Certificate, asked: dict[str, Any]) -> None:
+    """Refuse to measure at other inputs than the baseline was measured at."""
+    from .._certify import QUANTITIES, chosen, counts
+    from ..certification.inputs import DEFAULT, ORDER
+
+    samples = counts(asked["samples"])
+    dtypes = chosen("dtypes", asked["dtypes"], ORDER) or ORDER
+    quantities = chosen("quantities", asked["quantities"], QUANTITIES) or QUANTITIES
+    for one in old:
+        if one.dtype not in DEFAULT or one.dtype not in dtypes or one.quantity not in quantities:
+            continue
+        sweep = asked["exhaustive"] and one.dtype == "float32" and one.quantity != "curvature"
+        what = f"--baseline {file} has {one.dtype} {one.quantity} at"
+        if sweep != one.exhaustive:
+            said = "all inputs: give" if one.exhaustive else "a sample: leave out"
+            raise click.UsageError(f"{what} {said} --exhaustive, or give another baseline.")
+        if not sweep and (old.seed, old.samples[one.dtype]) != (asked["seed"], samples[one.dtype]):
+            usual = old.samples == DEFAULT
+            size = "without --samples" if usual else f"with --samples {old.samples[one.dtype]}"
+            raise click.UsageError(
+                f"{what} other inputs: measure again {size} and with --seed {old.seed}, or give "
+                "another baseline."
+            )

@@ -3,18 +3,34 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from .arguments import ACTIVATION
+from .arguments import ActivationType
 
 if TYPE_CHECKING:
     from .._activation import Activation
 
 
+class _Emitted(ActivationType):
+    """An activation; of a gated one it says what to take in its place."""
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> Activation:
+        """Return the activation that `value` names."""
+        from .._emit import refuse_gated
+
+        try:
+            refuse_gated(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+        return super().convert(value, param, ctx)
+
+
 @click.command()
-@click.argument("activations", type=ACTIVATION, nargs=-1, required=True, metavar="ACTIVATION...")
+@click.argument("activations", type=_Emitted(), nargs=-1, required=True, metavar="ACTIVATION...")
 @click.option("--lang", type=click.Choice(("c", "js", "triton")), required=True, help="Language.")
 @click.option(
     "--dtype", type=click.Choice(("float32", "float64")),
@@ -25,6 +41,10 @@ if TYPE_CHECKING:
     help="One of them only; Triton's slope is the backward kernel.  [default: both]",
 )  # fmt: skip
 @click.option(
+    "--form", type=click.Choice(("module", "script")),
+    help="Of JavaScript: an ES module, or a script that declares one object.  [default: module]",
+)  # fmt: skip
+@click.option(
     "-o", "--output", type=click.Path(dir_okay=False), metavar="FILE", help="Write to a file."
 )
 def command(
@@ -32,6 +52,7 @@ def command(
     lang: str,
     dtype: str | None,
     quantity: str | None,
+    form: str | None,
     output: str | None,
 ) -> None:
     """Print an activation as source code to take elsewhere, with its slope.
@@ -44,11 +65,12 @@ def command(
     softgate emit gelu --lang c -o gelu.c
     softgate emit leaky_relu:slope=0.2 --lang c --dtype float32
     softgate emit gelu silu relu --lang js -o activations.mjs
+    softgate emit gelu silu --lang js --form script -o activations.js
     softgate emit gelu --lang triton
     """
     from .._emit import emit
 
-    text = emit(activations, lang, dtype=dtype, quantity=quantity)
+    text = emit(activations, lang, dtype=dtype, quantity=quantity, form=form)
     if output is None:
         click.echo(text, nl=False)
         return

@@ -6,7 +6,7 @@ answered as fast as the next, and the kernels are not their own judge.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -75,6 +75,10 @@ class Family:
         except ValueError:
             return False
         return True
+
+    def variants(self, values: Values) -> Iterator[Values]:
+        """Yield what a search may begin with: these parameters."""
+        yield values
 
     def evaluate(self, x: Float64s, values: Columns) -> Float64s:
         """Return the function at `x`: a row for each value where one parameter is a column."""

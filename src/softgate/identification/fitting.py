@@ -8,15 +8,14 @@ observation allows: 0.01, not 0.0100000004.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
-from ..catalogue.entry import Parameter
 from .families import PLAIN, Affine, Family, Values, solve
-from .observation import Float64s, Observation
+from .observation import HUGE, Float64s, Observation
 
 FLOOR = 0.02
 """Differences below this many units are no news: results agree to the last bit."""
@@ -29,6 +28,12 @@ PRICE = math.log(POINTS) * 1.5
 
 CLOSE = 4.0
 """Differences, in units on average, with which nobody looks for a better explanation."""
+
+REACH, LEAST_REACH = 0.4, 0.02
+"""How far around its start a parameter is looked for: beyond the neighbours on the coarse grid."""
+
+STEPS, ENOUGH = 8, 0.98
+"""How many steps a refinement has, and what share of the differences one must leave at most."""
 
 SPACING = 0.2
 """More than what lies between two points of a thinned observation."""
@@ -80,49 +85,79 @@ class Fit:
         return self.affine.of(self.family.evaluate(x, self.values))
 
 
+def score(found: Fit) -> tuple[float, int]:
+    """Return what fits are ranked by."""
+    # Some functions are the same, as elu and celu with alpha 1 are: then the shorter formula.
+    return found.score, -found.family.length
+
+
 def fit(observed: Observation, family: Family, values: Values, way: str) -> Fit:
     """Return how a function with these parameters explains what was seen."""
-    return _fit(observed, family, values, way, family.evaluate(observed.x, values))
-
-
-def fits(observed: Observation, family: Family) -> Iterator[Fit]:
-    """Yield the fits of a function with its default parameters."""
-    plain = family.evaluate(observed.x, family.defaults)
-    for way in WAYS:
-        yield _fit(observed, family, family.defaults, way, plain)
-
-
-def _fit(observed: Observation, family: Family, values: Values, way: str, plain: Float64s) -> Fit:
-    affine = _affine(observed, plain, way)
+    plain = family.evaluate(observed.x, values)
+    affine = affine_of(observed, plain, way)
     rms, worst = observed.misfit(affine.of(plain))
     return Fit(family, values, affine, way, float(rms), float(worst), observed.slack)
 
 
-def _affine(observed: Observation, plain: Float64s, way: str) -> Affine:
+def affine_of(observed: Observation, plain: Float64s, way: str) -> Affine:
+    """Return the best scale and offset that a way of looking allows: for each row, if several."""
     asked = WAYS[way]
     return PLAIN if asked is None else solve(observed, plain, **asked)
 
 
-def search(observed: Observation, family: Family, way: str, good: float) -> Fit:
-    """Return the fit with the best parameters found; in full where it is as `good` as others."""
-    few, values = observed.thinned, family.defaults
-    for _ in range(1 if len(family.parameters) == 1 else 3):
+def search(observed: Observation, start: Fit) -> Fit:
+    """Return the fit with the best parameters near a start."""
+    few, family, values, way = observed.thinned, start.family, start.values, start.way
+    for _ in family.parameters:
         for parameter in family.parameters:
-            values = _zoom(few, family, values, way, parameter.name, _grid(parameter), 6)
-    found = fit(observed, family, values, way)
-    if found.rms > 2 * good:
-        return found
-    for parameter in family.parameters:
-        middle = values[parameter.name]
-        around = np.linspace(middle - SPACING, middle + SPACING, 9)
-        values = _zoom(observed, family, values, way, parameter.name, around, 3)
-    return refine(observed, min(found, fit(observed, family, values, way), key=_rms))
+            middle = values[parameter.name]
+            reach = max(REACH * abs(middle), LEAST_REACH)
+            grid = np.linspace(middle - reach, middle + reach, 9)
+            values = _zoom(few, family, values, way, parameter.name, grid, 2)
+    return refine(observed, fit(observed, family, values, way))
 
 
 def refine(observed: Observation, found: Fit) -> Fit:
-    """Return a fit with its parameters moved to where the differences are least."""
-    for parameter in found.family.parameters:
-        found = _descend(observed, found, parameter.name)
+    """Return a fit after Gauss-Newton steps of all its parameters, while they help."""
+    names = [parameter.name for parameter in found.family.parameters]
+    for _ in range(STEPS):
+        steps = {name: 1e-6 * max(abs(found.values[name]), 1e-3) for name in names}
+        here = _units(observed, found)
+        changes = [
+            _units(observed, _moved(observed, found, {name: found.values[name] + step})) - here
+            for name, step in steps.items()
+        ]
+        still = [name for name, change in zip(names, changes, strict=True) if not change.any()]
+        if still:
+            return _jumped(observed, found, still)
+        jacobian = np.stack(changes, axis=1)
+        moves, *_ = np.linalg.lstsq(jacobian, -here)
+        expected = math.sqrt(np.mean((here + jacobian @ moves) ** 2))
+        if expected > ENOUGH * found.rms:
+            return found
+        moved = {name: found.values[name] + move * steps[name]
+                 for name, move in zip(names, moves.tolist(), strict=True)}  # fmt: skip
+        following = _moved(observed, found, moved)
+        if not following.rms < found.rms:
+            return found
+        found = following
+    return found
+
+
+def _units(observed: Observation, found: Fit) -> Float64s:
+    """Return the differences in units; 0 where there is none to speak of."""
+    with np.errstate(all="ignore"):
+        apart: Float64s = (found.at(observed.x) - observed.y) / observed.unit
+    return np.where(np.abs(apart) < HUGE, apart, 0.0)
+
+
+def _jumped(observed: Observation, found: Fit, names: Sequence[str]) -> Fit:
+    """Return a fit with those parameters looked for that do nothing between two points."""
+    for name in names:
+        value = found.values[name]
+        around = np.linspace(value - SPACING, value + SPACING, 9)
+        values = _zoom(observed, found.family, found.values, found.way, name, around, 6)
+        found = min(found, fit(observed, found.family, values, found.way), key=_rms)
     return found
 
 
@@ -142,7 +177,7 @@ def _zoom(
             return values
         plain = family.evaluate(observed.x, {**values, name: usable[:, None]})
         plain = np.broadcast_to(plain, (usable.size, observed.x.size))
-        rms, _ = observed.misfit(_affine(observed, plain, way).of(plain))
+        rms, _ = observed.misfit(affine_of(observed, plain, way).of(plain))
         # A threshold between two points gives the same results wherever it lies: the middle one.
         least = np.flatnonzero(rms == rms.min())
         place = int(least[len(least) // 2])
@@ -152,56 +187,49 @@ def _zoom(
     return values
 
 
-def _grid(parameter: Parameter) -> Float64s:
-    sizes = np.geomspace(0.01, 100, 17)
-    negative = -sizes if parameter.above < 0 else sizes
-    return np.unique([*negative, 0.0, *sizes, parameter.default])
+def _moved(observed: Observation, found: Fit, values: Values) -> Fit:
+    values = {**found.values, **values}
+    if not found.family.accepts(values):
+        return replace(found, values=values, rms=math.inf, worst=math.inf)
+    return fit(observed, found.family, values, found.way)
 
 
 def _rms(found: Fit) -> float:
     return found.rms
 
 
-def _moved(observed: Observation, found: Fit, name: str, value: float) -> Fit:
-    values = {**found.values, name: value}
+def neat(observed: Observation, found: Fit) -> Fit:
+    """Return a fit with numbers worth telling: four digits of those of one that does not hold."""
+    if not found.free:
+        return found
+    if found.holds:
+        return shortened(observed, found)
+    values = {name: _digits(value, 4) for name, value in found.values.items()}
+    affine = Affine(_digits(found.affine.scale, 4), _digits(found.affine.offset, 4))
     if not found.family.accepts(values):
-        return replace(found, values=values, rms=math.inf, worst=math.inf)
-    return fit(observed, found.family, values, found.way)
-
-
-def _descend(observed: Observation, found: Fit, name: str) -> Fit:
-    """Return the fit after Gauss-Newton steps along one parameter, while they help."""
-    for _ in range(8):
-        value = found.values[name]
-        step = 1e-6 * max(abs(value), 1e-3)
-        beside = _moved(observed, found, name, value + step)
-        if not math.isfinite(beside.rms):
-            return found
-        with np.errstate(all="ignore"):
-            here = (found.at(observed.x) - observed.y) / observed.unit
-            change = (beside.at(observed.x) - observed.y) / observed.unit - here
-            usable = np.isfinite(here) & np.isfinite(change)
-            power = float(np.dot(change[usable], change[usable]))
-        if power == 0:
-            return found
-        move = -step * float(np.dot(change[usable], here[usable])) / power
-        following = _moved(observed, found, name, value + move)
-        if not following.rms < found.rms:
-            return found
-        found = following
-    return found
+        return found
+    rms, worst = observed.misfit(affine.of(found.family.evaluate(observed.x, values)))
+    return replace(found, values=values, affine=affine, rms=float(rms), worst=float(worst))
 
 
 def shortened(observed: Observation, found: Fit) -> Fit:
     """Return the fit with every number that was found in as few digits as explain as much."""
     limit = found.rms * 1.05 + FLOOR / 2
-    for name, exact in found.values.items():
+    for name in (parameter.name for parameter in found.family.parameters):
+        exact = found.values[name]
         for value in _shorter(exact):
-            shorter = _moved(observed, found, name, value)
+            shorter = _moved(observed, found, {name: value})
             if shorter.rms <= limit or _rounds_to(exact, value, observed):
                 found = shorter
                 break
     plain = found.family.evaluate(observed.x, found.values)
+    # The two together first: what one lacks the other makes up for.
+    for digits in range(1, 9):
+        affine = Affine(_digits(found.affine.scale, digits), _digits(found.affine.offset, digits))
+        rms, worst = observed.misfit(affine.of(plain))
+        if rms <= limit:
+            found = replace(found, affine=affine, rms=float(rms), worst=float(worst))
+            break
     for part in ("scale", "offset"):
         exact = getattr(found.affine, part)
         for value in _shorter(exact):
@@ -223,7 +251,11 @@ def _shorter(value: float) -> Iterator[float]:
     if abs(value) < 1e-3:
         yield 0.0
     for digits in range(1, 17):
-        yield float(f"{value:.{digits - 1}e}")
+        yield _digits(value, digits)
+
+
+def _digits(value: float, digits: int) -> float:
+    return float(f"{value:.{digits - 1}e}")
 
 
 def odds(ranked: list[Fit]) -> Mapping[int, float]:

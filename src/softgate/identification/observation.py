@@ -21,6 +21,8 @@ Float64s = npt.NDArray[np.float64]
 DENSE, FAR = 8.0, 100.0
 SHARE_OF_X = 2.0**-4
 HUGE = 1e30
+THINNED = 16
+"""Of so many points one is enough to look for parameters with."""
 LEAST = 1e-6
 """What counts as the size of a result next to 0: no point may outweigh all others."""
 
@@ -64,10 +66,10 @@ class Observation:
         eps = 2.0**-self.fmt.mantissa_bits
         return not finite.size or bool(np.ptp(finite) <= 4 * eps * np.max(np.abs(finite)))
 
-    @property
+    @cached_property
     def thinned(self) -> Observation:
-        """Every sixteenth point: enough to look for parameters with."""
-        few = Observation(self.x[::16], self.y[::16], self.fmt)
+        """Some of the points, for a search."""
+        few = Observation(self.x[::THINNED], self.y[::THINNED], self.fmt)
         few.__dict__["amplitude"] = self.amplitude
         return few
 
@@ -83,8 +85,14 @@ class Observation:
 
     def difference(self, values: Float64s) -> float:
         """Return the largest plain difference; inf where a result is no number."""
-        apart = np.abs(values - self.y)
-        return float(np.max(np.where(np.isfinite(apart), apart, np.inf)))
+        return float(self.differences(values))
+
+    def differences(self, values: Float64s) -> Float64s:
+        """Return the largest plain difference, of each row where `values` has several."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            apart = np.abs(values - self.y)
+        largest: Float64s = np.max(np.where(np.isfinite(apart), apart, np.inf), axis=-1)
+        return largest
 
 
 def points(fmt: Format) -> np.ndarray[tuple[int], np.dtype[np.floating]]:
@@ -100,7 +108,7 @@ def points(fmt: Format) -> np.ndarray[tuple[int], np.dtype[np.floating]]:
     # An odd number of steps of no round size: kinks of piecewise functions lie on round numbers,
     # and results there say least.
     dense = np.linspace(-DENSE, DENSE, 1537) * 0.9990234375
-    near = np.geomspace(1e-4, 0.1, 24)
+    near = np.geomspace(1.03e-4, 0.0973, 24)
     far = np.geomspace(DENSE, FAR, 32)
     whole = np.concatenate([dense, near, -near, far, -far, [0.0]])
     return np.unique(whole.astype(dtype_of(fmt)))

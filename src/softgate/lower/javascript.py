@@ -9,19 +9,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from textwrap import wrap
 
 from ..formats import FLOAT64
 from . import source
 from .source import Function, Language, Unit
 
-RESERVED = frozenset({
-    "Math", "fma", "fma_scaled", "add_exponent", "exponent_only", "exponent_field", "copysign",
-    "number", "words", "HIGH", "LOW", "arguments", "case", "catch", "const", "debugger", "default",
-    "delete", "do", "enum", "eval", "export", "extends", "function", "implements", "instanceof",
-    "interface", "let", "new", "null", "package", "private", "protected", "public", "static",
-    "super", "switch", "this", "throw", "typeof", "var", "void",
-})  # fmt: skip
-"""What no function of a module can be called."""
+Written = tuple[str, frozenset[str]]
+"""A function's source, and the operations it uses."""
 
 FMA = """\
 // a*b + c, rounded once. p + e is the product exactly (Dekker), s + d the sum p + c (Knuth), u + v
@@ -124,60 +119,94 @@ LANGUAGE = Language(
 )
 
 
-def written(
-    function: Function, usual: Function | None = None, inner: bool = False
-) -> tuple[str, frozenset[str]]:
+MODULE, SCRIPT = "module", "script"
+FORMS = (MODULE, SCRIPT)
+"""A module exports its functions. A script is for pages without modules: it declares one object
+that has them, and no other name."""
+USE = {
+    MODULE: 'An ES module, as in import {{ {name} }} from "./{file}.mjs".',
+    SCRIPT: "A plain script, whole or within another one. It declares softgate, as in\n"
+    "softgate.{name}(1), and no other name; twice on a page it would clash with itself.",
+}
+OPENING = 'const softgate = (() => {\n"use strict";'
+CLOSING = "return {{\n{names}\n}};\n}})();"
+
+
+def written(function: Function, usual: Function | None = None, export: bool = False) -> Written:
     """Return the source of one function, and the operations it uses.
 
     `usual` is the same with the defaults written in, which it calls where it is given them.
     """
-    leaves = {"x": "x", **{name: name for name, _ in function.arguments}}
-    found = source.body(function.root, FLOAT64, LANGUAGE, leaves, function.constants)
+    names = [name for name, _ in function.arguments]
+    found = source.body(
+        function.root, FLOAT64, LANGUAGE, {"x": "x", **{n: n for n in names}}, function.constants
+    )
     arguments = "".join(f", {name} = {literal(value)}" for name, value in function.arguments)
     lines = [*found.lines, f"return {found.result};"]
-    comment, name = f"// The {function.quantity} of {function.name}.", function.label
     if usual is not None:
         same = " && ".join(f"{name} === {literal(value)}" for name, value in function.arguments)
         lines.insert(0, f"if ({same}) return {function.label}_usual(x);")
-    opening = f"export function {name}(x{arguments})"
-    if inner:
-        comment, opening = f"{comment[:-1]} with the defaults.", f"function {name}_usual(x)"
+    opening = f"{'export ' if export else ''}function {function.label}(x{arguments})"
+    comment = f"// The {function.quantity} of {function.name}."
+    return _joined(comment, opening, lines), found.used
+
+
+def _with_defaults(function: Function) -> Written:
+    """Return what `written` calls where it is given the defaults."""
+    found = source.body(function.root, FLOAT64, LANGUAGE, {"x": "x"}, function.constants)
+    comment = f"// The {function.quantity} of {function.name} with the defaults."
+    opening = f"function {function.label}_usual(x)"
+    return _joined(comment, opening, [*found.lines, f"return {found.result};"]), found.used
+
+
+def _joined(comment: str, opening: str, lines: Sequence[str]) -> str:
     body = "".join(f"  {line}\n" for line in lines)
-    return f"{comment}\n{opening} {{\n{body}}}", found.used
+    return f"{comment}\n{opening} {{\n{body}}}"
 
 
-def program(units: Sequence[Unit], closing: Sequence[str]) -> str:
+def program(units: Sequence[Unit], closing: Sequence[str], form: str = MODULE) -> str:
     """Return the JavaScript source of some activations."""
     parts, used = [], set[str]()
     for unit in units:
         usual = {function.label: function for function in unit.inner}
-        texts = [written(function, usual.get(function.label)) for function in unit.functions]
-        texts += [written(function, inner=True) for function in unit.inner]
-        for text, operations in texts:
+        texts = [written(f, usual.get(f.label), form == MODULE) for f in unit.functions]
+        for text, operations in (*texts, *map(_with_defaults, unit.inner)):
             parts.append(text)
             used |= operations
     needed = [FMA] if "fma" in used else []
     bits = [text for name, text in BITS.items() if name in used]
     needed += [WORDS, *bits] if bits else []
-    return "\n\n".join([_comment(units, closing), *needed, *parts]) + "\n"
+    parts = [*needed, *parts]
+    if form == SCRIPT:
+        names = [function.label for unit in units for function in unit.functions]
+        shown = wrap(f"{', '.join(names)},", 98, initial_indent="  ", subsequent_indent="  ")
+        parts = [OPENING, *parts, CLOSING.format(names="\n".join(shown))]
+    return "\n\n".join([_comment(units, closing, form), *parts]) + "\n"
 
 
-def _comment(units: Sequence[Unit], closing: Sequence[str]) -> str:
+def _comment(units: Sequence[Unit], closing: Sequence[str], form: str) -> str:
     lines: list[str] = []
     for unit in units:
         lines += [*unit.heading, "", *_listing(unit), ""]
+    first = units[0]
     lines += [
+        *USE[form].format(name=first.functions[0].label, file=first.name).split("\n"),
+        "",
         "The operations are those of softgate's float64 kernels, fma included, and so are the",
-        "results, save the last bit of a few subnormal ones. The kernels are certified by",
-        *(f"    softgate certify {_subject(unit)} --dtype float64" for unit in units),
+        "results, save the last bit of a few subnormal ones. To certify the kernels:",
+        *(line for unit in units for line in _certify(unit)),
         "",
         *closing,
     ]
     return "\n".join(f"// {line}".rstrip() for line in lines)
 
 
-def _subject(unit: Unit) -> str:
-    return unit.command if unit.own else f"softgate:{unit.command}"
+def _certify(unit: Unit) -> list[str]:
+    if unit.command is None:
+        call = f'    print(sg.certify({unit.name}, dtypes="float64"))'
+        return [source.IN_PYTHON.format(name=unit.name), call]
+    subject = unit.command if unit.own else f"softgate:{unit.command}"
+    return [f"    softgate certify {subject} --dtype float64"]
 
 
 def _listing(unit: Unit) -> list[str]:

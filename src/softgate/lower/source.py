@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from operator import eq, le, lt
@@ -99,8 +99,9 @@ class Unit:
     """One activation to be printed."""
 
     name: str
-    command: str
-    """What commands call it: with parameters, where these are not the usual ones."""
+    command: str | None
+    """What commands call it, with parameters where these are not the usual ones; None where only
+    the program that has it can name it."""
     heading: tuple[str, ...]
     """What it is, in lines of plain text."""
     functions: tuple[Function, ...]
@@ -128,6 +129,9 @@ SCALE = (
 )
 
 
+IN_PYTHON = "No command can name this formula; in Python, where it is {name}:"
+
+
 def within(function: Function) -> str:
     """Say how exact a function is."""
     if function.bound is None:
@@ -135,6 +139,11 @@ def within(function: Function) -> str:
     if function.bound == 0:
         return "correctly rounded"
     return f"within {function.bound:g} ulp of the exact result"
+
+
+def bounded(units: Iterable[Unit]) -> bool:
+    """Tell whether a bound is known for any function."""
+    return any(f.bound is not None for unit in units for f in unit.functions)
 
 
 def shortest(value: float, fmt: Format) -> str:
@@ -208,8 +217,14 @@ class _Printer:
         self.used: set[str] = set()
 
     def body(self) -> Body:
+        fixed: set[Node] = set()
         for node in self.order:
-            if self.uses[node] and self.resolved[node] is node:
+            if node.op != "input" and fixed.issuperset(node.args):
+                fixed.add(node)
+            # A choice that is the same for every x stands right before it is used: gcc 12 makes one
+            # branch of several such that stand together, and no longer vectorises the loop.
+            late = node.op == "where" and node.args[0] in fixed
+            if self.uses[node] and self.resolved[node] is node and not late:
                 self.texts[node] = self._print(node)
         result, _ = self._operand(self.root)
         return Body(tuple(self.lines), result, frozenset(self.used))
@@ -313,6 +328,8 @@ class _Printer:
 
     def _operand(self, found: Node | Known) -> tuple[str, int]:
         if isinstance(found, Node):
+            if found not in self.texts:
+                self.texts[found] = self._print(found)
             return self.texts[found]
         text = self.language.literal(float(found))
         return text, SIGN if text.startswith("-") else ATOM

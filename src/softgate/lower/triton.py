@@ -17,9 +17,6 @@ from . import source
 from .infix import ATOM, CHOICE
 from .source import Function, Language, Operation, Unit
 
-RESERVED = frozenset({"torch", "triton", "tl", "once_differentiable"})
-"""What no function of a module can be called."""
-
 SUFFIX = {"float32": "f32", "float64": "f64"}
 TAKEN = {
     "float32": "(torch.float16, torch.bfloat16, torch.float32)",
@@ -294,9 +291,10 @@ def _comment(units: Sequence[Unit], closing: Sequence[str]) -> str:
     lines: list[str] = []
     for unit in units:
         lines += [*unit.heading, "", *_listing(unit), ""]
+    theirs = "results and bounds are theirs" if source.bounded(units) else "results are theirs"
     lines += [
         "The operations are those of softgate's kernels, fma included: on a device that does them",
-        "as IEEE has it, subnormal numbers included, results and bounds are theirs. Checked in",
+        f"as IEEE has it, subnormal numbers included, {theirs}. Checked in",
         "Triton's interpreter on the CPU, not certified on a GPU.",
         *_certify(units),
         "",
@@ -306,29 +304,47 @@ def _comment(units: Sequence[Unit], closing: Sequence[str]) -> str:
 
 
 def _listing(unit: Unit) -> list[str]:
-    shown = []
-    for f in unit.functions:
-        exact = f"value in {f.fmt.name}, {source.within(f)}"
-        back = f"slope times grad in {f.fmt.name}"
-        shown.append((_launcher(f), back if f.quantity == "backward" else exact))
+    shown = [(_launcher(f), _described(f)) for f in unit.functions]
     for f in unit.functions if len(_pairs(unit)) else ():
         if f.quantity == "value":
             end = "" if f.fmt is FLOAT32 else "_f64"
             shown.append((f"{unit.name}{end}", "the two together, for torch.autograd"))
     width = max(len(name) for name, _ in shown)
-    return [f"    {name:{width}}  {what}" for name, what in shown]
+    lines = [f"    {name:{width}}  {what}" for name, what in shown]
+    if unit.gated and any(f.quantity == "backward" for f in unit.functions):
+        lines += source.SCALE
+    return lines
+
+
+def _described(function: Function) -> str:
+    exact, name = source.within(function), function.fmt.name
+    if function.quantity == "value":
+        return f"value in {name}, {exact}"
+    if function.bound is None:
+        return f"slope times grad in {name}, {exact}"
+    exact = exact.removesuffix(" of the exact result")
+    return f"slope times grad in {name}: slope {exact}, product rounded"
 
 
 def _certify(units: Sequence[Unit]) -> list[str]:
-    """Return the commands that measure values in the interpreter: a format each."""
+    """Return what measures values in the interpreter: a format each."""
     module, lines = f"{units[0].name}_triton", list[str]()
     for unit in units:
-        for f in unit.functions:
-            if f.quantity == "value":
-                gate = "" if f.bound is None else f" --max-ulp {f.bound:g}"
+        values = [f for f in unit.functions if f.quantity == "value"]
+        lines += [source.IN_PYTHON.format(name=unit.name)] if values and not unit.command else []
+        for f in values:
+            subject = f"{module}:{_launcher(f)}"
+            if unit.command is None:
                 lines += [
-                    f"    TRITON_INTERPRET=1 softgate certify {module}:{_launcher(f)} \\",
-                    f"        --framework torch --quantity value --dtype {f.fmt.name} \\",
-                    f"        --as {unit.command}{gate}",
+                    f'    print(sg.certify("{subject}", {unit.name}, framework="torch",',
+                    f'                     quantities="value", dtypes="{f.fmt.name}"))',
                 ]
-    return [f"To measure values there again, this file being {module}.py:", *lines] if lines else []
+                continue
+            gate = "" if f.bound is None else f" --max-ulp {f.bound:g}"
+            lines += [
+                f"    TRITON_INTERPRET=1 softgate certify {subject} \\",
+                f"        --framework torch --quantity value --dtype {f.fmt.name} \\",
+                f"        --as {unit.command}{gate}",
+            ]
+    opening = f"To certify values there (TRITON_INTERPRET=1), this file being {module}.py:"
+    return [opening, *lines] if lines else []

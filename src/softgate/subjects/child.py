@@ -28,8 +28,8 @@ ELEMENTS = 1 << 20
 """So many elements a call at most: longer arrays are handed over in parts."""
 HALF = ELEMENTS * 8 + 4096
 """Bytes for inputs, and as many for results."""
-LOADING_S = 300.0
-"""Seconds that a framework may take to be imported."""
+PREPARING_S = 300.0
+"""Seconds that Python and a framework may take to be loaded: they are not what is measured."""
 START = "import sys; sys.path[:] = {path!r}; from softgate.subjects.worker import main; main()"
 
 
@@ -80,7 +80,8 @@ class Child:
         try:
             return self._start(file)
         except Failure as failure:
-            raise Mistake(f"{self._message['text']} cannot be loaded: {failure}") from None
+            more = "; time_limit (--time-limit) allows more" if failure.kind == HUNG else ""
+            raise Mistake(f"{self._message['text']} cannot be loaded: {failure}{more}") from None
 
     def _start(self, file: Path) -> Information:
         with self._errors.open("w") as errors:
@@ -97,7 +98,9 @@ class Child:
         reader = threading.Thread(target=_read, args=(self._process, self._answers), daemon=True)
         reader.start()
         self._send({"subject": self._message, "memory": str(file), "one_core": self.one_core})
-        answer = self._receive(LOADING_S, "being loaded")
+        answer = self._receive(PREPARING_S, "the framework's import")
+        if "mistake" not in answer:
+            answer = self._receive(self.time_limit, "its loading")
         if "mistake" in answer:
             raise Mistake(answer["mistake"])
         return Information.of(answer["information"])
@@ -122,7 +125,7 @@ class Child:
 
     def _receive(self, limit: float, during: str) -> dict[str, Any]:
         try:
-            line = self._answers.get(timeout=limit)
+            line = self._answers.get(timeout=min(limit, threading.TIMEOUT_MAX))
         except Empty:
             self._end()
             raise Failure(HUNG, f"{during} took more than {limit:g} s") from None

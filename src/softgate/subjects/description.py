@@ -1,8 +1,9 @@
 """What a subject is, in words that a process of its own can read.
 
-`softgate:gelu` is ours, `module:function` is Python (a class is made into an object first),
-`model.onnx` a model with one input and one output, `model.onnx:node` one of its nodes,
-`./lib.so:symbol` a C function void(const T*, T*, size_t). Objects travel as pickles.
+`softgate:gelu` and `softgate:elu:alpha=0.5` are ours, `module:function` is Python (a class is made
+into an object first, and so is a function without an argument), `model.onnx` a model with one input
+and one output, `model.onnx:node` one of its nodes, `./lib.so:symbol` a C function
+void(const T*, T*, size_t). Objects travel as pickles.
 """
 
 from __future__ import annotations
@@ -16,7 +17,6 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from difflib import get_close_matches
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -40,8 +40,11 @@ HOMES = {
 
 LIBRARY = re.compile(r".+\.(so(\.[0-9.]+)?|dylib|dll)")
 FORMS = (
-    "softgate:gelu, module:function (torch.nn.functional:gelu), model.onnx or ./library.so:symbol"
+    "softgate:gelu, softgate:elu:alpha=0.5, module:function (torch.nn.functional:gelu), "
+    "model.onnx, model.onnx:node or ./library.so:symbol"
 )
+LONGEST = 160
+"""Characters of an object's name."""
 
 
 @dataclass(frozen=True)
@@ -84,14 +87,13 @@ class Subject:
             return _digest(_pickled(self.held, self.text).encode())
         file = Path(self.place)
         if self.kind == "python":
-            found = find_spec(self.place)
-            file = Path(found.origin) if found and found.origin else Path()
+            file = _source(self.place, self.path)
         return _digest(file.read_bytes()) if file.is_file() else ""
 
     def message(self) -> dict[str, Any]:
         """Return what a child process is told."""
         plain = asdict(replace(self, held=None, slope=None))
-        if self.kind == "object":
+        if self.kind in ("object", "softgate"):
             plain["place"] = _pickled(self.held, self.text)
         return plain | {"slope": None if self.slope is None else self.slope.message()}
 
@@ -118,7 +120,7 @@ def describe(
     ----------
     given : str or callable
         A text in one of the forms `softgate:gelu`, `module:function`, `model.onnx`,
-        `./library.so:symbol`; or an activation, a function, an `nn.Module`.
+        `model.onnx:node`, `./library.so:symbol`; or an activation, a function, an `nn.Module`.
     keywords : mapping, optional
         What a Python function is called with beside the array, or a class made with.
     slope : str or callable, optional
@@ -140,13 +142,27 @@ def describe(
     elif isinstance(given, str):
         found = _from_text(given, pairs, framework)
     elif callable(given):
-        kind = framework or _framework_of(given)
+        kind = framework or framework_of(given)
         found = Subject(_label(given), "object", "", "", pairs, kind, _path(), None, given)
     else:
         raise Mistake(f"{given!r} is a {type(given).__name__}: expected a callable, or {FORMS}")
     if slope is None:
         return found
     return replace(found, slope=describe(slope, framework=framework))
+
+
+def _source(module: str, path: tuple[str, ...]) -> Path:
+    """Return a module's file, found without an import: packages above it run code too."""
+    places, origin = list(path), None
+    parts = module.split(".")
+    for i in range(len(parts)):
+        full = ".".join(parts[: i + 1])
+        specs = (finder.find_spec(full, places) for finder in sys.meta_path)
+        found = next((spec for spec in specs if spec is not None), None)
+        if found is None:
+            return Path()
+        places, origin = list(found.submodule_search_locations or ()), found.origin
+    return Path(origin or "")
 
 
 def _digest(content: bytes) -> str:
@@ -176,21 +192,37 @@ def _from_text(text: str, pairs: tuple[tuple[str, Any], ...], framework: str | N
     if colon and LIBRARY.fullmatch(place):
         _refuse(text, pairs, "a C function takes no keywords")
         return Subject(text, "c", str(_file(place)), name)
+    if text.startswith("softgate:"):
+        return _by_name(text, dict(pairs))
     if not colon or not all(part.isidentifier() for part in (*place.split("."), *name.split("."))):
         raise Mistake(f"{text!r} is no subject: write {FORMS}")
-    if place == "softgate":
-        known = activations()
-        if name not in known:
-            near = get_close_matches(name, known, 1)
-            meant = f": did you mean {near[0]!r}?" if near else f"; it has {', '.join(known)}"
-            raise Mistake(f"softgate has no activation {name!r}{meant}")
-        return _ours(known[name], dict(pairs))
     return Subject(text, "python", place, name, pairs, framework, _path())
+
+
+def _by_name(text: str, parameters: dict[str, Any]) -> Subject:
+    """Return ours: `softgate:elu`, its parameters as `softgate:elu:alpha=0.5` or as keywords."""
+    _, name, *written = text.split(":", 2)
+    known = activations()
+    if name not in known:
+        near = get_close_matches(name, known, 1)
+        meant = f": did you mean {near[0]!r}?" if near else f"; it has {', '.join(known)}"
+        raise Mistake(f"softgate has no activation {name!r}{meant}")
+    for part in written[0].split(",") if written else ():
+        parameter, _, number = part.partition("=")
+        value = literal(number)
+        if not parameter.isidentifier() or not isinstance(value, int | float):
+            raise Mistake(
+                f"{text!r}: {part!r} is no parameter: write softgate:{name}:PARAMETER=NUMBER"
+            )
+        if parameter in parameters:
+            raise Mistake(f"{text!r} is given {parameter!r} twice")
+        parameters[parameter] = value
+    return _ours(known[name], parameters)
 
 
 def _ours(activation: Activation, parameters: dict[str, Any]) -> Subject:
     bound = activation.bind(**parameters) if parameters else activation
-    return Subject(f"softgate:{label(bound)}", "softgate", held=bound)
+    return Subject(f"softgate:{label(bound)}", "softgate", path=_path(), held=bound)
 
 
 def _refuse(text: str, pairs: tuple[tuple[str, Any], ...], why: str) -> None:
@@ -212,7 +244,7 @@ def _path() -> tuple[str, ...]:
     return known if here in known else (*known, here)
 
 
-def _framework_of(given: Any) -> str | None:
+def framework_of(given: Any) -> str | None:
     """Return whose arrays an object takes, as its class or its module tells."""
     classes = type(given).__mro__
     packages = [str(getattr(given, "__module__", None) or "")]
@@ -231,8 +263,9 @@ def home_of(module: str) -> str:
 
 def _label(given: Any) -> str:
     name = getattr(given, "__qualname__", None)
-    if name is None:
-        return repr(given)
+    if name is None:  # the text of a module with others inside has many lines
+        text = " ".join(repr(given).split())
+        return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
     module = getattr(given, "__module__", None) or "builtins"
     return f"{module}:{name}"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import traceback
 from collections.abc import Callable
 from functools import partial
@@ -12,7 +13,7 @@ import numpy as np
 
 from .._activation import Activation
 from .backends.backend import Array, Backend
-from .description import FRAMEWORKS, Subject, home_of, unpickled
+from .description import FRAMEWORKS, Subject, framework_of, home_of, unpickled
 from .failure import (
     RAISED,
     WRONG_DTYPE,
@@ -63,6 +64,7 @@ class Loaded:
             "dtypes": sorted(set.intersection(*dtypes)) if dtypes else None,
             "strides": all(backend.strides for backend in backends),
             "addresses": all(backend.addresses for backend in backends),
+            "lengths": all(backend.lengths for backend in backends),
             "versions": {k: v for backend in backends for k, v in backend.versions().items()},
         }
 
@@ -74,21 +76,34 @@ def load(subject: Subject) -> Loaded:
 
 
 def _backend(subject: Subject) -> Backend:
-    if subject.ours is not None:
+    if subject.kind == "softgate":
         from .backends.plain import Ours
 
-        return Ours(subject.ours)
+        return Ours(_object(subject))
     if subject.kind == "c":
         from .backends.c import C
 
         return C(subject.place, subject.name)
     if subject.kind == "onnx":
-        try:
-            from .backends.onnx import Onnx
-        except ModuleNotFoundError as error:
-            raise Mistake(f"there is no {error.name} here: pip install 'softgate[onnx]'") from None
+        prepare(subject)
+        from .backends.onnx import Onnx
+
         return Onnx(subject.place, subject.name)
     return _python(subject)
+
+
+def prepare(subject: Subject) -> None:
+    """Import what runs a subject, as far as its description tells, and nothing of the subject."""
+    if subject.slope is not None:
+        prepare(subject.slope)
+    if subject.kind == "onnx":
+        try:
+            import_module(".backends.onnx", __package__)
+        except ModuleNotFoundError as error:
+            raise Mistake(f"there is no {error.name} here: pip install 'softgate[onnx]'") from None
+    elif subject.kind in ("python", "object"):
+        home = home_of(subject.place) if subject.kind == "python" else "numpy"
+        adapter(subject.framework or home)
 
 
 def _python(subject: Subject) -> Backend:
@@ -99,44 +114,63 @@ def _python(subject: Subject) -> Backend:
         return Ours(found.bind(**dict(subject.keywords)))
     if not callable(found):
         raise Mistake(f"{subject.text} is a {type(found).__name__}: expected a callable")
-    if isinstance(found, type):
+    if isinstance(found, type) or _is_factory(found, dict(subject.keywords)):
         function = _made(subject, found)
-        home = str(found.__module__)
+        found, home = function, str(type(function).__module__)
     else:
         function = partial(found, **dict(subject.keywords)) if subject.keywords else found
         home = str(getattr(found, "__module__", None) or type(found).__module__)
     place = subject.place if subject.kind == "python" else home
-    framework = subject.framework or home_of(place)
+    framework = subject.framework or framework_of(found) or home_of(place)
     package = place.partition(".")[0]
     return wrap(function, framework, (package,) if package != "builtins" else ())
 
 
+def _is_factory(found: Callable[..., Any], keywords: dict[str, Any]) -> bool:
+    """Tell whether a Python function needs no array, so that it can only make a callable."""
+    if not inspect.isfunction(found):
+        return False
+    wanted = [p for p in inspect.signature(found).parameters.values() if p.name not in keywords]
+    return all(p.default is not p.empty or p.kind is p.VAR_KEYWORD for p in wanted)
+
+
 def _made(subject: Subject, kind: Callable[..., Any]) -> Any:
     try:
-        return kind(**dict(subject.keywords))
-    except (TypeError, ValueError) as error:
-        raise Mistake(f"{subject.shown} cannot be made: {_first_line(error)}") from None
+        made = kind(**dict(subject.keywords))
+    except Exception as error:  # whatever somebody's class does when it is made
+        raise Mistake(
+            f"{subject.shown} cannot be made: {type(error).__name__}: {_first_line(error)}"
+        ) from None
+    if not callable(made):
+        raise Mistake(f"{subject.shown} makes a {type(made).__name__}: expected a callable")
+    return made
 
 
 def wrap(function: Callable[..., Any], framework: str, packages: tuple[str, ...] = ()) -> Backend:
     """Return the way to call a function of some framework's arrays."""
+    called = adapter(framework)
+    return called(function, (*packages, "keras") if framework == "keras" else packages)
+
+
+def adapter(framework: str) -> Callable[[Callable[..., Any], tuple[str, ...]], Backend]:
+    """Return what wraps functions of a framework's arrays; Keras's are those it runs on."""
     try:
         if framework == "keras":
             import keras
 
-            framework, packages = keras.backend.backend(), (*packages, "keras")
+            framework = keras.backend.backend()
         if framework == "torch":
             from .backends.torch import Torch
 
-            return Torch(function, packages)
+            return Torch
         if framework == "jax":
             from .backends.jax import Jax
 
-            return Jax(function, packages)
+            return Jax
         if framework == "tensorflow":
             from .backends.tensorflow import TensorFlow
 
-            return TensorFlow(function, packages)
+            return TensorFlow
     except ModuleNotFoundError as error:
         extra = EXTRAS[framework]
         raise Mistake(f"there is no {error.name} here: pip install 'softgate[{extra}]'") from None
@@ -144,11 +178,11 @@ def wrap(function: Callable[..., Any], framework: str, packages: tuple[str, ...]
         raise Mistake(f"arrays of {framework!r} are not known: expected {', '.join(FRAMEWORKS)}")
     from .backends.plain import Plain
 
-    return Plain(function, packages)
+    return Plain
 
 
 def _object(subject: Subject) -> Any:
-    if subject.kind == "object":
+    if subject.kind in ("object", "softgate"):
         if subject.held is not None:
             return subject.held
         try:
@@ -174,15 +208,23 @@ def _imported(module: str) -> Any:
             raise Mistake(f"{module} cannot be imported: {error}") from None
         raise Mistake(f"there is no module {error.name!r} here or on Python's path") from None
     except Exception as error:  # whatever somebody's module does when it is imported
-        where = traceback.extract_tb(error.__traceback__)[-1]
         raise Mistake(
-            f"{module} cannot be imported: {where.filename}, line {where.lineno}: "
+            f"{module} cannot be imported: {place_of(error)}: "
             f"{type(error).__name__}: {_first_line(error)}"
         ) from None
 
 
+def place_of(error: BaseException) -> str:
+    """Return the file and the line of an error; of a syntax error those that cannot be read."""
+    if isinstance(error, SyntaxError) and error.filename is not None:
+        return f"{error.filename}, line {error.lineno}"
+    where = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{where.filename}, line {where.lineno}"
+
+
 def _first_line(error: BaseException) -> str:
-    lines = str(error).strip().splitlines()
+    said = error.msg if isinstance(error, SyntaxError) else error  # the place is said apart
+    lines = str(said).strip().splitlines()
     return lines[0] if lines else "no message"
 
 

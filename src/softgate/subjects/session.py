@@ -22,7 +22,7 @@ from .failure import CHANGED_INPUT, Failure
 from .loading import Loaded, load
 
 TIME_LIMIT = 60.0
-"""Seconds that one call may take."""
+"""Seconds that a subject may take to be loaded, and for one call."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,7 @@ class Information:
     """The only formats that it takes, None where all must be tried."""
     strides: bool
     addresses: bool
+    lengths: bool
     versions: Mapping[str, str]
 
     @classmethod
@@ -132,7 +133,7 @@ def open_session(
     isolated : bool
         Whether a foreign subject gets a process of its own.
     time_limit : float
-        Seconds that one call may take in a process of its own.
+        Seconds that loading it, and one call, may take in a process of its own; inf for no limit.
     one_core : bool
         Whether that process may use one core only.
 
@@ -145,6 +146,10 @@ def open_session(
     ...     session.evaluate("value", np.array([-1.0, 2.0]))
     array([0., 2.])
     """
+    if not time_limit > 0:
+        raise ValueError(
+            f"time_limit = {time_limit}: expected a positive number of seconds, or inf"
+        )
     ours = subject.ours is not None and subject.slope is None
     if ours or not isolated:
         return Local(load(subject))

@@ -19,7 +19,7 @@ from ..formats import FORMATS
 from ..rounding import dtype_of
 from .description import from_message
 from .failure import Failure, Mistake
-from .loading import Loaded, load
+from .loading import Loaded, load, prepare
 
 PR_SET_PDEATHSIG = 1
 
@@ -33,8 +33,11 @@ def main() -> None:
     if first["one_core"]:
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     memory = np.memmap(first["memory"], np.uint8, "r+")
+    subject = from_message(first["subject"])
     try:
-        loaded = load(from_message(first["subject"]))
+        prepare(subject)
+        _say(answers, {"prepared": True})
+        loaded = load(subject)
     except Mistake as error:
         _say(answers, {"mistake": str(error)})
         return

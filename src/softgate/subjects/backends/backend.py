@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from functools import cache
 from importlib import metadata
 from typing import Any
 
@@ -22,6 +23,8 @@ class Backend(ABC):
     """Whether the subject sees an array whose elements lie apart as it is, not a copy."""
     addresses = True
     """Whether the subject sees the address that an array begins at."""
+    lengths = True
+    """Whether the subject sees arrays of any length, none at all too."""
     quantities: tuple[str, ...] = ("value",)
     dtypes: tuple[str, ...] | None = None
     """The only formats there are, where there is no need to try."""
@@ -39,6 +42,7 @@ class Backend(ABC):
         return {name: version for name in self.packages if (version := _version(name)) is not None}
 
 
+@cache
 def _version(package: str) -> str | None:
     for name in DISTRIBUTIONS.get(package, (package,)):
         try:

@@ -46,6 +46,7 @@ class Onnx(Backend):
             raise Mistake(f"{file} takes a {inputs[0].type}: expected one of {', '.join(TYPES)}")
         self.dtypes = (TYPES[inputs[0].type],)
         self.shape = list(inputs[0].shape)
+        self.lengths = not all(isinstance(size, int) for size in self.shape)
 
     def call(self, quantity: str, x: Array) -> Any:
         """Return the model's output for the elements of `x`."""
@@ -56,7 +57,7 @@ class Onnx(Backend):
             x = np.concatenate([x, np.ones(-count % fixed, x.dtype)])
         rows = x.reshape(1, -1) if free else x.reshape(-1, fixed)
         parts = [self._run(row, fixed, free) for row in rows]
-        if not parts:  # a model of fixed shape cannot be asked for nothing
+        if not parts:  # a model of fixed shape cannot be asked for nothing, as `lengths` says
             return x
         if any(part.size != row.size for part, row in zip(parts, rows, strict=True)):
             return parts[0]  # a wrong shape

@@ -1,0 +1,30 @@
+"""`softgate certify` run in this process, as the tests of its command line do."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from softgate import cli
+
+Run = Callable[..., tuple[int, str, str]]
+QUICK = ("--dtype", "float32", "--quantity", "value", "--samples", "2000")
+
+
+def certify_in(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Run:
+    """Return the command in a folder: exit code, stdout, stderr."""
+    monkeypatch.chdir(folder)
+
+    def command(*arguments: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["softgate", "certify", *arguments])
+        with pytest.raises(SystemExit) as left:
+            cli.main()
+        said = capsys.readouterr()
+        return int(left.value.code or 0), said.out, said.err
+
+    return command
