@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from cells import DTYPES, Cell, Row
+from softgate.benchmarking.inputs import DTYPES
+from softgate.benchmarking.record import OURS, Bench, Row
 
 F32, F64, HALF = ("float32",), ("float64",), ("float16", "bfloat16")
 
@@ -57,11 +58,14 @@ _SHARES = {
 }
 
 
+COUNT = 1 << 20
+
+
 @dataclass(frozen=True)
 class Verdict:
-    """One bar on one cell."""
+    """One bar on one row."""
 
-    cell: Cell
+    row: Row
     against: str
     limit: float
     measured: float
@@ -72,48 +76,74 @@ class Verdict:
         return self.measured <= self.limit
 
     def __str__(self) -> str:
-        text = f"{self.cell}: {self.measured:.2f} x {self.against}, bar {self.limit:.2f}"
+        row = self.row
+        text = f"{row.function} {row.quantity}, {row.dtype}: {self.measured:.2f} x {self.against}"
+        text += f", bar {self.limit:.2f}"
         return f"{text} ({self.aside})" if self.aside else text
 
 
-def binds(cell: Cell) -> bool:
+def binds(row: Row) -> bool:
     """Tell whether bars apply; elsewhere ratios are only reported."""
-    return cell.size == "1M" and cell.threads == "1"
+    usual = (COUNT, 1, "randn", "reused")
+    return row.implementation == OURS and usual == (
+        row.count, row.threads, row.inputs, row.buffers
+    )  # fmt: skip
 
 
-def judge(rows: Sequence[Row]) -> list[Verdict]:
+class Times:
+    """Least times by function, implementation, quantity, dtype and inputs, where bars bind."""
+
+    def __init__(self, bench: Bench) -> None:
+        self.ns = {
+            (row.function, row.implementation, row.quantity, row.dtype, row.inputs): row.least_ns
+            for row in bench
+            if (row.count, row.threads, row.buffers) == (COUNT, 1, "reused")
+        }
+
+    def of(self, row: Row, implementation: str, inputs: str = "randn") -> float | None:
+        return self.ns.get((row.function, implementation, row.quantity, row.dtype, inputs))
+
+    def value(self, row: Row) -> float | None:
+        return self.ns.get((row.function, OURS, "value", row.dtype, "randn"))
+
+
+def judge(bench: Bench) -> list[Verdict]:
     """Hold every bar against what was measured; where a time is missing there is no verdict."""
-    by_cell = {row.cell: row for row in rows}
+    times = Times(bench)
     return [
-        Verdict(row.cell, against, limit, measured, aside)
-        for row in rows
-        if binds(row.cell)
-        for against, limit, measured, aside in _bars(row, by_cell)
+        Verdict(row, against, limit, measured, aside)
+        for row in bench
+        if binds(row)
+        for against, limit, measured, aside in _bars(row, times)
         if measured is not None
     ]
 
 
-def _bars(row: Row, by_cell: dict[Cell, Row]) -> Iterator[tuple[str, float, float | None, str]]:
+def _bars(row: Row, times: Times) -> Iterator[tuple[str, float, float | None, str]]:
     """Yield what a row is held against, the limit, what was measured and what to say beside it."""
-    cell = row.cell
-    share = _SHARES.get((cell.activation, cell.dtype, cell.quantity))
+    share = _SHARES.get((row.function, row.dtype, row.quantity))
     if share is not None:
-        from_x = row.ratio("ours", "torch from x")
-        aside = f"{from_x:.2f} x torch from x" if from_x else ""
-        yield "torch", share, row.ratio("ours", "torch"), aside
-    of_value = OF_VALUE.get((cell.activation, cell.dtype))
-    if of_value is not None and cell.quantity == "backward":
-        yield "value", of_value, backward_of_value(row, by_cell), ""
-    if cell.dtype == "float32" and cell.activation not in CANCELS_IN_JAX:
-        yield "jax", OF_JAX_FLOAT32, row.ratio("ours", "jax"), ""
-    torchs = row.ratio("torch special", "torch")
+        yield "torch", share, _ratio(row.least_ns, times.of(row, "torch")), ""
+    of_value = OF_VALUE.get((row.function, row.dtype))
+    if of_value is not None and row.quantity == "backward":
+        yield "value", of_value, _ratio(row.least_ns, times.value(row)), ""
+    if row.dtype == "float32" and row.function not in CANCELS_IN_JAX:
+        yield "jax", OF_JAX_FLOAT32, _ratio(row.least_ns, times.of(row, "jax")), ""
+    torchs = _ratio(times.of(row, "torch", "mix"), times.of(row, "torch"))
     aside = f"torch's own: {torchs:.2f}" if torchs else ""
-    yield "randn", OF_RANDN, row.ratio("ours special", "ours"), aside
+    yield "randn", OF_RANDN, _ratio(times.of(row, OURS, "mix"), row.least_ns), aside
 
 
-def backward_of_value(row: Row, by_cell: dict[Cell, Row]) -> float | None:
-    """Return our backward's time as a multiple of our value's in the same setting."""
-    cell = row.cell
-    value = by_cell.get(Cell(cell.activation, "value", cell.dtype, cell.size, cell.threads))
-    ours, base = row.ns("ours"), value.ns("ours") if value else None
-    return ours / base if ours is not None and base else None
+def _ratio(over: float | None, under: float | None) -> float | None:
+    return over / under if over is not None and under else None
+
+
+def missed(verdicts: Sequence[Verdict]) -> list[Verdict]:
+    """Return the bars that do not hold, the furthest off first."""
+    found = [verdict for verdict in verdicts if not verdict.holds]
+    return sorted(found, key=lambda verdict: verdict.limit / verdict.measured)
+
+
+def failed(bench: Bench) -> bool:
+    """Tell whether a bar is missed, or a row in which one would bind has no time of ours."""
+    return bool(missed(judge(bench))) or any(binds(row) and row.error for row in bench)

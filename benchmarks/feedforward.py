@@ -27,12 +27,12 @@ from time import perf_counter
 from typing import Any
 
 import torch
-from bystanders import Bystanders
 from rich.console import Console
 from rich.table import Table
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
+from softgate.benchmarking.bystanders import Bystanders
 from softgate.torch import FeedForward, GatedFeedForward, saved_bytes
 
 D_MODEL, D_HIDDEN, D_GATED = 768, 3072, 2048

@@ -23,9 +23,9 @@ import ml_dtypes  # noqa: F401  (NumPy knows bfloat16 by it)
 import numpy as np
 import torch
 import torch.nn.functional as F
-from bystanders import Bystanders
 
 import softgate as sg
+from softgate.benchmarking.bystanders import Bystanders
 
 A = torch.ops.aten
 COUNT = 1 << 20

@@ -2,31 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from bars import binds
 
-from cells import DTYPES, Row
+from softgate.benchmarking.inputs import DTYPES
+from softgate.benchmarking.record import Bench, Row
 
 
-def shares(rows: Sequence[Row], peer: str = "torch") -> str:
+def shares(bench: Bench, peer: str = "torch") -> str:
     """Return a table of ours over the peer's time: value / backward, a column for each format."""
-    by_cell = {
-        (row.cell.activation, row.cell.dtype, row.cell.quantity): row
-        for row in rows
-        if (row.cell.size, row.cell.threads) == ("1M", "1")
+    ours = {(row.function, row.dtype, row.quantity): row for row in bench if binds(row)}
+    theirs = {
+        (row.function, row.setting): row.least_ns for row in bench if row.implementation == peer
     }
-    dtypes = [name for name in DTYPES if any(name == dtype for _, dtype, _ in by_cell)]
+    dtypes = [name for name in DTYPES if any(name == dtype for _, dtype, _ in ours)]
     lines = [f"| time / {peer}'s | " + " | ".join(dtypes) + " |"]
     lines.append("| --- |" + " --- |" * len(dtypes))
-    for activation in dict.fromkeys(name for name, _, _ in by_cell):
-        cells = [_cell(by_cell, activation, dtype, peer) for dtype in dtypes]
-        lines.append(f"| {activation} | " + " | ".join(cells) + " |")
+    for function in dict.fromkeys(name for name, _, _ in ours):
+        cells = [
+            " / ".join(
+                _cell(ours.get((function, dtype, quantity)), theirs)
+                for quantity in ("value", "backward")
+            )
+            for dtype in dtypes
+        ]
+        if any(part != "– / –" for part in cells):
+            lines.append(f"| {function} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
 
-def _cell(by_cell: dict[tuple[str, str, str], Row], activation: str, dtype: str, peer: str) -> str:
-    parts = []
-    for quantity in ("value", "backward"):
-        row = by_cell.get((activation, dtype, quantity))
-        ratio = row.ratio("ours", peer) if row else None
-        parts.append("–" if ratio is None else f"{ratio:.2f}")
-    return " / ".join(parts)
+def _cell(row: Row | None, theirs: dict[tuple[str, object], float | None]) -> str:
+    under = theirs.get((row.function, row.setting)) if row else None
+    return f"{row.least_ns / under:.2f}" if row and row.least_ns and under else "–"

@@ -13,91 +13,38 @@ import platform
 import sys
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 import softgate as sg
 from softgate.certification.certificate import Certificate, Measurement
 from softgate.certification.regions import SUBNORMAL_INPUTS, SUBNORMAL_RESULTS
+from softgate.peers import Peer, absent, peers, subject
 
 PAGE = Path(__file__).parent.parent / "docs" / "accuracy.md"
 FEW = 20_000
 
 
-@dataclass(frozen=True)
-class Peer:
-    """One implementation: what people call it, the subject, and what it needs to be installed."""
-
-    title: str
-    subject: str
-    needs: str = ""
-    keywords: dict[str, Any] = field(default_factory=dict)
-    framework: str | None = None
-
-
-def onnx_model(folder: Path, approximate: str) -> str:
-    """Write a model of one Gelu and return its path."""
-    from onnx import TensorProto, checker, helper, save
-
-    node = helper.make_node("Gelu", ["x"], ["y"], approximate=approximate)
-    ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["n"]) for name in "xy"]
-    graph = helper.make_graph([node], "gelu", ends[:1], ends[1:])
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9)
-    checker.check_model(model)
-    file = folder / f"gelu_{approximate}.onnx"
-    save(model, str(file))
-    return str(file)
-
-
-def peers(folder: Path) -> dict[str, list[Peer]]:
-    """Return the implementations of each function."""
-    tanh = {"approximate": "tanh"}
-    return {
-        "gelu": [
-            Peer("softgate (NumPy, torch)", "softgate:gelu"),
-            Peer("softgate in JAX", "softgate.jax:gelu", "jax", framework="jax"),
-            Peer("torch.nn.functional.gelu", "torch.nn.functional:gelu", "torch"),
-            Peer("jax.nn.gelu, exact", "jax.nn:gelu", "jax", {"approximate": False}),
-            Peer("tf.nn.gelu, exact", "tensorflow.nn:gelu", "tensorflow", {"approximate": False}),
-            Peer("keras.activations.gelu", "keras.activations:gelu", "keras"),
-            Peer("onnxruntime Gelu", onnx_model(folder, "none"), "onnxruntime"),
-            Peer("x * scipy.special.ndtr(x)", "peers:gelu_ndtr", "scipy"),
-            Peer("x/2 * (1 + erf(x/√2)), SciPy", "peers:gelu_erf", "scipy"),
-        ],
-        "gelu_tanh": [
-            Peer("softgate (NumPy, torch)", "softgate:gelu_tanh"),
-            Peer("softgate in JAX", "softgate.jax:gelu_tanh", "jax", framework="jax"),
-            Peer("torch.nn.functional.gelu, tanh", "torch.nn.functional:gelu", "torch", tanh),
-            Peer("jax.nn.gelu, its default", "jax.nn:gelu", "jax"),
-            Peer("tf.nn.gelu, approximate", "tensorflow.nn:gelu", "tensorflow",
-                 {"approximate": True}),
-            Peer("onnxruntime Gelu, tanh", onnx_model(folder, "tanh"), "onnxruntime"),
-        ],
-        "silu": [
-            Peer("softgate (NumPy, torch)", "softgate:silu"),
-            Peer("softgate in JAX", "softgate.jax:silu", "jax", framework="jax"),
-            Peer("torch.nn.functional.silu", "torch.nn.functional:silu", "torch"),
-            Peer("jax.nn.silu", "jax.nn:silu", "jax"),
-            Peer("tf.nn.silu", "tensorflow.nn:silu", "tensorflow"),
-        ],
-    }  # fmt: skip
+FUNCTIONS = ("gelu", "gelu_tanh", "silu")
+IMPLEMENTATIONS = (
+    "softgate", "softgate.jax", "torch", "jax", "tensorflow", "keras", "onnxruntime", "scipy",
+    "scipy.erf",
+)  # fmt: skip
+"""Whom the page has: torch.compile and Hugging Face's forms compute what others here do."""
 
 
 def certificates(
-    function: str, chosen: list[Peer], samples: int | None
+    function: str, folder: Path, samples: int | None
 ) -> Iterator[tuple[Peer, Certificate]]:
     """Yield the certificates of what is installed."""
-    for peer in chosen:
-        if peer.needs and find_spec(peer.needs) is None:
-            print(f"{peer.title}: {peer.needs} is not installed", file=sys.stderr)
+    for peer in peers(function, IMPLEMENTATIONS).values():
+        if why := absent(peer.implementation):
+            print(f"{peer.title}: {why}", file=sys.stderr)
             continue
         print(f"{function}: {peer.title}", file=sys.stderr)
         yield (
             peer,
             sg.certify(
-                peer.subject,
+                subject(peer, folder),
                 function,
                 keywords=peer.keywords,
                 framework=peer.framework,
@@ -165,10 +112,10 @@ def write(file: Path, samples: int | None) -> None:
     versions: dict[str, str] = {}
     sections = []
     with tempfile.TemporaryDirectory() as folder:
-        for function, chosen in peers(Path(folder)).items():
+        for function in FUNCTIONS:
             lines = [f"## {function}", "", "| " + " | ".join(HEADER) + " |"]
             lines.append("| --- |" * 1 + " --- |" * (len(HEADER) - 1))
-            for peer, found in certificates(function, chosen, samples):
+            for peer, found in certificates(function, Path(folder), samples):
                 versions.update(found.versions)
                 lines += [row(peer, measurement) for measurement in found]
                 for finding in found.findings:
@@ -189,7 +136,6 @@ def main() -> None:
     parser.add_argument("--samples", type=int, help="inputs of float32 and float64")
     parser.add_argument("--check", action="store_true", help="few inputs, and nothing is written")
     options = parser.parse_args()
-    sys.path.insert(0, str(Path(__file__).parent))
     if options.check:
         with tempfile.TemporaryDirectory() as folder:
             write(Path(folder) / "accuracy.md", options.samples or FEW)

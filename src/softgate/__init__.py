@@ -21,6 +21,7 @@ from .forks import BUILDING as _BUILDING
 
 if TYPE_CHECKING:
     from ._activation import Activation as Activation
+    from ._bench import bench as bench
     from ._certify import certify as certify
     from ._emit import emit as emit
     from ._explain import explain as explain
@@ -44,6 +45,7 @@ _HOMES = {
     "FormulaError": "graph",
     "activation": "_formula",
     "activations": "registry",
+    "bench": "_bench",
     "certify": "_certify",
     "emit": "_emit",
     "explain": "_explain",
@@ -54,6 +56,7 @@ _HOMES = {
     "plot": "_plot",
     "get_threads": "threads",
     "properties": "_properties",
+    "report": "_report",
     "set_threads": "threads",
     "table": "_table",
 }

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
-import platform
 from dataclasses import asdict
-from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -31,34 +28,20 @@ OPTIONAL = {
 NAMED = ("transformers", "timm")
 """Others whose names `softgate names` knows."""
 
-ALSO_CALLED = {"tensorflow": ("tensorflow", "tensorflow-cpu", "tensorflow-intel", "tf-nightly")}
-FEATURES = ("sse4.2", "avx", "avx2", "fma", "f16c", "avx512f", "neon", "sve")
-
-
-def installed(package: str) -> str | None:
-    """Return a package's version, or None; nothing is imported for it."""
-    for name in ALSO_CALLED.get(package, (package,)):
-        try:
-            return metadata.version(name)
-        except metadata.PackageNotFoundError:
-            continue
-    return None
-
 
 def machine() -> dict[str, Any]:
-    """Return the CPU as LLVM sees it, and the threads in use."""
-    from .. import get_threads
-    from ..lower.llvm import host
+    """Return the CPU as LLVM sees it, its caches, and the threads in use."""
+    from ..machine import this_machine
 
-    cpu, features = host()
-    available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    here = this_machine()
     return {
-        "system": f"{platform.system()} {platform.machine()}",
-        "python": platform.python_version(),
-        "cpu": cpu,
-        "features": [name for name in FEATURES if name in features],
-        "cores": available,
-        "threads": get_threads(),
+        "system": here.system,
+        "python": here.python,
+        "cpu": here.architecture,
+        "features": list(here.features),
+        "caches": dict(here.caches),
+        "cores": here.cores,
+        "threads": here.threads,
     }
 
 
@@ -82,6 +65,7 @@ def command(as_json: bool) -> int:
     Exit code 1 if a kernel does not compile or misses its bound.
     """
     from .. import __version__
+    from ..machine import installed
 
     checks = kernel_checks()
     found: dict[str, Any] = {
@@ -103,6 +87,11 @@ def show(found: dict[str, Any], checks: list[Checkup]) -> None:
     here = found["machine"]
     rows += [("python", here["python"]), ("system", here["system"])]
     rows += [("cpu", f"{here['cpu']}: {' '.join(here['features']) or 'no vector features known'}")]
+    if here["caches"]:
+        from ..machine import in_bytes
+
+        held = (f"{name} {in_bytes(size)}" for name, size in here["caches"].items())
+        rows += [("caches", ", ".join(held))]
     rows += [("threads", f"{here['threads']} of {here['cores']} cores")]
     for name, version in found["packages"].items():
         extra = OPTIONAL.get(name)

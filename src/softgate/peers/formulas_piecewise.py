@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from formulas import Array, Backward, Value, elu, elu_backward, tanh
 from scipy import special  # type: ignore[import-untyped]
+
+from .formulas import Array, Backward, Value, elu, elu_backward, tanh
 
 ALPHA, SCALE = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
 

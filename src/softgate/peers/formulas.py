@@ -103,6 +103,7 @@ def _sigmoid_backward(x: Array, g: Array, y: Array, w: Array) -> None:
 
 
 def tanh(x: Array, y: Array, w: Array) -> None:
+    """NumPy's own."""
     np.tanh(x, out=y)
 
 
@@ -114,6 +115,7 @@ def _tanh_backward(x: Array, g: Array, y: Array, w: Array) -> None:
 
 
 def elu(x: Array, y: Array, w: Array) -> None:
+    """max(x, 0) + expm1(min(x, 0))."""
     np.minimum(x, 0, out=w)
     np.expm1(w, out=w)
     np.maximum(x, 0, out=y)
@@ -121,6 +123,7 @@ def elu(x: Array, y: Array, w: Array) -> None:
 
 
 def elu_backward(x: Array, g: Array, y: Array, w: Array) -> None:
+    """g·exp(min(x, 0))."""
     np.minimum(x, 0, out=w)
     np.exp(w, out=y)
     y *= g

@@ -10,7 +10,8 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-import torch_composed
+
+from . import torch_steps
 
 A = torch.ops.aten
 Maker = Callable[[Any, Any, Any], Callable[[], Any]]
@@ -86,10 +87,6 @@ def _of_output(value: Callable[[Any], Any], backward: Callable[..., Any]) -> Mak
     return make
 
 
-def _from_x(value: Callable[..., Any], backward: Callable[..., Any]) -> Maker:
-    return lambda x, g, y: lambda: backward(g, value(x, out=y), grad_input=y)
-
-
 def _log_sigmoid(x: Any, g: Any, y: Any) -> Callable[[], Any]:
     kept = torch.empty_like(x)
     return lambda: A.log_sigmoid_forward.output(x, output=y, buffer=kept)[0]
@@ -129,7 +126,7 @@ VALUES: dict[str, Maker] = {
     "hard_swish": lambda x, g, y: lambda: A.hardswish.out(x, out=y),
     "softshrink": lambda x, g, y: lambda: A.softshrink.out(x, out=y),
     "hardshrink": lambda x, g, y: lambda: A.hardshrink.out(x, out=y),
-    **torch_composed.VALUES,
+    **torch_steps.VALUES,
 }
 
 BACKWARDS: dict[str, Maker] = {
@@ -157,12 +154,7 @@ BACKWARDS: dict[str, Maker] = {
     "hard_swish": lambda x, g, y: lambda: A.hardswish_backward(g, x),
     "softshrink": _backward(A.softshrink_backward, 0.5),
     "hardshrink": _backward(A.hardshrink_backward, 0.5),
-    **torch_composed.BACKWARDS,
+    **torch_steps.BACKWARDS,
 }
 
 CALLS = {"value": VALUES, "backward": BACKWARDS}
-
-BACKWARDS_FROM_X: dict[str, Maker] = {
-    "sigmoid": _from_x(torch.sigmoid, A.sigmoid_backward.grad_input),
-    "tanh": _from_x(torch.tanh, A.tanh_backward.grad_input),
-}

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import ml_dtypes
 import numpy as np
+
+INPUTS = ("randn", "mix")
+DTYPES = ("float32", "float64", "float16", "bfloat16")
 
 Array = np.ndarray[Any, Any]
 
@@ -16,16 +17,6 @@ ALIGNMENT = 64
 
 TAIL = (3.0, 15.0)
 TINY = 1e-30
-
-
-@dataclass(frozen=True)
-class Arrays:
-    """What one format and length is timed on."""
-
-    randn: Array
-    special: Array
-    grad: Array
-    out: Array
 
 
 def dtype_of(name: str) -> np.dtype[Any]:
@@ -47,20 +38,19 @@ def empty(count: int, dtype: np.dtype[Any]) -> Array:
     return memory[start : start + size].view(dtype)
 
 
+def arrays(inputs: str, name: str, count: int, seed: int) -> tuple[Array, Array, Array]:
+    """Return x, a gradient and memory for the output; the same for the same seed."""
+    dtype = dtype_of(name)
+    rng = np.random.default_rng(seed)
+    randn, grad = (_filled(rng.standard_normal(count), dtype) for _ in range(2))
+    x = randn if inputs == "randn" else special(rng, count, dtype)
+    return x, grad, empty(count, dtype)
+
+
 def _filled(values: Array, dtype: np.dtype[Any]) -> Array:
     array = empty(values.size, dtype)
     array[:] = values
     return array
-
-
-@lru_cache(maxsize=1)  # 16M elements of float64 are half a gigabyte
-def arrays(name: str, count: int, seed: int) -> Arrays:
-    """Return the inputs for one format and length; the same for the same seed."""
-    dtype = dtype_of(name)
-    rng = np.random.default_rng(seed)
-    randn = _filled(rng.standard_normal(count), dtype)
-    grad = _filled(rng.standard_normal(count), dtype)
-    return Arrays(randn, special(rng, count, dtype), grad, empty(count, dtype))
 
 
 def special(rng: np.random.Generator, count: int, dtype: np.dtype[Any]) -> Array:

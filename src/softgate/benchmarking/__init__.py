@@ -1,0 +1,1 @@
+"""What each activation costs on this machine: definitions, rounds, records."""

@@ -1,0 +1,199 @@
+"""Run the commands of benchmarks/speed.toml and write docs/speed.md and its two pictures.
+
+    python tools/speed_page.py [--check] [--records FOLDER] [-o docs/speed.md]
+
+The page is what the commands print: each is run with --json, and its record is shown as Markdown.
+Takes some ten minutes, on a machine that should do nothing else. `--check` runs every command with
+next to no rounds and peers, and writes nothing. With `--records` the records are kept in a folder,
+and what is there already is not measured again: after an interrupt, or to change the page alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shlex
+import subprocess
+import sys
+import tempfile
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from softgate.benchmarking import dots
+from softgate.benchmarking.charts import pareto_chart
+from softgate.benchmarking.charts import write as write_picture
+from softgate.benchmarking.layer import Layer
+from softgate.benchmarking.pareto import Pareto
+from softgate.benchmarking.record import Bench
+from softgate.machine import Machine
+from softgate.records import Grid
+
+ROOT = Path(__file__).parent.parent
+DEFINITIONS = ROOT / "benchmarks" / "speed.toml"
+PAGE = ROOT / "docs" / "speed.md"
+
+Timed = Bench | Layer | Pareto
+KINDS: dict[str, type[Timed]] = {kind.schema: kind for kind in (Bench, Layer, Pareto)}
+
+QUICK = "--budget 0.2 "
+CHECKS = {
+    "--layer": QUICK + "--d-model 16 --d-hidden 64 --tokens 8",
+    "--pareto": QUICK + "--peers none --size 4096 --samples 2000",
+    "": QUICK + "--peers none --size 4096",
+}
+"""What is added to a command to run in a second or two: of two options the last counts."""
+
+
+EXPLAINED = ("note", "x copy", "x relu", "~")
+"""What every table says of itself, and the page once, in its introduction."""
+
+
+@dataclass(frozen=True)
+class Section:
+    """One command of the page, as the definitions have it."""
+
+    title: str
+    command: str
+    text: str = ""
+    figure: tuple[str, ...] = ()
+
+    def arguments(self, folder: Path, check: bool) -> list[str]:
+        """Return the command's arguments, its picture in `folder`."""
+        picture = folder / picture_name(self.command)
+        command = self.command.replace("{pareto}", shlex.quote(str(picture)))
+        if check:
+            command += " " + next(more for name, more in CHECKS.items() if name in self.command)
+        return [*shlex.split(command), "--json"]
+
+    @property
+    def shown(self) -> str:
+        """The command as a reader types it."""
+        return "softgate " + self.command.replace("{pareto}", picture_name(self.command))
+
+
+def picture_name(command: str) -> str:
+    """Return the file of a section's picture."""
+    return "speed-pareto.svg" if "{pareto}" in command else "speed.svg"
+
+
+def definitions() -> tuple[str, list[Section]]:
+    """Return the introduction and the sections."""
+    found = tomllib.loads(DEFINITIONS.read_text(encoding="utf-8"))
+    sections = [Section(**{**it, "figure": tuple(it.get("figure", ()))}) for it in found["section"]]
+    return found["introduction"].strip(), sections
+
+
+def run(section: Section, folder: Path, check: bool, records: Path | None = None) -> Timed:
+    """Run a section's command, unless it was run before, and return its record."""
+    arguments = section.arguments(folder, check)
+    kept = None if records is None else records / f"{section.title.replace(' ', '-')}.json"
+    if kept is not None and kept.exists():
+        return read(kept.read_text(encoding="utf-8"))
+    print("softgate " + shlex.join(arguments), file=sys.stderr)
+    done = subprocess.run(
+        [sys.executable, "-m", "softgate", *arguments], stdout=subprocess.PIPE, check=True
+    )
+    text = done.stdout.decode()
+    if kept is not None:
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        kept.write_text(text, encoding="utf-8")
+    return read(text)
+
+
+def read(text: str) -> Timed:
+    """Return the record that a command printed."""
+    return KINDS[json.loads(text)["schema"]].from_json(text)
+
+
+def markdown(grid: Grid) -> str:
+    """Return a grid as Markdown: words as a list, numbers as a table."""
+    if grid.text:
+        return _words(grid)
+    lines = [f"**{_cell(grid.title)}**", ""] if grid.title else []
+    lines.append("| " + " | ".join(_cell(cell) or " " for cell in grid.header) + " |")
+    rule = ["---" if i < grid.labels else "---:" for i in range(len(grid.header))]
+    lines.append("| " + " | ".join(rule) + " |")
+    lines += ["| " + " | ".join(map(_cell, row)) + " |" for row in grid.rows]
+    return "\n".join(lines)
+
+
+def _words(grid: Grid) -> str:
+    head = [] if grid.header[0] in EXPLAINED else [f"**{_cell(grid.header[0])}**", ""]
+    rows = [row for row in grid.rows if row[0] not in EXPLAINED]
+    return "\n".join([*head, *("- " + ": ".join(map(_cell, row)) for row in rows)])
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|").replace("~", "\\~")
+
+
+def machine_lines(machine: Machine) -> str:
+    """Return what the figures come from."""
+    versions = ", ".join(f"{name} {version}" for name, version in sorted(machine.versions.items()))
+    return f"Machine: {machine}.\n\nVersions: {versions}."
+
+
+def section_text(section: Section, record: Timed, folder: Path) -> str:
+    """Return a section of the page, its picture drawn."""
+    parts = [f"## {section.title}"]
+    if section.text:
+        parts.append(section.text.strip())
+    parts.append(f"```\n{section.shown}\n```")
+    picture = folder / picture_name(section.command)
+    if section.figure:
+        assert isinstance(record, Bench)
+        words = dots.alternative(record, section.figure)
+        write_picture(dots.time_chart(record, section.figure), picture, words)
+        parts.append(f"![{words}]({picture.name})")
+    elif isinstance(record, Pareto):
+        write_picture(pareto_chart(record), picture, record.alternative())
+        parts.append(f"![{record.alternative()}]({picture.name})")
+    parts += [markdown(grid) for grid in record.grids() if not is_machine(grid)]
+    return "\n\n".join(parts)
+
+
+def is_machine(grid: Grid) -> bool:
+    """Tell whether a grid names the machine, which the page does once, at its head."""
+    return grid.text and grid.header[:1] == ("machine",)
+
+
+def write(page: Path, check: bool, records: Path | None) -> None:
+    """Run everything and write the page beside its pictures."""
+    introduction, sections = definitions()
+    texts: list[str] = []
+    machine: Any = None
+    for section in sections:
+        record = run(section, page.parent, check, records)
+        machine = record.machine
+        texts.append(section_text(section, record, page.parent))
+        for warning in record.warnings:
+            print(f"  Warning: {warning}", file=sys.stderr)
+    head = (
+        "# How fast is it?\n\nWritten by `python tools/speed_page.py` from the commands in "
+        f"`benchmarks/speed.toml`.\n\n{machine_lines(machine)}"
+    )
+    page.write_text("\n\n".join([head, introduction, *texts]) + "\n", encoding="utf-8")
+    print(f"Wrote {page}", file=sys.stderr)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("-o", "--output", type=Path, default=PAGE)
+    parser.add_argument("--check", action="store_true", help="few rounds, and nothing is written")
+    parser.add_argument("--records", type=Path, metavar="FOLDER", help="keep records there")
+    options = parser.parse_args()
+    if not options.check:
+        write(options.output, False, options.records)
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        page = Path(folder) / "speed.md"
+        write(page, True, None)
+        print(page.read_text(encoding="utf-8"))
+
+
+if __name__ == "__main__":
+    main()
