@@ -1,4 +1,4 @@
-"""Certify softgate and every peer that is installed, and write docs/accuracy.md.
+"""Certify softgate and every peer that is installed: docs/accuracy.md and the README's table.
 
     python tools/accuracy_page.py [--check] [--samples 200000] [-o docs/accuracy.md]
 
@@ -14,6 +14,8 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+
+import readme_blocks
 
 import softgate as sg
 from softgate.certification.certificate import Certificate, Measurement
@@ -54,11 +56,26 @@ def certificates(
         )
 
 
-def number(value: float) -> str:
-    """Return an error as people read it."""
-    if value == float("inf"):
-        return "no number"
-    return f"{value:.2f}" if value < 100 else f"{value:.2g}"
+def catalogue(samples: int | None) -> dict[str, Certificate]:
+    """Return the certificates of every function of ours, in the formats that are not tables."""
+    found = {}
+    for function in sg.activations():
+        print(f"catalogue: {function}", file=sys.stderr)
+        found[function] = sg.certify(
+            f"softgate:{function}", function, dtypes=("float32", "float64"),
+            quantities=("value", "slope"), samples=samples,
+        )  # fmt: skip
+    return found
+
+
+def bounds(found: dict[str, Certificate]) -> str:
+    """Return the largest error of each function of ours."""
+    header = ["function", *(f"{dtype} {what}" for dtype, what in COLUMNS)]
+    rows = [
+        (name, *(readme_blocks.number(one.max_ulp) for one in certificate))
+        for name, certificate in found.items()
+    ]
+    return f"## The whole catalogue: max ulp\n\n{readme_blocks.table(header, rows)}"
 
 
 def row(peer: Peer, found: Measurement) -> str:
@@ -70,9 +87,9 @@ def row(peer: Peer, found: Measurement) -> str:
         peer.title,
         found.dtype,
         found.quantity,
-        number(found.max_ulp),
+        readme_blocks.number(found.max_ulp),
         f"{found.worst.worst:.6g}",
-        number(max(region.max_ulp for region in normal)),
+        readme_blocks.number(max(region.max_ulp for region in normal)),
         f"{100 * found.rounded_share:.1f} %",
         f"{found.total('wrong_signs'):,}",
         f"{found.total('lost'):,}",
@@ -83,6 +100,7 @@ def row(peer: Peer, found: Measurement) -> str:
     return "| " + " | ".join(cells) + " |"
 
 
+COLUMNS = [(dtype, what) for dtype in ("float32", "float64") for what in ("value", "slope")]
 HEADER = (
     "implementation", "dtype", "quantity", "max ulp", "at x =", "max ulp, normal numbers",
     "correctly rounded",
@@ -107,10 +125,11 @@ it, on {system}. Versions: {versions}.
 """
 
 
-def write(file: Path, samples: int | None) -> None:
-    """Certify all and write the page."""
+def write(file: Path, samples: int | None, readme: Path | None = None) -> None:
+    """Certify all and write the page, and the table of the README."""
     versions: dict[str, str] = {}
     sections = []
+    gelu: dict[str, Certificate] = {}
     with tempfile.TemporaryDirectory() as folder:
         for function in FUNCTIONS:
             lines = [f"## {function}", "", "| " + " | ".join(HEADER) + " |"]
@@ -118,14 +137,22 @@ def write(file: Path, samples: int | None) -> None:
             for peer, found in certificates(function, Path(folder), samples):
                 versions.update(found.versions)
                 lines += [row(peer, measurement) for measurement in found]
+                if function == "gelu":
+                    gelu[peer.title] = found
                 for finding in found.findings:
                     print(f"  {finding}", file=sys.stderr)
             sections.append("\n".join(lines))
+    ours = catalogue(samples)
+    sections.append(bounds(ours))
     named = ", ".join(f"{name} {version}" for name, version in sorted(versions.items()))
     system = f"{platform.system()} {platform.machine()}, Python {platform.python_version()}"
     page = "\n\n".join([INTRODUCTION.format(system=system, versions=named).rstrip(), *sections])
     file.write_text(page + "\n", encoding="utf-8")
     print(f"Wrote {file}", file=sys.stderr)
+    text = readme_blocks.accuracy(gelu, ours, versions)
+    if readme is not None:
+        readme_blocks.replace("accuracy", text, readme)
+        print(f"Wrote {readme}", file=sys.stderr)
 
 
 def main() -> None:
@@ -140,7 +167,7 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as folder:
             write(Path(folder) / "accuracy.md", options.samples or FEW)
     else:
-        write(options.output, options.samples)
+        write(options.output, options.samples, readme_blocks.README)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Run the commands of benchmarks/speed.toml and write docs/speed.md and its two pictures.
+"""Run the commands of benchmarks/speed.toml: docs/speed.md, two pictures, the README's tables.
 
     python tools/speed_page.py [--check] [--records FOLDER] [-o docs/speed.md]
 
@@ -20,6 +20,8 @@ import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import readme_blocks
 
 from softgate.benchmarking import dots
 from softgate.benchmarking.charts import pareto_chart
@@ -159,14 +161,17 @@ def is_machine(grid: Grid) -> bool:
     return grid.text and grid.header[:1] == ("machine",)
 
 
-def write(page: Path, check: bool, records: Path | None) -> None:
-    """Run everything and write the page beside its pictures."""
+def write(page: Path, check: bool, records: Path | None, readme: Path | None = None) -> None:
+    """Run everything and write the page beside its pictures, and the tables of the README."""
     introduction, sections = definitions()
     texts: list[str] = []
+    dtypes: dict[str, Bench] = {}
     machine: Any = None
     for section in sections:
         record = run(section, page.parent, check, records)
         machine = record.machine
+        if section.title in readme_blocks.DTYPES and isinstance(record, Bench):
+            dtypes[section.title] = record
         texts.append(section_text(section, record, page.parent))
         for warning in record.warnings:
             print(f"  Warning: {warning}", file=sys.stderr)
@@ -176,6 +181,10 @@ def write(page: Path, check: bool, records: Path | None) -> None:
     )
     page.write_text("\n\n".join([head, introduction, *texts]) + "\n", encoding="utf-8")
     print(f"Wrote {page}", file=sys.stderr)
+    text = readme_blocks.speed(dtypes["float32"], dtypes)
+    if readme is not None:
+        readme_blocks.replace("speed", text, readme)
+        print(f"Wrote {readme}", file=sys.stderr)
 
 
 def main() -> None:
@@ -187,7 +196,7 @@ def main() -> None:
     parser.add_argument("--records", type=Path, metavar="FOLDER", help="keep records there")
     options = parser.parse_args()
     if not options.check:
-        write(options.output, False, options.records)
+        write(options.output, False, options.records, readme_blocks.README)
         return
     with tempfile.TemporaryDirectory() as folder:
         page = Path(folder) / "speed.md"

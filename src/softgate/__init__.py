@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from ._names import names as names
     from ._plot import plot as plot
     from ._properties import properties as properties
+    from ._report import report as report
     from ._table import table as table
     from .graph import FormulaError as FormulaError
     from .registry import activations as activations

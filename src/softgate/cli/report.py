@@ -1,0 +1,131 @@
+"""`softgate report`: which activation, and what does it cost here? One HTML file answers."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+import time
+from pathlib import Path
+from shutil import get_terminal_size
+from typing import TYPE_CHECKING
+
+import click
+
+from .arguments import ACTIVATION
+
+if TYPE_CHECKING:
+    from .._activation import Activation
+    from .._report import Report
+
+FILE = "softgate-report.html"
+BUDGET_S = 75.0
+SHOWN_S = 0.2
+"""Seconds between two changes of the line of progress."""
+
+
+class Progress:
+    """Says on stderr which study runs; a terminal has one line, a pipe a line for each study."""
+
+    def __init__(self) -> None:
+        self.terminal = sys.stderr.isatty()
+        self.start, self.shown, self.study = time.monotonic(), 0.0, ""
+
+    def __call__(self, study: str, number: int, count: int, detail: str) -> None:
+        """Show a step."""
+        now = time.monotonic()
+        new = study != self.study
+        self.study = study
+        line = f"[{number}/{count}] {now - self.start:.0f} s  {study}"
+        if self.terminal and (new or now - self.shown > SHOWN_S):
+            self.shown = now
+            shown = f"{line}: {detail}" if detail else line
+            click.echo(f"\r\033[K{shown[: get_terminal_size().columns - 1]}", nl=False, err=True)
+        elif not self.terminal and new:
+            click.echo(line, err=True)
+
+    def end(self) -> None:
+        """Remove the line."""
+        if self.terminal:
+            click.echo("\r\033[K", nl=False, err=True)
+
+
+@click.command()
+@click.option(
+    "-o", "--output", type=click.Path(dir_okay=False), default=FILE, show_default=True,
+    metavar="FILE", help="Where the page goes.",
+)  # fmt: skip
+@click.option(
+    "--formula", "formulas", type=ACTIVATION, multiple=True, metavar="MODULE:FUNCTION",
+    help="A formula of your own, decorated with @softgate.activation; may be repeated.",
+)  # fmt: skip
+@click.option(
+    "--budget", "budget_s", type=float, default=BUDGET_S, show_default=True, metavar="SECONDS",
+    help="For what is measured; what is computed takes some 20 s more.",
+)  # fmt: skip
+@click.option("--json", "keep", is_flag=True, help="Keep the records beside the page, as JSON.")
+@click.option(
+    "--from-records", "records", type=click.Path(file_okay=False), metavar="DIR",
+    help="Show records that were kept; nothing is measured.",
+)  # fmt: skip
+def command(
+    output: str,
+    formulas: tuple[Activation, ...],
+    budget_s: float,
+    keep: bool,
+    records: str | None,
+) -> int:
+    """Write one HTML page: curves, tables, accuracy, speed and cost of activations, here.
+
+    The page needs no network and no other file. A summary is printed. A study that fails leaves its
+    section with the reason, and a line on stderr; the rest stands.
+
+    Exit code 0 where the page was written, 1 where every study failed.
+
+    \b
+    softgate report
+    softgate report -o report.html --formula my_module:my_activation
+    softgate report --json
+    softgate report --from-records softgate-report.records
+    """
+    file = Path(output)
+    check_output(file)
+    if not budget_s > 0:
+        raise click.UsageError(f"--budget {budget_s:g}: expected a number of seconds above 0.")
+    made = _make(formulas, budget_s, records)
+    made.save(file)
+    if keep:
+        made.save_records(file.with_suffix(".records"))
+    click.echo(str(made))
+    click.echo(f"\nWrote {file.absolute()} ({file.stat().st_size / 1e6:.1f} MB)")
+    if keep:
+        click.echo(f"Wrote {file.with_suffix('.records').absolute()}")
+    for missing in made.missing:
+        click.echo(f"Failed: {missing}", err=True)
+    return 1 if made.empty else 0
+
+
+def check_output(file: Path) -> None:
+    """Refuse a place that cannot be written to, before anything is measured."""
+    folder = file.absolute().parent
+    if not folder.is_dir():
+        raise click.UsageError(f"-o {file}: there is no folder {folder}; make it first.")
+    if file.is_dir():
+        raise click.UsageError(f"-o {file}: that is a folder; name a file.")
+    if not os.access(folder, os.W_OK):
+        raise click.UsageError(f"-o {file}: the folder {folder} cannot be written to.")
+
+
+def _make(formulas: tuple[Activation, ...], budget_s: float, records: str | None) -> Report:
+    from .._report import read, report
+
+    if records is not None:
+        return read(records, formulas)
+    progress = Progress()
+    try:
+        return report(
+            formulas, budget_s=budget_s, command=shlex.join(["softgate", *sys.argv[1:]]),
+            progress=progress,
+        )  # fmt: skip
+    finally:
+        progress.end()

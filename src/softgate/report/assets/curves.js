@@ -1,0 +1,170 @@
+// Curves: what is shown, where it is read, and how far one sees, the same in every chart.
+const quantities = ["value", "slope", "curvature"];
+const drawn = [...quantities, "tail"];
+const ids = drawn.map((name) => `curves-${name}`);
+const limits = { low: -10, high: 10, narrowest: 0.5 };
+const first = { low: -5, high: 5 };
+const state = { ...first, cursor: 1 };
+const names = document.getElementById("curves-names");
+const slider = document.getElementById("curves-x");
+const readings = document.getElementById("curves-readings");
+
+const lines = new Map(); // by quantity, then by function: y by x
+for (const name of drawn) {
+  const rows = softgate.rows(`curves-${name}`);
+  const byFunction = new Map();
+  for (const row of rows) {
+    const known = new Map();
+    row.x.forEach((x, i) => {
+      if (!known.has(x) || known.get(x) === null) known.set(x, row.y[i]);
+    });
+    byFunction.set(row.f, known);
+  }
+  lines.set(name, byFunction);
+}
+const shown = () =>
+  [...names.querySelectorAll("[aria-pressed=true]")].map((button) => button.dataset.name);
+const number = (y) => {
+  if (y == null) return "–";
+  const small = y !== 0 && Math.abs(y) < 5e-5;
+  return (small ? y.toExponential(2) : y.toFixed(4)).replaceAll("-", "−");
+};
+const place = (x) => String(x).replace("-", "−");
+
+const swatch = (name) =>
+  [...names.children].find((one) => one.dataset.name === name).firstChild.cloneNode(true);
+
+const read = () => {
+  const body = readings.tBodies[0];
+  body.replaceChildren(
+    ...shown().map((name) => {
+      const row = document.createElement("tr");
+      const head = document.createElement("th");
+      head.scope = "row";
+      head.append(swatch(name), name);
+      row.append(head);
+      for (const quantity of quantities) {
+        row.insertCell().textContent = number(lines.get(quantity).get(name).get(state.cursor));
+      }
+      return row;
+    })
+  );
+  readings.querySelector(".at").textContent = place(state.cursor);
+  document.getElementById("curves-at").textContent = place(state.cursor);
+  slider.value = state.cursor;
+};
+
+const update = async (signals) => {
+  for (const id of ids) {
+    const view = await softgate.view(id);
+    for (const [name, value] of Object.entries(signals)) view.signal(name, value);
+    await view.runAsync();
+  }
+};
+
+softgate.toggle("curves-names", ids);
+names.addEventListener("shown", read);
+
+// Beyond ±4 the functions are known at eighths, within at sixteenths: the cursor goes by these.
+const snapped = (x) => {
+  const step = Math.abs(x) > 4 ? 8 : 16;
+  return Math.min(limits.high, Math.max(limits.low, Math.round(x * step) / step));
+};
+const point = (x) => {
+  const cursor = snapped(x);
+  if (cursor === state.cursor || !lines.get("value").values().next().value.has(cursor)) return;
+  state.cursor = cursor;
+  read();
+  update({ cursor });
+};
+slider.addEventListener("input", () => point(Number(slider.value)));
+
+const zoom = (low, high) => {
+  const width = Math.min(limits.high - limits.low, Math.max(limits.narrowest, high - low));
+  const middle = (low + high) / 2;
+  const left = Math.min(limits.high - width, Math.max(limits.low, middle - width / 2));
+  Object.assign(state, { low: left, high: left + width });
+  slider.min = Math.ceil(left * 16) / 16;
+  slider.max = Math.floor((left + width) * 16) / 16;
+  update({ low: state.low, high: state.high });
+  point(Math.min(state.high, Math.max(state.low, state.cursor)));
+};
+const scale = (factor, around) =>
+  zoom(around + (state.low - around) * factor, around + (state.high - around) * factor);
+for (const button of document.querySelectorAll("[data-zoom]")) {
+  button.addEventListener("click", () => {
+    if (button.dataset.zoom === "reset") zoom(first.low, first.high);
+    else scale(button.dataset.zoom === "in" ? 0.5 : 2, state.cursor);
+  });
+}
+
+// Beside the pointer, what the curves of one chart read; the table below has all of them.
+const beside = document.createElement("div");
+beside.className = "beside";
+beside.setAttribute("aria-hidden", "true");
+const told = (y, quantity) => {
+  if (quantity !== "tail" || y === undefined) return number(y);
+  return y === null ? "0" : y.toExponential(2).replaceAll("-", "−"); // no line is drawn at 0
+};
+const tell = (element, event) => {
+  const quantity = element.id.replace("curves-", "");
+  const head = document.createElement("b");
+  head.textContent = `x = ${place(state.cursor)}`;
+  const rows = shown().map((name) => {
+    const row = document.createElement("div");
+    const value = document.createElement("span");
+    value.textContent = told(lines.get(quantity).get(name).get(state.cursor), quantity);
+    const label = document.createElement("span");
+    label.append(swatch(name), name);
+    row.append(label, value);
+    return row;
+  });
+  beside.replaceChildren(head, ...rows);
+  const box = element.getBoundingClientRect();
+  const left = event.clientX - box.left;
+  beside.style.left = left < box.width / 2 ? `${left + 16}px` : "auto";
+  beside.style.right = left < box.width / 2 ? "auto" : `${box.width - left + 16}px`;
+  element.append(beside);
+};
+
+const inverted = (view, element, event) => {
+  const left = event.clientX - element.getBoundingClientRect().left - view.origin()[0];
+  return view.scale("x").invert(left);
+};
+for (const id of ids) {
+  const element = document.getElementById(id);
+  let held = null;
+  element.addEventListener("pointermove", (event) => {
+    const view = softgate.views.get(id);
+    if (!view) return;
+    if (held && event.pointerType === "mouse") {
+      const moved = ((held.at - event.clientX) / view.width()) * (held.high - held.low);
+      zoom(held.low + moved, held.high + moved);
+    } else {
+      point(inverted(view, element, event));
+      tell(element, event);
+    }
+  });
+  element.addEventListener("pointerleave", () => beside.remove());
+  if (id === "curves-tail") continue;
+  element.addEventListener("pointerdown", (event) => {
+    if (event.pointerType !== "mouse" || event.button !== 0) return;
+    held = { at: event.clientX, low: state.low, high: state.high };
+    element.setPointerCapture(event.pointerId);
+    event.preventDefault();
+  });
+  for (const name of ["pointerup", "pointercancel"]) {
+    element.addEventListener(name, () => (held = null));
+  }
+  element.addEventListener("dblclick", () => zoom(first.low, first.high));
+  element.addEventListener(
+    "wheel",
+    (event) => {
+      const view = softgate.views.get(id);
+      if (!event.ctrlKey || !view) return;
+      event.preventDefault();
+      scale(Math.exp(event.deltaY / 400), inverted(view, element, event));
+    },
+    { passive: false }
+  );
+}

@@ -1,0 +1,138 @@
+"""One file that holds everything: sections, style, the scripts that draw, and their data.
+
+Nothing is loaded: a content security policy forbids it, and names by their hashes the only scripts
+that may run, so that no text from a record can become one. Charts stand in the page as drawings;
+scripts come last and bring them to life.
+"""
+
+from __future__ import annotations
+
+import json
+from base64 import b64encode
+from collections.abc import Iterable, Mapping, Sequence
+from hashlib import sha256
+from html import escape
+from typing import Any
+
+from . import vega
+from .assets import asset
+from .section import Missing, Section, failure, marker
+
+PREFIX = "chart-data-"
+"""Begins the id of the element that has a chart's specification."""
+
+
+def page(sections: Sequence[Section], title: str, subtitle: str) -> str:
+    """Return the page as HTML.
+
+    Parameters
+    ----------
+    sections : sequence of Section
+        In the order they are shown.
+    title, subtitle : str
+        The heading and the line below it, as plain text.
+    """
+    bodies, data = [], []
+    for section in sections:
+        body, specs = _shown(section)
+        bodies.append(body)
+        data += [_data(PREFIX + id, spec) for id, spec in specs.items()]
+    scripts = [_closed(text) for text in _scripts(sections)]
+    run = "".join(f"<script>{text}</script>\n" for text in scripts)
+    return (
+        f'<!doctype html>\n<html lang="en">\n<head>\n{_head(title, scripts)}</head>\n<body>\n'
+        f"{_top(title, subtitle)}{_navigation(sections)}"
+        f'<main id="content" tabindex="-1">\n{"".join(bodies)}</main>\n{"".join(data)}'
+        f"{run}</body>\n</html>\n"
+    )
+
+
+def _scripts(sections: Sequence[Section]) -> list[str]:
+    """Return Vega, the page's own script and those of the sections, each in a scope of its own."""
+    charted = any(section.charts or "vegaEmbed(" in section.script for section in sections)
+    own = [_isolated(section.script) for section in sections if section.script]
+    return [*([vega.script()] if charted else []), asset("page.js"), *own]
+
+
+def _isolated(script: str) -> str:
+    return f'(async () => {{\n"use strict";\n{script}\n}})();\n'
+
+
+def _closed(script: str) -> str:
+    """Return JavaScript that no HTML parser takes for the end of a script or a comment."""
+    return script.replace("</script", "<\\/script").replace("<!--", "<\\!--")
+
+
+def _head(title: str, scripts: Iterable[str]) -> str:
+    hashes = " ".join(
+        f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'" for text in scripts
+    )
+    policy = (
+        f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    return (
+        '<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        '<meta name="color-scheme" content="light dark">\n'
+        '<link rel="icon" href="data:,">\n'
+        f"<title>{escape(title)}</title>\n<style>\n{asset('page.css')}</style>\n"
+    )
+
+
+def _top(title: str, subtitle: str) -> str:
+    return (
+        '<a class="skip" href="#content">Skip to the content</a>\n<header>'
+        f'<div><h1>{escape(title)}</h1><p class="subtitle">{escape(subtitle)}</p></div>'
+        '<button type="button" id="theme" class="quiet">Theme: automatic</button>'
+        "</header>\n"
+    )
+
+
+def _navigation(sections: Iterable[Section]) -> str:
+    links = "".join(
+        f'<li><a href="#{escape(section.id)}">{escape(section.title)}</a></li>'
+        for section in sections
+    )
+    return f'<nav aria-label="Sections"><ul>{links}</ul></nav>\n'
+
+
+def _shown(section: Section) -> tuple[str, dict[str, Any]]:
+    """Return a section, or why its charts cannot be drawn."""
+    try:
+        return _drawn(section)
+    except ValueError as error:  # from Vega: numbers out of a broken record
+        reason = Missing(section.id, f"its charts cannot be drawn: {error}")
+        return _drawn(failure(section.id, section.title, reason))
+
+
+def _drawn(section: Section) -> tuple[str, dict[str, Any]]:
+    """Return a section with its charts drawn, and what makes them live."""
+    body, specs = section.body_html, {}
+    for id, spec in section.charts.items():
+        if marker(id) not in body:
+            raise ValueError(f"section {section.id}: there is no figure for the chart {id!r}")
+        specs[id] = vega.compiled(spec)
+        body = body.replace(marker(id), _drawings(specs[id], spec), 1)
+    id, title = escape(section.id), escape(section.title)
+    whole = (
+        f'<section id="{id}" aria-labelledby="{id}-title">\n<h2 id="{id}-title">{title}</h2>\n'
+        f"{body}\n</section>\n"
+    )
+    return whole, specs
+
+
+def _drawings(compiled: Mapping[str, Any], spec: Mapping[str, Any]) -> str:
+    """Return the chart for a wide screen and for a phone, of which the style sheet shows one."""
+    return "".join(
+        f'<div class="drawing {kind}">{vega.drawn(compiled, width)}</div>'
+        for kind, width in (("wide", spec["width"]), ("narrow", vega.NARROW))
+    )
+
+
+def _data(id: str, content: Any) -> str:
+    """Return JSON in an element, in which no text can end that element."""
+    text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    text = text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+    return f'<script type="application/json" id="{escape(id)}">{text}</script>\n'

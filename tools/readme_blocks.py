@@ -1,0 +1,143 @@
+"""The tables of the README, from the records that the pages in docs are made of.
+
+A block stands between <!-- begin name --> and <!-- end name -->; `accuracy_page.py` and
+`speed_page.py` write theirs when they write their page, so that one run gives both.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from softgate.benchmarking.record import OURS, Bench
+from softgate.certification.certificate import Certificate
+from softgate.certification.regions import SUBNORMAL_INPUTS, SUBNORMAL_RESULTS
+
+README = Path(__file__).parent.parent / "README.md"
+DTYPES = ("float32", "float64", "float16", "bfloat16")
+VERSIONS = ("torch", "jax", "tensorflow", "keras", "onnxruntime", "scipy", "numpy", "llvmlite")
+
+
+def replace(name: str, text: str, file: Path = README) -> None:
+    """Put `text` into the block `name` of `file`; ValueError where it has no such block."""
+    old = file.read_text(encoding="utf-8")
+    begin, end = f"<!-- begin {name} -->", f"<!-- end {name} -->"
+    found = re.search(f"(?s){re.escape(begin)}\n.*?{re.escape(end)}", old)
+    if found is None:
+        raise ValueError(f"{file.name} has no block between {begin} and {end}")
+    new = old[: found.start()] + f"{begin}\n{text.strip()}\n{end}" + old[found.end() :]
+    file.write_text(new, encoding="utf-8")
+
+
+def table(header: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    """Return Markdown: the first column names a row, the others are numbers."""
+    header = list(header)
+    lines = [header, ["---", *["---:"] * (len(header) - 1)], *map(list, rows)]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def versions(found: Mapping[str, str]) -> str:
+    """Return the versions that matter to a reader."""
+    return ", ".join(f"{name} {found[name]}" for name in VERSIONS if name in found)
+
+
+def number(error_ulp: float) -> str:
+    """Return an error as people read it."""
+    if error_ulp == float("inf"):
+        return "no number"
+    return f"{error_ulp:.2f}" if error_ulp < 100 else f"{error_ulp:.2g}"
+
+
+def normal_ulp(certificate: Certificate, dtype: str, quantity: str) -> float | None:
+    """Return the largest error where neither input nor result is subnormal; None if not measured."""
+    apart = (SUBNORMAL_INPUTS, SUBNORMAL_RESULTS)
+    for found in certificate:
+        if (found.dtype, found.quantity) == (dtype, quantity):
+            return max(region.max_ulp for region in found.ordinary if region.name not in apart)
+    return None
+
+
+def errors(certificate: Certificate, dtype: str) -> str:
+    """Return value / slope, the largest errors on normal numbers."""
+    both = [normal_ulp(certificate, dtype, quantity) for quantity in ("value", "slope")]
+    if both == [None, None]:
+        return "–"
+    return " / ".join("–" if it is None else number(it) for it in both)
+
+
+def accuracy(
+    gelu: Mapping[str, Certificate], ours: Mapping[str, Certificate], named: Mapping[str, str]
+) -> str:
+    """Return gelu in each implementation, then our whole catalogue."""
+    first = table(
+        ("gelu, value / slope", *DTYPES),
+        [
+            (title, *(errors(certificate, dtype) for dtype in DTYPES))
+            for title, certificate in gelu.items()
+        ],
+    )
+    worst = max(
+        normal_ulp(certificate, dtype, quantity) or 0.0
+        for certificate in ours.values()
+        for dtype in ("float32", "float64")
+        for quantity in ("value", "slope")
+    )
+    return (
+        "The largest error in ulps where input and result are normal numbers, each from a certificate "
+        "against arb\n(`make certificates` writes this table and [docs/accuracy.md](docs/accuracy.md), "
+        f"which has the rest).\n{versions(named)}.\n\n{first}\n\n"
+        f"All {len(ours)} functions of the catalogue are within {number(worst)} ulp in float32 and "
+        "float64, value and slope, subnormal\nresults included, and correctly rounded in float16 "
+        "and bfloat16 on all 65,536 inputs, which `make test`\nchecks. All 2^32 inputs of float32: "
+        "`make exhaustive`."
+    )
+
+
+def speed(float32: Bench, by_dtype: Mapping[str, Bench]) -> str:
+    """Return ns an element in each implementation, and ours beside torch's in each dtype."""
+    names = [name for name in float32.settings.functions if name != "relu"]
+    shown = [
+        it
+        for it in float32.settings.implementations
+        if it in (OURS, "torch", "jax", "onnxruntime", "tensorflow", "keras", "transformers")
+    ]
+    first = table(
+        ("ns an element, float32", *shown),
+        [(name, *(_least(float32, name, it) for it in shown)) for name in names],
+    )
+    common = [
+        name for name in names if all(name in b.settings.functions for b in by_dtype.values())
+    ]
+    second = table(
+        ("softgate / torch, value / backward", *by_dtype),
+        [(name, *(_ratios(bench, name) for bench in by_dtype.values())) for name in common],
+    )
+    one = float32.find(names[0], OURS, quantity="value")
+    return (
+        f"{one.count:,} elements, one thread, outputs reused, least of many interleaved turns "
+        "(`make speed` writes these\ntables and [docs/speed.md](docs/speed.md), which has the rest). "
+        f"{float32.machine.cpu}; {versions(float32.machine.versions)}.\n\n{first}\n\n"
+        f"{second}\n\nPyTorch's backward of tanh is handed the output and computes no exponential; "
+        "ours starts from x."
+    )
+
+
+def _least(bench: Bench, function: str, implementation: str) -> str:
+    for row in bench:
+        if (row.function, row.implementation, row.quantity) == (function, implementation, "value"):
+            return "–" if row.least_ns is None else f"{row.least_ns:.2f}"
+    return "–"
+
+
+def _ratios(bench: Bench, function: str) -> str:
+    cells = []
+    for quantity in ("value", "backward"):
+        times = {
+            row.implementation: row.least_ns
+            for row in bench
+            if (row.function, row.quantity) == (function, quantity)
+        }
+        ours, torch = times.get(OURS), times.get("torch")
+        cells.append(f"{ours / torch:.2f}" if ours and torch else "–")
+    return " / ".join(cells)
