@@ -9,18 +9,17 @@ JOBS   ?= 2
 
 PY      := $(VENV)/bin/python
 STAMP   := $(VENV)/.installed
-# The main job, as arguments of Python: the nearest thing to it that exists.
-REPORT  := benchmarks/kernels.py --quick
+PAGE    ?= report.html
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help report test lint format exhaustive certificates accuracy bench fits install clean distclean
+.PHONY: help report test lint format exhaustive certificates accuracy speed figures bench fits install clean distclean
 
 help: ## say what can be made
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
 
-report: $(STAMP) ## the main job
-	$(PY) $(REPORT)
+report: $(STAMP) ## the main job: which activation, and what does it cost here? writes report.html
+	$(PY) -m softgate report -o $(PAGE)
 
 test: lint ## install what tests need, then lint, types, layers and all tests
 	$(PY) -m pytest -n $(JOBS)
@@ -39,13 +38,18 @@ exhaustive: $(STAMP) ## all 2^32 float32 inputs of every activation, and the lon
 	$(PY) tools/exhaustive.py
 	$(PY) -m pytest -m exhaustive
 
-certificates: $(STAMP) ## certify ours and every installed peer, and write docs/accuracy.md
+figures: certificates speed ## every table and picture of the README and of docs
+
+certificates: $(STAMP) ## certify ours and every installed peer: docs/accuracy.md, README
 	$(PY) tools/accuracy_page.py
 
 accuracy: $(STAMP) ## float64 against arb at 200,000 points a function
 	$(PY) tools/against_arb.py
 
-bench: $(STAMP) ## time the kernels against NumPy, SciPy, PyTorch and JAX
+speed: $(STAMP) ## time every implementation installed: docs/speed.md, pictures, README
+	$(PY) tools/speed_page.py
+
+bench: $(STAMP) ## time the kernels against PyTorch and JAX, each held to its bar
 	$(PY) benchmarks/kernels.py
 
 fits: $(STAMP) ## derive every coefficient and colour again and compare with the source

@@ -1,4 +1,4 @@
-"""What the README shows runs as it stands, in a process of its own."""
+"""What the README and the guide show runs as it stands, in a process of its own."""
 
 from __future__ import annotations
 
@@ -10,25 +10,37 @@ from pathlib import Path
 
 import pytest
 
-README = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
-BLOCKS = re.findall(r"(?ms)^```python\n(.*?)^```", README)
-COMMANDS = [
-    line.partition("#")[0].strip()
-    for line in re.findall(r"(?m)^    (softgate .*)$", README)
-]  # fmt: skip
-ELSEWHERE = ("libkernels.so", "model.onnx")
+from softgate.frameworks import FRAMEWORKS
+
+ROOT = Path(__file__).parent.parent
+PAGES = {name: (ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "docs/guide.md")}
+COMMANDS = sorted(
+    {
+        line.partition("#")[0].partition(">")[0].strip()
+        for text in PAGES.values()
+        for line in re.findall(r"(?m)^    (softgate .*)$", text)
+    }
+)
+ELSEWHERE = ("libkernels.so", "model.onnx", "my_module")
 """Files that a reader has and we do not."""
+LONG = ("certify", "identify", "bench", "report")
+"""Commands that have tests of their own; here their options are looked up."""
 
 
-def test_the_readme_shows_something() -> None:
-    assert len(BLOCKS) >= 4
-    assert len(COMMANDS) >= 8
+def blocks(page: str) -> list[str]:
+    return re.findall(r"(?ms)^```python\n(.*?)^```", PAGES[page])
 
 
-def test_python_runs() -> None:
+def test_the_pages_show_something() -> None:
+    assert all(len(blocks(page)) >= 4 for page in PAGES)
+    assert len(COMMANDS) >= 12
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_python_runs(page: str) -> None:
     """The blocks one after the other, as a reader would paste them."""
     done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", "\n".join(BLOCKS)],
+        [sys.executable, "-W", "ignore", "-c", "\n".join(blocks(page))],
         capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
@@ -38,8 +50,7 @@ def test_python_runs() -> None:
 def test_commands_are_known(command: str, tmp_path: Path) -> None:
     """Each command with all its options; those that take long or need a file are only parsed."""
     words = shlex.split(command)[1:]
-    quick = words[0] not in ("certify", "identify")
-    if not quick or any(name in command for name in ELSEWHERE):
+    if words[0] in LONG or any(name in command for name in ELSEWHERE):
         words = [words[0], "--help"]
     done = subprocess.run(
         [sys.executable, "-m", "softgate", *words],
@@ -48,3 +59,26 @@ def test_commands_are_known(command: str, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     for option in re.findall(r"--[a-z-]+", command) if "--help" in words else ():
         assert option in done.stdout
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_links_and_pictures_are_there(page: str) -> None:
+    targets = re.findall(r"\]\(([^)#]+)\)", PAGES[page])
+    assert targets
+    for target in targets:
+        assert ((ROOT / page).parent / target).exists(), f"{page} points to {target}"
+
+
+def test_targets_of_make_are_there() -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    for text in PAGES.values():
+        for target in re.findall(r"(?:`|^    )make ([a-z]+)", text, re.MULTILINE):
+            assert re.search(f"(?m)^{target}:", makefile), target
+
+
+@pytest.mark.parametrize("name", FRAMEWORKS)
+def test_the_support_table_has_the_oldest_version(name: str) -> None:
+    label, oldest, _ = FRAMEWORKS[name]
+    row = re.search(rf"(?m)^\| {label} \|.*\| (\S+) and later \|$", PAGES["README.md"])
+    assert row is not None, label
+    assert row.group(1) == ".".join(map(str, oldest))

@@ -50,7 +50,7 @@ def number(error_ulp: float) -> str:
 
 
 def normal_ulp(certificate: Certificate, dtype: str, quantity: str) -> float | None:
-    """Return the largest error where neither input nor result is subnormal; None if not measured."""
+    """Return the largest error of normal inputs and results; None where it was not measured."""
     apart = (SUBNORMAL_INPUTS, SUBNORMAL_RESULTS)
     for found in certificate:
         if (found.dtype, found.quantity) == (dtype, quantity):
@@ -77,21 +77,17 @@ def accuracy(
             for title, certificate in gelu.items()
         ],
     )
-    worst = max(
-        normal_ulp(certificate, dtype, quantity) or 0.0
-        for certificate in ours.values()
-        for dtype in ("float32", "float64")
-        for quantity in ("value", "slope")
-    )
-    return (
-        "The largest error in ulps where input and result are normal numbers, each from a certificate "
-        "against arb\n(`make certificates` writes this table and [docs/accuracy.md](docs/accuracy.md), "
-        f"which has the rest).\n{versions(named)}.\n\n{first}\n\n"
-        f"All {len(ours)} functions of the catalogue are within {number(worst)} ulp in float32 and "
-        "float64, value and slope, subnormal\nresults included, and correctly rounded in float16 "
-        "and bfloat16 on all 65,536 inputs, which `make test`\nchecks. All 2^32 inputs of float32: "
-        "`make exhaustive`."
-    )
+    worst = max(one.max_ulp for certificate in ours.values() for one in certificate)
+    return f"""\
+The largest error in ulps where input and result are normal numbers, each from a certificate against
+arb; `make certificates` writes this table and [docs/accuracy.md](docs/accuracy.md), which has the
+rest. {versions(named)}.
+
+{first}
+
+All {len(ours)} functions of the catalogue are within {number(worst)} ulp in float32 and float64,
+value and slope, and correctly rounded in float16 and bfloat16 on all 65,536 inputs, which
+`make test` checks. All 2^32 inputs of float32: `make exhaustive`."""
 
 
 def speed(float32: Bench, by_dtype: Mapping[str, Bench]) -> str:
@@ -114,13 +110,16 @@ def speed(float32: Bench, by_dtype: Mapping[str, Bench]) -> str:
         [(name, *(_ratios(bench, name) for bench in by_dtype.values())) for name in common],
     )
     one = float32.find(names[0], OURS, quantity="value")
-    return (
-        f"{one.count:,} elements, one thread, outputs reused, least of many interleaved turns "
-        "(`make speed` writes these\ntables and [docs/speed.md](docs/speed.md), which has the rest). "
-        f"{float32.machine.cpu}; {versions(float32.machine.versions)}.\n\n{first}\n\n"
-        f"{second}\n\nPyTorch's backward of tanh is handed the output and computes no exponential; "
-        "ours starts from x."
-    )
+    return f"""\
+{one.count:,} elements, one thread, outputs reused, the least of many interleaved turns;
+`make speed` writes these tables and [docs/speed.md](docs/speed.md), which has the rest.
+{float32.machine.cpu}; {versions(float32.machine.versions)}.
+
+{first}
+
+{second}
+
+PyTorch's backward of tanh is handed the output and computes no exponential; ours starts from x."""
 
 
 def _least(bench: Bench, function: str, implementation: str) -> str:
