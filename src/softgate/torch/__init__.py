@@ -9,6 +9,9 @@ tensor([-0.1587,  0.8413])
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from ..frameworks import check, missing
 
 try:
@@ -57,6 +60,10 @@ from .modules import (
 from .presets import Preset, known_presets, preset
 from .stack import Stack
 
+if TYPE_CHECKING:
+    from .diagnosing import diagnose, what_if
+    from .watching import Watch, watch
+
 __all__ = [
     "CELU",
     "ELU",
@@ -91,10 +98,31 @@ __all__ = [
     "Tanhshrink",
     "Threshold",
     "TransformerBlock",
+    "Watch",
+    "diagnose",
     "functional",
     "known_presets",
     "make",
     "matched_width",
     "preset",
     "saved_bytes",
+    "watch",
+    "what_if",
 ]
+
+_HOMES = {
+    "Watch": "watching",
+    "diagnose": "diagnosing",
+    "watch": "watching",
+    "what_if": "diagnosing",
+}
+"""What few need and what brings the compiler along, loaded when it is first asked for."""
+
+
+def __getattr__(name: str) -> Any:
+    """Return what is public and not loaded yet."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = getattr(import_module(f".{_HOMES[name]}", __name__), name)
+    globals()[name] = found
+    return found

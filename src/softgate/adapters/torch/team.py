@@ -114,7 +114,19 @@ def run_rows(
             moved = (a + row * d * item for a, d in zip(addresses, distances, strict=True))
             run(route.runner(), columns, item, tuple(moved))
         return
-    runner = route.runner(rows=True)
+    share_rows(route.runner(rows=True), threads, shape, item, distances, addresses)
+
+
+def share_rows(
+    runner: Runner,
+    threads: int,
+    shape: tuple[int, int],
+    item: int,
+    distances: Sequence[int],
+    addresses: Sequence[int],
+) -> None:
+    """Share the rows out among so many threads; for a kernel that is called over rows."""
+    (rows, columns), operands = shape, len(addresses)
     start = _start() if threads > 1 else None
     if start is not None:
         step = -(-rows // (threads * CHUNKS))

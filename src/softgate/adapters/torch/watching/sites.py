@@ -1,0 +1,298 @@
+"""Where a model calls activations, found by what executes.
+
+Hooks on the model's modules say which module is at work, a `TorchFunctionMode` hears of every
+function of torch that it calls. A leaf module that computes an activation of the catalogue, however
+it is written, is one site; elsewhere each call of an activation function is.
+
+A site is named by the module and the how-manieth call of that name in one call of it: a module that
+is used twice in a pass is two sites, a block that is used twice is one that is called twice.
+What a checkpoint or a frugal block computes again during the backward pass is no call.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from threading import get_ident
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
+
+from ..memory import has_memory
+from . import functions
+from .functions import AXES, GATES, USES
+from .recognition import Known, Recognition, unhooked
+
+MOST_CALLS = 64
+"""Calls of one name in one call of a module that are sites of their own; later ones join the last:
+a loop over time must not make a site of every moment."""
+
+
+@dataclass
+class Call:
+    """One call of an activation at a site."""
+
+    site: str
+    x: Tensor
+    y: Tensor
+    axis: int
+    again: Callable[[Tensor], Tensor]
+    known: Known | None
+    source: Any
+    """The node of autograd's graph that the input came from."""
+    step: int
+    recomputed: bool
+
+
+@dataclass
+class _Frame:
+    """A module at work."""
+
+    name: str
+    calls: Counter[str] = field(default_factory=Counter)
+    activation: Callable[[Tensor], Tensor] | None = None
+    known: Known | None = None
+    site: str = ""
+    x: Tensor | None = None
+    source: Any = None
+
+
+class Sites:
+    """Watches a model between `open` and `close` and tells `observe` of every call.
+
+    What `observe` returns, unless None, takes the place of the call's result.
+    """
+
+    def __init__(
+        self,
+        model: nn.Module,
+        recognition: Recognition,
+        observe: Callable[[Call], Tensor | None],
+        began: Callable[[int], None],
+        every: int,
+    ) -> None:
+        self.model, self.every = unwrapped(model), every
+        self._recognition, self._observe, self._began = recognition, observe, began
+        self.names = {module: name for name, module in self.model.named_modules()}
+        self.unseen = tuple(
+            name
+            for module, name in self.names.items()
+            if isinstance(module, torch.jit.ScriptModule)
+        )
+        """Modules that run outside Python, where nobody can look."""
+        self.step, self.axis = -1, -1
+        self._roots: set[nn.Module] = set()
+        self._frames: list[_Frame] = []
+        self._thread, self._busy = get_ident(), False
+        self._module_sites: dict[nn.Module, Known | None] = {}
+        self._stack = ExitStack()
+
+    def open(self) -> None:
+        """Put up hooks and mode."""
+        with ExitStack() as stack:
+            stack.enter_context(functions.announcing())
+            for module in self.names:
+                if isinstance(module, torch.jit.ScriptModule):
+                    continue
+                before = module.register_forward_pre_hook(self._enter, with_kwargs=True)
+                stack.callback(before.remove)
+                after = module.register_forward_hook(self._leave, always_call=True)
+                stack.callback(after.remove)
+            stack.enter_context(_Listening(self))
+            self._stack = stack.pop_all()
+
+    def close(self) -> None:
+        """Take everything down."""
+        self._stack.close()
+        self._frames.clear()
+
+    def __deepcopy__(self, memo: object) -> Sites:
+        return self  # a model that is copied while it is watched takes its hooks with it
+
+    def __reduce__(self) -> Any:
+        return Blind, ()  # one that is saved does not
+
+    @property
+    def looking(self) -> bool:
+        """Whether a call that is made now counts."""
+        return (
+            bool(self._frames)
+            and not self._busy
+            and self._frames[-1].activation is None
+            and self.step % self.every == 0
+            and get_ident() == self._thread
+        )
+
+    def _enter(self, module: nn.Module, args: Any, kwargs: Any) -> None:
+        if torch.compiler.is_compiling() or self._busy or get_ident() != self._thread:
+            return
+        if module not in self.names:
+            return  # a copy of a module brings our hooks along
+        if not self._frames and not recomputing():
+            self._begin(module)
+        frame = _Frame(self.names[module])
+        x = next(iter((*args, *kwargs.values())), None)
+        if self.looking or not self._frames:
+            self._enter_leaf(module, frame, x)
+        self._frames.append(frame)
+
+    def _begin(self, module: nn.Module) -> None:
+        """Count a step when a module of the outermost level is called for the second time."""
+        if not self._roots or module in self._roots:
+            self._roots.clear()
+            self.step += 1
+            self._began(self.step)
+        self._roots.add(module)
+
+    def _enter_leaf(self, module: nn.Module, frame: _Frame, x: Any) -> None:
+        if not watchable(x) or self.step % self.every:
+            return
+        known = self._known_module(module)
+        if known is None:
+            return
+        parent = self._frames[-1] if self._frames else frame
+        frame.site = self._numbered(parent, frame.name or type(module).__name__)
+        frame.activation, frame.known = unhooked(module), known
+        frame.x = x.detach().clone() if getattr(module, "inplace", False) else x
+        frame.source = x.grad_fn
+
+    def _leave(self, module: nn.Module, args: Any, output: Any) -> Tensor | None:
+        if torch.compiler.is_compiling() or self._busy or get_ident() != self._thread:
+            return None
+        if not self._frames or module not in self.names:
+            return None
+        frame = self._frames.pop()
+        if frame.activation is None or not isinstance(output, Tensor) or frame.x is None:
+            return None
+        known = frame.known
+        if known is not None and any(True for _ in module.parameters()):
+            known = Known(known.answer, None)  # it is learnt: what it was is not what it is
+        return self._tell(frame.site, frame.x, output, frame.activation, known, frame.source)
+
+    def heard(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Make a call that a mode was told of; tell of it where it is that of an activation."""
+        axis = AXES.get(function)
+        if axis is not None:
+            self.axis = axis
+        if function in GATES and self.looking:
+            parts = GATES[function](args, kwargs)
+            if parts is not None:  # act(gate)·other, of which act(gate) is the site
+                value = self._activated(parts.act, parts.args, {}, parts.name)
+                return value * parts.other
+        if function not in USES or not self.looking:
+            return function(*args, **kwargs)
+        return self._activated(function, args, kwargs, functions.label(USES[function], args))
+
+    def _activated(
+        self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], name: str
+    ) -> Any:
+        """Call an activation and tell of it."""
+        use = USES[function]
+        x = use.input_of(args, kwargs)
+        if not watchable(x):
+            return function(*args, **kwargs)
+        again = use.again(function, args, kwargs)
+        source = x.grad_fn
+        before = x.detach().clone() if use.overwrites(args, kwargs) else x
+        y = function(*args, **kwargs)
+        if isinstance(y, Tensor) and y.shape == before.shape:
+            with self._alone():
+                known = self._recognition.of_call(function, args, kwargs, use, again)
+            frame = self._frames[-1]
+            site = self._numbered(frame, f"{frame.name}.{name}()" if frame.name else f"{name}()")
+            other = self._tell(site, before, y, again, known, source)
+            return y if other is None else other
+        return y
+
+    def _tell(
+        self,
+        site: str,
+        x: Tensor,
+        y: Tensor,
+        again: Callable[[Tensor], Tensor],
+        known: Known | None,
+        source: Any,
+    ) -> Tensor | None:
+        with self._alone():
+            call = Call(site, x, y, self.axis, again, known, source, self.step, recomputing())
+            return self._observe(call)
+
+    def _numbered(self, frame: _Frame, name: str) -> str:
+        frame.calls[name] += 1
+        number = min(frame.calls[name], MOST_CALLS)
+        return name if number == 1 else f"{name}#{number}"
+
+    def _known_module(self, module: nn.Module) -> Known | None:
+        if module not in self._module_sites:
+            with self._alone():
+                self._module_sites[module] = self._recognition.of_module(module)
+        return self._module_sites[module]
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Do something of our own, of which nothing is a call of the model's."""
+        before, self._busy = self._busy, True
+        try:
+            with torch._C.DisableTorchFunction():  # nor of anybody else's modes
+                yield
+        finally:
+            self._busy = before
+
+
+class Blind:
+    """What the hooks of a model that was saved while it was watched have become: nothing."""
+
+    def _enter(self, *_: object) -> None:
+        return None
+
+    _leave = _enter
+
+
+class _Listening(TorchFunctionMode):
+    """Hears of every function of torch that this thread calls."""
+
+    def __init__(self, sites: Sites) -> None:
+        super().__init__()
+        self.sites = sites
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        """Let the call be made and told of; a compiler sees the call alone."""
+        if torch.compiler.is_compiling():
+            return func(*args, **(kwargs or {}))
+        return self.sites.heard(func, args, kwargs or {})
+
+
+def watchable(x: Any) -> bool:
+    """Tell whether an operand is a tensor of floats in memory, and not one that functorch wraps."""
+    return (
+        isinstance(x, Tensor)
+        and x.is_floating_point()
+        and x.layout is torch.strided
+        and has_memory(x)
+        and not torch._C._are_functorch_transforms_active()
+    )
+
+
+def recomputing() -> bool:
+    """Tell whether a backward pass is at work: what is computed now was computed before."""
+    return bool(torch._C._current_graph_task_id() != -1)
+
+
+def unwrapped(model: nn.Module) -> nn.Module:
+    """Return the model inside what distributes it; refuse one that is compiled."""
+    if not isinstance(model, nn.Module):
+        raise TypeError(f"model is a {type(model).__name__}: expected a torch.nn.Module")
+    while isinstance(model, nn.DataParallel | nn.parallel.DistributedDataParallel):
+        model = model.module
+    if hasattr(model, "_orig_mod"):
+        raise ValueError(
+            "the model is compiled, and nobody sees what runs inside: watch the module that was "
+            "given to torch.compile, and call that one"
+        )
+    return model

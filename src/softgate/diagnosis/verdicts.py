@@ -1,0 +1,194 @@
+"""What the figures mean, in plain words: each finding with its numbers and a next step.
+
+Every rule compares one figure with one threshold; the docstring of a rule says why that matters.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+from .record import Finding, Site
+from .thresholds import Thresholds
+
+
+def findings(
+    sites: Sequence[Site],
+    ratio: float | None,
+    unseen: Sequence[str],
+    steps: int,
+    thresholds: Thresholds,
+) -> tuple[Finding, ...]:
+    """Return what is wrong, what breaks everything first."""
+    found = [*_not_finite(sites)]
+    for site in sites:
+        found += _dead(site, thresholds)
+        found += _trapped(site, thresholds)
+        found += _saturated(site, thresholds)
+    found += _flow(sites, ratio, thresholds)
+    found += _signal(sites, thresholds)
+    found += _blind(sites, unseen, steps)
+    return tuple(found)
+
+
+def percent(share: float) -> str:
+    """Return a share as people write it."""
+    return f"{100 * share:.3g} %"
+
+
+def _not_finite(sites: Sequence[Site]) -> Iterator[Finding]:
+    """Tell of NaN and inf, at length only where they were first: they spread."""
+    entries = [
+        (trouble.first_step, index, site, trouble)
+        for index, site in enumerate(sites)
+        for trouble in site.not_finite
+    ]
+    if not entries:
+        return
+    step, _, site, trouble = min(entries, key=lambda entry: entry[:2])
+    others = len({entry[2].name for entry in entries}) - 1
+    also = f", and at {others} other sites" if others else ""
+    into = trouble.where.startswith("input")
+    yield Finding(
+        "not finite",
+        site.name,
+        float(sum(entry[3].count for entry in entries)),
+        0.0,
+        f"{trouble.where} at {site.name} ({site.function}) first in step {step} (the first step "
+        f"is 0): {trouble.count:,} in all{also}",
+        "look at the data of that step and at what computes this input"
+        if into
+        else "lower the learning rate, clip gradients, or compute this layer in float32",
+    )
+
+
+def _dead(site: Site, thresholds: Thresholds) -> Iterator[Finding]:
+    """Tell of units that are flat on every input: no gradient passes them, so they stay so."""
+    share = max(site.dead, site.dead_lately)
+    if site.inputs < thresholds.inputs or share <= thresholds.dead:
+        return
+    number = max(len(site.unit.dead), len(site.unit.dead_lately))
+    lately = site.dead_lately > site.dead
+    on = "every input of the last quarter of the steps" if lately else f"{site.inputs:,} inputs"
+    never = "never fire" if site.function.startswith("relu") else "are flat"
+    yield Finding(
+        "dead",
+        site.name,
+        share,
+        thresholds.dead,
+        f"{percent(share)} of the units of {site.name} ({number} of {site.units}, {site.function}) "
+        f"{never} on {on}: |slope| < {thresholds.flat:g}",
+        _revive(site),
+    )
+
+
+def _revive(site: Site) -> str:
+    if site.function.startswith("relu"):
+        return (
+            "lower the learning rate, look at biases, or try gelu or leaky_relu (`what_if` says "
+            "what moves at once); see `softgate properties relu gelu leaky_relu`"
+        )
+    return (
+        "lower the learning rate, look at biases, or normalise what goes into this layer; see "
+        f"`softgate properties {_named(site)}`"
+    )
+
+
+def _named(site: Site) -> str:
+    """Return the function as commands take it, a scale left out."""
+    return site.function.rpartition("·")[2]
+
+
+def _trapped(site: Site, thresholds: Thresholds) -> Iterator[Finding]:
+    """Tell of units left of a minimum, where the slope pushes down what should rise."""
+    if site.inputs < thresholds.inputs or site.trapped <= thresholds.trapped:
+        return
+    yield Finding(
+        "trapped",
+        site.name,
+        site.trapped,
+        thresholds.trapped,
+        f"{percent(site.trapped)} of the units of {site.name} ({len(site.unit.trapped)} of "
+        f"{site.units}, {site.function}) have a slope that is negative or flat on "
+        f"{site.inputs:,} inputs: they lie left of the function's minimum",
+        "lower the learning rate, or raise the biases of these units; `softgate properties "
+        f"{_named(site)}` says where the minimum is",
+    )
+
+
+def _saturated(site: Site, thresholds: Thresholds) -> Iterator[Finding]:
+    """Tell of values near bounds, where an activation passes hardly any gradient on."""
+    if site.saturated is None or site.saturated <= thresholds.saturated:
+        return
+    yield Finding(
+        "saturated",
+        site.name,
+        site.saturated,
+        thresholds.saturated,
+        f"{percent(site.saturated)} of the outputs of {site.name} ({site.function}) lie within "
+        f"{percent(thresholds.saturation)} of its range from a bound",
+        "start with smaller weights, normalise what goes into this layer, or lower the learning "
+        "rate",
+    )
+
+
+def _flow(sites: Sequence[Site], ratio: float | None, thresholds: Thresholds) -> Iterator[Finding]:
+    """Tell of a gradient that the first layer gets hardly any of, or far too much."""
+    if ratio is None or math.isnan(ratio):
+        return
+    some = [site for site in sites if site.gradient_input is not None]
+    between = (
+        f"{some[0].gradient_input:.3g} at {some[0].name}, {some[-1].gradient_input:.3g} at "
+        f"{some[-1].name}"
+    )
+    if ratio < thresholds.vanishing:
+        yield Finding(
+            "vanishing", some[0].name, ratio, thresholds.vanishing,
+            f"the gradient vanishes: its norm is {between}, {ratio:.2g} of it",
+            "use residual connections or normalisation, weights with the activation's gain "
+            "(`softgate properties`), or an activation whose slope is near 1 (relu, gelu)",
+        )  # fmt: skip
+    if ratio > thresholds.exploding:
+        yield Finding(
+            "exploding", some[0].name, ratio, thresholds.exploding,
+            f"the gradient explodes: its norm is {between}, {ratio:.2g} times it",
+            "start with smaller weights, normalise, or clip gradients",
+        )  # fmt: skip
+
+
+def _signal(sites: Sequence[Site], thresholds: Thresholds) -> Iterator[Finding]:
+    """Tell of a gain other than 1: what it is in every layer is a power of it in the last."""
+    gains = [site.layer_gain for site in sites if site.layer_gain]
+    if len(gains) < 3:
+        return
+    mean = math.exp(sum(map(math.log, gains)) / len(gains))
+    for kind, bad, limit in (
+        ("shrinking", mean < thresholds.shrinking, thresholds.shrinking),
+        ("growing", mean > thresholds.growing, thresholds.growing),
+    ):
+        if bad:
+            yield Finding(
+                kind, None, mean, limit,
+                f"outputs change by a factor of {mean:.3g} from one activation to the next "
+                f"({len(gains)} factors, their geometric mean): 1 would keep them",
+                "start with weights of variance gain²/fan_in (`softgate properties` has the gain), "
+                "or normalise",
+            )  # fmt: skip
+
+
+def _blind(sites: Sequence[Site], unseen: Sequence[str], steps: int) -> Iterator[Finding]:
+    """Tell of what nobody could look at: it must not look healthy."""
+    if unseen:
+        names = ", ".join(name or "the model itself" for name in unseen[:3])
+        more = f" and {len(unseen) - 3} more" if len(unseen) > 3 else ""
+        yield Finding(
+            "unseen", unseen[0], float(len(unseen)), 0.0,
+            f"{names}{more}: scripted modules run outside Python, what they compute is not seen",
+            "watch the modules they were scripted from",
+        )  # fmt: skip
+    if not sites:
+        why = f"the model was called {steps} times" if steps else "the model was never called"
+        yield Finding(
+            "nothing seen", None, 0.0, 0.0, f"no activation was seen: {why}",
+            "call the model inside `with watch(model)`, eagerly and not compiled",
+        )  # fmt: skip
