@@ -60,15 +60,15 @@ def speed(times: dict[tuple[str, str], float] = NS, name: str = "gelu") -> Bench
     ]  # fmt: skip
     copy = Row("copy", "softgate", "value", "float32", 65536, "L2", 1, "randn", "reused",
                least_ns=0.05)  # fmt: skip
-    return Bench(machine(), settings, "2026-01-01", 1.0, (*rows, copy))
+    return Bench(machine(), settings, "2026-01-01", 1.0, (*rows, copy), warnings=("noisy",))
 
 
-def layer(shares: dict[str, float] = SHARES) -> Layer:
+def layer(shares: dict[str, float] = SHARES, doubt: float = 0.01) -> Layer:
     rows = tuple(
         LayerRow(
             activation=name, kind="plain", implementation=implementation, phase=phase, d_hidden=64,
             whole_ns=100.0, whole_median_ns=100.0, activation_ns=100 * share,
-            activation_median_ns=100 * share, doubt=0.01, runs=10,
+            activation_median_ns=100 * share, doubt=doubt, runs=10,
             saved_bytes=1024 if phase == "step" else None, matmul_flops=1000, activation_flops=10,
         )
         for implementation in ("torch", "softgate")

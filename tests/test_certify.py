@@ -48,6 +48,13 @@ def test_ours_hold_what_the_catalogue_states(name: str) -> None:
             assert (one.inputs, one.exhaustive, one.rounded_share) == (65536, True, 1.0)
 
 
+def test_the_sign_of_a_nan_is_none() -> None:
+    """A NaN that is masked is no number where one is due, and no zero of the wrong sign."""
+    found = quick(lambda x: np.where(np.isnan(x), np.float32(0), sg.gelu(x)))
+    apart = found.find("value", "float32").regions[-1]
+    assert (apart.name, apart.not_numbers, apart.wrong_zeros) == ("±0, ±inf, NaN", 2, 0)
+
+
 def test_ours_against_another_function_fails() -> None:
     assert any("ulp at" in line for line in quick(sg.gelu, "gelu_tanh").failures(1000))
 

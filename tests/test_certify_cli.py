@@ -39,6 +39,16 @@ def test_a_gate_says_region_and_input(run: Run) -> None:
     assert first.endswith("allowed 0.6")
 
 
+def test_a_quantity_that_was_asked_for_must_be_measured(run: Run) -> None:
+    """NumPy has no derivative: a gate on slopes must not pass for want of one."""
+    few = ("--as", "gelu", "--dtype", "float32", "--samples", "2000")
+    code, out, err = run("faulty:without_negative_zero", *few, "--quantity", "value,slope")
+    assert code == 1
+    assert err.startswith("Failed: slope was asked for and not measured")
+    assert "Not tested" in out
+    assert run("faulty:without_negative_zero", *few)[0] == 0
+
+
 def test_a_foreign_function_without_a_gate_is_only_reported(run: Run) -> None:
     code, out, err = run("faulty:without_negative_zero", "--as", "gelu", *QUICK)
     assert (code, err) == (0, "")
@@ -221,6 +231,8 @@ def test_the_picture_shows_the_error_where_it_is() -> None:
         (("softgate:gelu", "--seed", "-1"), "seed = -1"),
         (("softgate:gelu", "--state", "state.json"), "--exhaustive"),
         (("softgate:gelu", "--exhaustive", "--state", "no/such/s.json"), "no folder no/such"),
+        (("softgate:gelu", "--exhaustive", "--dtype", "float64,float16"), "--exhaustive"),
+        (("softgate:gelu", "--exhaustive", "--quantity", "curvature"), "--exhaustive"),
         (("softgate:elu:0.5",), "softgate:elu:PARAMETER=NUMBER"),
         (("softgate:elu:alpha=x",), "softgate:elu:PARAMETER=NUMBER"),
         (("softgate:elu:alpha=1", "--with", "alpha=1"), "twice"),

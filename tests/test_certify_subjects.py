@@ -119,6 +119,8 @@ LOOP(half_f32, 0, 0, x[i] / 2)
 LOOP(slope_f32, 0, 0, 0.5f)
 LOOP(beyond_f32, 0, 1, 1.0f)
 LOOP(lazy_f32, 1, 0, x[i] / 2)
+void half_f64(const double *x, double *y, size_t n)
+    { for (size_t i = 0; i < n; i++) y[i] = x[i] / 2; }
 """
 
 
@@ -146,6 +148,13 @@ def test_a_c_symbol_and_its_slope(library: str) -> None:
     assert errors["left tail"] == errors["negative"] == 0
     assert errors["right tail"] > 1e6  # x/2 is no leaky relu there
     assert any("curvature" in line for line in found.untested)
+
+
+def test_identify_reads_the_type_of_a_c_function_from_its_name(library: str) -> None:
+    found = sg.identify(f"{library}:half_f64", isolated=True)
+    assert (found.dtype, found.function, found.scale) == ("float64", "identity", 0.5)
+    with pytest.raises(Mistake, match="say what T is"):
+        sg.identify(f"{library}:half", isolated=True)
 
 
 def test_a_c_function_that_writes_too_much_or_too_little(library: str) -> None:
@@ -316,6 +325,16 @@ def test_a_state_belongs_to_the_code_it_was_made_with(tmp_path: Path) -> None:
     library.write_bytes(b"second")
     assert describe(f"{library}:gelu_f32").fingerprint != before
     assert describe("numpy:tanh").fingerprint == describe("numpy:sinh").fingerprint != ""
+
+
+def test_what_gives_the_slope_is_named_and_told_apart(tmp_path: Path) -> None:
+    (library := tmp_path / "lib.so").write_bytes(b"first")
+    name = f"{library}:slope_f32"
+    assert describe("numpy:tanh", slope=name).shown == f"numpy:tanh, slope {name}"
+    before = describe("numpy:tanh", slope=name).fingerprint
+    library.write_bytes(b"second")
+    after = describe("numpy:tanh", slope=name).fingerprint
+    assert len({before, after, describe("numpy:tanh").fingerprint}) == 3
 
 
 def test_a_state_is_named_without_an_import(tmp_path: Path) -> None:

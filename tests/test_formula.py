@@ -22,6 +22,7 @@ from softgate.formats import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, Format
 from softgate.formula import FUNCTIONS, Definition
 from softgate.lower import arb, digits, mp
 from softgate.lower.infix import infix
+from softgate.registry import label
 from softgate.rewrite import rewrite
 from softgate.tables import truth_graph
 
@@ -391,3 +392,9 @@ def test_identities() -> None:
     }.items():
         assert rewrite(written) is computed, infix(written)
     assert rewrite(derivative(f.tanh(x))) is derivative(f.tanh(x))
+
+
+def test_a_label_names_only_what_was_changed() -> None:
+    assert label(formulas.snake) == "snake"
+    assert label(formulas.snake.bind(a=0.5)) == "snake:a=0.5"
+    assert label(formulas.snake.bind(a=0.5).bind(a=1.0)) == "snake"

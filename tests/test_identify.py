@@ -102,6 +102,12 @@ def test_scale_and_offset_are_seen_through(dtype: str) -> None:
     assert answer.parameters["alpha"] == pytest.approx(0.7, rel=0.02)
 
 
+@pytest.mark.parametrize("name", ["gelu", "silu", "relu"])
+def test_a_scale_that_makes_results_subnormal(name: str) -> None:
+    answer = found(lambda x: 0.001 * getattr(F, name)(x), "float16")
+    assert (answer.function, answer.scale, answer.offset) == (name, 0.001, 0)
+
+
 @pytest.mark.parametrize("scale", [1e-30, 1e-8, 1e-6, 1e-3, -0.1, 10.0, 1000.0, 1e5])
 @pytest.mark.parametrize("name", ["gelu", "silu", "relu"])
 def test_any_scale_is_seen_through(name: str, scale: float) -> None:

@@ -19,7 +19,7 @@ from softgate.report.section import figure
 from softgate.report.sections import NAMES, one, sections
 from softgate.report.sections.answer import answers
 from softgate.report.studies.accuracy import Accuracy, Certified
-from softgate.report.studies.curves import Curves
+from softgate.report.studies.curves import Curves, curves
 from softgate.report.table import Markup, minus, power, table
 
 HOSTILE = "</script><script>alert('x')</script><!--<b>&\u2028"
@@ -207,7 +207,7 @@ def test_the_answer_says_what_the_records_say() -> None:
     assert "<strong>0.50 ns</strong>" in element
     assert "torch, takes 0.80 ns" in element
     assert "saves nothing here" in tanh
-    assert "5.00 × the time of exact gelu in torch" in tanh
+    assert "1.20 × in softgate and 5.00 × in torch" in tanh
     assert "<strong>2.50 ulp</strong>" in exact
     assert "10,000,000 ulp off at x = −3.5" in exact
 
@@ -223,6 +223,21 @@ def test_the_answer_changes_with_the_records() -> None:
     assert "is faster here" in tanh
     mixed = report_records.NS | {("gelu_tanh", "softgate"): 0.2}
     *_, tanh, _ = answers(report_records.found(speed=report_records.speed(mixed)))
+    assert "is faster in softgate only" in tanh
+
+
+def test_the_answer_tells_no_differences_within_the_noise() -> None:
+    near = report_records.NS | {("gelu_tanh", "softgate"): 0.501, ("mish", "softgate"): 0.501}
+    found = report_records.found(
+        speed=report_records.speed(near),
+        properties=sg.properties("gelu", "silu", "relu", "mish"),
+        curves=curves([sg.gelu, sg.silu, sg.relu, sg.mish]),
+        layer=report_records.layer({"relu": 0.01, "gelu": 0.3}, doubt=0.5),
+    )
+    which, context, _, tanh, _ = answers(found)
+    assert "<strong>silu, gelu or mish</strong>" in which
+    assert "The cost counts here" in context
+    assert "in doubt by up to 50 %" in context
     assert "is no sure gain here" in tanh
 
 
@@ -247,6 +262,12 @@ def test_tables_escape_text_and_keep_markup() -> None:
     assert minus("C-1 at -2, (-3,4e-5)") == "C-1 at −2, (−3,4e−5)"
     assert "−3.3" in power(-3.3e-8, 1)
     assert "<sup>−8</sup>" in power(-3.3e-8, 1)
+    assert [power(value, 1) for value in (0.0, 5.92, -734.2, 0.0203)] == [
+        "0",
+        "5.9",
+        "−730",
+        "0.02",
+    ]
 
 
 def test_without_vl_convert_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -214,7 +214,7 @@ def test_a_number_that_makes_no_sense_is_refused(live: Any, id: str, given: str,
 
 
 def test_an_own_formula_can_be_picked(live: Any) -> None:
-    pick(live, "snake:a=1.0")
+    pick(live, "snake")
     give(live, mean=0.5, sd=1, flat=0.05)
     one_layer(live, formulas.snake, 0.5, 1, 0.05)
     assert "fixed here: a = 1" in live.inner_text("#pg-parameter-none")

@@ -64,6 +64,7 @@ def test_a_place_that_cannot_be_written_to_ends_it_before_any_study(
         (("--budget", "0"), "--budget 0"),
         (("--formula", "json:dumps"), "softgate.activation"),
         (("--from-records", "nowhere"), "nowhere"),
+        (("--formula", "gelu"), "the formula gelu: there is another function of that name"),
     ],
 )
 def test_mistakes_are_said_before_any_study(

@@ -81,13 +81,14 @@ def accuracy(
     return f"""\
 The largest error in ulps where input and result are normal numbers, each from a certificate against
 arb; `make certificates` writes this table and [docs/accuracy.md](docs/accuracy.md), which has the
-rest. {versions(named)}.
+rest.
+{versions(named)}.
 
 {first}
 
 All {len(ours)} functions of the catalogue are within {number(worst)} ulp in float32 and float64,
-value and slope, and correctly rounded in float16 and bfloat16 on all 65,536 inputs, which
-`make test` checks. All 2^32 inputs of float32: `make exhaustive`."""
+value and slope, at the inputs of these samples, and correctly rounded in float16 and bfloat16 on
+all 65,536, which `make test` checks. All 2^32 inputs of float32: `make exhaustive`."""
 
 
 def speed(float32: Bench, by_dtype: Mapping[str, Bench]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
+from math import inf
 from time import perf_counter
 
 from ._activation import Activation
@@ -87,7 +88,7 @@ def bench(  # noqa: PLR0913  (settings of one study, by keyword)
     >>> found.find("gelu").x_copy > 0
     True
     """
-    if budget_s is not None and not budget_s > 0:
+    if budget_s is not None and not 0 < budget_s < inf:
         raise ValueError(f"budget_s = {budget_s!r}: expected a number of seconds above 0")
     start = perf_counter()
     machine = this_machine()

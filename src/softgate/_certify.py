@@ -21,15 +21,6 @@ from .subjects import Failure, Mistake, Session, Subject, describe, open_session
 from .subjects.session import TIME_LIMIT
 
 QUANTITIES = ("value", "slope", "curvature")
-SUFFIXES = {
-    "bf16": "bfloat16",
-    "f16": "float16",
-    "f32": "float32",
-    "f64": "float64",
-    "float": "float32",
-    "double": "float64",
-}
-"""What the name of a C function may say of its type."""
 
 
 def certify(  # noqa: PLR0913  (settings of one study, by keyword)
@@ -74,7 +65,7 @@ def certify(  # noqa: PLR0913  (settings of one study, by keyword)
         Some of value, slope and curvature; of float16, bfloat16, float32 and float64. By default
         all that the subject takes.
     samples : int, optional
-        How many inputs of float32 and float64 at least.
+        About how many inputs of float32 and float64.
     exhaustive : bool
         Look at all 2**32 inputs of float32's value and slope.
     state : path, optional
@@ -115,6 +106,8 @@ def certify(  # noqa: PLR0913  (settings of one study, by keyword)
         exhaustive,
         seed,
     )
+    if exhaustive:
+        check_sweep(plan)
     with ExitStack() as stack:
         session = stack.enter_context(
             open_session(described, isolated=isolated, time_limit=time_limit)
@@ -197,17 +190,19 @@ def check_state(file: Path, exhaustive: bool) -> None:
         raise ValueError(f"state = {file}: there is no folder {file.parent}")
 
 
+def check_sweep(plan: Plan) -> None:
+    """Refuse a sweep over all inputs where none was asked for that has so many."""
+    swept = plan.quantities is None or {"value", "slope"} & set(plan.quantities)
+    if not swept or (plan.dtypes is not None and "float32" not in plan.dtypes):
+        raise ValueError(
+            "exhaustive (--exhaustive) is for float32's value and slope, and none of them was "
+            "asked for: 16 bits are always looked at whole, float64 and curvatures by samples"
+        )
+
+
 def described_dtypes(subject: Subject) -> tuple[str, ...] | None:
     """Return the format that a C symbol's name ends in; None for what can be asked."""
-    if subject.kind != "c":
-        return None
-    for ending, dtype in SUFFIXES.items():
-        if subject.name.endswith(ending):
-            return (dtype,)
-    raise Mistake(
-        f"{subject.text}: the name does not end in {', '.join(SUFFIXES)}: say what T is with "
-        "dtypes= (--dtype)"
-    )
+    return (subject.c_dtype,) if subject.kind == "c" else None
 
 
 def one_core(stack: ExitStack, subject: Subject, time_limit: float) -> Callable[[], Session]:

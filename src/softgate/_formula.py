@@ -135,6 +135,7 @@ def _entry(
             doc=inspect.getdoc(function) or "",
             limits=composition.limits,
             fast=fast,
+            defaults=tuple((p.name, p.default) for p in parameters),
         ),
     )
 

@@ -104,8 +104,8 @@ def identify(
         A function, an `nn.Module`, or a text as `certify` takes it: `torch.nn.functional:gelu`,
         `model.onnx`, `./library.so:symbol`.
     dtype : str, optional
-        float32, float64, float16 or bfloat16: what it is called with. By default float32, or the
-        one format that a model takes.
+        float32, float64, float16 or bfloat16: what it is called with. By default float32, the one
+        format that a model takes, or what the name of a C function ends in: _f32, _f64, …
     keywords : mapping, optional
         What it is called with beside the array.
     framework : str, optional
@@ -133,6 +133,8 @@ def identify(
     if dtype is not None and dtype not in FORMATS:
         raise ValueError(f"dtype = {dtype!r}: accepted are {', '.join(FORMATS)}")
     described = describe(subject, keywords, framework=framework)
+    if dtype is None and described.kind == "c":
+        dtype = described.c_dtype
     with open_session(described, isolated=isolated) as session:
         return identified(session, described.shown, dtype, among)
 

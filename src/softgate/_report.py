@@ -28,7 +28,7 @@ from .benchmarking.record import Bench
 from .machine import this_machine
 from .peers import absent
 from .records import Record
-from .registry import activations
+from .registry import activations, label
 from .report import Found, Missing, Section, page, vega
 from .report.playground import playground
 from .report.sections import sections
@@ -166,7 +166,7 @@ def report(
         raise ValueError(f"budget_s = {budget_s!r}: expected a number of seconds above 0")
     vega.library()  # first: nobody wants to hear after three minutes that it is not there
     given = [formulas] if isinstance(formulas, Activation | str) else list(formulas)
-    own = tuple(map(named, given))
+    own = _told_apart(map(named, given))
     run = _Run(own, budget_s, progress)
     for study in run.names():
         run.study(study, STUDIES[study])
@@ -181,10 +181,25 @@ def read(folder: str | os.PathLike[str], formulas: Iterable[Activation] = ()) ->
     if not place.is_dir():
         raise ValueError(f"{place} is no folder: expected one with records, such as speed.json")
     vega.library()
+    own = _told_apart(formulas)
     kept = [name for name in KINDS if name != FORMULAS or (place / f"{name}.json").exists()]
     found: dict[str, Record | Missing] = {name: _read(place, name) for name in kept}
-    found["playground"] = playground(formulas)  # code, and no file is trusted with that
+    found["playground"] = playground(own)  # code, and no file is trusted with that
     return Report(Found(found))
+
+
+def _told_apart(formulas: Iterable[Activation]) -> tuple[Activation, ...]:
+    """Return formulas; ValueError where one has a name that the page knows another function by."""
+    taken, own = set(activations()), tuple(formulas)
+    for one in own:
+        called = label(one) if one.entry.user is None else one.name
+        if called in taken:
+            raise ValueError(
+                f"the formula {called}: there is another function of that name on the page; give "
+                f"yours a name of its own, as in @softgate.activation(name='my_{one.name}')"
+            )
+        taken.add(called)
+    return own
 
 
 def _read(folder: Path, name: str) -> Record | Missing:

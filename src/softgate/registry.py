@@ -36,8 +36,8 @@ def label(activation: Activation) -> str:
     >>> label(sg.elu), label(sg.elu.bind(alpha=0.5))
     ('elu', 'elu:alpha=0.5')
     """
-    usual = activations().get(activation.name)
-    defaults = {} if usual is None else usual.parameters
+    usual, user = activations().get(activation.name), activation.entry.user
+    defaults = dict(user.defaults) if user else usual.parameters if usual else {}
     given = [f"{n}={v!r}" for n, v in activation.parameters.items() if defaults.get(n) != v]
     return f"{activation.name}:{','.join(given)}" if given else activation.name
 

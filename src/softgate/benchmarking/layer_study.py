@@ -9,6 +9,7 @@ import gc
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from math import inf
 from time import perf_counter
 from typing import TYPE_CHECKING
 
@@ -105,7 +106,7 @@ def measure_layer(  # noqa: PLR0913 - settings of one study, by keyword
     """
     d_model, d_hidden, tokens = check_widths(d_model=d_model, d_hidden=d_hidden, tokens=tokens)
     check_choice("dtype", dtype, tuple(FORMATS))
-    if not budget_s > 0:
+    if not 0 < budget_s < inf:
         raise ValueError(f"budget_s = {budget_s!r}: expected a positive number of seconds")
     (threads,) = choose_threads(threads)
     functions = _functions(activations)

@@ -30,8 +30,10 @@ SAMPLE_S = 1e-4
 
 TURN_S = 2e-3
 MOST_SAMPLES = 10
-LONG_S = 2e-2
-"""A call of this length warms its own caches."""
+MIDDLE_S, LONG_S = 1e-3, 2e-2
+"""From the first on, the call that warms the caches counts too: when it is over, so is the slice of
+time that a busy machine gives, and the next one is interrupted. A long call warms its own caches.
+"""
 
 COMPARED = 64
 """So many results, spread over the output, are compared with ours."""
@@ -112,11 +114,12 @@ class Playing:
     def __init__(self, contestant: Contestant) -> None:
         self.call = contestant.call
         once_s = self._once_s()
-        if once_s < LONG_S:  # the caches are warm now
+        if once_s < 5 * LONG_S:  # the caches are warm now; the first may have been interrupted
             once_s = min(once_s, self._once_s())
         self.calls = max(1, round(SAMPLE_S / max(once_s, 1e-8)))
-        self.samples = min(MOST_SAMPLES, max(1, round(TURN_S / (once_s * self.calls))))
-        self.warms = once_s < LONG_S
+        warm = min(MOST_SAMPLES, max(1, round(TURN_S / (once_s * self.calls))))
+        self.warms = once_s < MIDDLE_S
+        self.samples = warm + 1 if MIDDLE_S <= once_s < LONG_S else warm
 
     def _once_s(self) -> float:
         start = perf_counter()

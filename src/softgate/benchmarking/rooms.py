@@ -24,6 +24,11 @@ REST_S = 0.003
 """Between two turns: threads of the last one spin for work that does not come."""
 
 
+IDLE_S = 0.005
+"""A wait between two questions that is shorter is not idle: reading and answering takes its time.
+"""
+
+
 class Died(Exception):
     """The process of a room ended, or did not answer in time."""
 
@@ -38,6 +43,7 @@ class Room:
         self.started = 0
         """How often: who entered before the last start is not there any more."""
         self._answered: float | None = None
+        self._idle = False
         self._errors = tempfile.TemporaryFile(  # noqa: SIM115  (closed by `end`)
             "w+", encoding="utf-8", errors="replace"
         )
@@ -86,8 +92,10 @@ class Room:
     def _send(self, message: dict[str, Any]) -> None:
         assert self._process is not None
         assert self._process.stdin is not None
-        if self._answered is not None:
-            self.waited_s += perf_counter() - self._answered
+        waited_s = 0.0 if self._answered is None else perf_counter() - self._answered
+        self._idle = waited_s > IDLE_S
+        if self._idle:
+            self.waited_s += waited_s
         try:
             self._process.stdin.write(json.dumps(message) + "\n")
             self._process.stdin.flush()
@@ -111,7 +119,7 @@ class Room:
 
     def _account(self, before_s: float, after_s: float) -> None:
         """Keep what the process burnt while it was not asked for anything."""
-        if self._answered is not None:
+        if self._idle:
             self.burnt_s += max(0.0, before_s - self.cpu_s)
         self.cpu_s, self._answered = after_s, perf_counter()
 

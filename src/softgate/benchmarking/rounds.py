@@ -17,6 +17,13 @@ from typing import Protocol
 LEAST_TURNS = 4
 """So many turns everybody has, whatever the budget says."""
 
+ENOUGH_TIMES, ENOUGH_S = 40, 0.06
+"""Whoever has fewer times and used less time has more turns: a busy machine interrupts all of four.
+"""
+
+SLOW_TURNS, SLOW_S = 2, 1.0
+"""Whoever takes so many seconds has fewer turns: the least of two calls of a second says enough."""
+
 MOST_ROUNDS = 2000
 
 
@@ -53,6 +60,15 @@ class Score:
         self.turns.append((number, turn))
         self.spent_s += turn.spent_s
 
+    @property
+    def due(self) -> bool:
+        """Whether more turns are needed even if the budget is used up."""
+        turns = len(self.turns)
+        if self.spent_s >= SLOW_S:
+            return turns < SLOW_TURNS
+        times = sum(len(turn.times_ns) for _, turn in self.turns)
+        return turns < LEAST_TURNS or (times < ENOUGH_TIMES and self.spent_s < ENOUGH_S)
+
 
 @dataclass(frozen=True)
 class Statistics:
@@ -74,7 +90,7 @@ def play(
     for number in range(MOST_ROUNDS):
         left = [score for score in scores if not score.out]
         over = clock() - start >= budget_s
-        due = [score for score in left if len(score.turns) < LEAST_TURNS]
+        due = [score for score in left if score.due]
         if over and not due:
             break
         share = sum(score.spent_s for score in left) / max(1, len(left))

@@ -126,9 +126,9 @@ class Study:
         for room in rooms.rooms.values():
             burnt = room.burnt_s / room.waited_s if room.waited_s else 0.0
             if burnt > BURNING:
+                cores = "1 thread" if threads == 1 else f"{threads} threads"
                 self.remarks.append(
-                    f"{room.home} kept {burnt:.0%} of a core busy between its turns, "
-                    f"with {threads} threads"
+                    f"{room.home} kept {burnt:.0%} of a core busy between its turns, with {cores}"
                 )
 
     @property

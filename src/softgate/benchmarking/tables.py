@@ -72,7 +72,10 @@ def foot(record: Bench, notes: Footnotes) -> tuple[Grid, ...]:
     rows += [("not run", text) for text in record.not_run]
     rows += [
         ("x copy", "as a multiple of a copy of the same bytes; x ours: of softgate's time"),
-        ("x relu", "as a multiple of the same implementation's relu"),
+        (
+            "x relu",
+            "as a multiple of the same implementation's relu; of softgate's where it has none",
+        ),
         ("~", "the two times differ by less than the machine's noise"),
     ]
     return (_text((("note", "what the figures are"), *rows)),)

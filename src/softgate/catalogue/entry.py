@@ -69,7 +69,7 @@ class UserFormula:
 
     `limits(quantity, parameters)` are what `LIMITS` names: results at infinity, where a composed
     form may be no number, and where they begin; float32 is computed in float64 and rounded once
-    unless `fast`.
+    unless `fast`. `defaults` are the parameters as the formula has them, before any `bind`.
     """
 
     module: str
@@ -77,6 +77,7 @@ class UserFormula:
     doc: str
     limits: Callable[[str, tuple[tuple[str, float], ...]], tuple[float, ...]]
     fast: bool = False
+    defaults: tuple[tuple[str, float], ...] = ()
 
 
 @dataclass(frozen=True, eq=False)

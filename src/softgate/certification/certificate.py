@@ -169,7 +169,7 @@ class Certificate(Record):
     machine: str
     seed: int
     samples: Mapping[str, int]
-    """How many inputs a sample was to have at least, by format."""
+    """About how many inputs a sample was to have, by format."""
     measurements: tuple[Measurement, ...]
     findings: tuple[Finding, ...]
     untested: tuple[str, ...]

@@ -93,7 +93,7 @@ class Tally:
         other = np.signbit(y) != np.signbit(truth)
         zero = y == 0
         if other.any():
-            known = other & (truth != 0) & ~np.isnan(y)
+            known = other & (truth != 0) & ~np.isnan(y) & ~np.isnan(truth)
             # Beside a root of a slope 0 of either sign is as good as any number of that size.
             far = (part.error >= 1.0) | (np.abs(truth) < 2.0**fmt.smallest_exponent)
             self.wrong_zeros += int(np.count_nonzero(known & zero & far))

@@ -76,7 +76,8 @@ class Progress:
 )  # fmt: skip
 @click.option(
     "--budget", "budget_s", type=float, metavar="SECONDS",
-    help="How long it should take.  [default: 45, or 0.8 a cell if that is more]",
+    help="How long it should take; a few turns of everybody may take longer.  "
+         "[default: 45, or 0.8 a cell if that is more]",
 )  # fmt: skip
 @click.option("--seed", type=int, help="Of the inputs.  [default: 0]")
 @click.option(
@@ -163,8 +164,13 @@ def _read(file: str) -> Bench:
 
     try:
         return Bench.from_json(Path(file).read_text(encoding="utf-8"))
-    except (ValueError, KeyError, TypeError) as error:
-        raise click.UsageError(f"--against {file}: {error}.") from None
+    except OSError as error:
+        raise click.UsageError(f"--against {file}: {error.strerror}.") from None
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise click.UsageError(
+            f"--against {file} is no result of bench ({error}): give what "
+            "`softgate bench --json` printed."
+        ) from None
 
 
 def _check_machine(old: Bench) -> None:

@@ -132,7 +132,21 @@ def _picture(file: str) -> Path:
     file_format(path)
     if not path.absolute().parent.is_dir():
         raise click.UsageError(f"--pareto {file}: there is no folder {path.parent}.")
+    _try_writing(path)
     return path
+
+
+def _try_writing(path: Path) -> None:
+    """Refuse a file that cannot be written; os.access does not know of every reason."""
+    there = path.exists()
+    try:
+        path.open("ab").close()
+    except OSError as error:
+        raise click.UsageError(
+            f"--pareto {path}: it cannot be written ({error.strerror}); name another file."
+        ) from None
+    if not there:
+        path.unlink()
 
 
 def _one_dtype(option: str, asked: dict[str, Any]) -> str:

@@ -130,7 +130,8 @@ def command(
     asked["keywords"] = parse_keywords(asked["keywords"])
     old = None if baseline is None else _read(baseline, subject, asked)
     found = _measure(subject, **asked)
-    failures = [*found.failures(max_ulp), *(() if old is None else found.regressions(old))]
+    failures = [*_left_out(found, asked["quantities"]), *found.failures(max_ulp)]
+    failures += () if old is None else found.regressions(old)
     emit(found, as_json, as_csv)
     if html is not None:
         Path(html).write_text(found.page(), encoding="utf-8")
@@ -142,6 +143,18 @@ def command(
     if len(failures) > MOST_FAILURES:
         click.echo(f"{FAILED}and {len(failures) - MOST_FAILURES} more", err=True)
     return 1 if failures else 0
+
+
+def _left_out(found: Certificate, quantities: str | None) -> list[str]:
+    """Return a line for each quantity that was asked for by name and could not be measured."""
+    from .._certify import QUANTITIES, chosen
+
+    asked = chosen("quantities", quantities, QUANTITIES) or ()
+    return [
+        f"{quantity} was asked for and not measured: see what was not tested"
+        for quantity in asked
+        if all(one.quantity != quantity for one in found)
+    ]
 
 
 def _measure(

@@ -13,7 +13,11 @@ from .output import check_formats, emit, formats
 @click.command()
 @click.argument("subject")
 @keywords_option
-@click.option("--dtype", type=click.Choice(DTYPES), help="What it is called with.  [float32]")
+@click.option(
+    "--dtype",
+    type=click.Choice(DTYPES),
+    help="What it is called with.  [float32; of a model or of a C function what it takes]",
+)
 @click.option(
     "--framework",
     type=click.Choice(FRAMEWORKS),
@@ -31,9 +35,10 @@ def command(
     """Find which activation SUBJECT computes, with which parameters, scale and offset.
 
     SUBJECT is module:function, softgate:gelu, a model.onnx with one input and one output, one of
-    its nodes as model.onnx:name, or ./library.so:symbol, a C function void(const T*, T*, size_t).
-    It is called at some hundred points and told by its values, never by its name. It runs in a
-    process of its own. Exit code 1 where nothing fits, or where it fails.
+    its nodes as model.onnx:name, or ./library.so:symbol, a C function void(const T*, T*, size_t)
+    whose name ends in _f32, _f64, _f16 or _bf16 unless --dtype says what T is. It is called at
+    some hundred points and told by its values, never by its name. It runs in a process of its own.
+    Exit code 1 where nothing fits, or where it fails.
 
     \b
     softgate identify torch.nn.functional:gelu

@@ -33,15 +33,19 @@ class Progress:
 
     def __call__(self, study: str, number: int, count: int, detail: str) -> None:
         """Show a step."""
-        now = time.monotonic()
         new = study != self.study
         self.study = study
-        line = f"[{number}/{count}] {now - self.start:.0f} s  {study}"
-        if self.terminal and (new or now - self.shown > SHOWN_S):
-            self.shown = now
-            shown = f"{line}: {detail}" if detail else line
-            click.echo(f"\r\033[K{shown[: get_terminal_size().columns - 1]}", nl=False, err=True)
-        elif not self.terminal and new:
+        if new or (self.terminal and time.monotonic() - self.shown > SHOWN_S):
+            more = f": {detail}" if detail and self.terminal else ""
+            self.show(f"{study}{more}", f"[{number}/{count}] ")
+
+    def show(self, what: str, place: str = "") -> None:
+        """Show what is done, and after how many seconds."""
+        self.shown = time.monotonic()
+        line = f"{place}{self.shown - self.start:.0f} s  {what}"
+        if self.terminal:
+            click.echo(f"\r\033[K{line[: get_terminal_size().columns - 1]}", nl=False, err=True)
+        else:
             click.echo(line, err=True)
 
     def end(self) -> None:
@@ -92,8 +96,13 @@ def command(
     check_output(file)
     if not budget_s > 0:
         raise click.UsageError(f"--budget {budget_s:g}: expected a number of seconds above 0.")
-    made = _make(formulas, budget_s, records)
-    made.save(file)
+    progress = Progress()
+    try:
+        made = _make(formulas, budget_s, records, progress)
+        progress.show("drawing the page")
+        made.save(file)
+    finally:
+        progress.end()
     if keep:
         made.save_records(file.with_suffix(".records"))
     click.echo(str(made))
@@ -116,16 +125,12 @@ def check_output(file: Path) -> None:
         raise click.UsageError(f"-o {file}: the folder {folder} cannot be written to.")
 
 
-def _make(formulas: tuple[Activation, ...], budget_s: float, records: str | None) -> Report:
+def _make(
+    formulas: tuple[Activation, ...], budget_s: float, records: str | None, progress: Progress
+) -> Report:
     from .._report import read, report
 
     if records is not None:
         return read(records, formulas)
-    progress = Progress()
-    try:
-        return report(
-            formulas, budget_s=budget_s, command=shlex.join(["softgate", *sys.argv[1:]]),
-            progress=progress,
-        )  # fmt: skip
-    finally:
-        progress.end()
+    command = shlex.join(["softgate", *sys.argv[1:]])
+    return report(formulas, budget_s=budget_s, command=command, progress=progress)

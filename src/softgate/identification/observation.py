@@ -40,7 +40,9 @@ class Observation:
         """What a difference is measured in, point by point."""
         eps = 2.0**-self.fmt.mantissa_bits
         size = np.abs(self.y) + SHARE_OF_X * self.amplitude * np.minimum(np.abs(self.x), DENSE)
-        return eps * np.maximum(size, LEAST * self.amplitude)
+        # A small scale makes results subnormal, and those are rounded to whole steps.
+        step = 2.0**self.fmt.smallest_exponent
+        return np.maximum(eps * np.maximum(size, LEAST * self.amplitude), step)
 
     @cached_property
     def amplitude(self) -> float:

@@ -218,8 +218,8 @@ def _listing(unit: Unit) -> list[str]:
     general = next((f for f in unit.functions if f.arguments), None)
     if general is not None:
         names = ", ".join(name for name, _ in general.arguments)
-        lines += [f"Those with _with in their names take {names}, in double, after n: 0, or at"]
-        lines += ["least 2^-100 in size."]
+        lines += [f"Those with _with in their names take {names}, in double, after n: 0 where the"]
+        lines += ["function has it, or at least 2^-100 in size."]
     return lines
 
 

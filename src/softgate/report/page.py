@@ -126,7 +126,7 @@ def _drawn(section: Section) -> tuple[str, dict[str, Any]]:
 def _drawings(compiled: Mapping[str, Any], spec: Mapping[str, Any]) -> str:
     """Return the chart for a wide screen and for a phone, of which the style sheet shows one."""
     return "".join(
-        f'<div class="drawing {kind}">{vega.drawn(compiled, width)}</div>'
+        f'<div class="drawing {kind}" aria-hidden="true">{vega.drawn(compiled, width)}</div>'
         for kind, width in (("wide", spec["width"]), ("narrow", vega.NARROW))
     )
 

@@ -7,7 +7,7 @@ from typing import Any
 from ..benchmarking.pareto import Pareto, ulps
 from .chart import TIMES, Spec, coloured, implementation, powers, quantitative, scales
 from .section import WHOLE, Found, Missing, figure
-from .table import Markup, shown, table
+from .table import Markup, breakable, shown, table
 
 HEADING = "<h3>Error against time</h3>"
 LEVELS = (-14, 16, -28)
@@ -27,7 +27,7 @@ def front(found: Found, charts: dict[str, Any]) -> str:
     picture = figure("pareto", caption, record.alternative(), charts["pareto"])
     rows = [
         (
-            Markup(coloured(implementation(one.implementation).colour) + shown(one.title)),
+            Markup(coloured(implementation(one.implementation).colour) + breakable(one.title)),
             f"{one.least_ns:.3g}",
             ulps(one.max_ulp),
             ulps(one.normal_ulp),

@@ -17,6 +17,8 @@ class Markup(str):
 
 
 Content = str | Markup
+PLAIN = (0.01, 1000.0)
+"""Numbers from here to there are written without a power of ten."""
 
 
 def table(
@@ -46,7 +48,8 @@ def table(
     return (
         f'<div class="scroll" tabindex="0" role="region" aria-label="{named}">'
         f'<table class="{kind}">'
-        f"<caption>{shown(caption)}</caption><thead><tr>{head}</tr></thead>"
+        f'<caption><span class="name">{shown(caption)}</span></caption>'
+        f"<thead><tr>{head}</tr></thead>"
         f"<tbody>{body}</tbody></table></div>"
     )
 
@@ -61,12 +64,17 @@ def of_grid(grid: Grid, caption: str | None = None) -> str:
 def notes(lines: Iterable[str]) -> str:
     """Return remarks that a reader should see before the figures; nothing where there are none."""
     items = "".join(f"<li>{escape(line)}</li>" for line in lines)
-    return f'<ul class="warned" role="note">{items}</ul>' if items else ""
+    return f'<div class="warned" role="note"><ul>{items}</ul></div>' if items else ""
 
 
 def shown(text: Content) -> str:
     """Return text for HTML: escaped, a break for each line's end."""
     return text if isinstance(text, Markup) else escape(text).replace("\n", "<br>")
+
+
+def breakable(text: str) -> str:
+    """Return text for HTML that a phone may break after a dot, as in torch.nn.functional.gelu."""
+    return f'<span class="breakable">{escape(text).replace(".", ".<wbr>")}</span>'
 
 
 def minus(text: str) -> str:
@@ -81,9 +89,12 @@ def minus(text: str) -> str:
 
 
 def power(value: float, digits: int = 2) -> Markup:
-    """Return a number as a · 10^b."""
+    """Return a number as a · 10^b; plainly where that is as short."""
     if not math.isfinite(value):
         return Markup("–")
+    if value == 0 or PLAIN[0] <= abs(value) < PLAIN[1]:
+        rounded = float(f"{value:.{digits + 1}g}")
+        return Markup(minus(f"{rounded:g}"))
     mantissa, _, exponent = f"{value:.{digits}e}".partition("e")
     shown = f"{minus(mantissa)}&thinsp;·&thinsp;10<sup>{minus(str(int(exponent)))}</sup>"
     return Markup(f'<span class="nowrap">{shown}</span>')

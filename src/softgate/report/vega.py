@@ -35,6 +35,7 @@ CONFIG: dict[str, Any] = {
         "titleColor": "#555555",
         "gridColor": "#dddddd",
         "labelOverlap": True,
+        "labelSeparation": 4,
     },
     "legend": {"labelFontSize": 12, "titleFontSize": 12, "labelColor": "#555555"},
     "line": {"strokeWidth": 2, "strokeCap": "butt", "strokeJoin": "round"},

@@ -43,6 +43,15 @@ FORMS = (
     "softgate:gelu, softgate:elu:alpha=0.5, module:function (torch.nn.functional:gelu), "
     "model.onnx, model.onnx:node or ./library.so:symbol"
 )
+SUFFIXES = {
+    "bf16": "bfloat16",
+    "f16": "float16",
+    "f32": "float32",
+    "f64": "float64",
+    "float": "float32",
+    "double": "float64",
+}
+"""What the name of a C function may say of its type."""
 LONGEST = 160
 """Characters of an object's name."""
 
@@ -69,9 +78,10 @@ class Subject:
 
     @property
     def shown(self) -> str:
-        """The text with its keywords, as people see it."""
+        """The text with its keywords and with what gives its slope, as people see it."""
         given = ", ".join(f"{name}={value!r}" for name, value in self.keywords)
-        return f"{self.text} ({given})" if given else self.text
+        text = f"{self.text} ({given})" if given else self.text
+        return text if self.slope is None else f"{text}, slope {self.slope.shown}"
 
     @property
     def ours(self) -> Activation | None:
@@ -81,6 +91,11 @@ class Subject:
     @property
     def fingerprint(self) -> str:
         """What tells this very code from what the same name may mean after an edit."""
+        second = "" if self.slope is None else f"-{self.slope.fingerprint}"
+        return self._own_fingerprint + second
+
+    @property
+    def _own_fingerprint(self) -> str:
         if self.kind == "softgate":
             return ""
         if self.kind == "object":
@@ -89,6 +104,17 @@ class Subject:
         if self.kind == "python":
             file = _source(self.place, self.path)
         return _digest(file.read_bytes()) if file.is_file() else ""
+
+    @property
+    def c_dtype(self) -> str:
+        """The format that a C symbol's name ends in: to guess it would be to misread memory."""
+        for ending, dtype in SUFFIXES.items():
+            if self.name.endswith(ending):
+                return dtype
+        raise Mistake(
+            f"{self.text}: the name does not end in {', '.join(SUFFIXES)}: say what T is with "
+            "--dtype (in Python dtypes= of certify, dtype= of identify)"
+        )
 
     def message(self) -> dict[str, Any]:
         """Return what a child process is told."""

@@ -104,7 +104,8 @@ beside.className = "beside";
 beside.setAttribute("aria-hidden", "true");
 const told = (y, quantity) => {
   if (quantity !== "tail" || y === undefined) return number(y);
-  return y === null ? "0" : y.toExponential(2).replaceAll("-", "−"); // no line is drawn at 0
+  if (y === null) return "0"; // no line is drawn there
+  return (y < 0.01 ? y.toExponential(2) : y.toFixed(4)).replaceAll("-", "−");
 };
 const tell = (element, event) => {
   const quantity = element.id.replace("curves-", "");

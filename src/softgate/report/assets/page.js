@@ -46,6 +46,7 @@
     spec.width = width(element);
     const host = document.createElement("div");
     host.className = "live";
+    host.setAttribute("aria-hidden", "true"); // the element around it has the name
     const { view } = await vegaEmbed(host, spec, {
       mode: "vega",
       renderer: "svg",

@@ -178,7 +178,8 @@ def _ends() -> str:
         for id, name, why in rows
     )
     return (
-        '<table class="pg-ends"><thead><tr><td></td><th scope="col">Signal</th>'
+        '<table class="pg-ends"><caption>What is left at the other end</caption>'
+        '<thead><tr><th scope="col">measure</th><th scope="col">Signal</th>'
         f'<th scope="col">Gradient</th></tr></thead><tbody>{body}</tbody></table>'
     )
 

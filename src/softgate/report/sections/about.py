@@ -17,7 +17,8 @@ def section(found: Found) -> Section:
     body = (
         "<p>Every number on this page was computed by the studies below, on this machine; none is "
         "typed in. The same command makes the page again:</p>"
-        f"<pre><code>{shown(record.command)}</code></pre>"
+        f'<pre tabindex="0" role="region" aria-label="The command"><code>{shown(record.command)}'
+        "</code></pre>"
         + table("Machine and versions", ("what", "found"), record.lines(), kind="words")
         + (
             table(f"Time of the studies, {total:.0f} s in all", ("study", "time"), took)

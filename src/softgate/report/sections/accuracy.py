@@ -9,7 +9,7 @@ from ...certification.certificate import Measurement
 from ..chart import chips, coloured, implementation, powers, quantitative, scales, swatch
 from ..section import WHOLE, Found, Section, figure
 from ..studies.accuracy import FUNCTIONS, Accuracy, Certified
-from ..table import Markup, minus, shown, table
+from ..table import Markup, breakable, minus, shown, table
 from ..toggle import toggle
 
 TITLE = "Accuracy"
@@ -38,7 +38,8 @@ def section(found: Found) -> Section:
         if lines:
             id = f"accuracy-{quantity}"
             charts[id] = _chart(lines, {_name(one): one.function for one in drawn if _is_own(one)})
-            caption = f"Error of GELU’s {quantity} in float32, in ulps, over x"
+            whose = "GELU’s and of your formula’s" if any(map(_is_own, drawn)) else "GELU’s"
+            caption = f"Error of {whose} {quantity} in float32, in ulps, over x"
             figures += figure(id, caption, _says(caption, lines), charts[id])
     body = (
         "<p>One ulp is the spacing of float32 at the exact result; half an ulp is the best there "
@@ -86,7 +87,7 @@ def _row(one: Certified, found: Measurement, counted: list[str]) -> tuple[str, .
     wrong = sum(not special.right for special in found.specials)
     return (
         one.function,
-        Markup(_swatch(one) + shown(one.title)),
+        Markup(_swatch(one) + breakable(one.title)),
         found.quantity,
         _ulps(found.max_ulp),
         minus(f"{found.worst.worst:.5g}"),

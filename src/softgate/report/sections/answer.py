@@ -6,12 +6,13 @@ A line whose study has no record says why; the others stand.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
 from ..._properties import PropertyTable
 from ...benchmarking.layer import Layer, LayerRow
 from ...benchmarking.record import COPY, OURS, Bench, Row
-from ...benchmarking.relations import apart
+from ...benchmarking.relations import DOUBTFUL, apart
 from ..section import Found, Missing, Section
 from ..studies.accuracy import Accuracy
 from ..studies.approximation import FORMS, Approximations
@@ -20,7 +21,9 @@ from ..table import Markup, minus, power, shown
 
 TITLE = "Answer"
 NAMED = 2
-"""So many activations are named."""
+"""So many activations are named, and those that are not told apart from the last."""
+SMALL = 0.1
+"""A share of a layer's time that is no reason to choose another activation."""
 
 
 def section(found: Found) -> Section:
@@ -32,16 +35,21 @@ def section(found: Found) -> Section:
 
 def _noise(found: Found) -> str:
     """Return a remark where times are not to be trusted."""
-    try:
-        warnings = found.take("speed", Bench).warnings
-    except Missing:
-        return ""
-    if not warnings:
+    links = [
+        f'<a href="#{study}">{title}</a>'
+        for study, title in (("speed", "Speed"), ("layer", "Layer"))
+        if _disturbed(found.records.get(study))
+    ]
+    if not links:
         return ""
     return (
         '<p class="note">Times were taken on a busy machine, and are to be taken with care: see '
-        '<a href="#speed">Speed</a>.</p>'
+        f"{' and '.join(links)}.</p>"
     )
+
+
+def _disturbed(record: object) -> bool:
+    return isinstance(record, Bench | Layer) and bool(record.warnings)
 
 
 def answers(found: Found) -> Iterator[Markup]:
@@ -69,16 +77,30 @@ def which(found: Found) -> str:
     timed = sorted((one for one in fit if one.function in times), key=lambda p: times[p.function])
     if not timed:
         raise Missing("speed", "no activation was timed that is smooth and 0 at 0")
-    names = [one.function for one in timed[:NAMED]]
-    flat = [f"{100 * (one.small_slope_share or 0):.1f} %" for one in (*timed[:NAMED], *relu[:1])]
-    asides = " and ".join(flat[: len(names)])
+    most = times[timed[:NAMED][-1].function].surely
+    named = [one for one in timed if times[one.function].least_ns <= most]
+    names = [one.function for one in named]
+    flat = [f"{100 * (one.small_slope_share or 0):.1f} %" for one in (*named, *relu[:1])]
     than = f", relu for {flat[-1]}" if relu else ""
     return (
-        f"In a new network take <strong>{' or '.join(map(shown, names))}</strong>: of those timed "
+        f"In a new network take <strong>{shown(listed(names, 'or'))}</strong>: of those timed "
         "here that are smooth, 0 at 0 and do not level off to the right, the cheapest. They are "
-        f"flat (|slope| below 0.01) for {asides} of inputs from N(0,1){than}. In a trained network "
-        "keep what it was trained with."
+        f"flat (|slope| below 0.01) for {listed(flat[: len(names)])} of inputs from N(0,1){than}. "
+        "Which one trains best is not measured here; in a trained network keep what it was trained "
+        "with."
     )
+
+
+def listed(parts: Sequence[str], last_by: str = "and") -> str:
+    """Return words as a list in a sentence.
+
+    Examples
+    --------
+    >>> listed(["a"]), listed(["a", "b"]), listed(["a", "b", "c"])
+    ('a', 'a and b', 'a, b and c')
+    """
+    *first, last = parts
+    return f"{', '.join(first)} {last_by} {last}" if first else last
 
 
 def _through_zero(found: Found) -> set[str]:
@@ -90,14 +112,26 @@ def _through_zero(found: Found) -> set[str]:
     return known
 
 
-def _times(record: Bench, implementation: str = OURS) -> dict[str, float]:
-    """Return ns per element of value and backward together, in the first setting of each."""
-    found: dict[str, dict[str, float]] = {}
+class _Cost(NamedTuple):
+    """Least ns per element, and what it surely is below, given the doubt."""
+
+    least_ns: float
+    surely: float
+
+
+def _times(record: Bench) -> dict[str, _Cost]:
+    """Return what value and backward take together in ours, in the first setting of each."""
+    found: dict[str, dict[str, _Cost]] = {}
     for row in record:
-        if row.implementation == implementation and row.least_ns and row.function != COPY:
-            found.setdefault(row.function, {}).setdefault(row.quantity, row.least_ns)
+        if row.implementation == OURS and row.least_ns and row.function != COPY:
+            cost = _Cost(row.least_ns, row.least_ns * (1 + (row.doubt or 0.0)))
+            found.setdefault(row.function, {}).setdefault(row.quantity, cost)
     both = len({row.quantity for row in record})
-    return {name: sum(parts.values()) for name, parts in found.items() if len(parts) == both}
+    return {
+        name: _Cost(*map(sum, zip(*parts.values(), strict=True)))
+        for name, parts in found.items()
+        if len(parts) == both
+    }
 
 
 def context(found: Found) -> str:
@@ -106,16 +140,21 @@ def context(found: Found) -> str:
     steps = [row for row in record if row.phase == "step" and row.kind == "plain"]
     ours = [row for row in steps if row.implementation == OURS] or steps
     ours = [row for row in ours if row.activation not in _own(found)]
+    if not ours:
+        raise Missing("layer", "no activation was timed in a training step")
     least, most = min(ours, key=_share), max(ours, key=_share)
     gelu = next((row for row in ours if row.activation == "gelu"), most)
     gain = gelu.gain(record.reference(gelu))
+    advice = "Choose by quality, not by cost" if most.share < SMALL else "The cost counts here"
+    doubt = max(row.doubt for row in (least, most, gelu))
+    noise = f" These shares are in doubt by up to {100 * doubt:.0f} % of their size."
     return (
-        f"Choose by quality, not by cost: in a training step of a feed-forward layer "
-        f"({record.d_model} → {record.d_hidden} → {record.d_model}) softgate’s activations take "
-        f"<strong>{100 * least.share:.1f} %</strong> ({shown(least.activation)}) to "
-        f"<strong>{100 * most.share:.1f} %</strong> ({shown(most.activation)}) of the time. "
-        f"{shown(gelu.activation)} swapped for relu gains at most "
-        f"{100 * (gain - 1):.1f} %."
+        f"{advice}: in a training step of a feed-forward layer "
+        f"({record.d_model} → {record.d_hidden} → {record.d_model}) {shown(gelu.implementation)}’s "
+        f"activations take <strong>{100 * least.share:.1f} %</strong> ({shown(least.activation)}) "
+        f"to <strong>{100 * most.share:.1f} %</strong> ({shown(most.activation)}) of the time. "
+        f"{shown(gelu.activation)} swapped for relu gains at most {100 * (gain - 1):.1f} %."
+        + (noise if doubt > DOUBTFUL else "")
     )
 
 
@@ -160,28 +199,36 @@ def approximate(found: Found) -> str:
         f for f in found.take("approximation", Approximations).functions if f.name == FORMS[0]
     )
     error = f"it is off by up to {power(form.largest)} (at x = ±{abs(form.largest_at):.2f})"
-    record = found.take("speed", Bench)
-    said, gains = [], set[bool | None]()
-    for name in (OURS, "torch"):
-        exact, tanh = (_value(record, f, name) for f in ("gelu", FORMS[0]))
-        if exact is None or tanh is None or not exact.least_ns or not tanh.least_ns:
-            continue
-        ratio = tanh.least_ns / exact.least_ns
-        gains.add(ratio < 1 if apart(tanh, exact) else None)
-        said.append(f"{ratio:.2f} × the time of exact gelu in {name}")
-    if not said:
+    times: dict[str, float] = {}
+    faster, unclear = [], []
+    for name, exact, tanh in _both_forms(found.take("speed", Bench)):
+        times[name] = (tanh.least_ns or 0.0) / (exact.least_ns or math.inf)
+        if not apart(tanh, exact):
+            unclear.append(name)
+        elif times[name] < 1:
+            faster.append(name)
+    if not times:
         return f"The tanh form approximates gelu: {error}."
-    verdict = "is no sure gain here"
-    if len(gains) == 1 and None not in gains:
-        verdict = "is faster here" if True in gains else "saves nothing here"
-    return f"The tanh form <strong>{verdict}</strong>: {' and '.join(said)}; and {error}."
+    verdict = "is no sure gain here" if unclear else "saves nothing here"
+    if faster:
+        only = f"is {'surely ' if unclear else ''}faster in {shown(listed(faster))} only"
+        verdict = "is faster here" if len(faster) == len(times) else only
+    said = listed([f"{ratio:.2f} × in {shown(name)}" for name, ratio in times.items()])
+    return (
+        f"The tanh form <strong>{verdict}</strong>: its value takes, beside exact gelu’s, {said}; "
+        f"and {error}."
+    )
 
 
-def _value(record: Bench, function: str, implementation: str) -> Row | None:
+def _both_forms(record: Bench) -> Iterator[tuple[str, Row, Row]]:
+    """Yield who has both forms, with the times of their values: the exact one and the tanh form."""
+    values: dict[tuple[str, str], Row] = {}
     for row in record:
-        if (row.function, row.implementation, row.quantity) == (function, implementation, "value"):
-            return row
-    return None
+        if row.quantity == "value" and row.least_ns:
+            values.setdefault((row.implementation, row.function), row)
+    for name in dict.fromkeys(name for name, _ in values):
+        if {(name, "gelu"), (name, FORMS[0])} <= values.keys():
+            yield name, values[name, "gelu"], values[name, FORMS[0]]
 
 
 def exact(found: Found) -> str:
@@ -204,11 +251,16 @@ def exact(found: Found) -> str:
         return says + "."
     worst, measured = max(others, key=lambda pair: pair[1].max_ulp)
     error = "no number" if math.isinf(measured.max_ulp) else f"{measured.max_ulp:,.0f} ulp off"
+    equal = [one.title for one, other in others if other.max_ulp == measured.max_ulp]
+    who = f"the least exact of {len(others)} others measured, {shown(listed(equal))}, "
+    who += "is" if len(equal) == 1 else "are"
+    if len(others) == 1:
+        who = f"{shown(worst.title)} is"
     return (
-        f"{says}; the least exact one installed, {shown(worst.title)}, is {error} at x = "
-        f"{minus(f'{measured.worst.worst:.4g}')}, in the tail, where it returns "
-        f"{minus(f'{measured.worst.computed:.3g}')} for {minus(f'{measured.worst.expected:.3g}')}. "
-        "That it matters to training is not known."
+        f"{says}; {who} {error} at x = {minus(f'{measured.worst.worst:.4g}')}, where "
+        f"{minus(f'{measured.worst.computed:.3g}')} comes out for "
+        f"{minus(f'{measured.worst.expected:.3g}')}. "
+        "Whether that matters to training is not measured here."
     )
 
 

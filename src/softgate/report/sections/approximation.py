@@ -83,7 +83,7 @@ def _summary(record: Approximations) -> str:
 
 def _readings(record: Approximations) -> str:
     points = [reading.x for reading in record.functions[0].readings]
-    head = ("form", "", *(minus(f"{x:g}") for x in points))
+    head = ("form", "error", *(minus(f"{x:g}") for x in points))
     rows = [row for one in record.functions for row in _lines(one)]
     return table("Error at points: f − GELU, and relative to GELU", head, rows, labels=2)
 
@@ -92,7 +92,7 @@ def _lines(one: Approximation) -> list[tuple[str, ...]]:
     named = Markup(swatch(one.name) + shown(one.label))
     return [
         (named, "absolute", *(power(reading.difference, 1) for reading in one.readings)),
-        ("", "relative", *(power(reading.relative, 1) for reading in one.readings)),
+        (named, "relative", *(power(reading.relative, 1) for reading in one.readings)),
     ]
 
 

@@ -111,7 +111,7 @@ def _chart(record: Curves, what: str, shown: list[str]) -> dict[str, Any]:
         else {"domainMin": {"expr": "low"}, "domainMax": {"expr": "high"}}
     )
     upright: dict[str, Any] = {"type": "log"} if tail else {"zero": False, "nice": True}
-    numbers: dict[str, Any] = powers(-35, 5, 5) if tail else {"format": "~g", "tickCount": 6}
+    numbers: dict[str, Any] = powers(-100, 10, 10) if tail else {"format": "~g", "tickCount": 6}
     numbers["minExtent"] = 36
     inside = [] if tail else [{"filter": "datum.x >= low - 0.2 && datum.x <= high + 0.2"}]
     return {

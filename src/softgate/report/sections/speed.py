@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...benchmarking.record import COPY, OURS, Bench, Row, Setting
+from ...benchmarking.relations import apart
 from ...benchmarking.tables import title
 from ..chart import TIMES, chips, coloured, implementation, quantitative, scales, swatch
 from ..pareto import front
@@ -34,8 +35,9 @@ def section(found: Found) -> Section:
     traded = front(found, charts)
     body = (
         "<p>Least time of many interleaved turns, so that what disturbs one disturbs all. A copy "
-        "of the same bytes, the dashed line, is the floor; what is fastest is bold. Frameworks "
-        "call their own operators, each in a process of its own.</p>"
+        "of the same bytes, the dashed line, is the floor; bold is what is fastest, and what "
+        "cannot be told apart from it. Frameworks call their own operators, each in a process of "
+        "its own.</p>"
         + notes(record.warnings)
         + chips("speed-names", "Implementations shown", named)
         + f'<div class="charts">{bars}</div>{tables}{traded}'
@@ -77,7 +79,7 @@ def _table(setting: Setting, rows: list[Row]) -> str:
         least = min(times.values())
         cells = [
             Markup(f'<span class="best">{times[name]:.3g}</span>')
-            if times.get(name) == least
+            if name in _fastest(rows, function)
             else (f"{times[name]:.3g}" if name in times else "–")
             for name in (columns if function != COPY else [])
         ]
@@ -86,6 +88,13 @@ def _table(setting: Setting, rows: list[Row]) -> str:
         body.append((Markup(swatch(function) + shown(function)), *cells))
     heads = [_named(name) for name in columns]
     return table(title(setting), ("function", *heads), body)
+
+
+def _fastest(rows: list[Row], function: str) -> set[str]:
+    """Return the fastest implementation of a function, and those not told apart from it."""
+    timed = [row for row in rows if row.function == function and row.least_ns is not None]
+    best = min(timed, key=lambda row: row.least_ns or 0.0)
+    return {row.implementation for row in timed if not apart(row, best)}
 
 
 def _named(name: str) -> Markup:
@@ -106,17 +115,19 @@ def _bars(rows: list[Row]) -> dict[str, Any]:
     ]
     across = {"type": "log", "nice": False, "padding": 10}
     mine = f"datum.f === '{OURS}'"
-    floor = [{"ns": time} for time in copy.values()]
+    floor = [
+        {
+            "data": {"values": [{"ns": time} for time in copy.values()]},
+            "mark": {"type": "rule", "strokeDash": [4, 3], "stroke": "#888888"},
+            "encoding": {"x": {"field": "ns", "type": "quantitative"}},
+        }
+    ]
     return {
         "width": HALF,
         "height": 40 + 26 * len(timed),
         "params": [{"name": "shown", "value": names}],
         "layer": [
-            {
-                "data": {"values": floor},
-                "mark": {"type": "rule", "strokeDash": [4, 3], "stroke": "#888888"},
-                "encoding": {"x": {"field": "ns", "type": "quantitative"}},
-            },
+            *(floor if copy else []),  # a scale of nothing would reach to infinity
             {
                 "data": {"values": values},
                 "transform": [{"filter": "indexof(shown, datum.f) >= 0"}],

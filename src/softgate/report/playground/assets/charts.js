@@ -182,6 +182,7 @@ async function chart(id, spec) {
   const across = () => Math.max(element.clientWidth - left - right, 120);
   const sized = { ...spec, width: across(), height: element.clientHeight - top - bottom };
   const host = document.createElement("div");
+  host.setAttribute("aria-hidden", "true"); // the element around it has the name
   const { view } = await vegaEmbed(host, sized, EMBED);
   element.replaceChildren(host);
   new ResizeObserver(() => view.width(across()).runAsync()).observe(element);

@@ -1,0 +1,64 @@
+"""The README's tables are the records' numbers, and land in the block they belong to."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+import report_records
+
+import softgate as sg
+
+ROOT = Path(__file__).parent.parent
+
+
+@pytest.fixture
+def blocks(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
+    monkeypatch.syspath_prepend(str(ROOT / "tools"))
+    import readme_blocks
+
+    yield readme_blocks
+    del sys.modules["readme_blocks"]
+
+
+def test_replace(blocks: ModuleType, tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("a\n<!-- begin b -->\nold\n<!-- end b -->\nc\n", encoding="utf-8")
+    blocks.replace("b", "new \\1 text\n", page)
+    blocks.replace("b", "newer \\1 text\n", page)
+    text = page.read_text(encoding="utf-8")
+    assert text == "a\n<!-- begin b -->\nnewer \\1 text\n<!-- end b -->\nc\n"
+    with pytest.raises(ValueError, match="no block between <!-- begin x -->"):
+        blocks.replace("x", "", page)
+    assert page.read_text(encoding="utf-8") == text
+
+
+def test_times(blocks: ModuleType) -> None:
+    bench = report_records.speed()
+    text = blocks.speed(bench, {"float32": bench})
+    assert "| gelu | 0.50 | 0.80 |" in text
+    assert "| gelu | 0.62 / 0.62 |" in text
+    assert "a processor; numpy 2.0." in text
+
+
+def test_errors(blocks: ModuleType) -> None:
+    found = sg.certify(
+        sg.gelu, "gelu", dtypes=("float32", "float16"), quantities=("value",), samples=2000,
+        isolated=False,
+    )  # fmt: skip
+    text = blocks.accuracy({"ours": found}, {"gelu": found}, {"torch": "2.13.0", "zlib": "1"})
+    worst = max(
+        region.max_ulp for one in found if one.dtype == "float32" for region in one.ordinary
+    )
+    assert f"| ours | {worst:.2f} / – | – | 0.50 / – | – |" in text
+    assert "torch 2.13.0." in text
+
+
+@pytest.mark.parametrize("name", ["accuracy", "speed"])
+def test_the_readme_has_its_tables(name: str) -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    block = text.partition(f"<!-- begin {name} -->")[2].partition(f"<!-- end {name} -->")[0]
+    assert "| gelu" in block
