@@ -65,7 +65,7 @@ class Progress:
 )  # fmt: skip
 @click.option(
     "--budget", "budget_s", type=float, default=BUDGET_S, show_default=True, metavar="SECONDS",
-    help="For what is measured; what is computed takes some 20 s more.",
+    help="For certificates; times take half of that, what is computed some 20 s more.",
 )  # fmt: skip
 @click.option("--json", "keep", is_flag=True, help="Keep the records beside the page, as JSON.")
 @click.option(
