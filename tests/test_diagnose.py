@@ -9,21 +9,13 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from torch import nn  # noqa: E402
+from watched import seeded  # noqa: E402, F401
 
 import softgate as sg  # noqa: E402
 from softgate.diagnosis.failing import condition  # noqa: E402
 from softgate.diagnosis.whatif import WhatIf  # noqa: E402
 from softgate.torch import diagnose, what_if  # noqa: E402
 from softgate.torch.watching import recognise  # noqa: E402
-
-
-@pytest.fixture(autouse=True)
-def _seeded():
-    torch.manual_seed(0)
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)  # two threads for tensors this small only wait for each other
-    yield
-    torch.set_num_threads(threads)
 
 
 def network(make=nn.GELU):

@@ -9,6 +9,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from torch import nn  # noqa: E402
+from watched import seeded  # noqa: E402, F401
 
 import softgate as sg  # noqa: E402
 from softgate.diagnosis.record import Diagnosis  # noqa: E402
@@ -16,15 +17,6 @@ from softgate.torch import watch  # noqa: E402
 
 ROOT = -0.7517915246935645
 """Where gelu has its minimum."""
-
-
-@pytest.fixture(autouse=True)
-def _seeded():
-    torch.manual_seed(0)
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)  # two threads for tensors this small only wait for each other
-    yield
-    torch.set_num_threads(threads)
 
 
 def stack(make, depth=3, width=32, gain=1.0):

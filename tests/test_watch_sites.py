@@ -8,30 +8,11 @@ torch = pytest.importorskip("torch")
 
 import torch.nn.functional as F  # noqa: E402
 from torch import nn  # noqa: E402
+from watched import Calls, seeded  # noqa: E402, F401
 
 import softgate as sg  # noqa: E402
 from softgate.torch import FeedForward, GatedFeedForward, watch  # noqa: E402
 from softgate.torch import functional as ours  # noqa: E402
-
-
-@pytest.fixture(autouse=True)
-def _seeded():
-    torch.manual_seed(0)
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)  # two threads for tensors this small only wait for each other
-    yield
-    torch.set_num_threads(threads)
-
-
-class Calls(nn.Module):
-    """Calls a function on what a linear layer gives."""
-
-    def __init__(self, function, width=6):
-        super().__init__()
-        self.fc, self.function = nn.Linear(width, width), function
-
-    def forward(self, x):
-        return self.function(self.fc(x))
 
 
 def seen(model, *inputs, **options):

@@ -6,13 +6,13 @@ import json
 import subprocess
 import sys
 import tempfile
-import threading
 from collections.abc import Sequence
-from queue import Empty, SimpleQueue
+from queue import Empty
 from time import perf_counter, process_time, sleep
 from types import TracebackType
 from typing import Any, Self
 
+from .. import talk
 from .rounds import Turn
 
 START = "import sys; sys.path[:] = {path!r}; from softgate.benchmarking.room import main; main()"
@@ -60,10 +60,7 @@ class Room:
             encoding="utf-8",
             start_new_session=True,  # an interrupt is for the parent to deal with
         )
-        self._answers: SimpleQueue[str | None] = SimpleQueue()
-        threading.Thread(
-            target=_read, args=(self._process, self._answers), daemon=True, name=self.home
-        ).start()
+        self._answers = talk.listen(self._process)
         self._answered, self.cpu_s = None, 0.0
         self.started += 1
         self._send({"do": "open", **self.opening})
@@ -91,16 +88,11 @@ class Room:
 
     def _send(self, message: dict[str, Any]) -> None:
         assert self._process is not None
-        assert self._process.stdin is not None
         waited_s = 0.0 if self._answered is None else perf_counter() - self._answered
         self._idle = waited_s > IDLE_S
         if self._idle:
             self.waited_s += waited_s
-        try:
-            self._process.stdin.write(json.dumps(message) + "\n")
-            self._process.stdin.flush()
-        except BrokenPipeError:  # it is dead: the answer, which does not come, says so
-            return
+        talk.send(self._process, message)
 
     def _receive(self, limit_s: float) -> dict[str, Any]:
         try:
@@ -131,16 +123,8 @@ class Room:
     def close(self) -> None:
         """End the process."""
         process, self._process = self._process, None
-        if process is None:
-            return
-        process.kill()
-        process.wait()
-        for pipe in (process.stdin, process.stdout):
-            if pipe is not None:
-                try:
-                    pipe.close()
-                except BrokenPipeError:  # what could not be sent any more
-                    continue
+        if process is not None:
+            talk.end(process)
 
     def end(self) -> None:
         """End the process for good."""
@@ -209,15 +193,3 @@ class Seat:
             self.error = answer["error"]
             return None
         return Turn(tuple(answer["times_ns"]), answer["spent_s"])
-
-
-def _read(process: subprocess.Popen[str], answers: SimpleQueue[str | None]) -> None:
-    """Pass on lines until there are no more, which None says."""
-    assert process.stdout is not None
-    try:
-        for line in process.stdout:
-            answers.put(line)
-    except ValueError:  # closed under our hands
-        return
-    finally:
-        answers.put(None)

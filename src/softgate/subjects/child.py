@@ -14,11 +14,12 @@ import sys
 import tempfile
 import threading
 from pathlib import Path
-from queue import Empty, SimpleQueue
+from queue import Empty
 from typing import Any, Self
 
 import numpy as np
 
+from .. import talk
 from .backends.backend import Array
 from .description import Subject
 from .failure import CHANGED_INPUT, CRASHED, HUNG, Failure, Mistake
@@ -94,9 +95,7 @@ class Child:
                 encoding="utf-8",
                 start_new_session=True,  # an interrupt is for the parent to deal with
             )
-        self._file, self._answers = file, SimpleQueue[str | None]()
-        reader = threading.Thread(target=_read, args=(self._process, self._answers), daemon=True)
-        reader.start()
+        self._file, self._answers = file, talk.listen(self._process)
         self._send({"subject": self._message, "memory": str(file), "one_core": self.one_core})
         answer = self._receive(PREPARING_S, "the framework's import")
         if "mistake" not in answer:
@@ -116,12 +115,7 @@ class Child:
 
     def _send(self, message: dict[str, Any]) -> None:
         assert self._process is not None
-        assert self._process.stdin is not None
-        try:
-            self._process.stdin.write(json.dumps(message) + "\n")
-            self._process.stdin.flush()
-        except BrokenPipeError:  # it is dead: the answer, which does not come, says of what
-            return
+        talk.send(self._process, message)
 
     def _receive(self, limit: float, during: str) -> dict[str, Any]:
         try:
@@ -143,16 +137,8 @@ class Child:
 
     def _end(self) -> None:
         process, self._process = self._process, None
-        if process is None:
-            return
-        process.kill()
-        process.wait()
-        for pipe in (process.stdin, process.stdout):
-            assert pipe is not None
-            try:
-                pipe.close()
-            except BrokenPipeError:  # what could not be sent any more
-                continue
+        if process is not None:
+            talk.end(process)
 
     def close(self) -> None:
         """End the process and remove the shared memory."""
@@ -165,18 +151,6 @@ class Child:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def _read(process: subprocess.Popen[str], answers: SimpleQueue[str | None]) -> None:
-    """Pass on lines until there are no more, which None says."""
-    assert process.stdout is not None
-    try:
-        for line in process.stdout:
-            answers.put(line)
-    except ValueError:  # closed under our hands
-        return
-    finally:
-        answers.put(None)
 
 
 def _words(code: int) -> str:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from functools import cache
-from importlib import metadata
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from ...machine import installed
+
 Array = npt.NDArray[Any]
-DISTRIBUTIONS = {"tensorflow": ("tensorflow", "tensorflow-cpu", "tensorflow-intel", "tf-nightly")}
+version_of = cache(installed)
+"""Asked for every subject: `identify` has some milliseconds in all."""
 
 
 class Backend(ABC):
@@ -39,17 +41,9 @@ class Backend(ABC):
 
     def versions(self) -> dict[str, str]:
         """Return the versions of what runs."""
-        return {name: version for name in self.packages if (version := _version(name)) is not None}
-
-
-@cache
-def _version(package: str) -> str | None:
-    for name in DISTRIBUTIONS.get(package, (package,)):
-        try:
-            return metadata.version(name)
-        except metadata.PackageNotFoundError:
-            continue
-    return None
+        return {
+            name: version for name in self.packages if (version := version_of(name)) is not None
+        }
 
 
 def as_array(result: Any) -> Any:
