@@ -9,11 +9,14 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from fractions import Fraction
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import flint
 import mpmath
 import numpy as np
 import pytest
@@ -29,7 +32,7 @@ from softgate.blocks import (
     trigonometry_fits,
 )
 from softgate.blocks.fits import Fit
-from softgate.formats import FORMATS
+from softgate.formats import FLOAT32, FORMATS
 
 MODULES = (
     erf_fits,
@@ -146,10 +149,10 @@ def error_of(name: str) -> Error:
     return power_error if "POWER" in fit else inverse_mills_error
 
 
-def measure(name: str, fit: Fit) -> float:
+def measure(name: str, fit: Fit, count: int = 1201) -> float:
     """Return log2 of the largest error on a grid with points crowded at the ends."""
     low, high = fit.interval
-    grid = (low + high) / 2 - (high - low) / 2 * np.cos(np.linspace(0, np.pi, 1201))
+    grid = (low + high) / 2 - (high - low) / 2 * np.cos(np.linspace(0, np.pi, count))
     error = error_of(name)
     with mpmath.workdps(50):
         largest = max(abs(error(fit, name.split(":")[1], mpf(float(p)))) for p in grid)
@@ -182,7 +185,7 @@ def test_a_changed_coefficient_is_seen() -> None:
             (first, rest[0] * (1 + 2.0 ** (fit.error_log2 / 2)), *rest[1:]),
             fit.denominator,
         )
-        assert measure(name, worse) > fit.error_log2 + 1
+        assert measure(name, worse, 101) > fit.error_log2 + 1  # too large almost everywhere
 
 
 def test_every_fit_states_itself() -> None:
@@ -202,20 +205,74 @@ def check(root: Path, *families: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
 
 
-@pytest.mark.parametrize("family", sorted({name.split(":")[0] for name in FITS}))
-def test_the_generator_gives_what_is_stored(family: str) -> None:
+def holds_all(family: str) -> None:
+    """Hold what is stored of a family to what its generator gives now."""
     result = check(ROOT, family)
     assert result.returncode == 0, result.stdout + result.stderr
     stored = [name for name in FITS if name.startswith(f"{family}:")]
     assert result.stdout.count(f"\n{family} ") == len(stored) >= 2
 
 
+def test_the_generator_gives_what_is_stored() -> None:
+    holds_all("hyperbolic")
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("family", sorted({name.split(":")[0] for name in FITS} - {"hyperbolic"}))
+def test_the_generator_gives_what_is_stored_of(family: str) -> None:
+    """A minute in all, most of it float64's; `test_every_generator` derives a part of each."""
+    holds_all(family)
+
+
+QUICK, EXACT = gaussian_forms.QUICK["float32"], gaussian_forms.EXACT["float32"]
+SHORT: dict[str, Callable[[Any], Fit]] = {
+    "erf:ERF": lambda target: target.fit(FLOAT32),
+    "exponential:UNIT": lambda target: target.fit_even_part("1", mpf(1), FLOAT32),
+    "exponential:QUICK": lambda target: target.fit_even_part("1.702", mpf("1.702"), FLOAT32),
+    "gaussian:EXACT": lambda target: target.fit_ratio_part(
+        EXACT.exponent, EXACT.base, FLOAT32, slope=True
+    ),
+    "gaussian:QUICK_POWER": lambda target: target.fit_power(QUICK.exponent, FLOAT32),
+    "hyperbolic:SHRINK": lambda target: target.fit_inverse(FLOAT32),
+    "logarithm:EXPM1": lambda target: target.expm1(FLOAT32),
+    "logarithm:LOG1P": lambda target: target.log1p(FLOAT32),
+    "trigonometry:SIN": lambda target: target.fit(target.TARGETS["SIN"], FLOAT32),
+    "trigonometry:COS": lambda target: target.fit(target.TARGETS["COS"], FLOAT32),
+    "trigonometry:ATAN": lambda target: target.fit(target.TARGETS["ATAN"], FLOAT32),
+}
+"""Every function that derives fits, where it is quick."""
+
+
+@pytest.fixture
+def targets() -> Iterator[None]:
+    """The generator's modules within reach, as python has them for a file that it runs."""
+    before, bits = set(sys.modules), flint.ctx.prec
+    sys.path.insert(0, str(ROOT / "tools"))
+    with mpmath.workdps(60):
+        yield
+    sys.path.remove(str(ROOT / "tools"))
+    flint.ctx.prec = bits
+    for name in set(sys.modules) - before:
+        del sys.modules[name]
+
+
+@pytest.mark.usefixtures("targets")
+@pytest.mark.parametrize("name", SHORT)
+def test_every_generator(name: str) -> None:
+    found = SHORT[name](import_module(f"targets.{name.split(':')[0]}"))
+    assert replace(found, error_log2=round(found.error_log2, 2)) == FITS[f"{name}_FLOAT32"]
+
+
+def test_every_family_has_a_generator() -> None:
+    assert {name.split(":")[0] for name in SHORT} == {name.split(":")[0] for name in FITS}
+
+
 def test_the_generator_sees_a_difference(tmp_path: Path) -> None:
     for folder in ("tools", "src"):
         shutil.copytree(ROOT / folder, tmp_path / folder)
-    stored = tmp_path / "src" / "softgate" / "blocks" / "logarithm_fits.py"
+    stored = tmp_path / "src" / "softgate" / "blocks" / "hyperbolic_fits.py"
     text = stored.read_text(encoding="utf-8")
-    first = f"{logarithm_fits.LOG1P_FLOAT32.coefficients[0]!r}"
-    stored.write_text(text.replace(first, "0.6666666269302368"), encoding="utf-8")
+    second = hyperbolic_fits.SHRINK_FLOAT32.coefficients[1]
+    stored.write_text(text.replace(f"{second!r}", f"{second * (1 + 2**-23)!r}"), encoding="utf-8")
     assert stored.read_text(encoding="utf-8") != text
-    assert check(tmp_path, "logarithm").returncode == 1
+    assert check(tmp_path, "hyperbolic").returncode == 1

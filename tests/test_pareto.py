@@ -16,12 +16,13 @@ from click.testing import CliRunner
 
 import softgate as sg
 from softgate.benchmarking import dots
-from softgate.benchmarking.charts import pareto_chart, write
+from softgate.benchmarking.charts import pareto_chart
 from softgate.benchmarking.kept import kept_bytes
 from softgate.benchmarking.pareto import Pareto, Point, marked
 from softgate.benchmarking.pareto_study import measure_pareto
 from softgate.benchmarking.record import Bench
 from softgate.cli.bench import command
+from softgate.figures import write
 from softgate.machine import this_machine
 from softgate.peers import peers
 

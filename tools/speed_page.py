@@ -25,10 +25,10 @@ import readme_blocks
 
 from softgate.benchmarking import dots
 from softgate.benchmarking.charts import pareto_chart
-from softgate.benchmarking.charts import write as write_picture
 from softgate.benchmarking.layer import Layer
 from softgate.benchmarking.pareto import Pareto
 from softgate.benchmarking.record import Bench
+from softgate.figures import write as write_picture
 from softgate.machine import Machine
 from softgate.records import Grid
 

@@ -117,10 +117,33 @@ def _entry(
     def definition(f: Definition, x: Node, **symbols: Node) -> Node:
         return replay(root, f, {"x": x, **symbols})
 
-    composition = Composition(definition, names)
-    return Entry(
+    return composed(
+        definition,
         name=called,
         formula=infix(root) if formula is None else formula,
+        paper=paper,
+        parameters=parameters,
+        origin=(function.__module__, function.__qualname__, inspect.getdoc(function) or ""),
+        fast=fast,
+    )
+
+
+def composed(
+    definition: Callable[..., Node],
+    *,
+    name: str,
+    formula: str,
+    paper: str,
+    parameters: tuple[Parameter, ...],
+    origin: tuple[str, str, str],
+    fast: bool,
+) -> Entry:
+    """Return an entry of a definition alone; `origin` is a module, a name in it, a docstring."""
+    composition = Composition(definition, tuple(p.name for p in parameters))
+    module, qualname, doc = origin
+    return Entry(
+        name=name,
+        formula=formula,
         paper=paper,
         definition=definition,
         value=composition.form("value"),
@@ -130,9 +153,9 @@ def _entry(
         intervals=INTERVALS,
         parameters=parameters,
         user=UserFormula(
-            module=function.__module__,
-            qualname=function.__qualname__,
-            doc=inspect.getdoc(function) or "",
+            module=module,
+            qualname=qualname,
+            doc=doc,
             limits=composition.limits,
             fast=fast,
             defaults=tuple((p.name, p.default) for p in parameters),

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from numbers import Real
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -215,6 +216,17 @@ def plot(
     return figure
 
 
+def drawing() -> ModuleType:
+    """Return what draws figures; an ImportError says how to get matplotlib."""
+    try:
+        from . import figures
+    except ModuleNotFoundError as error:
+        if (error.name or "").split(".")[0] != "matplotlib":
+            raise
+        raise ImportError(MISSING) from error
+    return figures
+
+
 def chart(
     wanted: Request,
     file: str | os.PathLike[str] | None = None,
@@ -224,12 +236,7 @@ def chart(
     """Return the figure of what is asked for, written to a file if one is named, and its data."""
     check_size(width, height)
     path = None if file is None else check_file(file)
-    try:
-        from . import figures
-    except ModuleNotFoundError as error:
-        if (error.name or "").split(".")[0] != "matplotlib":
-            raise
-        raise ImportError(MISSING) from error
+    figures = drawing()
     kind = "" if path is None else figures.file_format(path)
     picture = wanted.picture()
     figure = figures.draw(picture, width, height)

@@ -7,6 +7,7 @@ there is room for one.
 
 from __future__ import annotations
 
+from html import escape
 from io import BytesIO
 from itertools import pairwise
 from pathlib import Path
@@ -239,3 +240,17 @@ def save(figure: Figure, target: Path | BinaryIO, kind: str) -> None:
             if error.filename is not None or not isinstance(target, Path):
                 raise
             raise OSError(error.errno, error.strerror or str(error), str(target)) from error
+
+
+def write(figure: Chart, path: Path, alternative: str) -> None:
+    """Write a figure to an .svg, .png or .pdf file; an SVG file has the words in it too."""
+    kind = file_format(path)
+    if kind != "svg":
+        save(figure, path, kind)
+        return
+    buffer = BytesIO()
+    save(figure, buffer, kind)
+    head, tag, rest = buffer.getvalue().decode().partition("<svg ")
+    opening, end, body = rest.partition(">")
+    words = f"\n <title>{escape(alternative)}</title>"
+    path.write_text(f'{head}{tag}role="img" {opening}{end}{words}{body}', encoding="utf-8")

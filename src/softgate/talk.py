@@ -6,12 +6,18 @@ answer that does not come, so sending and closing never raise for it.
 
 from __future__ import annotations
 
+import ctypes
 import json
+import os
+import signal
 import subprocess
+import sys
 import threading
+from collections.abc import Callable
 from queue import SimpleQueue
-from typing import Any
+from typing import Any, TextIO
 
+PR_SET_PDEATHSIG = 1
 Answers = SimpleQueue[str | None]
 """Lines as they come; None says that there are no more."""
 
@@ -19,19 +25,24 @@ Answers = SimpleQueue[str | None]
 def listen(process: subprocess.Popen[str]) -> Answers:
     """Return where the lines of a process arrive, from a thread that reads them."""
     answers = Answers()
-    threading.Thread(target=_read, args=(process, answers), daemon=True).start()
+    hear(process, answers.put)
     return answers
 
 
-def _read(process: subprocess.Popen[str], answers: Answers) -> None:
+def hear(process: subprocess.Popen[str], heard: Callable[[str | None], None]) -> None:
+    """Call `heard` with each line of a process, and at last with None, in a thread of its own."""
+    threading.Thread(target=_read, args=(process, heard), daemon=True).start()
+
+
+def _read(process: subprocess.Popen[str], heard: Callable[[str | None], None]) -> None:
     assert process.stdout is not None
     try:
         for line in process.stdout:
-            answers.put(line)
+            heard(line)
     except ValueError:  # closed under our hands
         return
     finally:
-        answers.put(None)
+        heard(None)
 
 
 def send(process: subprocess.Popen[str], message: dict[str, Any]) -> None:
@@ -54,3 +65,16 @@ def end(process: subprocess.Popen[str]) -> None:
             pipe.close()
         except BrokenPipeError:  # what could not be sent any more
             continue
+
+
+def claim_stdout() -> TextIO:
+    """Keep standard output for answers; what libraries print there goes to standard error."""
+    lines = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    return lines
+
+
+def die_with_parent() -> None:
+    """Ask Linux to end this process with its parent, which may be killed while a call hangs."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)

@@ -11,16 +11,13 @@ import math
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from html import escape
-from io import BytesIO
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import matplotlib as mpl
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
-from ..figures import DOTS_PER_INCH, GRID, INK, SETTINGS, Chart, file_format, save
+from ..figures import DOTS_PER_INCH, GRID, INK, SETTINGS, Chart
 from ..palette import style
 from .pareto import Pareto, Point
 
@@ -224,17 +221,3 @@ def _around(x: float, y: float, reach: float) -> Box:
 
 def _meet(a: Box, b: Box) -> bool:
     return a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]
-
-
-def write(figure: Chart, path: Path, alternative: str) -> None:
-    """Write a figure to an .svg, .png or .pdf file; an SVG file has the words in it too."""
-    kind = file_format(path)
-    if kind != "svg":
-        save(figure, path, kind)
-        return
-    buffer = BytesIO()
-    save(figure, buffer, kind)
-    head, tag, rest = buffer.getvalue().decode().partition("<svg ")
-    opening, end, body = rest.partition(">")
-    words = f"\n <title>{escape(alternative)}</title>"
-    path.write_text(f'{head}{tag}role="img" {opening}{end}{words}{body}', encoding="utf-8")

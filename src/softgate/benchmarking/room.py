@@ -17,10 +17,11 @@ import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from time import perf_counter, perf_counter_ns, process_time
-from typing import Any, TextIO
+from typing import Any
 
 import numpy as np
 
+from .. import talk
 from ..peers.contestant import Absent, Contestant, Task
 from ..peers.peer import Peer
 from .inputs import arrays
@@ -167,7 +168,7 @@ def error_text(error: BaseException) -> str:
 
 def main() -> None:
     """Read a line, do what it says, answer; end when there are no more."""
-    lines = _claim_stdout()
+    lines = talk.claim_stdout()
     room: Room | None = None
     for line in sys.stdin:
         asked = json.loads(line)
@@ -183,10 +184,3 @@ def main() -> None:
             answer = {"error": error_text(error)}
         answer |= {"cpu_s": process_time(), "cpu_before_s": idle_s}
         print(json.dumps(answer), file=lines, flush=True)
-
-
-def _claim_stdout() -> TextIO:
-    """Keep standard output for answers; what libraries print goes to standard error."""
-    lines = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)
-    return lines

@@ -67,11 +67,17 @@ def parse_keywords(given: tuple[str, ...]) -> dict[str, Any]:
     """Return what `--with` named."""
     from ..subjects.description import literal
 
+    texts = parse_pairs("--with", given, "approximate=tanh")
+    return {name: literal(value) for name, value in texts.items()}
+
+
+def parse_pairs(option: str, given: tuple[str, ...], such_as: str) -> dict[str, str]:
+    """Return what an option named, as text."""
     pairs = [text.partition("=") for text in given]
     for text, (name, sign, _) in zip(given, pairs, strict=True):
         if not sign or not name.isidentifier():
-            raise click.UsageError(f"--with {text}: write NAME=VALUE, such as approximate=tanh.")
-    return {name: literal(value) for name, _, value in pairs}
+            raise click.UsageError(f"{option} {text}: write NAME=VALUE, such as {such_as}.")
+    return {name: value for name, _, value in pairs}
 
 
 def resolve(text: str) -> Activation:

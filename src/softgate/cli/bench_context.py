@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from .arguments import ActivationType
+from .picture import picture_file
 
 if TYPE_CHECKING:
     from ..benchmarking.layer import Layer
@@ -96,14 +96,15 @@ def run_pareto(
     """Time and certify one function, and write the picture."""
     from ..registry import activations
 
-    path, samples = _picture(asked.pop("pareto")), asked.pop("samples", None)
+    path, samples = picture_file("--pareto", asked.pop("pareto")), asked.pop("samples", None)
     _refuse("--pareto", [name for name in asked if name in ("full", "against", "quantities")])
     if len(functions) > 1:
         raise click.UsageError("--pareto is of one function: name one, such as gelu.")
     activation = functions[0] if functions else activations()["gelu"]
     dtype, threads = _one_dtype("--pareto", asked), _one_number("--pareto", asked)
-    from ..benchmarking.charts import pareto_chart, write
+    from ..benchmarking.charts import pareto_chart
     from ..benchmarking.pareto_study import measure_pareto
+    from ..figures import write
 
     times = timed((activation,), {**asked, "quantities": "value"})
     try:
@@ -116,37 +117,6 @@ def run_pareto(
     write(pareto_chart(found), path, found.alternative())
     click.echo(f"Wrote {path}", err=True)
     return found
-
-
-def _picture(file: str) -> Path:
-    """Return where a picture goes, checked before anything is timed."""
-    from .._plot import MISSING
-
-    try:
-        from ..figures import file_format
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] != "matplotlib":
-            raise
-        raise ImportError(MISSING) from error
-    path = Path(file)
-    file_format(path)
-    if not path.absolute().parent.is_dir():
-        raise click.UsageError(f"--pareto {file}: there is no folder {path.parent}.")
-    _try_writing(path)
-    return path
-
-
-def _try_writing(path: Path) -> None:
-    """Refuse a file that cannot be written; os.access does not know of every reason."""
-    there = path.exists()
-    try:
-        path.open("ab").close()
-    except OSError as error:
-        raise click.UsageError(
-            f"--pareto {path}: it cannot be written ({error.strerror}); name another file."
-        ) from None
-    if not there:
-        path.unlink()
 
 
 def _one_dtype(option: str, asked: dict[str, Any]) -> str:

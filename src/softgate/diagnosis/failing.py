@@ -12,7 +12,7 @@ from .verdicts import percent
 
 OF_SITES = ("dead", "trapped", "flat", "negative", "saturated")
 """Shares of a site's units or inputs; the worst site counts."""
-OF_ALL = ("gradient_ratio", "nan")
+OF_ALL = ("gradient_ratio", "nan", "unseen")
 _FORM = re.compile(r"\s*(\w+)\s*([<>])\s*([^%\s]+)\s*(%?)\s*")
 
 
@@ -26,7 +26,15 @@ class Condition:
     text: str
 
     def failure(self, seen: Diagnosis) -> str | None:
-        """Return in words what is beyond the limit, or None; what is NaN is beyond any."""
+        """Return in words what is beyond the limit, or None; what is NaN is beyond any.
+
+        Of what nobody saw nobody can say that it holds: where no activation had an input, or no
+        gradient came, every condition on them fails.
+        """
+        if self.figure not in ("nan", "unseen") and not any(site.inputs for site in seen.sites):
+            return f"{self.text}: no activation was seen"
+        if self.figure == "gradient_ratio" and not _flowed(seen):
+            return f"{self.text}: no gradient was seen"
         found = self._found(seen)
         if found is None:
             return None
@@ -43,6 +51,8 @@ class Condition:
         if self.figure == "nan":
             count = sum(trouble.count for site in seen.sites for trouble in site.not_finite)
             return float(count), ""
+        if self.figure == "unseen":
+            return float(sum(len(one.names) for one in seen.unseen)), ""
         worst: tuple[float, str] | None = None
         for site in seen.sites:
             value = getattr(site, self.figure)
@@ -52,8 +62,12 @@ class Condition:
                 continue
             further = worst is None or (value > worst[0] if self.above else value < worst[0])
             if further or math.isnan(value):
-                worst = (value, f" at {site.name} ({site.function})")
+                worst = (value, f" at {site.name} ({site.function}, {site.inputs:,} inputs)")
         return worst
+
+
+def _flowed(seen: Diagnosis) -> bool:
+    return any(site.gradient_input is not None for site in seen.sites)
 
 
 def condition(text: str) -> Condition:

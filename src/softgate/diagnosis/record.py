@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import math
+import os
+from base64 import b64encode
 from dataclasses import dataclass
+from html import escape
+from importlib.util import find_spec
 from textwrap import wrap
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
+from .._plot import check_file, drawing
 from ..records import Cell, Grid, Record
 from .thresholds import Thresholds
+
+if TYPE_CHECKING:
+    from ..figures import Chart
 
 Numbers = tuple[float, ...]
 WIDTH = 100
@@ -77,6 +85,7 @@ class Site:
     gradient_output, gradient_input : float or None
         The norm of the loss's gradient by the outputs, which arrives, and by the inputs, which
         leaves: the root of the mean square over all backward passes. None where there was none.
+        What a GradScaler multiplied the loss with is taken out.
     sampled : float
         The share of outputs that the histograms were made from. All else counts every one.
     """
@@ -120,6 +129,15 @@ class Site:
 
 
 @dataclass(frozen=True)
+class Unseen:
+    """What ran where nobody could look: for what reason, what to do, and which modules or calls."""
+
+    why: str
+    advice: str
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Finding:
     """Something to look at: in words, with the numbers that led there and what to do next."""
 
@@ -145,8 +163,8 @@ class Diagnosis(Record):
     sites: tuple[Site, ...]
     gradient_ratio: float | None
     """The gradient's norm at the first site over that at the last."""
-    unseen: tuple[str, ...]
-    """Modules that nobody could look into."""
+    unseen: tuple[Unseen, ...]
+    """What ran and could not be looked at."""
     loss: str
     """What gradients are of, where the caller did not say."""
     findings: tuple[Finding, ...]
@@ -158,6 +176,10 @@ class Diagnosis(Record):
         notes = f"flat: |slope| < {self.thresholds.flat:g}"
         if self.loss:
             notes += f"; gradients of {self.loss}"
+        few = [site.inputs for site in self.sites if site.inputs < self.thresholds.inputs]
+        if few:
+            notes += f"; sites with too few inputs to call units dead: {len(few)} (of "
+            notes += f"{self.thresholds.inputs:,} that it takes, they had at most {max(few):,})"
         if self.gradient_ratio is not None:
             notes += f"; gradient first/last {self.gradient_ratio:.3g}"
         header = (
@@ -186,6 +208,41 @@ class Diagnosis(Record):
             cells = [getattr(site, names.get(name, name)) for name in header[:-1]]
             rows.append((*cells, sum(trouble.count for trouble in site.not_finite)))
         return header, rows
+
+    def figure(self) -> Chart:
+        """Return a matplotlib figure: outputs over time, units, deaths, and gradients by site.
+
+        Needs matplotlib: pip install 'softgate[plot]'.
+        """
+        drawing()  # first: where matplotlib is missing, that says what to install
+        from .figures import figure
+
+        return figure(self)
+
+    def save(self, file: str | os.PathLike[str]) -> None:
+        """Write the figure to an .svg, .png or .pdf file."""
+        from .words import alternative
+
+        path, figures = check_file(file), drawing()
+        figures.file_format(path)
+        figures.write(self.figure(), path, alternative(self))
+
+    def _repr_html_(self) -> str:
+        return self._pictured() + super()._repr_html_()
+
+    def _pictured(self) -> str:
+        """Return the figure for a notebook, or what it takes to have one."""
+        if not self.sites:
+            return ""
+        if find_spec("matplotlib") is None:
+            return "<p>With matplotlib there are pictures here: pip install 'softgate[plot]'</p>"
+        from .words import alternative
+
+        drawn = b64encode(self.figure()._repr_svg_().encode()).decode()
+        return (
+            f'<img src="data:image/svg+xml;base64,{drawn}" alt="{escape(alternative(self))}" '
+            'style="max-width:100%">'
+        )
 
 
 def _row(site: Site) -> tuple[str, ...]:

@@ -14,6 +14,9 @@ from .history import History, Moment
 
 Float64s = npt.NDArray[np.float64]
 
+SCALED = "scaled gradient"
+"""What is called so may leave its format: a GradScaler skips the step and takes a smaller scale."""
+
 
 @dataclass
 class Trouble:
@@ -83,14 +86,15 @@ class Stream:
         if count:
             self.troubles.setdefault(what, Trouble(0, step)).count += count
 
-    def flowed(self, which: str, norm: float, step: int) -> None:
-        """Add a gradient's norm; of one that is no number, count it."""
+    def flowed(self, which: str, norm: float, step: int, scale: float = 1.0) -> None:
+        """Add a gradient's norm, of a loss times `scale`; of one that is no number, count it."""
         if math.isfinite(norm):
             flow = self.flows.setdefault(which, Flow())
             flow.passes += 1
-            flow.squares += norm * norm
+            flow.squares += (norm / scale) ** 2
         else:
-            self.trouble(f"gradient of {which}", 1, step)
+            kind = "gradient" if scale == 1 else SCALED
+            self.trouble(f"{kind} of {which}", 1, step)
 
 
 def row(sums: Float64s, name: str) -> Float64s:

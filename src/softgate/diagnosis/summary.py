@@ -26,7 +26,7 @@ def diagnosis(
     model: str,
     steps: int,
     every: int,
-    unseen: Sequence[str] = (),
+    unseen: Sequence[record.Unseen] = (),
     loss: str = "",
     trained: bool = True,
 ) -> record.Diagnosis:
@@ -51,7 +51,7 @@ def diagnosis(
         gradient_ratio=ratio,
         unseen=tuple(unseen),
         loss=loss if any(one.gradient_output is not None for one in sites) else "",
-        findings=findings(sites, ratio, tuple(unseen), steps, thresholds),
+        findings=findings(sites, ratio, unseen, steps, thresholds),
     )
 
 

@@ -8,14 +8,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from .record import Finding, Site
+from .record import Finding, NotFinite, Site, Unseen
+from .stream import SCALED
 from .thresholds import Thresholds
 
 
 def findings(
     sites: Sequence[Site],
     ratio: float | None,
-    unseen: Sequence[str],
+    unseen: Sequence[Unseen],
     steps: int,
     thresholds: Thresholds,
 ) -> tuple[Finding, ...]:
@@ -42,13 +43,13 @@ def _not_finite(sites: Sequence[Site]) -> Iterator[Finding]:
         (trouble.first_step, index, site, trouble)
         for index, site in enumerate(sites)
         for trouble in site.not_finite
+        if not _by_design(site, trouble)
     ]
     if not entries:
         return
     step, _, site, trouble = min(entries, key=lambda entry: entry[:2])
     others = len({entry[2].name for entry in entries}) - 1
     also = f", and at {others} other sites" if others else ""
-    into = trouble.where.startswith("input")
     yield Finding(
         "not finite",
         site.name,
@@ -56,10 +57,24 @@ def _not_finite(sites: Sequence[Site]) -> Iterator[Finding]:
         0.0,
         f"{trouble.where} at {site.name} ({site.function}) first in step {step} (the first step "
         f"is 0): {trouble.count:,} in all{also}",
-        "look at the data of that step and at what computes this input"
-        if into
-        else "lower the learning rate, clip gradients, or compute this layer in float32",
+        _mend(trouble.where),
     )
+
+
+def _by_design(site: Site, trouble: NotFinite) -> bool:
+    """Tell whether a GradScaler was only looking for the largest scale that float16 bears."""
+    return trouble.where.startswith(SCALED) and trouble.count <= 0.1 * site.calls
+
+
+def _mend(where: str) -> str:
+    if where.startswith("input"):
+        return "look at the data of that step and at what computes this input"
+    if where.startswith(SCALED):
+        return (
+            "a GradScaler skips such steps; more than one in ten means that no scale is small "
+            "enough: compute this layer in float32 or bfloat16, or look for what overflows"
+        )
+    return "lower the learning rate, clip gradients, or compute this layer in float32"
 
 
 def _dead(site: Site, thresholds: Thresholds) -> Iterator[Finding]:
@@ -70,7 +85,7 @@ def _dead(site: Site, thresholds: Thresholds) -> Iterator[Finding]:
     number = max(len(site.unit.dead), len(site.unit.dead_lately))
     lately = site.dead_lately > site.dead
     on = "every input of the last quarter of the steps" if lately else f"{site.inputs:,} inputs"
-    never = "never fire" if site.function.startswith("relu") else "are flat"
+    never = "never fire" if site.function == "relu" else "are flat"
     yield Finding(
         "dead",
         site.name,
@@ -83,7 +98,7 @@ def _dead(site: Site, thresholds: Thresholds) -> Iterator[Finding]:
 
 
 def _revive(site: Site) -> str:
-    if site.function.startswith("relu"):
+    if site.function == "relu":
         return (
             "lower the learning rate, look at biases, or try gelu or leaky_relu (`what_if` says "
             "what moves at once); see `softgate properties relu gelu leaky_relu`"
@@ -144,14 +159,14 @@ def _flow(sites: Sequence[Site], ratio: float | None, thresholds: Thresholds) ->
     if ratio < thresholds.vanishing:
         yield Finding(
             "vanishing", some[0].name, ratio, thresholds.vanishing,
-            f"the gradient vanishes: its norm is {between}, {ratio:.2g} of it",
+            f"the gradient vanishes: its norm is {between}, a factor of {ratio:.2g}",
             "use residual connections or normalisation, weights with the activation's gain "
             "(`softgate properties`), or an activation whose slope is near 1 (relu, gelu)",
         )  # fmt: skip
     if ratio > thresholds.exploding:
         yield Finding(
             "exploding", some[0].name, ratio, thresholds.exploding,
-            f"the gradient explodes: its norm is {between}, {ratio:.2g} times it",
+            f"the gradient explodes: its norm is {between}, a factor of {ratio:.2g}",
             "start with smaller weights, normalise, or clip gradients",
         )  # fmt: skip
 
@@ -176,19 +191,31 @@ def _signal(sites: Sequence[Site], thresholds: Thresholds) -> Iterator[Finding]:
             )  # fmt: skip
 
 
-def _blind(sites: Sequence[Site], unseen: Sequence[str], steps: int) -> Iterator[Finding]:
+def _blind(sites: Sequence[Site], unseen: Sequence[Unseen], steps: int) -> Iterator[Finding]:
     """Tell of what nobody could look at: it must not look healthy."""
-    if unseen:
-        names = ", ".join(name or "the model itself" for name in unseen[:3])
-        more = f" and {len(unseen) - 3} more" if len(unseen) > 3 else ""
+    for one in unseen:
+        names = ", ".join(name or "the model itself" for name in one.names[:3])
+        more = f" and {len(one.names) - 3} more" if len(one.names) > 3 else ""
         yield Finding(
-            "unseen", unseen[0], float(len(unseen)), 0.0,
-            f"{names}{more}: scripted modules run outside Python, what they compute is not seen",
-            "watch the modules they were scripted from",
+            "unseen", one.names[0], float(len(one.names)), 0.0,
+            f"{names}{more} ran and was not seen: {one.why}", one.advice,
         )  # fmt: skip
+    for site in sites:
+        if not site.inputs:
+            yield Finding(
+                "nothing seen", site.name, 0.0, 0.0,
+                f"{site.name} ({site.function}) was called {_times(site.calls)}, each with an "
+                "empty tensor",
+                "look at why nothing arrives there, or at the data",
+            )  # fmt: skip
     if not sites:
-        why = f"the model was called {steps} times" if steps else "the model was never called"
+        why = f"the model was called {_times(steps)}" if steps else "the model was never called"
         yield Finding(
             "nothing seen", None, 0.0, 0.0, f"no activation was seen: {why}",
-            "call the model inside `with watch(model)`, eagerly and not compiled",
+            "call the model inside `with watch(model)`; what is written by hand is seen where a "
+            "module of its own computes it, or where it calls an activation of torch's",
         )  # fmt: skip
+
+
+def _times(number: int) -> str:
+    return "once" if number == 1 else f"{number:,} times"

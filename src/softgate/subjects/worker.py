@@ -6,29 +6,25 @@ output is kept for answers; what libraries print there goes to standard error.
 
 from __future__ import annotations
 
-import ctypes
 import json
 import os
-import signal
 import sys
 from typing import Any, TextIO
 
 import numpy as np
 
+from .. import talk
 from ..formats import FORMATS
 from ..rounding import dtype_of
 from .description import from_message
 from .failure import Failure, Mistake
 from .loading import Loaded, load, prepare
 
-PR_SET_PDEATHSIG = 1
-
 
 def main() -> None:
     """Answer until the parent has gone."""
-    _die_with_parent()
-    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)
+    talk.die_with_parent()
+    answers = talk.claim_stdout()
     first = json.loads(sys.stdin.readline())
     if first["one_core"]:
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
@@ -44,12 +40,6 @@ def main() -> None:
     _say(answers, {"information": loaded.information()})
     for line in sys.stdin:
         _say(answers, _answer(loaded, memory, json.loads(line)))
-
-
-def _die_with_parent() -> None:
-    """Ask Linux to end this process with its parent, which may be killed while a call hangs."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def _answer(loaded: Loaded, memory: Any, asked: dict[str, Any]) -> dict[str, Any]:

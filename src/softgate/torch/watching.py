@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
@@ -12,6 +13,7 @@ from torch import Tensor, nn
 from .._activation import Activation
 from .._identify import UNKNOWN, identify
 from ..adapters.torch.watching import (
+    NEXT_STEPS,
     Bounds,
     Call,
     Gradients,
@@ -21,10 +23,11 @@ from ..adapters.torch.watching import (
     count,
     functions,
     histogram_sample,
+    of_each_element,
     slope_of,
     units,
 )
-from ..diagnosis.record import Diagnosis
+from ..diagnosis.record import Diagnosis, Unseen
 from ..diagnosis.stream import Stream
 from ..diagnosis.summary import diagnosis
 from ..diagnosis.thresholds import Thresholds
@@ -36,6 +39,10 @@ functions.SEAMS.append(functions.Seam(functional, "_apply", 1))
 
 FAR = np.array([-1e6, -1e3, 0.0, 1e3, 1e6])
 """Where it shows whether a function is bounded."""
+
+MOST_WIDTHS = 8
+"""Numbers of units of one site that are told apart; with lengths that differ from batch to batch
+there may be any number, and none of them means anything."""
 
 
 class Shape(NamedTuple):
@@ -66,7 +73,10 @@ class Watch:
         self._gradients = Gradients() if gradients else None
         self._streams: dict[tuple[str, int], Stream] = {}
         self._shapes: dict[Known | None, Shape] = {}
-        self._sites = Sites(model, Recognition(recognise), self._observe, self._began, every)
+        self._widths: Counter[str] = Counter()
+        self._sites = Sites(
+            model, Recognition(recognise), self._observe, self._began, self._scaled, every
+        )
         self._state = "new"
 
     def __enter__(self) -> Self:
@@ -95,7 +105,10 @@ class Watch:
             model=self.name,
             steps=self._sites.step + 1,
             every=self._sites.every,
-            unseen=self._sites.unseen,
+            unseen=[
+                Unseen(why, NEXT_STEPS[why], tuple(names))
+                for why, names in self._sites.unseen.names.items()
+            ],
             loss=self.loss,
             trained=self.trained,
         )
@@ -104,27 +117,34 @@ class Watch:
         if self._gradients is not None:
             self._gradients.forget()
 
+    def _scaled(self, loss: Tensor, scale: float) -> None:
+        if self._gradients is not None:
+            self._gradients.scaled(loss, scale)
+
     def _observe(self, call: Call) -> Tensor | None:
         stream = self._stream(call)
         if not call.recomputed:
             self._count(call, stream)
         if self._gradients is not None and call.y.requires_grad:
 
-            def heard(which: str, norm: float, step: int = call.step) -> None:
-                stream.flowed(which, norm, step)
+            def heard(which: str, norm: float, scale: float, step: int = call.step) -> None:
+                stream.flowed(which, norm, step, scale)
 
             self._gradients.listen(call.x, call.y, call.source, heard)
         return None
 
     def _stream(self, call: Call) -> Stream:
         key = (call.site, units(call.x, call.axis))
+        if key not in self._streams and self._widths[call.site] >= MOST_WIDTHS:
+            call.axis, key = None, (call.site, 0)
         if key not in self._streams:
             shape = self._shape_of(call.known)
             answer = UNKNOWN if call.known is None else call.known.answer
-            taken = any(name == call.site for name, _ in self._streams)
-            name = f"{call.site} ({key[1]})" if taken else call.site
+            width = f"({key[1]})" if key[1] else "(other widths, all units as one)"
+            name = f"{call.site} {width}" if self._widths[call.site] else call.site
+            self._widths[call.site] += 1
             dtype = str(call.x.dtype).removeprefix("torch.")
-            self._streams[key] = Stream(name, answer, key[1], dtype, *shape[1:])
+            self._streams[key] = Stream(name, answer, key[1] or 1, dtype, *shape[1:])
         return self._streams[key]
 
     def _count(self, call: Call, stream: Stream) -> None:
@@ -171,8 +191,10 @@ def watch(
     -----
     What is computed again during a backward pass, as activation checkpointing does, counts once.
     Blocks of softgate's that keep pre-activations alone keep what torch keeps while they are
-    watched, and a gated call is act(gate)·other, rounded twice. Compiled models, scripted modules
-    and what runs under torch.func cannot be looked into.
+    watched, and a gated call is act(gate)·other, rounded twice. What was compiled runs as it was
+    written. Gradients are those of what `backward` is called on, divided by what a
+    `torch.amp.GradScaler` multiplied it with. What cannot be looked into is a finding: scripted
+    modules, nn.LSTM and its like, quantised and complex tensors, torch.func, other threads.
 
     Examples
     --------
@@ -190,13 +212,16 @@ def watch(
 
 
 def recognise(call: Any) -> Known | None:
-    """Return what a function of tensors computes, told by its values; None where nothing fits."""
+    """Return what a function of tensors computes, told by its values.
+
+    Nothing where it is no function of each element; one without a name where nothing fits.
+    """
     try:
         found = identify(call, framework="torch", dtype="float32")
+        if found.function == UNKNOWN:
+            return Known("", None) if of_each_element(call) else None
     except (Failure, RuntimeError, TypeError, ValueError, IndexError):
         return None  # it takes no list of numbers, as an activation does
-    if found.function == UNKNOWN:
-        return None
     activation = activations()[found.function].bind(**found.parameters)
     name = label(activation) if found.scale == 1 else f"{found.scale:.6g}·{label(activation)}"
     return Known(
@@ -227,6 +252,8 @@ def shape_of(known: Known | None, thresholds: Thresholds) -> Shape:
     if not bool(np.all(np.abs(ends) <= 0.01)):
         gate = bool(y[2] == 0 and y[4] / FAR[4] > 0.1)
         return Shape(Bounds(thresholds.flat), False, gate, valley)
-    low, high = float(y.min()), float(y.max())
-    margin = thresholds.saturation * (high - low)
-    return Shape(Bounds(thresholds.flat, low + margin, high - margin), True, False, valley)
+    margin = thresholds.saturation * float(y.max() - y.min())
+    low, high = float(y.min()) + margin, float(y.max()) - margin
+    # At a bound that it has at 0, as relu6, a function is at rest, and dead if it stays there.
+    low, high = (-np.inf if y[2] <= low else low), (np.inf if y[2] >= high else high)
+    return Shape(Bounds(thresholds.flat, low, high), True, False, valley)

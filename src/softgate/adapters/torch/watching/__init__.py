@@ -1,17 +1,20 @@
 """Activations of a model at work: where they are called, with what, and what comes back.
 
 `functions` knows which of torch's functions are activations, `sites` finds the calls by what
-executes, `recognition` what they compute, `counting` sums over tensors, `gradients` hears of what
-flows back.
+executes, `wrapping` opens what models are wrapped in, `recognition` says what calls compute,
+`counting` sums over tensors, `gradients` hears of what flows back, `blindness` knows what cannot be
+seen.
 """
 
 from . import functions
+from .blindness import NEXT_STEPS
 from .counting import Bounds, Counted, count, histogram_sample, slope_of, units
 from .gradients import Gradients
-from .recognition import Known, Recognition
+from .recognition import Known, Recognition, of_each_element
 from .sites import Call, Sites
 
 __all__ = [
+    "NEXT_STEPS",
     "Bounds",
     "Call",
     "Counted",
@@ -22,6 +25,7 @@ __all__ = [
     "count",
     "functions",
     "histogram_sample",
+    "of_each_element",
     "slope_of",
     "units",
 ]

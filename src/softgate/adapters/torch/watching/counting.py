@@ -50,19 +50,19 @@ class Counted:
     """How many NaN and inf there were, by "input nan", "input inf", "output nan", "output inf"."""
 
 
-def matrix(x: Tensor, axis: int) -> Tensor:
-    """Return a tensor as rows of units: the axis of the units last, all others together."""
+def matrix(x: Tensor, axis: int | None) -> Tensor:
+    """Return a tensor as rows of units: their axis last, all others together; None: one unit."""
     x = x.detach()
-    if x.dim() == 0:
-        return x.reshape(1, 1)
-    if axis != -1 and x.dim() > 2:
+    if axis is None:
+        return x.reshape(-1, 1)
+    if axis not in (-1, x.dim() - 1):
         x = x.movedim(axis, -1)
-    return x.reshape(-1, x.shape[-1])
+    return x.reshape(x.numel() // max(x.shape[-1], 1), x.shape[-1])
 
 
-def units(x: Tensor, axis: int) -> int:
+def units(x: Tensor, axis: int | None) -> int:
     """Return how many units a tensor has."""
-    return x.shape[axis if axis == -1 or x.dim() > 2 else -1] if x.dim() else 1
+    return 1 if axis is None else x.shape[axis]
 
 
 def slope_of(call: Callable[[Tensor], Tensor]) -> Slope:
@@ -79,7 +79,7 @@ def slope_of(call: Callable[[Tensor], Tensor]) -> Slope:
 
 
 def count(
-    x: Tensor, y: Tensor, slopes: Tensor, bounds: Bounds, shift: Float64s | None, axis: int
+    x: Tensor, y: Tensor, slopes: Tensor, bounds: Bounds, shift: Float64s | None, axis: int | None
 ) -> Counted:
     """Return the sums of a call; `shift` is near what the values are, for sums that lose nothing.
 
@@ -157,7 +157,7 @@ def _not_finite(sums: Float64s, x: Tensor, y: Tensor) -> dict[str, int]:
     return found
 
 
-def histogram_sample(y: Tensor, axis: int) -> Float64s:
+def histogram_sample(y: Tensor, axis: int | None) -> Float64s:
     """Return values of some rows, evenly spread, as many as a histogram is made from."""
     rows = matrix(y, axis)
     step = max(1, rows.numel() // SAMPLE)

@@ -1,7 +1,7 @@
 """Which functions of torch, and which of softgate's, are activations, and how they are called.
 
 A name is an activation where torch has a function of one tensor, element by element, under it: as a
-function, as a method, with an underscore in place. softmax and its like are functions of a whole
+function, as a method, as an operator, with an underscore in place. softmax and its like are functions of a whole
 axis and not here.
 """
 
@@ -30,10 +30,12 @@ NAMES = (
 )  # fmt: skip
 """What torch calls them."""
 
-CHANNELS_SECOND = (
-    "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d",
-)  # fmt: skip
-UNITS_LAST = ("linear", "bilinear", "matmul", "bmm", "mm", "addmm", "baddbmm", "einsum")
+LAYERS = {
+    "linear": 0, "bilinear": 0, "matmul": 0, "bmm": 0, "mm": 0, "addmm": 0, "baddbmm": 0,
+    "einsum": 0, "conv1d": 1, "conv2d": 2, "conv3d": 3,
+    "conv_transpose1d": 1, "conv_transpose2d": 2, "conv_transpose3d": 3,
+}  # fmt: skip
+"""How many axes stand behind that of the units in what these return."""
 
 
 @dataclass(frozen=True)
@@ -70,27 +72,29 @@ class Use:
         return call
 
 
+def _called(name: str) -> Iterator[Any]:
+    """Yield what torch has under a name; a model that was exported calls operators."""
+    for home in (F, torch, Tensor, torch.ops.aten):
+        found = getattr(home, name, None)
+        if found is not None:
+            yield found
+            if home is torch.ops.aten and hasattr(found, "default"):
+                yield found.default
+
+
 def _uses() -> Iterator[tuple[Any, Use]]:
     for name in NAMES:
-        for home in (F, torch, Tensor):
-            for spelling in (name, f"{name}_"):
-                found = getattr(home, spelling, None)
-                if found is not None:
-                    yield found, Use(name, in_place=spelling != name)
+        for spelling in (name, f"{name}_"):
+            for found in _called(spelling):
+                yield found, Use(name, in_place=spelling != name)
     yield torch.special.expit, Use("sigmoid")
 
 
 USES: dict[Any, Use] = dict(_uses())
 """Every activation that torch has, by the function that a mode is told of."""
 
-AXES: dict[Any, int] = {
-    found: axis
-    for names, axis in ((CHANNELS_SECOND, 1), (UNITS_LAST, -1))
-    for name in names
-    for home in (F, torch, Tensor)
-    if (found := getattr(home, name, None)) is not None
-}
-"""Where the units of a layer are in what these return."""
+BEHIND: dict[Any, int] = {found: axes for name, axes in LAYERS.items() for found in _called(name)}
+"""Every layer that torch has, by the function that a mode is told of."""
 
 
 class Seam:
@@ -101,22 +105,33 @@ class Seam:
 
     def __init__(self, owner: Any, attribute: str, position: int) -> None:
         self.owner, self.attribute, self.position = owner, attribute, position
-        self.original = original = getattr(owner, attribute)
+        self.original = getattr(owner, attribute)
 
-        @wraps(original)
+        @wraps(self.original)
         def announced(*args: Any, **kwargs: Any) -> Any:
             x = args[position] if len(args) > position else None
             if isinstance(x, Tensor) and torch._C._is_torch_function_mode_enabled():
                 return handle_torch_function(announced, (x,), *args, **kwargs)
-            return original(*args, **kwargs)
+            return self.original(*args, **kwargs)
 
         self.announced = announced
         USES[announced] = Use("", position)
 
+    def open(self) -> None:
+        """Put the announcement in place of what is there now, which others may have put there."""
+        self.original = getattr(self.owner, self.attribute)
+        setattr(self.owner, self.attribute, self.announced)
+
+    def close(self) -> None:
+        """Put back what was there."""
+        setattr(self.owner, self.attribute, self.original)
+
 
 ACTIVATION = Seam(Activation, "__call__", 1)
 GATED = Seam(Gated, "__call__", 1)
-SEAMS = [ACTIVATION, GATED]
+SCALING = Seam(torch.amp.GradScaler, "scale", 1)
+"""No activation: what is told of its losses are the numbers that gradients are multiplied by."""
+SEAMS = [ACTIVATION, GATED, SCALING]
 """What is announced; a facade adds its own entrances."""
 
 
@@ -157,7 +172,7 @@ def _of_ours(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Parts | None:
 
 GATES: dict[Any, Callable[..., Parts | None]] = {F.glu: _of_glu, GATED.announced: _of_ours}
 """Gated functions, which have an activation inside; None where they are left as they are."""
-del USES[GATED.announced]
+del USES[GATED.announced], USES[SCALING.announced]
 
 
 class _Openings:
@@ -172,8 +187,9 @@ def announcing() -> Iterator[None]:
     """Make calls of softgate's own functions visible to modes for a while."""
     with _Openings.lock:
         _Openings.count += 1
-        for seam in SEAMS:
-            setattr(seam.owner, seam.attribute, seam.announced)
+        if _Openings.count == 1:
+            for seam in SEAMS:
+                seam.open()
     try:
         yield
     finally:
@@ -181,7 +197,7 @@ def announcing() -> Iterator[None]:
             _Openings.count -= 1
             if not _Openings.count:
                 for seam in SEAMS:
-                    setattr(seam.owner, seam.attribute, seam.original)
+                    seam.close()
 
 
 def label(use: Use, args: tuple[Any, ...]) -> str:

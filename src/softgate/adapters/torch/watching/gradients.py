@@ -3,6 +3,9 @@
 A hook on the node that autograd made for the call sees both. Where a call is several nodes, or the
 node has several inputs, the input's own hook says the second; if the input is used elsewhere too
 that is the gradient of all its uses.
+
+A GradScaler multiplies the loss, and with it all gradients; while a loss that it scaled is gone
+back from, that number is known, and passed on with each norm.
 """
 
 from __future__ import annotations
@@ -16,8 +19,8 @@ from torch import Tensor
 SAFE = (1e-14, 1e14)
 """Norms between these are right in float32: no square was lost below or above."""
 
-Heard = Callable[[str, float], None]
-"""Told "output" or "input", and a norm."""
+Heard = Callable[[str, float, float], None]
+"""Told "output" or "input", a norm, and what the loss was multiplied by."""
 
 
 def norm(grad: Tensor) -> float:
@@ -39,6 +42,7 @@ class Gradients:
     def __init__(self) -> None:
         self.closed = False
         self._waiting: list[Any] = []
+        self._scale = 1.0
 
     def listen(self, x: Tensor, y: Tensor, source: Any, heard: Heard) -> None:
         """Hear of the gradients of a call y = f(x); `source` is the node that `x` came from."""
@@ -63,7 +67,23 @@ class Gradients:
     def _tell(self, which: str, grad: Tensor | None, heard: Heard) -> None:
         if grad is None or self.closed:
             return
-        heard(which, norm(grad))
+        heard(which, norm(grad), self._scale)
+
+    def scaled(self, loss: Tensor, scale: float) -> None:
+        """Know of a loss that was multiplied by a number before it is gone back from."""
+        node = loss.grad_fn
+        if node is None or scale == 1:
+            return
+
+        def begins(_: Any) -> None:
+            self._scale = scale
+            # At the end of this backward pass; the next may be of a loss that nobody scaled.
+            torch.autograd.Variable._execution_engine.queue_callback(self._ends)
+
+        self._waiting.append(node.register_prehook(begins))
+
+    def _ends(self) -> None:
+        self._scale = 1.0
 
     def forget(self) -> None:
         """Drop what belongs to graphs that are no longer there."""

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from ...._activation import Activation
@@ -24,6 +25,7 @@ class Known:
     """What an activation was found to be, by its values."""
 
     answer: str
+    """Its name; empty where it is a function of each element, and none that is known."""
     activation: Any
     scale: float = 1.0
 
@@ -46,7 +48,8 @@ class Recognition:
         if isinstance(own, Activation):
             return Known(label(own), own)
         found = self._once(_configuration(module), _twin(module))
-        return None if found is not None and found.answer == "identity" else found
+        # A factor or a sum alone is no activation, whatever its numbers.
+        return None if getattr(found and found.activation, "name", "") == "identity" else found
 
     def of_call(
         self,
@@ -63,7 +66,8 @@ class Recognition:
             return Known(use.name, None)
         if rest and isinstance(rest[0], Activation) and not kwargs:
             return Known(label(rest[0]), rest[0])
-        return self._once((function, *rest, *kwargs), again)
+        found = self._once((function, *rest, *kwargs), again)
+        return found if found is not None and found.answer else None
 
     def _once(self, key: Any, call: Function) -> Known | None:
         """Recognise a call, the first time that one of its key is seen; None is no key."""
@@ -97,6 +101,9 @@ def may_be_activation(module: nn.Module) -> bool:
 def _twin(module: nn.Module) -> Callable[[Tensor], Tensor]:
     """Return what a module computes of numbers of ours: on the CPU, not random, nobody told."""
     twin = copy.copy(module)
+    for name, value in vars(module).items():
+        if isinstance(value, list | dict | set):  # what it keeps of our numbers is not the model's
+            vars(twin)[name] = value.copy()
     twin.training = False
     twin._parameters = {
         name: None if value is None else nn.Parameter(value.detach().float().cpu())
@@ -121,3 +128,22 @@ def _configuration(module: nn.Module) -> Any:
         return None
     own = [item for item in vars(module).items() if not item[0].startswith("_")]
     return type(module), *(item for item in own if item[0] != "training")
+
+
+def of_each_element(call: Function) -> bool:
+    """Tell whether a function takes each element by itself, has a slope, and is no straight line.
+
+    Elements in another order, or fewer of them, must give the same values; drawing random numbers
+    does not.
+    """
+    x = torch.linspace(-4.0, 4.0, 41).requires_grad_()
+    with torch.enable_grad():
+        y = call(x)
+    if not isinstance(y, Tensor) or y.shape != x.shape or not y.requires_grad:
+        return False
+    (slope,) = torch.autograd.grad(y.sum(), x)
+    with torch.no_grad():
+        turned, few = call(x.flip(0)).flip(0), call(x[3:12])
+        same = torch.allclose(turned, y, 1e-4, 1e-5) and torch.allclose(few, y[3:12], 1e-4, 1e-5)
+        bent = float(slope.max() - slope.min()) > 1e-3
+    return same and bent and bool(torch.isfinite(y).all())

@@ -7,6 +7,7 @@ it is written, is one site; elsewhere each call of an activation function is.
 A site is named by the module and the how-manieth call of that name in one call of it: a module that
 is used twice in a pass is two sites, a block that is used twice is one that is called twice.
 What a checkpoint or a frugal block computes again during the backward pass is no call.
+What was compiled runs as it was written, for as long as somebody watches.
 """
 
 from __future__ import annotations
@@ -22,10 +23,10 @@ import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-from ..memory import has_memory
-from . import functions
-from .functions import AXES, GATES, USES
+from . import blindness, functions
+from .functions import BEHIND, GATES, SCALING, USES
 from .recognition import Known, Recognition, unhooked
+from .wrapping import eager, unwrapped
 
 MOST_CALLS = 64
 """Calls of one name in one call of a module that are sites of their own; later ones join the last:
@@ -39,7 +40,8 @@ class Call:
     site: str
     x: Tensor
     y: Tensor
-    axis: int
+    axis: int | None
+    """Where the units are; None where all elements are inputs of one."""
     again: Callable[[Tensor], Tensor]
     known: Known | None
     source: Any
@@ -55,10 +57,16 @@ class _Frame:
     name: str
     calls: Counter[str] = field(default_factory=Counter)
     activation: Callable[[Tensor], Tensor] | None = None
+    """What the module computes where it is an activation."""
     known: Known | None = None
     site: str = ""
     x: Tensor | None = None
     source: Any = None
+
+    @property
+    def whole(self) -> bool:
+        """Whether the module is a site, and nothing inside it is."""
+        return self.activation is not None and self.known is not None
 
 
 class Sites:
@@ -73,19 +81,19 @@ class Sites:
         recognition: Recognition,
         observe: Callable[[Call], Tensor | None],
         began: Callable[[int], None],
+        scaled: Callable[[Tensor, float], None],
         every: int,
     ) -> None:
         self.model, self.every = unwrapped(model), every
-        self._recognition, self._observe, self._began = recognition, observe, began
+        self._recognition, self._observe = recognition, observe
+        self._began, self._scaled = began, scaled
         self.names = {module: name for name, module in self.model.named_modules()}
-        self.unseen = tuple(
-            name
-            for module, name in self.names.items()
-            if isinstance(module, torch.jit.ScriptModule)
-        )
-        """Modules that run outside Python, where nobody can look."""
-        self.step, self.axis = -1, -1
-        self._roots: set[nn.Module] = set()
+        self.unseen = blindness.Unseen()
+        for module, name in self.names.items():
+            if isinstance(module, torch.jit.ScriptModule):  # no hook says that it is called
+                self.unseen.note(blindness.SCRIPTED, name)
+        self.step, self._axis, self._width = -1, -1, 0
+        self._roots: set[str] = set()
         self._frames: list[_Frame] = []
         self._thread, self._busy = get_ident(), False
         self._module_sites: dict[nn.Module, Known | None] = {}
@@ -102,6 +110,7 @@ class Sites:
                 stack.callback(before.remove)
                 after = module.register_forward_hook(self._leave, always_call=True)
                 stack.callback(after.remove)
+            stack.enter_context(eager())
             stack.enter_context(_Listening(self))
             self._stack = stack.pop_all()
 
@@ -122,41 +131,49 @@ class Sites:
         return (
             bool(self._frames)
             and not self._busy
-            and self._frames[-1].activation is None
+            and not self._frames[-1].whole
             and self.step % self.every == 0
             and get_ident() == self._thread
         )
 
     def _enter(self, module: nn.Module, args: Any, kwargs: Any) -> None:
-        if torch.compiler.is_compiling() or self._busy or get_ident() != self._thread:
-            return
-        if module not in self.names:
+        if torch.compiler.is_compiling() or self._busy or module not in self.names:
             return  # a copy of a module brings our hooks along
+        if get_ident() != self._thread:
+            if blindness.ELSEWHERE not in self.unseen.names and not recomputing():
+                self.unseen.note(blindness.ELSEWHERE, self.names[module])
+            return
         if not self._frames and not recomputing():
-            self._begin(module)
+            self._begin(self.names[module])
         frame = _Frame(self.names[module])
         x = next(iter((*args, *kwargs.values())), None)
         if self.looking or not self._frames:
             self._enter_leaf(module, frame, x)
         self._frames.append(frame)
 
-    def _begin(self, module: nn.Module) -> None:
-        """Count a step when a module of the outermost level is called for the second time."""
-        if not self._roots or module in self._roots:
+    def _begin(self, name: str) -> None:
+        """Count a step when a module of the outermost level is called for the second time.
+
+        One that has another inside, or is inside it, is the same again: a model may be trained by
+        one of its parts and evaluated as a whole.
+        """
+        if not self._roots or any(_nested(name, other) for other in self._roots):
             self._roots.clear()
             self.step += 1
+            self._axis, self._width = -1, 0
             self._began(self.step)
-        self._roots.add(module)
+        self._roots.add(name)
 
     def _enter_leaf(self, module: nn.Module, frame: _Frame, x: Any) -> None:
-        if not watchable(x) or self.step % self.every:
+        if self.step % self.every:
+            return
+        self.unseen.note(blindness.of_module(module), frame.name)
+        if not blindness.countable(x):
             return
         known = self._known_module(module)
         if known is None:
             return
-        parent = self._frames[-1] if self._frames else frame
-        frame.site = self._numbered(parent, frame.name or type(module).__name__)
-        frame.activation, frame.known = unhooked(module), known
+        frame.activation, frame.known = unhooked(module), known if known.answer else None
         frame.x = x.detach().clone() if getattr(module, "inplace", False) else x
         frame.source = x.grad_fn
 
@@ -168,16 +185,22 @@ class Sites:
         frame = self._frames.pop()
         if frame.activation is None or not isinstance(output, Tensor) or frame.x is None:
             return None
+        if frame.known is None and frame.calls:
+            return None  # nobody knows the whole, but activations inside were seen
         known = frame.known
         if known is not None and any(True for _ in module.parameters()):
             known = Known(known.answer, None)  # it is learnt: what it was is not what it is
-        return self._tell(frame.site, frame.x, output, frame.activation, known, frame.source)
+        parent = self._frames[-1] if self._frames else frame
+        site = self._numbered(parent, frame.name or type(module).__name__)
+        return self._tell(site, frame.x, output, frame.activation, known, frame.source)
 
     def heard(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Make a call that a mode was told of; tell of it where it is that of an activation."""
-        axis = AXES.get(function)
-        if axis is not None:
-            self.axis = axis
+        behind = BEHIND.get(function)
+        if behind is not None:
+            return self._laid(function(*args, **kwargs), behind)
+        if function is SCALING.announced:
+            return self._scaling(function(*args, **kwargs), args[0])
         if function in GATES and self.looking:
             parts = GATES[function](args, kwargs)
             if parts is not None:  # act(gate)·other, of which act(gate) is the site
@@ -187,13 +210,34 @@ class Sites:
             return function(*args, **kwargs)
         return self._activated(function, args, kwargs, functions.label(USES[function], args))
 
+    def _laid(self, y: Any, behind: int) -> Any:
+        """Remember where the units of a layer's result are: `behind` them are so many axes."""
+        if isinstance(y, Tensor) and y.dim() > behind:
+            # From the front where they are channels: later ones may join the axes behind.
+            self._axis = y.dim() - 1 - behind if behind else -1
+            self._width = y.shape[self._axis]
+        return y
+
+    def _unit_axis(self, x: Tensor) -> int | None:
+        axis = self._axis if self._axis < x.dim() else -1
+        if not x.dim() or (x.dim() == 1 and len(x) != self._width):
+            return None  # rows of one unit, whose axis was dropped
+        return None if self._width == 1 != x.shape[axis] else axis
+
+    def _scaling(self, loss: Any, scaler: Any) -> Any:
+        if isinstance(loss, Tensor) and not self.step % self.every:
+            with self._alone():
+                self._scaled(loss, float(scaler.get_scale()))
+        return loss
+
     def _activated(
         self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], name: str
     ) -> Any:
         """Call an activation and tell of it."""
         use = USES[function]
         x = use.input_of(args, kwargs)
-        if not watchable(x):
+        if not blindness.countable(x):
+            self.unseen.note(blindness.of_operand(x), self._named(name))
             return function(*args, **kwargs)
         again = use.again(function, args, kwargs)
         source = x.grad_fn
@@ -202,8 +246,7 @@ class Sites:
         if isinstance(y, Tensor) and y.shape == before.shape:
             with self._alone():
                 known = self._recognition.of_call(function, args, kwargs, use, again)
-            frame = self._frames[-1]
-            site = self._numbered(frame, f"{frame.name}.{name}()" if frame.name else f"{name}()")
+            site = self._numbered(self._frames[-1], self._named(name))
             other = self._tell(site, before, y, again, known, source)
             return y if other is None else other
         return y
@@ -218,8 +261,13 @@ class Sites:
         source: Any,
     ) -> Tensor | None:
         with self._alone():
-            call = Call(site, x, y, self.axis, again, known, source, self.step, recomputing())
-            return self._observe(call)
+            axis, again_now = self._unit_axis(x), recomputing()
+            return self._observe(Call(site, x, y, axis, again, known, source, self.step, again_now))
+
+    def _named(self, name: str) -> str:
+        """Return what a call of a function is called in the module that is at work."""
+        module = self._frames[-1].name
+        return f"{module}.{name}()" if module else f"{name}()"
 
     def _numbered(self, frame: _Frame, name: str) -> str:
         frame.calls[name] += 1
@@ -268,31 +316,12 @@ class _Listening(TorchFunctionMode):
         return self.sites.heard(func, args, kwargs or {})
 
 
-def watchable(x: Any) -> bool:
-    """Tell whether an operand is a tensor of floats in memory, and not one that functorch wraps."""
-    return (
-        isinstance(x, Tensor)
-        and x.is_floating_point()
-        and x.layout is torch.strided
-        and has_memory(x)
-        and not torch._C._are_functorch_transforms_active()
-    )
-
-
 def recomputing() -> bool:
     """Tell whether a backward pass is at work: what is computed now was computed before."""
     return bool(torch._C._current_graph_task_id() != -1)
 
 
-def unwrapped(model: nn.Module) -> nn.Module:
-    """Return the model inside what distributes it; refuse one that is compiled."""
-    if not isinstance(model, nn.Module):
-        raise TypeError(f"model is a {type(model).__name__}: expected a torch.nn.Module")
-    while isinstance(model, nn.DataParallel | nn.parallel.DistributedDataParallel):
-        model = model.module
-    if hasattr(model, "_orig_mod"):
-        raise ValueError(
-            "the model is compiled, and nobody sees what runs inside: watch the module that was "
-            "given to torch.compile, and call that one"
-        )
-    return model
+def _nested(a: str, b: str) -> bool:
+    """Tell whether one of two modules, by their names, is inside the other, or is it."""
+    a, b = sorted((a, b), key=len)
+    return not a or a == b or b.startswith(f"{a}.")

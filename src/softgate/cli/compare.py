@@ -1,0 +1,231 @@
+"""`softgate compare`: train the same model with each activation, and say what differs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from .arguments import parse_pairs
+from .bench_context import FUNCTION
+from .compare_display import Display, outlook
+from .output import check_formats, emit, formats, show
+from .report import check_output
+
+if TYPE_CHECKING:
+    from .._activation import Activation
+    from .._gated import Gated
+    from .._compare import Study
+    from ..comparison.record import Comparison
+    from ..records import Grid
+
+STORE = "softgate-trials"
+"""Where trials are kept unless told otherwise: beside what one works on, found again by itself."""
+TASK = "digits"
+SETTINGS = ("match", "init", "same", "seconds")
+"""Settings that have an option of their own."""
+
+
+def numbers(text: str | None) -> list[float] | None:
+    """Return what --rates lists."""
+    try:
+        return None if text is None else [float(part) for part in text.split(",")]
+    except ValueError:
+        raise click.UsageError(f"--rates {text}: write numbers, such as 1e-3,1e-4.") from None
+
+
+def what_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the options that say what is trained."""
+    for option in (
+        click.option(
+            "--data-dir", type=click.Path(), metavar="DIR",
+            help="Where the files of mnist, fashion-mnist or cifar10 are.",
+        ),
+        click.option(
+            "--data", type=click.Path(), metavar="FILE", help="A text for text, a CSV for churn."
+        ),
+        click.option(
+            "--set", "more", multiple=True, metavar="NAME=VALUE",
+            help="Another setting of the task (see --tasks), such as epochs=5; a list, as in "
+            "layers=8,48, makes a condition of each. May be repeated.",
+        ),
+        click.option("--seconds", metavar="S", help="With --same time: for each trial."),
+        click.option(
+            "--same", metavar="steps|time", help="What all have in common: steps, or seconds."
+        ),
+        click.option(
+            "--init", metavar="NAME", help="Initial weights: he, or fitted to the activation."
+        ),
+        click.option(
+            "--match", metavar="NAME",
+            help="Gated models have as many parameters as plain ones, or flops.",
+        ),
+        click.option("--preset", metavar="NAME", help="A published experiment: gelu-paper-mnist."),
+        click.option(
+            "--script", metavar="FILE.py:FUNCTION",
+            help="Your own loop: run(activation, seed, report) in a file.",
+        ),
+        click.option("--task", metavar="NAME", help=f"What to train (see --tasks).  [{TASK}]"),
+    ):  # fmt: skip
+        command = option(command)
+    return command
+
+
+def how_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the options that say how often, where, and what is made of it."""
+    for option in (
+        click.option(
+            "-o", "--output", type=click.Path(dir_okay=False), metavar="FILE",
+            help="Draw curves, seeds and differences too: .svg, .png or .pdf.",
+        ),
+        click.option("--jobs", type=click.IntRange(1), help="Trials at a time.  [one a core]"),
+        click.option(
+            "--on", default="local", show_default=True, metavar="PLACE",
+            help="local processes, ray, or ray://host:port.",
+        ),
+        click.option("--no-store", is_flag=True, help="Keep no trials."),
+        click.option(
+            "--store", type=click.Path(file_okay=False), metavar="DIR",
+            help=f"Where each trial is kept; what is there is not trained again.  [{STORE}]",
+        ),
+        click.option("--alpha", type=float, metavar="P", help="The level of the test.  [0.05]"),
+        click.option(
+            "--pairs", type=click.Choice(["baseline", "all"]), default="baseline",
+            show_default=True, help="Compare with the first, or each with each.",
+        ),
+        click.option("--baseline", type=FUNCTION, metavar="NAME", help="Instead of the first."),
+        click.option("--tuning-seeds", type=int, metavar="N", help="Seeds that choose it.  [2]"),
+        click.option("--rates", metavar="NUMBERS", help="Learning rates to choose from."),
+        click.option("--lr", type=float, help="One learning rate for all: nothing is tuned."),
+        click.option("--seeds", type=int, metavar="N", help="Seeds that are reported.  [8]"),
+    ):  # fmt: skip
+        command = option(command)
+    return command
+
+
+@click.command()
+@click.argument("functions", nargs=-1, type=FUNCTION, metavar="[NAMES]...")
+@what_options
+@how_options
+@click.option("--tasks", "list_tasks", is_flag=True, help="List the tasks and their settings.")
+@click.option("--dry-run", is_flag=True, help="Say what would be trained, and train nothing.")
+@formats
+def command(
+    functions: tuple[Activation | Gated, ...],
+    list_tasks: bool,
+    dry_run: bool,
+    store: str | None,
+    no_store: bool,
+    on: str,
+    jobs: int | None,
+    output: str | None,
+    as_json: bool,
+    as_csv: bool,
+    **asked: Any,
+) -> int:
+    """Train the same model with each activation, several times, and say honestly what differs.
+
+    NAMES are activations (gelu, elu:alpha=0.5, swiglu) or your own module:function; the first is
+    what the others are compared with. For each seed all start from the same weights and see the
+    same data. Each gets the learning rate that is best for it on validation data; test data is
+    looked at once. The verdict is that of an exact test, corrected for the number of comparisons.
+
+    Trials are kept, one file each: the same command again goes on where it was interrupted, and
+    more seeds only add. Exit code 1 where no trial could be trained.
+
+    \b
+    softgate compare gelu relu tanh elu silu swiglu --task digits --seeds 8
+    softgate compare gelu relu --task deep --set layers=8,48 --init fitted
+    softgate compare gelu relu --task text --data corpus.txt --on ray
+    softgate compare gelu relu --script train.py:run --seeds 6 --json
+    softgate compare gelu relu elu --preset gelu-paper-mnist --data-dir mnist
+    """
+    if list_tasks:
+        show(catalogue())
+        return 0
+    check_formats(as_json, as_csv)
+    if output is not None:
+        check_output(Path(output))
+    if no_store and store is not None:
+        raise click.UsageError("--no-store and --store: give one.")
+    store = None if no_store else store or STORE
+    study = _prepare(functions, **asked)
+    for line in outlook(study, store):
+        click.echo(line, err=True)
+    if dry_run:
+        return 0
+    found = _train(study, store, on, jobs)
+    emit(found, as_json, as_csv)
+    if output is not None:
+        found.save(output)
+        click.echo(f"Wrote {Path(output).absolute()}", err=True)
+    return 1 if not any(one.status == "finished" for one in found.outcomes) else 0
+
+
+def _prepare(functions: tuple[Activation | Gated, ...], **asked: Any) -> Study:
+    """Return the study that was asked for, before anything is trained."""
+    from .._compare import ALPHA, SEEDS, TUNING_SEEDS, prepare
+
+    settings = parse_pairs("--set", asked.pop("more"), "epochs=5")
+    for name in SETTINGS:
+        if (value := asked.pop(name)) is not None:
+            settings[name] = value
+    return prepare(
+        _what(asked.pop("task"), asked.pop("script"), asked.pop("preset")),
+        asked.pop("data"),
+        functions or None,
+        seeds=_or(asked.pop("seeds"), SEEDS),
+        tuned_with=_or(asked.pop("tuning_seeds"), TUNING_SEEDS),
+        rates=numbers(asked.pop("rates")),
+        alpha=_or(asked.pop("alpha"), ALPHA),
+        settings=settings,
+        **asked,
+    )
+
+
+def _or(given: Any, usual: Any) -> Any:
+    return usual if given is None else given
+
+
+def _what(task: str | None, script: str | None, preset: str | None) -> str:
+    """Return the one thing that is trained."""
+    given = {"--task": task, "--script": script, "--preset": preset}
+    named = {option: value for option, value in given.items() if value is not None}
+    if len(named) > 1:
+        raise click.UsageError(f"{' and '.join(named)}: give one of them.")
+    if script is not None and not is_script(script):
+        raise click.UsageError(f"--script {script}: write FILE.py:FUNCTION, such as train.py:run.")
+    return next(iter(named.values()), TASK)
+
+
+def _train(study: Study, store: str | None, on: str, jobs: int | None) -> Comparison:
+    display = Display()
+    try:
+        return study.run(store, on, jobs, display)
+    except KeyboardInterrupt:
+        display.end()
+        if store is not None:
+            click.echo(
+                f"Trials that ended are in {store}: the same command again goes on from there.",
+                err=True,
+            )
+        raise
+    finally:
+        display.end()
+        click.echo(display.summary(), err=True)
+
+
+def catalogue() -> list[Grid]:
+    """Return the tasks with what each is, and their settings."""
+    from ..comparison.tasks import tasks
+    from ..records import Grid
+
+    found = tasks()
+    about = tuple((name, task.about) for name, task in found.items())
+    grids = [Grid("tasks", ("name", "what it is"), about, text=True)]
+    for name, task in found.items():
+        rows = tuple((n, str(o.usual), o.about) for n, o in task.options.items())
+        grids.append(Grid(name, ("setting", "usual", "what it is"), rows, text=True))
+    return grids

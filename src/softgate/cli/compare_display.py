@@ -1,0 +1,208 @@
+"""What `softgate compare` says while it trains: on stderr, live in a terminal, plain in a pipe."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from .._compare import Update
+    from ..comparison.execution import Event
+    from ..comparison.outcome import Outcome
+    from ..comparison.plan import Plan
+    from ..comparison.statistics import BestPossible
+    from ..comparison.trial import Trial
+
+EVERY_S = 5.0
+"""Seconds between two lines of progress where stderr is no terminal."""
+SHOWN_S = 0.2
+"""Seconds between two changes of a terminal."""
+
+
+class Display:
+    """Shows trials done, what is running with which loss, and the time left."""
+
+    def __init__(self) -> None:
+        self.terminal = sys.stderr.isatty()
+        self.start, self.shown = time.monotonic(), float("-inf")
+        self.pace = Pace()
+        self.live: Any = None
+
+    def __call__(self, update: Update) -> None:
+        """Show how far it is."""
+        self.pace.hear(update)
+        ended = update.event.finished
+        if ended is not None and ended.status != "finished":
+            self._say(f"{named(ended.trial)}: {ended.said}")
+        if self.terminal:
+            self._redraw(update)
+        else:
+            self._line(update, ended)
+
+    def end(self) -> None:
+        """Remove what is live."""
+        if self.live is not None:
+            self.live.stop()
+            self.live = None
+
+    def _say(self, text: str) -> None:
+        """Leave a line that stays."""
+        if self.live is None:
+            click.echo(text, err=True)
+        else:
+            self.live.console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+    def _line(self, update: Update, ended: Outcome | None) -> None:
+        now = time.monotonic()
+        if now - self.shown < EVERY_S and not self.pace.last:
+            return
+        self.shown = now
+        shown = head(update, self.pace, now - self.start)
+        if ended is not None and ended.status == "finished":
+            shown += f"; {named(ended.trial)}: {figure(ended)}"
+        click.echo(shown, err=True)
+
+    def _redraw(self, update: Update) -> None:
+        now = time.monotonic()
+        if self.live is None:
+            from rich.console import Console
+            from rich.live import Live
+
+            self.live = Live(
+                console=Console(stderr=True, highlight=False), auto_refresh=False, transient=True
+            )
+            self.live.start()
+        elif now - self.shown < SHOWN_S:
+            return
+        self.shown = now
+        self.live.update(self._picture(update, now - self.start), refresh=True)
+
+    def _picture(self, update: Update, seconds: float) -> Any:
+        from rich.console import Group
+        from rich.progress_bar import ProgressBar
+        from rich.table import Table
+        from rich.text import Text
+
+        bar = ProgressBar(total=max(1, self.pace.total), completed=self.pace.done, width=40)
+        running = Table.grid(padding=(0, 2))
+        for one in update.event.running:
+            running.add_row(*(Text(cell, no_wrap=True) for cell in cells(one)))
+        return Group(bar, Text(head(update, self.pace, seconds), no_wrap=True), running)
+
+
+class Pace:
+    """How many trials are done of all, tuning and reported, and how long the rest will take."""
+
+    def __init__(self) -> None:
+        self.before = self.done = self.total = self.kept_before = self.kept = 0
+        self.stage = ""
+        self.event: Event | None = None
+        self.seconds: list[float] = []
+        self.width = 1
+
+    def hear(self, update: Update) -> None:
+        """Take note of an update."""
+        event = update.event
+        if update.stage != self.stage:
+            self.before, self.stage = self.done, update.stage
+            self.kept_before = self.kept
+        self.event = event
+        self.done = self.before + event.done
+        self.kept = self.kept_before + event.kept
+        self.total = sum(update.plan.counts)
+        self.width = max(self.width, len(event.running))
+        if event.finished is not None:
+            self.seconds.append(event.finished.seconds)
+
+    @property
+    def last(self) -> bool:
+        """Whether all trials of this stage are done."""
+        return self.event is not None and self.event.done == self.event.total
+
+    @property
+    def left_s(self) -> float | None:
+        """Seconds that the rest takes if trials go on as those so far did; None before the first."""
+        if not self.seconds or self.event is None:
+            return None
+        begun = sum(one.step / one.steps for one in self.event.running if one.steps)
+        rest = max(0.0, self.total - self.done - begun)
+        return rest * sum(self.seconds) / len(self.seconds) / self.width
+
+
+def outlook(plan: Plan, possible: BestPossible, store: str | None) -> list[str]:
+    """Return what is about to be trained, what it can show, and where it is kept."""
+    tuning, reported = plan.counts
+    arms = ", ".join(arm.label for arm in plan.arms)
+    under = [condition.label for condition in plan.conditions if condition.label]
+    where = f", each with {' | '.join(under)}" if under else ""
+    lines = [f"{plan.subject.name}: {arms}{where}", plan.subject.describe()]
+    if tuning:
+        rates = ", ".join(f"{rate:g}" for rate in plan.rates)
+        lines.append(
+            f"{tuning} trials choose learning rates from {rates} on validation data, with "
+            f"{len(plan.tuning_seeds)} seeds of their own; then {reported} are reported"
+        )
+    else:
+        at = f", learning rate {plan.rates[0]:g}" if plan.rates else ""
+        lines.append(f"{reported} trials{at}; nothing is tuned")
+    lines.append(str(possible))
+    if store is not None:
+        lines.append(f"each trial is kept in {store}: the same command goes on where this one ends")
+    return lines
+
+
+def head(update: Update, pace: Pace, seconds: float) -> str:
+    """Return how far it is in one line."""
+    left = pace.left_s
+    rest = "" if left is None else f", about {duration(left)} left"
+    kept = f", {pace.kept} found in the store" if pace.kept else ""
+    return f"{update.stage} [{pace.done}/{pace.total} trials{kept}] {duration(seconds)}{rest}"
+
+
+def named(trial: Trial) -> str:
+    """Return what tells a trial from the others, in a few words."""
+    under = f" {trial.condition}" if trial.condition else ""
+    rate = f" lr {trial.lr:g}" if trial.lr else ""
+    return f"{trial.arm}{under}{rate} seed {trial.seed}"
+
+
+def figure(outcome: Outcome) -> str:
+    """Return what a finished trial gave."""
+    found = outcome.measured
+    for what, value in (
+        ("score", found.score),
+        ("validation score", found.validation_score),
+        ("loss", found.loss),
+        ("validation loss", found.validation_loss),
+    ):
+        if value is not None:
+            return f"{what} {value:.4g}"
+    return "finished"
+
+
+def cells(running: Any) -> Sequence[str]:
+    """Return a row for a trial that is running."""
+    trial = running.trial
+    of = f"step {running.step}/{running.steps}" if running.steps else f"step {running.step}"
+    loss = "" if running.loss is None else f"loss {running.loss:.4g}"
+    return (named(trial), of, loss)
+
+
+def duration(seconds: float) -> str:
+    """Return seconds as people say them.
+
+    Examples
+    --------
+    >>> duration(8.4), duration(95), duration(7300)
+    ('8 s', '1 min 35 s', '2 h 2 min')
+    """
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"

@@ -1,0 +1,266 @@
+"""Trials in processes of this machine, a core for each: started once, replaced when one dies."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections import deque
+from collections.abc import Sequence
+from queue import Empty, SimpleQueue
+from time import monotonic, perf_counter
+from typing import Any
+
+from ... import talk
+from ...records import SPECIAL, plain
+from ..outcome import Outcome
+from ..store import Store, StoreError
+from ..subject import Subject
+from ..trial import Trial
+from .attempt import place
+from .event import Board
+from .lanes import TRIES, killed
+from .parcel import SubjectError, pack
+
+THREADS = (
+    "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS",
+    "NUMEXPR_NUM_THREADS",
+)  # fmt: skip
+"""Libraries read these when they are loaded; a trial has one thread."""
+
+START = (
+    "import os, sys; sys.path[:] = {path!r}; os.environ.update(dict.fromkeys({threads!r}, '1')); "
+    "from softgate.comparison.execution.worker import main; main()"
+)
+TICK_S = 0.5
+"""Seconds between two looks at what nobody tells of: dead processes, other commands' trials."""
+
+
+class Seat:
+    """A process that runs one trial after another."""
+
+    def __init__(
+        self, opening: dict[str, Any], heard: SimpleQueue[tuple[Seat, str | None]]
+    ) -> None:
+        self.trial: Trial | None = None
+        self.ready, self.since_s = False, perf_counter()
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115  (closed by `end`)
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", START.format(path=sys.path, threads=THREADS)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._errors,
+            text=True,
+            encoding="utf-8",
+            start_new_session=True,  # an interrupt is for the parent; what it starts dies with it
+        )
+        talk.hear(self._process, lambda line: heard.put((self, line)))
+        talk.send(self._process, opening)
+
+    def give(self, trial: Trial) -> None:
+        """Ask for a trial."""
+        self.trial, self.since_s = trial, perf_counter()
+        talk.send(self._process, plain(trial))
+
+    @property
+    def dead(self) -> bool:
+        """Whether the process has ended; its children may still hold the line open."""
+        return self._process.poll() is not None
+
+    def end(self) -> str:
+        """Kill the process and all it has started; return how it had ended before, in words."""
+        code = self._process.poll()
+        try:
+            os.killpg(self._process.pid, signal.SIGKILL)
+        except (ProcessLookupError, PermissionError):  # nobody is left in the group
+            pass
+        talk.end(self._process)
+        self._errors.seek(0)
+        lines = self._errors.read().decode(errors="replace").strip().splitlines()
+        self._errors.close()
+        last = f" ({lines[-1][:200]})" if lines and code is not None and code >= 0 else ""
+        return ("killed" if code is None else ended(code)) + last
+
+
+class Local:
+    """Processes of this machine."""
+
+    def __init__(self, subject: Subject, jobs: int) -> None:
+        self.width = jobs
+        self._name, self._packed = subject.name, base64.b64encode(pack(subject)).decode("ascii")
+        self._heard: SimpleQueue[tuple[Seat, str | None]] = SimpleQueue()
+        self._seats: list[Seat] = []
+        self._stillborn = 0
+
+    def run(self, todo: Sequence[Trial], store: Store, board: Board) -> None:
+        """Run trials in the processes; those that another command runs are waited for."""
+        shift = Shift(todo, store, board)
+        while shift.unfinished:
+            self._fill(shift, store)
+            try:
+                seat, line = self._heard.get(timeout=TICK_S)
+            except Empty:
+                self._bury(shift, [seat for seat in self._seats if seat.dead])
+                continue
+            if seat not in self._seats:
+                continue  # the last words of one that was replaced
+            if line is None:
+                self._bury(shift, [seat])
+            else:
+                self._take(seat, json.loads(line), shift)
+        shift.settle()
+
+    def _fill(self, shift: Shift, store: Store) -> None:
+        """Give every free process a trial; start as many as there is work for."""
+        for seat in self._seats:
+            if seat.ready and seat.trial is None and (trial := shift.next()) is not None:
+                seat.give(trial)
+        busy = sum(seat.trial is not None for seat in self._seats)
+        wanted = min(self.width, busy + shift.ahead)
+        folder = None if store.folder is None else str(store.folder.resolve())
+        while len(self._seats) < wanted:
+            self._seats.append(Seat({"subject": self._packed, "store": folder}, self._heard))
+
+    def _take(self, seat: Seat, message: dict[str, Any], shift: Shift) -> None:
+        if "error" in message:
+            raise SubjectError(f"{self._name!r} cannot be loaded: {message['error']}")
+        if "ready" in message:
+            seat.ready, self._stillborn = True, 0
+            return
+        assert seat.trial is not None
+        if "told" in message:
+            step, steps, loss = message["told"]
+            shift.board.told(seat.trial.key, step, steps, SPECIAL.get(loss, loss))
+            return
+        trial, seat.trial = seat.trial, None
+        shift.answer(trial, message)
+
+    def _bury(self, shift: Shift, dead: Sequence[Seat]) -> None:
+        for seat in dead:
+            self._seats.remove(seat)
+            how = seat.end()
+            if seat.trial is not None:
+                shift.died(seat.trial, how, perf_counter() - seat.since_s)
+                continue
+            self._stillborn += 1
+            if self._stillborn >= TRIES:
+                raise SubjectError(
+                    f"{self._name!r} cannot be loaded: its process was {how} before any trial began"
+                )
+
+    def close(self) -> None:
+        """Kill the processes; what they have written stays, what they run is lost."""
+        seats, self._seats = self._seats, []
+        for seat in seats:
+            seat.end()
+
+
+class Shift:
+    """The trials of one run: which are ahead, which somebody else runs, which cannot be kept."""
+
+    def __init__(self, todo: Sequence[Trial], store: Store, board: Board) -> None:
+        self.store, self.board = store, board
+        self._ahead = deque(todo)
+        self._aside: deque[tuple[float, Trial]] = deque()
+        self._missing = {trial.key for trial in todo}
+        self._tries: dict[str, int] = {}
+        self._running = 0
+        self._unsaved: list[Outcome] = []
+        self._trouble = ""
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether there is something to wait for; not for more than runs once nothing is kept."""
+        return self._running > 0 if self._trouble else bool(self._missing)
+
+    @property
+    def ahead(self) -> int:
+        """How many trials could be given to somebody."""
+        return 0 if self._trouble else len(self._ahead) + len(self._aside)
+
+    def next(self) -> Trial | None:
+        """Return a trial to be run now."""
+        if self._trouble:
+            return None
+        if not self._ahead:
+            self._look_again()
+        if not self._ahead:
+            return None
+        self._running += 1
+        trial = self._ahead.popleft()
+        self.board.started(trial)
+        return trial
+
+    def _look_again(self) -> None:
+        """See what others have done with the trials that they run."""
+        now_s = monotonic()
+        while self._aside and self._aside[0][0] <= now_s:
+            trial = self._aside.popleft()[1]
+            found = self.store.read(trial)
+            if found is None:
+                self._ahead.append(trial)
+            else:
+                self._end(found, ran=False)
+
+    def answer(self, trial: Trial, message: dict[str, Any]) -> None:
+        """Take what a process answered."""
+        self._running -= 1
+        if "elsewhere" in message:
+            self._aside.append((monotonic() + TICK_S, trial))
+            self.board.dropped(trial)
+            return
+        if "unsaved" in message:
+            self._trouble = message["unsaved"]
+            self.board.dropped(trial, self._trouble)
+        if "outcome" not in message:
+            return
+        outcome = Outcome.from_json(message["outcome"])
+        if "unsaved" in message:
+            self._unsaved.append(outcome)
+            return
+        if self.store.folder is None and message["lasts"]:
+            self.store.write(outcome)
+        self._end(outcome, message["ran"])
+
+    def died(self, trial: Trial, how: str, seconds: float) -> None:
+        """Try a trial again whose process died, a few times."""
+        self._running -= 1
+        tries = self._tries[trial.key] = self._tries.get(trial.key, 0) + 1
+        if tries < TRIES:
+            self._ahead.appendleft(trial)
+            self.board.dropped(trial, f"the process of {trial.arm}, seed {trial.seed} was {how}")
+        else:
+            self._end(killed(trial, how, tries, seconds, place()), ran=True)
+
+    def _end(self, outcome: Outcome, ran: bool) -> None:
+        self._missing.discard(outcome.trial.key)
+        self.board.ended(outcome, ran)
+
+    def settle(self) -> None:
+        """Try once more to keep what could not be kept; StoreError where there was trouble."""
+        for outcome in self._unsaved:
+            self.store.write(outcome)
+        if self._trouble:
+            raise StoreError(self._trouble)
+
+
+def ended(code: int) -> str:
+    """Return how a process ended, to be read after "was".
+
+    Examples
+    --------
+    >>> ended(-9), ended(3)
+    ('killed (SIGKILL, signal 9; the system kills so when memory runs out)', 'ended (exit code 3)')
+    """
+    if code >= 0:
+        return f"ended (exit code {code})"
+    try:
+        name = f"{signal.Signals(-code).name}, signal {-code}"
+    except ValueError:
+        name = f"signal {-code}"
+    hint = "; the system kills so when memory runs out" if code == -signal.SIGKILL else ""
+    return f"killed ({name}{hint})"

@@ -1,0 +1,105 @@
+"""How scores are written: in percent where they are shares, to the digits that seeds leave."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from .statistics import Interval
+from .subject import Measure
+
+MOST_DECIMALS = 6
+NONE = "-"
+
+
+@dataclass(frozen=True)
+class Numerals:
+    """The notation of one measure."""
+
+    measure: Measure
+    decimals: int
+
+    @classmethod
+    def of(cls, measure: Measure, spreads: Iterable[float | None]) -> Numerals:
+        """Return a notation in which the usual standard deviation has two digits.
+
+        Examples
+        --------
+        >>> Numerals.of(Measure("test accuracy", True, percent=True), [0.0043]).score(0.97125)
+        '97.13'
+        """
+        factor = 100 if measure.percent else 1
+        kept = [factor * one for one in spreads if one is not None and one > 0]
+        if not kept:
+            return cls(measure, 2 if measure.percent else 4)
+        wanted = 1 - math.floor(math.log10(statistics.median(kept)))
+        return cls(measure, min(max(wanted, 0), MOST_DECIMALS))
+
+    @property
+    def factor(self) -> int:
+        """What a score is multiplied by."""
+        return 100 if self.measure.percent else 1
+
+    @property
+    def name(self) -> str:
+        """What the score is, with its unit."""
+        return f"{self.measure.name}, %" if self.measure.percent else self.measure.name
+
+    def score(self, value: float | None) -> str:
+        """Return a score, or what is in its unit."""
+        return NONE if value is None else f"{self.factor * value:.{self.decimals}f}"
+
+    def difference(self, value: float | None) -> str:
+        """Return a difference, with its sign; 0 has none."""
+        if value is None:
+            return NONE
+        shown = f"{self.factor * value:+.{self.decimals}f}"
+        return shown[1:] if float(shown) == 0 else shown
+
+    def size(self, value: float) -> str:
+        """Return how large a difference is, with its unit."""
+        shown = f"{self.factor * abs(value):.{self.decimals}f}"
+        return f"{shown} points" if self.measure.percent else shown
+
+    def between(self, found: Interval | None, *, signed: bool = False) -> str:
+        """Return an interval."""
+        if found is None:
+            return NONE
+        write = self.difference if signed else self.score
+        return f"{write(found.low)} to {write(found.high)}"
+
+
+def probability(p: float | None) -> str:
+    """Return a p-value.
+
+    Examples
+    --------
+    >>> probability(0.0078125), probability(1.0), probability(1.9e-6)
+    ('0.0078', '1', '1.9e-06')
+    """
+    return NONE if p is None else f"{p:.2g}"
+
+
+def listed(names: Iterable[str]) -> str:
+    """Return names as a sentence has them.
+
+    Examples
+    --------
+    >>> listed(["relu", "elu", "silu"])
+    'relu, elu and silu'
+    """
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def counted(number: int, what: str) -> str:
+    """Return so many of something.
+
+    Examples
+    --------
+    >>> counted(1, "seed"), counted(8, "seed")
+    ('1 seed', '8 seeds')
+    """
+    return f"{number:,} {what}{'' if number == 1 else 's'}"

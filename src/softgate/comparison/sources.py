@@ -1,0 +1,71 @@
+"""What can be trained, from what a user says: a task's name, a `build` and data, or a script."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from .plan import Trainable
+
+
+def trainable(
+    what: str | os.PathLike[str] | Callable[..., Any],
+    data: Any = None,
+    data_dir: str | os.PathLike[str] | None = None,
+    settings: Mapping[str, Any] | None = None,
+) -> Trainable:
+    """Return what is trained.
+
+    Parameters
+    ----------
+    what : str or callable
+        A task's name, `build(activation)`, or "train.py:run".
+    data : optional
+        What a `build` is trained on, or a task's file.
+    data_dir : path, optional
+        A task's folder.
+    settings : mapping, optional
+        What is not as usual.
+
+    Raises
+    ------
+    ValueError, TypeError
+        Where there is no such task, or what is given does not go together.
+    """
+    chosen = dict(settings or {})
+    if callable(what):
+        from .own import Own
+
+        _unused("a build function takes its data as (x, y)", data_dir=data_dir)
+        if data is None:
+            raise ValueError(
+                "a build function was given and no data: compare(build, (x, y)), or a mapping "
+                "with train, validation and test"
+            )
+        return Own(what, data, **chosen)
+    if not isinstance(what, str | os.PathLike):
+        raise TypeError(
+            f"{what!r} is a {type(what).__name__}: expected a task such as 'digits', a function "
+            "build(activation), or 'train.py:run'"
+        )
+    place = os.fspath(what)
+    if is_script(place):
+        from .scripts import Script
+
+        _unused("a script reads its data itself", data=data, data_dir=data_dir)
+        return Script(place, **chosen)
+    from .tasks import task
+
+    return task(place, data=data, data_dir=data_dir, settings=chosen)
+
+
+def is_script(text: str) -> bool:
+    """Tell whether a text is a place in a file, as "train.py:run", and no task's name."""
+    return text.partition(":")[0].endswith(".py")
+
+
+def _unused(why: str, **given: Any) -> None:
+    for name, value in given.items():
+        if value is not None:
+            raise ValueError(f"{name} = {value!r} has no use here: {why}")

@@ -1,0 +1,189 @@
+"""A task: data, a model, and what is measured; settings say how large and how long.
+
+A task is data about data: it can be pickled, says what it is without a framework, and loads what
+it needs where trials are run. Each one has a module of its own; what most have in common, a
+multilayer perceptron that tells classes apart, is here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, ClassVar
+
+from ..outcome import Measured
+from ..subject import Measure, Told, Work
+from ..trial import Setting, Trial
+from . import options
+from .options import Option
+from .prints import fingerprint
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from ..data import Data
+    from ..goals import Goal
+
+ACCURACY = Measure("test accuracy", higher=True, percent=True)
+
+TRAINING = {
+    "epochs": Option(30, "how often all examples are seen", least=1),
+    "batch": Option(64, "examples in an update", least=1),
+    "same": Option(
+        "steps", "what arms have in common: as many steps, or as much time", among=("steps", "time")
+    ),
+    "seconds": Option(None, "the time of all updates of a trial, for same=time", float, least=1e-3),
+    "evaluations": Option(20, "how often the model is looked at on the way", least=1),
+}
+"""How long and in what portions."""
+
+MODEL = {
+    "layers": Option(8, "hidden layers", least=1, most=1000),
+    "width": Option(128, "units in a hidden layer", least=1),
+    "dropout": Option(0.0, "share of hidden units that is set to 0 in training", least=0, most=0.99),
+    "init": Option(
+        "he",
+        "initial weights: He's for all; fitted to the activation's own gain; rows of norm 1",
+        among=("he", "fitted", "rows"),
+    ),
+    "match": Option(
+        "parameters",
+        "what a gated model has as many of as a plain one",
+        among=("parameters", "flops"),
+    ),
+}
+"""How large, and with what weights it begins."""
+
+
+def usual(**changed: Setting) -> dict[str, Option]:
+    """Return the options of a perceptron with other usual values."""
+    both = {**MODEL, **TRAINING}
+    return {
+        name: Option(
+            changed.get(name, option.usual), option.about, option.kind or type(option.usual),
+            option.least, option.most, option.among, option.several,
+        )
+        for name, option in both.items()
+    }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is trained on what; see `task`.
+
+    Attributes
+    ----------
+    settings : mapping
+        All choices with their values; a list, as "8,48", makes conditions.
+    data : str or None
+        A file given by the user.
+    data_dir : str or None
+        A folder given by the user.
+    """
+
+    name: ClassVar[str]
+    about: ClassVar[str]
+    """The data in a few words, and how it is split."""
+    options: ClassVar[Mapping[str, Option]]
+    rates: ClassVar[tuple[float, ...]] = (3e-4, 1e-3, 3e-3)
+    default_arms: ClassVar[tuple[str, ...]] = ("gelu", "relu", "silu", "tanh")
+    needs: ClassVar[tuple[str, ...]] = ("torch", "sklearn")
+    """Packages that must be installed."""
+    takes: ClassVar[tuple[str, ...]] = ()
+    """Whether a file ("data") or a folder ("data_dir") can be given."""
+
+    settings: Mapping[str, Setting]
+    data: str | None = None
+    data_dir: str | None = None
+
+    @property
+    def measure(self) -> Measure:
+        """What a score is."""
+        return ACCURACY
+
+    @property
+    def conditions(self) -> tuple[tuple[str, Mapping[str, Setting]], ...]:
+        """Circumstances under which arms are compared, each a label and settings."""
+        return options.conditions(self.options, self.settings)
+
+    def arms(self, names: list[str]) -> list[tuple[str, str, Mapping[str, Setting]]]:
+        """Return label, activation and settings of what is compared for these activations."""
+        return [(name, name, {}) for name in names]
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A hash of code, data and versions."""
+        return fingerprint(self.needs, *self.sources())
+
+    def sources(self) -> list[bytes]:
+        """Return what the data is made of, as far as no package's version says it."""
+        return []
+
+    def describe(self) -> str:
+        """Say in a line what is trained on what."""
+        return f"{self.about}; {self.architecture()}; {self.course()}"
+
+    def notes(self) -> list[str]:
+        """Return what else one should know about the data, a sentence each."""
+        return []
+
+    def architecture(self) -> str:
+        """Say what the model is."""
+        chosen = self.settings
+        dropout = "" if chosen["dropout"] == 0 else f", dropout {chosen['dropout']}"
+        return (
+            f"a perceptron of {chosen['layers']} hidden layers of {chosen['width']}{dropout}, "
+            f"weights {chosen['init']}"
+        )
+
+    def course(self) -> str:
+        """Say how it is trained."""
+        chosen = self.settings
+        long = f"{chosen['epochs']} epochs"
+        if chosen["same"] == "time":
+            long = f"{chosen['seconds']} s"
+        return f"Adam, {long} in batches of {chosen['batch']}"
+
+    def check(self) -> None:
+        """Raise where settings contradict each other or something is missing."""
+        packages = [package for package in self.needs if find_spec(package) is None]
+        if packages:
+            raise ImportError(
+                f"the task {self.name} needs {', '.join(packages)}: "
+                'pip install "softgate[compare]"'
+            )
+        if "time" in str(self.settings["same"]).split(",") and self.settings["seconds"] is None:
+            raise ValueError("same = 'time' needs seconds, the time of a trial's updates: seconds=5")
+
+    def load(self) -> Data:
+        """Return the data, read or made."""
+        raise NotImplementedError(f"{self.name} has no data")
+
+    def goal(self) -> Goal:
+        """Return the loss and the score."""
+        from ..goals import CLASSES
+
+        return CLASSES
+
+    def model(self, data: Data, trial: Trial) -> nn.Module:
+        """Return the model of a trial, its weights drawn from the seed."""
+        from ..models import perceptron
+
+        return perceptron(data.inputs, data.outputs, trial)
+
+    def run(self, data: Data, trial: Trial, told: Told) -> tuple[Measured, list[float]]:
+        """Train and measure one model."""
+        from ..training import train
+
+        return train(self.model(data, trial), data, trial, told, self.goal())
+
+    def work(self) -> Work:
+        """Return the function that runs a trial: it has the data loaded."""
+        data = self.load()
+
+        def work(trial: Trial, told: Told) -> tuple[Measured, list[float]]:
+            return self.run(data, trial, told)
+
+        return work

@@ -1,0 +1,184 @@
+"""What a comparison shows, in sentences: what was found, what was not, and what that rests on.
+
+"No detectable difference" is not "no difference", so it comes with how large one could still be.
+What limits a finding is said beside it: too few seeds, runs without a score, a learning rate at the
+end of what was tried.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from .difference import Difference
+from .numerals import counted, listed, probability
+
+if TYPE_CHECKING:
+    from .choice import Choice
+    from .record import Comparison
+    from .summary import Summary
+
+MOST_SEEDS = 6
+"""So many seeds are named one by one."""
+
+
+def sentences(record: Comparison) -> list[str]:
+    """Return what a comparison shows, the most important first."""
+    parts = (_findings, _power, _failures, _uncorrected, _drawn, _rates, _places)
+    return [*(line for part in parts for line in part(record)), *record.notes]
+
+
+def _findings(record: Comparison) -> Iterator[str]:
+    for condition in record.conditions:
+        own = [one for one in record.differences if one.condition == condition]
+        under = f"{condition}: " if condition else ""
+        for one in own:
+            if one.verdict in ("better", "worse"):
+                yield under + _found(one, record)
+        for other in dict.fromkeys(one.other for one in own):
+            with_it = [one for one in own if one.other == other]
+            for part in (_not_found(with_it, record), _not_compared(with_it)):
+                if part:
+                    yield under + part
+
+
+def _found(one: Difference, record: Comparison) -> str:
+    p = f"p = {probability(one.corrected)}"
+    if len(record.differences) > 1:
+        p += f" after correction for {len(record.differences)} comparisons"
+    lead = f"{one.arm} is {one.verdict} than {one.other}"
+    if one.by == "values":
+        return f"{lead}: {_mean(one, record)}, {p}."
+    seeds = f"it did better at {one.won} and worse at {one.lost} of {len(one.each)} seeds"
+    both = "" if one.mean is None else f" Where both have a score: {_mean(one, record)}."
+    return f"{lead}: {seeds}, {p}.{both}"
+
+
+def _mean(one: Difference, record: Comparison) -> str:
+    if one.mean is None:
+        raise ValueError(f"{one.arm} and {one.other} have no seed with two scores")
+    side = "higher" if one.mean > 0 else "lower"
+    shown = f"{record.measure.name} {record.numerals.size(one.mean)} {side}"
+    if one.interval is None:
+        return shown
+    return f"{shown} ({record.level} {record.numerals.between(one.interval, signed=True)})"
+
+
+def _not_found(own: list[Difference], record: Comparison) -> str:
+    alike = [one for one in own if one.verdict == "no detectable difference"]
+    if not alike:
+        return ""
+    other, arms = alike[0].other, listed(one.arm for one in alike)
+    lead = f"No detectable difference between {other} and {arms}."
+    ends = [abs(end) for one in alike if (i := one.interval) for end in (i.low, i.high)]
+    if not ends:
+        return lead
+    return (
+        f"{lead} That is not the same as none: the intervals reach as far as "
+        f"{record.numerals.size(max(ends))}."
+    )
+
+
+def _not_compared(own: list[Difference]) -> str:
+    arms = [one.arm for one in own if one.verdict == "not compared"]
+    return f"Not compared with {own[0].other}: {listed(arms)}. No seed tells." if arms else ""
+
+
+def _power(record: Comparison) -> Iterator[str]:
+    best = record.best
+    if best is None or best.enough:
+        return
+    many = "" if best.comparisons == 1 else f" after correction for {best.comparisons} comparisons"
+    yield (
+        f"{counted(best.seeds, 'seed')} cannot show a difference at {best.alpha:g}, however large "
+        f"it is: p is at least {probability(best.corrected)}{many}. {best.needed} seeds can."
+    )
+
+
+def _failures(record: Comparison) -> Iterator[str]:
+    diverged = [_failed(one, one.diverged) for one in record.summaries if one.diverged]
+    if diverged:
+        yield (
+            f"Diverged: {'; '.join(diverged)}. That counts as worse than any score, so tests with "
+            "such runs go by ranks; means and intervals are of the runs that finished."
+        )
+    raised = [_failed(one, one.raised) for one in record.summaries if one.raised]
+    if raised:
+        said = next(one.said for one in record.outcomes if one.status == "raised" or not one.said)
+        yield (
+            f"No score: {'; '.join(raised)}{f' ({said})' if said else ''}. Such a seed counts "
+            "against any verdict; means and intervals are of the runs that finished."
+        )
+
+
+def _failed(one: Summary, seeds: tuple[int, ...]) -> str:
+    name = _named(one.arm, one.condition)
+    if len(seeds) == one.runs:
+        return f"{name} at every seed"
+    which = f" ({', '.join(map(str, seeds))})" if len(seeds) <= MOST_SEEDS else ""
+    return f"{name} at {len(seeds)} of {counted(one.runs, 'seed')}{which}"
+
+
+def _named(arm: str, condition: str) -> str:
+    return f"{arm} with {condition}" if condition else arm
+
+
+def _uncorrected(record: Comparison) -> Iterator[str]:
+    """Explain what looks like a contradiction, where there is one."""
+    if record.best is None or not record.best.enough:
+        return
+    names = [
+        f"{_named(one.arm, one.condition)} to {one.other}"
+        for one in record.differences
+        if one.verdict == "no detectable difference"
+        and (i := one.interval) is not None
+        and (i.low > 0 or i.high < 0)
+    ]
+    if names:
+        yield (
+            f"Intervals without 0 and yet no verdict: {'; '.join(names)}. An interval looks at one "
+            "comparison alone; the corrected p decides."
+        )
+
+
+def _drawn(record: Comparison) -> Iterator[str]:
+    if not all(one.exact for one in record.differences):
+        yield (
+            f"With {len(record.seeds)} seeds sign flips are drawn, not all counted: p is good to "
+            "two digits or so."
+        )
+
+
+def _rates(record: Comparison) -> Iterator[str]:
+    if not record.choices:
+        rates = {one.lr for one in record.summaries}
+        if len(rates) == 1 and (lr := rates.pop()):
+            yield f"One learning rate for all, {lr:g}, not tuned: another may favour another arm."
+        return
+    for end, further in (("smallest", "smaller"), ("largest", "larger")):
+        edged = [one for one in record.choices if one.edge == end and _any_finished(one)]
+        if edged:
+            yield (
+                f"The chosen learning rate is the {end} that was tried for {_each(edged)}: a "
+                f"{further} one may do better."
+            )
+    lost = [one for one in record.choices if not _any_finished(one)]
+    if lost:
+        yield f"No learning rate that was tried let {_each(lost)} finish: the smallest was taken."
+
+
+def _each(choices: Iterable[Choice]) -> str:
+    return listed(_named(one.arm, one.condition) for one in choices)
+
+
+def _any_finished(choice: Choice) -> bool:
+    return any(rate.failed < rate.seeds for rate in choice.rates)
+
+
+def _places(record: Comparison) -> Iterator[str]:
+    kinds = list(dict.fromkeys(one.cpu for one in record.places))
+    if len(kinds) > 1:
+        yield (
+            f"Runs were made on different CPUs ({'; '.join(kinds)}): scores of a seed can differ "
+            "by rounding, and times by more."
+        )
