@@ -11,6 +11,7 @@ import subprocess
 import sys
 import traceback
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -26,16 +27,23 @@ def raises(error: type[Exception], text: str, call: Callable[[], object]) -> Non
     assert text in str(raised.value), str(raised.value)
 
 
-def run_checks(functions: Mapping[str, Any]) -> None:
-    """Run what is called check_… and print what went wrong."""
-    checks = {name: call for name, call in functions.items() if name.startswith("check_")}
-    failures = {}
-    for name, check in checks.items():
-        try:
-            check()
-        except Exception:  # whatever it is, it is reported
-            failures[name] = traceback.format_exc()
-    print(json.dumps({"checked": sorted(checks), "failures": failures}))
+def run_checks(*scripts: Mapping[str, Any] | str) -> None:
+    """Run what is called check_… in each script and print what went wrong.
+
+    A script is what it holds, or the name of a module: that is imported when its turn has come.
+    """
+    checked, failures = [], {}
+    for script in scripts:
+        functions = vars(import_module(script)) if isinstance(script, str) else script
+        for name, check in functions.items():
+            if not name.startswith("check_"):
+                continue
+            checked.append(name)
+            try:
+                check()
+            except Exception:  # whatever it is, it is reported
+                failures[name] = traceback.format_exc()
+    print(json.dumps({"checked": checked, "failures": failures}))
 
 
 def report(script: str, *arguments: str, **environment: str) -> dict[str, Any]:

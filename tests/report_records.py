@@ -7,6 +7,8 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
+import diagnosed
+
 import softgate as sg
 from softgate.benchmarking.layer import Layer, LayerRow
 from softgate.benchmarking.record import Bench, Row, Settings
@@ -131,6 +133,7 @@ def _records(own: tuple[sg.Activation, ...]) -> dict[str, Record | Missing]:
         "articles": articles(approximation, own),
         "speed": times,
         "layer": layer(),
+        "units": diagnosed.study(),
         "accuracy": exactness,
         "pareto": pareto(times, exactness),
         "playground": playground(own),

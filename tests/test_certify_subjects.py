@@ -96,7 +96,7 @@ def test_a_fixed_length_is_not_said_to_be_tested(tmp_path: Path) -> None:
     import onnx
     from onnx import TensorProto, helper
 
-    ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, (3,)) for name in "xy"]
+    ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, (500,)) for name in "xy"]
     graph = helper.make_graph([helper.make_node("Relu", ["x"], ["y"])], "g", ends[:1], ends[1:])
     opset = [helper.make_opsetid("", 20)]
     file = tmp_path / "relu.onnx"

@@ -40,7 +40,7 @@ def test_a_diagnosis_leaves_the_model_as_it_was():
     assert all(parameter.grad is None for parameter in model.parameters())
     assert all(torch.equal(before[name], value) for name, value in model.state_dict().items())
     assert report.steps == 4
-    assert "mean(output²)" in report.loss
+    assert "output·r" in report.loss
     assert report.gradient_ratio > 0
     assert report == diagnose(model, BATCHES)  # no dropout: the same each time
 
@@ -150,7 +150,7 @@ def test_conditions_look_at_the_worst_site(text, fails):
     failure = condition(text).failure(report)
     assert (failure is not None) == fails
     if text == "dead>5%":
-        assert failure == "dead>5%: dead is 15 % at 1 (relu)"
+        assert failure == "dead>5%: dead is 15 % at 1 (relu, 400 inputs)"
 
 
 def test_a_figure_that_is_no_number_fails():

@@ -81,7 +81,7 @@ def test_conditions_set_the_exit_code(folder):
     arguments = (f"{name}:make", "--data", "x.npz")
     failed = run(*arguments, "--fail-on", "dead>5%", "--fail-on", "nan>0")
     assert failed.return_value == 1
-    assert failed.stderr.startswith("Failed: dead>5%: dead is 20 % at 1 (relu)")
+    assert failed.stderr.startswith("Failed: dead>5%: dead is 20 % at 1 (relu, 300 inputs)")
     assert failed.stderr.count("\n") == 1
     assert run(*arguments, "--fail-on", "dead>50%").return_value == 0
 

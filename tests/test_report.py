@@ -31,6 +31,7 @@ NEEDS = {
     "articles": ("tables",),
     "speed": ("speed", "answer"),
     "layer": ("layer", "answer"),
+    "units": ("units",),
     "accuracy": ("accuracy", "answer"),
     "pareto": ("speed",),
     "playground": ("playground",),

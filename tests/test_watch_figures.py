@@ -10,6 +10,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from torch import nn  # noqa: E402
+from torch.utils.checkpoint import checkpoint  # noqa: E402
 
 import softgate as sg  # noqa: E402
 from softgate.adapters.torch.watching import Bounds, count  # noqa: E402
@@ -140,6 +141,91 @@ def test_gradients_are_the_norms_that_autograd_has():
     seen = (first.gradient_input, first.gradient_output, second.gradient_input,
             second.gradient_output)  # fmt: skip
     np.testing.assert_allclose(seen, right, rtol=1e-5)
+
+
+class Two(nn.Module):
+    """Two losses, of which a GradScaler scales one."""
+
+    def __init__(self):
+        super().__init__()
+        self.net = nn.Sequential(nn.Linear(6, 10), nn.ReLU(), nn.Linear(10, 7), nn.Tanh())
+
+    def forward(self, x):
+        return self.net(x).square().mean()
+
+
+@pytest.mark.parametrize("reentrant", [None, False, True])
+def test_gradients_are_those_of_the_loss_that_a_scaler_was_given(reentrant):
+    torch.manual_seed(5)
+    model, x = Two(), torch.randn(20, 6, requires_grad=True)
+    plain = model.net
+    if reentrant is not None:
+        model.net = Checkpointed(plain, reentrant)
+
+    def norms(*scales):
+        with watch(plain) as w:
+            for scale in scales:
+                scaler = torch.amp.GradScaler("cpu", init_scale=scale or 1.0, enabled=scale != 0)
+                scaler.scale(model(x)).backward()
+        return [(site.gradient_output, site.gradient_input) for site in w.report().sites]
+
+    right = norms(0)
+    for scales in ((65536.0,), (1024.0, 0, 65536.0), (0, 8.0)):
+        np.testing.assert_allclose(norms(*scales), right, rtol=1e-5)
+    with watch(plain) as w:  # a loss that nobody scaled, after one that was
+        torch.amp.GradScaler("cpu", init_scale=8.0).scale(model(x)).backward()
+        (2 * model(x)).backward()
+    found = w.report().sites[0].gradient_output
+    assert found == pytest.approx(right[0][0] * (5 / 2) ** 0.5, rel=1e-5)
+
+
+class Checkpointed(nn.Module):
+    def __init__(self, inner, reentrant):
+        super().__init__()
+        self.inner, self.reentrant = inner, reentrant
+
+    def forward(self, x):
+        return checkpoint(self.inner, x, use_reentrant=self.reentrant)
+
+
+def test_a_scaler_is_left_as_it_was_and_may_look_for_its_scale():
+    scale = torch.amp.GradScaler.scale
+    model, x = Two(), torch.randn(20, 6)
+    scaler = torch.amp.GradScaler("cpu", init_scale=1e38)
+    with watch(model) as w:
+        scaler.scale(1e4 * model(x)).backward()
+        for _ in range(19):
+            model(x).backward()
+    assert torch.amp.GradScaler.scale is scale
+    report = w.report()
+    assert {trouble.where for trouble in report.sites[1].not_finite} >= {
+        "scaled gradient of output"
+    }
+    assert "not finite" not in {finding.kind for finding in report.findings}
+    with watch(model) as w:
+        for _ in range(3):
+            torch.amp.GradScaler("cpu", init_scale=1e38).scale(1e4 * model(x)).backward()
+    (finding,) = [finding for finding in w.report().findings if finding.kind == "not finite"]
+    assert "scaled gradient" in finding.text
+    assert "GradScaler" in finding.advice
+
+
+def test_saturation_is_not_where_a_function_rests():
+    x = torch.randn(400, 6)
+    at_rest = nn.Sequential(nn.Linear(6, 6), nn.ReLU6())
+    with watch(at_rest) as w:
+        at_rest(x - 3)
+    assert w.report().sites[0].saturated == 0.0
+    assert w.report().sites[0].flat > 0.3
+    with watch(at_rest) as w:
+        y = at_rest(20 * x)
+    right = float((y >= 5.94).double().mean())
+    assert w.report().sites[0].saturated == pytest.approx(right) != 0.0
+    bounded = nn.Sequential(nn.Linear(6, 6), nn.Sigmoid())
+    with watch(bounded) as w:
+        y = bounded(20 * x)
+    right = float(((y <= 0.01) | (y >= 0.99)).double().mean())
+    assert w.report().sites[0].saturated == pytest.approx(right) != 0.0
 
 
 def test_gradients_below_float32_squares_are_no_zeros():

@@ -36,14 +36,27 @@ def test_modules_of_the_outermost_level_make_one_step_together():
     assert [site.calls for site in w.report().sites] == [3, 3]
 
 
-def test_a_model_compiled_meanwhile_is_not_said_to_be_healthy():
-    model = nn.Sequential(nn.Linear(6, 6), nn.GELU())
+def test_compiled_models_run_as_written_while_they_are_watched():
+    model = nn.Sequential(nn.Linear(6, 6), nn.GELU(), Calls(torch.compile(F.relu, backend="eager")))
     compiled = torch.compile(model, backend="eager")
+    in_place = copy.deepcopy(model)
+    in_place.compile(backend="eager")
     x = torch.randn(4, 6)
-    with watch(model) as w:
-        compiled(x)
-    assert w.report().findings[0].kind == "nothing seen"
-    torch.testing.assert_close(compiled(x), model(x))
+    plain = compiled(x)
+    for watched, called in ((model, compiled), (compiled, compiled), (in_place, in_place)):
+        with watch(watched) as w:
+            torch.testing.assert_close(called(x), plain)
+        assert [site.function for site in w.report().sites] == ["gelu", "relu"]
+        assert w.report().steps == 1
+    torch.testing.assert_close(compiled(x), plain)
+
+
+def test_what_was_compiled_is_refused_where_torch_cannot_run_it_as_written(monkeypatch):
+    model = nn.Sequential(nn.Linear(6, 6), nn.GELU())
+    model.compile(backend="eager")
+    monkeypatch.delattr(torch.compiler, "set_stance")
+    with pytest.raises(ValueError, match="compiled"):
+        watch(model)
 
 
 def test_what_a_watch_holds_does_not_grow(monkeypatch):
@@ -250,12 +263,10 @@ def test_scripted_modules_are_said_to_be_unseen():
         model(torch.randn(5, 6))
     report = w.report()
     assert [site.function for site in report.sites] == ["tanh"]
-    assert report.unseen == ("1",)
+    assert [(one.names, "outside Python" in one.why) for one in report.unseen] == [(("1",), True)]
     assert [finding.kind for finding in report.findings] == ["unseen"]
 
 
-def test_what_nobody_can_see_is_said():
+def test_what_is_no_model_is_refused():
     with pytest.raises(TypeError, match=r"expected a torch\.nn\.Module"):
         watch(torch.relu)
-    with pytest.raises(ValueError, match="compiled"):
-        watch(torch.compile(nn.Linear(2, 2), backend="eager"))

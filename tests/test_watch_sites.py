@@ -171,6 +171,126 @@ def test_channels_are_the_units_behind_a_convolution():
     assert seen(tokens, torch.randn(2, 9, 4))[0].units == 6
 
 
+def test_units_of_a_single_sample_and_of_an_axis_that_was_dropped():
+    image = nn.Sequential(nn.Conv2d(3, 5, 3), nn.ReLU())
+    assert seen(image, torch.randn(3, 8, 9))[0].units == 5
+    signal = nn.Sequential(nn.Conv1d(3, 5, 3), nn.ReLU())
+    assert seen(signal, torch.randn(3, 8))[0].units == 5
+    flat = nn.Sequential(nn.Conv2d(3, 5, 3), nn.Flatten(2), nn.ReLU())
+    assert seen(flat, torch.randn(2, 3, 8, 9))[0].units == 5
+    vector = nn.Sequential(nn.Linear(4, 6), nn.ReLU())
+    assert (seen(vector, torch.randn(4))[0].units, seen(vector, torch.randn(4))[0].inputs) == (6, 1)
+    for shape in ((40, 6), (5, 8, 6)):
+        score = Calls(lambda x: torch.sigmoid(x.sum(-1)))
+        score.fc = nn.Linear(6, 1)
+        (site,) = seen(score, torch.randn(shape))
+        assert (site.units, site.inputs) == (1, 40)
+    assert seen(nn.Sequential(nn.ReLU()), torch.tensor(1.0))[0].units == 1
+
+
+def test_lengths_that_differ_do_not_make_sites_without_end():
+    model = Calls(lambda x: torch.relu(x @ x.mT))
+    with watch(model) as w:
+        for length in range(3, 30):
+            model(torch.randn(length, 6))
+    sites = w.report().sites
+    assert len(sites) == 9
+    assert sites[-1].name == "relu() (other widths, all units as one)"
+    assert sites[-1].inputs == sum(length**2 for length in range(11, 30))
+    assert [site.units for site in sites] == [*range(3, 11), 1]
+
+
+class Laplace(nn.Module):
+    def forward(self, x):
+        return 0.5 * (1 + torch.erf((x - 0.707107) / (0.282095 * 2**0.5)))
+
+
+class Clipped(nn.Module):
+    def forward(self, x):
+        return torch.clip(F.gelu(x), -0.1, 2.0)
+
+
+class Doubled(nn.Module):
+    def forward(self, x):
+        return 2 * x + 1
+
+
+class Normalised(nn.Module):
+    def forward(self, x):
+        return x / x.abs().sum(-1, keepdim=True)
+
+
+class Noisy(nn.Module):
+    def forward(self, x):
+        return x + torch.rand_like(x) * x
+
+
+@pytest.mark.parametrize(
+    ("make", "functions"),
+    [(Laplace, ["unknown"]), (Clipped, ["gelu"]), (Doubled, []), (Normalised, []), (Noisy, [])],
+)
+def test_an_activation_that_nobody_knows_is_a_site(make, functions):
+    x = torch.randn(300, 6)
+    model = nn.Sequential(nn.Linear(6, 6), make())
+    found = seen(model, x)
+    assert [site.function for site in found] == functions
+    if functions == ["unknown"]:
+        h = model[0](x).detach().requires_grad_()
+        (slope,) = torch.autograd.grad(model[1](h).sum(), h)
+        assert found[0].flat == pytest.approx(float((slope.abs() < 0.01).double().mean()))
+        assert found[0].mean == pytest.approx(float(model(x).detach().mean()), rel=1e-5)
+
+
+def test_recognition_leaves_nothing_in_a_module_that_remembers():
+    class Recorder(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.shapes, self.calls = [], 0
+
+        def forward(self, x):
+            self.shapes.append(tuple(x.shape))
+            self.calls += 1
+            return x
+
+    model = nn.Sequential(nn.Linear(6, 6), Recorder(), nn.ReLU())
+    assert [site.function for site in seen(model, torch.randn(5, 6))] == ["relu"]
+    assert (model[1].shapes, model[1].calls) == ([(5, 6)], 1)
+
+
+def test_what_makes_weights_is_no_site_and_no_step():
+    class Positive(nn.Module):
+        def forward(self, weight):
+            return F.softplus(weight)
+
+    linear = nn.Linear(6, 6)
+    nn.utils.parametrize.register_parametrization(linear, "weight", Positive())
+    model = nn.Sequential(linear, nn.ReLU())
+    with watch(model) as w:
+        model(torch.randn(5, 6))
+        assert linear.weight.min() > 0
+        model(torch.randn(5, 6))
+    assert [(site.name, site.calls) for site in w.report().sites] == [("1", 2)]
+    assert w.report().steps == 2
+
+
+def test_operators_of_an_exported_model_are_sites():
+    model = nn.Sequential(nn.Linear(6, 6), nn.GELU(), nn.Linear(6, 4), nn.ReLU())
+    exported = torch.export.export(model, (torch.randn(5, 6),)).module()
+    found = seen(exported, torch.randn(5, 6))
+    assert [(site.function, site.units) for site in found] == [("gelu", 6), ("relu", 4)]
+
+
+def test_transformer_layers_are_seen_in_training_and_in_evaluation():
+    layer = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True, activation="gelu")
+    model = nn.TransformerEncoder(layer, 2)
+    x = torch.randn(2, 5, 8)
+    with torch.no_grad():
+        plain = model.eval()(x)
+        with watch(model) as w:  # one kernel does it all where nobody watches
+            torch.testing.assert_close(model(x), plain)
+    assert [(site.function, site.units) for site in w.report().sites] == [("gelu", 16)] * 2
+
+
 def test_blocks_of_ours_are_seen_inside():
     model = nn.Sequential(FeedForward(6, 12), GatedFeedForward(6, 8))
     plain = model(torch.ones(3, 6))

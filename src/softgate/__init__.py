@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ._activation import Activation as Activation
     from ._bench import bench as bench
     from ._certify import certify as certify
+    from ._compare import compare as compare
     from ._emit import emit as emit
     from ._explain import explain as explain
     from ._formula import activation as activation
@@ -48,6 +49,7 @@ _HOMES = {
     "activations": "registry",
     "bench": "_bench",
     "certify": "_certify",
+    "compare": "_compare",
     "emit": "_emit",
     "explain": "_explain",
     "gated": "registry",

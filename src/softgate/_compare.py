@@ -11,7 +11,7 @@ from typing import Any, Literal
 from ._activation import Activation
 from ._gated import Gated
 from ._names import functions
-from .comparison.execution import Event, opened
+from .comparison.execution import Event, open_executor
 from .comparison.functions import Carrying, Formula, resolve, shown
 from .comparison.outcome import Outcome
 from .comparison.plan import Arm, Condition, Plan, Trainable, reported_seeds
@@ -170,11 +170,11 @@ class Study:
                 return None
             return lambda event: progress(Update(stage, plan, event))
 
-        with opened(plan.subject, Store(store), on=on, jobs=jobs) as run:
-            tried = run(plan.tuning(), watch("tuning")) if plan.tuned else []
+        with open_executor(plan.subject, Store(store), on, jobs) as executor:
+            tried = executor.run(plan.tuning(), watch("tuning")) if plan.tuned else []
             if tried and all(one.status == "raised" for one in tried):
                 raise ValueError(f"no trial could be trained; the first: {tried[0].said}")
-            done = run(plan.reported(plan.choose(tried)), watch("training"))
+            done = executor.run(plan.reported(plan.choose(tried)), watch("training"))
         return self.record([*tried, *done])
 
     def record(self, outcomes: Iterable[Outcome]) -> Comparison:
@@ -263,14 +263,18 @@ def _rates(
         raise ValueError(
             "lr and rates were given: lr is one rate for all, rates are to choose from"
         )
-    if lr is None and rates is None:
+    if rates is not None:
+        tried = tuple(map(float, rates))
+    elif lr is not None:
+        tried = (float(lr),)
+    else:
         return subject.rates
     if not subject.rates:
         raise ValueError(
             f"{subject.name} has no learning rate that could be set: let its function take one, "
             "run(activation, seed, report, lr)"
         )
-    return tuple(map(float, rates)) if lr is None else (float(lr),)
+    return tried
 
 
 def _possible(plan: Plan, baseline: str | None, pairs: Pairs, alpha: float) -> BestPossible:

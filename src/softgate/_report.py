@@ -16,6 +16,7 @@ from html import unescape
 from pathlib import Path
 from re import sub
 from tempfile import NamedTemporaryFile
+from typing import Any
 
 from . import __version__
 from ._activation import Activation
@@ -38,7 +39,9 @@ from .report.studies.accuracy import PEERS, Accuracy, accuracy
 from .report.studies.approximation import Approximations, approximations
 from .report.studies.articles import Articles, articles
 from .report.studies.curves import Curves, curves
+from .report.studies.own_model import Own, own_model
 from .report.studies.pareto import pareto
+from .report.studies.units import UnitStudy, units
 
 TITLE = "softgate report"
 BUDGET_S = 75.0
@@ -63,6 +66,7 @@ KINDS: dict[str, type[Record]] = {
     "articles": Articles,
     "speed": Bench,
     "layer": Layer,
+    "units": UnitStudy,
     "accuracy": Accuracy,
     "pareto": Pareto,
     "about": About,
@@ -130,6 +134,8 @@ class Report:
 def report(
     formulas: Activation | str | Iterable[Activation | str] = (),
     *,
+    model: Any = None,
+    data: Any = None,
     budget_s: float = BUDGET_S,
     command: str = "softgate report",
     progress: Progress | None = None,
@@ -140,6 +146,11 @@ def report(
     ----------
     formulas : Activation, or several
         Formulas of your own (see `activation`), shown beside the catalogue's.
+    model : str or torch.nn.Module, optional
+        A model of your own, whose units are looked at in place of a small network's: a module, or
+        what `softgate diagnose` takes, a folder or module:function.
+    data : path or iterable, optional
+        What the model is run on: a file that `softgate diagnose` takes, or batches.
     budget_s : float
         Seconds that certificates may take; times take half of that. What is left out is said.
     command : str
@@ -168,7 +179,7 @@ def report(
     vega.library()  # first: nobody wants to hear after three minutes that it is not there
     given = [formulas] if isinstance(formulas, Activation | str) else list(formulas)
     own = _told_apart(map(named, given))
-    run = _Run(own, budget_s, progress)
+    run = _Run(own, budget_s, progress, own_model(model, data))
     for study in run.names():
         run.study(study, STUDIES[study])
     when = datetime.now(UTC).isoformat(sep=" ", timespec="seconds")
@@ -235,9 +246,13 @@ class _Run:
     """One run of all studies."""
 
     def __init__(
-        self, own: tuple[Activation, ...], budget_s: float, progress: Progress | None
+        self,
+        own: tuple[Activation, ...],
+        budget_s: float,
+        progress: Progress | None,
+        model: Own | None = None,
     ) -> None:
-        self.own, self.budget_s, self.progress = own, budget_s, progress
+        self.own, self.budget_s, self.progress, self.model = own, budget_s, progress, model
         self.found: dict[str, Record | Missing] = {}
         self.seconds: dict[str, float] = {}
         self.name, self.start = "", time.perf_counter()
@@ -312,6 +327,7 @@ STUDIES: Mapping[str, Callable[[_Run], Record]] = {
     "approximation": lambda run: approximations(run.own),
     "articles": lambda run: articles(run.taken.take("approximation", Approximations), run.own),
     "playground": lambda run: playground(run.own),
+    "units": lambda run: units(run.model, run.step),
     "speed": _Run.speed,
     "layer": _Run.layer,
     "accuracy": _Run.certify,

@@ -25,6 +25,7 @@ COMMANDS = {
     "bench": "ns per element of every activation in every implementation installed here",
     "emit": "source code in C, JavaScript or Triton, bounds stated, to take elsewhere",
     "diagnose": "dead, trapped and saturated units of a model on data, and how gradients flow",
+    "compare": "train the same model with each activation, and say honestly what differs",
     "doctor": "versions, CPU features, threads, frameworks, and whether a kernel works here",
     "completion": "print the lines that make a shell complete softgate's commands and names",
 }

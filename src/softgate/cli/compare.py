@@ -16,8 +16,8 @@ from .report import check_output
 
 if TYPE_CHECKING:
     from .._activation import Activation
-    from .._gated import Gated
     from .._compare import Study
+    from .._gated import Gated
     from ..comparison.record import Comparison
     from ..records import Grid
 
@@ -112,7 +112,7 @@ def how_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.option("--tasks", "list_tasks", is_flag=True, help="List the tasks and their settings.")
 @click.option("--dry-run", is_flag=True, help="Say what would be trained, and train nothing.")
 @formats
-def command(
+def command(  # noqa: PLR0913, PLR0917  (click passes options by keyword)
     functions: tuple[Activation | Gated, ...],
     list_tasks: bool,
     dry_run: bool,
@@ -191,6 +191,8 @@ def _or(given: Any, usual: Any) -> Any:
 
 def _what(task: str | None, script: str | None, preset: str | None) -> str:
     """Return the one thing that is trained."""
+    from ..comparison.sources import is_script
+
     given = {"--task": task, "--script": script, "--preset": preset}
     named = {option: value for option, value in given.items() if value is not None}
     if len(named) > 1:
@@ -203,18 +205,16 @@ def _what(task: str | None, script: str | None, preset: str | None) -> str:
 def _train(study: Study, store: str | None, on: str, jobs: int | None) -> Comparison:
     display = Display()
     try:
-        return study.run(store, on, jobs, display)
-    except KeyboardInterrupt:
+        found = study.run(store, on, jobs, display)
+    except BaseException:
         display.end()
-        if store is not None:
-            click.echo(
-                f"Trials that ended are in {store}: the same command again goes on from there.",
-                err=True,
-            )
+        if store is not None and display.pace.done:
+            again = f"{display.summary()}, kept in {store}: the same command goes on from there."
+            click.echo(again, err=True)
         raise
-    finally:
-        display.end()
-        click.echo(display.summary(), err=True)
+    display.end()
+    click.echo(display.summary(), err=True)
+    return found
 
 
 def catalogue() -> list[Grid]:

@@ -10,11 +10,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from .._compare import Update
-    from ..comparison.execution import Event
+    from .._compare import Study, Update
+    from ..comparison.execution import Event, Running
     from ..comparison.outcome import Outcome
-    from ..comparison.plan import Plan
-    from ..comparison.statistics import BestPossible
     from ..comparison.trial import Trial
 
 EVERY_S = 5.0
@@ -35,7 +33,9 @@ class Display:
     def __call__(self, update: Update) -> None:
         """Show how far it is."""
         self.pace.hear(update)
-        ended = update.event.finished
+        ended = update.event.ended
+        if update.event.said:
+            self._say(update.event.said)
         if ended is not None and ended.status != "finished":
             self._say(f"{named(ended.trial)}: {ended.said}")
         if self.terminal:
@@ -48,6 +48,13 @@ class Display:
         if self.live is not None:
             self.live.stop()
             self.live = None
+
+    def summary(self) -> str:
+        """Return what was done in one line."""
+        trained, total = self.pace.done - self.pace.found, self.pace.total - self.pace.found
+        count = f"{trained}" if trained == total else f"{trained} of {total}"
+        found = f", {self.pace.found} were there already" if self.pace.found else ""
+        return f"{count} trials in {duration(time.monotonic() - self.start)}{found}"
 
     def _say(self, text: str) -> None:
         """Leave a line that stays."""
@@ -87,18 +94,19 @@ class Display:
         from rich.table import Table
         from rich.text import Text
 
-        bar = ProgressBar(total=max(1, self.pace.total), completed=self.pace.done, width=40)
-        running = Table.grid(padding=(0, 2))
+        bar = ProgressBar(total=max(1, self.pace.total), completed=self.pace.done, width=30)
+        first, running = Table.grid(padding=(0, 2)), Table.grid(padding=(0, 2))
+        first.add_row(bar, Text(head(update, self.pace, seconds), no_wrap=True))
         for one in update.event.running:
             running.add_row(*(Text(cell, no_wrap=True) for cell in cells(one)))
-        return Group(bar, Text(head(update, self.pace, seconds), no_wrap=True), running)
+        return Group(first, running)
 
 
 class Pace:
     """How many trials are done of all, tuning and reported, and how long the rest will take."""
 
     def __init__(self) -> None:
-        self.before = self.done = self.total = self.kept_before = self.kept = 0
+        self.before = self.done = self.total = self.found_before = self.found = 0
         self.stage = ""
         self.event: Event | None = None
         self.seconds: list[float] = []
@@ -109,14 +117,14 @@ class Pace:
         event = update.event
         if update.stage != self.stage:
             self.before, self.stage = self.done, update.stage
-            self.kept_before = self.kept
+            self.found_before = self.found
         self.event = event
         self.done = self.before + event.done
-        self.kept = self.kept_before + event.kept
+        self.found = self.found_before + event.found
         self.total = sum(update.plan.counts)
         self.width = max(self.width, len(event.running))
-        if event.finished is not None:
-            self.seconds.append(event.finished.seconds)
+        if event.ended is not None:
+            self.seconds.append(event.ended.seconds)
 
     @property
     def last(self) -> bool:
@@ -125,16 +133,23 @@ class Pace:
 
     @property
     def left_s(self) -> float | None:
-        """Seconds that the rest takes if trials go on as those so far did; None before the first."""
-        if not self.seconds or self.event is None:
+        """Seconds that all takes if trials go on as those so far; None while nobody can tell."""
+        if self.event is None or self.event.eta_s is None:
             return None
-        begun = sum(one.step / one.steps for one in self.event.running if one.steps)
-        rest = max(0.0, self.total - self.done - begun)
-        return rest * sum(self.seconds) / len(self.seconds) / self.width
+        ahead, later = (
+            self.event.total - self.event.done,
+            self.total - self.before - self.event.total,
+        )
+        if self.seconds:
+            one_s = sum(self.seconds) / len(self.seconds) / self.width
+        else:
+            one_s = self.event.eta_s / max(1, ahead)
+        return self.event.eta_s + later * one_s
 
 
-def outlook(plan: Plan, possible: BestPossible, store: str | None) -> list[str]:
+def outlook(study: Study, store: str | None) -> list[str]:
     """Return what is about to be trained, what it can show, and where it is kept."""
+    plan = study.plan
     tuning, reported = plan.counts
     arms = ", ".join(arm.label for arm in plan.arms)
     under = [condition.label for condition in plan.conditions if condition.label]
@@ -149,7 +164,7 @@ def outlook(plan: Plan, possible: BestPossible, store: str | None) -> list[str]:
     else:
         at = f", learning rate {plan.rates[0]:g}" if plan.rates else ""
         lines.append(f"{reported} trials{at}; nothing is tuned")
-    lines.append(str(possible))
+    lines.append(str(study.possible))
     if store is not None:
         lines.append(f"each trial is kept in {store}: the same command goes on where this one ends")
     return lines
@@ -159,7 +174,9 @@ def head(update: Update, pace: Pace, seconds: float) -> str:
     """Return how far it is in one line."""
     left = pace.left_s
     rest = "" if left is None else f", about {duration(left)} left"
-    kept = f", {pace.kept} found in the store" if pace.kept else ""
+    if not update.event.running and not pace.last:
+        rest = ", starting"
+    kept = f", {pace.found} found in the store" if pace.found else ""
     return f"{update.stage} [{pace.done}/{pace.total} trials{kept}] {duration(seconds)}{rest}"
 
 
@@ -184,7 +201,7 @@ def figure(outcome: Outcome) -> str:
     return "finished"
 
 
-def cells(running: Any) -> Sequence[str]:
+def cells(running: Running) -> Sequence[str]:
     """Return a row for a trial that is running."""
     trial = running.trial
     of = f"step {running.step}/{running.steps}" if running.steps else f"step {running.step}"

@@ -9,8 +9,11 @@ import click
 
 from .arguments import ACTIVATION
 from .output import check_formats, emit, formats
+from .picture import picture_file
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from .._activation import Activation
     from ..diagnosis.failing import Condition
     from ..diagnosis.record import Diagnosis
@@ -36,6 +39,10 @@ if TYPE_CHECKING:
     "--threshold", "thresholds", multiple=True, metavar="NAME=NUMBER",
     help="From where on a figure is a finding, such as flat=0.001 or dead=5%. May be repeated.",
 )  # fmt: skip
+@click.option(
+    "-o", "--output", type=click.Path(dir_okay=False), metavar="FILE",
+    help="Also draw: outputs, units and gradients by site in an .svg, .png or .pdf file.",
+)  # fmt: skip
 @click.option("--no-gradients", is_flag=True, help="Do not look at what flows back.")
 @formats
 def command(
@@ -44,6 +51,7 @@ def command(
     replacement: Activation | None,
     only: str | None,
     conditions: tuple[str, ...],
+    output: str | None,
     as_json: bool,
     as_csv: bool,
     **asked: Any,
@@ -60,6 +68,7 @@ def command(
     softgate diagnose ./my-bert --data corpus.txt
     softgate diagnose models:make --data inputs.npz --fail-on "dead>5%" --fail-on "nan>0"
     softgate diagnose ./my-bert --data corpus.txt --what-if relu --only gelu
+    softgate diagnose ./my-bert --data corpus.txt -o my-bert.svg
     """
     check_formats(as_json, as_csv)
     if only is not None and replacement is None:
@@ -68,8 +77,11 @@ def command(
         raise click.UsageError(f"--limit {asked['limit']}: expected at least 1 batch.")
     asked["thresholds"] = dict(map(_threshold, asked["thresholds"]))
     checks = _conditions(conditions)
+    picture = None if output is None else picture_file("-o", output)
     seen, other = _run(target, data, replacement, only, **asked)
     _show(seen, other, as_json, as_csv)
+    if picture is not None:
+        _draw(seen, picture)
     failures = [failure for check in checks if (failure := check.failure(seen)) is not None]
     for failure in failures:
         click.echo(f"Failed: {failure}", err=True)
@@ -87,22 +99,16 @@ def _run(
     no_gradients: bool,
 ) -> tuple[Diagnosis, WhatIf | None]:
     from ..torch import diagnose, what_if
-    from ..torch.targets import load_batches, load_model
+    from ..torch.targets import load_batches, load_model, told
 
     model = load_model(target)
     batches, loss = load_batches(data, model, target, batch)
     batches = batches[:limit]
-    try:
+    with told(target, data):
         seen = diagnose(model, batches, loss=loss, gradients=not no_gradients, **thresholds)
         if replacement is None:
             return seen, None
         return seen, what_if(model, batches, replacement, only=only, loss=loss)
-    except (ValueError, TypeError):
-        raise
-    except Exception as error:  # whatever somebody's model raises on somebody's data
-        raise ValueError(
-            f"{target} failed on {data}: {type(error).__name__}: {str(error).split(chr(10))[0]}"
-        ) from error
 
 
 def _show(seen: Diagnosis, other: WhatIf | None, as_json: bool, as_csv: bool) -> None:
@@ -116,6 +122,15 @@ def _show(seen: Diagnosis, other: WhatIf | None, as_json: bool, as_csv: bool) ->
         emit(seen)
         click.echo()
         emit(other)
+
+
+def _draw(seen: Diagnosis, file: Path) -> None:
+    """Write the picture; where nothing was seen there is none, which the record says too."""
+    if seen.sites:
+        seen.save(file)
+        click.echo(f"Wrote {file}", err=True)
+    else:
+        click.echo(f"No {file}: no activation was seen, there is nothing to draw", err=True)
 
 
 def _conditions(given: tuple[str, ...]) -> list[Condition]:

@@ -67,6 +67,12 @@ class Progress:
     "--budget", "budget_s", type=float, default=BUDGET_S, show_default=True, metavar="SECONDS",
     help="For certificates; times take half of that, what is computed some 20 s more.",
 )  # fmt: skip
+@click.option(
+    "--model", metavar="TARGET",
+    help="A model of your own, whose units are looked at: a folder of Hugging Face's, or "
+    "module:function.",
+)  # fmt: skip
+@click.option("--data", metavar="FILE", help="What --model is run on: .npz, .safetensors, a text.")
 @click.option("--json", "keep", is_flag=True, help="Keep the records beside the page, as JSON.")
 @click.option(
     "--from-records", "records", type=click.Path(file_okay=False), metavar="DIR",
@@ -78,6 +84,8 @@ def command(
     budget_s: float,
     keep: bool,
     records: str | None,
+    model: str | None,
+    data: str | None,
 ) -> int:
     """Write one HTML page: curves, tables, accuracy, speed and cost of activations, here.
 
@@ -89,6 +97,7 @@ def command(
     \b
     softgate report
     softgate report -o report.html --formula my_module:my_activation
+    softgate report --model ./my-bert --data corpus.txt
     softgate report --json
     softgate report --from-records softgate-report.records
     """
@@ -96,9 +105,13 @@ def command(
     check_output(file)
     if not budget_s > 0:
         raise click.UsageError(f"--budget {budget_s:g}: expected a number of seconds above 0.")
+    if (model is None) != (data is None):
+        raise click.UsageError("--model is run on --data: give both.")
+    if model is not None and records is not None:
+        raise click.UsageError("--from-records runs nothing: leave --model and --data out.")
     progress = Progress()
     try:
-        made = _make(formulas, budget_s, records, progress)
+        made = _make(formulas, budget_s, records, progress, {"model": model, "data": data})
         progress.show("drawing the page")
         made.save(file)
     finally:
@@ -126,11 +139,15 @@ def check_output(file: Path) -> None:
 
 
 def _make(
-    formulas: tuple[Activation, ...], budget_s: float, records: str | None, progress: Progress
+    formulas: tuple[Activation, ...],
+    budget_s: float,
+    records: str | None,
+    progress: Progress,
+    own: dict[str, str | None],
 ) -> Report:
     from .._report import read, report
 
     if records is not None:
         return read(records, formulas)
     command = shlex.join(["softgate", *sys.argv[1:]])
-    return report(formulas, budget_s=budget_s, command=command, progress=progress)
+    return report(formulas, budget_s=budget_s, command=command, progress=progress, **own)

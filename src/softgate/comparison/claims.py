@@ -1,4 +1,4 @@
-"""Who runs a trial: a locked file beside the outcomes, which the kernel unlocks when its owner dies.
+"""Who runs a trial: a locked file, which the kernel unlocks when its owner dies.
 
 The file that is locked is the one that the outcome is written to, before it gets its name. So one
 thing says that a trial is being run, keeps room for its outcome on the disk, and is never taken for

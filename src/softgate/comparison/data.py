@@ -77,4 +77,4 @@ def classified(x: tuple[Array, Array, Array], y: tuple[Array, Array, Array], cla
         Part(torch.from_numpy(np.ascontiguousarray(a)), torch.from_numpy(b.astype(np.int64)))
         for a, b in zip(x, y, strict=True)
     ]
-    return Data(*parts, outputs=classes)
+    return Data(parts[0], parts[1], parts[2], classes)

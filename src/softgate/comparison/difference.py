@@ -69,7 +69,7 @@ class Difference:
 
 def merit(outcome: Outcome, measure: Measure) -> float:
     """Return a score, more being better: -inf where it diverged, NaN where it is not known."""
-    score = outcome.measured.score
+    score = None if outcome.measured.score is None else float(outcome.measured.score)
     if outcome.status == "diverged" or (score is not None and not math.isfinite(score)):
         return -math.inf
     if outcome.status == "raised" or score is None:

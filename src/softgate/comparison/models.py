@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from typing import Any, NamedTuple, TypeVar
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from .._activation import Activation
 from .._gated import Gated
@@ -27,6 +29,10 @@ Function = Activation | Gated
 Built = TypeVar("Built", bound=nn.Module)
 
 
+NEAR = 0.1
+"""What `up` adds to 1 at first has this standard deviation, for inputs of mean square 1."""
+
+
 class Weight(NamedTuple):
     """A weight matrix and the factor of its standard deviation 1/√fan_in."""
 
@@ -35,20 +41,29 @@ class Weight(NamedTuple):
 
 
 class Layer(nn.Module):
-    """activation(linear(x)), or activation(gate(x))·up(x) for a gated one."""
+    """activation(linear(x)), or activation(gate(x))·up(x) for a gated one.
 
-    def __init__(self, inputs: int, width: int, function: Function) -> None:
+    silu(gate)·up is quadratic in a large x: eight such layers raise a signal to the 256th power,
+    and overflow at the first step whatever the weights. In transformers a norm stands before; here
+    it is `normed`, which brings what is read to a mean square of 1 and learns nothing. There a
+    residual passes by, too; here `up` begins near 1, or eight products would fit noise alone.
+    """
+
+    up: nn.Linear | None
+
+    def __init__(self, inputs: int, width: int, function: Function, normed: bool) -> None:
         super().__init__()
-        if isinstance(function, Gated):
-            self.up: nn.Linear | None = nn.Linear(inputs, width)
-            function = gate_activation(function)
-        else:
-            self.up = None
         self.linear = nn.Linear(inputs, width)
+        self.up, self.normed = None, normed
+        if isinstance(function, Gated):
+            self.up = nn.Linear(inputs, width)
+            function = gate_activation(function)
         self.act = make(function)
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the layer's output."""
+        if self.normed:
+            x = functional.rms_norm(x, x.shape[-1:])
         h: Tensor = self.act(self.linear(x))
         return h if self.up is None else h * self.up(x)
 
@@ -56,13 +71,11 @@ class Layer(nn.Module):
 class Perceptron(nn.Module):
     """Hidden layers of one width, each followed by dropout where there is any, and a linear one."""
 
-    def __init__(
-        self, inputs: int, outputs: int, width: int, layers: int, function: Function, dropout: float
-    ) -> None:
+    def __init__(self, widths: list[int], function: Function, dropout: float, norm: str) -> None:
         super().__init__()
-        widths = [inputs] + [width] * layers
-        pairs = zip(widths, widths[1:], strict=False)
-        self.layers = nn.ModuleList(Layer(a, b, function) for a, b in pairs)
+        normed = norm == "all" or (norm == "gated" and isinstance(function, Gated))
+        *widths, outputs = widths
+        self.layers = nn.ModuleList(Layer(a, b, function, normed) for a, b in pairwise(widths))
         self.dropout = nn.Dropout(dropout) if dropout else None
         self.out = nn.Linear(widths[-1], outputs)
 
@@ -80,20 +93,24 @@ class Perceptron(nn.Module):
 
         Inputs have a mean square of 1, as activations' outputs have after He's √2 for relu. So the
         first layer has He's factor as all others have, and the output's is 1; where factors are
-        fitted, the first layer's is 1, and the output's the activation's.
+        fitted, the first layer's is 1, and the output's the activation's. What a norm made has a
+        mean square of 1, too.
         """
         first, last = (1.0, gain) if init == "fitted" else (gain, 1.0)
-        for i, layer in enumerate(self.layers):
-            for linear in (layer.linear, layer.up):
-                if linear is not None:
-                    yield Weight(linear.weight, gain if i else first)
+        layers: Any = self.layers
+        for i, layer in enumerate(layers):
+            yield Weight(layer.linear.weight, first if i == 0 or layer.normed else gain)
+            if layer.up is not None:
+                yield Weight(layer.up.weight, NEAR)
         yield Weight(self.out.weight, last)
 
 
 class Reader(nn.Module):
     """A stack of transformer blocks over positions: outputs at each of them, or for all at once."""
 
-    def __init__(self, embed: nn.Module, length: int, outputs: int, stack: Stack, d_model: int) -> None:
+    def __init__(
+        self, embed: nn.Module, length: int, outputs: int, stack: Stack, d_model: int
+    ) -> None:
         super().__init__()
         self.embed, self.stack = embed, stack
         self.position = nn.Parameter(torch.empty(length, d_model))
@@ -129,13 +146,15 @@ class Reader(nn.Module):
 
 
 def draw(model: Any, seed: int, init: str, factor: float) -> None:
-    """Draw all weights from a seed, the same numbers whatever their scale; biases become 0."""
+    """Draw all weights from a seed, the same numbers whatever their scale; biases are not drawn."""
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for module in model.modules():
-            bias = getattr(module, "bias", None)
-            if isinstance(module, nn.Linear) and bias is not None:
-                bias.zero_()
+            if isinstance(module, nn.Linear):
+                module.bias.zero_()
+        for module in model.modules():
+            if isinstance(module, Layer) and module.up is not None:
+                module.up.bias.fill_(1.0)
         for values, scale in model.weights(init, factor):
             drawn = torch.randn(values.shape, generator=generator)
             if init == "rows":
@@ -148,9 +167,8 @@ def draw(model: Any, seed: int, init: str, factor: float) -> None:
 def built(trial: Trial, width: int, make_model: Callable[[int, Function], Built]) -> Built:
     """Return the model of a trial: of a width that matches the plain one's, with drawn weights."""
     meant, settings = function(trial.activation), trial.settings
-    match = str(settings["match"])
     if isinstance(meant, Gated):
-        plain = gate_activation(meant)
+        plain, match = gate_activation(meant), settings["match"]
 
         def count(width: int, function: Function = meant) -> float:
             with torch.device("meta"):
@@ -168,12 +186,12 @@ def built(trial: Trial, width: int, make_model: Callable[[int, Function], Built]
 def perceptron(inputs: int, outputs: int, trial: Trial) -> Perceptron:
     """Return a trial's perceptron; a gated one is as narrow as it must be to match a plain one."""
     settings: Any = trial.settings
-    layers, dropout = settings["layers"], settings["dropout"]
-    return built(
-        trial,
-        settings["width"],
-        lambda width, function: Perceptron(inputs, outputs, width, layers, function, dropout),
-    )
+    layers, dropout, norm = (settings[name] for name in ("layers", "dropout", "norm"))
+
+    def make_model(width: int, function: Function) -> Perceptron:
+        return Perceptron([inputs, *[width] * layers, outputs], function, dropout, norm)
+
+    return built(trial, settings["width"], make_model)
 
 
 def reader(embed: Callable[[int], nn.Module], outputs: int, length: int, trial: Trial) -> Reader:

@@ -45,7 +45,7 @@ class Numerals:
     @property
     def name(self) -> str:
         """What the score is, with its unit."""
-        return f"{self.measure.name}, %" if self.measure.percent else self.measure.name
+        return f"{self.measure.name} in %" if self.measure.percent else self.measure.name
 
     def score(self, value: float | None) -> str:
         """Return a score, or what is in its unit."""
@@ -77,9 +77,9 @@ def probability(p: float | None) -> str:
     Examples
     --------
     >>> probability(0.0078125), probability(1.0), probability(1.9e-6)
-    ('0.0078', '1', '1.9e-06')
+    ('0.00781', '1', '1.9e-06')
     """
-    return NONE if p is None else f"{p:.2g}"
+    return NONE if p is None else f"{p:.3g}"
 
 
 def listed(names: Iterable[str]) -> str:

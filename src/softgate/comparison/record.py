@@ -81,7 +81,7 @@ class Comparison(Record):
     notes: tuple[str, ...]
 
     @classmethod
-    def of(
+    def of(  # noqa: PLR0913  (settings of one study, by keyword)
         cls,
         outcomes: Iterable[Outcome],
         *,

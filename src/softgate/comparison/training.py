@@ -113,9 +113,7 @@ class Run:
         return evaluate(self.model, part, self.goal)
 
     def _so_far(self) -> Measured:
-        return Measured(
-            curve=tuple(self.curve), steps=self.step, parameters=parameters(self.model)
-        )
+        return Measured(curve=tuple(self.curve), steps=self.step, parameters=parameters(self.model))
 
     def measured(self, more: dict[str, float] | None = None) -> Measured:
         """Return what the trained model is like; this is where test data is looked at."""
@@ -218,9 +216,7 @@ def _positions(part: Part) -> int:
     return max(1, part.y[:1].numel())
 
 
-def health(
-    model: nn.Module, part: Part, goal: Goal
-) -> tuple[tuple[SiteHealth, ...], float | None]:
+def health(model: nn.Module, part: Part, goal: Goal) -> tuple[tuple[SiteHealth, ...], float | None]:
     """Return what activations do on a part of the data, and the gradient's first over last norm."""
     some = min(len(part), max(1, LOOKED_AT // _positions(part)))
     rows = torch.linspace(0, len(part) - 1, some).long()

@@ -50,8 +50,10 @@ def _found(one: Difference, record: Comparison) -> str:
     if one.by == "values":
         return f"{lead}: {_mean(one, record)}, {p}."
     seeds = f"it did better at {one.won} and worse at {one.lost} of {len(one.each)} seeds"
-    both = "" if one.mean is None else f" Where both have a score: {_mean(one, record)}."
-    return f"{lead}: {seeds}, {p}.{both}"
+    if one.mean is None:
+        return f"{lead}: {seeds}, {p}."
+    both = sum(each is not None for each in one.each)
+    return f"{lead}: {seeds}, {p}. Where both have a score (at {both}): {_mean(one, record)}."
 
 
 def _mean(one: Difference, record: Comparison) -> str:
@@ -68,20 +70,17 @@ def _not_found(own: list[Difference], record: Comparison) -> str:
     alike = [one for one in own if one.verdict == "no detectable difference"]
     if not alike:
         return ""
-    other, arms = alike[0].other, listed(one.arm for one in alike)
-    lead = f"No detectable difference between {other} and {arms}."
+    lead = f"No detectable difference to {alike[0].other}: {listed(one.arm for one in alike)}."
     ends = [abs(end) for one in alike if (i := one.interval) for end in (i.low, i.high)]
     if not ends:
         return lead
-    return (
-        f"{lead} That is not the same as none: the intervals reach as far as "
-        f"{record.numerals.size(max(ends))}."
-    )
+    most = record.numerals.size(max(ends))
+    return f"{lead} That does not mean none: up to {most} would fit these runs."
 
 
 def _not_compared(own: list[Difference]) -> str:
     arms = [one.arm for one in own if one.verdict == "not compared"]
-    return f"Not compared with {own[0].other}: {listed(arms)}. No seed tells." if arms else ""
+    return f"Not compared with {own[0].other}: {listed(arms)}. No seed has both." if arms else ""
 
 
 def _power(record: Comparison) -> Iterator[str]:
@@ -104,7 +103,7 @@ def _failures(record: Comparison) -> Iterator[str]:
         )
     raised = [_failed(one, one.raised) for one in record.summaries if one.raised]
     if raised:
-        said = next(one.said for one in record.outcomes if one.status == "raised" or not one.said)
+        said = next((one.said for one in record.outcomes if one.status == "raised"), "")
         yield (
             f"No score: {'; '.join(raised)}{f' ({said})' if said else ''}. Such a seed counts "
             "against any verdict; means and intervals are of the runs that finished."
@@ -112,32 +111,40 @@ def _failures(record: Comparison) -> Iterator[str]:
 
 
 def _failed(one: Summary, seeds: tuple[int, ...]) -> str:
-    name = _named(one.arm, one.condition)
+    name = f"{one.arm} with {one.condition}" if one.condition else one.arm
     if len(seeds) == one.runs:
         return f"{name} at every seed"
     which = f" ({', '.join(map(str, seeds))})" if len(seeds) <= MOST_SEEDS else ""
     return f"{name} at {len(seeds)} of {counted(one.runs, 'seed')}{which}"
 
 
-def _named(arm: str, condition: str) -> str:
-    return f"{arm} with {condition}" if condition else arm
+def _named(some: Iterable[Choice | Difference], record: Comparison) -> str:
+    """Return arms, with their conditions where it is not so under all of them."""
+    cells: dict[str, list[str]] = {}
+    for one in some:
+        cells.setdefault(one.arm, []).append(one.condition)
+    return listed(
+        arm if set(of) == set(record.conditions) else f"{arm} ({', '.join(dict.fromkeys(of))})"
+        for arm, of in cells.items()
+    )
 
 
 def _uncorrected(record: Comparison) -> Iterator[str]:
     """Explain what looks like a contradiction, where there is one."""
     if record.best is None or not record.best.enough:
         return
-    names = [
-        f"{_named(one.arm, one.condition)} to {one.other}"
+    apart = [
+        one
         for one in record.differences
         if one.verdict == "no detectable difference"
         and (i := one.interval) is not None
         and (i.low > 0 or i.high < 0)
     ]
-    if names:
+    for other in dict.fromkeys(one.other for one in apart):
+        names = _named((one for one in apart if one.other == other), record)
         yield (
-            f"Intervals without 0 and yet no verdict: {'; '.join(names)}. An interval looks at one "
-            "comparison alone; the corrected p decides."
+            f"The interval of {names} to {other} leaves out 0, and yet no difference counts as "
+            "detected: it looks at one comparison alone; the corrected p decides."
         )
 
 
@@ -159,16 +166,15 @@ def _rates(record: Comparison) -> Iterator[str]:
         edged = [one for one in record.choices if one.edge == end and _any_finished(one)]
         if edged:
             yield (
-                f"The chosen learning rate is the {end} that was tried for {_each(edged)}: a "
-                f"{further} one may do better."
+                f"The chosen learning rate is the {end} that was tried for "
+                f"{_named(edged, record)}: a {further} one may do better."
             )
     lost = [one for one in record.choices if not _any_finished(one)]
     if lost:
-        yield f"No learning rate that was tried let {_each(lost)} finish: the smallest was taken."
-
-
-def _each(choices: Iterable[Choice]) -> str:
-    return listed(_named(one.arm, one.condition) for one in choices)
+        yield (
+            f"No learning rate that was tried let {_named(lost, record)} finish: the smallest was "
+            "taken."
+        )
 
 
 def _any_finished(choice: Choice) -> bool:

@@ -84,14 +84,16 @@ def _columns(seen: Diagnosis) -> tuple[Column, Column]:
     deaths, flows = pictures.deaths(seen, sites), pictures.flows(sites)
     high = _height(len(sites), ROW)
     more = "" if len(sites) == len(seen.sites) else f", {len(sites)} of {len(seen.sites)} sites"
+    part = "" if ridges.sites == seen.sites else f", {len(ridges.sites)} of {len(seen.sites)} sites"
     left: Column = [
-        (_height(len(ridges.sites), RIDGE_ROW), lambda axes: _ridges(axes, ridges)),
+        (_height(len(ridges.sites), RIDGE_ROW), lambda axes: _ridges(axes, ridges, part)),
     ]
     right: Column = [(high, lambda axes: _units(axes, labels, blocks, words.UNITS + more))]
     if deaths:
         left.append((high, lambda axes: _deaths(axes, labels, deaths, words.DEATHS + more)))
     if pictures.decades(flows) is not None:
-        right.append((high, lambda axes: _flows(axes, labels, flows, words.GRADIENTS + more)))
+        below = right if deaths else left
+        below.append((high, lambda axes: _flows(axes, labels, flows, words.GRADIENTS + more)))
     return left, right
 
 
@@ -131,10 +133,10 @@ def _short(name: str) -> str:
     return text.replace("$", r"\$")
 
 
-def _ridges(axes: Axes, found: pictures.Ridges) -> None:
+def _ridges(axes: Axes, found: pictures.Ridges, part: str) -> None:
     _head(
-        axes, words.OUTPUTS, f"height: root of density; back and pale: first steps. "
-        f"{words.reaching(found)}",
+        axes, words.OUTPUTS + part,
+        f"height: root of density, to its own peak; back and pale: first. {words.reaching(found)}",
     )  # fmt: skip
     axes.axvline(0, color="#8c8c8c", linewidth=0.8, zorder=1)
     for ridge in found.ridges:

@@ -13,14 +13,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
-from .record import Diagnosis, Histogram, Site
+from .record import Diagnosis, Histogram, Numbers, Site
 
 ROWS, RIDGE_ROWS = 120, 12
 """Sites that a picture has at most."""
 SLICES = 5
 """Moments of a site that its ridge shows."""
-BINS = 64
-"""Bins across a ridge, about."""
+BINS = 32
+"""Bins across a ridge, at least; half of what a watch keeps, so that most can be had."""
 TAIL = 0.005
 """The share of outputs on each side that may lie beyond the edge."""
 REACH = 8.0
@@ -143,20 +143,23 @@ def function_name(site: Site) -> str:
 
 
 def ridges(seen: Diagnosis) -> Ridges:
-    """Return outputs over time; heights are the root of density, so that tails are seen."""
+    """Return outputs over time.
+
+    Heights are the root of density, so that tails are seen, each ridge's to its own peak: where
+    outputs spread, those of the first steps would leave nothing of the last.
+    """
     sites = rows(seen, RIDGE_ROWS)
     called = names(sites)
     shown = [_spread(site.history) for site in sites]
     ends = [_ends(moments) for moments in shown]
     low, high = _domain([end for end in ends if end is not None])
-    width = 2.0 ** math.ceil(math.log2((high - low) / BINS))
     drawn: list[Ridge] = []
-    for row, moments in enumerate(shown):
-        bins = [_bins(moment, max(width, moment.width)) for moment in moments]
-        top = max((height for one in bins for _, height in one), default=0.0) or 1.0
-        for order, (moment, one) in enumerate(zip(moments, bins, strict=True)):
-            inside = [(x, height / top) for x, height in one if low <= x <= high]
-            x, height = tuple(zip(*inside, strict=True)) or ((), ())
+    for row, (moments, end) in enumerate(zip(shown, ends, strict=True)):
+        width = _width(end, low, high)
+        for order, moment in enumerate(moments):
+            bins = _bins(moment, max(width, moment.width))
+            top = max((h for _, h in bins), default=1.0)
+            x, height = _outline([(x, h / top) for x, h in bins if low <= x <= high])
             drawn.append(
                 Ridge(row, order, len(moments), moment.first_step, moment.last_step, x, height)
             )
@@ -206,6 +209,22 @@ def _domain(ends: Sequence[tuple[float, float]]) -> tuple[float, float]:
         return -1.0, 1.0
     room = 0.03 * (high - low)
     return low - room, high + room
+
+
+def _width(end: tuple[float, float] | None, low: float, high: float) -> float:
+    """Return a power of two: bins narrow enough for what one site has between the edges."""
+    inside = 0.0 if end is None else min(end[1], high) - max(end[0], low)
+    return float(2.0 ** math.floor(math.log2(max(inside, (high - low) / BINS) / BINS)))
+
+
+def _outline(points: list[tuple[float, float]]) -> tuple[Numbers, Numbers]:
+    """Return a line that begins and ends on the ground, also where an edge cuts it."""
+    if not points:
+        return (), ()
+    ends = [(points[0][0], 0.0)] if points[0][1] else []
+    ends_at = [(points[-1][0], 0.0)] if points[-1][1] else []
+    x, height = zip(*ends, *points, *ends_at, strict=True)
+    return x, height
 
 
 def _bins(moment: Histogram, width: float) -> list[tuple[float, float]]:
@@ -260,7 +279,11 @@ def deaths(seen: Diagnosis, sites: Sequence[Site]) -> list[Block]:
         for moment, (start, end) in zip(moments, pairwise(starts), strict=True):
             share = moment.dead / site.units
             kind = next(name for most, name in SHARES if share <= most)
-            found.append(Block(row, start, end, kind, moment.dead))
+            last = found[-1] if found else None
+            if last is not None and (last.row, last.kind, last.count) == (row, kind, moment.dead):
+                found[-1] = Block(row, last.start, end, kind, moment.dead)
+            else:
+                found.append(Block(row, start, end, kind, moment.dead))
     return found
 
 

@@ -198,7 +198,7 @@ def _blind(sites: Sequence[Site], unseen: Sequence[Unseen], steps: int) -> Itera
         more = f" and {len(one.names) - 3} more" if len(one.names) > 3 else ""
         yield Finding(
             "unseen", one.names[0], float(len(one.names)), 0.0,
-            f"{names}{more} ran and was not seen: {one.why}", one.advice,
+            f"{names}{more} could not be looked into: {one.why}", one.advice,
         )  # fmt: skip
     for site in sites:
         if not site.inputs:

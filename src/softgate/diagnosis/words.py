@@ -99,7 +99,7 @@ def silent(labels: Sequence[str], found: Sequence[Flow]) -> str:
         names = list(dict.fromkeys(labels[one.row] for one in at))
         if names:
             said.append(f"{what} at {listed(names)}")
-    return f"Crosses: {'; '.join(said)}." if said else ""
+    return f"Crosses among gradients: {'; '.join(said)}." if said else ""
 
 
 def alternative(seen: Diagnosis) -> str:
@@ -108,7 +108,8 @@ def alternative(seen: Diagnosis) -> str:
     units = sum(site.units for site in seen.sites)
     ratio = seen.gradient_ratio
     flow = "" if ratio is None else f"; gradient first/last {ratio:.3g}"
+    sites = counted(len(seen.sites), "site")
     return (
-        f"{seen.model}: outputs over time, units and gradients of {counted(len(seen.sites), 'site')}; "
+        f"{seen.model}: outputs over time, units and gradients of {sites}; "
         f"{dead} of {units} units dead ({percent(dead / max(units, 1))}){flow}"
     )

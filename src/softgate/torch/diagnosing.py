@@ -21,7 +21,8 @@ from .watching import Watch
 Loss = Callable[[Any, Any], Tensor]
 """A function of a model's output and the batch that it came from."""
 
-SQUARES = "mean(output²), as no loss was given"
+PROJECTION = "output·r, r = ±1 at random, as no loss was given"
+"""The squares of outputs would not do: behind a layer norm their sum is constant."""
 
 
 def diagnose(
@@ -42,7 +43,7 @@ def diagnose(
         Inputs: a tensor, a tuple or a list of arguments, or a mapping of named ones.
     loss : callable, optional
         loss(output, batch), for gradients. By default the output's own `loss`, where it has one, or
-        the mean of its squares, which the record says.
+        outputs times random signs, over the root of their number; the record says which.
     gradients : bool
         Whether to look at what flows back, too.
     **thresholds : float
@@ -107,7 +108,7 @@ class _Run:
 
 def what_if(
     model: nn.Module,
-    batches: Sequence[Any],
+    batches: Iterable[Any],
     replacement: str | Activation,
     *,
     only: str | None = None,
@@ -118,7 +119,7 @@ def what_if(
     Parameters
     ----------
     model, batches, loss
-        As in `diagnose`; batches are gone through twice.
+        As in `diagnose`; batches are gone through twice, and kept where they are no list.
     replacement : str or Activation
         What every activation is replaced by.
     only : str, optional
@@ -139,6 +140,8 @@ def what_if(
     True
     """
     new = plain_activation(replacement)
+    if not isinstance(batches, list | tuple):
+        batches = list(batches)  # the second time, a loader that shuffles would give others
     now = _run(model, batches, Exchange(model, None, only), loss)
     then = _run(model, batches, Exchange(model, new, only), loss)
     if not now.watching.moved:
@@ -233,12 +236,17 @@ def _loss(output: Any, batch: Any, loss: Loss | None) -> tuple[Tensor, str]:
     own = getattr(output, "loss", None)
     if isinstance(own, Tensor):
         return own, "the model's own loss"
-    squares = [tensor.float().square().mean() for tensor in tensors(output)]
-    if not squares:
+    parts = [_projected(tensor.float()) for tensor in tensors(output)]
+    if not parts:
         raise ValueError(
             f"the model returned a {type(output).__name__} without a tensor of floats: expected one"
         )
-    return torch.stack(squares).mean(), SQUARES
+    return torch.stack(parts).sum(), PROJECTION
+
+
+def _projected(output: Tensor) -> Tensor:
+    signs = torch.randint(0, 2, output.shape, generator=torch.Generator().manual_seed(0)) * 2 - 1
+    return (output * signs.to(output)).sum() / max(output.numel(), 1) ** 0.5
 
 
 def _share(difference: float, norm: float) -> float:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import inspect
 import sys
 import traceback
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -102,6 +103,17 @@ def _made(target: str, module: str, name: str) -> nn.Module:
             f"{target}() returned a {type(model).__name__}: expected a torch.nn.Module"
         )
     return model
+
+
+@contextmanager
+def told(target: str, data: str) -> Iterator[None]:
+    """Say of whatever somebody's model raises on somebody's data which and on what."""
+    try:
+        yield
+    except (ValueError, TypeError):
+        raise
+    except Exception as error:
+        raise ValueError(f"{target} failed on {data}: {_line(error)}") from error
 
 
 def _line(error: Exception) -> str:

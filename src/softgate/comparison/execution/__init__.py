@@ -17,11 +17,11 @@ from ..trial import Trial
 from .attempt import run_trial
 from .event import Board, Event, Progress, Running
 from .lanes import Lanes
-from .parcel import SubjectError
+from .parcel import ExecutionError, SubjectError
 
 __all__ = [
-    "Event", "Executor", "Progress", "Running", "SubjectError", "execute", "open_executor",
-    "run_trial",
+    "Event", "ExecutionError", "Executor", "Progress", "Running", "SubjectError", "execute",
+    "open_executor", "run_trial",
 ]  # fmt: skip
 
 
@@ -96,7 +96,7 @@ def execute(
 def _check(on: str, jobs: int | None) -> None:
     if on not in ("local", "ray", "here") and not on.startswith("ray://"):
         raise ValueError(f'on = {on!r}: expected "local", "ray", "ray://host:port" or "here"')
-    if jobs is not None and (isinstance(jobs, bool) or not isinstance(jobs, int) or jobs < 1):
+    if jobs is not None and jobs < 1:
         raise ValueError(f"jobs = {jobs!r}: expected a whole number of at least 1")
 
 

@@ -89,6 +89,10 @@ class Board:
         self._running.pop(trial.key, None)
         self._tell(said=said)
 
+    def landed(self, trial: Trial) -> None:
+        """Note that a trial has ended whose outcome will be noted in a moment."""
+        self._running.pop(trial.key, None)
+
     def ended(self, outcome: Outcome, ran: bool = True) -> None:
         """Note an outcome: of a trial that ran, or one that somebody else has put there."""
         self._running.pop(outcome.trial.key, None)

@@ -10,6 +10,7 @@ from ..store import Store, StoreError
 from ..subject import Subject
 from ..trial import Trial
 from .event import Board
+from .loading import ready
 from .worker import run_claimed
 
 ASIDE_S = 0.2
@@ -17,12 +18,12 @@ ASIDE_S = 0.2
 
 
 class Here:
-    """This process."""
+    """The process that asked."""
 
     width = 1
 
     def __init__(self, subject: Subject) -> None:
-        self._work = subject.work()
+        self._work = ready(subject)
 
     def run(self, todo: Sequence[Trial], store: Store, board: Board) -> None:
         """Run trials here."""

@@ -1,4 +1,4 @@
-"""What every way of running trials has in common: a place that runs them, and how often it may die."""
+"""What all places that run trials have in common, and how often one may die."""
 
 from __future__ import annotations
 

@@ -9,22 +9,22 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections import deque
 from collections.abc import Sequence
+from contextlib import suppress
 from queue import Empty, SimpleQueue
-from time import monotonic, perf_counter
+from time import perf_counter
 from typing import Any
 
 from ... import talk
 from ...records import SPECIAL, plain
 from ..outcome import Outcome
-from ..store import Store, StoreError
+from ..store import Store
 from ..subject import Subject
 from ..trial import Trial
-from .attempt import place
 from .event import Board
-from .lanes import TRIES, killed
+from .lanes import TRIES
 from .parcel import SubjectError, pack
+from .shift import TICK_S, Shift
 
 THREADS = (
     "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS",
@@ -36,8 +36,6 @@ START = (
     "import os, sys; sys.path[:] = {path!r}; os.environ.update(dict.fromkeys({threads!r}, '1')); "
     "from softgate.comparison.execution.worker import main; main()"
 )
-TICK_S = 0.5
-"""Seconds between two looks at what nobody tells of: dead processes, other commands' trials."""
 
 
 class Seat:
@@ -71,13 +69,13 @@ class Seat:
         """Whether the process has ended; its children may still hold the line open."""
         return self._process.poll() is not None
 
-    def end(self) -> str:
+    def end(self, patience_s: float = 0.0) -> str:
         """Kill the process and all it has started; return how it had ended before, in words."""
-        code = self._process.poll()
-        try:
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(patience_s)
+        code = self._process.returncode
+        with suppress(ProcessLookupError, PermissionError):  # nobody is left in the group
             os.killpg(self._process.pid, signal.SIGKILL)
-        except (ProcessLookupError, PermissionError):  # nobody is left in the group
-            pass
         talk.end(self._process)
         self._errors.seek(0)
         lines = self._errors.read().decode(errors="replace").strip().splitlines()
@@ -137,16 +135,18 @@ class Local:
             shift.board.told(seat.trial.key, step, steps, SPECIAL.get(loss, loss))
             return
         trial, seat.trial = seat.trial, None
+        if shift.store.folder is None and message.get("lasts"):
+            shift.store.write(Outcome.from_json(message["outcome"]))  # its process cannot do it
         shift.answer(trial, message)
 
     def _bury(self, shift: Shift, dead: Sequence[Seat]) -> None:
         for seat in dead:
             self._seats.remove(seat)
-            how = seat.end()
+            how = seat.end(patience_s=TICK_S)  # its line is cut a moment before it is dead
             if seat.trial is not None:
                 shift.died(seat.trial, how, perf_counter() - seat.since_s)
                 continue
-            self._stillborn += 1
+            self._stillborn += not seat.ready
             if self._stillborn >= TRIES:
                 raise SubjectError(
                     f"{self._name!r} cannot be loaded: its process was {how} before any trial began"
@@ -157,95 +157,6 @@ class Local:
         seats, self._seats = self._seats, []
         for seat in seats:
             seat.end()
-
-
-class Shift:
-    """The trials of one run: which are ahead, which somebody else runs, which cannot be kept."""
-
-    def __init__(self, todo: Sequence[Trial], store: Store, board: Board) -> None:
-        self.store, self.board = store, board
-        self._ahead = deque(todo)
-        self._aside: deque[tuple[float, Trial]] = deque()
-        self._missing = {trial.key for trial in todo}
-        self._tries: dict[str, int] = {}
-        self._running = 0
-        self._unsaved: list[Outcome] = []
-        self._trouble = ""
-
-    @property
-    def unfinished(self) -> bool:
-        """Whether there is something to wait for; not for more than runs once nothing is kept."""
-        return self._running > 0 if self._trouble else bool(self._missing)
-
-    @property
-    def ahead(self) -> int:
-        """How many trials could be given to somebody."""
-        return 0 if self._trouble else len(self._ahead) + len(self._aside)
-
-    def next(self) -> Trial | None:
-        """Return a trial to be run now."""
-        if self._trouble:
-            return None
-        if not self._ahead:
-            self._look_again()
-        if not self._ahead:
-            return None
-        self._running += 1
-        trial = self._ahead.popleft()
-        self.board.started(trial)
-        return trial
-
-    def _look_again(self) -> None:
-        """See what others have done with the trials that they run."""
-        now_s = monotonic()
-        while self._aside and self._aside[0][0] <= now_s:
-            trial = self._aside.popleft()[1]
-            found = self.store.read(trial)
-            if found is None:
-                self._ahead.append(trial)
-            else:
-                self._end(found, ran=False)
-
-    def answer(self, trial: Trial, message: dict[str, Any]) -> None:
-        """Take what a process answered."""
-        self._running -= 1
-        if "elsewhere" in message:
-            self._aside.append((monotonic() + TICK_S, trial))
-            self.board.dropped(trial)
-            return
-        if "unsaved" in message:
-            self._trouble = message["unsaved"]
-            self.board.dropped(trial, self._trouble)
-        if "outcome" not in message:
-            return
-        outcome = Outcome.from_json(message["outcome"])
-        if "unsaved" in message:
-            self._unsaved.append(outcome)
-            return
-        if self.store.folder is None and message["lasts"]:
-            self.store.write(outcome)
-        self._end(outcome, message["ran"])
-
-    def died(self, trial: Trial, how: str, seconds: float) -> None:
-        """Try a trial again whose process died, a few times."""
-        self._running -= 1
-        tries = self._tries[trial.key] = self._tries.get(trial.key, 0) + 1
-        if tries < TRIES:
-            self._ahead.appendleft(trial)
-            self.board.dropped(trial, f"the process of {trial.arm}, seed {trial.seed} was {how}")
-        else:
-            self._end(killed(trial, how, tries, seconds, place()), ran=True)
-
-    def _end(self, outcome: Outcome, ran: bool) -> None:
-        self._missing.discard(outcome.trial.key)
-        self.board.ended(outcome, ran)
-
-    def settle(self) -> None:
-        """Try once more to keep what could not be kept; StoreError where there was trouble."""
-        for outcome in self._unsaved:
-            self.store.write(outcome)
-        if self._trouble:
-            raise StoreError(self._trouble)
 
 
 def ended(code: int) -> str:

@@ -8,7 +8,11 @@ from typing import Any
 from ..subject import Subject
 
 
-class SubjectError(Exception):
+class ExecutionError(Exception):
+    """No trial can be run, for a reason that the user can see to."""
+
+
+class SubjectError(ExecutionError):
     """What is to be trained cannot be loaded where trials run: no trial can be run."""
 
 

@@ -13,29 +13,35 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...threads import get_threads, set_threads
 
-State = tuple[Callable[[], Any], Callable[[Any], object]]
-"""How to ask for something that a whole process shares, and how to set it."""
+
+class State(NamedTuple):
+    """How to ask for something that a whole process shares, and how to set it."""
+
+    get: Callable[[], Any]
+    put: Callable[[Any], object]
+    draws: bool = False
+    """Whether it is a generator's: those have moved on, and are not compared."""
 
 
 @contextmanager
 def settled(seed: int) -> Iterator[None]:
     """Run what is inside with one thread and global generators seeded; put everything back."""
     states = _states()
-    before = [get() for get, _ in states]
+    before = [state.get() for state in states]
     try:
         with warnings.catch_warnings():
             _prepare(seed)
             yield
     finally:
-        for (get, put), value in zip(states, before, strict=True):
-            if not _same(get(), value):
-                put(value)
+        for state, value in zip(states, before, strict=True):
+            if state.draws or state.get() != value:  # to set it may cost something for ever
+                state.put(value)
 
 
 def _prepare(seed: int) -> None:
@@ -51,13 +57,13 @@ def _prepare(seed: int) -> None:
 def _states() -> list[State]:
     """Return what is put back; torch's only where somebody has loaded it."""
     states: list[State] = [
-        (random.getstate, random.setstate),
-        (np.random.get_state, np.random.set_state),  # noqa: NPY002
-        (np.geterr, lambda given: np.seterr(**given)),
-        (get_threads, set_threads),
-        (_folder, os.chdir),
-        (lambda: list(sys.path), _set_path),
-        (_environment, _set_environment),
+        State(random.getstate, random.setstate, draws=True),
+        State(np.random.get_state, np.random.set_state, draws=True),
+        State(np.geterr, lambda given: np.seterr(**given)),
+        State(get_threads, set_threads),
+        State(_folder, os.chdir),
+        State(lambda: list(sys.path), _set_path),
+        State(_environment, _set_environment),
     ]
     torch = sys.modules.get("torch")
     if torch is not None:
@@ -67,21 +73,25 @@ def _states() -> list[State]:
 
 def _torch_states(torch: Any) -> list[State]:
     return [
-        (torch.get_rng_state, torch.set_rng_state),
-        (torch.get_num_threads, torch.set_num_threads),
-        (torch.get_default_dtype, torch.set_default_dtype),
-        (torch.get_default_device, torch.set_default_device),
-        (torch.is_grad_enabled, torch.set_grad_enabled),
-        (torch.is_anomaly_enabled, torch.set_anomaly_enabled),
-        (torch.get_float32_matmul_precision, torch.set_float32_matmul_precision),
-        (
+        State(torch.get_rng_state, torch.set_rng_state, draws=True),
+        State(torch.get_num_threads, torch.set_num_threads),
+        State(torch.get_default_dtype, torch.set_default_dtype),
+        # "cpu" would be right too, and slow: a mode that sees every call.
+        State(
+            torch.get_default_device,
+            lambda given: torch.set_default_device(None if given.type == "cpu" else given),
+        ),
+        State(torch.is_grad_enabled, torch.set_grad_enabled),
+        State(torch.is_anomaly_enabled, torch.set_anomaly_enabled),
+        State(torch.get_float32_matmul_precision, torch.set_float32_matmul_precision),
+        State(
             lambda: (
                 torch.are_deterministic_algorithms_enabled(),
                 torch.is_deterministic_algorithms_warn_only_enabled(),
             ),
             lambda given: torch.use_deterministic_algorithms(given[0], warn_only=given[1]),
         ),
-        (_flushes, torch.set_flush_denormal),
+        State(_flushes, torch.set_flush_denormal),
     ]
 
 
@@ -109,8 +119,3 @@ def _environment() -> dict[str, str]:
 def _set_environment(given: dict[str, str]) -> None:
     os.environ.clear()  # noqa: TID251
     os.environ.update(given)  # noqa: TID251
-
-
-def _same(now: Any, before: Any) -> bool:
-    """Tell whether nothing has to be put back; states of generators are put back always."""
-    return isinstance(before, bool | int | float | str | list | dict) and bool(now == before)

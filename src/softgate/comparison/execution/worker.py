@@ -8,7 +8,6 @@ or a thread that sees the end of what can be read.
 from __future__ import annotations
 
 import base64
-import gc
 import json
 import os
 import threading
@@ -22,6 +21,7 @@ from ..store import Store, StoreError
 from ..subject import Told, Work
 from ..trial import Trial
 from .attempt import attempt, words
+from .loading import ready
 from .parcel import unpack
 
 QUIET_S = 0.25
@@ -35,13 +35,11 @@ def main() -> None:
     opening = asked.get()
     # Loading a user's code may throw anything; the parent says it.
     try:
-        work = unpack(base64.b64decode(opening["subject"])).work()
+        work = ready(unpack(base64.b64decode(opening["subject"])))
         store = Store(opening["store"])
     except (Exception, SystemExit) as error:
         _say(lines, {"error": words(error)})
         return
-    gc.collect()
-    gc.freeze()  # else every trial's collection looks through all that a framework has imported
     _say(lines, {"ready": True})
     while True:
         trial = Trial(**asked.get())

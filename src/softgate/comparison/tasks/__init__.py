@@ -12,13 +12,29 @@ from typing import Any
 
 from ...blueprints import unknown
 from . import options
+from .churn import Churn
+from .deep import Deep
 from .digits import Digits
+from .images import Cifar10, FashionMnist, Mnist
+from .mnist1d import Mnist1d
 from .options import Option
+from .swap import Swap
 from .task import Task
+from .text import Text
 
 __all__ = ["Option", "Task", "task", "tasks"]
 
-TASKS: tuple[type[Task], ...] = (Digits,)
+TASKS: tuple[type[Task], ...] = (
+    Digits,
+    Mnist1d,
+    Text,
+    Deep,
+    Swap,
+    Churn,
+    Mnist,
+    FashionMnist,
+    Cifar10,
+)
 
 
 def tasks() -> dict[str, Task]:

@@ -119,7 +119,7 @@ def read(task: str, options: Mapping[str, Option], given: Mapping[str, Any]) -> 
 def conditions(
     options: Mapping[str, Option], settings: Mapping[str, Setting]
 ) -> tuple[tuple[str, dict[str, Setting]], ...]:
-    """Return every combination of the values of settings that are lists; one without a name if none.
+    """Return all combinations of the values of settings that are lists; without any, one unnamed.
 
     Examples
     --------

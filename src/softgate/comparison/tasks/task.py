@@ -7,12 +7,13 @@ multilayer perceptron that tells classes apart, is here.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from ...blueprints import is_gated
 from ..outcome import Measured
 from ..subject import Measure, Told, Work
 from ..trial import Setting, Trial
@@ -42,11 +43,19 @@ TRAINING = {
 MODEL = {
     "layers": Option(8, "hidden layers", least=1, most=1000),
     "width": Option(128, "units in a hidden layer", least=1),
-    "dropout": Option(0.0, "share of hidden units that is set to 0 in training", least=0, most=0.99),
+    "dropout": Option(
+        0.0, "share of hidden units that is set to 0 in training", least=0, most=0.99
+    ),
     "init": Option(
         "he",
         "initial weights: He's for all; fitted to the activation's own gain; rows of norm 1",
         among=("he", "fitted", "rows"),
+    ),
+    "norm": Option(
+        "gated",
+        "which hidden layers bring their inputs to a mean square of 1 first: gated ones, which "
+        "overflow without it, all, or none",
+        among=("gated", "all", "none"),
     ),
     "match": Option(
         "parameters",
@@ -57,16 +66,17 @@ MODEL = {
 """How large, and with what weights it begins."""
 
 
-def usual(**changed: Setting) -> dict[str, Option]:
-    """Return the options of a perceptron with other usual values."""
-    both = {**MODEL, **TRAINING}
+def usual(without: tuple[str, ...] = (), **changed: Setting) -> dict[str, Option]:
+    """Return the options of a perceptron with other usual values, or without some."""
     return {
-        name: Option(
-            changed.get(name, option.usual), option.about, option.kind or type(option.usual),
-            option.least, option.most, option.among, option.several,
+        name: replace(
+            option,
+            usual=changed.get(name, option.usual),
+            kind=option.kind or type(option.usual),
         )
-        for name, option in both.items()
-    }  # fmt: skip
+        for name, option in {**MODEL, **TRAINING}.items()
+        if name not in without
+    }
 
 
 @dataclass(frozen=True)
@@ -125,9 +135,16 @@ class Task:
         """Say in a line what is trained on what."""
         return f"{self.about}; {self.architecture()}; {self.course()}"
 
-    def notes(self) -> list[str]:
-        """Return what else one should know about the data, a sentence each."""
-        return []
+    def notes(self, names: Sequence[str] = ()) -> list[str]:
+        """Return what else one should know when these activations are compared, in sentences."""
+        gates = [name for name in names if is_gated(name.partition(":")[0])]
+        if not gates or self.settings.get("norm") != "gated":
+            return []
+        return [
+            f"{', '.join(gates)}: gated layers bring what they read to a mean square of 1, and "
+            "begin near their activation alone, as a stack of products overflows without; layers "
+            "of the others do not. norm=all gives the norm to every arm."
+        ]
 
     def architecture(self) -> str:
         """Say what the model is."""
@@ -142,7 +159,7 @@ class Task:
         """Say how it is trained."""
         chosen = self.settings
         long = f"{chosen['epochs']} epochs"
-        if chosen["same"] == "time":
+        if chosen.get("same") == "time":
             long = f"{chosen['seconds']} s"
         return f"Adam, {long} in batches of {chosen['batch']}"
 
@@ -151,11 +168,17 @@ class Task:
         packages = [package for package in self.needs if find_spec(package) is None]
         if packages:
             raise ImportError(
-                f"the task {self.name} needs {', '.join(packages)}: "
-                'pip install "softgate[compare]"'
+                f'the task {self.name} needs {", ".join(packages)}: pip install "softgate[compare]"'
             )
-        if "time" in str(self.settings["same"]).split(",") and self.settings["seconds"] is None:
-            raise ValueError("same = 'time' needs seconds, the time of a trial's updates: seconds=5")
+        timed = "time" in str(self.settings.get("same")).split(",")
+        if timed and self.settings["seconds"] is None:
+            raise ValueError(
+                "same = 'time' needs seconds, the time of a trial's updates: seconds=5"
+            )
+
+    def each(self, name: str) -> list[Any]:
+        """Return the values of a setting under all conditions."""
+        return [chosen.get(name, self.settings[name]) for _, chosen in self.conditions]
 
     def load(self) -> Data:
         """Return the data, read or made."""

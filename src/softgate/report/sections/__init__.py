@@ -14,6 +14,7 @@ NAMES = (
     "accuracy",
     "speed",
     "layer",
+    "units",
     "playground",
     "about",
 )

@@ -1,8 +1,8 @@
 """Which functions of torch, and which of softgate's, are activations, and how they are called.
 
 A name is an activation where torch has a function of one tensor, element by element, under it: as a
-function, as a method, as an operator, with an underscore in place. softmax and its like are functions of a whole
-axis and not here.
+function, as a method, as an operator, with an underscore in place. softmax and its like are
+functions of a whole axis and not here.
 """
 
 from __future__ import annotations

@@ -21,6 +21,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.utils.parametrize import ParametrizationList
 from torch.overrides import TorchFunctionMode
 
 from . import blindness, functions
@@ -62,11 +63,13 @@ class _Frame:
     site: str = ""
     x: Tensor | None = None
     source: Any = None
+    silent: bool = False
+    """Whether it computes weights, and no values of units."""
 
     @property
     def whole(self) -> bool:
-        """Whether the module is a site, and nothing inside it is."""
-        return self.activation is not None and self.known is not None
+        """Whether nothing inside the module is a site."""
+        return self.silent or (self.activation is not None and self.known is not None)
 
 
 class Sites:
@@ -143,11 +146,13 @@ class Sites:
             if blindness.ELSEWHERE not in self.unseen.names and not recomputing():
                 self.unseen.note(blindness.ELSEWHERE, self.names[module])
             return
-        if not self._frames and not recomputing():
+        silent = isinstance(module, ParametrizationList)
+        if not self._frames and not recomputing() and not silent:
             self._begin(self.names[module])
         frame = _Frame(self.names[module])
+        frame.silent = silent or (bool(self._frames) and self._frames[-1].silent)
         x = next(iter((*args, *kwargs.values())), None)
-        if self.looking or not self._frames:
+        if self.looking or not (self._frames or silent):
             self._enter_leaf(module, frame, x)
         self._frames.append(frame)
 

@@ -1,0 +1,157 @@
+"""The way to a Ray cluster: one that runs, or one of our own that leaves nothing behind."""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import signal
+import tempfile
+import threading
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from ...threads import available
+from .parcel import ExecutionError
+
+QUIET = {
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
+}
+"""Ray reads these when it starts: nothing is sent home, and no advice is printed."""
+PRINT = "print_to_stdstream"
+"""What prints errors of a cluster in Ray's module `worker`."""
+CURRENT = "ray/ray_current_cluster"
+"""Where `ray start` leaves an address."""
+OURS = "sg-ray-"
+"""How our folders begin, followed by the process: the paths of Ray's sockets must be short."""
+
+
+class ClusterError(ExecutionError):
+    """A Ray cluster that cannot be reached, or cannot be used from here."""
+
+
+class Connection:
+    """A connection to Ray, and the cluster itself where it was started for it."""
+
+    def __init__(self, on: str, jobs: int | None) -> None:
+        self.ray: Any = _import()
+        self._folder: Path | None = None
+        self._close = not self.ray.is_initialized()
+        self._print: Any = None
+        self._terminate = signal.getsignal(signal.SIGTERM)
+        if not self._close:
+            return  # a session of the user's own: theirs to end
+        try:
+            self._connect(on, jobs)
+            self._silence()
+        except (ConnectionError, RuntimeError, ValueError, OSError) as error:
+            self.close()
+            text = " ".join(str(error).split())[:600]
+            raise ClusterError(f"no connection to a Ray cluster with on={on!r}: {text}") from error
+
+    def _connect(self, on: str, jobs: int | None) -> None:
+        address = on if on != "ray" else _running()
+        quiet = {"log_to_driver": False, "logging_level": logging.ERROR}
+        with environment(QUIET):
+            if address is not None:
+                self.ray.init(address=address, **quiet)
+                return
+            _sweep()
+            self._folder = Path(tempfile.mkdtemp(prefix=f"{OURS}{os.getpid()}-"))
+            self.ray.init(
+                address="local",
+                num_cpus=jobs or available(),
+                include_dashboard=False,
+                _temp_dir=str(self._folder),
+                **quiet,
+            )
+
+    def _silence(self) -> None:
+        """Stop Ray from printing a page on standard output for each worker that dies.
+
+        It has no setting for it, and standard output is where people want JSON.
+        """
+        worker = self.ray._private.worker
+        self._print = getattr(worker, PRINT, None)
+        if self._print is not None:
+            setattr(worker, PRINT, lambda *_, **__: None)
+
+    @property
+    def cores(self) -> int:
+        """How many tasks of one core the cluster can run."""
+        return max(1, int(self.ray.cluster_resources().get("CPU", 1)))
+
+    def close(self) -> None:
+        """Leave the cluster; where it is ours, end it and remove its files."""
+        if self._close:
+            self.ray.shutdown()
+            if self._print is not None:
+                setattr(self.ray._private.worker, PRINT, self._print)
+            if threading.current_thread() is threading.main_thread():
+                signal.signal(signal.SIGTERM, self._terminate)  # which Ray had taken
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+
+class environment:  # noqa: N801  (read as a verb: with environment(...))
+    """Variables that are set for a while."""
+
+    def __init__(self, given: dict[str, str]) -> None:
+        self._given = given
+
+    def __enter__(self) -> None:
+        variables = os.environ  # noqa: TID251  (Ray is told by them alone)
+        self._before = {name: variables.get(name) for name in self._given}
+        variables.update(self._given)
+
+    def __exit__(self, *_: object) -> None:
+        variables = os.environ  # noqa: TID251
+        for name, value in self._before.items():
+            if value is None:
+                variables.pop(name, None)
+            else:
+                variables[name] = value
+
+
+def _import() -> Any:
+    try:
+        import ray
+    except ModuleNotFoundError as error:
+        if error.name != "ray":
+            raise
+        raise ImportError('on="ray" needs Ray: pip install "softgate[ray]"', name="ray") from error
+    return ray
+
+
+def _running() -> str | None:
+    """Return the address of a cluster that runs already, by Ray's own rules, or None.
+
+    Not by "auto", which would also find one that another program has started for itself.
+    """
+    told = os.environ.get("RAY_ADDRESS")  # noqa: TID251  (Ray's own way to be told)
+    if told:
+        return told
+    with suppress(OSError):
+        current = Path(tempfile.gettempdir(), CURRENT).read_text(encoding="utf-8").strip()
+        return current or None
+    return None
+
+
+def _sweep() -> None:
+    """Remove the folders of our clusters whose process was killed."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{OURS}*"):
+        process = folder.name.removeprefix(OURS).partition("-")[0]
+        if process.isdigit() and not _alive(int(process)):
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
