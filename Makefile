@@ -68,9 +68,14 @@ distclean: clean ## and .venv
 $(PY):
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("softgate needs Python 3.11 or later, and $(PYTHON) is " + sys.version.split()[0] + ": make PYTHON=/path/to/python3.11")'
 	$(PYTHON) -m venv $(VENV)
+# The pip that comes with Python 3.11 takes twice as long to choose among so many packages.
+	$(PY) -m pip install --quiet --upgrade pip
 
 $(STAMP): pyproject.toml constraints.txt | $(PY)
-	$(PY) -m pip install --quiet --constraint constraints.txt --editable '.[test]'
+# Compiled afterwards, for pip does it in one process. Not by the first import, which would warn of
+# what others wrote, and warnings are errors in tests. What is no Python is passed over, as by pip.
+	$(PY) -m pip install --quiet --no-compile --constraint constraints.txt --editable '.[test]'
 # Apart, and only where there is a wheel: in one process with TensorFlow it aborts.
-	-$(PY) -m pip install --quiet --no-deps --constraint constraints.txt --target $(VENV)/triton --upgrade 'triton>=3.9'
+	-$(PY) -m pip install --quiet --no-compile --no-deps --constraint constraints.txt --target $(VENV)/triton --upgrade 'triton>=3.9'
+	$(PY) -W ignore -m compileall -qq -j 0 $(VENV) || true
 	@touch $@

@@ -36,6 +36,8 @@ BARS = {"every step": 0.15, "every=10": 0.02}
 """What watching may add to the time of a step."""
 PLAIN = "not watched"
 Times = dict[str, list[float]]
+HELD_AFTER = (100, 1000, 10_000)
+"""A history has at most 32 moments, and is full after 32 steps; how full differs from then on."""
 TURN = 10
 STEPS = {PLAIN: 1, "every step": 1, "every=10": 10}
 
@@ -167,10 +169,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     console = Console(width=max(110, Console().width))
     good = report(times, others, console)
-    few, many = held_bytes(100), held_bytes(1000)
-    console.print(
-        f"A watch holds {few / 1e3:.0f} kB after 100 steps, {many / 1e3:.0f} kB after 1,000."
-    )
+    held = (f"{held_bytes(steps) / 1e3:.0f} kB after {steps:,} steps" for steps in HELD_AFTER)
+    console.print(f"A watch holds {', '.join(held)}.")
     return 1 if options.gate and not good else 0
 
 

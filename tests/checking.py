@@ -35,9 +35,8 @@ def run_checks(*scripts: Mapping[str, Any] | str) -> None:
     checked, failures = [], {}
     for script in scripts:
         functions = vars(import_module(script)) if isinstance(script, str) else script
-        for name, check in functions.items():
-            if not name.startswith("check_"):
-                continue
+        checks = [(name, call) for name, call in functions.items() if name.startswith("check_")]
+        for name, check in checks:
             checked.append(name)
             try:
                 check()

@@ -1,4 +1,4 @@
-"""Checks of softgate.keras on one backend, run with KERAS_BACKEND and the writer's directory.
+"""Checks of softgate.keras on one backend, with the writer's directory: see tests/keras_checks.py.
 
 Every function called check_… is one check (checking.py).
 """
@@ -16,7 +16,7 @@ import keras
 import keras_blocks
 import ml_dtypes
 import numpy as np
-from checking import raises, run_checks
+from checking import raises
 
 import softgate as sg
 import softgate.keras as sk
@@ -333,7 +333,3 @@ def built() -> sk.FeedForward:
     layer = sk.FeedForward(8, 24)
     layer.build((None, 8))
     return layer
-
-
-if __name__ == "__main__":
-    run_checks(globals())

@@ -1,4 +1,4 @@
-"""Checks of softgate.keras as others' models use it, on one backend: see tests/keras_read.py.
+"""Checks of softgate.keras as others' models use it, on one backend: see tests/keras_checks.py.
 
 A model saved before softgate.keras is imported, layers as activations, names with two meanings.
 """
@@ -12,7 +12,7 @@ from typing import Any
 
 import keras
 import numpy as np
-from checking import raises, run_checks
+from checking import raises
 
 import softgate as sg
 
@@ -178,7 +178,3 @@ def check_gated_names() -> None:
     raises(ValueError, "did you mean 'swiglu'", lambda: sk.GatedActivation("swiglo"))
     raises(ValueError, "it is 'geglu'", lambda: sk.GatedActivation("gelu"))
     assert sk.GatedActivation("swiglu", beta=2.0) == sk.get("swiglu", beta=2.0)
-
-
-if __name__ == "__main__":
-    run_checks(globals())

@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
+import compare_outcomes
 import diagnosed
 
 import softgate as sg
@@ -134,6 +135,7 @@ def _records(own: tuple[sg.Activation, ...]) -> dict[str, Record | Missing]:
         "speed": times,
         "layer": layer(),
         "units": diagnosed.study(),
+        "training": compare_outcomes.trained(),
         "accuracy": exactness,
         "pareto": pareto(times, exactness),
         "playground": playground(own),

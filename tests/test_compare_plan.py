@@ -11,12 +11,13 @@ import cloudpickle
 import pytest
 
 import softgate as sg
-from softgate._compare import prepare
 from softgate.comparison import functions
+from softgate.comparison.asked import Asked
 from softgate.comparison.functions import Carrying, Formula, function, resolve, shown
 from softgate.comparison.outcome import Measured, Outcome, Place, Status
 from softgate.comparison.plan import Arm, Condition, Plan, reported_seeds, tuning_seeds
 from softgate.comparison.sources import is_script, trainable
+from softgate.comparison.study import Study
 from softgate.comparison.subject import Measure, Told, Work
 from softgate.comparison.trial import Setting, Trial
 
@@ -238,20 +239,15 @@ def test_another_formula_is_another_trial() -> None:
     assert {key.partition("#")[0] for key in keys} == {"bump"}
 
 
-def study(**changed: object) -> object:
-    usual = {
-        "what": "digits", "data": None, "activations": ["gelu", "relu"], "seeds": 8,
-        "tuned_with": 2, "lr": None, "rates": None, "baseline": None, "pairs": "baseline",
-        "alpha": 0.05, "data_dir": None, "settings": {},
-    }  # fmt: skip
-    return prepare(**{**usual, **changed})
+def study(**changed: object) -> Study:
+    return Asked(**{"what": "digits", "activations": ["gelu", "relu"], **changed}).prepared()
 
 
 def test_a_formula_beside_the_catalogue() -> None:
     made = study(activations=["gelu", bump, bump.bind(a=3.0)], baseline=bump)
     assert [arm.label for arm in made.plan.arms] == ["gelu", "bump", "bump:a=3.0"]
     assert made.baseline == "bump"
-    assert "bump is x*exp(-(a*x*x))" in made.plan.subject.notes()
+    assert "bump is x*exp(-a*x*x)" in made.plan.subject.notes()
     with pytest.raises(ValueError, match="another one has that name"):
         study(activations=["gelu", bump, other_bump()])
 

@@ -33,6 +33,24 @@ class Named(nn.Module):
 def broken():
     raise KeyError("weights")
 
+class Score(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(6, 1)
+
+    def forward(self, x):
+        return torch.sigmoid(self.fc(x)).squeeze(-1)
+
+class Refuses(nn.Module):
+    def forward(self, x):
+        raise ValueError("not today")
+
+def double():
+    return make().double()
+
+def half():
+    return make().half()
+
 def number():
     return 3
 
@@ -49,6 +67,8 @@ def folder(tmp_path, monkeypatch):
     x = rng.normal(size=(300, 6))
     np.savez(tmp_path / "x.npz", x=x)
     np.savez(tmp_path / "both.npz", input=x, target=rng.integers(0, 3, 300))
+    np.savez(tmp_path / "classes.npz", input=x, target=rng.integers(7, 9, 300))
+    np.savez(tmp_path / "targets.npz", input=x, target=rng.normal(size=(300, 5)))
     np.savez(tmp_path / "three.npz", a=x, c=x, target=x)
     np.savez(tmp_path / "wrong.npz", x=x[:, :2])
     np.savez(tmp_path / "uneven.npz", input=x, target=x[:4])
@@ -74,6 +94,18 @@ def test_a_factory_is_diagnosed(folder):
     assert record.sites[0].inputs == 300
     assert record.findings[0].kind == "dead"
     assert run(f"{name}:make", "--data", "x.npz", "--limit", "2").stdout.count("64") >= 1
+
+
+@pytest.mark.parametrize("precision", ["double", "half"])
+def test_floats_become_those_of_the_model(folder, precision):
+    _, name = folder
+    result = run(f"{name}:{precision}", "--data", "x.npz", "--json")
+    assert result.exception is None
+    record = Diagnosis.from_json(result.stdout)
+    assert record.sites[0].dtype == {"double": "float64", "half": "float16"}[precision]
+    assert record.sites[0].unit.dead[:4] == (0, 1, 2, 3)
+    assert record.gradient_ratio is None  # one site alone
+    assert record.sites[0].gradient_input > 0
 
 
 def test_conditions_set_the_exit_code(folder):
@@ -120,6 +152,10 @@ MISTAKES = [
     (("{}:make", "--data", "text.txt"), "a text is for a folder"),
     (("{}:make", "--data", "wrong.npz"), "failed on wrong.npz"),
     (("{}:make", "--data", "uneven.npz"), "different numbers of rows"),
+    (("{}:make", "--data", "classes.npz"), "the target has class 8"),
+    (("{}:make", "--data", "targets.npz"), "expected as many numbers"),
+    (("{}:Score", "--data", "both.npz"), "expected a class for each row"),
+    (("{}:Refuses", "--data", "x.npz"), "failed on x.npz: ValueError: not today (factories_"),
     (("{}:Named", "--data", "three.npz"), "forward takes a, b"),
     (("{}:make", "--data", "x.npz", "--batch", "0"), "at least 1"),
     (("{}:make", "--data", "x.npz", "--limit", "0"), "at least 1"),

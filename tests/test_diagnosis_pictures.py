@@ -10,8 +10,11 @@ from typing import Any
 from xml.etree import ElementTree
 
 import diagnosed
+import numpy as np
 import pytest
+from click.testing import CliRunner, Result
 
+from softgate.cli import softgate
 from softgate.diagnosis import pictures, words
 from softgate.diagnosis.record import Diagnosis, Histogram, Site
 
@@ -19,7 +22,7 @@ SHAPES = {
     "one site": lambda: diagnosed.diagnosis(diagnosed.site(moments=1, gradient=None)),
     "dead": lambda: diagnosed.diagnosis(diagnosed.site(dead=8), diagnosed.site("2", "relu")),
     "4096 units": lambda: diagnosed.diagnosis(diagnosed.site(units=4096, dead=1)),
-    "100 sites": lambda: diagnosed.diagnosis(*(diagnosed.site(f"a.{i}.f") for i in range(100))),
+    "30 sites": lambda: diagnosed.diagnosis(*(diagnosed.site(f"a.{i}.f") for i in range(30))),
     "exploding": diagnosed.exploding,
     "not finite": lambda: diagnosed.diagnosis(empty(diagnosed.site(broken=True))),
     "$ in names": lambda: diagnosed.diagnosis(diagnosed.site("$x$"), diagnosed.site("$")),
@@ -62,7 +65,8 @@ def test_ridges_are_the_histograms(seen: Diagnosis) -> None:
     assert len(found.sites) <= pictures.RIDGE_ROWS
     for ridge in found.ridges:
         assert len(ridge.x) == len(ridge.height)
-        assert all(found.low <= x <= found.high for x in ridge.x)
+        bin_ = max(found.sites[ridge.row].history[0].width, (found.high - found.low) / 16)
+        assert all(found.low - bin_ < x < found.high + bin_ for x in ridge.x)
         assert list(ridge.x) == sorted(ridge.x)
         if ridge.x:
             assert ridge.height[0] == ridge.height[-1] == 0
@@ -97,7 +101,7 @@ def test_deaths_are_the_moments_of_sites_with_enough_inputs() -> None:
     blocks = pictures.deaths(seen, seen.sites)
     assert (blocks[0].start, blocks[-1].end) == (0, 60)
     assert [block.count for block in blocks] == [0, 1, 2, 3]  # moments that are alike are joined
-    assert [block.kind for block in blocks][0] == pictures.ALIVE
+    assert blocks[0].kind == pictures.ALIVE
     few = replace(site, inputs=100)
     assert pictures.deaths(seen, [few]) == []
     assert pictures.deaths(seen, [diagnosed.site(moments=1)]) == []
@@ -192,3 +196,53 @@ def test_without_matplotlib_there_are_tables_and_what_to_install(
     assert "pip install 'softgate[plot]'" in shown
     with pytest.raises(ImportError, match=r"pip install 'softgate\[plot\]'"):
         seen.save(tmp_path / "seen.svg")
+
+
+FACTORY = """
+from torch import nn
+
+def make():
+    return nn.Sequential(nn.Linear(4, 8), nn.GELU(), nn.Linear(8, 2))
+
+def plain():
+    return nn.Linear(4, 2)
+
+def never():
+    raise SystemExit("the model was made before the mistake was told")
+"""
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with models and data, in which commands run."""
+    pytest.importorskip("torch")
+    (tmp_path / "pictured_models.py").write_text(FACTORY, encoding="utf-8")
+    np.savez(tmp_path / "x.npz", x=np.random.default_rng(0).standard_normal((40, 4)))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    monkeypatch.delitem(sys.modules, "pictured_models", raising=False)
+    return tmp_path
+
+
+def ask(model: str, *arguments: str) -> Result:
+    words = ["diagnose", f"pictured_models:{model}", "--data", "x.npz", *arguments]
+    return CliRunner().invoke(softgate, words, standalone_mode=False)
+
+
+def test_the_command_draws_where_it_is_asked_to(place: Path) -> None:
+    result = ask("make", "-o", "seen.png")
+    assert result.exception is None, result.exception
+    assert result.stderr == "Wrote seen.png\n"
+    assert (place / "seen.png").read_bytes().startswith(b"\x89PNG")
+    assert "site  function" in result.stdout
+    result = ask("plain", "-o", "none.svg")
+    assert "there is nothing to draw" in result.stderr
+    assert not (place / "none.svg").exists()
+
+
+@pytest.mark.parametrize(
+    ("file", "said"), [("seen.gif", "files end in .svg"), ("no/seen.svg", "there is no folder")]
+)
+def test_a_file_that_cannot_be_written_is_told_first(file: str, said: str, place: Path) -> None:
+    result = ask("never", "-o", file)
+    assert said in str(result.exception)

@@ -23,7 +23,7 @@ COMMANDS = sorted(
 )
 ELSEWHERE = ("libkernels.so", "model.onnx", "my_module")
 """Files that a reader has and we do not."""
-LONG = ("certify", "identify", "bench", "report")
+LONG = ("certify", "compare", "identify", "bench", "report")
 """Commands that have tests of their own; here their options are looked up."""
 
 

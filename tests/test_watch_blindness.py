@@ -61,7 +61,7 @@ OPERANDS = {
     "sparse": lambda x: torch.relu(x.to_sparse()).to_dense(),
     "nested": lambda x: torch.relu(torch.nested.as_nested_tensor([x])).to_padded_tensor(0.0)[0],
     "without memory": lambda x: torch.relu(x.to("meta")),
-    "torch.func": lambda x: torch.func.vmap(torch.relu)(x),
+    "torch.func": torch.func.vmap(torch.relu),
 }
 
 

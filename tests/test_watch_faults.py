@@ -9,7 +9,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from torch import nn  # noqa: E402
-from watched import seeded  # noqa: E402, F401
+from watched import Calls, seeded  # noqa: E402, F401
 
 import softgate as sg  # noqa: E402
 from softgate.diagnosis.record import Diagnosis  # noqa: E402
@@ -80,6 +80,36 @@ def test_a_saturated_stack_of_tanh_is_found_in_every_layer():
     assert [finding.site for finding in found] == ["1", "3", "5"]
     assert all(site.saturated > 0.5 for site in report.sites)
     assert report.sites[0].openness is None
+
+
+def squeeze(x):
+    return x * torch.sigmoid(x)
+
+
+def test_a_gate_may_be_open_or_closed():
+    class Excited(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.gate = nn.Sigmoid()
+
+        def forward(self, x):
+            return self.gate(x) * x
+
+    class Plain(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.fc, self.gate = nn.Linear(32, 32), nn.Sigmoid()
+
+        def forward(self, x):
+            return self.fc(self.gate(x)) * 2
+
+    for inner in (Calls(squeeze, 32), Excited(), Calls(nn.functional.glu, 32), Plain()):
+        with watch(nn.Sequential(inner)) as w:
+            w._sites.model(500 * torch.randn(300, 32))
+        (site,) = w.report().sites
+        assert site.saturated > 0.5
+        assert site.multiplied == (not isinstance(inner, Plain))
+        assert ("saturated" in kinds(w.report())) == isinstance(inner, Plain)
 
 
 def test_a_stack_of_sigmoids_lets_the_gradient_vanish():

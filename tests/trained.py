@@ -26,6 +26,8 @@ class Toy:
 
     journal: str = ""
     """A file that gets a line when a trial begins."""
+    watched: str = ""
+    """A store: a trial that begins although its outcome is there says so in the journal."""
     name: str = "toy"
     fingerprint: str = "toy-1"
     held: object = None
@@ -37,8 +39,9 @@ class Toy:
 
     def run(self, trial: Trial, told: Told) -> tuple[Measured, list[float]]:
         if self.journal:
+            again = self.watched and (Path(self.watched) / f"{trial.key}.json").exists()
             with Path(self.journal).open("a", encoding="utf-8") as journal:
-                journal.write(f"{trial.key} {os.getpid()}\n")
+                journal.write(f"{trial.key} {os.getpid()}{' again' if again else ''}\n")
         told(0, 10, 2.0)
         seconds = float(trial.settings.get("seconds") or 0)
         if seconds:
@@ -78,7 +81,7 @@ def _killed(trial: Trial) -> None:
 def _shout(trial: Trial) -> None:
     print("{not json", flush=True)
     os.write(1, b'{"outcome": "forged"}\n')
-    with contextlib.suppress(EOFError):
+    with contextlib.suppress(EOFError, OSError):  # pytest has its own
         input()
 
 

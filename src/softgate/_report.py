@@ -26,6 +26,7 @@ from .benchmarking.layer import Layer
 from .benchmarking.layer_study import measure_layer
 from .benchmarking.pareto import Pareto
 from .benchmarking.record import Bench
+from .comparison.record import Comparison
 from .machine import this_machine
 from .peers import absent
 from .records import Record
@@ -41,6 +42,7 @@ from .report.studies.articles import Articles, articles
 from .report.studies.curves import Curves, curves
 from .report.studies.own_model import Own, own_model
 from .report.studies.pareto import pareto
+from .report.studies.training import training
 from .report.studies.units import UnitStudy, units
 
 TITLE = "softgate report"
@@ -67,6 +69,7 @@ KINDS: dict[str, type[Record]] = {
     "speed": Bench,
     "layer": Layer,
     "units": UnitStudy,
+    "training": Comparison,
     "accuracy": Accuracy,
     "pareto": Pareto,
     "about": About,
@@ -328,6 +331,7 @@ STUDIES: Mapping[str, Callable[[_Run], Record]] = {
     "articles": lambda run: articles(run.taken.take("approximation", Approximations), run.own),
     "playground": lambda run: playground(run.own),
     "units": lambda run: units(run.model, run.step),
+    "training": lambda run: training(run.step),
     "speed": _Run.speed,
     "layer": _Run.layer,
     "accuracy": _Run.certify,

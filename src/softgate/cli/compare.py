@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -16,14 +17,17 @@ from .report import check_output
 
 if TYPE_CHECKING:
     from .._activation import Activation
-    from .._compare import Study
     from .._gated import Gated
+    from ..comparison.asked import Asked
     from ..comparison.record import Comparison
+    from ..comparison.study import Study
     from ..records import Grid
 
 STORE = "softgate-trials"
 """Where trials are kept unless told otherwise: beside what one works on, found again by itself."""
 TASK = "digits"
+WIDTH = 76
+"""Characters in a line of what is said about tasks."""
 SETTINGS = ("match", "init", "same", "seconds")
 """Settings that have an option of their own."""
 
@@ -147,11 +151,14 @@ def command(  # noqa: PLR0913, PLR0917  (click passes options by keyword)
         return 0
     check_formats(as_json, as_csv)
     if output is not None:
+        from ..figures import file_format
+
+        file_format(Path(output))
         check_output(Path(output))
     if no_store and store is not None:
         raise click.UsageError("--no-store and --store: give one.")
     store = None if no_store else store or STORE
-    study = _prepare(functions, **asked)
+    study = _asked(functions, **asked).prepared()
     for line in outlook(study, store):
         click.echo(line, err=True)
     if dry_run:
@@ -164,53 +171,48 @@ def command(  # noqa: PLR0913, PLR0917  (click passes options by keyword)
     return 1 if not any(one.status == "finished" for one in found.outcomes) else 0
 
 
-def _prepare(functions: tuple[Activation | Gated, ...], **asked: Any) -> Study:
-    """Return the study that was asked for, before anything is trained."""
-    from .._compare import ALPHA, SEEDS, TUNING_SEEDS, prepare
+def _asked(functions: tuple[Activation | Gated, ...], **asked: Any) -> Asked:
+    """Return what was asked for."""
+    from ..comparison.asked import Asked
 
     settings = parse_pairs("--set", asked.pop("more"), "epochs=5")
     for name in SETTINGS:
         if (value := asked.pop(name)) is not None:
             settings[name] = value
-    return prepare(
-        _what(asked.pop("task"), asked.pop("script"), asked.pop("preset")),
-        asked.pop("data"),
-        functions or None,
-        seeds=_or(asked.pop("seeds"), SEEDS),
-        tuned_with=_or(asked.pop("tuning_seeds"), TUNING_SEEDS),
-        rates=numbers(asked.pop("rates")),
-        alpha=_or(asked.pop("alpha"), ALPHA),
-        settings=settings,
-        **asked,
-    )
+    rates = numbers(asked.pop("rates"))
+    what = _what(asked.pop("task"), asked.pop("script"), asked["preset"])
+    return Asked(what, activations=functions or None, rates=rates, settings=settings, **asked)
 
 
-def _or(given: Any, usual: Any) -> Any:
-    return usual if given is None else given
-
-
-def _what(task: str | None, script: str | None, preset: str | None) -> str:
+def _what(task: str | None, script: str | None, name: str | None) -> str:
     """Return the one thing that is trained."""
+    from ..comparison.presets import preset
     from ..comparison.sources import is_script
 
-    given = {"--task": task, "--script": script, "--preset": preset}
-    named = {option: value for option, value in given.items() if value is not None}
-    if len(named) > 1:
-        raise click.UsageError(f"{' and '.join(named)}: give one of them.")
-    if script is not None and not is_script(script):
+    if script is None:
+        return task or (TASK if name is None else preset(name).tasks[0])
+    for option, given in (("--task", task), ("--preset", name)):
+        if given is not None:
+            raise click.UsageError(f"{option} and --script: give one of them.")
+    if not is_script(script):
         raise click.UsageError(f"--script {script}: write FILE.py:FUNCTION, such as train.py:run.")
-    return next(iter(named.values()), TASK)
+    return script
 
 
 def _train(study: Study, store: str | None, on: str, jobs: int | None) -> Comparison:
+    from ..comparison.execution.parcel import ExecutionError
+    from ..comparison.store import StoreError
+
     display = Display()
     try:
         found = study.run(store, on, jobs, display)
-    except BaseException:
+    except BaseException as error:
         display.end()
         if store is not None and display.pace.done:
             again = f"{display.summary()}, kept in {store}: the same command goes on from there."
             click.echo(again, err=True)
+        if isinstance(error, StoreError | ExecutionError):
+            raise ValueError(str(error)) from error
         raise
     display.end()
     click.echo(display.summary(), err=True)
@@ -223,9 +225,9 @@ def catalogue() -> list[Grid]:
     from ..records import Grid
 
     found = tasks()
-    about = tuple((name, task.about) for name, task in found.items())
+    about = tuple((name, fill(task.describe(), WIDTH)) for name, task in found.items())
     grids = [Grid("tasks", ("name", "what it is"), about, text=True)]
     for name, task in found.items():
-        rows = tuple((n, str(o.usual), o.about) for n, o in task.options.items())
+        rows = tuple((n, str(o.usual), fill(o.about, WIDTH)) for n, o in task.options.items())
         grids.append(Grid(name, ("setting", "usual", "what it is"), rows, text=True))
     return grids

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from .._compare import Study, Update
     from ..comparison.execution import Event, Running
     from ..comparison.outcome import Outcome
+    from ..comparison.study import Study, Update
     from ..comparison.trial import Trial
 
 EVERY_S = 5.0
@@ -215,7 +215,7 @@ def duration(seconds: float) -> str:
     Examples
     --------
     >>> duration(8.4), duration(95), duration(7300)
-    ('8 s', '1 min 35 s', '2 h 2 min')
+    ('8 s', '1 min 35 s', '2 h 1 min')
     """
     whole = round(seconds)
     if whole < 60:

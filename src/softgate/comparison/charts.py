@@ -46,6 +46,8 @@ HEAD, FOOT, ROW, LINE = 0.4, 0.25, 3.2, 0.36
 PLACES = ((0.62, 2.55), (4.68, 2.4), (8.02, 1.75))
 """Where the axes of a row begin and how wide they are, of 11 inches."""
 WIDE = 11.0
+ROUND = [1, 2, 5, 10]
+"""What the numbers of an axis are multiples of."""
 GAP = 9.5
 """Between two names, in points."""
 FEWEST_LINES = 3
@@ -151,7 +153,7 @@ def _learning(axes: Axes, curves: Curves, drawn: dict[str, Style]) -> None:
         for x, y in band.ends:
             _cross(axes, x, y, style.colour)
     axes.set_xlim(0, max((band.steps[-1] for band in curves.bands if band.steps), default=1))
-    axes.xaxis.set_major_locator(MaxNLocator(5))
+    axes.xaxis.set_major_locator(MaxNLocator(5, steps=ROUND))
     axes.set_xlabel("step", color=INK)
     axes.set_ylabel(curves.of, color=INK)
     _names(axes, curves, drawn)
@@ -191,7 +193,7 @@ def _scores(axes: Axes, record: Comparison, condition: str, drawn: dict[str, Sty
     found, factor = dots(record, condition), record.numerals.factor
     span = score_range(record, condition)
     axes.set_ylim(span.edges)
-    axes.yaxis.set_major_locator(MaxNLocator(6))
+    axes.yaxis.set_major_locator(MaxNLocator(6, steps=ROUND))
     if any(span.beyond):
         axes.set_yticks([t for t in axes.get_yticks() if span.low <= t <= span.high])
         split = span.low if record.measure.higher else span.high
@@ -261,7 +263,7 @@ def _differences(
         _verdict(axes, one, i)
         _lost(axes, one, i, record, drawn, span)
     axes.set_xlim(span.edges)
-    ticks = MaxNLocator(4).tick_values(span.low, span.high)
+    ticks = MaxNLocator(4, steps=ROUND).tick_values(span.low, span.high)
     axes.set_xticks([t for t in ticks if span.low <= t <= span.high])
     spare = max(0.0, (FEWEST_LINES - len(own)) / 2)
     axes.set_ylim(len(own) - 0.45 + spare, -0.55 - spare)

@@ -8,7 +8,7 @@ too: another formula under the same name is another trial.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -101,7 +101,7 @@ def function(text: str) -> Function:
     Examples
     --------
     >>> function("elu:alpha=0.5")
-    <softgate.elu(x, alpha=0.5) = x where x > 0, else alpha*expm1(x)>
+    <softgate.elu(x, alpha=0.5) = x where x > 0, else alpha*(exp(x) - 1)>
     """
     name, colon, rest = text.partition(":")
     parameters = _parameters(text, rest) if colon else {}
@@ -213,10 +213,10 @@ class Carrying:
         """Return the subject's line."""
         return self.subject.describe()
 
-    def notes(self) -> list[str]:
+    def notes(self, names: Sequence[str] = ()) -> list[str]:
         """Return the subject's notes, and what the formulas are."""
         own = [f"{one.name} is {one.formula}" for one in self.formulas]
-        return [*self.subject.notes(), *own]
+        return [*self.subject.notes([name for name in names if MARK not in name]), *own]
 
     def work(self) -> Work:
         """Return the subject's function, its formulas in place."""

@@ -22,8 +22,8 @@ class Numerals:
     decimals: int
 
     @classmethod
-    def of(cls, measure: Measure, spreads: Iterable[float | None]) -> Numerals:
-        """Return a notation in which the usual standard deviation has two digits.
+    def of(cls, measure: Measure, *spreads: Iterable[float | None]) -> Numerals:
+        """Return a notation with two digits of each kind of spread, of those usual for it.
 
         Examples
         --------
@@ -31,10 +31,11 @@ class Numerals:
         '97.13'
         """
         factor = 100 if measure.percent else 1
-        kept = [factor * one for one in spreads if one is not None and one > 0]
-        if not kept:
+        kinds = [[factor * one for one in kind if one is not None and one > 0] for kind in spreads]
+        usual = [statistics.median(kind) for kind in kinds if kind]
+        if not usual:
             return cls(measure, 2 if measure.percent else 4)
-        wanted = 1 - math.floor(math.log10(statistics.median(kept)))
+        wanted = 1 - math.floor(math.log10(min(usual)))
         return cls(measure, min(max(wanted, 0), MOST_DECIMALS))
 
     @property

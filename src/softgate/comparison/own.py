@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -132,7 +132,7 @@ class Own:
             f"{name}: {self.examples.sizes}; {what}; Adam, {long} in batches of {chosen['batch']}"
         )
 
-    def notes(self) -> list[str]:
+    def notes(self, names: Sequence[str] = ()) -> list[str]:
         """Return what was done to the data."""
         return list(self.examples.notes)
 

@@ -184,19 +184,18 @@ def learning(record: Comparison, condition: str) -> Curves | None:
 
 
 def _band(arm: str, cell: Sequence[Outcome], of: Loss) -> Band | None:
-    curves = [(one, x, y) for one in cell for x, y in [_points(one, of)] if x.size]
+    curves = [(one, *_points(one, of)) for one in cell]
+    curves = [curve for curve in curves if curve[1].size]
     if not curves:
         return None
-    steps = np.unique(np.concatenate([x for _, x, _ in curves]))
-    runs = [_along(steps, x, y, one.status) for one, x, y in curves]
+    steps = np.unique(np.concatenate([at for _, at, _ in curves]))
+    runs = [_along(steps, at, losses, one.status) for one, at, losses in curves]
     low, middle, high = _quartiles(np.array(runs))
     shown = np.isfinite(low)  # what is not has no run any more
-    ends = [(float(x[-1]), float(y[-1])) for one, x, y in curves if one.status == "diverged"]
-    return Band(
-        arm,
-        *(tuple(part[shown].tolist()) for part in (steps, middle, low, high)),
-        tuple(end for end in ends if math.isfinite(end[1])),
-    )
+    ends = [(float(at[-1]), float(losses[-1]))
+            for one, at, losses in curves if one.status == "diverged"]  # fmt: skip
+    x, y, y_low, y_high = (tuple(p[shown].tolist()) for p in (steps, middle, low, high))
+    return Band(arm, x, y, y_low, y_high, tuple(ends))
 
 
 def _points(one: Outcome, of: Loss) -> tuple[Floats, Floats]:

@@ -8,7 +8,7 @@ add trials to those that a store has.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -51,8 +51,8 @@ class Trainable(Subject, Protocol):
     def describe(self) -> str:
         """Say in a line what is trained on what."""
 
-    def notes(self) -> list[str]:
-        """Return what else one should know, a sentence each."""
+    def notes(self, names: Sequence[str] = ()) -> list[str]:
+        """Return what else one should know where these activations are compared, in sentences."""
 
 
 @dataclass(frozen=True)

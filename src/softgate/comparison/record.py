@@ -173,7 +173,9 @@ class Comparison(Record):
     @cached_property
     def numerals(self) -> Numerals:
         """How scores are written."""
-        return Numerals.of(self.measure, (one.sd for one in self.summaries))
+        found = [one.interval for one in self.differences if one.interval is not None]
+        reach = [(one.high - one.low) / 2 for one in found]
+        return Numerals.of(self.measure, reach, [one.sd for one in self.summaries])
 
     @property
     def level(self) -> str:

@@ -11,7 +11,7 @@ import importlib.util
 import platform
 import sys
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -122,7 +122,7 @@ class Script:
         """Say in a line what is trained."""
         return f"{self.file.name}:{self.function}, a training loop of your own"
 
-    def notes(self) -> list[str]:
+    def notes(self, names: Sequence[str] = ()) -> list[str]:
         """Return what the script leaves to chance."""
         if self.tuned == (True, False):
             return [

@@ -27,6 +27,8 @@ AT_ONCE = 8192
 """So many positions are evaluated together."""
 LOOKED_AT = 4096
 """So many positions of validation data, at most, does the diagnosis at the end see."""
+ORDER, DROPPED = 1 << 32, 2 << 32
+"""What is added to a seed, so that weights, order and dropout are not made of the same numbers."""
 QUIET = 0.2
 """Seconds between two words to those who watch."""
 
@@ -177,7 +179,7 @@ class seeded:  # noqa: N801 - read as a word: with seeded(seed)
 
     def __enter__(self) -> None:
         self.fork.__enter__()
-        torch.manual_seed(self.seed)
+        torch.manual_seed(DROPPED + self.seed)
 
     def __exit__(self, *error: Any) -> None:
         self.fork.__exit__(*error)
@@ -185,7 +187,7 @@ class seeded:  # noqa: N801 - read as a word: with seeded(seed)
 
 def _batches(part: Part, batch: int, seed: int) -> Iterator[tuple[Tensor, Tensor]]:
     """Yield batches for ever, each pass over the examples in another order."""
-    generator = torch.Generator().manual_seed(seed)
+    generator = torch.Generator().manual_seed(ORDER + seed)
     while True:
         for rows in torch.randperm(len(part), generator=generator).split(batch):
             yield part.x[rows], part.y[rows]

@@ -92,7 +92,7 @@ def condition(text: str) -> Condition:
     try:
         limit = float(number)
     except ValueError:
-        raise ValueError(f"{text!r}: {number!r} is no number") from None
+        raise ValueError(f"{text!r}: {number!r} is no number: write one such as dead>5%") from None
     if not math.isfinite(limit):
         raise ValueError(f"{text!r}: {number!r} is no limit")
     return Condition(figure, sign == ">", limit / 100 if of_hundred else limit, text.strip())

@@ -124,13 +124,14 @@ def _rows(axes: Axes, labels: Sequence[str], at: float = 0.5) -> None:
     points = axes.get_window_extent().height / axes.figure.get_dpi() * 72 / len(labels)
     every = max(1, math.ceil((SMALL + 1) / points))
     shown = range(0, len(labels), every)
-    axes.set_yticks([row + at for row in shown], [_short(labels[row]) for row in shown])
+    axes.set_yticks(
+        [row + at for row in shown], [_plain(pictures.fitted(labels[row], LABEL)) for row in shown]
+    )
 
 
-def _short(name: str) -> str:
+def _plain(name: str) -> str:
     # A dollar sign would begin a formula.
-    text = name if len(name) <= LABEL else f"…{name[1 - LABEL :]}"
-    return text.replace("$", r"\$")
+    return name.replace("$", r"\$")
 
 
 def _ridges(axes: Axes, found: pictures.Ridges, part: str) -> None:
@@ -154,7 +155,7 @@ def _ridges(axes: Axes, found: pictures.Ridges, part: str) -> None:
     for row, site in enumerate(found.sites):
         axes.text(1.01, row + 0.8, words.broken(site), fontsize=SMALL, color=INK,
                   transform=axes.get_yaxis_transform(), va="center_baseline")  # fmt: skip
-    _rows(axes, pictures.labels(found), 0.8)
+    _rows(axes, pictures.labels(found, LABEL), 0.8)
     axes.set_xlim(found.low, found.high)
     axes.set_xlabel("output", color=INK, fontsize=SMALL)
 

@@ -27,6 +27,8 @@ REACH = 8.0
 """How far the axis may reach, in those of the site in the middle."""
 FLAT = ("below 20 %", "20 to 40 %", "40 to 60 %", "60 to 80 %", "80 % and more")
 """Shares of inputs on which a unit's slope is flat."""
+LEAST_LETTERS = 10
+"""Letters that a name has beside a ridge, however long its function's is."""
 DEAD, NEVER = "dead", "no finite input"
 ALIVE = "none"
 SHARES = ((0.0, ALIVE), (0.01, "up to 1 %"), (0.05, "to 5 %"), (0.2, "to 20 %"), (0.5, "to 50 %"),
@@ -115,10 +117,29 @@ def names(sites: Sequence[Site]) -> tuple[str, ...]:
     return short if len(sites) > 1 else tuple(site.name for site in sites)
 
 
-def labels(found: Ridges) -> tuple[str, ...]:
+def fitted(name: str, most: int) -> str:
+    """Return a name of so many letters: its layer's number and its end, what is between left out.
+
+    Examples
+    --------
+    >>> fitted("encoder.layer.11.intermediate.act_fn", 16)
+    'layer.11…act_fn'
+    """
+    if len(name) <= most:
+        return name
+    parts = name.split(".")
+    number = max((i for i, part in enumerate(parts[:-1]) if part.isdigit()), default=0)
+    head = ".".join(parts[max(number - 1, 0) : number + 1]) if number else ""
+    room = most - len(head) - 1
+    return f"{head}…{parts[-1][-room:] if room > 0 else ''}"
+
+
+def labels(found: Ridges, most: int) -> tuple[str, ...]:
     """Return names with what their sites compute, as they stand beside ridges."""
+    functions = list(map(function_name, found.sites))
     return tuple(
-        f"{name} {site.function}" for name, site in zip(found.names, found.sites, strict=True)
+        f"{fitted(name, max(most - len(function) - 1, LEAST_LETTERS))} {function}"
+        for name, function in zip(found.names, functions, strict=True)
     )
 
 
@@ -155,11 +176,12 @@ def ridges(seen: Diagnosis) -> Ridges:
     low, high = _domain([end for end in ends if end is not None])
     drawn: list[Ridge] = []
     for row, (moments, end) in enumerate(zip(shown, ends, strict=True)):
-        width = _width(end, low, high)
         for order, moment in enumerate(moments):
-            bins = _bins(moment, max(width, moment.width))
+            width = max(_width(end, low, high), moment.width)
+            bins = _bins(moment, width)
             top = max((h for _, h in bins), default=1.0)
-            x, height = _outline([(x, h / top) for x, h in bins if low <= x <= high])
+            inside = [(x, h / top) for x, h in bins if low - width < x < high + width]
+            x, height = _outline(inside)
             drawn.append(
                 Ridge(row, order, len(moments), moment.first_step, moment.last_step, x, height)
             )

@@ -88,6 +88,8 @@ class Site:
         What a GradScaler multiplied the loss with is taken out.
     sampled : float
         The share of outputs that the histograms were made from. All else counts every one.
+    multiplied : bool
+        Whether its value was a factor of something, as that of a gate.
     """
 
     name: str
@@ -111,6 +113,7 @@ class Site:
     sampled: float
     unit: Units
     history: tuple[Histogram, ...]
+    multiplied: bool = False
 
     @property
     def dead(self) -> float:

@@ -53,6 +53,8 @@ class Stream:
     """Whether value/x says how open a gate is."""
     valley: bool
     """Whether it falls somewhere and rises elsewhere."""
+    multiplied: bool = False
+    """Whether its value was a factor of something."""
     calls: int = 0
     rows: int = 0
     sampled: int = 0

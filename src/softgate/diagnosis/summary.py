@@ -92,6 +92,7 @@ def site(stream: Stream, square: float, before: float | None, least: int | None)
         sampled=stream.sampled / max(stream.rows * stream.units, 1),
         unit=_units(stream, sums, least),
         history=tuple(map(_histogram, stream.history.moments)),
+        multiplied=stream.multiplied,
     )
 
 

@@ -12,6 +12,9 @@ from .record import Finding, NotFinite, Site, Unseen
 from .stream import SCALED
 from .thresholds import Thresholds
 
+GATES = ("sigmoid", "hard_sigmoid", "Phi")
+"""Functions from 0 to 1, which are gates where their values are factors."""
+
 
 def findings(
     sites: Sequence[Site],
@@ -132,8 +135,13 @@ def _trapped(site: Site, thresholds: Thresholds) -> Iterator[Finding]:
 
 
 def _saturated(site: Site, thresholds: Thresholds) -> Iterator[Finding]:
-    """Tell of values near bounds, where an activation passes hardly any gradient on."""
+    """Tell of values near bounds, where an activation passes hardly any gradient on.
+
+    A gate may well be open or closed: what it multiplies has its own way.
+    """
     if site.saturated is None or site.saturated <= thresholds.saturated:
+        return
+    if site.multiplied and site.function in GATES:
         return
     yield Finding(
         "saturated",

@@ -19,7 +19,7 @@ from ..palette import DASHES, style
 from .chart import LINE_WIDTH, powers, quantitative, rule
 from .section import HALF, figure
 
-LABEL = 16
+LABEL = 18
 """Letters of a site's name beside its row."""
 ROOM = 1.2
 """The right end of an axis that ends at 1, with room for numbers of dead units."""
@@ -66,8 +66,7 @@ def _some(caption: str, sites: Sequence[Site], seen: Diagnosis) -> str:
 
 def _named(labels: Sequence[str]) -> str:
     """Return an expression that names a row by its number."""
-    short = [name if len(name) <= LABEL else f"…{name[1 - LABEL :]}" for name in labels]
-    return json.dumps(short)
+    return json.dumps([pictures.fitted(name, LABEL) for name in labels])
 
 
 def _height(rows: int) -> int:
@@ -77,7 +76,7 @@ def _height(rows: int) -> int:
 def _rows(labels: Sequence[str], grid: bool = False) -> Spec:
     numbers = list(range(len(labels)))
     axis = {
-        "title": None, "grid": grid, "minExtent": 40, "labelLimit": 110,
+        "title": None, "grid": grid, "minExtent": 40, "labelLimit": 124,
         "labelExpr": f"{_named(labels)}[datum.value]",
     }  # fmt: skip
     return {"field": "row", "type": "ordinal", "sort": None,
@@ -100,7 +99,7 @@ def _ridges(found: pictures.Ridges) -> Spec:
         ]
     rows = len(found.sites)
     places = [row + 0.75 for row in range(rows)]
-    named = f"{_named(pictures.labels(found))}[floor(datum.value)]"
+    named = f"{_named(pictures.labels(found, LABEL))}[floor(datum.value)]"
     across = quantitative(
         "x", "output", scale={"domain": [found.low, found.high], "nice": False, "zero": False},
         axis={"tickCount": 6},
@@ -108,7 +107,7 @@ def _ridges(found: pictures.Ridges) -> Spec:
     down = {
         "field": "y", "type": "quantitative", "scale": {"domain": [rows, 0], "nice": False},
         "axis": {"title": None, "grid": False, "values": places, "labelExpr": named,
-                 "minExtent": 40, "labelLimit": 120, "labelOverlap": False},
+                 "minExtent": 40, "labelLimit": 124, "labelOverlap": False},
     }  # fmt: skip
     colour = {"domain": functions, "range": [style(name).colour for name in functions]}
     lookup = {"data": {"values": about}, "key": "r",

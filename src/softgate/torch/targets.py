@@ -110,14 +110,27 @@ def told(target: str, data: str) -> Iterator[None]:
     """Say of whatever somebody's model raises on somebody's data which and on what."""
     try:
         yield
-    except (ValueError, TypeError):
-        raise
     except Exception as error:
+        frames = _frames(error)
+        if isinstance(error, ValueError | TypeError) and _is_ours(frames[-1]):
+            raise  # a mistake in the call, and it says so itself
         raise ValueError(f"{target} failed on {data}: {_line(error)}") from error
 
 
+def _frames(error: Exception) -> list[traceback.FrameSummary]:
+    """Return where an error comes from; those who only pass calls on have no part in it."""
+    frames = list(traceback.extract_tb(error.__traceback__))
+    while len(frames) > 1 and Path(frames[-1].filename).parent.name == "watching":
+        frames.pop()
+    return frames
+
+
+def _is_ours(frame: traceback.FrameSummary) -> bool:
+    return Path(__file__).parent.parent in Path(frame.filename).parents
+
+
 def _line(error: Exception) -> str:
-    frames = traceback.extract_tb(error.__traceback__)
+    frames = [frame for frame in _frames(error) if not _is_ours(frame)]
     where = f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
     text = str(error).strip().split("\n", 1)[0]
     return f"{type(error).__name__}: {text}{where}"
@@ -129,9 +142,10 @@ def load_batches(
     """Return the batches in a file, and a loss where the file has what to compare with.
 
     In an .npz or .safetensors file, arrays have the names of the arguments of `forward`; a single
-    one may have any. One called target, targets, labels or y that is no argument is
-    compared with the output: whole numbers by cross entropy, others by their mean squared error.
-    Any other file is a text, for a folder with a tokenizer.
+    one may have any. Floats become those of the model's first parameter. One called target,
+    targets, labels or y that is no argument is compared with the output: whole numbers by cross
+    entropy, others by their mean squared error. Any other file is a text, for a folder with a
+    tokenizer.
     """
     file = Path(file)
     if size < 1:
@@ -140,7 +154,7 @@ def load_batches(
         raise ValueError(f"there is no file {file}")
     if file.suffix not in ARRAYS:
         return _from_text(file, target, size), None
-    arrays = _read(file)
+    arrays = _read(file, _format(model))
     inputs, wanted = _arguments(file, arrays, model)
     rows = {len(array) for array in arrays.values()}
     if len(rows) != 1:
@@ -157,7 +171,13 @@ def load_batches(
     return batches, lambda output, batch: _compared(output, expected[id(batch)])
 
 
-def _read(file: Path) -> dict[str, Tensor]:
+def _format(model: nn.Module) -> torch.dtype:
+    """Return what floats a model computes with: those of its first parameter."""
+    formats = (p.dtype for p in model.parameters() if p.is_floating_point())
+    return next(formats, torch.float32)
+
+
+def _read(file: Path, floats: torch.dtype) -> dict[str, Tensor]:
     if file.suffix == ".safetensors":
         from safetensors.torch import load_file
 
@@ -174,7 +194,7 @@ def _read(file: Path) -> dict[str, Tensor]:
     if not found or any(tensor.dim() == 0 for tensor in found.values()):
         raise ValueError(f"{file} has {', '.join(found) or 'no arrays'}: expected arrays with rows")
     return {
-        name: tensor.float() if tensor.dtype is torch.float64 else tensor
+        name: tensor.to(floats) if tensor.is_floating_point() else tensor
         for name, tensor in found.items()
     }
 
@@ -207,8 +227,18 @@ def _compared(output: Any, wanted: Tensor) -> Tensor:
     found = next(tensors(output), None)
     if found is None:
         raise ValueError(f"the model returned a {type(output).__name__}: expected a tensor")
+    shapes = f"the target is {tuple(wanted.shape)}, the output {tuple(found.shape)}"
     if wanted.is_floating_point():
+        if wanted.numel() != found.numel():
+            raise ValueError(f"{shapes}: expected as many numbers, for their mean squared error")
         return F.mse_loss(found, wanted.reshape(found.shape))
+    if wanted.numel() != found[..., 0].numel():
+        raise ValueError(
+            f"{shapes}: expected a class for each row of outputs, for their cross entropy; give "
+            "numbers as floats"
+        )
+    if int(wanted.max()) >= found.shape[-1]:
+        raise ValueError(f"the target has class {int(wanted.max())}, and {shapes}")
     return F.cross_entropy(found.reshape(-1, found.shape[-1]), wanted.reshape(-1).long())
 
 

@@ -99,6 +99,8 @@ class Watch:
 
     def report(self) -> Diagnosis:
         """Return what was seen until now, as a record."""
+        for (site, _), stream in self._streams.items():
+            stream.multiplied = site in self._sites.gates
         return diagnosis(
             self._streams.values(),
             self.thresholds,

@@ -27,6 +27,7 @@ PASSING = (MemoryError, OSError, ImportError)
 
 CLEAR, STATUS = Path("/proc/self/clear_refs"), Path("/proc/self/status")
 RESET_PEAK = "5"
+HERE = Path(__file__).parents[2]
 LIBRARIES = ("site-packages", "dist-packages")
 LONGEST = 300
 """Characters of an error's message."""
@@ -78,18 +79,13 @@ def words(error: BaseException) -> str:
     text = " ".join(str(error).split())
     text = text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
     said = f"{type(error).__name__}: {text}" if text else type(error).__name__
-    frames = traceback.extract_tb(error.__traceback__)
-    if not frames:
+    frames = [(Path(f.filename), f.lineno) for f in traceback.extract_tb(error.__traceback__)]
+    frames = [(file, line) for file, line in frames if HERE not in file.parents]
+    if not frames:  # ours: what we say needs no line
         return said
-    own = [frame for frame in frames if not _foreign(frame.filename)]
-    frame = (own or frames)[-1]
-    return f"{said} ({Path(frame.filename).name}, line {frame.lineno})"
-
-
-def _foreign(file: str) -> bool:
-    path = Path(file)
-    here = Path(__file__).parents[2]
-    return any(name in path.parts for name in LIBRARIES) or here in path.parents
+    own = [(file, line) for file, line in frames if not set(LIBRARIES) & set(file.parts)]
+    file, line = (own or frames)[-1]
+    return f"{said} ({file.name}, line {line})"
 
 
 def _fresh_peak() -> int | None:

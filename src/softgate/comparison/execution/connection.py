@@ -41,8 +41,13 @@ class Connection:
         self._close = not self.ray.is_initialized()
         self._print: Any = None
         self._terminate = signal.getsignal(signal.SIGTERM)
-        if not self._close:
-            return  # a session of the user's own: theirs to end
+        if not self._close:  # a session of the user's own: theirs to end
+            if on != "ray":
+                raise ClusterError(
+                    f"on={on!r}: this process is connected to a Ray cluster already; call "
+                    'ray.shutdown() first, or take that one with on="ray"'
+                )
+            return
         try:
             self._connect(on, jobs)
             self._silence()

@@ -92,7 +92,7 @@ class Shift:
         self._running -= 1
         tries = self._tries[trial.key] = self._tries.get(trial.key, 0) + 1
         if tries < TRIES:
-            self._ahead.appendleft(trial)
+            self._ahead.append(trial)  # last: what killed it may have passed by then
             self.board.dropped(trial, f"the process of {trial.arm}, seed {trial.seed} was {how}")
         else:
             self._end(killed(trial, how, tries, seconds, place()), ran=True)

@@ -34,6 +34,7 @@ class Churn(Task):
         **usual(layers=3, width=64, epochs=20),
         "target": Option(None, "the column that is foretold", str, several=False),
     }
+    rates: ClassVar[tuple[float, ...]] = (1e-4, 3e-4, 1e-3)
     takes: ClassVar[tuple[str, ...]] = ("data",)
 
     @cached_property

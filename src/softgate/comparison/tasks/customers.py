@@ -18,10 +18,10 @@ HEADER = (
     "payment", "support_calls", "age", "region", "churn",
 )  # fmt: skip
 CONTRACTS = {"monthly": 0.55, "one year": 0.25, "two years": 0.20}
-INTERNET = {"fibre": 0.45, "dsl": 0.35, "none": 0.20}
+INTERNET = {"fibre": 0.45, "dsl": 0.35, "no line": 0.20}
 PAYMENTS = {"card": 0.3, "transfer": 0.3, "electronic cheque": 0.3, "cheque": 0.1}
 REGIONS = {f"region {letter}": 1 / (i + 1) for i, letter in enumerate("ABCDEFGHIJKL")}
-PRICES = {"fibre": 80.0, "dsl": 52.0, "none": 22.0}
+PRICES = {"fibre": 80.0, "dsl": 52.0, "no line": 22.0}
 
 
 @cache

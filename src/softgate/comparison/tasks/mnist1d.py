@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from .options import Option
@@ -41,6 +42,7 @@ class Mnist1d(Task):
         return classified((first, others[0], others[1]), labels, 10)
 
 
+@cache
 def _made() -> Any:
     """Return the package's data set; generators of everybody that it seeds are put back."""
     import numpy as np

@@ -53,8 +53,8 @@ def prepare(table: Table) -> Prepared:
     first = transformer.fit_transform(cells[parts[0]])
     x = (first, *(transformer.transform(cells[part]) for part in parts[1:]))
     return Prepared(
-        tuple(part.astype(np.float32) for part in x),  # type: ignore[arg-type]
-        tuple(y[part] for part in parts),  # type: ignore[arg-type]
+        (x[0].astype(np.float32), x[1].astype(np.float32), x[2].astype(np.float32)),
+        (y[parts[0]], y[parts[1]], y[parts[2]]),
         _notes(table, columns, parts[0], first.shape[1]),
     )
 
@@ -112,8 +112,8 @@ def _notes(table: Table, columns: Columns, train: Array, inputs: int) -> list[st
         notes.append(f"{table.unknown_targets:,} rows have no {table.target} and were left out.")
     if filled:
         notes.append(
-            f"Blank numbers, in {', '.join(filled)}, became the median of the rows to learn from, "
-            "with a further column that says so."
+            f"Blank numbers (empty, NA, NaN, null, ?), in {', '.join(filled)}, became the median "
+            "of the rows to learn from, with a further column that says so."
         )
     if empty:
         notes.append(f"Blank words, in {', '.join(empty)}, are a category of their own.")

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ...blueprints import unknown
 
-BLANK = {"", "na", "n/a", "nan", "null", "none", "?", "-"}
+BLANK = {"", "na", "n/a", "nan", "null", "?"}
 """What stands for nothing, in any case of letters."""
 MOST_CLASSES = 20
 FEWEST = 10

@@ -15,6 +15,7 @@ NAMES = (
     "speed",
     "layer",
     "units",
+    "training",
     "playground",
     "about",
 )

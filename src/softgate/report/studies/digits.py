@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from ...diagnosis.record import Diagnosis
 
-LAYERS, WIDTH, STEPS, BATCH, RATE = 8, 128, 200, 128, 1e-3
+LAYERS, WIDTH, STEPS, BATCH, RATE = 8, 128, 150, 128, 1e-3
 HELD_BACK = 360
 MISSING = "the study of units needs torch and scikit-learn: pip install 'softgate[compare]'"
 ABOUT = (

@@ -2,8 +2,8 @@
 
 `functions` knows which of torch's functions are activations, `sites` finds the calls by what
 executes, `wrapping` opens what models are wrapped in, `recognition` says what calls compute,
-`counting` sums over tensors, `gradients` hears of what flows back, `blindness` knows what cannot be
-seen.
+`layout` where units are, `counting` sums over tensors, `gradients` hears of what flows back,
+`blindness` knows what cannot be seen.
 """
 
 from . import functions

@@ -97,6 +97,12 @@ BEHIND: dict[Any, int] = {found: axes for name, axes in LAYERS.items() for found
 """Every layer that torch has, by the function that a mode is told of."""
 
 
+PRODUCTS = frozenset(
+    found for name in ("mul", "mul_", "multiply", "__mul__", "__rmul__") for found in _called(name)
+)
+"""What multiplies: an activation whose value goes there is a gate."""
+
+
 class Seam:
     """A function of softgate's own, which modes hear of only while a watch is open.
 

@@ -18,6 +18,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from threading import get_ident
 from typing import Any
+from weakref import ReferenceType, ref
 
 import torch
 from torch import Tensor, nn
@@ -25,7 +26,8 @@ from torch.nn.utils.parametrize import ParametrizationList
 from torch.overrides import TorchFunctionMode
 
 from . import blindness, functions
-from .functions import BEHIND, GATES, SCALING, USES
+from .functions import BEHIND, GATES, PRODUCTS, SCALING, USES
+from .layout import Layout
 from .recognition import Known, Recognition, unhooked
 from .wrapping import eager, unwrapped
 
@@ -95,7 +97,10 @@ class Sites:
         for module, name in self.names.items():
             if isinstance(module, torch.jit.ScriptModule):  # no hook says that it is called
                 self.unseen.note(blindness.SCRIPTED, name)
-        self.step, self._axis, self._width = -1, -1, 0
+        self.step, self._layout = -1, Layout()
+        self.gates: set[str] = set()
+        """Sites whose value was multiplied with something."""
+        self._last: tuple[str, ReferenceType[Tensor]] | None = None
         self._roots: set[str] = set()
         self._frames: list[_Frame] = []
         self._thread, self._busy = get_ident(), False
@@ -165,7 +170,7 @@ class Sites:
         if not self._roots or any(_nested(name, other) for other in self._roots):
             self._roots.clear()
             self.step += 1
-            self._axis, self._width = -1, 0
+            self._layout = Layout()
             self._began(self.step)
         self._roots.add(name)
 
@@ -203,31 +208,27 @@ class Sites:
         """Make a call that a mode was told of; tell of it where it is that of an activation."""
         behind = BEHIND.get(function)
         if behind is not None:
-            return self._laid(function(*args, **kwargs), behind)
+            return self._layout.laid(function(*args, **kwargs), behind)
         if function is SCALING.announced:
             return self._scaling(function(*args, **kwargs), args[0])
         if function in GATES and self.looking:
             parts = GATES[function](args, kwargs)
             if parts is not None:  # act(gate)·other, of which act(gate) is the site
                 value = self._activated(parts.act, parts.args, {}, parts.name)
+                self._multiplied((value,))
                 return value * parts.other
+        if function in PRODUCTS:
+            self._multiplied(args)
         if function not in USES or not self.looking:
             return function(*args, **kwargs)
         return self._activated(function, args, kwargs, functions.label(USES[function], args))
 
-    def _laid(self, y: Any, behind: int) -> Any:
-        """Remember where the units of a layer's result are: `behind` them are so many axes."""
-        if isinstance(y, Tensor) and y.dim() > behind:
-            # From the front where they are channels: later ones may join the axes behind.
-            self._axis = y.dim() - 1 - behind if behind else -1
-            self._width = y.shape[self._axis]
-        return y
-
-    def _unit_axis(self, x: Tensor) -> int | None:
-        axis = self._axis if self._axis < x.dim() else -1
-        if not x.dim() or (x.dim() == 1 and len(x) != self._width):
-            return None  # rows of one unit, whose axis was dropped
-        return None if self._width == 1 != x.shape[axis] else axis
+    def _multiplied(self, factors: tuple[Any, ...]) -> None:
+        if self._last is not None:
+            site, last = self._last
+            value = last()
+            if value is not None and any(factor is value for factor in factors):
+                self.gates.add(site)
 
     def _scaling(self, loss: Any, scaler: Any) -> Any:
         if isinstance(loss, Tensor) and not self.step % self.every:
@@ -266,7 +267,8 @@ class Sites:
         source: Any,
     ) -> Tensor | None:
         with self._alone():
-            axis, again_now = self._unit_axis(x), recomputing()
+            axis, again_now = self._layout.axis_of(x), recomputing()
+            self._last = site, ref(y)
             return self._observe(Call(site, x, y, axis, again, known, source, self.step, again_now))
 
     def _named(self, name: str) -> str:

@@ -1,0 +1,81 @@
+"""How busy workers are kept: `python benchmarks/compare_busy.py [--on ray|local] [--trials 200]`.
+
+Trials that wait for a second are run by two workers. The share of time in which a worker has a
+trial is counted from the moment that both have begun, because what comes before is the start of
+processes, to the moment that one has nothing left to do.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from dataclasses import dataclass
+
+from softgate.comparison.execution import Event, open_executor
+from softgate.comparison.outcome import Measured
+from softgate.comparison.store import Store
+from softgate.comparison.subject import Measure, Told, Work
+from softgate.comparison.trial import Trial
+
+BAR = 0.95
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """A subject that waits; the figures are the moments at which it began and ended."""
+
+    name: str = "waiting"
+    fingerprint: str = "waiting"
+    measure = Measure("none", higher=True)
+
+    def work(self) -> Work:
+        return wait
+
+
+def wait(trial: Trial, told: Told) -> tuple[Measured, list[float]]:
+    began = time.time()
+    seconds = float(trial.settings["seconds"] or 0)
+    for part in range(10):
+        time.sleep(max(0.0, began + seconds * (part + 1) / 10 - time.time()))
+        told(part + 1, 10, 1.0)
+    return Measured(score=0.0, more={"began": began, "ended": time.time()}), []
+
+
+def spans(on: str, count: int, seconds: float, store: Store) -> list[tuple[float, float]]:
+    """Run the trials; return when each began and ended."""
+    trials = [
+        Trial("waiting", "none", "gelu", "", {"seconds": seconds}, 1.0, seed, "reported", "waiting")
+        for seed in range(count)
+    ]
+    events: list[Event] = []
+    with open_executor(Waiting(), store, on=on, jobs=2) as executor:
+        outcomes = executor.run(trials, events.append)
+    mores = [outcome.measured.more or {} for outcome in outcomes]
+    return sorted((more["began"], more["ended"]) for more in mores)
+
+
+def busy(found: list[tuple[float, float]]) -> tuple[float, float]:
+    """Return the share of two workers' time that trials took, and how long that was looked at."""
+    first = max(found[0][0], found[1][0])
+    last = min(sorted(ended for _, ended in found)[-2:])
+    inside = sum(max(0.0, min(ended, last) - max(began, first)) for began, ended in found)
+    return inside / (2 * (last - first)), last - first
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--on", default="ray")
+    parser.add_argument("--trials", type=int, default=200)
+    parser.add_argument("--seconds", type=float, default=1.0)
+    parser.add_argument("--store", help="a folder; in memory unless given")
+    given = parser.parse_args()
+    share, seconds = busy(spans(given.on, given.trials, given.seconds, Store(given.store)))
+    print(
+        f"{given.trials} trials of {given.seconds:g} s on {given.on}: 2 workers were busy "
+        f"{share:.1%} of {seconds:.1f} s (bar {BAR:.0%})"
+    )
+    return 0 if share >= BAR else 1
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
