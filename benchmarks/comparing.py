@@ -7,8 +7,8 @@
 Both train the same model on the same batches with the same optimizer, evaluate it as often on
 validation data and once on test data: that is training, whoever writes it. What only the harness
 does is drawing paired weights, times of updates, checks of every loss, curves, and at the end the
-count of operations and the diagnosis of all activations. They take turns in every round; what counts
-is the least time of each. CPU time of the one thread, unless --wall.
+count of operations and the diagnosis of all activations. They take turns in every round; what
+counts is the least time of each. CPU time of the one thread, unless --wall.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable
+from itertools import pairwise
 from time import perf_counter, process_time
 
 import torch
@@ -35,7 +36,7 @@ def bare(data: Data, activation: str, settings: dict[str, int]) -> float:
     """Train as one would without a harness; return the score on test data."""
     widths = [data.inputs, *[settings["width"]] * settings["layers"]]
     layers: list[nn.Module] = []
-    for a, b in zip(widths, widths[1:], strict=False):
+    for a, b in pairwise(widths):
         layers += [nn.Linear(a, b), make(activation)]
     model = nn.Sequential(*layers, nn.Linear(widths[-1], data.outputs))
     adam = torch.optim.Adam(model.parameters(), lr=LR, fused=True)

@@ -53,6 +53,7 @@ def test_too_few_seeds_are_said():
     assert record.differences[0].verdict == "no detectable difference"
     assert any("5 seeds cannot show a difference at 0.05" in line for line in record.summary)
     assert any("6 seeds can" in line for line in record.summary)
+    assert "At every seed better than gelu: silu. More seeds would tell." in record.summary
     lenient = comparison({"gelu": BASE[:5], "silu": BETTER[:5]}, alpha=0.1)
     assert lenient.differences[0].verdict == "better"
     assert lenient.level == "90 % interval"

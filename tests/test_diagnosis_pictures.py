@@ -133,6 +133,19 @@ def test_names_leave_out_what_all_share(given: Any, expected: Any) -> None:
     assert pictures.names([diagnosed.site(name) for name in given]) == expected
 
 
+def test_long_names_keep_the_number_of_their_layer() -> None:
+    long = [f"encoder.layer.{i}.intermediate.intermediate_act_fn" for i in range(12)]
+    for most in (10, 18, 30):
+        short = [pictures.fitted(name, most) for name in [*long, "pooler.activation"]]
+        assert len(set(short)) == len(short)
+        assert all(len(name) <= most for name in short)
+    sites = [diagnosed.site(name, "leaky_relu(negative_slope=0.1)") for name in [*long, "pooler"]]
+    found = pictures.ridges(diagnosed.diagnosis(*sites))
+    beside = pictures.labels(found, 18)
+    assert len(set(beside)) == len(beside)
+    assert all(name.endswith(" leaky_relu") for name in beside)
+
+
 def test_of_many_sites_the_worst_and_the_ends_are_shown() -> None:
     sites = [diagnosed.site(str(i), dead=int(i == 57)) for i in range(300)]
     names = [site.name for site in pictures.rows(diagnosed.diagnosis(*sites), 10)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
@@ -12,6 +11,7 @@ import click
 from .arguments import parse_pairs
 from .bench_context import FUNCTION
 from .compare_display import Display, outlook
+from .compare_options import STORE, TASK, options
 from .output import check_formats, emit, formats, show
 from .report import check_output
 
@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     from ..comparison.study import Study
     from ..records import Grid
 
-STORE = "softgate-trials"
-"""Where trials are kept unless told otherwise: beside what one works on, found again by itself."""
-TASK = "digits"
 WIDTH = 76
 """Characters in a line of what is said about tasks."""
 SETTINGS = ("match", "init", "same", "seconds")
@@ -40,79 +37,9 @@ def numbers(text: str | None) -> list[float] | None:
         raise click.UsageError(f"--rates {text}: write numbers, such as 1e-3,1e-4.") from None
 
 
-def what_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the options that say what is trained."""
-    for option in (
-        click.option(
-            "--data-dir", type=click.Path(), metavar="DIR",
-            help="Where the files of mnist, fashion-mnist or cifar10 are.",
-        ),
-        click.option(
-            "--data", type=click.Path(), metavar="FILE", help="A text for text, a CSV for churn."
-        ),
-        click.option(
-            "--set", "more", multiple=True, metavar="NAME=VALUE",
-            help="Another setting of the task (see --tasks), such as epochs=5; a list, as in "
-            "layers=8,48, makes a condition of each. May be repeated.",
-        ),
-        click.option("--seconds", metavar="S", help="With --same time: for each trial."),
-        click.option(
-            "--same", metavar="steps|time", help="What all have in common: steps, or seconds."
-        ),
-        click.option(
-            "--init", metavar="NAME", help="Initial weights: he, or fitted to the activation."
-        ),
-        click.option(
-            "--match", metavar="NAME",
-            help="Gated models have as many parameters as plain ones, or flops.",
-        ),
-        click.option("--preset", metavar="NAME", help="A published experiment: gelu-paper-mnist."),
-        click.option(
-            "--script", metavar="FILE.py:FUNCTION",
-            help="Your own loop: run(activation, seed, report) in a file.",
-        ),
-        click.option("--task", metavar="NAME", help=f"What to train (see --tasks).  [{TASK}]"),
-    ):  # fmt: skip
-        command = option(command)
-    return command
-
-
-def how_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the options that say how often, where, and what is made of it."""
-    for option in (
-        click.option(
-            "-o", "--output", type=click.Path(dir_okay=False), metavar="FILE",
-            help="Draw curves, seeds and differences too: .svg, .png or .pdf.",
-        ),
-        click.option("--jobs", type=click.IntRange(1), help="Trials at a time.  [one a core]"),
-        click.option(
-            "--on", default="local", show_default=True, metavar="PLACE",
-            help="local processes, ray, or ray://host:port.",
-        ),
-        click.option("--no-store", is_flag=True, help="Keep no trials."),
-        click.option(
-            "--store", type=click.Path(file_okay=False), metavar="DIR",
-            help=f"Where each trial is kept; what is there is not trained again.  [{STORE}]",
-        ),
-        click.option("--alpha", type=float, metavar="P", help="The level of the test.  [0.05]"),
-        click.option(
-            "--pairs", type=click.Choice(["baseline", "all"]), default="baseline",
-            show_default=True, help="Compare with the first, or each with each.",
-        ),
-        click.option("--baseline", type=FUNCTION, metavar="NAME", help="Instead of the first."),
-        click.option("--tuning-seeds", type=int, metavar="N", help="Seeds that choose it.  [2]"),
-        click.option("--rates", metavar="NUMBERS", help="Learning rates to choose from."),
-        click.option("--lr", type=float, help="One learning rate for all: nothing is tuned."),
-        click.option("--seeds", type=int, metavar="N", help="Seeds that are reported.  [8]"),
-    ):  # fmt: skip
-        command = option(command)
-    return command
-
-
 @click.command()
 @click.argument("functions", nargs=-1, type=FUNCTION, metavar="[NAMES]...")
-@what_options
-@how_options
+@options
 @click.option("--tasks", "list_tasks", is_flag=True, help="List the tasks and their settings.")
 @click.option("--dry-run", is_flag=True, help="Say what would be trained, and train nothing.")
 @formats

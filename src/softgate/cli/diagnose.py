@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 @click.option(
     "--fail-on", "conditions", multiple=True, metavar="CONDITION",
     help="Exit with 1 where it holds: dead>5%, trapped>1%, flat>0.9, saturated>50%, negative>40%, "
-    "nan>0, gradient_ratio<1e-3. May be repeated.",
+    "nan>0, unseen>0, gradient_ratio<1e-3. Fails too where nothing was seen. May be repeated.",
 )  # fmt: skip
 @click.option(
     "--threshold", "thresholds", multiple=True, metavar="NAME=NUMBER",

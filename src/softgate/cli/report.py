@@ -103,12 +103,7 @@ def command(
     """
     file = Path(output)
     check_output(file)
-    if not budget_s > 0:
-        raise click.UsageError(f"--budget {budget_s:g}: expected a number of seconds above 0.")
-    if (model is None) != (data is None):
-        raise click.UsageError("--model is run on --data: give both.")
-    if model is not None and records is not None:
-        raise click.UsageError("--from-records runs nothing: leave --model and --data out.")
+    _check(budget_s, model, data, records)
     progress = Progress()
     try:
         made = _make(formulas, budget_s, records, progress, {"model": model, "data": data})
@@ -125,6 +120,16 @@ def command(
     for missing in made.missing:
         click.echo(f"Failed: {missing}", err=True)
     return 1 if made.empty else 0
+
+
+def _check(budget_s: float, model: str | None, data: str | None, records: str | None) -> None:
+    """Refuse options that do not go together."""
+    if not budget_s > 0:
+        raise click.UsageError(f"--budget {budget_s:g}: expected a number of seconds above 0.")
+    if (model is None) != (data is None):
+        raise click.UsageError("--model is run on --data: give both.")
+    if model is not None and records is not None:
+        raise click.UsageError("--from-records runs nothing: leave --model and --data out.")
 
 
 def check_output(file: Path) -> None:

@@ -67,7 +67,7 @@ class BestPossible:
 
 
 @dataclass(frozen=True)
-class Test:
+class SignFlips:
     """What a sign-flip test gives.
 
     Attributes
@@ -136,7 +136,7 @@ def check_alpha(alpha: float) -> None:
         raise ValueError(f"alpha = {alpha!r}: expected a number between 0 and 1, such as 0.05")
 
 
-def judge(gains: Sequence[float]) -> Test | None:
+def judge(gains: Sequence[float]) -> SignFlips | None:
     """Return the test of what an arm gained at each seed; None where nothing is known.
 
     Parameters
@@ -164,7 +164,7 @@ def judge(gains: Sequence[float]) -> Test | None:
         found = _sign_flips(_signed_ranks(np.where(unknown, against, given)), "ranks")
         if found.direction == claimed:
             return found
-    return Test(1.0, 0, True, "ranks")
+    return SignFlips(1.0, 0, True, "ranks")
 
 
 def _signed_ranks(gains: Floats) -> Floats:
@@ -172,11 +172,11 @@ def _signed_ranks(gains: Floats) -> Floats:
     return np.sign(gains) * ranks
 
 
-def _sign_flips(differences: Floats, by: Literal["values", "ranks"]) -> Test:
+def _sign_flips(differences: Floats, by: Literal["values", "ranks"]) -> SignFlips:
     """Return the test of Σd. A difference of 0 has no sign, and no flip changes the sum by it."""
     signed = differences[differences != 0]
     if not signed.size:
-        return Test(1.0, 0, True, by)
+        return SignFlips(1.0, 0, True, by)
     exact = signed.size <= MOST_EXACT
     # All signs turned, |Σ| is the same: half of the flips are enough, the first sign stays. scipy
     # wants two values or more, and zeros do no harm.
@@ -191,7 +191,7 @@ def _sign_flips(differences: Floats, by: Literal["values", "ranks"]) -> Test:
         batch=2**14,
         random_state=np.random.default_rng(SEED),
     )
-    return Test(float(found.pvalue), int(np.sign(signed.sum())), exact, by)
+    return SignFlips(float(found.pvalue), int(np.sign(signed.sum())), exact, by)
 
 
 def _distance(first: float, rest: Floats, axis: int) -> Any:

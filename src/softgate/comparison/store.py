@@ -69,6 +69,7 @@ class Store:
         self._claimed: set[str] = set()
         if self.folder is not None:
             _open(self.folder)
+            self.tidy()
 
     def __len__(self) -> int:
         """Return how many files there are, believed or not."""
@@ -115,6 +116,11 @@ class Store:
             return None
         return Remembered(trial.key, self._memory, self._claimed)
 
+    def tidy(self) -> None:
+        """Remove what processes left that died while they ran a trial."""
+        if self.folder is not None:
+            claims.sweep(self.folder)
+
     def _path(self, trial: Trial) -> Path:
         assert self.folder is not None
         return self.folder / f"{trial.key}.json"
@@ -153,14 +159,13 @@ class Remembered:
 
 
 def _open(folder: Path) -> None:
-    """Make the folder if need be, see that it can be read, and clean up after the dead."""
+    """Make the folder if need be, and see that it can be read."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with os.scandir(folder):
             pass
     except OSError as error:
         raise claims.trouble(folder, error) from error
-    claims.sweep(folder)
 
 
 def _believed(text: str, key: str) -> Outcome:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from .record import Comparison
     from .summary import Summary
 
+FEWEST_AGREEING = 3
+"""That so many seeds agree is worth saying."""
 MOST_SEEDS = 6
 """So many seeds are named one by one."""
 
@@ -92,6 +94,13 @@ def _power(record: Comparison) -> Iterator[str]:
         f"{counted(best.seeds, 'seed')} cannot show a difference at {best.alpha:g}, however large "
         f"it is: p is at least {probability(best.corrected)}{many}. {best.needed} seeds can."
     )
+    if best.seeds < FEWEST_AGREEING:
+        return
+    for side, count in (("better", "won"), ("worse", "lost")):
+        agreed = [one for one in record.differences if getattr(one, count) == best.seeds]
+        for other in dict.fromkeys(one.other for one in agreed):
+            names = _named((one for one in agreed if one.other == other), record)
+            yield f"At every seed {side} than {other}: {names}. More seeds would tell."
 
 
 def _failures(record: Comparison) -> Iterator[str]:

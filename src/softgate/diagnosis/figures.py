@@ -79,7 +79,7 @@ def _title(seen: Diagnosis) -> str:
 def _columns(seen: Diagnosis) -> tuple[Column, Column]:
     """Return what there is to draw on the left and on the right, with heights in inches."""
     sites = pictures.rows(seen)
-    labels = pictures.names(sites)
+    labels = [pictures.fitted(name, LABEL) for name in pictures.names(sites)]
     ridges, blocks = pictures.ridges(seen), pictures.units(sites)
     deaths, flows = pictures.deaths(seen, sites), pictures.flows(sites)
     high = _height(len(sites), ROW)
@@ -124,9 +124,7 @@ def _rows(axes: Axes, labels: Sequence[str], at: float = 0.5) -> None:
     points = axes.get_window_extent().height / axes.figure.get_dpi() * 72 / len(labels)
     every = max(1, math.ceil((SMALL + 1) / points))
     shown = range(0, len(labels), every)
-    axes.set_yticks(
-        [row + at for row in shown], [_plain(pictures.fitted(labels[row], LABEL)) for row in shown]
-    )
+    axes.set_yticks([row + at for row in shown], [_plain(labels[row]) for row in shown])
 
 
 def _plain(name: str) -> str:

@@ -64,20 +64,16 @@ def _some(caption: str, sites: Sequence[Site], seen: Diagnosis) -> str:
     return f"{caption}, {len(sites)} of {len(seen.sites)} sites"
 
 
-def _named(labels: Sequence[str]) -> str:
-    """Return an expression that names a row by its number."""
-    return json.dumps([pictures.fitted(name, LABEL) for name in labels])
-
-
 def _height(rows: int) -> int:
     return 62 + round(rows * min(ROW, max(ROW_LEAST, MOST / rows)))
 
 
 def _rows(labels: Sequence[str], grid: bool = False) -> Spec:
     numbers = list(range(len(labels)))
+    named = json.dumps([pictures.fitted(name, LABEL) for name in labels])
     axis = {
         "title": None, "grid": grid, "minExtent": 40, "labelLimit": 124,
-        "labelExpr": f"{_named(labels)}[datum.value]",
+        "labelExpr": f"{named}[datum.value]",
     }  # fmt: skip
     return {"field": "row", "type": "ordinal", "sort": None,
             "scale": {"domain": numbers, "paddingInner": 0.14}, "axis": axis}  # fmt: skip
@@ -97,18 +93,7 @@ def _ridges(found: pictures.Ridges) -> Spec:
             {"r": number, "x": float(f"{x:.5g}"), "y": round(base - pictures.tall(ridge) * h, 3)}
             for x, h in zip(ridge.x, ridge.height, strict=True)
         ]
-    rows = len(found.sites)
-    places = [row + 0.75 for row in range(rows)]
-    named = f"{_named(pictures.labels(found, LABEL))}[floor(datum.value)]"
-    across = quantitative(
-        "x", "output", scale={"domain": [found.low, found.high], "nice": False, "zero": False},
-        axis={"tickCount": 6},
-    )  # fmt: skip
-    down = {
-        "field": "y", "type": "quantitative", "scale": {"domain": [rows, 0], "nice": False},
-        "axis": {"title": None, "grid": False, "values": places, "labelExpr": named,
-                 "minExtent": 40, "labelLimit": 124, "labelOverlap": False},
-    }  # fmt: skip
+    across, down = _ridge_axes(found)
     colour = {"domain": functions, "range": [style(name).colour for name in functions]}
     lookup = {"data": {"values": about}, "key": "r",
               "fields": ["age", "site", "f", "steps"]}  # fmt: skip
@@ -130,8 +115,25 @@ def _ridges(found: pictures.Ridges) -> Spec:
         for row, site in enumerate(found.sites) if words.broken(site)
     ]  # fmt: skip
     texts = _texts(broken, "right", {"field": "y", "type": "quantitative"})
-    return {"width": HALF, "height": 48 + RIDGE_ROW * rows,
+    return {"width": HALF, "height": 48 + RIDGE_ROW * len(found.sites),
             "layer": [rule("0", "zero"), outline, *([texts] if broken else [])]}  # fmt: skip
+
+
+def _ridge_axes(found: pictures.Ridges) -> tuple[Spec, Spec]:
+    """Return the axis of outputs, and that of rows, which counts them from above."""
+    rows = len(found.sites)
+    places = [row + 0.75 for row in range(rows)]
+    named = f"{json.dumps(pictures.labels(found, LABEL))}[floor(datum.value)]"
+    across = quantitative(
+        "x", "output", scale={"domain": [found.low, found.high], "nice": False, "zero": False},
+        axis={"tickCount": 6},
+    )  # fmt: skip
+    down = {
+        "field": "y", "type": "quantitative", "scale": {"domain": [rows, 0], "nice": False},
+        "axis": {"title": None, "grid": False, "values": places, "labelExpr": named,
+                 "minExtent": 40, "labelLimit": 124, "labelOverlap": False},
+    }  # fmt: skip
+    return across, down
 
 
 def _by_age(first: float, last: float) -> Spec:

@@ -256,7 +256,10 @@ def _from_text(file: Path, target: str, size: int) -> list[Batch]:
     try:
         tokenizer = transformers.AutoTokenizer.from_pretrained(target, local_files_only=True)
     except Exception as error:  # whatever the files of a tokenizer make transformers raise
-        raise ValueError(f"{target} has no tokenizer for a text: {_line(error)}") from error
+        raise ValueError(
+            f"{target} has no tokenizer for a text: {_line(error)}; save one there "
+            "(tokenizer.save_pretrained), or give token ids as input_ids in an .npz"
+        ) from error
     ids = tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]
     if not ids:
         raise ValueError(f"{file} has no tokens")

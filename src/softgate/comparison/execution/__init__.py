@@ -52,6 +52,7 @@ class Executor:
         """End the processes."""
         if self._lanes is not None:
             self._lanes.close()
+            self.store.tidy()
 
 
 @contextmanager

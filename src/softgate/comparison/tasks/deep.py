@@ -20,7 +20,7 @@ class Deep(Task):
     name: ClassVar[str] = "deep"
     about: ClassVar[str] = Digits.about
     options: ClassVar[dict[str, Option]] = usual(layers="8,16,32,48", width=64)
-    rates: ClassVar[tuple[float, ...]] = (1e-4, 3e-4, 1e-3)
+    rates: ClassVar[tuple[float, ...]] = (3e-4, 1e-3, 3e-3)
 
     def load(self) -> Data:
         """Return scikit-learn's digits."""

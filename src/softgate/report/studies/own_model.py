@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 BUDGET_S = 20.0
@@ -27,6 +27,8 @@ class Own:
     loss: Callable[[Any, Any], Any] | None
     limit: int
     """Batches that fit into the time."""
+    seconds: float = 0.0
+    """What all would take, about."""
 
     def told(self) -> AbstractContextManager[None]:
         """Return a context in which the model may raise anything: it becomes a ValueError."""
@@ -89,5 +91,6 @@ def _tried(own: Own, budget_s: float) -> Own:
         seconds = time.perf_counter() - start
         if PASSES * seconds * len(own.batches) < budget_s:
             break
-    limit = max(1, int(budget_s / (PASSES * max(seconds, 1e-9))))
-    return Own(own.name, own.data, own.model, own.batches, own.loss, min(limit, len(own.batches)))
+    whole = PASSES * seconds * len(own.batches)
+    limit = min(len(own.batches), int(len(own.batches) * budget_s / max(whole, 1e-9)))
+    return replace(own, limit=max(1, limit), seconds=whole)

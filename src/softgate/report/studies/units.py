@@ -84,7 +84,10 @@ def own_study(own: Own) -> UnitStudy:
         )
     notes = []
     if len(batches) < len(own.batches):
-        notes.append(f"{len(batches)} of {len(own.batches)} batches: more would take minutes")
+        notes.append(
+            f"{len(batches)} of {len(own.batches)} batches: all would take some "
+            f"{own.seconds:.0f} s here; softgate diagnose runs them all"
+        )
     if most is None and seen.sites:
         notes.append("no activation is a known one: there is nothing to replace by another")
     about = (
