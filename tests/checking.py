@@ -53,7 +53,7 @@ def report(script: str, *arguments: str, **environment: str) -> dict[str, Any]:
         text=True,
         encoding="utf-8",
         env=os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": ""} | environment,
-        timeout=600,
+        timeout=1200,
         check=False,
     )
     assert done.returncode == 0, done.stderr

@@ -116,7 +116,7 @@ def test_arms_that_share_an_activation_are_told_apart():
 def test_the_same_record_gives_the_same_file(tmp_path):
     record = comparison({"gelu": GELU, "relu": RELU})
     for name in ("a.svg", "b.svg", "a.png", "a.pdf"):
-        record.save(tmp_path / name, width=9.0)
+        record.save(tmp_path / name, width=6.0)
     assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
     assert (tmp_path / "a.png").read_bytes()[:4] == b"\x89PNG"
     assert (tmp_path / "a.pdf").read_bytes()[:4] == b"%PDF"

@@ -150,7 +150,7 @@ def gains(arm, other):
 
 @pytest.mark.parametrize(("diverging", "heavy"), [(0.0, False), (0.0, True), (0.25, False)])
 def test_where_nothing_differs_few_verdicts_are_wrong(diverging, heavy):
-    runs = 500
+    runs = 400
     rng = np.random.default_rng(17)
     found = [judge(gains(a, b)).p for a, b in results(rng, runs, 2, diverging, heavy)]
     wrong = np.mean([p <= 0.05 for p in found])
@@ -160,7 +160,7 @@ def test_where_nothing_differs_few_verdicts_are_wrong(diverging, heavy):
 
 
 def test_the_correction_holds_for_all_comparisons_of_a_run():
-    runs = 200
+    runs = 150
     wrong, alone = [], []
     for arms in results(np.random.default_rng(5), runs, 5):
         ps = [judge(gains(arm, arms[0])).p for arm in arms[1:]]

@@ -186,9 +186,9 @@ def _decided(root: Node, x: float, fmt: Format, parameters: Parameters) -> float
     unit = Fraction(float(rounding.ulp(np.float64(near), fmt)))
     below = math.floor(Fraction(near) / unit)  # near a tie, so far from whole
     tie = (below + Fraction(1, 2)) * unit
-    from_tie = arb.evaluate(root - tie, arb.MAX_BITS // 4, x=x, **parameters)
+    from_tie = arb.evaluate(root, arb.MAX_BITS // 4, x=x, **parameters) - arb.exact(tie)
     if from_tie.contains(0):  # x - tanh(x) is x - 1 to 1024 bits from x = 350 on
-        from_tie = arb.evaluate(root - tie, arb.MAX_BITS, x=x, **parameters)
+        from_tie = arb.evaluate(root, arb.MAX_BITS, x=x, **parameters) - arb.exact(tie)
     up = below % 2 == 1 if from_tie.contains(0) else from_tie > 0
     result = rounding.round_to(np.float64((below + int(up)) * unit), fmt)  # or infinity
     return float(result) or float(np.copysign(0.0, near))

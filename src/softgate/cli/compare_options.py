@@ -1,4 +1,4 @@
-"""The options of `softgate compare`: what is trained, and how often, where, and what is made of it."""
+"""The options of `softgate compare`: what is trained, how often, where, and what is drawn."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ class Numerals:
 
         Examples
         --------
-        >>> Numerals.of(Measure("test accuracy", True, percent=True), [0.0043]).score(0.97125)
+        >>> Numerals.of(Measure("test accuracy", True, percent=True), [0.0043]).score(0.97128)
         '97.13'
         """
         factor = 100 if measure.percent else 1

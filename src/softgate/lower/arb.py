@@ -7,14 +7,14 @@ of exact inputs are exact; a comparison that a ball leaves open raises precision
 from __future__ import annotations
 
 from fractions import Fraction
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import flint
 from flint import arb, fmpq
 
 from ..graph import Node
-from .interpret import ARITHMETIC, choose, interpret
+from .interpret import ARITHMETIC, choose, program
 
 MAX_BITS = 4096
 BELOW_ALL = arb(2) ** -1200
@@ -30,10 +30,17 @@ def evaluate(root: Node, bits: int, /, **inputs: float | Fraction) -> arb:
     before = flint.ctx.prec
     flint.ctx.prec = bits
     try:
-        ball: arb = interpret(root, OPERATIONS, exact, inputs)
+        run, _ = program(root)
+        ball: arb = run(OPERATIONS, exact, inputs, _constants(root, bits))
     finally:
         flint.ctx.prec = before
     return ball
+
+
+@lru_cache(maxsize=256)
+def _constants(root: Node, bits: int) -> tuple[arb, ...]:
+    # A fraction is as tight as the precision allows, which `bits` is meanwhile.
+    return tuple(exact(constant) for constant in program(root)[1])
 
 
 def truth(root: Node, relative_bits: int = 80, /, **inputs: float | Fraction) -> arb:

@@ -22,6 +22,10 @@ QUIET = {
 """Ray reads these when it starts: nothing is sent home, and no advice is printed."""
 PRINT = "print_to_stdstream"
 """What prints errors of a cluster in Ray's module `worker`."""
+ADVICE = (
+    "Does it run (`ray status` there), with the same versions of Ray and Python, and is this its "
+    "client port (10001)? One that asks for a token needs RAY_AUTH_MODE=token here"
+)
 CURRENT = "ray/ray_current_cluster"
 """Where `ray start` leaves an address."""
 OURS = "sg-ray-"
@@ -54,10 +58,13 @@ class Connection:
         except (ConnectionError, RuntimeError, ValueError, OSError) as error:
             self.close()
             text = " ".join(str(error).split())[:600]
-            raise ClusterError(f"no connection to a Ray cluster with on={on!r}: {text}") from error
+            raise ClusterError(
+                f"no connection to a Ray cluster with on={on!r}: {text}. {ADVICE}"
+            ) from error
 
     def _connect(self, on: str, jobs: int | None) -> None:
-        address = on if on != "ray" else _running()
+        # By "auto" Ray uses its token where it has one; by the same cluster's address it does not.
+        address = on if on != "ray" else "auto" if _running() else None
         quiet = {"log_to_driver": False, "logging_level": logging.ERROR}
         with environment(QUIET):
             if address is not None:
@@ -130,18 +137,16 @@ def _import() -> Any:
     return ray
 
 
-def _running() -> str | None:
-    """Return the address of a cluster that runs already, by Ray's own rules, or None.
+def _running() -> bool:
+    """Tell whether a cluster is meant for everybody: by RAY_ADDRESS, or started by `ray start`.
 
-    Not by "auto", which would also find one that another program has started for itself.
+    "auto" alone would also find one that another program has started for itself.
     """
-    told = os.environ.get("RAY_ADDRESS")  # noqa: TID251  (Ray's own way to be told)
-    if told:
-        return told
+    if os.environ.get("RAY_ADDRESS"):  # noqa: TID251  (Ray's own way to be told)
+        return True
     with suppress(OSError):
-        current = Path(tempfile.gettempdir(), CURRENT).read_text(encoding="utf-8").strip()
-        return current or None
-    return None
+        return bool(Path(tempfile.gettempdir(), CURRENT).read_text(encoding="utf-8").strip())
+    return False
 
 
 def _sweep() -> None:
