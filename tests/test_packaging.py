@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parent.parent
 DEPENDENCIES = {"click", "llvmlite", "ml-dtypes", "mpmath", "numpy", "rich"}
 EXTRAS = {
     "torch", "jax", "keras", "onnx", "ray", "plot", "exact", "tensorflow", "triton", "test", "docs",
-    "all", "report",
+    "all", "compare", "report",
 }  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""What the README and the guide show runs as it stands, in a process of its own."""
+"""What the README and two guides show runs as it stands, in a process of its own."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ import pytest
 from softgate.frameworks import FRAMEWORKS
 
 ROOT = Path(__file__).parent.parent
-PAGES = {name: (ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "docs/guide.md")}
+NAMES = ("README.md", "docs/diagnose.md", "docs/guide.md")
+PAGES = {name: (ROOT / name).read_text(encoding="utf-8") for name in NAMES}
 COMMANDS = sorted(
     {
         line.partition("#")[0].partition(">")[0].strip()
@@ -21,7 +22,7 @@ COMMANDS = sorted(
         for line in re.findall(r"(?m)^    (softgate .*)$", text)
     }
 )
-ELSEWHERE = ("libkernels.so", "model.onnx", "my_module")
+ELSEWHERE = ("libkernels.so", "model.onnx", "my_module", "bert-folder")
 """Files that a reader has and we do not."""
 LONG = ("certify", "compare", "identify", "bench", "report")
 """Commands that have tests of their own; here their options are looked up."""
@@ -32,7 +33,7 @@ def blocks(page: str) -> list[str]:
 
 
 def test_the_pages_show_something() -> None:
-    assert all(len(blocks(page)) >= 4 for page in PAGES)
+    assert all(len(blocks(page)) >= 2 for page in PAGES)
     assert len(COMMANDS) >= 12
 
 

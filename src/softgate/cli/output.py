@@ -61,6 +61,7 @@ def show(grids: Iterable[Grid]) -> None:
 def cut(grid: Grid, width: int) -> Iterator[Grid]:
     """Yield the grid in parts of whole columns that fit into `width`, the labels in each."""
     cells = (grid.header, *grid.rows)
+    again = replace(grid, title=grid.title.partition("\n")[0])
     widths = [max(len(line) for row in cells for line in row[i].split("\n"))
               for i in range(len(grid.header))]  # fmt: skip
     labels = tuple(range(grid.labels))
@@ -69,7 +70,7 @@ def cut(grid: Grid, width: int) -> Iterator[Grid]:
         wide = sum(widths[k] + 2 for k in (*taken, i)) - 2 > width
         if wide and taken != labels:
             yield _pick(grid, taken)
-            taken = labels
+            grid, taken = again, labels
         taken = (*taken, i)
     yield _pick(grid, taken)
 

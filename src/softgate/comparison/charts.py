@@ -16,11 +16,12 @@ import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter
 
-from ..figures import DOTS_PER_INCH, GRID, INK, SETTINGS, Chart
+from ..diagnosis.words import counted
+from ..figures import DOTS_PER_INCH, GRID, INK, SETTINGS, Chart, beyond
 from ..palette import Style
 from ..pictures import apart
 from .difference import Difference
-from .numerals import counted, probability
+from .numerals import probability
 from .pictures import (
     Curves,
     Dot,
@@ -43,7 +44,7 @@ GREY, PALE = "#767676", "#c4c4c4"
 NAME_SIZE, SMALL = 8.0, 7.0
 HEAD, FOOT, ROW, LINE = 0.4, 0.25, 3.2, 0.36
 """Inches: above and below all, of a row with few arms, and of a difference."""
-PLACES = ((0.62, 2.55), (4.68, 2.4), (8.02, 1.75))
+PLACES = ((0.78, 2.45), (4.68, 2.4), (8.02, 1.75))
 """Where the axes of a row begin and how wide they are, of 11 inches."""
 WIDE = 11.0
 ROUND = [1, 2, 5, 10]
@@ -174,19 +175,9 @@ def _names(axes: Axes, curves: Curves, drawn: dict[str, Style]) -> None:
     through = [arm for arm, (x, _) in last.items() if x == right]
     ends = [float(axes.transData.transform(last[arm])[1]) * points for arm in through]
     places = apart(ends, box.y0 * points, box.y1 * points, GAP)
-    inches = mpl.transforms.Affine2D().scale(1 / 72) + figure.dpi_scale_trans
-    edge = box.x1 * points
+    edge = float(box.x1) * points
     for arm, end, place in zip(through, ends, places, strict=True):
-        style = drawn[arm]
-        lead = mpl.lines.Line2D(
-            [edge + 1, edge + 7, edge + 14], [end, place, place], color=style.colour, linewidth=1.3,
-            linestyle=_dash(style), transform=inches,
-        )  # fmt: skip
-        figure.add_artist(lead)
-        figure.text(
-            edge + 16, place, arm, color=INK, fontsize=_fitting(arm, 11), va="center_baseline",
-            transform=inches,
-        )  # fmt: skip
+        beyond(figure, arm, drawn[arm], (edge, end), place, _fitting(arm, 11))
 
 
 def _scores(axes: Axes, record: Comparison, condition: str, drawn: dict[str, Style]) -> None:

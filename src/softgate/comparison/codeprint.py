@@ -131,6 +131,8 @@ def sorted_items(given: Mapping[str, Any]) -> list[tuple[str, Any]]:
 
 def installed(thing: Any) -> bool:
     """Tell whether code comes with a package, Python's or softgate's too: by its version then."""
+    if "<" in thing.__qualname__:  # a lambda, a function in a function: no name leads there
+        return False
     module = inspect.getmodule(thing)
     file = getattr(module, "__file__", None)
     if module is None or getattr(thing, "__module__", None) == "__main__":

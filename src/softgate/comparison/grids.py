@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
+from ..diagnosis.words import counted
 from ..machine import in_bytes
 from ..records import Grid
 from .choice import Rate
 from .difference import Difference
-from .numerals import NONE, counted, probability
+from .numerals import NONE, probability
 from .statistics import Interval
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ def _costs(rows: Sequence[Summary]) -> list[Column[Summary]]:
     """Return what training took; a column that says nothing of any arm is left out."""
     columns: list[Column[Summary]] = [
         ("lr", lambda one: f"{one.lr:g}" if one.lr else NONE),
-        ("dead", lambda one: NONE if one.dead is None else f"{100 * one.dead:.2g} %"),
+        ("dead", lambda one: NONE if one.dead is None else f"{100 * one.dead:.3g} %"),
         ("gradient\nfirst/last", lambda one: _short(one.gradient_ratio)),
         ("ms a\nstep", lambda one: _short(one.step_ms)),
         ("× of\nbaseline", lambda one: _ratio(one.step_ratio)),
@@ -62,13 +63,13 @@ def difference_grid(record: Comparison) -> Grid:
     several = record.pairs == "all"
     columns: list[Column[Difference]] = [
         ("arm", lambda one: f"{one.arm} - {one.other}" if several else one.arm),
+        ("verdict", lambda one: one.verdict),  # first: a narrow window cuts columns off
         ("difference", lambda one: numerals.difference(one.mean)),
         _interval(record, [one.interval for one in rows], lambda one: one.interval, signed=True),
         ("seeds won", _won),
         ("P(better)", lambda one: NONE if one.improvement is None else f"{one.improvement:.2f}"),
         ("p", lambda one: probability(one.p)),
         ("corrected p", lambda one: probability(one.corrected)),
-        ("verdict", lambda one: one.verdict),
     ]
     if len(rows) == 1:
         columns = [column for column in columns if column[0] != "corrected p"]
@@ -108,8 +109,8 @@ def rate_grid(record: Comparison) -> Grid:
     header = ("condition", "arm", *(f"lr {lr:g}" for lr in rates))[keep]
     unit = " in %" if record.measure.percent and chosen.by == "validation score" else ""
     title = (
-        f"Learning rates: mean {chosen.by}{unit} over {counted(len(chosen.seeds), 'seed')} that "
-        "are not reported; * chosen"
+        f"Learning rates: mean {chosen.by}{unit} over {counted(len(chosen.seeds), 'seed')} of "
+        "tuning, none of them reported; * chosen"
     )
     return Grid(title, header, tuple(row[keep] for row in rows), labels=len(header) - len(rates))
 

@@ -30,7 +30,8 @@ def products(model: nn.Module) -> float:
 def operations(model: nn.Module, example: Tensor) -> float:
     """Return the operations of a forward pass of one example, in matrix products alone.
 
-    That is what torch's own counter counts: activations, norms and sums are left out.
+    That is what torch's own counter counts: activations, norms and sums are left out, and so is
+    attention where it is fused, the same for all arms.
     """
     counter = FlopCounterMode(display=False)
     model.eval()

@@ -93,14 +93,3 @@ def listed(names: Iterable[str]) -> str:
     """
     *first, last = names
     return f"{', '.join(first)} and {last}" if first else last
-
-
-def counted(number: int, what: str) -> str:
-    """Return so many of something.
-
-    Examples
-    --------
-    >>> counted(1, "seed"), counted(8, "seed")
-    ('1 seed', '8 seeds')
-    """
-    return f"{number:,} {what}{'' if number == 1 else 's'}"

@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
+from ..diagnosis.words import counted
 from .difference import Difference
-from .numerals import counted, listed, probability
+from .numerals import listed, probability
 
 if TYPE_CHECKING:
     from .choice import Choice

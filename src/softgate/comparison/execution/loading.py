@@ -21,9 +21,13 @@ def ready(subject: Subject) -> Work:
     if "softgate.torch" in sys.modules:
         with settled(0):
             _train()
-    gc.collect()
-    gc.freeze()  # else every trial's collection looks through all that a framework has imported
     return work
+
+
+def settle_down() -> None:
+    """Spare every later collection all that was imported; for a process that only runs trials."""
+    gc.collect()
+    gc.freeze()
 
 
 def _train() -> None:

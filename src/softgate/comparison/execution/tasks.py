@@ -11,7 +11,7 @@ from ...records import plain
 from ..subject import Told, Work
 from ..trial import Trial
 from .attempt import attempt, place, words
-from .loading import ready
+from .loading import ready, settle_down
 from .parcel import unpack
 
 QUIET_S = 0.5
@@ -92,6 +92,7 @@ def _work(parcel: Parcel) -> Work:
         sys.path += [entry for entry in parcel.path if entry not in sys.path]
         _LOADED.clear()
         _LOADED[parcel.name] = ready(unpack(ray.get(parcel.held[0])))
+        settle_down()
     return _LOADED[parcel.name]
 
 

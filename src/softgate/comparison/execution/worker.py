@@ -21,7 +21,7 @@ from ..store import Store, StoreError
 from ..subject import Told, Work
 from ..trial import Trial
 from .attempt import attempt, words
-from .loading import ready
+from .loading import ready, settle_down
 from .parcel import unpack
 
 QUIET_S = 0.25
@@ -40,6 +40,7 @@ def main() -> None:
     except (Exception, SystemExit) as error:
         _say(lines, {"error": words(error)})
         return
+    settle_down()
     _say(lines, {"ready": True})
     while True:
         trial = Trial(**asked.get())

@@ -61,7 +61,8 @@ class ImageTask(Task):
     def describe(self) -> str:
         """Say in a line what is trained on what."""
         split = f"{CHOSEN_BY:,} of the training images to choose by, the files' own test images"
-        return f"{self.title} from {self.data_dir}: {split}; {self.architecture()}; {self.course()}"
+        place = self.data_dir or "a folder of yours (--data-dir)"
+        return f"{self.title} from {place}: {split}; {self.architecture()}; {self.course()}"
 
     def load(self) -> Data:
         """Return the images as rows of numbers, standardised by those that are learnt from."""

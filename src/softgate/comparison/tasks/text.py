@@ -33,7 +33,7 @@ class Text(Reading):
 
     name: ClassVar[str] = "text"
     options: ClassVar[dict[str, Option]] = {
-        **reading(layers=2, width=64, hidden=256, epochs=4, batch=32, evaluations=10),
+        **reading(layers=2, width=64, hidden=256, epochs=6, batch=32, evaluations=10),
         "length": Option(64, "characters that are read at once", least=2, several=False),
         "characters": Option(
             None, "how many of the text are taken; all by default", int, least=1000, several=False
