@@ -17,7 +17,7 @@ NAMES = ("README.md", "docs/diagnose.md", "docs/guide.md")
 PAGES = {name: (ROOT / name).read_text(encoding="utf-8") for name in NAMES}
 COMMANDS = sorted(
     {
-        line.partition("#")[0].partition(">")[0].strip()
+        line.partition("#")[0].partition(" >")[0].strip()
         for text in PAGES.values()
         for line in re.findall(r"(?m)^    (softgate .*)$", text)
     }

@@ -8,6 +8,7 @@ it). A gated model has other shapes and so other weights, from the same seed.
 from __future__ import annotations
 
 import math
+from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import Any, NamedTuple, TypeVar
@@ -40,53 +41,51 @@ class Weight(NamedTuple):
     factor: float
 
 
-class Layer(nn.Module):
-    """activation(linear(x)), or activation(gate(x))·up(x) for a gated one.
+class Gate(nn.Module):
+    """activation(gate(x))·up(x).
 
     silu(gate)·up is quadratic in a large x: eight such layers raise a signal to the 256th power,
-    and overflow at the first step whatever the weights. In transformers a norm stands before; here
-    it is `normed`, which brings what is read to a mean square of 1 and learns nothing. There a
-    residual passes by, too; here `up` begins near 1, or eight products would fit noise alone.
+    and overflow at the first step whatever the weights. In transformers a norm stands before, and a
+    perceptron has one here, too. There a residual passes by as well; here `up` begins near 1, or
+    eight products would fit noise alone.
     """
 
-    up: nn.Linear | None
-
-    def __init__(self, inputs: int, width: int, function: Function, normed: bool) -> None:
+    def __init__(self, inputs: int, width: int, function: Gated) -> None:
         super().__init__()
-        self.linear = nn.Linear(inputs, width)
-        self.up, self.normed = None, normed
-        if isinstance(function, Gated):
-            self.up = nn.Linear(inputs, width)
-            function = gate_activation(function)
-        self.act = make(function)
+        self.gate, self.up = nn.Linear(inputs, width), nn.Linear(inputs, width)
+        self.act = make(gate_activation(function))
 
     def forward(self, x: Tensor) -> Tensor:
-        """Return the layer's output."""
-        if self.normed:
-            x = functional.rms_norm(x, x.shape[-1:])
-        h: Tensor = self.act(self.linear(x))
-        return h if self.up is None else h * self.up(x)
+        """Return the product."""
+        y: Tensor = self.act(self.gate(x)) * self.up(x)
+        return y
 
 
-class Perceptron(nn.Module):
+class Norm(nn.Module):
+    """x over its root mean square: learns nothing."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return x, brought to a mean square of 1."""
+        return functional.rms_norm(x, x.shape[-1:])
+
+
+class Perceptron(nn.Sequential):
     """Hidden layers of one width, each followed by dropout where there is any, and a linear one."""
 
     def __init__(self, widths: list[int], function: Function, dropout: float, norm: str) -> None:
-        super().__init__()
-        normed = norm == "all" or (norm == "gated" and isinstance(function, Gated))
-        *widths, outputs = widths
-        self.layers = nn.ModuleList(Layer(a, b, function, normed) for a, b in pairwise(widths))
-        self.dropout = nn.Dropout(dropout) if dropout else None
-        self.out = nn.Linear(widths[-1], outputs)
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Return the outputs, with as many numbers as there are classes."""
-        for layer in self.layers:
-            x = layer(x)
-            if self.dropout is not None:
-                x = self.dropout(x)
-        y: Tensor = self.out(x)
-        return y
+        *hidden, outputs = widths
+        self.normed = norm == "all" or (norm == "gated" and isinstance(function, Gated))
+        layers: dict[str, nn.Module] = {}
+        for i, (a, b) in enumerate(pairwise(hidden), 1):
+            if self.normed:
+                layers[f"norm{i}"] = Norm()
+            if isinstance(function, Gated):
+                layers[f"gate{i}"] = Gate(a, b, function)
+            else:
+                layers[f"linear{i}"], layers[f"act{i}"] = nn.Linear(a, b), make(function)
+            if dropout:
+                layers[f"dropout{i}"] = nn.Dropout(dropout)
+        super().__init__(OrderedDict(layers, out=nn.Linear(hidden[-1], outputs)))
 
     def weights(self, init: str, gain: float) -> Iterator[Weight]:
         """Yield the weights with their factors.
@@ -97,12 +96,15 @@ class Perceptron(nn.Module):
         mean square of 1, too.
         """
         first, last = (1.0, gain) if init == "fitted" else (gain, 1.0)
-        layers: Any = self.layers
-        for i, layer in enumerate(layers):
-            yield Weight(layer.linear.weight, first if i == 0 or layer.normed else gain)
-            if layer.up is not None:
+        *hidden, out = [m for m in self if isinstance(m, nn.Linear | Gate)]
+        for i, layer in enumerate(hidden):
+            factor = first if i == 0 or self.normed else gain
+            if isinstance(layer, Gate):
+                yield Weight(layer.gate.weight, factor)
                 yield Weight(layer.up.weight, NEAR)
-        yield Weight(self.out.weight, last)
+            else:
+                yield Weight(layer.weight, factor)
+        yield Weight(out.weight, last)  # type: ignore[arg-type]
 
 
 class Reader(nn.Module):
@@ -153,7 +155,7 @@ def draw(model: Any, seed: int, init: str, factor: float) -> None:
             if isinstance(module, nn.Linear):
                 module.bias.zero_()
         for module in model.modules():
-            if isinstance(module, Layer) and module.up is not None:
+            if isinstance(module, Gate):
                 module.up.bias.fill_(1.0)
         for values, scale in model.weights(init, factor):
             drawn = torch.randn(values.shape, generator=generator)
