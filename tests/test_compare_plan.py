@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import cloudpickle
 import pytest
@@ -14,9 +15,11 @@ import softgate as sg
 from softgate.comparison import functions
 from softgate.comparison.asked import Asked
 from softgate.comparison.functions import Carrying, Formula, function, resolve, shown
-from softgate.comparison.outcome import Measured, Outcome, Place, Status
+from softgate.comparison.outcome import Measured, Outcome, Place, Point, Status
 from softgate.comparison.plan import Arm, Condition, Plan, reported_seeds, tuning_seeds
+from softgate.comparison.presets import preset
 from softgate.comparison.sources import is_script, trainable
+from softgate.comparison.statistics import best_possible
 from softgate.comparison.study import Study
 from softgate.comparison.subject import Measure, Told, Work
 from softgate.comparison.trial import Setting, Trial
@@ -42,7 +45,7 @@ class Hill:
     def describe(self) -> str:
         return "a hill"
 
-    def notes(self) -> list[str]:
+    def notes(self, names: Sequence[str] = ()) -> list[str]:
         return ["it is steep"]
 
     def work(self) -> Work:
@@ -280,6 +283,42 @@ def test_what_the_seeds_can_show() -> None:
     many = study(activations=["gelu", "relu", "silu", "tanh"], pairs="all", seeds=6)
     assert many.possible.comparisons == 6
     assert not many.possible.enough
+
+
+def test_a_preset_fills_in_what_is_not_given(tmp_path: Path) -> None:
+    for part in ("train", "t10k"):  # looked for, and read only by a trial's fingerprint
+        (tmp_path / f"{part}-images-idx3-ubyte").touch()
+        (tmp_path / f"{part}-labels-idx1-ubyte").touch()
+    asked = {"what": "mnist", "preset": "gelu-paper-mnist", "data_dir": tmp_path}
+    made = study(**asked, activations=None)
+    assert [arm.label for arm in made.plan.arms] == ["gelu", "relu", "elu"]
+    assert [one.label for one in made.plan.conditions] == ["dropout=0", "dropout=0.5"]
+    assert made.plan.rates == (1e-3, 1e-4, 1e-5)
+    assert (len(made.plan.seeds), len(made.plan.tuning_seeds)) == (5, 1)
+    assert made.plan.subject.settings["epochs"] == 50
+    other = study(**asked, seeds=3, lr=0.5, settings={"epochs": 1}).plan
+    assert (len(other.arms), len(other.seeds), other.rates) == (2, 3, (0.5,))
+    assert (other.subject.settings["epochs"], other.subject.settings["layers"]) == (1, 8)
+    with pytest.raises(ValueError, match="is for mnist and fashion-mnist, not 'digits'"):
+        study(preset="gelu-paper-mnist")
+    with pytest.raises(ValueError, match="did you mean 'gelu-paper-mnist'"):
+        study(preset="gelu-paper")
+
+
+def test_a_preset_stands_beside_the_record() -> None:
+    """With a subject of another kind, as only outcomes are looked at."""
+    pytest.importorskip("scipy")
+    made = Study(plan(rates=(0.1,)), best_possible(4), None, "baseline", preset("gelu-paper-mnist"))
+    outcomes = [
+        dataclasses.replace(
+            ended(one, 0.5), measured=Measured(score=0.5, curve=(Point(9, 0.1, None, None),))
+        )
+        for one in made.plan.reported(made.plan.choose([]))
+    ]
+    notes = made.record(outcomes).notes
+    assert notes[0] == "it is steep"
+    assert notes[1].startswith("The paper (Hendrycks")
+    assert "median training log loss of 4 runs" in notes[2]
 
 
 def test_what_is_trained_by_what_is_given() -> None:

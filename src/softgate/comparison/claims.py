@@ -10,6 +10,7 @@ from __future__ import annotations
 import errno
 import os
 import sys
+from abc import ABC, abstractmethod
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -42,36 +43,16 @@ def trouble(folder: Path, error: OSError) -> StoreError:
     return StoreError(f"the store {str(folder)!r}: {error.strerror or error}: {why}")
 
 
-class Claim:
-    """A trial that is ours to run: to be kept or released; a dead owner's is free again."""
+class Claim(ABC):
+    """A trial that is ours to run, until its outcome is kept or a `with` block ends."""
 
-    def __init__(self, path: Path, part: Path, handle: int) -> None:
-        self.path, self._part = path, part
-        self._handle: int | None = handle
-
+    @abstractmethod
     def keep(self, text: str) -> None:
-        """Write the outcome; it is there as a whole, also after a power cut, or not at all."""
-        assert self._handle is not None, "released"
-        try:
-            _replace(self._handle, text.encode())
-            self._part.rename(self.path)
-            _sync(self.path.parent)
-        except OSError as error:
-            raise trouble(self.path.parent, error) from error
-        os.close(self._handle)
-        self._handle = None
+        """Keep the outcome, as JSON."""
 
+    @abstractmethod
     def release(self) -> None:
-        """Let others have the trial."""
-        if self._handle is None:
-            return
-        handle, self._handle = self._handle, None
-        try:
-            self._part.unlink(missing_ok=True)  # before the lock goes: it is nobody else's yet
-        except OSError as error:
-            raise trouble(self.path.parent, error) from error
-        finally:
-            os.close(handle)
+        """Let others have the trial; what was kept stays."""
 
     def __enter__(self) -> Self:
         return self
@@ -85,6 +66,38 @@ class Claim:
         self.release()
 
 
+class Locked(Claim):
+    """A claim on a file; a dead owner's is free again."""
+
+    def __init__(self, path: Path, part: Path, handle: int) -> None:
+        self.path, self._part = path, part
+        self._handle: int | None = handle
+
+    def keep(self, text: str) -> None:
+        """Write the outcome; it is there as a whole, also after a power cut, or not at all."""
+        assert self._handle is not None, "released"
+        try:
+            _replace(self._handle, text.encode())
+            self._part.rename(self.path)
+            handle, self._handle = self._handle, None  # from here on the name may be another's
+            os.close(handle)
+            _sync(self.path.parent)
+        except OSError as error:
+            raise trouble(self.path.parent, error) from error
+
+    def release(self) -> None:
+        """Let others have the trial."""
+        if self._handle is None:
+            return
+        handle, self._handle = self._handle, None
+        try:
+            self._part.unlink(missing_ok=True)  # before the lock goes: it is nobody else's yet
+        except OSError as error:
+            raise trouble(self.path.parent, error) from error
+        finally:
+            os.close(handle)
+
+
 def claim(path: Path) -> Claim | None:
     """Return the right to write the outcome `path`, or None while somebody alive has it."""
     part = path.with_suffix(".part")
@@ -95,11 +108,11 @@ def claim(path: Path) -> Claim | None:
         try:
             _reserve(handle)
         except BaseException:
-            Claim(path, part, handle).release()
+            Locked(path, part, handle).release()
             raise
     except OSError as error:
         raise trouble(path.parent, error) from error
-    return Claim(path, part, handle)
+    return Locked(path, part, handle)
 
 
 def sweep(folder: Path) -> None:
@@ -110,7 +123,7 @@ def sweep(folder: Path) -> None:
         except OSError:  # a folder that can only be read: nothing there is in anybody's way
             return
         if handle is not None:
-            Claim(part.with_suffix(".json"), part, handle).release()
+            Locked(part.with_suffix(".json"), part, handle).release()
 
 
 def _locked(part: Path, create: bool = True) -> int | None:

@@ -74,10 +74,10 @@ class Perceptron(nn.Sequential):
 
     def __init__(self, widths: list[int], function: Function, dropout: float, norm: str) -> None:
         *hidden, outputs = widths
-        self.normed = norm == "all" or (norm == "gated" and isinstance(function, Gated))
+        normed = norm == "all" or (norm == "gated" and isinstance(function, Gated))
         layers: dict[str, nn.Module] = {}
         for i, (a, b) in enumerate(pairwise(hidden), 1):
-            if self.normed:
+            if normed:
                 layers[f"norm{i}"] = Norm()
             if isinstance(function, Gated):
                 layers[f"gate{i}"] = Gate(a, b, function)
@@ -86,6 +86,7 @@ class Perceptron(nn.Sequential):
             if dropout:
                 layers[f"dropout{i}"] = nn.Dropout(dropout)
         super().__init__(OrderedDict(layers, out=nn.Linear(hidden[-1], outputs)))
+        self.normed = normed
 
     def weights(self, init: str, gain: float) -> Iterator[Weight]:
         """Yield the weights with their factors.

@@ -9,35 +9,13 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from types import TracebackType
-from typing import Protocol, Self
 
 from . import claims
-from .claims import StoreError
+from .claims import Claim, StoreError
 from .outcome import Outcome
 from .trial import Trial
 
 __all__ = ["Claim", "Store", "StoreError"]
-
-
-class Claim(Protocol):
-    """A trial that is ours to run, until its outcome is kept or it is released."""
-
-    def keep(self, text: str) -> None:
-        """Keep the outcome, as JSON."""
-
-    def release(self) -> None:
-        """Let others have the trial, unless its outcome was kept."""
-
-    def __enter__(self) -> Self: ...
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-        /,
-    ) -> None: ...
 
 
 class Store:
@@ -131,7 +109,7 @@ class Store:
             self.said.append(said)
 
 
-class Remembered:
+class Remembered(Claim):
     """A claim in memory."""
 
     def __init__(self, key: str, memory: dict[str, str], claimed: set[str]) -> None:
@@ -145,17 +123,6 @@ class Remembered:
     def release(self) -> None:
         """Let others have the trial."""
         self._claimed.discard(self._key)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.release()
 
 
 def _open(folder: Path) -> None:

@@ -8,6 +8,7 @@ import shutil
 import signal
 import tempfile
 import threading
+import warnings
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -68,7 +69,9 @@ class Connection:
         quiet = {"log_to_driver": False, "logging_level": logging.ERROR}
         with environment(QUIET):
             if address is not None:
-                self.ray.init(address=address, **quiet)
+                with warnings.catch_warnings():  # what it warns of, its error says too
+                    warnings.simplefilter("ignore", UserWarning)
+                    self.ray.init(address=address, **quiet)
                 return
             _sweep()
             self._folder = Path(tempfile.mkdtemp(prefix=f"{OURS}{os.getpid()}-"))

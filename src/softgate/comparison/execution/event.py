@@ -6,8 +6,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from statistics import fmean
 from time import perf_counter
+from typing import Any
 
+from ...records import plain
 from ..outcome import Outcome
+from ..subject import Told
 from ..trial import Trial
 
 
@@ -51,6 +54,20 @@ class Event:
 
 
 Progress = Callable[[Event], None]
+
+
+def seldom(say: Callable[[int, int, Any], object], quiet_s: float) -> Told:
+    """Return what a trial is given to tell how it goes, which hands on a word now and then."""
+    last_s = -quiet_s
+
+    def told(step: int, steps: int, loss: float) -> None:
+        nonlocal last_s
+        now_s = perf_counter()
+        if now_s - last_s >= quiet_s:
+            last_s = now_s
+            say(int(step), int(steps), plain(float(loss)))
+
+    return told
 
 
 class Board:

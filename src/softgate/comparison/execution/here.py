@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import gc
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from time import sleep
 
 from ..outcome import Outcome
@@ -28,10 +30,11 @@ class Here:
     def run(self, todo: Sequence[Trial], store: Store, board: Board) -> None:
         """Run trials here."""
         waiting = list(todo)
-        while waiting:
-            waiting = [trial for trial in waiting if not self._ran(trial, store, board)]
-            if waiting:
-                sleep(ASIDE_S)
+        with _set_aside():
+            while waiting:
+                waiting = [trial for trial in waiting if not self._ran(trial, store, board)]
+                if waiting:
+                    sleep(ASIDE_S)
 
     def _ran(self, trial: Trial, store: Store, board: Board) -> bool:
         watch = Watch(trial, board)
@@ -49,6 +52,18 @@ class Here:
 
     def close(self) -> None:
         """Nothing is left to end."""
+
+
+@contextmanager
+def _set_aside() -> Iterator[None]:
+    """Keep what this process holds from being looked through for garbage with every trial."""
+    others = gc.get_freeze_count() > 0
+    gc.freeze()
+    try:
+        yield
+    finally:
+        if not others:
+            gc.unfreeze()
 
 
 class Watch:

@@ -18,7 +18,7 @@ def ready(subject: Subject) -> Work:
     """
     work = subject.work()
     place()
-    if "softgate.torch" in sys.modules:
+    if "torch" in sys.modules:
         with settled(0):
             _train()
     return work
@@ -36,6 +36,7 @@ def _train() -> None:
     from torch import nn
 
     from ...torch import diagnose, make
+    from .. import training  # noqa: F401  (imports what tasks train with)
 
     x = torch.zeros(2, 2)
     model = nn.Sequential(nn.Linear(2, 2), make("gelu"))

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import sys
-from time import perf_counter
 from typing import Any, NamedTuple
 
 from ...records import plain
 from ..subject import Told, Work
 from ..trial import Trial
 from .attempt import attempt, place, words
+from .event import seldom
 from .loading import ready, settle_down
 from .parcel import unpack
 
@@ -97,13 +97,8 @@ def _work(parcel: Parcel) -> Work:
 
 
 def _teller(key: str, notes: list[Any] | None) -> Told:
-    last_s = -QUIET_S
+    def say(step: int, steps: int, loss: Any) -> None:
+        if notes is not None:
+            notes[0].note.remote(key, step, steps, loss)
 
-    def told(step: int, steps: int, loss: float) -> None:
-        nonlocal last_s
-        now_s = perf_counter()
-        if notes is not None and now_s - last_s >= QUIET_S:
-            last_s = now_s
-            notes[0].note.remote(key, int(step), int(steps), plain(float(loss)))
-
-    return told
+    return seldom(say, QUIET_S)

@@ -12,15 +12,14 @@ import json
 import os
 import threading
 from queue import SimpleQueue
-from time import perf_counter
 from typing import Any, TextIO
 
 from ... import talk
-from ...records import plain
 from ..store import Store, StoreError
 from ..subject import Told, Work
 from ..trial import Trial
 from .attempt import attempt, words
+from .event import seldom
 from .loading import ready, settle_down
 from .parcel import unpack
 
@@ -71,16 +70,10 @@ def run_claimed(trial: Trial, work: Work, store: Store, told: Told) -> dict[str,
 
 
 def _teller(lines: TextIO) -> Told:
-    last_s = -QUIET_S
+    def say(step: int, steps: int, loss: Any) -> None:
+        _say(lines, {"told": [step, steps, loss]})
 
-    def told(step: int, steps: int, loss: float) -> None:
-        nonlocal last_s
-        now_s = perf_counter()
-        if now_s - last_s >= QUIET_S:
-            last_s = now_s
-            _say(lines, {"told": [int(step), int(steps), plain(float(loss))]})
-
-    return told
+    return seldom(say, QUIET_S)
 
 
 def _say(lines: TextIO, message: dict[str, Any]) -> None:

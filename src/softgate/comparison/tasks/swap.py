@@ -40,7 +40,7 @@ class Swap(Reading):
         ),
         "tune_epochs": Option(3, "epochs after the swap", least=1),
         "tune_rate": Option(
-            1.0, "learning rate after the swap, as a share of that before", least=0
+            0.1, "learning rate after the swap, as a share of that before", least=0
         ),
     }
     rates: ClassVar[tuple[float, ...]] = (1e-3, 3e-3)
@@ -69,7 +69,9 @@ class Swap(Reading):
 
     def course(self) -> str:
         """Say how it is trained."""
-        return f"{super().course()}, then {self.settings['tune_epochs']} more with a new optimizer"
+        chosen = self.settings
+        more = f"then {chosen['tune_epochs']} more with a new optimizer at {chosen['tune_rate']}"
+        return f"{super().course()}, {more} of the rate"
 
     def load(self) -> Data:
         """Return digits as eight rows of eight pixels."""
