@@ -97,7 +97,7 @@ class Task:
     about: ClassVar[str]
     """The data in a few words, and how it is split."""
     options: ClassVar[Mapping[str, Option]]
-    rates: ClassVar[tuple[float, ...]] = (3e-4, 1e-3, 3e-3)
+    rates: ClassVar[tuple[float, ...]] = (3e-4, 1e-3, 3e-3, 1e-2)
     default_arms: ClassVar[tuple[str, ...]] = ("gelu", "relu", "silu", "tanh")
     needs: ClassVar[tuple[str, ...]] = ("torch", "sklearn")
     """Packages that must be installed."""
