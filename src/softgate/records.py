@@ -149,7 +149,7 @@ def _restore(kind: Any, value: Any) -> Any:
 
 
 def _restore_union(kinds: tuple[Any, ...], value: Any) -> Any:
-    if value is None or isinstance(value, bool) and bool in kinds:
+    if value is None or (isinstance(value, bool) and bool in kinds):
         return value
     if float in kinds and isinstance(value, str | int | float) and not isinstance(value, bool):
         if isinstance(value, str):
