@@ -77,7 +77,7 @@ def look(model: nn.Module, part: Part) -> float:
 def contestants(activation: str) -> tuple[dict[str, Callable[[], object]], int]:
     """Return what is timed, and how many epochs a trial has."""
     chosen = task("digits")
-    data, settings = chosen.load(), dict(chosen.settings)
+    data, settings = chosen.load(), {**chosen.settings, **chosen.arms([activation])[0][2]}
     trial = Trial(chosen.name, activation, activation, "", settings, LR, 0, "reported", "")
     run = Run(chosen.model(data, trial), data, trial, lambda step, steps, loss: None)
     first, second = (Bare(data, activation, settings) for _ in range(2))

@@ -39,7 +39,9 @@ def trial(
 ) -> Trial:
     """Return a trial of a task's last arm, or of the one named, under its first condition."""
     arms = {label: (name, chosen) for label, name, chosen in of.arms(list(of.default_arms))}
-    name, chosen = arms.get(arm or list(arms)[-1], (arm, {}))
+    if arm is not None and arm not in arms:
+        arms = {arm: of.arms([arm])[0][1:]}
+    name, chosen = arms[arm or list(arms)[-1]]
     label, condition = of.conditions[0]
     return Trial(
         task=of.name,

@@ -151,8 +151,10 @@ def test_tuning_that_fails_throughout_stops_there(folder: Path) -> None:
     )
     (folder / "train.py").write_text(text)
     result = run("--seeds", "2", script="train.py:broken")
-    assert isinstance(result.exception, ValueError)
     assert "no trial could be trained; the first: KeyError" in str(result.exception)
+    assert isinstance(result.exception, click.ClickException)
+    assert result.exception.exit_code == 1
+    assert "goes on" not in result.stderr.splitlines()[-1]
 
 
 def test_settings_of_a_script_and_of_a_task(folder: Path) -> None:

@@ -203,6 +203,7 @@ def test_blanks_and_categories_are_learnt_from_the_first_part_alone(tmp_path: Pa
         ("a,b\n1,2\n3", "a", "row 3: 1 cells, and the header has 2"),
         ("a,a\n1,2", "a", "two columns 'a'"),
         ("a,b", "a", "expected a header and rows"),
+        ("1,2\n3,4", "2", "first line of the table is numbers"),
         ("label\n" + "x\ny\n" * 20, "label", "no column beside"),
     ],
 )

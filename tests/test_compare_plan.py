@@ -333,3 +333,5 @@ def test_what_is_trained_by_what_is_given() -> None:
         trainable("missing.py:run")
     with pytest.raises(ValueError, match="a script reads its data itself"):
         trainable("missing.py:run", data="x.csv")
+    with pytest.raises(TypeError, match=r"were these activations\? .* activations=\['gelu'\]"):
+        trainable("digits", ["gelu"])

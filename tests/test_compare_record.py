@@ -37,6 +37,17 @@ def test_an_effect_is_found_and_a_null_is_not():
     assert "No detectable difference to gelu: relu. That does not mean none" in said
 
 
+def test_runs_that_are_the_very_same_raise_a_doubt():
+    same = comparison({"gelu": BASE, "relu": BASE, "silu": BETTER})
+    (doubt,) = [line for line in same.summary if "used at all" in line]
+    assert doubt.startswith("relu gave the very same as gelu at every seed")
+    assert "No detectable difference to gelu: relu. That does not mean none." in same.summary
+    outcomes = reported({"gelu": BASE, "relu": BASE})
+    other = replace(outcomes[-1], measured=replace(outcomes[-1].measured, loss=0.5))
+    record = Comparison.of([*outcomes[:-1], other], measure=ACCURACY)
+    assert not any("used at all" in line for line in record.summary)
+
+
 def test_less_can_be_better():
     record = comparison({"gelu": BASE, "silu": BETTER}, LOSS)
     (one,) = record.differences

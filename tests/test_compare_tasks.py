@@ -226,10 +226,22 @@ def test_text_counts_characters_that_were_not_learnt_as_one(tmp_path: Any) -> No
         task("text", data=file)
 
 
-def test_gated_arms_of_perceptrons_have_a_note() -> None:
-    assert task("digits").notes(["gelu"]) == []
-    assert "swiglu: gated layers" in task("digits").notes(["gelu", "swiglu"])[0]
+def test_a_gated_arm_gives_all_arms_of_a_perceptron_a_norm_and_that_is_said() -> None:
+    digits = task("digits")
+    assert {chosen["norm"] for _, _, chosen in digits.arms(["gelu", "relu"])} == {"none"}
+    assert {chosen["norm"] for _, _, chosen in digits.arms(["gelu", "swiglu"])} == {"all"}
+    assert digits.notes(["gelu"]) == []
+    assert "the layers of all arms" in digits.notes(["gelu", "swiglu:beta=2.0"])[0]
+    assert task("text").arms(["gelu", "swiglu"])[0] == ("gelu", "gelu", {})
+
+
+def test_a_norm_of_gated_arms_alone_is_said_to_be_a_difference() -> None:
+    gated = task("digits", settings={"norm": "gated"})
+    assert gated.arms(["gelu", "swiglu"])[0] == ("gelu", "gelu", {})
+    assert "may be the norm's" in gated.notes(["gelu", "swiglu"])[0]
     assert task("digits", settings={"norm": "all"}).notes(["swiglu"]) == []
+    with pytest.raises(ValueError, match="auto stands alone"):
+        task("digits", settings={"norm": "auto,all"})
 
 
 def test_options_read_what_a_command_line_gives() -> None:

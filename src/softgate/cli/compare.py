@@ -129,12 +129,15 @@ def _what(task: str | None, script: str | None, name: str | None) -> str:
 def _train(study: Study, store: str | None, on: str, jobs: int | None) -> Comparison:
     from ..comparison.execution.parcel import ExecutionError
     from ..comparison.store import StoreError
+    from ..comparison.study import NothingTrainedError
 
     display = Display()
     try:
         found = study.run(store, on, jobs, display)
     except BaseException as error:
         display.end()
+        if isinstance(error, NothingTrainedError):
+            raise click.ClickException(str(error)) from error  # exit code 1
         if store is not None and display.pace.done:
             again = f"{display.summary()}, kept in {store}: the same command goes on from there."
             click.echo(again, err=True)

@@ -164,7 +164,7 @@ def outlook(study: Study, store: str | None) -> list[str]:
     else:
         at = f", learning rate {plan.rates[0]:g}" if plan.rates else ""
         lines.append(f"{reported} trials{at}; nothing is tuned")
-    lines.append(str(study.possible))
+    lines += [str(study.possible), *study.notes]
     if store is not None:
         lines.append(f"each trial is kept in {store}: the same command goes on where this one ends")
     return lines

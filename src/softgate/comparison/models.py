@@ -74,7 +74,7 @@ class Perceptron(nn.Sequential):
 
     def __init__(self, widths: list[int], function: Function, dropout: float, norm: str) -> None:
         *hidden, outputs = widths
-        normed = norm == "all" or (norm == "gated" and isinstance(function, Gated))
+        normed = {"all": True, "none": False, "gated": isinstance(function, Gated)}[norm]
         layers: dict[str, nn.Module] = {}
         for i, (a, b) in enumerate(pairwise(hidden), 1):
             if normed:

@@ -15,7 +15,7 @@ from .own_data import Examples, examples
 from .subject import Measure, Told, Work
 from .tasks import options
 from .tasks.prints import fingerprint
-from .tasks.task import TRAINING
+from .tasks.task import TRAINING, gated_among
 from .trial import Setting, Trial
 
 if TYPE_CHECKING:
@@ -133,8 +133,15 @@ class Own:
         )
 
     def notes(self, names: Sequence[str] = ()) -> list[str]:
-        """Return what was done to the data."""
-        return list(self.examples.notes)
+        """Return what was done to the data, and what gated activations are to `build`."""
+        gates = gated_among(names)
+        if not gates:
+            return list(self.examples.notes)
+        gated = (
+            f"{', '.join(gates)}: gated, so build is given the function, for "
+            "softgate.torch.GatedFeedForward; how large the model is then is up to build."
+        )
+        return [*self.examples.notes, gated]
 
     def work(self) -> Work:
         """Return the function that runs a trial."""

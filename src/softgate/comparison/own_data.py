@@ -146,7 +146,7 @@ def _targets(
     notes = []
     if classes != tuple(map(str, range(len(classes)))):
         shown = ", ".join(classes[:5]) + (", …" if len(classes) > 5 else "")
-        notes.append(f"the classes of y ({shown}) are numbered 0 to {len(classes) - 1} in order")
+        notes.append(f"The classes of y ({shown}) are numbered 0 to {len(classes) - 1} in order.")
     return y, classes, notes
 
 
@@ -163,7 +163,7 @@ def _take(name: str, x: dict[str, Any], y: dict[str, Any], classed: bool) -> str
     rest, taken, how = _split(y["train"], count, classed)
     for part in (x, y):
         part[name], part["train"] = part["train"][taken], part["train"][rest]
-    return f"{count:,} examples were taken from those given as {name} data, {how}"
+    return f"{count:,} examples were taken from those given as {name} data, {how}."
 
 
 def _split(y: Any, count: int, classed: bool) -> tuple[Any, Any, str]:

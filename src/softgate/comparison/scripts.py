@@ -204,6 +204,8 @@ def _settings(
     known = [name for name in found.names if name not in OURS]
     for name in given:
         if name not in known and not found.takes_any:
+            if not known:
+                raise ValueError(f"{name} was given, and {place} takes no argument of that name")
             raise unknown(f"argument of {place}", name, known)
     usual = {p.name: p.default for p in found.parameters if not (p.required or p.name in OURS)}
     simple = {name: value for name, value in usual.items() if isinstance(value, KINDS)}

@@ -57,6 +57,11 @@ def trainable(
         return Script(place, **chosen)
     from .tasks import task
 
+    if isinstance(data, list | tuple):
+        raise TypeError(
+            f"data = {data!r} is no file: were these activations? Then compare({place!r}, "
+            f"activations={data!r})"
+        )
     return task(place, data=data, data_dir=data_dir, settings=chosen)
 
 

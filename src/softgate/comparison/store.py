@@ -94,6 +94,12 @@ class Store:
             return None
         return Remembered(trial.key, self._memory, self._claimed)
 
+    def check(self, trial: Trial) -> None:
+        """See that the outcome of a trial could be kept: StoreError before anything is started."""
+        owned = self.claim(trial)
+        if owned is not None:
+            owned.release()
+
     def tidy(self) -> None:
         """Remove what processes left that died while they ran a trial."""
         if self.folder is not None:

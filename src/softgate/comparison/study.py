@@ -18,6 +18,10 @@ from .statistics import INSTALL, BestPossible
 from .store import Store
 
 
+class NothingTrainedError(ValueError):
+    """Every trial that should choose a learning rate raised: there is nothing to go on with."""
+
+
 @dataclass(frozen=True)
 class Update:
     """How far a comparison is: what those who watch are told.
@@ -50,6 +54,11 @@ class Study:
     pairs: Pairs
     preset: Preset | None = None
 
+    @property
+    def notes(self) -> list[str]:
+        """What one should know about what is compared, in sentences."""
+        return self.plan.subject.notes([arm.activation for arm in self.plan.arms])
+
     def run(
         self,
         store: str | os.PathLike[str] | None = None,
@@ -71,13 +80,13 @@ class Study:
         with open_executor(plan.subject, Store(store), on, jobs) as executor:
             tried = executor.run(plan.tuning(), watch("tuning")) if plan.tuned else []
             if tried and all(one.status == "raised" for one in tried):
-                raise ValueError(f"no trial could be trained; the first: {tried[0].said}")
+                raise NothingTrainedError(f"no trial could be trained; the first: {tried[0].said}")
             done = executor.run(plan.reported(plan.choose(tried)), watch("training"))
         return self.record([*tried, *done])
 
     def record(self, outcomes: Sequence[Outcome]) -> Comparison:
         """Return what outcomes show."""
-        plan, notes = self.plan, self.plan.subject.notes([arm.activation for arm in self.plan.arms])
+        plan, notes = self.plan, self.notes
         if self.preset is not None:
             notes = [*notes, *self.preset.found(outcomes)]
         return Comparison.of(

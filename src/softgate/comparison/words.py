@@ -27,7 +27,7 @@ MOST_SEEDS = 6
 
 def sentences(record: Comparison) -> list[str]:
     """Return what a comparison shows, the most important first."""
-    parts = (_findings, _power, _failures, _uncorrected, _drawn, _rates, _places)
+    parts = (_findings, _same, _power, _failures, _uncorrected, _drawn, _rates, _places)
     return [*(line for part in parts for line in part(record)), *record.notes]
 
 
@@ -76,7 +76,7 @@ def _not_found(own: list[Difference], record: Comparison) -> str:
     lead = f"No detectable difference to {alike[0].other}: {listed(one.arm for one in alike)}."
     ends = [abs(end) for one in alike if (i := one.interval) for end in (i.low, i.high)]
     if not ends:
-        return lead
+        return f"{lead} That does not mean none."
     most = record.numerals.size(max(ends))
     return f"{lead} That does not mean none: up to {most} would fit these runs."
 
@@ -84,6 +84,30 @@ def _not_found(own: list[Difference], record: Comparison) -> str:
 def _not_compared(own: list[Difference]) -> str:
     arms = [one.arm for one in own if one.verdict == "not compared"]
     return f"Not compared with {own[0].other}: {listed(arms)}. No seed has both." if arms else ""
+
+
+def _same(record: Comparison) -> Iterator[str]:
+    """Doubt a comparison in which nothing differs, not even the losses on the way."""
+    seen: dict[tuple[str, str], dict[int, object]] = {}
+    for one in record.outcomes:
+        if one.trial.role != "reported":
+            continue
+        got = one.measured
+        if one.status != "finished" or not got.curve:
+            return
+        cell = seen.setdefault((one.trial.condition, one.trial.arm), {})
+        cell[one.trial.seed] = (got.score, got.loss, [point.train_loss for point in got.curve])
+    for other in dict.fromkeys(one.other for one in record.differences):
+        twins = [
+            one
+            for one in record.differences
+            if one.other == other and seen[one.condition, one.arm] == seen[one.condition, other]
+        ]
+        if twins:
+            yield (
+                f"{_named(twins, record)} gave the very same as {other} at every seed: is the "
+                "activation used at all?"
+            )
 
 
 def _power(record: Comparison) -> Iterator[str]:

@@ -87,8 +87,8 @@ def _dead(site: Site, thresholds: Thresholds) -> Iterator[Finding]:
         return
     number = max(len(site.unit.dead), len(site.unit.dead_lately))
     lately = site.dead_lately > site.dead
-    on = "every input of the last quarter of the steps" if lately else f"{site.inputs:,} inputs"
-    never = "never fire" if site.function == "relu" else "are flat"
+    never, each = ("never fire", "any") if site.function == "relu" else ("are flat", "every")
+    on = f"{each} input of the last quarter of the steps" if lately else f"{site.inputs:,} inputs"
     yield Finding(
         "dead",
         site.name,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from html import escape
 from typing import Any
 
@@ -30,8 +30,13 @@ RIDGE_ROW = 60
 Spec = dict[str, Any]
 
 
-def charts(seen: Diagnosis, id: str, about: str) -> dict[str, tuple[Spec, str]]:
-    """Return specifications and figures by id: of outputs, units, deaths and gradients, if any."""
+def charts(
+    seen: Diagnosis, id: str, about: str, others: Iterable[Diagnosis] = ()
+) -> dict[str, tuple[Spec, str]]:
+    """Return specifications and figures by id: of outputs, units, deaths and gradients, if any.
+
+    Gradients stand on an axis that has room for those of `others` too, so that they compare.
+    """
     if not seen.sites:
         return {}
     found = pictures.ridges(seen)
@@ -49,7 +54,9 @@ def charts(seen: Diagnosis, id: str, about: str) -> dict[str, tuple[Spec, str]]:
         made["deaths"] = (_deaths(labels, deaths), _some(words.DEATHS, sites, seen),
                           words.deaths_say(labels, sites))  # fmt: skip
     if pictures.decades(flows) is not None:
-        made["gradients"] = (_flows(labels, flows), _some(words.GRADIENTS, sites, seen),
+        beside = [flow for one in others for flow in pictures.flows(pictures.rows(one))]
+        span = pictures.decades([*flows, *beside])
+        made["gradients"] = (_flows(labels, flows, span), _some(words.GRADIENTS, sites, seen),
                              words.flows_say(labels, flows))  # fmt: skip
     return {
         f"{id}-{name}": (spec, figure(f"{id}-{name}", f"{about}: {caption}", says, spec))
@@ -232,8 +239,7 @@ def _shade(colour: str, opacity: float) -> str:
     return f"rgba({red},{green},{blue},{opacity:g})"
 
 
-def _flows(labels: Sequence[str], found: Sequence[Flow]) -> Spec:
-    span = pictures.decades(found)
+def _flows(labels: Sequence[str], found: Sequence[Flow], span: tuple[int, int] | None) -> Spec:
     assert span is not None
     low, high = 10.0 ** span[0], 10.0 ** span[1]
     inside = [one for one in found if low <= one.norm <= high]

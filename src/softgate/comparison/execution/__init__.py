@@ -39,6 +39,7 @@ class Executor:
         found = [outcome for outcome in stored.values() if outcome is not None]
         todo = [trial for key, trial in wanted.items() if stored[key] is None]
         if todo and self._lanes is None:
+            self.store.check(todo[0])
             self._lanes = _lanes(self.subject, self.on, self.jobs)
         board = Board(found, len(wanted), self._lanes.width if self._lanes else 1, progress)
         for said in self.store.said:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import secrets
 import shutil
 import signal
 import tempfile
@@ -21,6 +22,8 @@ QUIET = {
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
 }
 """Ray reads these when it starts: nothing is sent home, and no advice is printed."""
+MODE, TOKEN = "RAY_AUTH_MODE", "RAY_AUTH_TOKEN"
+"""By these it is told who may use a cluster; it sets the first one itself, and leaves it so."""
 PRINT = "print_to_stdstream"
 """What prints errors of a cluster in Ray's module `worker`."""
 ADVICE = (
@@ -73,8 +76,14 @@ class Connection:
                     warnings.simplefilter("ignore", UserWarning)
                     self.ray.init(address=address, **quiet)
                 return
-            _sweep()
-            self._folder = Path(tempfile.mkdtemp(prefix=f"{OURS}{os.getpid()}-"))
+            self._start(jobs, quiet)
+
+    def _start(self, jobs: int | None, quiet: dict[str, Any]) -> None:
+        """Start a cluster with a token that nobody else has; Ray would leave one in ~/.ray."""
+        _sweep()
+        self._folder = Path(tempfile.mkdtemp(prefix=f"{OURS}{os.getpid()}-"))
+        self._forget_token()
+        with environment({TOKEN: secrets.token_hex(32)}, also=(MODE,)):
             self.ray.init(
                 address="local",
                 num_cpus=jobs or available(),
@@ -82,6 +91,12 @@ class Connection:
                 _temp_dir=str(self._folder),
                 **quiet,
             )
+
+    def _forget_token(self) -> None:
+        """Make Ray look for a token again; versions without tokens have nothing to forget."""
+        loader = getattr(self.ray._raylet, "AuthenticationTokenLoader", None)
+        if loader is not None:
+            loader.instance().reset_cache()
 
     def _silence(self) -> None:
         """Stop Ray from printing a page on standard output for each worker that dies.
@@ -107,18 +122,19 @@ class Connection:
             if threading.current_thread() is threading.main_thread():
                 signal.signal(signal.SIGTERM, self._terminate)  # which Ray had taken
         if self._folder is not None:
+            self._forget_token()  # a cluster of the user's has another
             shutil.rmtree(self._folder, ignore_errors=True)
 
 
 class environment:  # noqa: N801  (read as a verb: with environment(...))
-    """Variables that are set for a while."""
+    """Variables that are set for a while, and others that are put back as they were."""
 
-    def __init__(self, given: dict[str, str]) -> None:
-        self._given = given
+    def __init__(self, given: dict[str, str], also: tuple[str, ...] = ()) -> None:
+        self._given, self._names = given, (*given, *also)
 
     def __enter__(self) -> None:
         variables = os.environ  # noqa: TID251  (Ray is told by them alone)
-        self._before = {name: variables.get(name) for name in self._given}
+        self._before = {name: variables.get(name) for name in self._names}
         variables.update(self._given)
 
     def __exit__(self, *_: object) -> None:

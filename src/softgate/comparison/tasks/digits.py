@@ -22,6 +22,8 @@ class Digits(Task):
         "by, 450 to test, classes in equal shares"
     )
     options: ClassVar[dict[str, Option]] = usual()
+    rates: ClassVar[tuple[float, ...]] = (3e-4, 1e-3, 3e-3, 1e-2)
+    """Smooth and steep ones are best at 1e-3 or 3e-3; neither should be the end of the list."""
 
     def load(self) -> Data:
         """Return the images, standardised by those that are learnt from."""

@@ -41,6 +41,11 @@ class Table:
 
     def foretelling(self, target: str | None) -> Table:
         """Return the table with a column to foretell, without rows in which that is blank."""
+        if numbers(list(self.header)) is not None:
+            raise ValueError(
+                f"the first line of the table is numbers ({', '.join(self.header[:5])}): "
+                "expected a header, a name for each column"
+            )
         if target is None:
             named = [name for name in self.header if name.casefold() == "churn"]
             if len(named) != 1:

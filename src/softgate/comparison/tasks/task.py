@@ -7,7 +7,7 @@ multilayer perceptron that tells classes apart, is here.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib.util import find_spec
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from ..data import Data
     from ..goals import Goal
 
+AUTO = "auto"
+"""All arms have a norm, or none has: it would be a difference that no activation makes."""
 ACCURACY = Measure("test accuracy", higher=True, percent=True)
 
 TRAINING = {
@@ -52,10 +54,10 @@ MODEL = {
         among=("he", "fitted", "rows"),
     ),
     "norm": Option(
-        "gated",
+        AUTO,
         "which hidden layers bring their inputs to a mean square of 1 first: gated ones, which "
-        "overflow without it, all, or none",
-        among=("gated", "all", "none"),
+        "overflow without it, all, or none; auto: all where a gated arm is compared, else none",
+        among=(AUTO, "gated", "all", "none"),
     ),
     "match": Option(
         "parameters",
@@ -77,6 +79,11 @@ def usual(without: tuple[str, ...] = (), **changed: Setting) -> dict[str, Option
         for name, option in {**MODEL, **TRAINING}.items()
         if name not in without
     }
+
+
+def gated_among(names: Iterable[str]) -> list[str]:
+    """Return those that are gated."""
+    return [name for name in names if is_gated(name.partition(":")[0])]
 
 
 @dataclass(frozen=True)
@@ -120,7 +127,10 @@ class Task:
 
     def arms(self, names: list[str]) -> list[tuple[str, str, Mapping[str, Setting]]]:
         """Return label, activation and settings of what is compared for these activations."""
-        return [(name, name, {}) for name in names]
+        settled: dict[str, Setting] = {}
+        if self.settings.get("norm") == AUTO:
+            settled["norm"] = "all" if gated_among(names) else "none"
+        return [(name, name, settled) for name in names]
 
     @cached_property
     def fingerprint(self) -> str:
@@ -137,13 +147,20 @@ class Task:
 
     def notes(self, names: Sequence[str] = ()) -> list[str]:
         """Return what else one should know when these activations are compared, in sentences."""
-        gates = [name for name in names if is_gated(name.partition(":")[0])]
-        if not gates or self.settings.get("norm") != "gated":
+        gates, norm = gated_among(names), self.settings.get("norm")
+        if not gates or norm not in (AUTO, "gated"):
             return []
+        lead = f"{', '.join(gates)}: a stack of gated layers overflows without a norm, so "
+        if norm == AUTO:
+            return [
+                f"{lead}the layers of all arms bring what they read to a mean square of 1 here "
+                "(norm=all); without a gated arm none does. Gated layers begin near their "
+                "activation alone."
+            ]
         return [
-            f"{', '.join(gates)}: gated layers bring what they read to a mean square of 1, and "
-            "begin near their activation alone, as a stack of products overflows without; layers "
-            "of the others do not. norm=all gives the norm to every arm."
+            f"{lead}these bring what they read to a mean square of 1, and layers of the others do "
+            "not (norm=gated): a difference may be the norm's. Gated layers begin near their "
+            "activation alone."
         ]
 
     def architecture(self) -> str:
@@ -170,10 +187,15 @@ class Task:
             raise ImportError(
                 f'the task {self.name} needs {", ".join(packages)}: pip install "softgate[compare]"'
             )
+        norms = str(self.settings.get("norm")).split(",")
+        if AUTO in norms and len(norms) > 1:
+            raise ValueError(
+                f"norm = {self.settings['norm']!r}: auto stands alone; list gated, all or none"
+            )
         timed = "time" in str(self.settings.get("same")).split(",")
         if timed and self.settings["seconds"] is None:
             raise ValueError(
-                "same = 'time' needs seconds, the time of a trial's updates: seconds=5"
+                "same = 'time' needs seconds, the time of a trial's updates: seconds=5 (--seconds 5)"
             )
 
     def each(self, name: str) -> list[Any]:

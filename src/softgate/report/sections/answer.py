@@ -13,6 +13,7 @@ from ..._properties import PropertyTable
 from ...benchmarking.layer import Layer, LayerRow
 from ...benchmarking.record import COPY, OURS, Bench, Row
 from ...benchmarking.relations import DOUBTFUL, apart
+from ...comparison.record import Comparison
 from ..section import Found, Missing, Section
 from ..studies.accuracy import Accuracy
 from ..studies.approximation import FORMS, Approximations
@@ -86,8 +87,21 @@ def which(found: Found) -> str:
         f"In a new network take <strong>{shown(listed(names, 'or'))}</strong>: of those timed "
         "here that are smooth, 0 at 0 and do not level off to the right, the cheapest. They are "
         f"flat (|slope| below 0.01) for {listed(flat[: len(names)])} of inputs from N(0,1){than}. "
-        "Which one trains best is not measured here; in a trained network keep what it was trained "
-        "with."
+        f"{_trains_best(found)}; in a trained network keep what it was trained with."
+    )
+
+
+def _trains_best(found: Found) -> str:
+    """Say what a few short runs tell about quality, of which costs tell nothing."""
+    try:
+        record = found.take("training", Comparison)
+    except Missing:
+        return "Which one trains best is not measured here"
+    told = any(one.verdict in ("better", "worse") for one in record.differences)
+    runs = "a run" if len(record.seeds) == 1 else f"{len(record.seeds)} runs"
+    return (
+        f"Which one trains best {'shows in part' if told else 'does not show'} in {runs} of "
+        f"{shown(record.task)} with each of {shown(listed(record.arms))} (see Training)"
     )
 
 

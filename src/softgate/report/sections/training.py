@@ -48,7 +48,9 @@ def _caption(grid: Grid, record: Comparison) -> str:
 def _more(record: Comparison) -> str:
     """Return how to go further."""
     command = join(["softgate", "compare", *record.arms, "--task", record.task, "--seeds", "8"])
-    return f"<p>With more seeds and tuned learning rates: <code>{escape(command)}</code></p>"
+    return (
+        f"<p>Longer, with more seeds and tuned learning rates: <code>{escape(command)}</code></p>"
+    )
 
 
 def _arms(record: Comparison) -> str:

@@ -28,8 +28,9 @@ def section(found: Found) -> Section:
     record = found.take("units", UnitStudy)
     specs: dict[str, Any] = {}
     figures: dict[str, str] = {}
+    all_seen = [one.seen for one in record.watched]
     for number, one in enumerate(record.watched):
-        for id, (spec, drawn) in charts(one.seen, f"units-{number}", one.title).items():
+        for id, (spec, drawn) in charts(one.seen, f"units-{number}", one.title, all_seen).items():
             specs[id], figures[id] = spec, drawn
     body = (
         f"<p>{_coded(record.about)}</p>"
