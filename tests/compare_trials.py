@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch
+
 from softgate.comparison.outcome import Measured
 from softgate.comparison.tasks import Task, task
 from softgate.comparison.trial import Role, Trial
@@ -57,4 +59,9 @@ def trial(
 
 
 def run(of: Task, *args: Any, **kwargs: Any) -> Measured:
-    return of.work()(trial(of, *args, **kwargs), lambda step, steps, loss: None)[0]
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)  # as trials have; two wait for each other where cores are busy
+    try:
+        return of.work()(trial(of, *args, **kwargs), lambda step, steps, loss: None)[0]
+    finally:
+        torch.set_num_threads(threads)

@@ -186,16 +186,20 @@ def test_places_that_are_none(on: str, jobs: int | None) -> None:
         execute([], Toy(), Store(None), on=on, jobs=jobs)
 
 
-@pytest.mark.parametrize("on", ["local", "here"])
-def test_a_full_disk_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, on: str) -> None:
-    """Trials that were kept are; the one that could not be is named by what is wrong."""
+@pytest.mark.parametrize(("on", "seed"), [("local", 2), ("here", 2), ("local", 1)])
+def test_a_full_disk_is_said(tmp_path: Path, on: str, seed: int) -> None:
+    """Trials that were kept are; with the first that could not be, nothing is started."""
     store, journal = Store(tmp_path / "store"), tmp_path / "journal"
     store.write(run_trial(trial(0), Toy().work(), lambda *_: None))
-    (tmp_path / "store" / f"{trial(1).key}.part").mkdir()  # it cannot be opened as a file
-    with pytest.raises(StoreError, match="the store "):
-        execute([trial(seed) for seed in range(4)], Toy(str(journal)), store, on=on, jobs=1)
-    assert store.read(trial(0)) is not None
-    assert trial(1).key not in " ".join(starts(journal))
+    (tmp_path / "store" / f"{trial(seed).key}.part").mkdir()  # it cannot be opened as a file
+    with open_executor(Toy(str(journal)), store, on=on, jobs=1) as executor:
+        with pytest.raises(StoreError, match="the store "):
+            executor.run([trial(number) for number in range(4)])
+        assert (executor._lanes is None) == (seed == 1)
+    assert [store.read(trial(number)) is not None for number in range(4)] == [
+        number < seed for number in range(4)
+    ]
+    assert len(starts(journal)) == seed - 1
 
 
 def test_an_outcome_that_cannot_be_kept_is_tried_once_more(monkeypatch: pytest.MonkeyPatch) -> None:

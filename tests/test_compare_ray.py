@@ -33,6 +33,8 @@ class Kept:
     """The folders of the module's cluster and store."""
 
     def __init__(self, folder: Path) -> None:
+        self.home = folder / "home"
+        self.home.mkdir()
         self.store, self.journal = folder / "store", folder / "journal"
         self.subject = Toy(str(self.journal), str(self.store))
 
@@ -45,8 +47,15 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Kept:
 @pytest.fixture(scope="module")
 def cluster(kept: Kept) -> Iterator[Executor]:
     before = signal.getsignal(signal.SIGTERM)
-    with open_executor(kept.subject, Store(kept.store), on="ray", jobs=2) as executor:
-        yield executor
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HOME", str(kept.home))
+        variables = dict(os.environ)
+        with open_executor(kept.subject, Store(kept.store), on="ray", jobs=2) as executor:
+            yield executor
+        assert {n: v for n, v in os.environ.items() if n.startswith("RAY_AUTH")} == {
+            n: v for n, v in variables.items() if n.startswith("RAY_AUTH")
+        }
+    assert not list(kept.home.iterdir())  # where Ray keeps a token
     assert signal.getsignal(signal.SIGTERM) is before
     assert not list(Path(tempfile.gettempdir()).glob(f"{OURS}{os.getpid()}-*"))
 

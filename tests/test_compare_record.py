@@ -48,6 +48,24 @@ def test_runs_that_are_the_very_same_raise_a_doubt():
     assert not any("used at all" in line for line in record.summary)
 
 
+def test_a_swap_says_what_it_did_at_once():
+    outcomes = reported({"gelu": BASE, "gelu→relu": LIKE})
+    more = {"validation_score_before_swap": 0.95, "validation_score_after_swap": 0.25}
+    swapped = [
+        replace(
+            one,
+            trial=replace(one.trial, activation="relu", settings={"before": "gelu"}),
+            measured=replace(one.measured, more=more),
+        )
+        for one in outcomes[8:]
+    ]
+    said = Comparison.of([*outcomes[:8], *swapped], measure=ACCURACY).summary
+    assert (
+        "gelu→relu: on validation data 95.0 before the swap, 25.0 right after it, 90.0 in the end "
+        "(means)."
+    ) in said
+
+
 def test_less_can_be_better():
     record = comparison({"gelu": BASE, "silu": BETTER}, LOSS)
     (one,) = record.differences

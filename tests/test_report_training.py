@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 
 import pytest
+import report_records
 from compare_outcomes import DIVERGED, RAISED, comparison
 
 from softgate._report import KINDS
 from softgate.report import Found, Missing, vega
 from softgate.report.sections import one
+from softgate.report.sections.answer import answers
 from softgate.report.studies import training
 
 HOSTILE = "</script><b>"
@@ -19,6 +21,14 @@ RELU = (0.89, DIVERGED, 0.95, RAISED)
 
 def section(record):
     return one("training", Found({"training": record}))
+
+
+@pytest.mark.parametrize(("relu", "said"), [(0.01, "shows in part in"), (0, "does not show in")])
+def test_the_answer_says_what_training_shows(relu, said):
+    scores = tuple(0.90 + 0.001 * seed for seed in range(6))
+    record = comparison({"gelu": scores, "relu": tuple(score - relu for score in scores)})
+    which, *_ = answers(report_records.found(training=record))
+    assert f"{said} 6 runs of {record.task} with each of gelu and relu" in which
 
 
 def values(spec):

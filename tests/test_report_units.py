@@ -46,13 +46,19 @@ def test_it_says_and_draws_what_the_record_has() -> None:
         for kind in ("outputs", "units", "deaths", "gradients") for number in (0, 1)
     ]  # fmt: skip
     assert set(said) == set(made.charts)
-    assert "dead at 1 2, 3 5" in said["units-0-units"]
+    assert "dead are 2 at site 1, 5 at site 3" in said["units-0-units"]
     assert "0 are dead" in said["units-1-units"]
     assert "3 from 0 to 5 of 8" in said["units-0-deaths"]
     assert "not finite at step 7" in said["units-0-outputs"]
     assert "1 has 2 dead units" in made.body_html
     assert "<code>softgate properties relu</code>" in made.body_html
     assert "90.0 % right" in made.body_html
+    axes = [
+        layer["encoding"]["x"]["scale"]["domain"]
+        for number in (0, 1)
+        for layer in made.charts[f"units-{number}-gradients"]["layer"]
+    ]
+    assert axes.count(axes[0]) == len(axes)  # side by side, they compare
     assert "the loss: 0.5 → 0.75" in made.body_html
     texts = [
         layer for layer in made.charts["units-0-units"]["layer"] if "text" in layer["encoding"]

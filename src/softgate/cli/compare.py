@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .arguments import parse_pairs
-from .bench_context import FUNCTION
 from .compare_display import Display, outlook
-from .compare_options import STORE, TASK, options
+from .compare_options import ARM, STORE, TASK, options
 from .output import check_formats, emit, formats, show
 from .report import check_output
 
@@ -38,7 +37,7 @@ def numbers(text: str | None) -> list[float] | None:
 
 
 @click.command()
-@click.argument("functions", nargs=-1, type=FUNCTION, metavar="[NAMES]...")
+@click.argument("functions", nargs=-1, type=ARM, metavar="[NAMES]...")
 @options
 @click.option("--tasks", "list_tasks", is_flag=True, help="List the tasks and their settings.")
 @click.option("--dry-run", is_flag=True, help="Say what would be trained, and train nothing.")

@@ -149,6 +149,8 @@ class Pace:
 
 def outlook(study: Study, store: str | None) -> list[str]:
     """Return what is about to be trained, what it can show, and where it is kept."""
+    from ..diagnosis.words import counted
+
     plan = study.plan
     tuning, reported = plan.counts
     arms = ", ".join(arm.label for arm in plan.arms)
@@ -159,7 +161,7 @@ def outlook(study: Study, store: str | None) -> list[str]:
         rates = ", ".join(f"{rate:g}" for rate in plan.rates)
         lines.append(
             f"{tuning} trials choose learning rates from {rates} on validation data, with "
-            f"{len(plan.tuning_seeds)} seeds of their own; then {reported} are reported"
+            f"{counted(len(plan.tuning_seeds), 'seed')} of their own; then {reported} are reported"
         )
     else:
         at = f", learning rate {plan.rates[0]:g}" if plan.rates else ""

@@ -7,11 +7,31 @@ from typing import Any
 
 import click
 
-from .bench_context import FUNCTION
+from .bench_context import FunctionType
 
 STORE = "softgate-trials"
 """Where trials are kept unless told otherwise: beside what one works on, found again by itself."""
 TASK = "digits"
+
+
+class ArmType(FunctionType):
+    """What is compared: an activation, or a gated one, which may have parameters here."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the function that `value` names."""
+        from ..registry import gated
+
+        if not isinstance(value, str) or value.partition(":")[0] not in gated():
+            return super().convert(value, param, ctx)
+        from ..comparison.functions import function
+
+        try:
+            return function(value)
+        except (ValueError, TypeError) as error:
+            self.fail(str(error), param, ctx)
+
+
+ARM = ArmType()
 
 
 def complete_task(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
@@ -79,7 +99,7 @@ HOW = (
         "--pairs", type=click.Choice(["baseline", "all"]), default="baseline",
         show_default=True, help="Compare with the first, or each with each.",
     ),
-    click.option("--baseline", type=FUNCTION, metavar="NAME", help="Instead of the first."),
+    click.option("--baseline", type=ARM, metavar="NAME", help="Instead of the first."),
     click.option("--tuning-seeds", type=int, metavar="N", help="Seeds that choose it.  [2]"),
     click.option("--rates", metavar="NUMBERS", help="Learning rates to choose from."),
     click.option("--lr", type=float, help="One learning rate for all: nothing is tuned."),

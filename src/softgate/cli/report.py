@@ -65,7 +65,7 @@ class Progress:
 )  # fmt: skip
 @click.option(
     "--budget", "budget_s", type=float, default=BUDGET_S, show_default=True, metavar="SECONDS",
-    help="For certificates; times take half of that, what is computed some 20 s more.",
+    help="For certificates; times take half of that, all else some 60 s more.",
 )  # fmt: skip
 @click.option(
     "--model", metavar="TARGET",

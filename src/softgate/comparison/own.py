@@ -124,7 +124,7 @@ class Own:
         """Say in a line what is trained on what."""
         chosen, classes = self.settings, self.examples.classes
         what = f"{len(classes)} classes" if classes else "numbers to be predicted"
-        long = f"{chosen['epochs']} epochs"
+        long = "1 epoch" if chosen["epochs"] == 1 else f"{chosen['epochs']} epochs"
         if chosen["same"] == "time":
             long = f"{chosen['seconds']} s"
         name = getattr(self.build, "__name__", type(self.build).__name__)

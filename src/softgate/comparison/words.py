@@ -8,6 +8,7 @@ end of what was tried.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from statistics import fmean
 from typing import TYPE_CHECKING
 
 from ..diagnosis.words import counted
@@ -27,7 +28,7 @@ MOST_SEEDS = 6
 
 def sentences(record: Comparison) -> list[str]:
     """Return what a comparison shows, the most important first."""
-    parts = (_findings, _same, _power, _failures, _uncorrected, _drawn, _rates, _places)
+    parts = (_findings, _swaps, _same, _power, _failures, _uncorrected, _drawn, _rates, _places)
     return [*(line for part in parts for line in part(record)), *record.notes]
 
 
@@ -84,6 +85,26 @@ def _not_found(own: list[Difference], record: Comparison) -> str:
 def _not_compared(own: list[Difference]) -> str:
     arms = [one.arm for one in own if one.verdict == "not compared"]
     return f"Not compared with {own[0].other}: {listed(arms)}. No seed has both." if arms else ""
+
+
+def _swaps(record: Comparison) -> Iterator[str]:
+    """Say what an activation's replacement did at once, where arms replace one."""
+    cells: dict[tuple[str, str], list[tuple[float, float, float]]] = {}
+    for one in record.outcomes:
+        more, last = one.measured.more or {}, one.measured.validation_score
+        before = more.get("validation_score_before_swap")
+        after = more.get("validation_score_after_swap")
+        if one.trial.role != "reported" or before is None or after is None or last is None:
+            continue
+        if one.trial.settings.get("before") != one.trial.activation:  # else nothing was replaced
+            cell = cells.setdefault((one.trial.condition, one.trial.arm), [])
+            cell.append((before, after, last))
+    for (condition, arm), found in cells.items():
+        means = [record.numerals.score(fmean(each)) for each in zip(*found, strict=True)]
+        yield (
+            f"{f'{condition}: ' if condition else ''}{arm}: on validation data {means[0]} before "
+            f"the swap, {means[1]} right after it, {means[2]} in the end (means)."
+        )
 
 
 def _same(record: Comparison) -> Iterator[str]:

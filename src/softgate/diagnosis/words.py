@@ -50,7 +50,7 @@ def broken(site: Site) -> str:
 def ridges_say(found: Ridges) -> str:
     """Return where outputs are."""
     parts = [
-        f"{name} mean {site.mean:.3g}, sd {site.sd:.3g}{_also(broken(site))}"
+        f"site {name} mean {site.mean:.3g}, sd {site.sd:.3g}{_also(broken(site))}"
         for name, site in zip(found.names, found.sites, strict=True)
     ]
     text = f"{OUTPUTS}, by site from the first to the last: {listed(parts)}."
@@ -68,15 +68,15 @@ def _also(text: str) -> str:
 
 def units_say(labels: Sequence[str], blocks: Sequence[Block]) -> str:
     """Return how many units are dead where."""
-    dead = [f"{labels[b.row]} {b.count}" for b in blocks if b.kind == DEAD]
-    some = f"dead at {listed(dead)}" if dead else "0 are dead"
+    dead = [f"{b.count} at site {labels[b.row]}" for b in blocks if b.kind == DEAD]
+    some = f"dead are {listed(dead)}" if dead else "0 are dead"
     return f"{UNITS}, {counted(len(labels), 'site')}: {some}."
 
 
 def deaths_say(labels: Sequence[str], sites: Sequence[Site]) -> str:
     """Return how many units were dead at first and at last."""
     parts = [
-        f"{label} from {site.history[0].dead} to {site.history[-1].dead} of {site.units}"
+        f"site {label} from {site.history[0].dead} to {site.history[-1].dead} of {site.units}"
         for label, site in zip(labels, sites, strict=True)
         if site.history
     ]
@@ -85,7 +85,7 @@ def deaths_say(labels: Sequence[str], sites: Sequence[Site]) -> str:
 
 def flows_say(labels: Sequence[str], found: Sequence[Flow]) -> str:
     """Return the norms that leave sites."""
-    parts = [f"{labels[one.row]} {one.norm:.3g}" for one in found if one.which == "input"]
+    parts = [f"{one.norm:.3g} at site {labels[one.row]}" for one in found if one.which == "input"]
     return f"{GRADIENTS}, norms by inputs: {listed(parts)}."
 
 

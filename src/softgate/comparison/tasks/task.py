@@ -175,7 +175,7 @@ class Task:
     def course(self) -> str:
         """Say how it is trained."""
         chosen = self.settings
-        long = f"{chosen['epochs']} epochs"
+        long = "1 epoch" if chosen["epochs"] == 1 else f"{chosen['epochs']} epochs"
         if chosen.get("same") == "time":
             long = f"{chosen['seconds']} s"
         return f"Adam, {long} in batches of {chosen['batch']}"
@@ -195,7 +195,8 @@ class Task:
         timed = "time" in str(self.settings.get("same")).split(",")
         if timed and self.settings["seconds"] is None:
             raise ValueError(
-                "same = 'time' needs seconds, the time of a trial's updates: seconds=5 (--seconds 5)"
+                "same = 'time' needs seconds, the time of a trial's updates: seconds=5, or "
+                "--seconds 5"
             )
 
     def each(self, name: str) -> list[Any]:
