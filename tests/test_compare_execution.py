@@ -279,9 +279,9 @@ def command(folder: Path, journal: Path, count: int, on: str = "local") -> subpr
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_killed_at_random_moments(tmp_path: Path) -> None:
     """Nothing that was finished is lost or begun again, whoever is killed; orphans end."""
-    folder, journal, count = tmp_path / "store", tmp_path / "journal", 24
+    folder, journal, count = tmp_path / "store", tmp_path / "journal", 16
     chance = random.Random(1)
-    for turn in range(5):
+    for turn in range(3):
         process = command(folder, journal, count)
         ahead = len(starts(journal)) + chance.randint(1, 4)
         wait_for(lambda ahead=ahead: len(starts(journal)) >= ahead)

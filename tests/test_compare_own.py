@@ -71,6 +71,8 @@ def test_a_model_of_one_s_own() -> None:
     assert [site.units for site in found.measured.sites] == [4]
     assert own.measure.name == "test accuracy"
     assert [rest[0] for rest in own.arms(["relu"])] == ["relu"]
+    assert own.notes(["gelu"]) == list(own.examples.notes)
+    assert own.notes(["gelu", "swiglu"])[-1].startswith("swiglu: gated, so build is given the fun")
     assert repr(run(own).measured) == repr(found.measured)
     assert run(own, seed=1).measured.loss != found.measured.loss
     tuning = run(own, role="tuning").measured
@@ -300,6 +302,7 @@ def test_scripts_that_say_little(script: Path) -> None:
         ("train.py:odd", {}, "no seed, report"),
         ("train.py:needy", {}, "needs data: give it"),
         ("train.py:run", {"widht": "3"}, "did you mean 'width'"),
+        ("train.py:bare", {"width": "3"}, "train.py:bare takes no argument of that name"),
         ("train.py:run", {"width": [3, 4]}, "expected a number"),
         ("train.py:run", {"higher": "maybe"}, "expected true or false"),
     ],

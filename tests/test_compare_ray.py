@@ -26,7 +26,7 @@ from softgate.comparison.execution.parcel import SubjectError
 from softgate.comparison.store import Store
 
 pytest.importorskip("ray")
-COUNT = 16
+COUNT = 10
 
 
 class Kept:
@@ -79,7 +79,7 @@ def test_killed_workers(cluster: Executor, kept: Kept, capfd: pytest.CaptureFixt
 
     def storm() -> None:
         seen = len(starts(kept.journal))
-        while not stop.is_set() and len(killed) < 4:
+        while not stop.is_set() and len(killed) < 2:
             lines = starts(kept.journal)
             if len(lines) > seen + 1:
                 time.sleep(chance.uniform(0, 0.15))

@@ -61,8 +61,8 @@ def test_a_swap_says_what_it_did_at_once():
     ]
     said = Comparison.of([*outcomes[:8], *swapped], measure=ACCURACY).summary
     assert (
-        "gelu→relu: on validation data 95.0 before the swap, 25.0 right after it, 90.0 in the end "
-        "(means)."
+        "gelu→relu: on validation data 95.00 before the swap, 25.00 right after it, 90.00 in the "
+        "end (means)."
     ) in said
 
 
