@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from importlib import import_module
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from ...diagnosis.record import Diagnosis
 
 LAYERS, WIDTH, STEPS, BATCH, RATE = 8, 128, 150, 128, 1e-3
-HELD_BACK = 360
 MISSING = "the study of units needs torch and scikit-learn: pip install 'softgate[compare]'"
 ABOUT = (
     f"Two networks of {LAYERS} layers of {WIDTH} units, alike but for the activation, learn the "
@@ -30,20 +30,18 @@ ABOUT = (
 def digits(progress: Progress | None = None) -> UnitStudy:
     """Train, watch, and exchange the activations."""
     try:
-        import torch
-        from sklearn.datasets import load_digits
+        import_module("torch")  # first: without it, what scikit-learn imports is confused
+        from ...comparison.tasks.digits import digits as load
+
+        data = load()
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in ("torch", "sklearn"):
             raise
         raise ImportError(MISSING) from error
-    images, kinds = load_digits(return_X_y=True)
+    seen, held = data.train, data.test
+    about = ABOUT.format(seen=len(seen), held=len(held))
     with _alone():
-        x, y = torch.from_numpy(images).float() / 16, torch.from_numpy(kinds).long()
-        x = (x - x.mean()) / x.std()
-        order = torch.randperm(len(x), generator=torch.Generator().manual_seed(0))
-        seen, held = order[HELD_BACK:], order[:HELD_BACK]
-        about = ABOUT.format(seen=len(seen), held=len(held))
-        return _study(about, (x[seen], y[seen]), (x[held], y[held]), progress)
+        return _study(about, (seen.x, seen.y), (held.x, held.y), progress)
 
 
 @contextmanager
