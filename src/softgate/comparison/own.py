@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from .codeprint import codeprint
 from .outcome import Measured
 from .own_data import Examples, examples
-from .subject import Measure, Told, Work
+from .subject import USUAL_ARMS, Measure, Told, Work
 from .tasks import options
 from .tasks.prints import fingerprint
 from .tasks.task import TRAINING, gated_among
@@ -64,7 +64,7 @@ class Own:
 
     name = "build"
     rates = (3e-4, 1e-3, 3e-3)
-    default_arms = ("gelu", "relu", "silu", "tanh")
+    default_arms = USUAL_ARMS
 
     build: Build
     examples: Examples

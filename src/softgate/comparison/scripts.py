@@ -22,7 +22,7 @@ from ..subjects.description import literal
 from . import sourcecode
 from .outcome import Measured
 from .reports import Report
-from .subject import Measure, Told, Work
+from .subject import USUAL_ARMS, Measure, Told, Work
 from .tasks.prints import fingerprint
 from .trial import Setting, Trial
 
@@ -60,7 +60,7 @@ class Script:
     """
 
     name = "script"
-    default_arms = ("gelu", "relu", "silu", "tanh")
+    default_arms = USUAL_ARMS
 
     file: Path
     function: str

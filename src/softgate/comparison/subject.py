@@ -23,6 +23,9 @@ class Diverged(Exception):
         self.step, self.measured = step, measured
 
 
+USUAL_ARMS = ("gelu", "relu", "silu", "tanh")
+"""What is compared where nobody says, and the task is about none in particular."""
+
 Told = Callable[[int, int, float], None]
 """Called now and then with a step, how many there will be, and the loss: for those who watch."""
 

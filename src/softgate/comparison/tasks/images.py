@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -42,13 +43,13 @@ class ImageTask(Task):
             )
         return Path(self.data_dir)
 
+    @abstractmethod
     def files(self) -> list[Path]:
         """Return the files, or raise and name the one that is missing."""
-        raise NotImplementedError(f"{self.name} names no files")
 
+    @abstractmethod
     def read(self) -> tuple[Images, Images]:
         """Return what is in the files: images to learn from and images to test on."""
-        raise NotImplementedError(f"{self.name} reads no files")
 
     @cached_property
     def _sources(self) -> list[bytes]:

@@ -7,6 +7,7 @@ multilayer perceptron that tells classes apart, is here.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from ...blueprints import is_gated
 from ..outcome import Measured
-from ..subject import Measure, Told, Work
+from ..subject import USUAL_ARMS, Measure, Told, Work
 from ..trial import Setting, Trial
 from . import options
 from .options import Option
@@ -87,7 +88,7 @@ def gated_among(names: Iterable[str]) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Task:
+class Task(ABC):
     """What is trained on what; see `task`.
 
     Attributes
@@ -105,7 +106,7 @@ class Task:
     """The data in a few words, and how it is split."""
     options: ClassVar[Mapping[str, Option]]
     rates: ClassVar[tuple[float, ...]] = (3e-4, 1e-3, 3e-3, 1e-2)
-    default_arms: ClassVar[tuple[str, ...]] = ("gelu", "relu", "silu", "tanh")
+    default_arms: ClassVar[tuple[str, ...]] = USUAL_ARMS
     needs: ClassVar[tuple[str, ...]] = ("torch", "sklearn")
     """Packages that must be installed."""
     takes: ClassVar[tuple[str, ...]] = ()
@@ -203,9 +204,9 @@ class Task:
         """Return the values of a setting under all conditions."""
         return [chosen.get(name, self.settings[name]) for _, chosen in self.conditions]
 
+    @abstractmethod
     def load(self) -> Data:
         """Return the data, read or made."""
-        raise NotImplementedError(f"{self.name} has no data")
 
     def goal(self) -> Goal:
         """Return the loss and the score."""

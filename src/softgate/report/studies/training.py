@@ -10,11 +10,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ...comparison.record import Comparison
+from ...comparison.subject import USUAL_ARMS as ARMS
 
 if TYPE_CHECKING:
     from ...comparison.study import Update
 
-ARMS = ("gelu", "relu", "silu", "tanh")
 SEEDS, EPOCHS, RATE = 5, 10, 1e-3
 Progress = Callable[[str, int, int], None]
 
