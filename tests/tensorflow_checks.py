@@ -39,9 +39,11 @@ def quantity(function: Any, name: str) -> Any:
 
 
 def points(function: Any, fmt: Format, kind: Any) -> np.ndarray:
-    """Finite inputs down to where TensorFlow's operators would take numbers for 0."""
+    """Finite inputs, down to the smallest normal number: TensorFlow flushes subnormals to 0."""
     x = stratified(fmt, function.entry.intervals, 800).astype(kind)
-    return x[np.isfinite(x) & (np.abs(x) > 1e-30) & (np.abs(x) < 1e18)][:4000]
+    x = x[np.isfinite(x) & (np.abs(x) > 1e-30) & (np.abs(x) < 1e18)][:4000]
+    tiny = np.geomspace(1, 64, 40) * np.finfo(kind).smallest_normal
+    return np.concatenate([x, tiny, -tiny]).astype(kind)
 
 
 def check_eager_tensors_have_numpys_bits() -> None:

@@ -5,6 +5,9 @@ Looked at are inputs whose results are normal numbers: XLA takes subnormal ones 
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from typing import Any
 
 import jax
@@ -18,6 +21,7 @@ import softgate as sg
 from softgate import accuracy, rounding, samples
 from softgate._activation import Activation
 from softgate.formats import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, Format
+from softgate.lower.llvm import host
 
 LIMIT_ULP = 5.0
 """What is measured is below 3.4; 8 is promised, for XLA may choose otherwise on other machines."""
@@ -81,6 +85,28 @@ def test_float32(variant: Variant, quantity: str) -> None:
     )
 
 
+@pytest.mark.parametrize("isa", ["AVX", "AVX2"])
+def test_accuracy_on_other_cpus(isa: str) -> None:
+    # XLA reads the limit when its client starts, hence another process. AVX has no fma.
+    if isa not in limits_below_this_cpu():
+        pytest.skip(f"XLA already compiles for {isa} or less on this CPU")
+    arguments = ["-q", "-p", "no:cacheprovider", "-k", "test_float32 and value or test_float64"]
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", *arguments, __file__],
+        env=os.environ | {"XLA_FLAGS": f"--xla_cpu_max_isa={isa}"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-4000:]
+
+
+def limits_below_this_cpu() -> list[str]:
+    """Return the XLA instruction set limits that exclude something this CPU has."""
+    features = host()[1]
+    return ["AVX"] * ("fma" in features) + ["AVX2"] * ("avx512f" in features)
+
+
 def test_float32_without_fused_operations(activation: Activation) -> None:
     # Operation by operation XLA fuses nothing, as on hardware without fma. What is computed on the
     # way may then be subnormal where the result is not quite.
@@ -131,6 +157,15 @@ def test_float64_inside_float32_where_jax_has_it() -> None:
     assert y.dtype == jnp.float32
     keep = normal(sg.gelu(x))
     assert np.array_equal(np.asarray(y)[keep], sg.gelu(x, arithmetic="float64")[keep])
+
+
+def test_softplus_of_0_is_log_2() -> None:
+    with jax.enable_x64(True):
+        assert sg.softplus(jnp.float64(0.0)) == jnp.log(jnp.float64(2.0)) == np.log(2.0)
+    assert sg.softplus(jnp.float32(0.0)) == np.float32(np.log(2.0))
+    for dtype in (np.float32, np.float64):
+        zero, expected = np.zeros(1, dtype), dtype(np.log(2.0))
+        assert sg.softplus(zero)[0] == -sg.log_sigmoid(zero)[0] == expected
 
 
 def test_subnormal_numbers_are_0_and_no_worse() -> None:

@@ -9,3 +9,14 @@ from checking import all_hold, report
 def test_everything_holds() -> None:
     pytest.importorskip("tensorflow", reason="TensorFlow is not installed")
     all_hold(report("tensorflow_checks.py"))
+
+
+def test_expressions_around_activations() -> None:
+    pytest.importorskip("tensorflow", reason="TensorFlow is not installed")
+    all_hold(report("tensorflow_compositions.py"))
+
+
+@pytest.mark.exhaustive
+def test_every_expression_around_every_activation() -> None:
+    pytest.importorskip("tensorflow", reason="TensorFlow is not installed")
+    all_hold(report("tensorflow_compositions.py", "all"))

@@ -97,20 +97,28 @@ def test_multiples_of_a_constant_cancel() -> None:
 def test_sums_with_constants_are_kept() -> None:
     f, a, _ = make()
     (plain,) = unfused(FLOAT32, (a + 1) - 1)
-    assert repr(plain) == "sub(keep(add(a, 1)), 1)"
+    assert repr(plain) == "keep(sub(keep(add(keep(a), 1)), 1))"
     (plain,) = unfused(FLOAT32, (a + f.abs(a)) - 1)
-    assert "keep" not in repr(plain)
+    assert repr(plain) == "keep(sub(add(keep(a), abs(keep(a))), 1))"
+
+
+def test_scaled_products_are_kept() -> None:
+    _, a, b = make()
+    (plain,) = unfused(FLOAT32, a * Fraction(1, 1 << 64) * b)
+    assert repr(plain).startswith("keep(mul(keep(mul(keep(a), ")
+    (plain,) = unfused(FLOAT32, a * Fraction(1, 3) * b)
+    assert repr(plain).startswith("keep(mul(mul(keep(a), ")
 
 
 def test_numbers_are_rounded_once_and_choices_made() -> None:
     f, a, _ = make()
     third = f.lift(1) / 3
-    residual = unfused(FLOAT32, a + f.fma(-third, 3, 1))[0].args[1]
+    residual = unfused(FLOAT32, a + f.fma(-third, 3, 1))[0].args[0].args[1]
     assert residual.attr == 1 - 3 * Fraction(FLOAT32.round(Fraction(1, 3)))
     (chosen,) = unfused(FLOAT32, f.where(f.lift(2) < 1, a, -a))
-    assert repr(chosen) == "neg(a)"
+    assert repr(chosen) == "keep(neg(keep(a)))"
     (wide,) = unfused(FLOAT64, a * Fraction(1, 10))
-    assert wide.args[1].attr == Fraction(0.1)
+    assert wide.args[0].args[1].attr == Fraction(0.1)
 
 
 @pytest.mark.parametrize("size", [1e-37, 1e-30, 1.0])

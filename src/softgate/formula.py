@@ -139,9 +139,11 @@ class Definition(Arithmetic):
 class Machine(Arithmetic):
     """One float format as the hardware has it: every operation rounds once, fma included."""
 
-    def __init__(self, fmt: Format, graph: Graph | None = None) -> None:
+    def __init__(self, fmt: Format, graph: Graph | None = None, fused: bool = True) -> None:
         super().__init__(graph)
         self.fmt = fmt
+        self.fused = fused
+        """Whether fma rounds once: False for frameworks without fma (`lower.unfused`)."""
 
     def fma(self, a: Node | Number, b: Node | Number, c: Node | Number) -> Node:
         """Return a·b + c, rounded once."""

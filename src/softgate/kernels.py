@@ -73,15 +73,15 @@ def is_default(entry: Entry | GatedEntry, parameters: Parameters) -> bool:
     return all(parameters[p.name] == p.default for p in entry.parameters)
 
 
-def trace(specification: Specification) -> Node:
-    """Return the graph of a kernel that has one result."""
-    (root,) = traced(specification)
+def trace(specification: Specification, fused: bool = True) -> Node:
+    """Return the graph of a kernel that has one result; not `fused` for frameworks without fma."""
+    (root,) = traced(specification, fused)
     return root
 
 
-def traced(specification: Specification) -> tuple[Node, ...]:
+def traced(specification: Specification, fused: bool = True) -> tuple[Node, ...]:
     """Return the graphs of a kernel's results."""
-    entry, f = specification.entry, Kernel(specification.arithmetic)
+    entry, f = specification.entry, Kernel(specification.arithmetic, fused=fused)
     fixed = {}
     if specification.specialised:
         values = {p.name: p.default for p in entry.parameters} | dict(specification.constants)

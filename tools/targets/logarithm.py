@@ -7,6 +7,7 @@ the factor s·z <= 1/27.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import mpmath
@@ -21,6 +22,9 @@ LARGEST = 1 / 9
 """E <= 1 is s <= 1/3."""
 EXPM1_TERMS = {"float32": 5, "float64": 11}
 LOG1P_TERMS = {"float32": 4, "float64": 10}
+LOG1P_LOWERED = {"float32": 0, "float64": 1}
+"""Units in the last place by which c0 is lowered: then log(1 + 1), and so softplus(0), rounds to
+log 2, which jax.nn's tests and users' own compare it with."""
 
 
 def even(y: Any) -> Any:
@@ -76,9 +80,14 @@ def expm1(fmt: Format) -> Fit:
 
 def log1p(fmt: Format) -> Fit:
     """Return the fit of P."""
-    coefficients, error = fit_polynomial(
-        remainder, range(LOG1P_TERMS[fmt.name]), (0.0, LARGEST), fmt, weight=share
-    )
+    powers, interval = range(LOG1P_TERMS[fmt.name]), (0.0, LARGEST)
+    coefficients, error = fit_polynomial(remainder, powers, interval, fmt, weight=share)
+    if lowered := LOG1P_LOWERED[fmt.name]:
+        first, *others = coefficients
+        moved = dict(enumerate([first - lowered * math.ulp(first), *others]))
+        coefficients, error = fit_polynomial(
+            remainder, powers, interval, fmt, weight=share, fixed=moved
+        )
     return Fit(
         target="P(z) = (2*atanh(s) - 2*s)/s**3, z = s**2",
         form="c0 + c1*z + ..., s = E/(2 + E), 0 <= E <= 1; error relative to log(1 + E)",

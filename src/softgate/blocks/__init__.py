@@ -20,5 +20,5 @@ __all__ = ["Kernel", "Tail", "TwoFloat"]
 class Kernel(Gaussian, Hyperbolic, Logarithm):
     """The arithmetic that stable forms are written over, for float32 or float64 with fma."""
 
-    def __init__(self, fmt: Format, graph: Graph | None = None) -> None:
-        super().__init__(fmt, graph)
+    def __init__(self, fmt: Format, graph: Graph | None = None, fused: bool = True) -> None:
+        super().__init__(fmt, graph, fused)

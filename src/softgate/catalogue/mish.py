@@ -52,6 +52,10 @@ def value(f: Kernel, x: Node) -> Node:
     # (1 + w)·(1 + k) = 1 + (w + k·(1 + w)): one rounding, and that of the bracket.
     scaled = f.product(p.a, p.power)
     left = f.fma(scaled, f.fma(k, 1 + p.w, p.w), scaled)
+    if not f.fused:
+        # Where a·k is subnormal and x - a·k is not, compilers flush the former: x·(1 - k).
+        factor = f.where(x < 0, -f.unit / 2, x)
+        return f.ieee_product(f.where(x < 0, left, 1 - k), factor)
     factor = f.where(x < 0, -f.unit / 2, -p.a)
     return f.fma(f.where(x < 0, left, k), factor, f.where(x < 0, 0, x))
 

@@ -1,9 +1,10 @@
 """Graphs in JAX operators: stable forms in float32 and float64, definitions in any format.
 
 A stable form is a chain of XLA's elementwise operations, which one fusion computes in one pass.
-XLA has no fma to ask for (`unfused` says what is done instead), though on CPUs and GPUs it fuses
-a·b + c by itself; it takes (x + K) - K for x, which `reduce_precision` to the format's own
-precision keeps it from; and on CPUs it takes subnormal numbers for 0.
+XLA has no fma operation (`unfused` describes the replacement), though on CPUs and GPUs it contracts
+a·b + c by itself. It simplifies (x + K) - K to x and merges constants of consecutive products, also
+with those of the code around a form; `reduce_precision` to the format's own precision prevents
+both. On CPUs it flushes subnormal numbers to 0.
 """
 
 from __future__ import annotations

@@ -1,15 +1,14 @@
 """Graphs in TensorFlow operators: stable forms in float32 and float64, definitions in any format.
 
 A stable form is a chain of elementwise operators, which XLA computes in one pass and TensorFlow
-itself one by one. Neither has an fma to ask for (`unfused` says what is done instead); both take
-(x + K) - K for x where they see it, which `keep` hides; and both take subnormals for 0 on CPUs,
-those on the way to a normal result among them: mish below 3e-38 is not to be relied on.
+itself one by one. Neither has an fma (`unfused` describes the replacement); both simplify
+(x + K) - K to x and merge constants of consecutive products, which `keep` prevents; and both flush
+subnormals to 0 on CPUs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
@@ -18,7 +17,7 @@ import tensorflow as tf
 from ..formats import FLOAT32, Format
 from ..graph import Graph, Node, walk
 from . import framework
-from .unfused import unfused
+from .unfused import scales, unfused
 
 Form = Callable[..., Any]
 
@@ -49,9 +48,6 @@ FUNCTIONS = {
 }
 """The functions of definitions. Python numbers take the format of the tensor beside them, all their
 digits kept: `tf.nn.gelu` rounds its constants to float32 first."""
-
-UNSCALING = Fraction(1, 1 << 32)
-"""Factors below this are no coefficients: they unscale a tail."""
 
 NAMES = ("choose", "add_exponent", "exponent_only", "exponent_field", "copysign", "high", "keep")
 
@@ -160,11 +156,7 @@ def ordered(root: Node) -> Node:
         args = [new[arg] for arg in node.args]
         kinds = [arg.op for arg in args]
         loose = node.op == "add" and ("add" in kinds or kinds == ["mul", "mul"])
-        if node.op == "mul" and any(map(_unscales, node.args)):
+        if node.op == "mul" and any(map(scales, node.args)):
             args = [graph.node("keep", arg) if arg.op in ("mul", "div") else arg for arg in args]
         new[node] = graph.node("plus" if loose else node.op, *args, attr=node.attr)
     return new[root]
-
-
-def _unscales(node: Node) -> bool:
-    return node.op == "const" and abs(Fraction(node.attr or 0)) < UNSCALING

@@ -8,8 +8,9 @@ added up from the large end. Such products come out the same whether or not a co
 Two operations come in beside those of `formula.Machine`:
 
 - `high`: the float with the lower half of its significand cleared;
-- `keep`: its operand, as rounded. Compilers take (x + K) - K for x, which a real number is and a
-  float is not; what they make of `keep` must not be looked through.
+- `keep`: its operand, as rounded. Compilers replace (x + K) - K by x, and (x·k)·(y·l) by
+  (x·y)·(k·l), where k·l may underflow to 0: they must not simplify across a `keep`. Inputs and
+  results are kept too, so that a form gives the same results whatever is computed around it.
 """
 
 from __future__ import annotations
@@ -33,6 +34,8 @@ EXACT: dict[str, Callable[..., Fraction]] = {
 """What is worked out beforehand, rounded once, where every operand is a number."""
 SMALL = Fraction(1, 1 << 9)
 """Times a number below this, whole numbers correct an argument and do not cancel against it."""
+LARGE = Fraction(1 << 32)
+"""Constants above this, or below 1/LARGE, scale a tail; every other one is a coefficient."""
 NARROW = 12
 """Bits of the whole numbers by which exponentials are reduced; times half a float they are exact.
 Those of sines and cosines are wider."""
@@ -48,14 +51,22 @@ def unfused(fmt: Format, *roots: Node) -> tuple[Node, ...]:
     >>> f = Machine(FLOAT32)
     >>> a, b = f.graph.input("a"), f.graph.input("b")
     >>> unfused(FLOAT32, f.fma(a, b, 1))
-    (add(mul(a, b), 1),)
-    >>> unfused(FLOAT32, f.fma(a, a, -(a * a)))[0].op
+    (keep(add(mul(keep(a), keep(b)), 1)),)
+    >>> unfused(FLOAT32, f.fma(a, a, -(a * a)))[0].args[0].op
     'add'
     """
     made = _Unfused(fmt)
     for node in walk(*roots):
         made.new[node] = made.translate(node)
-    return tuple(made.new[root] for root in roots)
+    return tuple(made.keep(made.new[root]) for root in roots)
+
+
+def scales(node: Node) -> bool:
+    """Return whether a node is a constant that scales a tail: too large or small to be merged."""
+    if node.op != "const" or not _value(node):
+        return False
+    size = abs(_value(node))
+    return not 1 / LARGE < size < LARGE
 
 
 def _value(node: Node) -> Fraction:
@@ -151,6 +162,8 @@ class _Unfused:
         """Return the copy of a node whose operands are copied."""
         if node.op == "const":
             return self.graph.const(Fraction(self.fmt.round(_value(node))))
+        if node.op == "input":
+            return self.keep(self.graph.node("input", attr=node.attr))
         if node.op == "fma":
             return self._fma(node)
         args = [self.new[arg] for arg in node.args]
@@ -166,12 +179,16 @@ class _Unfused:
             value = EXACT[op](*map(_value, args))
             if value or op in ("add", "sub"):  # Fractions have no -0
                 return self.graph.const(Fraction(self.fmt.round(value)))
-        return self.graph.node(op, *args, attr=attr)
+        node = self.graph.node(op, *args, attr=attr)
+        return self.keep(node) if op == "mul" and any(map(scales, args)) else node
 
-    @staticmethod
-    def _kept(node: Node) -> Node:
+    def keep(self, node: Node) -> Node:
+        """Return a node that compilers do not simplify together with what uses it."""
+        return node if node.op in ("keep", "const") else self.graph.node("keep", node)
+
+    def _kept(self, node: Node) -> Node:
         if node.op in ("add", "sub") and any(arg.op == "const" for arg in node.args):
-            return node.graph.node("keep", node)
+            return self.keep(node)
         return node
 
     def _fma(self, node: Node) -> Node:
@@ -203,7 +220,7 @@ class _Unfused:
         factor = Fraction(2) ** self.fmt.precision
         large, larger = (self._node("mul", part, self.graph.const(factor)) for part in (a, c))
         scaled = self._node("add", self._node("mul", large, b), larger)
-        scaled = self._node("mul", self._node("keep", scaled), self.graph.const(1 / factor))
+        scaled = self._node("mul", self.keep(scaled), self.graph.const(1 / factor))
         # By the sum, not by a: beside a large c a tiny a is nothing, and c times 2**k overflows.
         return self.graph.node("where", self._tiny(c), scaled, plain)
 

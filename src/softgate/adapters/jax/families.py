@@ -167,7 +167,7 @@ def compiled(entry: Entry, quantity: str, fmt: Format, symbolic: tuple[str, ...]
 
     In float32 a parameter comes in two parts, as the kernels have it.
     """
-    f = Kernel(fmt)
+    f = Kernel(fmt, fused=False)
     fixed = {
         p.name: f.number(Fraction(p.default)) for p in entry.parameters if p.name not in symbolic
     }

@@ -117,7 +117,7 @@ class Derivatives:
         if fmt.bits < 64:
             names = tuple(part for name in names for part in (name, f"{name}.lo"))
         limits = limits[len(limits) - len(names) :]
-        made = stable_form(kernels.trace(traced), fmt, names, traced.inputs)
+        made = stable_form(kernels.trace(traced, fused=False), fmt, names, traced.inputs)
         return lambda *operands: made(*operands, *limits)
 
     def _defined(self, order: int, fmt: Format) -> Form:

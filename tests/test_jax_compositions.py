@@ -1,0 +1,55 @@
+"""Activations inside larger jitted expressions: XLA must not simplify across their boundaries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from compositions import SHAPES, expressions, mismatches, operands
+
+import softgate as sg
+from softgate._activation import Activation
+from softgate.blocks import Kernel
+from softgate.formats import FLOAT32
+from softgate.lower import framework
+from softgate.lower.jax import stable_dialect
+from softgate.lower.unfused import unfused
+
+QUICK = {"xla_backend_optimization_level": 0}
+"""XLA's own passes run in full; LLVM, which takes most of the time, does no more than it must."""
+
+
+def derivative(call: Callable[[Any], Any], x: Any) -> Any:
+    return jax.jvp(call, (x,), (jnp.ones_like(x),))[1]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_expressions_around_an_activation(activation: Activation, shape: str) -> None:
+    x, y = operands(shape)
+    narrow = [jnp.asarray(v, jnp.float32) for v in (x, y)]
+    calls = expressions(activation, derivative, thorough=shape == "scalar")
+    jitted = jax.jit(lambda x, y: {name: call(x, y) for name, call in calls.items()})
+    results = jitted.lower(*narrow).compile(compiler_options=QUICK)(*narrow)
+    assert not mismatches(activation, x, y, results)
+
+
+def test_expressions_in_float64() -> None:
+    with jax.enable_x64(True):
+        for f in (sg.sigmoid, sg.elu.slope, sg.softplus.slope):
+            scaled = jax.jit(lambda x, f=f: f(x) * 1e-280 * f(-x))(jnp.float64(0.3))
+            assert np.isclose(float(scaled), f(0.3) * 1e-280 * f(-0.3), rtol=1e-12, atol=0.0)
+
+
+def test_xla_merges_constants_across_forms_that_are_not_kept() -> None:
+    # What the tests above are there for: without `keep`, 2**-64 times 2**-64 is flushed to 0.
+    kernel = Kernel(FLOAT32, fused=False)
+    (graph,) = unfused(FLOAT32, sg.sigmoid.entry.trace("value", kernel))
+    assert graph.op == "keep"
+    form = framework.form(graph.args[0], stable_dialect(FLOAT32))
+    alone, product = jax.jit(lambda x: (form(x), form(x) * form(-x)))(jnp.float32(0.3))
+    assert np.isclose(alone, sg.sigmoid(0.3))
+    assert product == 0.0
