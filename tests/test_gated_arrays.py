@@ -160,6 +160,45 @@ def test_out(gated: Gated, dtype: Any) -> None:
     assert np.array_equal(bits(gated(target, out=target[30:70])), bits(half))
 
 
+@EACH
+def test_out_broadcasts(gated: Gated) -> None:
+    a, b, grad = sample(3, 1), sample(4, seed=1), sample(3, 4, seed=2)
+    wide = (2, 3, 4)
+    out = np.empty(wide)
+    assert gated(a, b, out=out) is out
+    assert np.array_equal(out, np.broadcast_to(gated(a, b), wide))
+    value, slopes, backward = gated(a, b), gated.slope(a, b), gated.backward(a, b, grad)
+    for call, expected in (
+        (lambda out: gated.slope(a, b, out=out), slopes),
+        (lambda out: gated.backward(a, b, grad, out=out), backward),
+    ):
+        outs = (np.empty(wide), np.empty(wide, order="F"))
+        assert all(x is y for x, y in zip(call(outs), outs, strict=True))
+        one = (np.empty(wide), None)  # a new result is as wide as the one beside it
+        for results in (outs, call(one)):
+            for result, truth in zip(results, expected, strict=True):
+                assert np.array_equal(result, np.broadcast_to(truth, wide))
+        with pytest.raises(ValueError, match="shapes"):
+            call((np.empty(wide), np.empty((3, 4))))
+    x = sample(3, 8, seed=3)
+    half, whole = gated(x), gated.backward(x, grad)
+    assert np.array_equal(gated(x, out=np.empty(wide)), np.broadcast_to(half, wide))
+    assert np.array_equal(
+        gated.backward(x, grad, out=np.empty((2, 3, 8))), np.broadcast_to(whole, (2, 3, 8))
+    )
+    memory = np.stack([x, x])
+    assert np.array_equal(gated(memory[0], out=memory[:, :, 2:6]), np.broadcast_to(half, wide))
+    memory = np.stack([grad, grad])
+    gated(memory[0], memory[1, 0], out=memory)
+    assert np.array_equal(memory, np.broadcast_to(gated(grad, grad[0]), wide))
+    for wrong in ((4,), (3, 1), (3, 5), (2, 4)):
+        target = np.full(wrong, 7.0)
+        with pytest.raises(ValueError, match="does not broadcast"):
+            gated(a, b, out=target)
+        assert (target == 7).all()
+    assert value.shape == (3, 4)
+
+
 def test_the_same_array_everywhere() -> None:
     a = sample(50)
     expected = sg.swiglu(a, a.copy())

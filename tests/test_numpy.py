@@ -209,6 +209,73 @@ def test_an_integer_beyond_float64() -> None:
     assert sg.relu(10**300) == 1e300
 
 
+@st.composite
+def shapes_of_out(draw: st.DrawFn) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+    """Two shapes that broadcast, and one for `out` that may or may not fit."""
+    shape = draw(hnp.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=3))
+    other = draw(hnp.broadcastable_shapes(shape, max_dims=3, min_side=0, max_side=3))
+    out = draw(
+        hnp.array_shapes(min_dims=0, max_dims=4, min_side=0, max_side=3)
+        | hnp.broadcastable_shapes(shape, max_dims=4, min_side=0, max_side=3)
+    )
+    return shape, other, out
+
+
+@settings(max_examples=150, deadline=None)
+@given(shapes_of_out(), st.sampled_from([np.float16, np.float32, np.float64]), st.booleans())
+def test_out_broadcasts_as_that_of_a_ufunc(
+    shapes: tuple[tuple[int, ...], ...], dtype: Any, turned: bool
+) -> None:
+    rng = np.random.default_rng(3)
+    x, y = (np.asarray(rng.standard_normal(shape).astype(dtype)) for shape in shapes[:2])
+    out = np.full(shapes[2], 7, dtype, order="F" if turned else "C")
+    for ours, numpys, inputs in (
+        (sg.relu, np.positive, (x,)),
+        (sg.relu.backward, np.multiply, (x, y)),
+        (sg.glu, np.multiply, (x, y)),
+    ):
+        plain = np.asarray(ours(*inputs))
+        try:
+            numpys(*inputs, out=out.copy())
+        except ValueError:
+            with pytest.raises(ValueError, match=r"shape|broadcast"):
+                ours(*inputs, out=out)
+            assert (out == 7).all()
+        else:
+            assert ours(*inputs, out=out) is out
+            assert np.array_equal(bits(out), bits(np.broadcast_to(plain, out.shape)))
+        out[...] = 7
+
+
+def test_out_that_is_wider_and_overlaps() -> None:
+    memory = np.random.default_rng(4).standard_normal((4, 6))
+    everything = slice(None)
+    for index in (1, (everything, slice(2, 3)), (2, slice(3, 4)), -1, (1, slice(None, None, -1))):
+        target = memory.copy()
+        expected = np.broadcast_to(sg.gelu(memory[index].copy()), target.shape)
+        assert sg.gelu(target[index], out=target) is target
+        assert np.array_equal(target, expected)
+    target = memory.copy()
+    expected = np.broadcast_to(sg.gelu.backward(target[0].copy(), target[:, :1].copy()), (4, 6))
+    sg.gelu.backward(target[0], target[:, :1], out=target)
+    assert np.array_equal(target, expected)
+
+
+def test_forms_of_out() -> None:
+    x = np.ones(3)
+    out = np.empty((2, 3))
+    assert sg.gelu(x, out=(out,)) is out
+    assert sg.gelu(x, out=(None,)).shape == np.exp(x, out=(None,)).shape == (3,)
+    assert sg.gelu.backward(x, 2.0, out=(None,)).shape == (3,)
+    assert sg.gelu(1.0, out=out) is out
+    assert (out == sg.gelu(1.0)).all()
+    tagged = np.empty((2, 3)).view(Tagged)
+    assert sg.gelu(x, out=tagged) is tagged
+    masked = np.ma.masked_array([1.0, 2.0], mask=[False, True])
+    ours, numpys = (f(masked, out=np.ma.zeros((3, 2))) for f in (sg.tanh, np.tanh))
+    assert np.array_equal(ours.mask, numpys.mask)
+
+
 def test_wrong_out_stays_untouched() -> None:
     x = np.ones((2, 3), np.float32)
     for out, error, message in [
@@ -311,7 +378,7 @@ class Overriding:
     """A type that takes ufuncs over."""
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **keywords: Any) -> Any:
-        return ufunc.__name__, method, len(inputs), keywords
+        return ufunc.__name__, method, len(inputs), keywords, ufunc
 
 
 def test_array_ufunc_protocol() -> None:
@@ -320,7 +387,13 @@ def test_array_ufunc_protocol() -> None:
     with pytest.raises(TypeError, match="gelu is not implemented for Declining"):
         sg.gelu(Declining())
     assert sg.gelu.backward(Declining(), Overriding())[2] == 2
-    assert sg.elu(Overriding(), alpha=0.5) == ("elu", "__call__", 1, {"alpha": 0.5})
+    name, method, count, keywords, ufunc = sg.elu(Overriding(), alpha=0.5)
+    assert (name, method, count, keywords) == ("elu", "__call__", 1, {})
+    assert ufunc(-1.0) == sg.elu(-1.0, alpha=0.5)  # a ufunc has no parameters: they are bound
+    out = np.empty(2)
+    assert sg.gelu(Overriding(), out=out)[3] == {"out": (out,)}
+    with pytest.raises(TypeError, match="elu has no parameter 'beta'"):
+        sg.elu(Overriding(), beta=0.5)
     assert sg.gelu.backward(np.ones(2), Overriding())[2] == 2
 
 

@@ -102,7 +102,8 @@ class Activation:
         x : number, list or array
             Where to evaluate. Lists become arrays as `numpy.asarray` makes them.
         out : numpy.ndarray, optional
-            Where results go; may be `x` itself, or overlap it.
+            Where results go; may be `x` itself, or overlap it. Its dtype is the result's, and `x`
+            broadcasts to its shape.
         arithmetic : {"float64"}, optional
             Compute float32 arrays in float64 and round once: within 0.51 ulp.
         **parameters : float
@@ -176,8 +177,8 @@ class Activation:
             if adapter is not None:
                 return adapter.backward(self, x, grad, out, arithmetic, parameters)
         if not (plain and type(out) in _PLAIN):
-            kept = _keywords(out, arithmetic, parameters)
-            taken, result = override(self.name, self.backward, (x, grad), out, kept)
+            keywords = self._keywords(arithmetic, parameters)
+            taken, result = override(self.name, self.backward, (x, grad), out, keywords)
             if taken:
                 return result
         number = isinstance(x, int | float) and not isinstance(x, np.generic)
@@ -204,8 +205,8 @@ class Activation:
                 return adapter.evaluate(self, quantity, x, out, arithmetic, parameters)
         if type(x) is not np.ndarray or type(out) not in _PLAIN:
             method = self if quantity == "value" else getattr(self, quantity)
-            kept = _keywords(out, arithmetic, parameters)
-            taken, result = override(self.name, method, (x,), out, kept)
+            keywords = self._keywords(arithmetic, parameters)
+            taken, result = override(self.name, method, (x,), out, keywords)
             if taken:
                 return result
         x = arrays.as_array(x)
@@ -233,8 +234,7 @@ class Activation:
         parameters: Mapping[str, Any] | None = None,
     ) -> Route:
         """Return the way that arrays of `dtype` take; raise where there is none."""
-        if arithmetic is not None and arithmetic != "float64":
-            raise ValueError(f'arithmetic = {arithmetic!r}: accepted are "float64" and None')
+        arrays.check_arithmetic(arithmetic)
         values = self.check_parameters(parameters) if parameters else self._default_key
         key = (quantity, dtype.num, arithmetic, values)
         found = self._routes.get(key)
@@ -248,6 +248,15 @@ class Activation:
                 self._routes.clear()
             self._routes[key] = found
         return found
+
+    def _keywords(self, arithmetic: str | None, parameters: dict[str, float]) -> dict[str, Any]:
+        """Return the options of a call for types that take ufuncs over; raise on a wrong one.
+
+        Those types may report an error of ours as their own.
+        """
+        arrays.check_arithmetic(arithmetic)
+        self.check_parameters(parameters)
+        return parameters if arithmetic is None else {**parameters, "arithmetic": arithmetic}
 
     def check_parameters(self, parameters: Mapping[str, Any]) -> Parameters:
         """Return all parameters, defaults filled in, as a hashable key; raise on a wrong one."""
@@ -318,15 +327,6 @@ def _finite(what: str, value: Any) -> float:
 
 
 _PLAIN = (type(None), np.ndarray)
-
-
-def _keywords(out: Any, arithmetic: str | None, parameters: dict[str, float]) -> dict[str, Any]:
-    kept: dict[str, Any] = dict(parameters)
-    if out is not None:
-        kept["out"] = out if isinstance(out, tuple) else (out,)
-    if arithmetic is not None:
-        kept["arithmetic"] = arithmetic
-    return kept
 
 
 def named(name: str) -> Activation | None:

@@ -105,7 +105,8 @@ class Gated:
         axis : int, default -1
             Where to cut; only without `b`.
         out : numpy.ndarray, optional
-            Where results go; may be `a` or `b` itself, or overlap them.
+            Where results go; may be `a` or `b` itself, or overlap them. Its dtype is the result's,
+            and the operands broadcast to its shape.
         arithmetic : {"float64"}, optional
             Compute float32 arrays in float64 and round once: within 0.51 ulp.
         gate : {"first", "second"}, optional
@@ -143,7 +144,7 @@ class Gated:
             return adapter.gated(self, operands, axis, first, out, arithmetic, values)
         options = Options(out, arithmetic, gate, parameters)
         if b is ABSENT:
-            return self.gating.halves("value", {"x": a}, axis, options)[0]
+            return self.gating.halves("value", {"x": a}, axis, options, self)[0]
         self.no_axis(axis)
         return self.gating.pair("value", {"a": a, "b": b}, options, self)[0]
 
@@ -176,7 +177,7 @@ class Gated:
         if taken:
             return result
         if b is ABSENT:
-            return self.gating.halves("slope", {"x": a}, axis, options)[0]
+            return self.gating.halves("slope", {"x": a}, axis, options, self.slope)[0]
         self.no_axis(axis)
         return self.gating.pair("slope", {"a": a, "b": b}, options, self.slope)
 
@@ -206,12 +207,11 @@ class Gated:
             twice, mixed, zero = result
             return Curvature(twice, mixed, zero) if first else Curvature(zero, mixed, twice)
         if b is ABSENT:
-            twice, mixed = self.gating.halves("curvature", {"x": a}, axis, options)
-        else:
-            self.no_axis(axis)
-            twice, mixed = self.gating.pair("curvature", {"a": a, "b": b}, options, self.curvature)
-        zero = np.zeros_like(mixed)[()]
-        return Curvature(twice, mixed, zero) if first else Curvature(zero, mixed, twice)
+            return Curvature(
+                *self.gating.halves("curvature", {"x": a}, axis, options, self.curvature)
+            )
+        self.no_axis(axis)
+        return Curvature(*self.gating.pair("curvature", {"a": a, "b": b}, options, self.curvature))
 
     def backward(
         self,
@@ -246,7 +246,8 @@ class Gated:
         if taken:
             return result
         if grad is ABSENT:
-            return self.gating.halves("backward", {"x": a, "grad": b}, axis, options)[0]
+            named = {"x": a, "grad": b}
+            return self.gating.halves("backward", named, axis, options, self.backward)[0]
         self.no_axis(axis)
         return self.gating.pair("backward", {"a": a, "b": b, "grad": grad}, options, self.backward)
 

@@ -88,16 +88,37 @@ def _as_float(x: int, name: str) -> float:
         raise ValueError(f"{name} is an integer beyond the largest float64") from None
 
 
-def check_out(out: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-    """Return the array that results go to, or raise before anything is written."""
+def check_arithmetic(arithmetic: str | None) -> None:
+    """Raise where `arithmetic` is not one there is."""
+    if arithmetic is not None and arithmetic != "float64":
+        raise ValueError(f'arithmetic = {arithmetic!r}: accepted are "float64" and None')
+
+
+def spreads(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
+    """Tell whether an array of one shape can be broadcast to another."""
+    ends = zip(reversed(shape), reversed(to), strict=False)
+    return len(shape) <= len(to) and all(length in (1, other) for length, other in ends)
+
+
+def check_out(out: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array | None:
+    """Return the array that results go to, or raise before anything is written.
+
+    Results of `shape` have to broadcast to it, as those of a ufunc do; it has their dtype, in any
+    byte order. None, alone or in a tuple, means a new array.
+    """
     if isinstance(out, tuple):
         if len(out) != 1:
             raise ValueError(f"out has {len(out)} arrays: there is one result")
         (out,) = out
+    if out is None:
+        return None
     if not isinstance(out, np.ndarray):
         raise TypeError(f"out is a {type(out).__name__}: expected a numpy.ndarray")
-    if out.shape != shape:
-        raise ValueError(f"out has shape {out.shape}: the result has shape {shape}")
+    if out.shape != shape and not spreads(shape, out.shape):
+        raise ValueError(
+            f"out has shape {out.shape}: the result has shape {shape}, which does not broadcast "
+            "to it"
+        )
     if out.dtype != dtype and out.dtype.newbyteorder("=") != dtype:
         raise TypeError(f"out has dtype {out.dtype.name}: the result has dtype {dtype.name}")
     if not out.flags.writeable:
@@ -142,7 +163,7 @@ def unary(activation: Any, route: Route, x: Array, out: Any = None) -> Any:
         run(route.runner("x" if out is x else None), (out, x))
         return out
     dtype = x.dtype.newbyteorder("=")
-    given = None if out is None else check_out(out, x.shape, dtype)
+    given = check_out(out, x.shape, dtype)
     plain = x.view(np.ndarray) if type(x) is not np.ndarray else x
     result = _target(plain, given, dtype)
     in_place = same_memory(plain, result)
@@ -167,7 +188,7 @@ def binary(activation: Any, route: Route, x: Array, grad: Array, out: Any = None
             return out
     dtype = np.dtype(x.dtype.newbyteorder("="))
     shape = np.broadcast_shapes(x.shape, grad.shape)
-    given = None if out is None else check_out(out, shape, dtype)
+    given = check_out(out, shape, dtype)
     arrays = [np.broadcast_to(operand, shape) for operand in (x, grad)]
     result = _target(arrays[0], given, dtype)
     alias = None
@@ -185,9 +206,13 @@ def binary(activation: Any, route: Route, x: Array, grad: Array, out: Any = None
 def memory(given: Any, x: Array, out: Any = None) -> str:
     """Say what `unary` does with memory; `x` is `given` as an array."""
     dtype = x.dtype.newbyteorder("=")
-    target = None if out is None else check_out(out, x.shape, dtype)
-    direct = target is None or (target.dtype == dtype and is_ready(target))
-    end = "" if direct else ", and copied to out at last: that is not one piece of native memory"
+    target = check_out(out, x.shape, dtype)
+    end, direct = "", True
+    if target is not None and target.shape != x.shape:
+        end, direct = f", and broadcast to out, of shape {list(target.shape)}, at last", False
+    elif target is not None and not (target.dtype == dtype and is_ready(target)):
+        end = ", and copied to out at last: that is not one piece of native memory"
+        direct = False
     if x is not given and not isinstance(given, np.ndarray):
         return f"made an array first{end}"
     if x is not given:
@@ -209,8 +234,8 @@ def memory(given: Any, x: Array, out: Any = None) -> str:
 
 
 def _target(x: Array, given: Array | None, dtype: np.dtype[Any]) -> Array:
-    """Return memory a kernel can write: `given` where that will do, else a new array."""
-    if given is not None and given.dtype == dtype and is_ready(given):
+    """Return memory for results of the shape of `x`: `given` where a kernel can write there."""
+    if given is not None and given.shape == x.shape and given.dtype == dtype and is_ready(given):
         return given.view(np.ndarray)
     return np.empty_like(x, dtype=dtype, subok=False)
 

@@ -12,7 +12,7 @@ from . import arrays, pairs
 from ._activation import Activation, Parameters
 from .catalogue.gated import GatedEntry
 from .formats import FLOAT64
-from .protocol import override
+from .protocol import is_duck_array, override
 from .rounding import format_of
 from .routes import GatedRoute, Runner
 
@@ -30,12 +30,9 @@ class Options(NamedTuple):
     parameters: dict[str, float]
 
     def keywords(self) -> dict[str, Any]:
-        """Return what was given, as keywords of the same call."""
-        said = {"out": self.out, "arithmetic": self.arithmetic, "gate": self.gate}
-        kept = {name: value for name, value in said.items() if value is not None}
-        if self.out is not None and not isinstance(self.out, tuple):
-            kept["out"] = (self.out,)
-        return kept | self.parameters
+        """Return the options other than `out` as keywords of the same call."""
+        options = {"arithmetic": self.arithmetic, "gate": self.gate}
+        return {name: x for name, x in options.items() if x is not None} | self.parameters
 
 
 class Gating:
@@ -53,9 +50,14 @@ class Gating:
     def pair(
         self, quantity: str, operands: dict[str, Any], options: Options, method: Any
     ) -> tuple[Any, ...]:
-        """Return the results for two operands, in their order."""
-        if quantity != "curvature" and any(type(x) is not np.ndarray for x in operands.values()):
-            inputs, count = tuple(operands.values()), RESULTS[quantity]
+        """Return the results for two operands, in their order; of the curvature three.
+
+        `method` is the public function of the same quantity, for operands that take ufuncs over.
+        """
+        if any(type(x) is not np.ndarray for x in operands.values()):
+            self._check(options)  # types that take ufuncs over may report our errors as their own
+            inputs = tuple(operands.values())
+            count = 3 if quantity == "curvature" else RESULTS[quantity]
             taken, result = override(
                 self.__name__, method, inputs, options.out, options.keywords(), count
             )
@@ -66,26 +68,36 @@ class Gating:
         route = self.route(quantity, inputs[0].dtype, options)
         shape = pairs.broadcast_shape(named)
         given = pairs.check_outs(options.out, RESULTS[quantity], shape, inputs[0].dtype)
+        widest = next((out.shape for out in given if out is not None), shape)
         swapped = self.position(options.gate) == "second"
         a, b, *rest = pairs.widened(inputs, route)
         turn = slice(None, None, -1 if swapped and quantity != "curvature" else 1)
         ordered = (b, a, *rest) if swapped else (a, b, *rest)
         results = pairs.elementwise(route, ordered, shape, given[turn])[turn]
         self._remember(quantity, inputs[0].dtype, route, options)
-        return tuple(
-            arrays.finish(self, inputs, pairs.narrowed(result, inputs[0].dtype), out)
+        finished = [
+            arrays.finish(
+                self, inputs, pairs.narrowed(_widened(result, out, widest), inputs[0].dtype), out
+            )
             for result, out in zip(results, given, strict=True)
-        )
+        ]
+        return tuple(_with_zero(finished, swapped) if quantity == "curvature" else finished)
 
     def halves(
-        self, quantity: str, operands: dict[str, Any], axis: int | None, options: Options
+        self,
+        quantity: str,
+        operands: dict[str, Any],
+        axis: int | None,
+        options: Options,
+        method: Any,
     ) -> list[Any]:
-        """Return the results for one operand that is cut in two."""
+        """Return the results for one operand that is cut in two; `method` as for `pair`."""
+        if any(map(is_duck_array, operands.values())):
+            return self._duck_halves(quantity, operands, axis, options, method)
         x, *beside = pairs.same_format(operands)
         cut = pairs.split(x, -1 if axis is None else axis, self.__name__)
         for grad in beside:
-            if not pairs.spreads(grad.shape, cut.shape):
-                raise ValueError(f"grad has shape {grad.shape}: a half of x has {cut.shape}")
+            pairs.check_grad(grad.shape, cut)
         joined = quantity in ("slope", "backward")
         count = 1 if joined else RESULTS[quantity]
         route = self.route(quantity, x.dtype, options)
@@ -94,9 +106,11 @@ class Gating:
         if type(x) is not np.ndarray:
             a, b = cut.views(x)
             named = {"a": a, "b": b} | dict(zip(["grad"], beside, strict=False))
-            results = list(self.pair(quantity, named, options._replace(out=None), None))
+            results = list(self.pair(quantity, named, options._replace(out=None), method))
             if joined:
                 results = [pairs.joined(results, x, cut.axis)]
+            elif quantity == "curvature":
+                return results
         else:
             whole, *rest = pairs.widened((x, *(np.asarray(y) for y in beside)), route)
             results = [
@@ -108,13 +122,40 @@ class Gating:
                 if arrays.address(out) != arrays.address(results[i]):
                     np.copyto(out, results[i])
                 results[i] = out
-        return results
+        return _with_zero(results, swapped) if quantity == "curvature" else results
+
+    def _duck_halves(
+        self,
+        quantity: str,
+        operands: dict[str, Any],
+        axis: int | None,
+        options: Options,
+        method: Any,
+    ) -> list[Any]:
+        """Return what `halves` does, for arrays that other libraries slice, compute and join.
+
+        A dask array stays lazy, whether or not the cut is between two of its chunks.
+        """
+        x, *beside = operands.values()
+        if not hasattr(x, "shape"):  # a list beside another library's grad
+            x = np.asarray(x)
+        cut = pairs.split(x, -1 if axis is None else axis, self.__name__)
+        for grad in beside:
+            pairs.check_grad(np.shape(grad), cut)
+        joined = quantity in ("slope", "backward")
+        if joined and options.out is not None:
+            raise TypeError(
+                f"out with one {type(x).__name__} is not supported for the {quantity} of "
+                f"{self.__name__}: assign the result instead"
+            )
+        named = dict(zip(("a", "b", "grad"), (*cut.views(x), *beside), strict=False))
+        results = list(self.pair(quantity, named, options, method))
+        return [np.concatenate(results, cut.axis)] if joined else results
 
     def route(self, quantity: str, dtype: np.dtype[Any], options: Options) -> GatedRoute:
         """Return the way that arrays of `dtype` take; raise where there is none."""
         arithmetic = options.arithmetic
-        if arithmetic is not None and arithmetic != "float64":
-            raise ValueError(f'arithmetic = {arithmetic!r}: accepted are "float64" and None')
+        arrays.check_arithmetic(arithmetic)
         values = self.parameters(options.parameters)
         key = (quantity, dtype.num, arithmetic, values)
         found = self._routes.get(key)
@@ -138,6 +179,11 @@ class Gating:
         if quantity == "value" and plain:
             self.ready.setdefault(dtype, route.runner())
 
+    def _check(self, options: Options) -> None:
+        arrays.check_arithmetic(options.arithmetic)
+        self.position(options.gate)
+        self.parameters(options.parameters)
+
     def position(self, gate: str | None) -> str:
         """Return which operand is the gate."""
         if gate is None:
@@ -149,3 +195,17 @@ class Gating:
     def parameters(self, parameters: Mapping[str, Any]) -> Parameters:
         """Return all parameters, defaults filled in; raise on a wrong one."""
         return self._act.check_parameters(parameters) if parameters else self.defaults
+
+
+def _widened(result: arrays.Array, out: Any, shape: tuple[int, ...]) -> arrays.Array:
+    """Return a new result as wide as the `out` beside it, as a ufunc does."""
+    if out is not None or result.shape == shape:
+        return result
+    return np.broadcast_to(result, shape).copy()
+
+
+def _with_zero(results: list[Any], swapped: bool) -> list[Any]:
+    """Return all three second derivatives in the operands' order: by the other operand twice, 0."""
+    twice, mixed = results
+    zero = np.zeros_like(mixed)[()]
+    return [zero, mixed, twice] if swapped else [twice, mixed, zero]

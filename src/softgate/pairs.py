@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable, Mapping, Sequence
-from math import prod
+from math import isnan, prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,6 +24,7 @@ from .arrays import (
     is_ready,
     run,
     same_memory,
+    spreads,
 )
 from .routes import GatedRoute
 from .threads import POOL
@@ -66,25 +67,31 @@ def broadcast_shape(operands: Mapping[str, Array]) -> tuple[int, ...]:
         raise ValueError(f"the shapes do not broadcast: {shapes}") from None
 
 
-def spreads(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
-    """Tell whether an array of one shape can be broadcast to another."""
-    ends = zip(reversed(shape), reversed(to), strict=False)
-    return len(shape) <= len(to) and all(length in (1, other) for length, other in ends)
+def check_grad(shape: tuple[int, ...], cut: Split) -> None:
+    """Raise unless a gradient of `shape` broadcasts to a half."""
+    if not spreads(shape, cut.shape):
+        raise ValueError(f"grad has shape {shape}: a half of x has {cut.shape}")
 
 
 def check_outs(
     out: Any, count: int, shape: tuple[int, ...], dtype: np.dtype[Any]
 ) -> list[Array | None]:
-    """Return the arrays that results go to, None for new ones; raise before anything is written."""
+    """Return the arrays that results go to, None for new ones; raise before anything is written.
+
+    Results of `shape` have to broadcast to all of them, which have one shape.
+    """
     if out is None:
         return [None] * count
     if count == 1:
         return [check_out(out, shape, dtype)]
     if not isinstance(out, tuple) or len(out) != count:
         raise TypeError(f"out is a {type(out).__name__}: expected a tuple of {count} arrays")
-    given = [None if one is None else check_out(one, shape, dtype) for one in out]
-    known = [one for one in given if one is not None]
-    if any(_overlaps(one, known[i + 1 :]) for i, one in enumerate(known)):
+    given = [check_out(target, shape, dtype) for target in out]
+    known = [target for target in given if target is not None]
+    if len({target.shape for target in known}) > 1:
+        shapes = " and ".join(str(target.shape) for target in known)
+        raise ValueError(f"the arrays in out have shapes {shapes}: expected the same for all")
+    if any(_overlaps(target, known[i + 1 :]) for i, target in enumerate(known)):
         raise ValueError("the arrays in out share memory: each result needs its own")
     return given
 
@@ -173,6 +180,7 @@ def _results(sources: Sequence[Array], given: Sequence[Array | None]) -> list[Ar
         taken = (*results, *sources) if len(given) > 1 else ()
         if (
             out is not None
+            and out.shape == like.shape
             and out.dtype == dtype
             and is_ready(out)
             and not (results and out.strides != like.strides)
@@ -218,6 +226,8 @@ def split(x: Array, axis: Any, name: str) -> Split:
         raise ValueError(f"axis = {index} is out of range: x has {x.ndim} dimensions")
     index %= x.ndim
     length = x.shape[index]
+    if isnan(length):  # dask has NaN for chunks whose size is not known
+        raise ValueError(f"the length of x along axis {index} is unknown: compute it first")
     if length % 2:
         raise ValueError(
             f"{name} splits x in two equal halves, and x has the odd length {length} along "
@@ -294,7 +304,10 @@ def over_halves(
     shape = x.shape if joined else cut.shape
     results = [
         out.view(np.ndarray)
-        if out is not None and _writeable(out, whole.dtype) and not _overlaps(out, (whole, *dense))
+        if out is not None
+        and out.shape == shape
+        and _writeable(out, whole.dtype)
+        and not _overlaps(out, (whole, *dense))
         else np.empty(shape, whole.dtype)
         for out in given
     ]

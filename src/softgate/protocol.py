@@ -1,11 +1,12 @@
 """Operands that are no arrays: tensors go to their framework's adapter, others are asked.
 
-The latter as NumPy has it, by `__array_ufunc__` and `__array_wrap__`.
+The latter as NumPy has it, by `__array_ufunc__`, `__array_function__` and `__array_wrap__`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
 from types import ModuleType
 from typing import Any
 
@@ -38,6 +39,12 @@ def keras_adapter() -> ModuleType:
     return keras
 
 
+def _polars() -> ModuleType:
+    from .adapters import polars
+
+    return polars
+
+
 ADAPTERS: dict[tuple[str, str], Callable[[], ModuleType]] = {
     ("torch", "Tensor"): _torch,
     ("jaxlib", "ArrayImpl"): _jax,
@@ -48,6 +55,7 @@ ADAPTERS: dict[tuple[str, str], Callable[[], ModuleType]] = {
     ("tensorflow", "SparseTensor"): _tensorflow,
     ("keras", "KerasTensor"): keras_adapter,
     ("keras", "Variable"): keras_adapter,
+    ("polars", "Series"): _polars,
 }
 """Whose tensors have an adapter: the package and name of their class, and what loads it.
 
@@ -76,7 +84,10 @@ def adapter_of(operand: object) -> ModuleType | None:
 
 
 class Call:
-    """One of our functions as `__array_ufunc__` and `__array_wrap__` may ask for it: a ufunc."""
+    """One of our functions with its parameters, as `__array_ufunc__` and `__array_wrap__` see it.
+
+    It has those attributes of a ufunc that array types read.
+    """
 
     signature = None
 
@@ -86,14 +97,24 @@ class Call:
         self.__name__, self.nin, self.nout, self._function = name, nin, nout, function
         self.nargs = nin + nout
 
-    def __call__(self, *inputs: Any, **keywords: Any) -> Any:
-        """Call the function."""
+    def __call__(self, *inputs: Any, out: Any = None) -> Any:
+        """Call the function; another keyword raises TypeError, which polars relies on."""
         if self._function is None:
             raise TypeError(f"{self.__name__} is told of, not to be called")
-        return self._function(*inputs, **keywords)
+        return self._function(*inputs) if out is None else self._function(*inputs, out=out)
 
 
 _NUMPYS_OWN = np.ndarray.__array_ufunc__
+
+
+def is_duck_array(x: object) -> bool:
+    """Tell whether `x` is an array of another library that implements NEP 13 and NEP 18."""
+    kind = type(x)
+    return (
+        not isinstance(x, np.ndarray)
+        and getattr(kind, "__array_ufunc__", None) is not None
+        and hasattr(kind, "__array_function__")
+    )
 
 
 def override(
@@ -101,28 +122,55 @@ def override(
     function: Callable[..., Any],
     inputs: tuple[Any, ...],
     out: Any,
-    keywords: Any,
+    keywords: Mapping[str, Any],
     nout: int = 1,
 ) -> tuple[bool, Any]:
     """Let operands whose types take ufuncs over do so, as NumPy's protocol has it.
 
-    Returns whether one did, and its result. Subclasses are asked before their parents.
+    Returns whether one did, and its result. Subclasses come before their parents. `keywords`
+    are part of the function that those types receive: a ufunc has no parameters, and dask raises
+    where it finds a keyword that ufuncs do not have.
     """
     operands = (*inputs, *(out if isinstance(out, tuple) else (out,)))
-    asked: list[Any] = []
+    overriding: list[Any] = []
     for operand in operands:
         method = getattr(type(operand), "__array_ufunc__", _NUMPYS_OWN)
         if method is None:
             raise TypeError(f"{type(operand).__name__} does not take part in ufuncs")
-        if method is not _NUMPYS_OWN and all(type(other) is not type(operand) for other in asked):
-            after = [i for i, other in enumerate(asked) if isinstance(operand, type(other))]
-            asked.insert(after[0] if after else len(asked), operand)
-    call = Call(name, len(inputs), function, nout)
-    for operand in asked:
-        result = operand.__array_ufunc__(call, "__call__", *inputs, **keywords)
+        if method is not _NUMPYS_OWN and all(type(x) is not type(operand) for x in overriding):
+            after = [i for i, x in enumerate(overriding) if isinstance(operand, type(x))]
+            overriding.insert(after[0] if after else len(overriding), operand)
+    if not overriding:
+        return False, None
+    passed = {} if out is None else {"out": out if isinstance(out, tuple) else (out,)}
+    bound = partial(function, **keywords) if keywords else function
+    call = Call(name, len(inputs), bound, nout)
+    for operand in overriding:
+        result = operand.__array_ufunc__(call, "__call__", *inputs, **passed)
         if result is not NotImplemented:
+            if nout > 1 and not isinstance(result, tuple):
+                kind = type(operand).__name__
+                raise TypeError(f"{name} has {nout} results here, and {kind} allows for one")
             return True, result
-    if asked:
-        kinds = ", ".join(type(operand).__name__ for operand in asked)
-        raise TypeError(f"{name} is not implemented for {kinds}: its __array_ufunc__ declined")
-    return False, None
+    if nout > 1 and out is None:
+        packed = Call(name, len(inputs), partial(_packed, bound))
+        for operand in overriding:
+            result = operand.__array_ufunc__(packed, "__call__", *inputs)
+            if result is not NotImplemented:
+                return True, tuple(result[f"f{i}"] for i in range(nout))
+    kinds = ", ".join(type(operand).__name__ for operand in overriding)
+    raise TypeError(f"{name} is not implemented for {kinds}: its __array_ufunc__ declined")
+
+
+def _packed(function: Callable[..., Any], *inputs: Any) -> Any:
+    """Return several results as the fields of one array.
+
+    dask's arrays take ufuncs over only where there is one result; this way the results of a chunk
+    come from one pass, and stay lazy.
+    """
+    results = [np.asarray(result) for result in function(*inputs)]
+    fields = [(f"f{i}", result.dtype) for i, result in enumerate(results)]
+    packed = np.empty(results[0].shape, fields)
+    for (name, _), result in zip(fields, results, strict=True):
+        packed[name] = result
+    return packed
