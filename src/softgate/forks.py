@@ -12,8 +12,9 @@ import threading
 BUILDING = threading.RLock()
 """Held while kernels are compiled, tables made and modules loaded."""
 
-os.register_at_fork(
-    before=BUILDING.acquire,
-    after_in_parent=BUILDING.release,
-    after_in_child=BUILDING.release,
-)
+if hasattr(os, "register_at_fork"):  # Windows has no fork
+    os.register_at_fork(
+        before=BUILDING.acquire,
+        after_in_parent=BUILDING.release,
+        after_in_child=BUILDING.release,
+    )

@@ -165,7 +165,10 @@ def _sysctl(name: str) -> str:
     """Return what macOS knows by a name, or nothing."""
     if platform.system() != "Darwin":
         return ""
-    told = subprocess.run(
-        ["/usr/sbin/sysctl", "-n", name], capture_output=True, text=True, check=False
-    )
-    return told.stdout.strip()
+    try:
+        answer = subprocess.run(
+            ["/usr/sbin/sysctl", "-n", name], capture_output=True, text=True, check=False
+        )
+    except OSError:  # not every environment lets programs be started
+        return ""
+    return answer.stdout.strip()

@@ -11,13 +11,20 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from queue import SimpleQueue
 from typing import Any, TextIO
 
 PR_SET_PDEATHSIG = 1
+OWN_GROUP: dict[str, Any] = (
+    {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}
+    if hasattr(subprocess, "CREATE_NEW_PROCESS_GROUP")  # Windows
+    else {"start_new_session": True}
+)
+"""Arguments of Popen for a process that an interrupt at the keyboard does not reach: it is for the
+parent to deal with."""
 Answers = SimpleQueue[str | None]
 """Lines as they come; None says that there are no more."""
 
@@ -51,8 +58,20 @@ def send(process: subprocess.Popen[str], message: dict[str, Any]) -> None:
     try:
         process.stdin.write(json.dumps(message) + "\n")
         process.stdin.flush()
-    except BrokenPipeError:  # it is dead: the answer, which does not come, says of what
+    except OSError:  # it is dead: the answer, which does not come, says of what
+        return  # BrokenPipeError; on Windows EINVAL, too
+
+
+def kill_group(process: subprocess.Popen[str]) -> None:
+    """Kill a process that was started with `OWN_GROUP`, and all that it has started.
+
+    Where the system has no groups of processes, the process alone.
+    """
+    if not hasattr(os, "killpg"):
+        process.kill()
         return
+    with suppress(ProcessLookupError, PermissionError):  # there is none left in the group
+        os.killpg(process.pid, signal.SIGKILL)
 
 
 def end(process: subprocess.Popen[str]) -> None:
@@ -63,7 +82,7 @@ def end(process: subprocess.Popen[str]) -> None:
         assert pipe is not None
         try:
             pipe.close()
-        except BrokenPipeError:  # what could not be sent any more
+        except OSError:  # what could not be sent any more
             continue
 
 
@@ -74,7 +93,17 @@ def claim_stdout() -> TextIO:
     return lines
 
 
+def in_process(name: str) -> Callable[..., Any] | None:
+    """Return a C function that this process has loaded, or None where there is no such function."""
+    try:
+        function: Callable[..., Any] | None = getattr(ctypes.CDLL(None), name, None)
+    except (TypeError, OSError):  # Windows wants the name of a library
+        return None
+    return function
+
+
 def die_with_parent() -> None:
     """Ask Linux to end this process with its parent, which may be killed while a call hangs."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    prctl = in_process("prctl")
+    if prctl is not None:
+        prctl(PR_SET_PDEATHSIG, signal.SIGKILL)

@@ -71,7 +71,8 @@ class Pool:
     def __init__(self) -> None:
         self.size = available()
         self._start()
-        os.register_at_fork(after_in_child=self._start)
+        if hasattr(os, "register_at_fork"):  # Windows has no fork
+            os.register_at_fork(after_in_child=self._start)
 
     def _start(self) -> None:
         self._jobs: SimpleQueue[Job] = SimpleQueue()

@@ -8,13 +8,12 @@ standard input. Lines are JSON; what libraries print goes to standard error.
 from __future__ import annotations
 
 import base64
-import ctypes
 import gc
 import json
 import os
 import pickle
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from importlib import import_module
 from time import perf_counter, perf_counter_ns, process_time
 from typing import Any
@@ -151,9 +150,7 @@ def pin(threads: int) -> None:
 
 def keep_freed_memory() -> None:
     """Let who has no output argument get back the memory it freed, not fresh pages (glibc)."""
-    if os.name != "posix":
-        return
-    mallopt: Callable[[int, int], int] | None = getattr(ctypes.CDLL(None), "mallopt", None)
+    mallopt = talk.in_process("mallopt")
     if mallopt is not None:
         mallopt(M_MMAP_MAX, 0)
         mallopt(M_TRIM_THRESHOLD, 2**31 - 1)

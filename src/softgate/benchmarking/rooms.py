@@ -58,7 +58,7 @@ class Room:
             stderr=self._errors,
             text=True,
             encoding="utf-8",
-            start_new_session=True,  # an interrupt is for the parent to deal with
+            **talk.OWN_GROUP,
         )
         self._answers = talk.listen(self._process)
         self._answered, self.cpu_s = None, 0.0

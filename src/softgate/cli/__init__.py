@@ -6,6 +6,7 @@ Data goes to stdout, all else to stderr. Exit codes: 0 done, 1 a check or a comp
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from importlib import import_module
@@ -111,8 +112,22 @@ def show(error: click.ClickException) -> None:
     click.echo(f"Error: {one_line(error.format_message())}{hint}", err=True)
 
 
+def write_utf8() -> None:
+    """Make the standard streams write every character: files and pipes get UTF-8.
+
+    On Windows they have the encoding of the system otherwise, which has no φ.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper) and not stream.encoding.lower().startswith("utf"):
+            if stream.isatty():
+                stream.reconfigure(errors="replace")
+            else:
+                stream.reconfigure(encoding="utf-8")
+
+
 def main() -> None:
     """Run the command line and leave with its exit code."""
+    write_utf8()
     if sys.stdout is None:
         click.echo("Error: stdout is closed, and data would go there", err=True)
         sys.exit(1)

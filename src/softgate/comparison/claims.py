@@ -3,6 +3,9 @@
 The file that is locked is the one that the outcome is written to, before it gets its name. So one
 thing says that a trial is being run, keeps room for its outcome on the disk, and is never taken for
 an outcome however its owner ends; and nobody has to guess whether a process is still alive.
+
+Windows neither renames nor removes a file that is open. There the outcome is written to a file
+beside the locked one, which is removed when it has been closed.
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ import errno
 import os
 import sys
 from abc import ABC, abstractmethod
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -28,9 +32,16 @@ CAUSES = {
     errno.EEXIST: "that is no folder: choose another one",
     errno.ENOLCK: "the file system has no locks: choose a folder on a local disk",
     errno.EOPNOTSUPP: "the file system has no locks: choose a folder on a local disk",
+    errno.ENOSYS: "this Python has no file locks: use one from python.org, conda or your system",
 }
+READ_WRITE = os.O_RDWR | getattr(os, "O_BINARY", 0)
+"""How files are opened; on Windows line ends would be translated otherwise."""
 UNRESERVED = (errno.EINVAL, errno.EOPNOTSUPP, errno.ENOSYS)
 """What file systems that cannot reserve room answer."""
+
+
+OPEN_FILES_MOVE = sys.platform != "win32"
+"""Whether a file that is open can be renamed and removed."""
 
 
 class StoreError(Exception):
@@ -70,18 +81,23 @@ class Locked(Claim):
     """A claim on a file; a dead owner's is free again."""
 
     def __init__(self, path: Path, part: Path, handle: int) -> None:
-        self.path, self._part = path, part
+        self.path, self._part, self._beside = path, part, path.with_suffix(".new")
         self._handle: int | None = handle
 
     def keep(self, text: str) -> None:
         """Write the outcome; it is there as a whole, also after a power cut, or not at all."""
         assert self._handle is not None, "released"
         try:
-            _replace(self._handle, text.encode())
-            self._part.rename(self.path)
-            handle, self._handle = self._handle, None  # from here on the name may be another's
-            os.close(handle)
-            _sync(self.path.parent)
+            if OPEN_FILES_MOVE:
+                _replace(self._handle, text.encode())
+                self._part.rename(self.path)
+                handle, self._handle = self._handle, None  # from here on the name may be another's
+                os.close(handle)
+                _sync(self.path.parent)
+            else:
+                _write(self._beside, text.encode())
+                self._beside.replace(self.path)
+                self.release()
         except OSError as error:
             raise trouble(self.path.parent, error) from error
 
@@ -91,11 +107,17 @@ class Locked(Claim):
             return
         handle, self._handle = self._handle, None
         try:
-            self._part.unlink(missing_ok=True)  # before the lock goes: it is nobody else's yet
+            if OPEN_FILES_MOVE:
+                self._part.unlink(missing_ok=True)  # before the lock goes: it is nobody else's yet
+            else:
+                self._beside.unlink(missing_ok=True)
         except OSError as error:
             raise trouble(self.path.parent, error) from error
         finally:
             os.close(handle)
+        if not OPEN_FILES_MOVE:
+            with suppress(OSError):  # open elsewhere: another process has it now, and removes it
+                self._part.unlink()
 
 
 def claim(path: Path) -> Claim | None:
@@ -128,28 +150,26 @@ def sweep(folder: Path) -> None:
 
 def _locked(part: Path, create: bool = True) -> int | None:
     """Return the open file, ours alone; None where it is somebody else's."""
-    if sys.platform == "win32":
-        raise OSError(errno.ENOLCK, "Windows has no flock")
-    import fcntl
+    from filelock import lock_descriptor
 
     while True:
         try:
-            handle = os.open(part, os.O_RDWR | (os.O_CREAT if create else 0), 0o666)
+            handle = os.open(part, READ_WRITE | (os.O_CREAT if create else 0), 0o666)
         except FileNotFoundError:
             if create:
                 raise
             return None
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(handle)
-            return None
+            free = lock_descriptor(handle, blocking=False)
         except OSError:
             os.close(handle)
             raise
-        if _named(part, handle):
+        if free and _named(part, handle):
             return handle
-        os.close(handle)  # its owner renamed or removed it after we had opened it
+        os.close(handle)
+        if not free:
+            return None
+        # Its owner renamed or removed it after we had opened it: once more.
 
 
 def _named(part: Path, handle: int) -> bool:
@@ -161,7 +181,8 @@ def _named(part: Path, handle: int) -> bool:
 
 
 def _reserve(handle: int) -> None:
-    if not hasattr(os, "posix_fallocate"):
+    if not hasattr(os, "posix_fallocate"):  # macOS, Windows
+        _replace(handle, bytes(ROOM))
         return
     try:
         os.posix_fallocate(handle, 0, ROOM)
@@ -171,11 +192,20 @@ def _reserve(handle: int) -> None:
 
 
 def _replace(handle: int, content: bytes) -> None:
+    os.lseek(handle, 0, os.SEEK_SET)
     written = 0
     while written < len(content):
-        written += os.pwrite(handle, content[written:], written)
+        written += os.write(handle, content[written:])
     os.ftruncate(handle, len(content))
     os.fsync(handle)
+
+
+def _write(path: Path, content: bytes) -> None:
+    handle = os.open(path, READ_WRITE | os.O_CREAT, 0o666)
+    try:
+        _replace(handle, content)
+    finally:
+        os.close(handle)
 
 
 def _sync(folder: Path) -> None:

@@ -22,6 +22,7 @@ from ..subjects.description import literal
 from . import sourcecode
 from .outcome import Measured
 from .reports import Report
+from .sources import split_place
 from .subject import USUAL_ARMS, Measure, Told, Work
 from .tasks.prints import fingerprint
 from .trial import Setting, Trial
@@ -74,7 +75,7 @@ class Script:
     def __init__(
         self, place: str, *, higher: bool | str = True, score: str = "score", **settings: Any
     ) -> None:
-        path, _, name = place.partition(":")
+        path, name = split_place(place)
         file = Path(path).expanduser().resolve()
         if not file.is_file():
             raise FileNotFoundError(f"there is no file {path!r}: expected a script as train.py:run")

@@ -65,9 +65,21 @@ def trainable(
     return task(place, data=data, data_dir=data_dir, settings=chosen)
 
 
+def split_place(text: str) -> tuple[str, str]:
+    """Return the file and the function of a place such as train.py:run; the function may be "".
+
+    Examples
+    --------
+    >>> split_place("train.py:run"), split_place("C:/models/train.py")
+    (('train.py', 'run'), ('C:/models/train.py', ''))
+    """
+    path, _, name = text.rpartition(":")
+    return (path, name) if path.endswith(".py") else (text, "")
+
+
 def is_script(text: str) -> bool:
     """Tell whether a text is a place in a file, as "train.py:run", and no task's name."""
-    return text.partition(":")[0].endswith(".py")
+    return split_place(text)[0].endswith(".py")
 
 
 def _unused(why: str, **given: Any) -> None:

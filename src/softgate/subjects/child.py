@@ -40,7 +40,8 @@ class Child:
     def __init__(self, subject: Subject, time_limit: float, one_core: bool = False) -> None:
         self.subject, self.time_limit, self.one_core = subject, time_limit, one_core
         self._message = subject.message()
-        self._folder = tempfile.TemporaryDirectory(prefix="softgate-")
+        # A traceback may hold views of the mapped file, which Windows does not remove then.
+        self._folder = tempfile.TemporaryDirectory(prefix="softgate-", ignore_cleanup_errors=True)
         file = Path(self._folder.name) / "arrays"
         self._memory: Any = np.memmap(file, np.uint8, "w+", shape=(2 * HALF,))
         self._errors = Path(self._folder.name) / "stderr"
@@ -85,7 +86,7 @@ class Child:
             raise Mistake(f"{self._message['text']} cannot be loaded: {failure}{more}") from None
 
     def _start(self, file: Path) -> Information:
-        with self._errors.open("w") as errors:
+        with self._errors.open("wb") as errors:
             self._process = subprocess.Popen(
                 [sys.executable, "-c", START.format(path=list(self.subject.path or sys.path))],
                 stdin=subprocess.PIPE,
@@ -93,7 +94,7 @@ class Child:
                 stderr=errors,
                 text=True,
                 encoding="utf-8",
-                start_new_session=True,  # an interrupt is for the parent to deal with
+                **talk.OWN_GROUP,
             )
         self._file, self._answers = file, talk.listen(self._process)
         self._send({"subject": self._message, "memory": str(file), "one_core": self.one_core})

@@ -26,7 +26,7 @@ def main() -> None:
     talk.die_with_parent()
     answers = talk.claim_stdout()
     first = json.loads(sys.stdin.readline())
-    if first["one_core"]:
+    if first["one_core"]:  # only where the system has it: see `certify`
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     memory = np.memmap(first["memory"], np.uint8, "r+")
     subject = from_message(first["subject"])

@@ -53,7 +53,7 @@ STATUS = Path("/proc/self/stat")
 def _born_by_fork() -> bool:
     """Tell whether this process began as a fork; where Linux does not say, that it did not."""
     try:
-        after_name = STATUS.read_text().rpartition(")")[2].split()
+        after_name = STATUS.read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
     except OSError:
         return False
     return bool(int(after_name[6]) & FORKED_WITHOUT_EXEC)

@@ -6,7 +6,6 @@ raises does, a machine that had no memory or no file left does not, and is not k
 
 from __future__ import annotations
 
-import ctypes
 import gc
 import platform
 import sys
@@ -17,6 +16,7 @@ from statistics import median
 from time import perf_counter
 
 from ...machine import cpu_name, installed
+from ...talk import in_process
 from ..outcome import Measured, Outcome, Place, Status
 from ..subject import Diverged, Told, Work
 from ..trial import Trial
@@ -91,11 +91,11 @@ def words(error: BaseException) -> str:
 def _fresh_peak() -> int | None:
     """Give free memory back, forget how much there was at most, return how much there is."""
     gc.collect()
-    if sys.platform != "linux":
-        return None
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    trim = in_process("malloc_trim")
     if trim is not None:  # glibc
         trim(0)
+    if not CLEAR.exists():  # only Linux has it
+        return None
     try:
         CLEAR.write_text(RESET_PEAK, encoding="ascii")
     except OSError:  # not every container allows it

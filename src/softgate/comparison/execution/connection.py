@@ -177,6 +177,8 @@ def _sweep() -> None:
 
 
 def _alive(process: int) -> bool:
+    if hasattr(signal, "CTRL_C_EVENT"):  # Windows, where a signal 0 is Ctrl+C
+        return True
     try:
         os.kill(process, 0)
     except ProcessLookupError:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -54,7 +53,7 @@ class Seat:
             stderr=self._errors,
             text=True,
             encoding="utf-8",
-            start_new_session=True,  # an interrupt is for the parent; what it starts dies with it
+            **talk.OWN_GROUP,
         )
         talk.hear(self._process, lambda line: heard.put((self, line)))
         talk.send(self._process, opening)
@@ -74,8 +73,7 @@ class Seat:
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(patience_s)
         code = self._process.returncode
-        with suppress(ProcessLookupError, PermissionError):  # nobody is left in the group
-            os.killpg(self._process.pid, signal.SIGKILL)
+        talk.kill_group(self._process)
         talk.end(self._process)
         self._errors.seek(0)
         lines = self._errors.read().decode(errors="replace").strip().splitlines()
@@ -173,5 +171,5 @@ def ended(code: int) -> str:
         name = f"{signal.Signals(-code).name}, signal {-code}"
     except ValueError:
         name = f"signal {-code}"
-    hint = "; the system kills so when memory runs out" if code == -signal.SIGKILL else ""
+    hint = "; the system kills so when memory runs out" if name.startswith("SIGKILL") else ""
     return f"killed ({name}{hint})"

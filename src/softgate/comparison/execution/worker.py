@@ -80,7 +80,7 @@ def _say(lines: TextIO, message: dict[str, Any]) -> None:
     try:
         lines.write(json.dumps(message, allow_nan=False) + "\n")
         lines.flush()
-    except BrokenPipeError:  # nobody listens; the subject is not to see it as an error of its own
+    except OSError:  # nobody listens; the subject is not to see it as an error of its own
         os._exit(1)
 
 
