@@ -217,6 +217,6 @@ def one_core(stack: ExitStack, subject: Subject, time_limit: float) -> Callable[
 
 def machine() -> str:
     """Return what the measurement ran on."""
-    from .lower.llvm import host
+    from .lower.target import host
 
     return f"{platform.system()} {platform.machine()}, {host()[0]}"

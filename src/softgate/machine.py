@@ -71,7 +71,7 @@ def this_machine() -> Machine:
     >>> this_machine().cores >= 1
     True
     """
-    from .lower.llvm import host
+    from .lower.target import host
 
     architecture, features = host()
     versions = {name: version for name in PACKAGES if (version := installed(name)) is not None}

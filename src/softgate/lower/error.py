@@ -13,8 +13,9 @@ from collections.abc import Callable
 from llvmlite import ir
 
 from ..formats import FLOAT32, FLOAT64
-from .llvm import REAL, compile_module
+from .llvm import REAL
 from .loops import Counted, function
+from .target import compile_module
 
 LONG = ir.IntType(64)
 SINGLE, DOUBLE = REAL["float32"], REAL["float64"]
@@ -62,7 +63,14 @@ def _error(
 
 
 def compile_error(strict: bool = True) -> Callable[..., None]:
-    """Return kernel(error, x, y, truth, scale, count); x and y are float32, the rest float64.
+    """Return the kernel that `build_error` describes."""
+    return compile_module(build_error(strict), pointers=5)
+
+
+def build_error(strict: bool = True) -> ir.Module:
+    """Return the module of kernel(error, x, y, truth, scale, count).
+
+    x and y are float32, the rest float64.
 
     Unless `strict`, a lost zero or sign is not infinite but as many ulps as it is.
     """
@@ -78,4 +86,4 @@ def compile_error(strict: bool = True) -> Callable[..., None]:
         error = _error(b, given, result, exact, size, strict)
         b.store(error, b.gep(out, [i], source_etype=DOUBLE))
     b.ret_void()
-    return compile_module(module, pointers=5)
+    return module

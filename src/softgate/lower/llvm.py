@@ -7,20 +7,17 @@ Code is compiled when first asked for and kept in memory: no compiler, no cache 
 
 from __future__ import annotations
 
-import ctypes
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
-from typing import Any
 
-import llvmlite.binding as llvm
 from llvmlite import ir
 
-from ..formats import Format
+from ..formats import FLOAT16, Format
 from ..graph import COMPARISONS, Node, walk
+from . import emulated
 from .loops import INDEX, POINTER, Counted, function
+from .target import HOST, Target, compile_module
 
 INTERLEAVE = 4
 """Vectors a round. Kernels are long chains of fmas, of which the out-of-order window holds too few;
@@ -64,10 +61,16 @@ class Loop:
 
 
 class Body:
-    """Emits the nodes of a graph at one place of a function, for one float format."""
+    """Emits the nodes of a graph at one place of a function, for one float format and CPU."""
 
-    def __init__(self, builder: ir.IRBuilder, fmt: Format, leaves: dict[Node, ir.Value]) -> None:
-        self.builder, self.fmt, self.values = builder, fmt, leaves
+    def __init__(
+        self,
+        builder: ir.IRBuilder,
+        fmt: Format,
+        leaves: dict[Node, ir.Value],
+        target: Target = HOST,
+    ) -> None:
+        self.builder, self.fmt, self.values, self.target = builder, fmt, leaves, target
         self.real, self.bits = REAL[fmt.name], ir.IntType(fmt.bits)
 
     def emit(self, *roots: Node) -> list[ir.Value]:
@@ -91,7 +94,7 @@ class Body:
         return ir.Constant(self.real, self.fmt.round(value))
 
     def _fma(self, a: ir.Value, b: ir.Value, c: ir.Value) -> ir.Value:
-        return self.builder.fma(a, b, c)
+        return fma(self.builder, a, b, c, self.target)
 
     def _abs(self, x: ir.Value) -> ir.Value:
         return self._intrinsic("llvm.fabs", x)
@@ -129,21 +132,45 @@ class Body:
         return self.builder.call(function, args)
 
 
-def load(builder: ir.IRBuilder, storage: Format, arithmetic: Format, address: ir.Value) -> ir.Value:
+def fma(
+    builder: ir.IRBuilder, a: ir.Value, b: ir.Value, c: ir.Value, target: Target = HOST
+) -> ir.Value:
+    """Return a·b + c, rounded once."""
+    return builder.fma(a, b, c) if target.fuses else emulated.fma(builder, a, b, c)
+
+
+def load(
+    builder: ir.IRBuilder,
+    storage: Format,
+    arithmetic: Format,
+    address: ir.Value,
+    target: Target = HOST,
+) -> ir.Value:
     """Load one element stored as `storage` into `arithmetic`."""
-    value = builder.load(address, typ=STORED[storage.name], align=storage.bits // 8)
+    emulate = storage is FLOAT16 and not target.converts_float16
+    kind = emulated.HALFWORD if emulate else STORED[storage.name]
+    value = builder.load(address, typ=kind, align=storage.bits // 8)
     if storage.name == "bfloat16":
         word = builder.shl(builder.zext(value, WORD), ir.Constant(WORD, 16))
         return builder.bitcast(word, REAL["float32"])
+    if emulate:
+        return emulated.widen_float16(builder, value)
     return value if storage is arithmetic else builder.fpext(value, REAL[arithmetic.name])
 
 
 def store(
-    builder: ir.IRBuilder, storage: Format, arithmetic: Format, value: ir.Value, address: ir.Value
+    builder: ir.IRBuilder,
+    storage: Format,
+    arithmetic: Format,
+    value: ir.Value,
+    address: ir.Value,
+    target: Target = HOST,
 ) -> None:
     """Store one element, rounded once to `storage`."""
     if storage.name == "bfloat16":
         value = _to_bfloat16(builder, value)
+    elif storage is FLOAT16 and not target.converts_float16:
+        value = emulated.narrow_to_float16(builder, value)
     elif storage is not arithmetic:
         value = builder.fptrunc(value, REAL[storage.name])
     builder.store(value, address, align=storage.bits // 8)
@@ -159,7 +186,7 @@ def _to_bfloat16(builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
     return builder.trunc(builder.lshr(builder.select(nan, quiet, nearest), half), ir.IntType(16))
 
 
-def build(loop: Loop) -> ir.Module:
+def build(loop: Loop, target: Target = HOST) -> ir.Module:
     """Return the module with `kernel(outputs…, inputs…, parameters, n)` for `loop`.
 
     Over rows it is `kernel(outputs…, inputs…, parameters, steps, n, rows)`: `steps` has for each
@@ -171,7 +198,6 @@ def build(loop: Loop) -> ir.Module:
             "function that is not there; compute in float32, or make a table"
         )
     module, builder, arguments = function(loop.operands + 1 + loop.rows, counts=1 + loop.rows)
-    module.triple = llvm.get_process_triple()
     # Four vectors a round spill; across cache lines, as the caller's stack happens to lie, that
     # costs up to twice the time.
     builder.function.attributes.alignstack = 64
@@ -189,9 +215,9 @@ def build(loop: Loop) -> ir.Module:
                 _place(builder, STORED[loop.storage.name], base, builder.mul(row, distance))
                 for base, distance in zip(bases, distances, strict=True)
             ]
-            _emit(builder, loop, leaves, starts, count)
+            _emit(builder, loop, leaves, starts, count, target)
     else:
-        _emit(builder, loop, leaves, bases, *rest)
+        _emit(builder, loop, leaves, bases, rest[0], target)
     builder.ret_void()
     return module
 
@@ -202,6 +228,7 @@ def _emit(
     leaves: dict[Node, ir.Value],
     bases: list[ir.Value],
     count: ir.Value,
+    target: Target,
 ) -> None:
     """Emit the loop over `count` elements that lie side by side."""
     outputs = bases[: len(loop.roots)]
@@ -210,23 +237,24 @@ def _emit(
         sources[loop.alias] = outputs[0]
     element = STORED[loop.storage.name]
     nodes = list(walk(*loop.roots))
-    with Counted(builder, count, vectors=_vectors(len(nodes))) as index:
+    with Counted(builder, count, vectors=_vectors(len(nodes), target)) as index:
         known = dict(leaves)
         for node in nodes:
             if node.op == "input":
                 place = _place(builder, element, sources[str(node.attr)], index)
-                known[node] = load(builder, loop.storage, loop.arithmetic, place)
-        values = Body(builder, loop.arithmetic, known).emit(*loop.roots)
+                known[node] = load(builder, loop.storage, loop.arithmetic, place, target)
+        values = Body(builder, loop.arithmetic, known, target).emit(*loop.roots)
         for value, output in zip(values, outputs, strict=True):
             place = _place(builder, element, output, index)
-            store(builder, loop.storage, loop.arithmetic, value, place)
+            store(builder, loop.storage, loop.arithmetic, value, place, target)
 
 
-def _vectors(nodes: int) -> int:
+def _vectors(nodes: int, target: Target) -> int:
     """Return how many vectors a round of a loop over so many nodes takes side by side."""
     if nodes <= SHORT:
         return 1
-    return INTERLEAVE if nodes <= LONG else INTERLEAVE // 2
+    # An emulated fma is a dozen operations, so graphs with them count as long.
+    return INTERLEAVE if nodes <= LONG and target.fuses else INTERLEAVE // 2
 
 
 def _place(builder: ir.IRBuilder, kind: ir.Type, base: ir.Value, index: ir.Value) -> ir.Value:
@@ -270,61 +298,8 @@ def is_negative_zero(node: Node) -> bool:
     return node.op == "neg" and is_zero(node.args[0])
 
 
-@lru_cache(maxsize=1)
-def _machine() -> llvm.TargetMachine:
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
-    return llvm.Target.from_default_triple().create_target_machine(
-        cpu=llvm.get_host_cpu_name(),
-        features=llvm.get_host_cpu_features().flatten(),
-        opt=3,
-        jit=True,
-    )
-
-
-def host() -> tuple[str, frozenset[str]]:
-    """Return the CPU that kernels are compiled for and the features LLVM uses on it."""
-    features = llvm.get_host_cpu_features()
-    return llvm.get_host_cpu_name(), frozenset(name for name in features if features[name])
-
-
-def optimise(module: ir.Module) -> llvm.ModuleRef:
-    """Return `module` after LLVM's own O3 pipeline for this CPU."""
-    # A loop's metadata must be distinct and begin with itself, which llvmlite cannot say.
-    text = re.sub(r"(?m)^(!\d+) = !\{ (!\d+) \}$", r"\1 = distinct !{ \1, \2 }", str(module))
-    parsed = llvm.parse_assembly(text)
-    parsed.verify()
-    options = llvm.create_pipeline_tuning_options(speed_level=3)
-    options.loop_vectorization = options.slp_vectorization = True
-    options.loop_unrolling = options.loop_interleaving = True
-    passes = llvm.create_pass_builder(_machine(), options)
-    passes.getModulePassManager().run(parsed, passes)
-    return parsed
-
-
-def assembly(module: ir.Module) -> str:
-    """Return the assembly that `module` becomes on this CPU."""
-    text: str = _machine().emit_assembly(optimise(module))
-    return text
-
-
-def compile_module(
-    module: ir.Module, pointers: int, counts: int = 1, name: str = "kernel"
-) -> Callable[..., None]:
-    """Return `name` of `module` as a function of `pointers` addresses and some counts."""
-    engine = llvm.create_mcjit_compiler(optimise(module), _machine())
-    engine.finalize_object()
-    address = engine.get_function_address(name)
-    _keep_for_ever(engine)
-    signature = [ctypes.c_void_p] * pointers + [ctypes.c_int64] * counts
-    return ctypes.CFUNCTYPE(None, *signature)(address)
-
-
-def _keep_for_ever(engine: Any) -> None:
-    # A daemon thread may still run the code while the interpreter tears modules down.
-    ctypes.pythonapi.Py_IncRef(ctypes.py_object(engine))
-
-
-def compile_loop(loop: Loop) -> Callable[..., None]:
+def compile_loop(loop: Loop, target: Target = HOST) -> Callable[..., None]:
     """Compile `loop`; the result is called with addresses and counts, without the GIL."""
-    return compile_module(build(loop), loop.operands + 1 + loop.rows, counts=1 + loop.rows)
+    module = build(loop, target)
+    pointers, counts = loop.operands + 1 + loop.rows, 1 + loop.rows
+    return compile_module(module, pointers, counts, target=target)

@@ -11,8 +11,9 @@ from collections.abc import Callable
 from llvmlite import ir
 
 from ..formats import FLOAT32, Format
-from .llvm import REAL, compile_module, load, store
+from .llvm import REAL, fma, load, store
 from .loops import INDEX, Counted, function
+from .target import HOST, Target, compile_module
 
 HALFWORD = ir.IntType(16)
 BLOCK = 512
@@ -23,18 +24,26 @@ def _gather(b: ir.IRBuilder, table: ir.Value, kind: ir.Type, x: ir.Value, i: ir.
     return b.load(b.gep(table, [b.zext(bits, INDEX)], source_etype=kind), typ=kind)
 
 
-def compile_lookup() -> Callable[..., None]:
-    """Return kernel(out, x, table, count): out[i] = table[x[i]], in place or not."""
+def build_lookup() -> ir.Module:
+    """Return the module of kernel(out, x, table, count): out[i] = table[x[i]], in place or not."""
     module, b, (out, x, table, count) = function(3)
     with Counted(b, count) as i:
         found = _gather(b, table, HALFWORD, x, i)
         b.store(found, b.gep(out, [i], source_etype=HALFWORD), align=2)
     b.ret_void()
-    return compile_module(module, pointers=3)
+    return module
 
 
-def compile_lookup_backward(fmt: Format) -> Callable[..., None]:
-    """Return kernel(out, x, grad, slopes, count): slopes[x[i]]·grad[i], rounded to `fmt`."""
+def compile_lookup() -> Callable[..., None]:
+    """Return the kernel that looks values up."""
+    return compile_module(build_lookup(), pointers=3)
+
+
+def build_lookup_backward(fmt: Format, target: Target = HOST) -> ir.Module:
+    """Return the module of kernel(out, x, grad, slopes, count).
+
+    out[i] is slopes[x[i]]·grad[i], rounded to `fmt`.
+    """
     module, b, (out, x, grad, slopes, count) = function(4)
     real, limit = REAL["float32"], ir.Constant(INDEX, BLOCK)
     block = b.alloca(real, size=BLOCK)
@@ -49,9 +58,15 @@ def compile_lookup_backward(fmt: Format) -> Callable[..., None]:
             b.store(slope, b.gep(block, [i], source_etype=real))
         with Counted(b, size) as i:
             slope = b.load(b.gep(block, [i], source_etype=real), typ=real)
-            g = load(b, fmt, FLOAT32, b.gep(grad_block, [i], source_etype=HALFWORD))
+            g = load(b, fmt, FLOAT32, b.gep(grad_block, [i], source_etype=HALFWORD), target)
             # Not fmul: on AMD a product that underflows is several times slower than an fma.
-            product = b.fma(slope, g, ir.Constant(real, 0.0))
-            store(b, fmt, FLOAT32, product, b.gep(out_block, [i], source_etype=HALFWORD))
+            product = fma(b, slope, g, ir.Constant(real, 0.0), target)
+            place = b.gep(out_block, [i], source_etype=HALFWORD)
+            store(b, fmt, FLOAT32, product, place, target)
     b.ret_void()
-    return compile_module(module, pointers=4)
+    return module
+
+
+def compile_lookup_backward(fmt: Format) -> Callable[..., None]:
+    """Return the kernel that multiplies gradients by slopes of a table."""
+    return compile_module(build_lookup_backward(fmt), pointers=4)

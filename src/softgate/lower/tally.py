@@ -12,8 +12,9 @@ from collections.abc import Callable
 from llvmlite import ir
 
 from ..formats import FLOAT32, Format
-from .llvm import REAL, STORED, compile_module, load
+from .llvm import REAL, STORED, load
 from .loops import INDEX, POINTER, Counted, function
+from .target import HOST, Target, compile_module
 
 COUNTS = ("finite", "rising_little", "falling", "falling_steeply", "saturated")
 """Elements that are finite; with slope < flat; with slope < 0; with slope <= -flat; whose value is
@@ -54,7 +55,12 @@ class _Column:
 
 
 def compile_tally(storage: Format) -> Callable[..., None]:
-    """Return tally(sums, x, value, slope, settings, unused, rows, columns) for one format.
+    """Return the kernel that `build_tally` describes."""
+    return compile_module(build_tally(storage), pointers=6, counts=2)
+
+
+def build_tally(storage: Format, target: Target = HOST) -> ir.Module:
+    """Return the module of kernel(sums, x, value, slope, settings, unused, rows, columns).
 
     `sums` is a table of float64: the row of shifts, which is read, and a row for each of `FIELDS`,
     which is added to. All addresses are those of the first column; an element that is not finite
@@ -81,13 +87,13 @@ def compile_tally(storage: Format) -> Callable[..., None]:
             ]
             with Counted(b, width) as i:
                 x, y, slope = (
-                    load(b, storage, _wide(storage), b.gep(p, [i], source_etype=element))
+                    load(b, storage, _wide(storage), b.gep(p, [i], source_etype=element), target)
                     for p in places
                 )
                 _tally(_Column(b, local, i), x, y, slope, (flat, low, high))
         _move(b, local, sums, strides[3], start, width, load_shifts=False)
     b.ret_void()
-    return compile_module(module, pointers=6, counts=2)
+    return module
 
 
 def _wide(storage: Format) -> Format:

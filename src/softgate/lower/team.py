@@ -10,8 +10,8 @@ from collections.abc import Callable
 
 from llvmlite import ir
 
-from .llvm import compile_module
 from .loops import INDEX, POINTER, function
+from .target import compile_module
 
 FIELDS = ("next", "count", "step", "item", "kernel", "beside")
 """What a job begins with, in words of 64 bits; the addresses of the operands follow.
@@ -24,7 +24,12 @@ and, for each operand, the distance of two rows in elements."""
 
 
 def compile_share(operands: int, rows: bool = False) -> Callable[..., None]:
-    """Return share(job): calls the job's kernel over chunks of so many operands."""
+    """Return the loop that `build_share` describes."""
+    return compile_module(build_share(operands, rows), pointers=1, counts=0)
+
+
+def build_share(operands: int, rows: bool = False) -> ir.Module:
+    """Return the module of kernel(job): calls the job's kernel over chunks of its operands."""
     module, b, (job,) = function(1, counts=0)
 
     def word(place: int) -> ir.Value:
@@ -57,4 +62,4 @@ def compile_share(operands: int, rows: bool = False) -> Callable[..., None]:
     b.branch(take)
     b.position_at_end(done)
     b.ret_void()
-    return compile_module(module, pointers=1, counts=0)
+    return module

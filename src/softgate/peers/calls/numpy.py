@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..._activation import Activation
-from ...lower.llvm import host
+from ...lower.target import host
 from ...threads import POOL, set_threads
 from ..contestant import Array, Call, Contestant, Task
 
