@@ -113,6 +113,7 @@ def test_formats_round_to_even(fmt: object) -> None:
     assert fmt.round(smallest / 2) == 0.0
     assert fmt.round(smallest * Fraction(51, 100)) == float(smallest)
     assert fmt.round(Fraction(2) ** (fmt.max_exponent + 1)) == float("inf")
+    assert fmt.round(-(Fraction(2) ** (4 * fmt.max_exponent))) == float("-inf")
     assert fmt.round(Fraction(0)) == 0.0
 
 

@@ -45,7 +45,7 @@ class Format:
             exponent -= 1
         unit = max(exponent, self.min_exponent) - self.mantissa_bits
         whole = round(value / Fraction(2) ** unit)
-        if abs(whole) >= 1 << (self.max_exponent - unit + 1):
+        if exponent > self.max_exponent or abs(whole) >= 1 << (self.max_exponent - unit + 1):
             return math.inf if value > 0 else -math.inf
         return math.ldexp(whole, unit)
 
