@@ -13,7 +13,7 @@ PAGE    ?= report.html
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help report test lint format exhaustive certificates accuracy speed figures bench fits install clean distclean
+.PHONY: help report test lint format exhaustive certificates accuracy speed figures bench fits arm install clean distclean
 
 help: ## say what can be made
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -55,6 +55,9 @@ bench: $(STAMP) ## time the kernels against PyTorch and JAX, each held to its ba
 fits: $(STAMP) ## derive every coefficient and colour again and compare with the source
 	$(PY) tools/derive_coefficients.py --check
 	$(PY) tools/derive_colours.py --check
+
+arm: $(STAMP) ## the published digests and the tests of the kernels on AArch64, emulated by QEMU
+	$(PY) tools/run_on_arm.py --jobs $(JOBS)
 
 install: $(STAMP) ## make .venv with softgate (editable) and what tests and benchmarks need
 

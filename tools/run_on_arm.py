@@ -36,8 +36,8 @@ PACKAGES = {"debootstrap": "debootstrap", QEMU: "qemu-user-static"}
 """Commands, and the Debian packages that have them."""
 
 PLATFORMS = ("manylinux_2_28", "manylinux_2_27", "manylinux_2_17", "manylinux2014")
-TEST_PACKAGES = ("hypothesis", "pandas", "pytest")
-"""Taken from the extra `test`, beside the dependencies and the extra `exact`."""
+TEST_NAMES = ("hypothesis>", "pandas>", "pytest>")
+"""What tests need, beside the dependencies and the extra `exact`."""
 
 FILES = (
     "test_catalogue.py",
@@ -52,11 +52,12 @@ FILES = (
     "test_gated_arrays.py",
     "test_graph.py",
     "test_numpy.py",
-    "test_targets.py",
     "test_threads.py",
     "test_unfused.py",
 )
 """Formulas, kernels, tables and the NumPy front end."""
+
+OTHER_REASONS = {"test_targets.py": "compiles for other CPUs, which this one has no part in"}
 
 DIGESTS = """
 import sys, softgate
@@ -179,8 +180,8 @@ def requirements() -> list[str]:
     with (REPOSITORY / "pyproject.toml").open("rb") as file:
         project = tomllib.load(file)["project"]
     extras = project["optional-dependencies"]
-    tested = [line for line in extras["test"] if line.startswith(TEST_PACKAGES)]
-    return [*project["dependencies"], *extras["exact"], *tested]
+    tested = {line for lines in extras.values() for line in lines if line.startswith(TEST_NAMES)}
+    return [*project["dependencies"], *extras["exact"], *sorted(tested)]
 
 
 def check_digests(emulator: Emulator) -> int:
@@ -227,7 +228,8 @@ def reasons(site: Path) -> Iterator[tuple[str, str]]:
         if missing:
             yield path.name, f"needs {', '.join(missing)}"
         elif path.name not in FILES:
-            yield path.name, "not about formulas, kernels, tables or NumPy arrays"
+            default = "not about formulas, kernels, tables or NumPy arrays"
+            yield path.name, OTHER_REASONS.get(path.name, default)
 
 
 def imports(path: Path) -> set[str]:
