@@ -61,7 +61,10 @@ OTHER_REASONS = {"test_targets.py": "compiles for other CPUs, which this one has
 
 DIGESTS = """
 import sys, softgate
-result = softgate.check_bits(full=True)
+def show(done, total):
+    if done % 50 == 0:
+        print(f"{done} of {total} digests", flush=True)
+result = softgate.check_bits(full=True, progress=show)
 print(result)
 sys.exit(not result.ok)
 """
