@@ -21,7 +21,7 @@ import softgate as sg
 from softgate import accuracy, rounding, samples
 from softgate._activation import Activation
 from softgate.formats import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, Format
-from softgate.lower.llvm import host
+from softgate.lower.target import host
 
 LIMIT_ULP = 5.0
 """What is measured is below 3.4; 8 is promised, for XLA may choose otherwise on other machines."""
