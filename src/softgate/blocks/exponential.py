@@ -86,7 +86,7 @@ class Exponential(Scaled):
     @property
     def exponential_limit(self) -> int:
         """Where to clamp b: there b²·exp(-b) is 0 in the format, and 2**(n + scale) normal."""
-        return 120 if self.fmt is FLOAT32 else 780
+        return 115 if self.fmt is FLOAT32 else 780
 
     @property
     def floor(self) -> Fraction:
@@ -175,6 +175,23 @@ class Exponential(Scaled):
             return Tail(self.portion(g), None, g.power)
         v = self.product(a, g.power) / g.total
         return self.scaled(self.fma(-v, g.c, v))
+
+    def rising(self, x: Node) -> Tail:
+        """Return sigma(x) as a tail for -`exponential_limit` <= x <= 40; NaN is kept.
+
+        With exp(-x) = S·(T - r)/(T + r) this is the product (1 + c)/(1 + S) of the module's
+        docstring. Both quotients are extended by 2**-scale, which is part of the exponent of S:
+        no operation is spent on scaling, and `_correction` takes two more.
+        """
+        e = self.reduce(x, bias=self.fmt.max_exponent - self.fmt.scale)
+        power = self.exponent_only(e.magic)
+        total = power + self.unit
+        small = self.fma(e.square * e.rest, total, e.r * (self.unit - power))
+        # Sums rather than products by 2, T's leading term: adders have less to do here.
+        above = self.fma(e.r, power + power, self.floor * self.unit)
+        c = above / ((total + total) + small)
+        inverse = 1 / total
+        return self.scaled(self.fma(inverse, c, inverse))
 
     @property
     def wide_limit(self) -> Fraction:

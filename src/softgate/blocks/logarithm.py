@@ -16,6 +16,9 @@ from .exponential import MIRRORED, Exponential
 from .fits import Fit
 from .scaled import Tail, TwoFloat
 
+LIFT = 2**24
+"""Makes every float32 normal, and leaves 1 + exp(115), scaled, below the largest."""
+
 
 class Logarithm(Exponential):
     """exp(-b) by a polynomial, log(1 + exp(-b)), and tails times a parameter."""
@@ -70,6 +73,23 @@ class Logarithm(Exponential):
         t = self.polynomial(self.product(e.r, e.r), fit.coefficients)
         above = self.add_exponent(e.r - t, e.magic)
         return self.product(above / self.fma(above, self.unit, -(e.r + t)), self.unit)
+
+    def logistic_gate(self, a: Node) -> Tail:
+        """Return a·sigma(-a) as a tail for 0 <= a <= `exponential_limit`.
+
+        In float32 this is a/(1 + exp(a)): one division and, but for the polynomial's, two
+        roundings. In float64 the polynomial is longer than a second division takes.
+        """
+        if self.fmt is not FLOAT32:
+            return self.gate(self.logistic(self.reduce(a), fine=False), a)
+        # A subnormal a would make the division slow: both sides carry a power of two.
+        unit = LIFT * self.unit
+        bias = self.fmt.max_exponent - self.fmt.scale + (LIFT.bit_length() - 1)
+        e = self.reduce(a, rate=MIRRORED, bias=bias)
+        square, q = self._quadratic(e.r, -1)
+        power = self.exponent_only(e.magic)
+        below = power + self.fma(power, self.fma(square, q, e.r), unit)
+        return self.scaled(self.product(a, LIFT) / below)
 
     def plain_power(self, power: Node, factor: Node | int = 1) -> Node:
         """Return factor·2**n from `power` = 2**(n + scale), for sums with something near 1.

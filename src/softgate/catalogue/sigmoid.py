@@ -1,7 +1,7 @@
 """sigmoid(x) = 1/(1 + exp(-x))."""
 
 from ..blocks import Kernel
-from ..blocks.exponential import MIRRORED, Logistic
+from ..blocks.exponential import Logistic
 from ..formula import Arithmetic, Definition
 from ..graph import Node
 from .entry import Bound, Entry
@@ -15,9 +15,8 @@ def definition(f: Definition, x: Node) -> Node:
 
 
 def value(f: Kernel, x: Node) -> Node:
-    # s/(1 + s)·(1 - c) holds on both sides: no choice by sign, only clamps.
-    bounded = f.bound(x, -f.exponential_limit, RIGHT)
-    return f.unscale(f.gate(f.logistic(f.reduce(bounded, rate=MIRRORED))))
+    # The form holds on both sides: no choice by sign, only clamps.
+    return f.unscale(f.rising(f.bound(x, -f.exponential_limit, RIGHT)))
 
 
 def slope(f: Kernel, x: Node) -> Node:

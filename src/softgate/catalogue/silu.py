@@ -15,7 +15,7 @@ def definition(f: Definition, x: Node, beta: Node) -> Node:
 def value(f: Kernel, x: Node, beta: TwoFloat) -> Node:
     if beta.is_one:
         a = f.clamp(f.abs(x), f.exponential_limit)
-        return f.ramp(x, f.gate(f.logistic(f.reduce(a), fine=False), a))
+        return f.ramp(x, f.logistic_gate(a))
     # x·sigma(beta·x) = ±y·sigma(|beta|·y), y = ±x, and has the sign of x.
     a, b = argument(f, x, beta, f.wide_limit)
     result = f.wide_ramp(f.where(beta.hi < 0, -x, x), f.reduce(*b), a)
