@@ -325,3 +325,10 @@ def test_assembly_is_of_the_cpu_named():
         text = assembly(lowering.build(loop, target(name)), target(name))
         assert ("vcvtph2ps" in text) == conversion
         assert "hfsf" not in text
+
+
+@pytest.mark.parametrize("cpu", ["skylake-avx512", "icelake-server", "znver4"])
+def test_vectors_are_as_wide_as_the_cpu_has_them(cpu):
+    specification = kernels.Specification(sg.gelu.entry, "value", FLOAT32, FLOAT32)
+    chosen = Target(cpu, triple=LINUX["x86_64"])
+    assert "zmm" in assembly(lowering.build(kernels.loop(specification), chosen), chosen)

@@ -42,8 +42,13 @@ class Target:
         else:
             llvm.initialize_all_targets()
             llvm.initialize_all_asmprinters()
+        features = [self.features] if self.features else []
+        if _architecture(self.triple) == "x86_64":
+            # For some CPUs LLVM prefers half of a 512-bit vector, lest a few wide operations slow
+            # the clock of all others. Kernels are nothing but wide operations.
+            features.append("-prefer-256-bit")
         return llvm.Target.from_triple(self.triple).create_target_machine(
-            cpu=self.cpu, features=self.features, opt=3, jit=True
+            cpu=self.cpu, features=",".join(features), opt=3, jit=True
         )
 
     @cached_property
