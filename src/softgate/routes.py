@@ -61,10 +61,11 @@ class Route:
 
     @property
     def uses_table(self) -> bool:
-        """Whether results are looked up: 16-bit ones, unless piecewise linear and exact without."""
+        """Whether results are looked up: 16-bit ones, unless arithmetic is cheaper and as exact."""
         if self.storage.bits != 16 or self.quantity == "from_value":
             return False
-        if not self.entry.piecewise_linear or self.quantity == "curvature":
+        linear = self.entry.piecewise_linear and self.quantity != "curvature"
+        if not linear and self.quantity not in self.entry.cheap:
             return True
         with kernels.BUILDING:
             return self._in_float32() is None
@@ -79,6 +80,8 @@ class Route:
         return found
 
     def _in_float32(self) -> tuple[tuple[str, float], ...] | None:
+        if self.quantity == "backward" and self.quantity in self.entry.cheap:
+            return self.parameters  # a float32 slope, as exact as those of a table
         checked = "slope" if self.quantity == "backward" else self.quantity
         found = tables.exact_in_float32(self.entry, checked, self.storage, self.parameters)
         return self.parameters if found and self.quantity == "backward" else found

@@ -103,6 +103,12 @@ class Entry:
     piecewise_linear: bool = False
     backward: StableForm | None = None
     """(f, x, grad, **parameters): where slope times grad has a form cheaper than the product."""
+    cheap: tuple[str, ...] = ()
+    """The quantities that float32 arithmetic gives 16-bit arrays in less time than a look-up takes.
+    Piecewise-linear functions need not name theirs."""
+    value16: StableForm | None = None
+    """(f, x, **parameters): the value at 16-bit numbers in float32, correctly rounded when it is
+    rounded again; where `value` is not."""
     slope_at_value: StableForm | None = None
     """(f, y, **parameters): the slope told from the value y alone, with what every arithmetic has;
     right where the parameters in `positive` are."""

@@ -11,6 +11,7 @@ from ..graph import Node
 from .entry import Bound, Entry
 
 HALF, THIRD = Fraction(1, 2), Fraction(1, 3)
+LIFT, SMALLEST = Fraction(1, 2**26), Fraction(1, 2**149)
 
 
 def definition(f: Definition, x: Node) -> Node:
@@ -28,6 +29,21 @@ def value(f: Kernel, x: Node) -> Node:
     inner = f.bound(x, -3, 3)
     product = f.product(f.abs(inner), sixth_of(f, inner + 3))
     return f.where(x >= 3, x, f.copysign(product, x))
+
+
+def value16(f: Kernel, x: Node) -> Node:
+    """Return the value at 16-bit numbers, for which 3·x is exact and x² + 3·x nearly so.
+
+    Where x² is lost beside 3·x, float32 sees a tie of the 16-bit format. A lift of half an ulp of
+    float32 decides it as x² would, and among bfloat16's subnormals the smallest float does.
+    """
+    inner = f.bound(x, -3, 3)
+    total = f.fma(inner, inner, inner * 3)
+    sixth = f.number(Fraction(1, 6))
+    assert sixth.lo is not None
+    lift = f.fma(f.abs(total), LIFT, SMALLEST)
+    result = f.fma(total, sixth.hi, f.fma(total, sixth.lo, lift))
+    return f.where(x >= 3, x, f.copysign(result, x))
 
 
 def inner_slope(f: Kernel, x: Node) -> Node:
@@ -58,6 +74,8 @@ entry = Entry(
     slope=slope,
     curvature=curvature,
     backward=backward,
+    value16=value16,
+    cheap=("value", "slope", "backward"),
     bounds={"float32": Bound(2.0, 2.1), "float64": Bound(2.0, 2.1)},
     intervals=((-3.1, -2.4), (-1.6, -1.4), (-1.0, 1.0), (2.4, 3.1)),
     aliases=("hardswish", "hard_silu"),

@@ -23,7 +23,8 @@ def curvature(f: Kernel, x: Node) -> Node:
 
 
 def backward(f: Kernel, x: Node, grad: Node) -> Node:
-    return f.keep_nan(x, grad)
+    # A copy: x is not read, so that it may be NaN.
+    return grad
 
 
 entry = Entry(

@@ -39,6 +39,7 @@ entry = Entry(
     value=value,
     slope=slope,
     curvature=curvature,
+    cheap=("backward",),
     bounds={"float32": Bound(2.1, 2.5), "float64": Bound(2.1, 2.5)},
     intervals=((-1.0, 1.0), (-20.0, 20.0), (80.0, 110.0), (700.0, 750.0)),
     aliases=("logsigmoid", "log_expit"),

@@ -45,6 +45,7 @@ entry = Entry(
     value=value,
     slope=slope,
     curvature=curvature,
+    cheap=("backward",),
     bounds={"float32": Bound(2.0, 1.1), "float64": Bound(2.0, 1.1)},
     intervals=((-1.0, 1.0), (-20.0, 20.0), (-1e5, 1e5), (1e18, 1e23)),
     aliases=("soft_sign",),

@@ -39,6 +39,7 @@ entry = Entry(
     slope=slope,
     curvature=curvature,
     backward=backward,
+    cheap=("value", "slope", "backward"),
     bounds={"float32": Bound(0.5, 0.0), "float64": Bound(0.5, 0.0)},
     intervals=((-1.0, 1.0), (1.0, 100.0)),
     aliases=("relu2", "relu_squared"),

@@ -155,7 +155,13 @@ def load(
         return builder.bitcast(word, REAL["float32"])
     if emulate:
         return emulated.widen_float16(builder, value)
-    return value if storage is arithmetic else builder.fpext(value, REAL[arithmetic.name])
+    if storage is not arithmetic:
+        return builder.fpext(value, REAL[arithmetic.name])
+    # With AVX-512 a choice between two loaded values would become a load under a mask. That waits
+    # for the other load, where both caches could be waited for at once.
+    frozen = ir.instructions.Instruction(builder.block, value.type, "freeze", [value])
+    builder._insert(frozen)
+    return frozen
 
 
 def store(
@@ -180,10 +186,10 @@ def _to_bfloat16(builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
     word = builder.bitcast(value, WORD)
     half = ir.Constant(WORD, 16)
     odd = builder.and_(builder.lshr(word, half), ir.Constant(WORD, 1))
+    # No NaN overflows here: its payload came with a bfloat16, or is a CPU's default, and the lower
+    # half of either is 0.
     nearest = builder.add(word, builder.add(odd, ir.Constant(WORD, 0x7FFF)))
-    quiet = builder.or_(word, ir.Constant(WORD, 0x400000))
-    nan = builder.fcmp_unordered("uno", value, value)
-    return builder.trunc(builder.lshr(builder.select(nan, quiet, nearest), half), ir.IntType(16))
+    return builder.trunc(builder.lshr(nearest, half), ir.IntType(16))
 
 
 def build(loop: Loop, target: Target = HOST) -> ir.Module:
@@ -244,9 +250,14 @@ def _emit(
                 place = _place(builder, element, sources[str(node.attr)], index)
                 known[node] = load(builder, loop.storage, loop.arithmetic, place, target)
         values = Body(builder, loop.arithmetic, known, target).emit(*loop.roots)
-        for value, output in zip(values, outputs, strict=True):
+        for root, value, output in zip(loop.roots, values, outputs, strict=True):
             place = _place(builder, element, output, index)
-            store(builder, loop.storage, loop.arithmetic, value, place, target)
+            if root.op == "input":  # a copy needs no conversion there and back
+                source = _place(builder, element, sources[str(root.attr)], index)
+                size = loop.storage.bits // 8
+                builder.store(builder.load(source, typ=element, align=size), place, align=size)
+            else:
+                store(builder, loop.storage, loop.arithmetic, value, place, target)
 
 
 def _vectors(nodes: int, target: Target) -> int:
