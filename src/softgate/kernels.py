@@ -86,15 +86,11 @@ def traced(specification: Specification, fused: bool = True) -> tuple[Node, ...]
     if specification.specialised:
         values = {p.name: p.default for p in entry.parameters} | dict(specification.constants)
         fixed = {name: f.number(Fraction(value)) for name, value in values.items()}
-    quantity = specification.quantity
-    if quantity == "value" and specification.storage.bits == 16 and _has_value16(entry):
-        quantity = "value16"
-    found = entry.trace(quantity, f, **fixed)
+    if isinstance(entry, Entry) and entry.value16 is not None:
+        if specification.quantity == "value" and specification.storage.bits == 16:
+            return (entry.value16(f, f.graph.input("x"), specification.storage),)
+    found = entry.trace(specification.quantity, f, **fixed)
     return found if isinstance(found, tuple) else (found,)
-
-
-def _has_value16(entry: Entry | GatedEntry) -> bool:
-    return isinstance(entry, Entry) and entry.value16 is not None
 
 
 def loop(specification: Specification) -> Loop:

@@ -107,8 +107,8 @@ class Entry:
     """The quantities that float32 arithmetic gives 16-bit arrays in less time than a look-up takes.
     Piecewise-linear functions need not name theirs."""
     value16: StableForm | None = None
-    """(f, x, **parameters): the value at 16-bit numbers in float32, correctly rounded when it is
-    rounded again; where `value` is not."""
+    """(f, x, storage): the value at numbers of a 16-bit format, for functions without parameters
+    whose `value` does not round to it correctly."""
     slope_at_value: StableForm | None = None
     """(f, y, **parameters): the slope told from the value y alone, with what every arithmetic has;
     right where the parameters in `positive` are."""

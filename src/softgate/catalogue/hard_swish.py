@@ -6,12 +6,12 @@ Near -3, where x/6 + 1/2 cancels, x + 3 is exact. At ±3 the slope is that of th
 from fractions import Fraction
 
 from ..blocks import Kernel
+from ..formats import Format
 from ..formula import Definition
 from ..graph import Node
 from .entry import Bound, Entry
 
-HALF, THIRD = Fraction(1, 2), Fraction(1, 3)
-LIFT, SMALLEST = Fraction(1, 2**26), Fraction(1, 2**149)
+HALF, THIRD, SIXTH = Fraction(1, 2), Fraction(1, 3), Fraction(1, 6)
 
 
 def definition(f: Definition, x: Node) -> Node:
@@ -20,7 +20,7 @@ def definition(f: Definition, x: Node) -> Node:
 
 def sixth_of(f: Kernel, y: Node) -> Node:
     """Return y/6, rounded once."""
-    sixth = f.number(Fraction(1, 6))
+    sixth = f.number(SIXTH)
     assert sixth.lo is not None
     return f.fma(y, sixth.hi, y * sixth.lo)
 
@@ -31,19 +31,17 @@ def value(f: Kernel, x: Node) -> Node:
     return f.where(x >= 3, x, f.copysign(product, x))
 
 
-def value16(f: Kernel, x: Node) -> Node:
-    """Return the value at 16-bit numbers, for which 3·x is exact and x² + 3·x nearly so.
+def value16(f: Kernel, x: Node, storage: Format) -> Node:
+    """Return the value at numbers of a 16-bit format.
 
-    Where x² is lost beside 3·x, float32 sees a tie of the 16-bit format. A lift of half an ulp of
-    float32 decides it as x² would, and among bfloat16's subnormals the smallest float does.
+    Near 0 it is x/2 + x²/6, and where float32 sees only x/2, that may be a tie. A lift too small to
+    matter elsewhere decides it as x² does.
     """
-    inner = f.bound(x, -3, 3)
-    total = f.fma(inner, inner, inner * 3)
-    sixth = f.number(Fraction(1, 6))
-    assert sixth.lo is not None
-    lift = f.fma(f.abs(total), LIFT, SMALLEST)
-    result = f.fma(total, sixth.hi, f.fma(total, sixth.lo, lift))
-    return f.where(x >= 3, x, f.copysign(result, x))
+    inner = f.where(x < -3, -3, x)
+    above = inner + 3
+    gate = f.where(above > 6, 6, above) * SIXTH
+    exponent = max(storage.smallest_exponent - f.fmt.precision, f.fmt.smallest_exponent)
+    return f.copysign(f.fma(inner, gate, Fraction(2) ** exponent), x)
 
 
 def inner_slope(f: Kernel, x: Node) -> Node:
