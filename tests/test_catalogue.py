@@ -10,10 +10,12 @@ import numpy as np
 import pytest
 
 import softgate as sg
-from softgate import accuracy
+from softgate import accuracy, rounding
 from softgate._activation import Activation
 from softgate.formats import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, Format
 from softgate.lower import arb
+from softgate.rounding import format_of
+from softgate.routes import Route
 from softgate.tables import truth_graph
 
 VALUE_AND_SLOPE = pytest.mark.parametrize("quantity", ["value", "slope"])
@@ -98,6 +100,50 @@ def test_backward_is_slope_times_grad(variant: Variant) -> None:
         eps = float(ml_dtypes.finfo(dtype).eps)
         smallest = float(ml_dtypes.finfo(dtype).smallest_subnormal)
         assert np.all(np.abs(backward - exact) <= 0.501 * eps * np.abs(exact) + 0.51 * smallest)
+
+
+CHEAP = [
+    (activation, quantity, fmt)
+    for activation in sg.activations().values()
+    for quantity, formats in activation.entry.cheap.items()
+    for fmt in formats
+]
+
+
+@pytest.mark.parametrize(
+    "cheap", CHEAP, ids=lambda cheap: f"{cheap[0].name}-{cheap[1]}-{cheap[2].name}"
+)
+def test_what_arithmetic_does_sooner_needs_no_table(cheap: tuple[Activation, str, Format]) -> None:
+    function, quantity, fmt = cheap
+    # A value or slope that is not correctly rounded by arithmetic would come from a table.
+    assert not Route(function.entry, quantity, fmt).uses_table
+
+
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16], ids=lambda d: d.__name__)
+def test_16_bit_backward_within_an_ulp_at_every_input(activation: Activation, dtype: Any) -> None:
+    """Infinite and NaN x included; grad = 1 and -3 are exact, so only the slope can err."""
+    x = np.arange(1 << 16, dtype=np.uint16).view(dtype)
+    with np.errstate(invalid="ignore", over="ignore"):  # signalling NaNs, 2·x of the largest x
+        slope = activation.slope(x.astype(np.float32), arithmetic="float64").astype(np.float64)
+        for factor in (1.0, -3.0):
+            expected = (slope * factor).astype(dtype).astype(np.float64)
+            result = activation.backward(x, np.full(x.shape, factor, dtype)).astype(np.float64)
+            if activation.name == "identity":
+                assert np.all(result == factor)
+                continue
+            assert np.array_equal(np.isnan(result), np.isnan(expected))
+            number = np.isfinite(expected)
+            assert np.array_equal(result[~number], expected[~number], equal_nan=True)
+            unit = rounding.ulp(expected[number], format_of(np.dtype(dtype)))
+            assert np.all(np.abs(result[number] - expected[number]) <= unit)
+
+
+def test_backward_of_identity_is_grad() -> None:
+    for dtype in (np.float16, ml_dtypes.bfloat16, np.float32, np.float64):
+        grad = np.array([1.5, -0.0, np.inf, np.nan], dtype)
+        result = sg.identity.backward(np.full(4, np.nan, dtype), grad)
+        assert result is not grad
+        assert result.tobytes() == grad.tobytes()
 
 
 @pytest.mark.parametrize("quantity", ["value", "slope"])

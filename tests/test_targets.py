@@ -8,6 +8,7 @@ are checked for all CPUs, and run where this machine has what the CPU has.
 from __future__ import annotations
 
 import ctypes
+import re
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -332,3 +333,14 @@ def test_vectors_are_as_wide_as_the_cpu_has_them(cpu):
     specification = kernels.Specification(sg.gelu.entry, "value", FLOAT32, FLOAT32)
     chosen = Target(cpu, triple=LINUX["x86_64"])
     assert "zmm" in assembly(lowering.build(kernels.loop(specification), chosen), chosen)
+
+
+@pytest.mark.parametrize("name", ["relu", "relu6", "leaky_relu"])
+def test_no_load_waits_for_another(name):
+    specification = kernels.Specification(
+        sg.activations()[name].entry, "backward", FLOAT32, FLOAT32
+    )
+    chosen = Target("znver4", triple=LINUX["x86_64"])
+    text = assembly(lowering.build(kernels.loop(specification), chosen), chosen)
+    assert "zmm" in text
+    assert not re.search(r"\), %[xyz]mm\d+ \{%k", text), "a load under a mask waits for the mask"

@@ -86,9 +86,9 @@ def traced(specification: Specification, fused: bool = True) -> tuple[Node, ...]
     if specification.specialised:
         values = {p.name: p.default for p in entry.parameters} | dict(specification.constants)
         fixed = {name: f.number(Fraction(value)) for name, value in values.items()}
-    if isinstance(entry, Entry) and entry.value16 is not None:
-        if specification.quantity == "value" and specification.storage.bits == 16:
-            return (entry.value16(f, f.graph.input("x"), specification.storage),)
+    narrow_value = specification.quantity == "value" and specification.storage.bits == 16
+    if narrow_value and isinstance(entry, Entry) and entry.value16 is not None:
+        return (entry.value16(f, f.graph.input("x"), specification.storage),)
     found = entry.trace(specification.quantity, f, **fixed)
     return found if isinstance(found, tuple) else (found,)
 

@@ -65,7 +65,7 @@ class Route:
         if self.storage.bits != 16 or self.quantity == "from_value":
             return False
         linear = self.entry.piecewise_linear and self.quantity != "curvature"
-        if not linear and self.quantity not in self.entry.cheap:
+        if not linear and self.storage not in self.entry.cheap.get(self.quantity, ()):
             return True
         with kernels.BUILDING:
             return self._in_float32() is None
@@ -80,7 +80,7 @@ class Route:
         return found
 
     def _in_float32(self) -> tuple[tuple[str, float], ...] | None:
-        if self.quantity == "backward" and self.quantity in self.entry.cheap:
+        if self.quantity == "backward" and "backward" in self.entry.cheap:
             return self.parameters  # a float32 slope, as exact as those of a table
         checked = "slope" if self.quantity == "backward" else self.quantity
         found = tables.exact_in_float32(self.entry, checked, self.storage, self.parameters)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 from ..blocks import Kernel, TwoFloat
-from ..formats import BFLOAT16, FLOAT16
+from ..formats import BFLOAT16, FLOAT16, Format
 from ..formula import Definition
 from ..graph import Node
 
+NARROW = (FLOAT16, BFLOAT16)
 DefinitionForm = Callable[..., Node]
 StableForm = Callable[..., Node]
 
@@ -103,9 +104,9 @@ class Entry:
     piecewise_linear: bool = False
     backward: StableForm | None = None
     """(f, x, grad, **parameters): where slope times grad has a form cheaper than the product."""
-    cheap: tuple[str, ...] = ()
-    """The quantities that float32 arithmetic gives 16-bit arrays in less time than a look-up takes.
-    Piecewise-linear functions need not name theirs."""
+    cheap: Mapping[str, tuple[Format, ...]] = field(default_factory=dict)
+    """The quantities for which float32 arithmetic takes less time than a table, and the 16-bit
+    formats. Piecewise-linear functions need not name theirs."""
     value16: StableForm | None = None
     """(f, x, storage): the value at numbers of a 16-bit format, for functions without parameters
     whose `value` does not round to it correctly."""
@@ -165,4 +166,4 @@ class Entry:
 
 def _short(value: float) -> bool:
     """Tell whether every format has this number."""
-    return all(fmt.round(Fraction(value)) == value for fmt in (FLOAT16, BFLOAT16))
+    return all(fmt.round(Fraction(value)) == value for fmt in NARROW)

@@ -9,7 +9,7 @@ from ..blocks import Kernel
 from ..formats import Format
 from ..formula import Definition
 from ..graph import Node
-from .entry import Bound, Entry
+from .entry import NARROW, Bound, Entry
 
 HALF, THIRD, SIXTH = Fraction(1, 2), Fraction(1, 3), Fraction(1, 6)
 
@@ -73,7 +73,7 @@ entry = Entry(
     curvature=curvature,
     backward=backward,
     value16=value16,
-    cheap=("value", "slope", "backward"),
+    cheap={"value": NARROW, "slope": NARROW, "backward": NARROW},
     bounds={"float32": Bound(2.0, 2.1), "float64": Bound(2.0, 2.1)},
     intervals=((-3.1, -2.4), (-1.6, -1.4), (-1.0, 1.0), (2.4, 3.1)),
     aliases=("hardswish", "hard_silu"),

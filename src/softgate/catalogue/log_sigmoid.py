@@ -1,6 +1,7 @@
 """log_sigmoid(x) = log(1/(1 + exp(-x))) = -softplus(-x) = min(x, 0) - log(1 + exp(-|x|))."""
 
 from ..blocks import Kernel, TwoFloat
+from ..formats import FLOAT16
 from ..formula import Definition
 from ..graph import Node
 from . import softplus
@@ -39,7 +40,7 @@ entry = Entry(
     value=value,
     slope=slope,
     curvature=curvature,
-    cheap=("backward",),
+    cheap={"backward": (FLOAT16,)},
     bounds={"float32": Bound(2.1, 2.5), "float64": Bound(2.1, 2.5)},
     intervals=((-1.0, 1.0), (-20.0, 20.0), (80.0, 110.0), (700.0, 750.0)),
     aliases=("logsigmoid", "log_expit"),

@@ -5,7 +5,7 @@ from fractions import Fraction
 from ..blocks import Kernel
 from ..formula import Definition
 from ..graph import Node
-from .entry import Bound, Entry
+from .entry import NARROW, Bound, Entry
 
 
 def definition(f: Definition, x: Node) -> Node:
@@ -45,7 +45,7 @@ entry = Entry(
     value=value,
     slope=slope,
     curvature=curvature,
-    cheap=("backward",),
+    cheap={"backward": NARROW},
     bounds={"float32": Bound(2.0, 1.1), "float64": Bound(2.0, 1.1)},
     intervals=((-1.0, 1.0), (-20.0, 20.0), (-1e5, 1e5), (1e18, 1e23)),
     aliases=("soft_sign",),

@@ -3,7 +3,7 @@
 from ..blocks import Kernel
 from ..formula import Definition
 from ..graph import Node
-from .entry import Bound, Entry
+from .entry import NARROW, Bound, Entry
 
 
 def definition(f: Definition, x: Node) -> Node:
@@ -39,7 +39,7 @@ entry = Entry(
     slope=slope,
     curvature=curvature,
     backward=backward,
-    cheap=("value", "slope", "backward"),
+    cheap={"value": NARROW, "slope": NARROW, "backward": NARROW},
     bounds={"float32": Bound(0.5, 0.0), "float64": Bound(0.5, 0.0)},
     intervals=((-1.0, 1.0), (1.0, 100.0)),
     aliases=("relu2", "relu_squared"),
