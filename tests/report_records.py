@@ -94,8 +94,9 @@ def certificate(subject: str, worst_ulp: float, quantity: str = "value") -> Cert
     profile = Profile((-4.0, -2.0, 0.0, 2.0, 4.0), (worst_ulp, 0.5, None, math.inf))
     measured = Measurement(
         quantity=quantity, dtype="float32", inputs=100, exhaustive=False, truth="arb",
-        margin_ulp=0.0, kernel_ulp=None, kernel_points=0, stated_ulp=4.0, regions=(region,),
-        specials=(Special("0", "0", "0", True),), dependences=(), profile=profile,
+        margin_ulp=0.0, kernel_ulp=None, kernel_points=0, stated_ulp=4.0, digest=None,
+        regions=(region,), specials=(Special("0", "0", "0", True),), dependences=(),
+        profile=profile,
     )  # fmt: skip
     return replace(_any_certificate(), subject=subject, measurements=(measured,))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import faulty
@@ -9,11 +10,14 @@ import numpy as np
 import pytest
 
 import softgate as sg
+from softgate._activation import Activation
+from softgate.catalogue.gelu import fine_value
 from softgate.certification import exhaustive
 from softgate.certification.certificate import DIFFERS, NOT_TESTED, SAME, Certificate
 from softgate.certification.regions import Regions, marks, roots_of
 from softgate.certification.truths import Truths
 from softgate.formats import BFLOAT16, FLOAT16, FLOAT32, FLOAT64
+from softgate.reproducibility.digests import published_digest
 from softgate.rounding import dtype_of
 
 FEW = 4000
@@ -42,10 +46,22 @@ def test_ours_hold_what_the_catalogue_states(name: str) -> None:
     for one in found:
         assert one.stated_ulp is not None
         assert one.max_ulp <= one.stated_ulp
+        assert one.digest == published_digest(name, one.quantity, one.dtype) is not None
         assert all(special.right for special in one.specials)
         assert {d.outcome for d in one.dependences} <= {SAME, NOT_TESTED}
         if one.dtype in ("float16", "bfloat16"):
             assert (one.inputs, one.exhaustive, one.rounded_share) == (65536, True, 1.0)
+
+
+def test_certificates_name_the_digest_that_is_reproduced() -> None:
+    bound = quick(sg.silu.bind(beta=0.3), None).find("value", "float32")
+    assert bound.digest == published_digest("silu:beta=0.3", "value", "float32") is not None
+    certificate = quick(sg.gelu)
+    digest = certificate.find("value", "float32").digest
+    assert f"reproduces the published bits, digest {digest}" in str(certificate)
+    changed = Activation(replace(sg.gelu.entry, value=fine_value))
+    for other in (changed, lambda x: sg.gelu(x) + 0):
+        assert quick(other).find("value", "float32").digest is None
 
 
 def test_the_sign_of_a_nan_is_none() -> None:

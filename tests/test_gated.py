@@ -14,6 +14,7 @@ import torch
 import torch.nn.functional as F
 
 import softgate as sg
+from softgate import rounding
 from softgate._gated import Curvature, Gated
 from softgate.blocks import Kernel
 from softgate.catalogue import Bound
@@ -259,6 +260,17 @@ def test_other_faults_are_seen() -> None:
     loose = Gated(replace(sg.geglu.entry, bounds={"float32": Bound(5.0, 5.0)}))
     with pytest.raises(AssertionError, match=r"states 5\.0 ulp"):
         checks.check_value(loose, FLOAT32, 100)
+
+
+@NARROW
+def test_16_bit_curvature_is_rounded_once(fmt: Format) -> None:
+    """All inputs, signalling NaNs without a warning; bfloat16 not by way of float32."""
+    gate = np.arange(1 << 16, dtype=np.uint16).view(rounding.dtype_of(fmt))
+    other = np.full_like(gate, 1.5)
+    wide = sg.swiglu.curvature(rounding.all16(fmt), np.full(1 << 16, 1.5))
+    for narrow, exact in zip(sg.swiglu.curvature(gate, other), wide, strict=True):
+        expected = rounding.round_to(exact, fmt)
+        assert np.array_equal(narrow.astype(np.float64), expected, equal_nan=True)
 
 
 def test_curvature_is_a_named_tuple() -> None:

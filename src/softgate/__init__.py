@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from .graph import FormulaError as FormulaError
     from .registry import activations as activations
     from .registry import gated as gated
+    from .reproducibility import check_bits as check_bits
     from .threads import get_threads as get_threads
     from .threads import set_threads as set_threads
 
@@ -49,6 +50,7 @@ _HOMES = {
     "activations": "registry",
     "bench": "_bench",
     "certify": "_certify",
+    "check_bits": "reproducibility",
     "compare": "_compare",
     "emit": "_emit",
     "explain": "_explain",

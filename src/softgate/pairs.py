@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from . import rounding
 from .arrays import (
     SERIAL,
     Array,
@@ -100,15 +101,19 @@ def widened(operands: Sequence[Array], route: GatedRoute) -> list[Array]:
     """Return operands as the route's kernel reads them: 16-bit ones may have to be float64."""
     if operands[0].dtype.itemsize * 8 == route.storage.bits:
         return list(operands)
-    return [x.astype(route.storage.name) for x in operands]
+    with np.errstate(invalid="ignore"):  # signalling NaNs
+        return [x.astype(route.storage.name) for x in operands]
 
 
 def narrowed(result: Array, dtype: np.dtype[Any]) -> Array:
     """Return results in the operands' format again."""
     if result.dtype == dtype:
         return result
+    fmt = rounding.format_of(dtype)
+    assert fmt is not None
     with np.errstate(over="ignore", invalid="ignore"):
-        return result.astype(dtype)
+        # ml_dtypes converts float64 to bfloat16 by way of float32, which rounds twice.
+        return rounding.round_to(result, fmt).astype(dtype)
 
 
 def joined(halves: Sequence[Array], like: Array, axis: int) -> Array:

@@ -119,6 +119,9 @@ class Measurement:
     kernel_points: int
     stated_ulp: float | None
     """The bound that the catalogue states, for ours."""
+    digest: str | None
+    """The published digest of the bits that ours computed at the published inputs; None for others
+    and for other bits."""
     regions: tuple[Region, ...]
     specials: tuple[Special, ...]
     dependences: tuple[Dependence, ...]
@@ -161,6 +164,7 @@ class Certificate(Record):
     """How exact a callable is, measured as one function of the catalogue."""
 
     schema: ClassVar[str] = "softgate.certificate"
+    version: ClassVar[int] = 2
 
     subject: str
     function: str

@@ -13,6 +13,8 @@ from .._activation import Activation
 from ..formats import FLOAT32, FORMATS, Format
 from ..kernels import is_default
 from ..registry import label
+from ..reproducibility.digests import digest, published_digest
+from ..reproducibility.inputs import operands
 from ..subjects import Failure, Mistake, Session, Subject
 from ..subjects.failure import RAISED, WRONG_DTYPE
 from ..threads import get_threads
@@ -173,6 +175,7 @@ class Study:
             kernel_ulp=None if found.by_arb else truths.kernel_ulp,
             kernel_points=0 if found.by_arb else truths.checked,
             stated_ulp=self._stated(quantity, fmt),
+            digest=self._digest(quantity, fmt),
             regions=_regions(regions, tallies),
             specials=tuple(specials(truths, quantity, fmt, self.session)),
             dependences=tuple(self._dependences(quantity, x, y)),
@@ -220,6 +223,15 @@ class Study:
         usual = self.entry.user is None and is_default(self.entry, _catalogued(self.activation))
         bound = self.entry.bounds.get(fmt.name) if usual else None
         return CONTRACT_ULP if bound is None else float(getattr(bound, quantity))
+
+    def _digest(self, quantity: str, fmt: Format) -> str | None:
+        """Return the published digest if ours reproduces it, else None."""
+        ours = self.subject.ours
+        published = None if ours is None else published_digest(label(ours), quantity, fmt.name)
+        if ours is None or published is None:
+            return None
+        results = self.session.evaluate(quantity, *operands(ours, quantity, fmt.name))
+        return published if digest(results) == published else None
 
     def _say(self, what: str, done: int, total: int) -> None:
         if self.progress is not None:

@@ -109,6 +109,8 @@ def _regions(one: Measurement) -> Grid:
     head = ("region", "inputs", "max ulp", "mean ulp", "rounded right")
     worst = ("max at", "computed", "true")
     title = f"{one.dtype} {one.quantity}\n{one.truth}"
+    if one.digest is not None:
+        title += f"\nreproduces the published bits, digest {one.digest}"
     return Grid(title, (*head, *(COUNTS[name] for name in kinds), *worst), rows)
 
 

@@ -1,4 +1,4 @@
-"""`softgate doctor`: what is installed, what this CPU has, and whether a kernel works here."""
+"""`softgate doctor`: what is installed, what this CPU has, and whether it gives the same bits."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import click
 
 if TYPE_CHECKING:
     from ..checkup import Checkup
+    from ..reproducibility import Reproduction
 
 CORE = ("numpy", "llvmlite", "ml_dtypes", "mpmath", "click", "rich")
 OPTIONAL = {
@@ -59,29 +60,34 @@ def kernel_checks() -> list[Checkup]:
 
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
-def command(as_json: bool) -> int:
-    """Say what softgate finds on this machine, and check that a kernel compiles and is right.
+@click.option("--full", is_flag=True, help="Check every published digest: about half a minute.")
+def command(as_json: bool, full: bool) -> int:
+    """Say what softgate finds on this machine, and check that it computes the published bits.
 
-    Exit code 1 if a kernel does not compile or misses its bound.
+    By default digests of every function's float32 value and float64 backward are compared with the
+    published ones; with --full all digests. Exit code 1 if a kernel does not compile, misses its
+    bound or computes other bits.
     """
     from .. import __version__
     from ..machine import installed
+    from ..reproducibility import check_bits
 
-    checks = kernel_checks()
+    checks, reproduction = kernel_checks(), check_bits(full=full)
     found: dict[str, Any] = {
         "softgate": __version__,
         "machine": machine(),
         "packages": {name: installed(name) for name in (*CORE, *OPTIONAL, *NAMED)},
         "kernels": [asdict(check) | {"ok": check.ok} for check in checks],
+        "reproducibility": json.loads(reproduction.to_json()) | {"ok": reproduction.ok},
     }
     if as_json:
         click.echo(json.dumps(found, indent=2))
     else:
-        show(found, checks)
-    return 0 if all(check.ok for check in checks) else 1
+        show(found, checks, reproduction)
+    return 0 if reproduction.ok and all(check.ok for check in checks) else 1
 
 
-def show(found: dict[str, Any], checks: list[Checkup]) -> None:
+def show(found: dict[str, Any], checks: list[Checkup], reproduction: Reproduction) -> None:
     """Print what was found, a line each."""
     rows: list[tuple[str, str]] = [("softgate", found["softgate"])]
     here = found["machine"]
@@ -98,6 +104,8 @@ def show(found: dict[str, Any], checks: list[Checkup]) -> None:
         missing = f"not installed: pip install 'softgate[{extra}]'" if extra else "not installed"
         rows.append((name, version or missing))
     rows += [(f"kernel {check.dtype}", str(check)) for check in checks]
+    first, *rest = str(reproduction).splitlines()
+    rows += [("bits", first), *(("", line) for line in rest)]
     width = max(len(name) for name, _ in rows)
     for name, text in rows:
         click.echo(f"{name:<{width}}  {text}")

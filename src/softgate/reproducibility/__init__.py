@@ -22,8 +22,8 @@ def check_bits(
     Parameters
     ----------
     full : bool
-        Check every published digest, which takes about a minute. By default the float32 value and
-        backward and the float64 value of every function with its default parameters.
+        Check every published digest, which takes about half a minute. By default
+        the float32 value and the float64 backward of every function.
     functions : mapping of str to Activation or Gated, optional
         What to check, by the names of the catalogue. By default the whole catalogue.
     progress : callable, optional

@@ -122,14 +122,15 @@ def _near_one(fmt: Format, random: Words, exponents: int) -> Words:
     mantissa = random & np.uint64((1 << fmt.mantissa_bits) - 1)
     above = (random >> np.uint64(56)) % np.uint64(2 * exponents)
     field = above + np.uint64(fmt.max_exponent - exponents)
-    return sign | (field << np.uint64(fmt.mantissa_bits)) | mantissa
+    bits: Words = sign | (field << np.uint64(fmt.mantissa_bits)) | mantissa
+    return bits
 
 
 def _ties(narrow: Format, stream: int) -> npt.NDArray[np.float64]:
     """Return numbers halfway between two neighbours in a 16-bit format."""
     magnitudes = words(stream, TIES) % np.uint64(infinity_bits(narrow) - 1)
     values = rounding.all16(narrow)
-    halfway = (values[magnitudes] + values[magnitudes + np.uint64(1)]) / 2
+    halfway: npt.NDArray[np.float64] = (values[magnitudes] + values[magnitudes + np.uint64(1)]) / 2
     halfway[::2] *= -1.0
     return halfway
 
