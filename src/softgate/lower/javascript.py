@@ -47,8 +47,15 @@ function fma_scaled(a, b, c) {
   if (c === 0) return p === 0 && a !== 0 && b !== 0 ? p : p + c; // an underflow keeps its sign
   if (!(Math.abs(a) < Infinity && Math.abs(b) < Infinity && Math.abs(c) < Infinity)) return p + c;
   const k = Math.abs(p) < 1 ? 2 ** 200 : 2 ** -200;
-  if (Math.abs(a) > Math.abs(b) === k < 1) return fma(a * k, b, c * k) / k;
-  return fma(a, b * k, c * k) / k;
+  if (Math.abs(a) > Math.abs(b) === k < 1) a *= k;
+  else b *= k;
+  c *= k;
+  const r = fma(a, b, c);
+  if (k < 1 || Math.abs(r) >= 2 ** -822) return r / k;
+  // The result is subnormal, and r / k would round a second time. Beside m, whose last place is
+  // theirs, the sum is rounded as a subnormal number is.
+  const m = r < 0 ? -(2 ** -822) : 2 ** -822;
+  return c + m - m === c ? ((fma(a, b, c + m) - m) / k || r * 0) : r / k;
 }"""
 
 WORDS = """\
@@ -193,7 +200,7 @@ def _comment(units: Sequence[Unit], closing: Sequence[str], form: str) -> str:
         *USE[form].format(name=first.functions[0].label, file=first.name).split("\n"),
         "",
         "The operations are those of softgate's float64 kernels, fma included, and so are the",
-        "results, save the last bit of a few subnormal ones. To certify the kernels:",
+        "results, bit for bit. To certify the kernels:",
         *(line for unit in units for line in _certify(unit)),
         "",
         *closing,

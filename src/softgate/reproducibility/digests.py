@@ -17,7 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from .. import kernels
+from .. import arrays, kernels
+from .._activation import Activation
 from ..formats import FORMATS
 from ..graph import walk
 from ..registry import activations, gated
@@ -28,6 +29,8 @@ VERSION = 1
 """The version of the inputs and of the file."""
 
 QUANTITIES = ("value", "slope", "curvature", "backward")
+FROM_VALUE = "from_value"
+"""The backward from the output instead of the input, which PyTorch's autograd uses where it can."""
 DTYPES = ("float16", "bfloat16", "float32", "float64")
 QUICK = (("float32", "value"), ("float64", "backward"))
 """What is checked by default: both formulas and both formats of every function, in two kernels. All
@@ -82,6 +85,8 @@ def cases(functions: Mapping[str, Function]) -> Iterator[Case]:
         for dtype in DTYPES:
             for quantity in QUANTITIES:
                 yield Case(name, quantity, dtype)
+            if has_from_value(function):
+                yield Case(name, FROM_VALUE, dtype)
         yield Case(name, "value", "float32", arithmetic="float64")
         for parameter in function.entry.parameters:
             for value in parameter.tested:
@@ -93,6 +98,11 @@ def cases(functions: Mapping[str, Function]) -> Iterator[Case]:
                     yield Case(name, "value", dtype, chosen)
 
 
+def has_from_value(function: Function) -> bool:
+    """Tell whether a function with its default parameters has a backward from its output."""
+    return isinstance(function, Activation) and function.entry.slope_follows(function.parameters)
+
+
 def compute(case: Case, function: Function) -> str:
     """Return the digest of what `function` computes here."""
     return digest(*call(case, function, operands(function, case.quantity, case.dtype)))
@@ -100,6 +110,10 @@ def compute(case: Case, function: Function) -> str:
 
 def call(case: Case, function: Function, given: Iterable[Any]) -> tuple[Any, ...]:
     """Return the results of a case for these operands, which may be tensors of a framework."""
+    if case.quantity == FROM_VALUE:
+        assert isinstance(function, Activation)
+        x, grad = given
+        return (arrays.binary(function, function.route(FROM_VALUE, x.dtype), function(x), grad),)
     method = function if case.quantity == "value" else getattr(function, case.quantity)
     keywords: dict[str, Any] = dict(case.parameters)
     if case.arithmetic is not None:

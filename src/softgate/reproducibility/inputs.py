@@ -31,7 +31,7 @@ def operands(function: Function, quantity: str, dtype: str) -> tuple[Floats, ...
     fmt = FORMATS[dtype]
     entry = function.entry.act if isinstance(function, Gated) else function.entry
     x = inputs(fmt, entry.intervals)
-    grad = (factors(fmt, x.size, stream=1),) if quantity == "backward" else ()
+    grad = (factors(fmt, x.size, stream=1),) if quantity in ("backward", "from_value") else ()
     if not isinstance(function, Gated):
         return (x, *grad)
     other = factors(fmt, x.size, stream=2)
