@@ -22,13 +22,17 @@ MISSING = "needs a C compiler: install gcc"
 
 
 def compiled(
-    text: str, folder: Path, name: str, flags: tuple[str, ...] = QUICK
+    text: str,
+    folder: Path,
+    name: str,
+    flags: tuple[str, ...] = QUICK,
+    compiler: str | None = COMPILER,
 ) -> tuple[Path, str]:
-    """Return the library made of a C source, every warning an error, and what gcc told."""
-    assert COMPILER is not None
+    """Return the library made of a C source, every warning an error, and the compiler's output."""
+    assert compiler is not None
     source, library = folder / f"{name}.c", folder / f"{name}.so"
     source.write_text(text, encoding="utf-8")
-    command = [COMPILER, *STRICT, *flags, "-shared", "-fPIC", str(source), "-o", str(library)]
+    command = [compiler, *STRICT, *flags, "-shared", "-fPIC", str(source), "-o", str(library)]
     result = subprocess.run(
         [*command, "-lm"], capture_output=True, text=True, timeout=300, check=False
     )
