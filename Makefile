@@ -1,6 +1,6 @@
 # Everything runs in .venv, made on demand; nothing else on the machine is touched.
 #
-#   make PYTHON=python3.13 test     another interpreter (after `make distclean`)
+#   make PYTHON=python3.13 VENV=.venv313 test     another interpreter, in a folder of its own
 #   make JOBS=8 test                more test processes
 
 PYTHON ?= python3
@@ -9,11 +9,12 @@ JOBS   ?= 2
 
 PY      := $(VENV)/bin/python
 STAMP   := $(VENV)/.installed
+LACKING := $(VENV)/.lacking
 PAGE    ?= report.html
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help report test lint format exhaustive certificates accuracy speed figures bench fits arm install clean distclean
+.PHONY: help report test lint format exhaustive certificates accuracy speed figures bench fits digests arm install clean distclean
 
 help: ## say what can be made
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -23,11 +24,13 @@ report: $(STAMP) ## the main job: which activation, and what does it cost here? 
 
 test: lint ## install what tests need, then lint, types, layers and all tests
 	$(PY) -m pytest -n $(JOBS)
+	@cat $(LACKING)
 
 lint: $(STAMP) ## ruff, mypy and the layer contract
+	@cat $(LACKING)
 	$(PY) -m ruff check
 	$(PY) -m ruff format --check
-	$(PY) -m mypy
+	test -s $(LACKING) || $(PY) -m mypy
 	$(VENV)/bin/lint-imports --no-logo
 
 format: $(STAMP) ## rewrite the files as ruff would have them
@@ -56,6 +59,9 @@ fits: $(STAMP) ## derive every coefficient and colour again and compare with the
 	$(PY) tools/derive_coefficients.py --check
 	$(PY) tools/derive_colours.py --check
 
+digests: $(STAMP) ## compute the published bits of every function again, and print what changed
+	$(PY) tools/publish_digests.py
+
 arm: $(STAMP) ## the published digests and the tests of the kernels on AArch64, emulated by QEMU
 	$(PY) tools/run_on_arm.py --jobs $(JOBS)
 
@@ -77,7 +83,12 @@ $(PY):
 $(STAMP): pyproject.toml constraints.txt | $(PY)
 # Compiled afterwards, for pip does it in one process. Not by the first import, which would warn of
 # what others wrote, and warnings are errors in tests. What is no Python is passed over, as by pip.
-	$(PY) -m pip install --quiet --no-compile --constraint constraints.txt --editable '.[test]'
+# On Linux only PyTorch's CPU build will do, and there is none for every Python.
+	@: > $(LACKING)
+	@$(PY) -m pip install --dry-run --quiet --no-deps --constraint constraints.txt torch >/dev/null 2>&1 \
+	|| $(PY) -c 'import sys; print("Left out: PyTorch (constraints.txt), of which pip finds no CPU build for Python", sys.version.split()[0] + ",\nand mypy, which needs its types. Tests that need PyTorch are skipped. PIP_FIND_LINKS can name a folder with a wheel.")' >$(LACKING)
+	$(PY) -m pip install --quiet --no-compile --constraint constraints.txt --editable \
+	  ".[test$$(test -s $(LACKING) && echo -core)]"
 # Apart, and only where there is a wheel: in one process with TensorFlow it aborts.
 	-$(PY) -m pip install --quiet --no-compile --no-deps --constraint constraints.txt --target $(VENV)/triton --upgrade 'triton>=3.9'
 	$(PY) -W ignore -m compileall -qq -j 0 $(VENV) || true

@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parent.parent
 DEPENDENCIES = {"click", "llvmlite", "ml-dtypes", "mpmath", "numpy", "rich"}
 EXTRAS = {
     "torch", "jax", "keras", "onnx", "ray", "plot", "exact", "tensorflow", "triton", "test", "docs",
-    "all", "compare", "report",
+    "test-core", "all", "compare", "report",
 }  # fmt: skip
 
 
@@ -60,7 +60,13 @@ def test_extras_are_the_documented_ones(project: dict[str, Any]) -> None:
 
 def test_all_means_every_extra_for_users(project: dict[str, Any]) -> None:
     (requirement,) = project["optional-dependencies"]["all"]
-    apart = {"all", "docs", "test", "triton"}  # Triton and TensorFlow abort in one process
+    apart = {
+        "all",
+        "docs",
+        "test",
+        "test-core",
+        "triton",
+    }  # Triton and TensorFlow abort in one process
     assert requirement == f"softgate[{','.join(sorted(EXTRAS - apart))}]"
 
 
