@@ -1,7 +1,7 @@
 """Skip what needs a framework that is not installed, tests and doctests alike.
 
-PyTorch, for one, has no CPU build for every Python: see `make test`. Skipped are modules that cannot
-be imported without it, and tests in which a test, a doctest or a module of softgate for that
+PyTorch, for one, has no CPU build for every Python: see `make test`. Skipped are modules that
+cannot be imported without it, and tests in which a test, a doctest or a module of softgate for that
 framework imports it. Where the rest of softgate imports a framework, the test fails.
 """
 
@@ -49,6 +49,7 @@ def in_a_test(file: str) -> bool:
 
 
 def reason(name: str) -> str:
+    """Return what is printed beside a skipped test."""
     return f"Skipped: {name} is not installed"
 
 
@@ -56,6 +57,7 @@ def reason(name: str) -> str:
 def pytest_make_collect_report(
     collector: pytest.Collector,
 ) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """Skip a module that cannot be imported."""
     report = yield
     name = missing(report.longreprtext) if report.failed else None
     if name is not None:
@@ -68,6 +70,7 @@ def pytest_make_collect_report(
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[Any]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Skip a test whose import failed."""
     report = yield
     error = call.excinfo.value if call.excinfo is not None and report.failed else None
     while error is not None and not isinstance(error, ModuleNotFoundError):

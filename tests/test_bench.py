@@ -334,6 +334,23 @@ def test_a_file_that_is_no_bench_is_refused(tmp_path: Path) -> None:
     assert all(text in error.message for text in ("expected softgate.bench", "bench --json"))
 
 
+@pytest.mark.parametrize(
+    ("cpu", "architecture", "features", "processor"),
+    [
+        ("AMD EPYC", "znver3", ("avx", "avx2", "fma"), "AMD EPYC, Zen 3, AVX2"),
+        ("AMD EPYC 9B14", "znver4", ("avx", "avx2", "avx512f"), "AMD EPYC 9B14, Zen 4, AVX-512"),
+        ("Apple M1", "apple-m1", ("neon",), "Apple M1, NEON"),
+        ("unknown", "a-new-one", (), "unknown, a-new-one"),
+    ],
+)
+def test_a_machine_names_its_architecture_and_vectors(
+    cpu: str, architecture: str, features: tuple[str, ...], processor: str
+) -> None:
+    machine = replace(MACHINE, cpu=cpu, architecture=architecture, features=features)
+    assert machine.processor == processor
+    assert str(machine).startswith(f"{processor}, 2 cores")
+
+
 def test_this_machine_is_known(tmp_path: Path) -> None:
     here = this_machine()
     assert here.cpu

@@ -114,7 +114,7 @@ def speed(float32: Bench, by_dtype: Mapping[str, Bench]) -> str:
     return f"""\
 {one.count:,} elements, one thread, outputs reused, the least of many interleaved turns;
 `make speed` writes these tables and [docs/speed.md](docs/speed.md), which has the rest.
-{float32.machine.cpu}; {versions(float32.machine.versions)}.
+{float32.machine.processor}; {versions(float32.machine.versions)}.
 
 {first}
 

@@ -24,6 +24,26 @@ PACKAGES = (
 """Whose versions belong to a figure."""
 
 FEATURES = ("sse4.2", "avx", "avx2", "fma", "f16c", "avx512f", "neon", "sve")
+ARCHITECTURES = {
+    "znver1": "Zen", "znver2": "Zen 2", "znver3": "Zen 3", "znver4": "Zen 4", "znver5": "Zen 5",
+    "nehalem": "Nehalem", "westmere": "Westmere", "sandybridge": "Sandy Bridge",
+    "ivybridge": "Ivy Bridge", "haswell": "Haswell", "broadwell": "Broadwell",
+    "skylake": "Skylake", "skylake-avx512": "Skylake-SP", "cascadelake": "Cascade Lake",
+    "cooperlake": "Cooper Lake", "cannonlake": "Cannon Lake", "icelake-client": "Ice Lake",
+    "icelake-server": "Ice Lake-SP", "tigerlake": "Tiger Lake", "rocketlake": "Rocket Lake",
+    "alderlake": "Alder Lake", "raptorlake": "Raptor Lake", "meteorlake": "Meteor Lake",
+    "sapphirerapids": "Sapphire Rapids", "emeraldrapids": "Emerald Rapids",
+    "graniterapids": "Granite Rapids", "neoverse-n1": "Neoverse N1", "neoverse-n2": "Neoverse N2",
+    "neoverse-v1": "Neoverse V1", "neoverse-v2": "Neoverse V2", "apple-m1": "M1",
+    "apple-m2": "M2", "apple-m3": "M3", "apple-m4": "M4",
+}  # fmt: skip
+"""What makers call the architectures that LLVM has names for."""
+VECTORS = {
+    "avx512f": "AVX-512", "avx2": "AVX2", "avx": "AVX", "sse4.2": "SSE4.2", "sve": "SVE",
+    "neon": "NEON",
+}  # fmt: skip
+"""Vector instructions by LLVM's names, the widest of each kind of CPU first."""
+
 CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
 UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 SYSCTL = {"L1": "hw.l1dcachesize", "L2": "hw.l2cachesize", "L3": "hw.l3cachesize"}
@@ -48,10 +68,18 @@ class Machine:
     caches: Mapping[str, int] = field(default_factory=dict, hash=False)
     versions: Mapping[str, str] = field(default_factory=dict, hash=False)
 
+    @property
+    def processor(self) -> str:
+        """The processor with its architecture and vector instructions: AMD EPYC, Zen 3, AVX2."""
+        architecture = ARCHITECTURES.get(self.architecture, self.architecture)
+        vectors = next((VECTORS[name] for name in VECTORS if name in self.features), "")
+        parts = (self.cpu, "" if architecture in self.cpu else architecture, vectors)
+        return ", ".join(part for part in parts if part)
+
     def __str__(self) -> str:
         caches = ", ".join(f"{name} {in_bytes(size)}" for name, size in self.caches.items())
         cores = f"{self.cores} core" + ("s" if self.cores > 1 else "")
-        parts = (f"{self.cpu} ({self.architecture})", cores, caches or "caches unknown")
+        parts = (self.processor, cores, caches or "caches unknown")
         return ", ".join((*parts, self.system, f"Python {self.python}"))
 
     def differs(self, other: Machine) -> tuple[str, ...]:

@@ -39,6 +39,7 @@ def machine() -> dict[str, Any]:
         "system": here.system,
         "python": here.python,
         "cpu": here.architecture,
+        "processor": here.processor,
         "features": list(here.features),
         "caches": dict(here.caches),
         "cores": here.cores,
@@ -92,7 +93,8 @@ def show(found: dict[str, Any], checks: list[Checkup], reproduction: Reproductio
     rows: list[tuple[str, str]] = [("softgate", found["softgate"])]
     here = found["machine"]
     rows += [("python", here["python"]), ("system", here["system"])]
-    rows += [("cpu", f"{here['cpu']}: {' '.join(here['features']) or 'no vector features known'}")]
+    features = " ".join(here["features"]) or "no vector features known"
+    rows += [("cpu", f"{here['processor']} ({here['cpu']}: {features})")]
     if here["caches"]:
         from ..machine import in_bytes
 

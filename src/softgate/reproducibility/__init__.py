@@ -41,7 +41,7 @@ def check_bits(
     >>> sg.check_bits(functions={"relu": sg.relu}).ok
     True
     """
-    from ..lower.llvm import host
+    from ..machine import this_machine
 
     chosen = catalogue() if functions is None else functions
     selected = list(cases(chosen) if full else quick_cases(chosen))
@@ -52,7 +52,7 @@ def check_bits(
         comparisons.append(_comparison(case, computed, published.get(case.name)))
         if progress is not None:
             progress(i + 1, len(selected))
-    return Reproduction(host()[0], tuple(comparisons))
+    return Reproduction(this_machine().processor, tuple(comparisons))
 
 
 def _comparison(case: Case, computed: str, expected: str | None) -> Comparison:

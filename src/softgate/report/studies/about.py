@@ -30,7 +30,7 @@ class About(Record):
         caches = ", ".join(f"{name} {in_bytes(size)}" for name, size in here.caches.items())
         return [
             ("softgate", self.softgate),
-            ("processor", f"{here.cpu} ({here.architecture})"),
+            ("processor", here.processor),
             ("vector features", ", ".join(here.features) or "none known"),
             ("cores, threads used", f"{here.cores}, {here.threads}"),
             ("caches", caches or "unknown"),
