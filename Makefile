@@ -14,7 +14,7 @@ PAGE    ?= report.html
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help report test lint format exhaustive certificates accuracy speed figures bench fits digests arm install clean distclean
+.PHONY: help report test lint format exhaustive certificates accuracy speed figures bench fits digests support arm install clean distclean
 
 help: ## say what can be made
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -61,6 +61,9 @@ fits: $(STAMP) ## derive every coefficient and colour again and compare with the
 
 digests: $(STAMP) ## compute the published bits of every function again, and print what changed
 	$(PY) tools/publish_digests.py
+
+support: $(STAMP) ## the README's table of what was run, from docs/support.toml
+	$(PY) tools/support_table.py
 
 arm: $(STAMP) ## the published digests and the tests of the kernels on AArch64, emulated by QEMU
 	$(PY) tools/run_on_arm.py --jobs $(JOBS)

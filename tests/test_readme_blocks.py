@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
@@ -41,7 +42,7 @@ def test_times(blocks: ModuleType) -> None:
     text = blocks.speed(bench, {"float32": bench})
     assert "| gelu | 0.50 | 0.80 |" in text
     assert "| gelu | 0.62 / 0.62 |" in text
-    assert "a processor; numpy 2.0." in text
+    assert "a processor, x86-64, AVX2; numpy 2.0." in text
 
 
 def test_errors(blocks: ModuleType) -> None:
@@ -55,6 +56,31 @@ def test_errors(blocks: ModuleType) -> None:
     )
     assert f"| ours | {worst:.2f} / – | – | 0.50 / – | – |" in text
     assert "torch 2.13.0." in text
+
+
+def test_the_support_table_is_made_of_the_runs(blocks: ModuleType, tmp_path: Path) -> None:
+    import support_table
+
+    assert (
+        blocks.README.read_text(encoding="utf-8").count(support_table.table(support_table.read()))
+        == 1
+    )
+    file = tmp_path / "support.toml"
+    machine = replace(report_records.machine("a CPU"), python="3.12.1")
+    file.write_text(
+        support_table.entry("tests", machine)
+        + support_table.entry("tests", replace(machine, python="3.13.0"))
+        + support_table.entry("digests", machine, "emulated"),
+        encoding="utf-8",
+    )
+    lines = support_table.table(support_table.read(file)).splitlines()[2:]
+    assert lines == [
+        "| Linux x86_64 | a CPU, x86-64, AVX2 | tests: 3.12, 3.13 |",
+        "| Linux x86_64 | a CPU, x86-64, AVX2, emulated | digests: 3.12 |",
+    ]
+    file.write_text('[[run]]\nchecked = "tests"\n', encoding="utf-8")
+    with pytest.raises(ValueError, match=r"expected \['checked', 'cpu', 'python', 'system'\]"):
+        support_table.read(file)
 
 
 @pytest.mark.parametrize("name", ["accuracy", "speed"])
