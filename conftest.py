@@ -1,8 +1,9 @@
 """Skip what needs a framework that is not installed, tests and doctests alike.
 
 PyTorch, for one, has no CPU build for every Python: see `make test`. Skipped are modules that
-cannot be imported without it, and tests in which a test, a doctest or a module of softgate for that
-framework imports it. Where the rest of softgate imports a framework, the test fails.
+cannot be imported without it, and tests that fail because softgate names the extra to install or
+because a test, or a module of softgate for that framework, imports it. Where any other module of
+softgate needs a framework, the test fails.
 """
 
 from __future__ import annotations
@@ -16,70 +17,51 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).resolve().parent
-OPTIONAL = (
-    "accelerate",
-    "jax",
-    "keras",
-    "pytorch_lightning",
-    "sklearn",
-    "statsmodels",
-    "tensorflow",
-    "torch",
+PACKAGE = ROOT / "src" / "softgate"
+EXTRAS = {
+    "compare": "torch",
+    "jax": "jax",
+    "keras": "keras",
+    "tensorflow": "tensorflow",
+    "torch": "torch",
+}
+"""The extras that softgate asks to install, and what they bring."""
+PACKAGES = {*EXTRAS.values(), "accelerate", "pytorch_lightning", "sklearn", "statsmodels"}
+FOR_A_FRAMEWORK = re.compile(r"(^|/)(torch|keras|jax|tensorflow)\b|^(comparison|report/studies)/")
+"""The modules of softgate that import a framework when they are imported."""
+IMPORTED = re.compile(
+    r'File "([^"]+)", line .*\n.*\n?.*\nModuleNotFoundError: No module named \'(\w+)'
 )
-FOR_A_FRAMEWORK = re.compile(r"/(torch|keras|jax|tensorflow|comparison)(/|\.py|_)|/report/studies/")
-"""The modules of softgate that may import a framework at their top."""
 
 
-def missing(text: str) -> str | None:
-    """Return the optional package whose import failed, None where it is installed or another."""
-    match = re.search(r"No module named '(\w+)", text)
-    name = match[1] if match else ""
-    return name if name in OPTIONAL and find_spec(name) is None else None
+def missing(package: str) -> bool:
+    """Tell whether a package that tests can do without is not installed."""
+    return package in PACKAGES and find_spec(package) is None
 
 
-def in_a_test(file: str) -> bool:
-    """Tell whether a file is a test, a doctest or a module of softgate for a framework."""
+def needed(error: BaseException | None, text: str) -> str | None:
+    """Return the missing package that a failure is about, from its exception and its text."""
+    for extra in re.findall(r"softgate\[(\w+)\]", text):
+        if missing(EXTRAS.get(extra, "")):
+            return EXTRAS[extra]
+    if isinstance(error, ModuleNotFoundError) and missing(error.name or ""):
+        return error.name if may_import(importing_file(error)) else None
+    for package in re.findall(r"cannot be imported: No module named '(\w+)'", text):
+        if missing(package):  # what a test certifies or compares
+            return str(package)
+    for file, package in IMPORTED.findall(text):  # in a process that a test started
+        if missing(package) and may_import(file):
+            return str(package)
+    return None
+
+
+def may_import(file: str) -> bool:
+    """Tell whether a file is a test, code in a string, or a module for a framework."""
     path = Path(file)
-    if file.startswith("<doctest") or path.is_relative_to(ROOT / "tests"):
+    if file.startswith("<") or path.is_relative_to(ROOT / "tests"):
         return True
-    package = ROOT / "src" / "softgate"
-    return path.is_relative_to(package) and bool(
-        FOR_A_FRAMEWORK.search(f"/{path.relative_to(package)}")
-    )
-
-
-def reason(name: str) -> str:
-    """Return what is printed beside a skipped test."""
-    return f"Skipped: {name} is not installed"
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_make_collect_report(
-    collector: pytest.Collector,
-) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
-    """Skip a module that cannot be imported."""
-    report = yield
-    name = missing(report.longreprtext) if report.failed else None
-    if name is not None:
-        report.outcome = "skipped"
-        report.longrepr = (str(collector.path), 0, reason(name))
-    return report
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(
-    item: pytest.Item, call: pytest.CallInfo[Any]
-) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Skip a test whose import failed."""
-    report = yield
-    error = call.excinfo.value if call.excinfo is not None and report.failed else None
-    while error is not None and not isinstance(error, ModuleNotFoundError):
-        error = error.__cause__ or getattr(error, "exc_info", (None, None))[1]
-    name = missing(str(error)) if error is not None else None
-    if name is not None and error is not None and in_a_test(importing_file(error)):
-        report.outcome = "skipped"
-        report.longrepr = (str(item.path), item.reportinfo()[1] or 0, reason(name))
-    return report
+    inside = path.is_relative_to(PACKAGE)
+    return inside and FOR_A_FRAMEWORK.search(path.relative_to(PACKAGE).as_posix()) is not None
 
 
 def importing_file(error: BaseException) -> str:
@@ -90,3 +72,36 @@ def importing_file(error: BaseException) -> str:
         file = file if "importlib" in name else name
         trace = trace.tb_next
     return file
+
+
+def skip(report: Any, place: Path, line: int, package: str) -> None:
+    """Turn a failure into a skip with its reason."""
+    report.outcome = "skipped"
+    report.longrepr = (str(place), line, f"Skipped: {package} is not installed")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """Skip a module that cannot be imported."""
+    report = yield
+    match = re.search(r"No module named '(\w+)", report.longreprtext) if report.failed else None
+    if match and missing(match[1]):
+        skip(report, collector.path, 0, match[1])
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[Any]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Skip a test that needs what is missing."""
+    report = yield
+    if report.failed and call.excinfo is not None:
+        error = call.excinfo.value
+        error = getattr(error, "exc_info", (None, error))[1]  # a doctest wraps it
+        package = needed(error, report.longreprtext)
+        if package is not None:
+            skip(report, item.path, item.reportinfo()[1] or 0, package)
+    return report

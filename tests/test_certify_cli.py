@@ -125,8 +125,8 @@ def test_a_baseline_of_other_inputs_is_refused(
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"version": 2}, "certificate version 2: expected"),
-        ({"schema": "softgate.table"}, "softgate.table version 1: expected"),
+        ({"version": 1}, "certificate version 1: expected"),
+        ({"schema": "softgate.table"}, "softgate.table version 2: expected"),
         ({"measurements": [1]}, "Measurement was given int"),
         ({"versions": [1]}, "is no certificate"),
         ({"function": "bent"}, "measured as bent"),

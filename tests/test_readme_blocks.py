@@ -43,6 +43,14 @@ def test_times(blocks: ModuleType) -> None:
     assert "| gelu | 0.50 | 0.80 |" in text
     assert "| gelu | 0.62 / 0.62 |" in text
     assert "a processor, x86-64, AVX2; numpy 2.0." in text
+    machine = replace(bench.machine, architecture="znver4", features=("avx2", "avx512f"))
+    text = blocks.speed(bench, {"float32": bench}, {"float32": replace(bench, machine=machine)})
+    heads = [line for line in text.splitlines() if line.startswith("| softgate / torch")]
+    assert [head.split(" | ")[0].rpartition("backward, ")[2] for head in heads] == [
+        "a processor, x86-64, AVX2",
+        "a processor, Zen 4, AVX-512",
+    ]
+    assert text.count("| gelu | 0.62 / 0.62 |") == 2
 
 
 def test_errors(blocks: ModuleType) -> None:

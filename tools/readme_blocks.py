@@ -91,8 +91,13 @@ value and slope, at the inputs of these samples, and correctly rounded in float1
 all 65,536, which `make test` checks. All 2^32 inputs of float32: `make exhaustive`."""
 
 
-def speed(float32: Bench, by_dtype: Mapping[str, Bench]) -> str:
-    """Return ns an element in each implementation, and ours beside torch's in each dtype."""
+def speed(
+    float32: Bench, by_dtype: Mapping[str, Bench], elsewhere: Mapping[str, Bench] | None = None
+) -> str:
+    """Return ns an element in each implementation, and ours beside torch's in each dtype.
+
+    The second table is repeated for records from another machine.
+    """
     names = [name for name in float32.settings.functions if name != "relu"]
     shown = [
         it
@@ -106,9 +111,13 @@ def speed(float32: Bench, by_dtype: Mapping[str, Bench]) -> str:
     common = [
         name for name in names if all(name in b.settings.functions for b in by_dtype.values())
     ]
-    second = table(
-        ("softgate / torch, value / backward", *by_dtype),
-        [(name, *(_ratios(bench, name) for bench in by_dtype.values())) for name in common],
+    ratios = "\n\n".join(
+        table(
+            (f"softgate / torch, value / backward, {_processor(benches)}", *benches),
+            [(name, *(_ratios(bench, name) for bench in benches.values())) for name in common],
+        )
+        for benches in (by_dtype, elsewhere)
+        if benches
     )
     one = float32.find(names[0], OURS, quantity="value")
     return f"""\
@@ -118,9 +127,13 @@ def speed(float32: Bench, by_dtype: Mapping[str, Bench]) -> str:
 
 {first}
 
-{second}
+{ratios}
 
 PyTorch's backward of tanh is handed the output and computes no exponential; ours starts from x."""
+
+
+def _processor(benches: Mapping[str, Bench]) -> str:
+    return next(iter(benches.values())).machine.processor
 
 
 def _least(bench: Bench, function: str, implementation: str) -> str:

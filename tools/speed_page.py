@@ -1,11 +1,12 @@
 """Run the commands of benchmarks/speed.toml: docs/speed.md, two pictures, the README's tables.
 
-    python tools/speed_page.py [--check] [--records FOLDER] [-o docs/speed.md]
+    python tools/speed_page.py [--check] [--records FOLDER] [--beside FOLDER] [-o docs/speed.md]
 
 The page is what the commands print: each is run with --json, and its record is shown as Markdown.
 Takes some ten minutes, on a machine that should do nothing else. `--check` runs every command with
 next to no rounds and peers, and writes nothing. With `--records` the records are kept in a folder,
 and what is there already is not measured again: after an interrupt, or to change the page alone.
+With `--beside`, tables of such a folder from another machine stand below those of this one.
 """
 
 from __future__ import annotations
@@ -19,7 +20,6 @@ import tempfile
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import readme_blocks
 
@@ -70,6 +70,11 @@ class Section:
         return [*shlex.split(command), "--json"]
 
     @property
+    def file(self) -> str:
+        """The name of the section's record in a folder of records."""
+        return f"{self.title.replace(' ', '-')}.json"
+
+    @property
     def shown(self) -> str:
         """The command as a reader types it."""
         return "softgate " + self.command.replace("{pareto}", picture_name(self.command))
@@ -90,9 +95,10 @@ def definitions() -> tuple[str, list[Section]]:
 def run(section: Section, folder: Path, check: bool, records: Path | None = None) -> Timed:
     """Run a section's command, unless it was run before, and return its record."""
     arguments = section.arguments(folder, check)
-    kept = None if records is None else records / f"{section.title.replace(' ', '-')}.json"
-    if kept is not None and kept.exists():
-        return read(kept.read_text(encoding="utf-8"))
+    before = recorded(section, records)
+    if before is not None:
+        return before
+    kept = None if records is None else records / section.file
     print("softgate " + shlex.join(arguments), file=sys.stderr)
     done = subprocess.run(
         [sys.executable, "-m", "softgate", *arguments], stdout=subprocess.PIPE, check=True
@@ -102,6 +108,13 @@ def run(section: Section, folder: Path, check: bool, records: Path | None = None
         kept.parent.mkdir(parents=True, exist_ok=True)
         kept.write_text(text, encoding="utf-8")
     return read(text)
+
+
+def recorded(section: Section, records: Path | None) -> Timed | None:
+    """Return the record of a section that a folder has, None without one."""
+    if records is None or not (records / section.file).exists():
+        return None
+    return read((records / section.file).read_text(encoding="utf-8"))
 
 
 def read(text: str) -> Timed:
@@ -137,8 +150,8 @@ def machine_lines(machine: Machine) -> str:
     return f"Machine: {machine}.\n\nVersions: {versions}."
 
 
-def section_text(section: Section, record: Timed, folder: Path) -> str:
-    """Return a section of the page, its picture drawn."""
+def section_text(section: Section, record: Timed, folder: Path, beside: Timed | None = None) -> str:
+    """Return a section of the page, its picture drawn; `beside` is of another machine."""
     parts = [f"## {section.title}"]
     if section.text:
         parts.append(section.text.strip())
@@ -153,6 +166,9 @@ def section_text(section: Section, record: Timed, folder: Path) -> str:
         write_picture(pareto_chart(record), picture, record.alternative())
         parts.append(f"![{record.alternative()}]({picture.name})")
     parts += [markdown(grid) for grid in record.grids() if not is_machine(grid)]
+    if beside is not None:
+        parts.append(f"The same on {beside.machine.processor}:")
+        parts += [markdown(grid) for grid in beside.grids() if not is_machine(grid)]
     return "\n\n".join(parts)
 
 
@@ -161,27 +177,36 @@ def is_machine(grid: Grid) -> bool:
     return grid.text and grid.header[:1] == ("machine",)
 
 
-def write(page: Path, check: bool, records: Path | None, readme: Path | None = None) -> None:
+def write(
+    page: Path,
+    check: bool,
+    records: Path | None,
+    readme: Path | None = None,
+    beside: Path | None = None,
+) -> None:
     """Run everything and write the page beside its pictures, and the tables of the README."""
     introduction, sections = definitions()
     texts: list[str] = []
     dtypes: dict[str, Bench] = {}
-    machine: Any = None
+    other_dtypes: dict[str, Bench] = {}
+    machines: dict[str, str] = {}
     for section in sections:
-        record = run(section, page.parent, check, records)
-        machine = record.machine
-        if section.title in readme_blocks.DTYPES and isinstance(record, Bench):
-            dtypes[section.title] = record
-        texts.append(section_text(section, record, page.parent))
+        record, other = run(section, page.parent, check, records), recorded(section, beside)
+        for timed, by_dtype in ((record, dtypes), (other, other_dtypes)):
+            if timed is not None:
+                machines[timed.machine.processor] = machine_lines(timed.machine)
+            if section.title in readme_blocks.DTYPES and isinstance(timed, Bench):
+                by_dtype[section.title] = timed
+        texts.append(section_text(section, record, page.parent, other))
         for warning in record.warnings:
             print(f"  Warning: {warning}", file=sys.stderr)
     head = (
         "# How fast is it?\n\nWritten by `python tools/speed_page.py` from the commands in "
-        f"`benchmarks/speed.toml`.\n\n{machine_lines(machine)}"
+        "`benchmarks/speed.toml`.\n\n" + "\n\n".join(machines.values())
     )
     page.write_text("\n\n".join([head, introduction, *texts]) + "\n", encoding="utf-8")
     print(f"Wrote {page}", file=sys.stderr)
-    text = readme_blocks.speed(dtypes["float32"], dtypes)
+    text = readme_blocks.speed(dtypes["float32"], dtypes, other_dtypes)
     if readme is not None:
         readme_blocks.replace("speed", text, readme)
         print(f"Wrote {readme}", file=sys.stderr)
@@ -194,9 +219,12 @@ def main() -> None:
     parser.add_argument("-o", "--output", type=Path, default=PAGE)
     parser.add_argument("--check", action="store_true", help="few rounds, and nothing is written")
     parser.add_argument("--records", type=Path, metavar="FOLDER", help="keep records there")
+    parser.add_argument(
+        "--beside", type=Path, metavar="FOLDER", help="records of another machine, shown too"
+    )
     options = parser.parse_args()
     if not options.check:
-        write(options.output, False, options.records, readme_blocks.README)
+        write(options.output, False, options.records, readme_blocks.README, options.beside)
         return
     with tempfile.TemporaryDirectory() as folder:
         page = Path(folder) / "speed.md"
