@@ -30,8 +30,10 @@ PACKAGES = {*EXTRAS.values(), "accelerate", "pytorch_lightning", "sklearn", "sta
 FOR_A_FRAMEWORK = re.compile(r"(^|/)(torch|keras|jax|tensorflow)\b|^(comparison|report/studies)/")
 """The modules of softgate that import a framework when they are imported."""
 IMPORTED = re.compile(
-    r'File "([^"]+)", line .*\n.*\n?.*\nModuleNotFoundError: No module named \'(\w+)'
+    r'File "([^"]+)", line [^\n]*\n(?:(?!.*File ")[^\n]*\n){0,2}?'
+    r"E? *ModuleNotFoundError: No module named '(\w+)"
 )
+"""The end of a traceback: the file that imports, and what."""
 
 
 def missing(package: str) -> bool:

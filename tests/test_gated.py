@@ -112,13 +112,13 @@ def test_backward(gated: Gated, parameters: dict[str, float], dtype: Any) -> Non
 
 def torch_act(name: str) -> Any:
     """What torch applies to the gate."""
-    F = pytest.importorskip("torch.nn.functional")
+    nn = pytest.importorskip("torch.nn.functional")
     return {
-        "glu": F.sigmoid,
-        "reglu": F.relu,
-        "geglu": F.gelu,
-        "geglu_tanh": lambda x: F.gelu(x, approximate="tanh"),
-        "swiglu": F.silu,
+        "glu": nn.sigmoid,
+        "reglu": nn.relu,
+        "geglu": nn.gelu,
+        "geglu_tanh": lambda x: nn.gelu(x, approximate="tanh"),
+        "swiglu": nn.silu,
     }[name]
 
 
