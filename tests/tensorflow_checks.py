@@ -15,6 +15,8 @@ import softgate as sg
 from softgate.accuracy import against_arb
 from softgate.adapters.tensorflow.memory import aligned_like, array_of, tensor_of
 from softgate.formats import FLOAT32, FLOAT64, Format
+from softgate.reproducibility.digests import digest, published_digest
+from softgate.reproducibility.inputs import operands
 from softgate.rounding import ulp
 from softgate.samples import stratified
 
@@ -55,6 +57,13 @@ def check_eager_tensors_have_numpys_bits() -> None:
                 assert found.dtype == dtype
                 wanted = np.asarray(quantity(function, name)(x))
                 assert array_of(found).tobytes() == wanted.tobytes(), (function, name, dtype)
+
+
+def check_eager_tensors_have_the_published_bits() -> None:
+    for name, function in sg.activations().items():
+        (x,) = operands(function, "value", "float32")
+        computed = digest(np.ascontiguousarray(array_of(function(tf.constant(x)))))
+        assert computed == published_digest(name, "value", "float32"), name
 
 
 def check_memory_is_neither_copied_nor_kept() -> None:
