@@ -429,7 +429,7 @@ def test_parameters_of_any_real_type() -> None:
     for alpha in (np.float16(0.5), ml_dtypes.bfloat16(0.5), Fraction(1, 2), np.array(0.5)):
         assert sg.elu(-1.0, alpha=alpha) == expected
     with pytest.raises(TypeError, match="timedelta64"):
-        sg.elu(-1.0, alpha=np.timedelta64(2))
+        sg.elu(-1.0, alpha=np.timedelta64(2, "s"))
 
 
 @pytest.mark.parametrize("slope", [1e-36, 1e-40, 1e-46, 1e-300])
