@@ -14,15 +14,50 @@ from fractions import Fraction
 import torch
 
 from ..graph import Graph, Node, walk
-from . import framework
+from . import framework, onnx_math
 from .unfused import EXACT, holds
 
 Form = Callable[..., torch.Tensor]
 
 
 def erfc(x: torch.Tensor) -> torch.Tensor:
-    """Return 1 - erf(x); as it stands there in ONNX, which has no operator for the tail."""
-    return 1 - torch.erf(x) if torch.onnx.is_in_onnx_export() else torch.erfc(x)
+    """Return 1 - erf(x)."""
+    if torch.onnx.is_in_onnx_export():
+        return 2 * onnx_math.normal_cdf(x * -1.4142135623730951)
+    return torch.erfc(x)
+
+
+def normal_cdf(x: torch.Tensor) -> torch.Tensor:
+    """Return Phi(x), the distribution function of the standard normal distribution."""
+    if torch.onnx.is_in_onnx_export():
+        return onnx_math.normal_cdf(x)
+    return torch.erfc(x * -0.7071067811865476) * 0.5
+
+
+def expm1(x: torch.Tensor) -> torch.Tensor:
+    """Return exp(x) - 1."""
+    return onnx_math.expm1(x) if torch.onnx.is_in_onnx_export() else torch.expm1(x)
+
+
+def log1p(x: torch.Tensor) -> torch.Tensor:
+    """Return log(1 + x)."""
+    return onnx_math.log1p(x) if torch.onnx.is_in_onnx_export() else torch.log1p(x)
+
+
+def sigmoid(x: torch.Tensor) -> torch.Tensor:
+    """Return 1/(1 + exp(-x)) from exp(-|x|), which does not overflow: torch's is 0 from -89 on.
+
+    |x| is a choice, for torch.abs has the slope 0 at 0.
+    """
+    below = x < 0
+    power = torch.exp(torch.where(below, x, -x))
+    return torch.where(below, power, 1.0) / (1 + power)
+
+
+def softplus(x: torch.Tensor) -> torch.Tensor:
+    """Return log(1 + exp(x)); torch's own returns x from 20 on, its logaddexp overflows in ONNX."""
+    below = x < 0
+    return torch.where(below, 0.0, x) + log1p(torch.exp(torch.where(below, x, -x)))
 
 
 SOURCE = {
@@ -30,27 +65,34 @@ SOURCE = {
     "abs": "torch.abs({})",
     "where": "torch.where({}, {}, {})",
     "exp": "torch.exp({})",
-    "expm1": "torch.expm1({})",
+    "expm1": "expm1({})",
     "log": "torch.log({})",
-    "log1p": "torch.log1p({})",
+    "log1p": "log1p({})",
     "sqrt": "torch.sqrt({})",
     "tanh": "torch.tanh({})",
     "sin": "torch.sin({})",
     "cos": "torch.cos({})",
     "atan": "torch.atan({})",
-    "sigmoid": "torch.sigmoid({})",
-    # torch's own softplus returns x beyond a threshold; its logaddexp overflows in ONNX.
-    "softplus": "torch.relu({0}) + torch.log1p(torch.exp(-torch.abs({0})))",
+    "sigmoid": "sigmoid({})",
+    "softplus": "softplus({})",
     "erf": "torch.erf({})",
     "erfc": "erfc({})",
     "phi": "torch.exp({0} * {0} * -0.5) * 0.3989422804014327",
-    "Phi": "erfc({} * -0.7071067811865476) * 0.5",
+    "Phi": "normal_cdf({})",
     "fma": "{} * {} + {}",
 }
 """Each operation as torch has it; Python numbers keep the format of the tensors beside them."""
 
 DIALECT = framework.Dialect(
-    modules={"torch": torch, "erfc": erfc},
+    modules={
+        "torch": torch,
+        "erfc": erfc,
+        "expm1": expm1,
+        "log1p": log1p,
+        "normal_cdf": normal_cdf,
+        "sigmoid": sigmoid,
+        "softplus": softplus,
+    },
     operations=SOURCE,
     whole="torch.full_like(x, {})",
     # Of two numbers torch.where would make the default format; x.new_full is not for jagged ones.
@@ -69,7 +111,7 @@ def source(root: Node, parameters: tuple[str, ...] = ()) -> str:
     >>> print(source(x * f.sigmoid(1.702 * x)))
     def form(x):
         t0 = 1.702 * x
-        t1 = torch.sigmoid(t0)
+        t1 = sigmoid(t0)
         t2 = x * t1
         return t2
     """
@@ -80,6 +122,43 @@ def form(root: Node, parameters: tuple[str, ...] = ()) -> Form:
     """Return the function whose source is `source(root, parameters)`."""
     found: Form = framework.form(root, DIALECT, parameters)
     return found
+
+
+def guarded(root: Node) -> Node:
+    """Return the same function, with the branch that a choice does not take evaluated at 0.
+
+    Of an exponential that overflows in that branch autograd would make NaN.
+
+    Examples
+    --------
+    >>> from softgate.formula import Definition
+    >>> f = Definition()
+    >>> x = f.graph.input("x")
+    >>> guarded(f.where(x > 0, x, f.expm1(x)))
+    where(lt(0, x), x, expm1(where(lt(0, x), 0, x)))
+    """
+    new: dict[Node, Node] = {}
+    graph = root.graph
+    for node in walk(root):
+        args = [new[arg] for arg in node.args]
+        if node.op == "where":
+            x, zero = graph.input("x"), graph.const(0)
+            inside, outside = ((x, zero), (zero, x))
+            args[1] = _at(args[1], graph.node("where", args[0], *inside))
+            args[2] = _at(args[2], graph.node("where", args[0], *outside))
+        new[node] = graph.node(node.op, *args, attr=node.attr)
+    return new[root]
+
+
+def _at(branch: Node, x: Node) -> Node:
+    """Return a branch at another argument; itself where it cannot overflow."""
+    if all(node.op in ("input", "const", "parameter", "neg") for node in walk(branch)):
+        return branch
+    new: dict[Node, Node] = {}
+    for node in walk(branch):
+        args = [new[arg] for arg in node.args]
+        new[node] = x if node.op == "input" else node.graph.node(node.op, *args, attr=node.attr)
+    return new[branch]
 
 
 def arithmetic(root: Node) -> Node | None:

@@ -21,6 +21,7 @@ except ModuleNotFoundError as error:
 else:
     check("torch", _torch.__version__)
 
+from ..adapters.torch.portable import prefer_torch_operators
 from ..blueprints import matched_width
 from . import functional as functional
 from .attention import SelfAttention
@@ -104,6 +105,7 @@ __all__ = [
     "known_presets",
     "make",
     "matched_width",
+    "prefer_torch_operators",
     "preset",
     "saved_bytes",
     "watch",

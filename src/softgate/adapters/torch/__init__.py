@@ -3,7 +3,7 @@
 - a plain CPU tensor in eager mode: the kernels, by the short way of `eager`;
 - the same under functorch, forward mode, a dispatch mode, or as a subclass: `operators`;
 - under torch.compile: the operators, or torch's own where functorch is at work inside;
-- being exported or traced, or on another device: torch's own operators (`portable`).
+- being exported or traced, or on another device: torch operators (`portable`).
 """
 
 from __future__ import annotations
@@ -186,7 +186,7 @@ def describe(
     check(bound, x)
     shape, name = tuple(x.shape), str(x.dtype).removeprefix("torch.")
     if path(x) == "torch":
-        how = f"{bound.forms.describe(quantity, x.dtype)}, on {x.device.type}"
+        how = f"{bound.forms.describe(quantity, x)}, on {x.device.type}"
         return shape, name, how, "as torch has it", torch.get_num_threads()
     route = activation.route(quantity, DTYPES[x.dtype], arithmetic, dict(bound.parameters))
     if not has_memory(x):

@@ -30,7 +30,7 @@ def compiled(
 ) -> torch.Tensor:
     """Put the operator into the graph; torch's own inside functorch and exports."""
     wanted = _wanted(x)
-    options = (arithmetic, numbers(parameters), x.dtype, wanted)
+    options = (arithmetic, numbers(parameters), x.dtype, wanted, portable.must_be_ours(x))
     key, values, form = _constants(activation, quantity, *options)
     if wanted:
         return getattr(portable.COMPILED, form)(x, *values)
@@ -47,7 +47,7 @@ def compiled_backward(
     """Return slope(x)·grad as `compiled` returns a quantity."""
     x, grad = torch.broadcast_tensors(x, grad)
     wanted = _wanted(x)
-    options = (arithmetic, numbers(parameters), x.dtype, wanted)
+    options = (arithmetic, numbers(parameters), x.dtype, wanted, portable.must_be_ours(x))
     key, values, form = _constants(activation, "slope", *options)
     if wanted:
         return getattr(portable.COMPILED, form)(x, *values) * grad
@@ -84,6 +84,7 @@ def _constants(
     parameters: Mapping[str, float],
     dtype: torch.dtype,
     wanted: str,
+    ours: bool,
 ) -> Any:
     """Return what names the kernels to an operator, and a form in torch operators if wanted.
 
@@ -93,12 +94,13 @@ def _constants(
     bound.runner("value", dtype)
     if not wanted:
         return bound.key, bound.values, ""
-    order, own = QUANTITIES.index(quantity), bound.forms.native
+    order, operator = QUANTITIES.index(quantity), bound.forms.operator(ours)
     # dynamo takes no dots in the names of attributes
     name = f"{wanted} of {quantity} of {bound.key} with {bound.values} in {dtype}"
     name = name.replace(".", "_point_")
-    if order == 0 and own is not None:
-        setattr(portable.COMPILED, name, lambda x, *_: own(x))
+    if order == 0 and operator is not None:
+        name = f"operator of {name}"
+        setattr(portable.COMPILED, name, lambda x, *_: operator(x))
     elif wanted == "definition":
         setattr(portable.COMPILED, name, bound.forms.defined(order))
     else:

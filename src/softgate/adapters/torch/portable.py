@@ -1,14 +1,18 @@
-"""An activation in torch's own operators: for other devices, for exported and traced graphs.
+"""An activation in torch operators: for other devices, for exported and traced graphs.
 
-Where torch has an operator for the same function, that one; else the definition, and where that
-loses digits the kernel's own formula, if it is plain arithmetic. Each order of derivative is a
-graph of its own (see `lower.torch`).
+The definition; where that loses digits the kernel's own formula, if it is plain arithmetic. Each
+order of derivative is a graph of its own (see `lower.torch`). On other devices torch's fused
+operator for the same function is faster and is used instead. Exported graphs get it only where it
+computes what the kernels do: torch's gelu on a CPU has no tail, is NaN at -inf, and with AVX-512
+is inf from 1.7e38 on. `prefer_torch_operators` puts it into exported graphs all the same.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -20,8 +24,8 @@ from ...derivative import derivative as differentiate
 from ...formats import FLOAT32, FLOAT64, Format
 from ...formula import Definition
 from ...kernels import Specification, trace
-from ...lower.torch import Form, arithmetic, form
-from .ends import QUANTITIES, limited, loses, settled
+from ...lower.torch import Form, arithmetic, form, guarded
+from .ends import QUANTITIES, edges, limited, loses
 
 if TYPE_CHECKING:
     from ..._activation import Activation
@@ -33,6 +37,50 @@ Native = Callable[[torch.Tensor], torch.Tensor]
 COMPILED = SimpleNamespace()
 """What torch.compile reads inside functorch, each form under a name of its own: attributes, for a
 dict is looked at once and what is added later in the same trace is not seen."""
+
+
+_torch_preferred: ContextVar[bool] = ContextVar("softgate.torch.prefer_torch_operators")
+
+
+@contextmanager
+def prefer_torch_operators() -> Iterator[None]:
+    """Export torch's fused operator where torch has one for the same function.
+
+    Exported and traced graphs (`torch.export`, `torch.jit.trace`, `torch.onnx.export`) hold
+    softgate's definition of a function: its tail and its limits at ±inf are right on every CPU.
+    Within this context they hold torch's own operator instead, one node of the graph (`gelu`,
+    `silu` …) that back ends recognise and may run faster, with that operator's errors: torch's
+    gelu on a CPU has no tail below -6 and is NaN at -inf.
+
+    Examples
+    --------
+    >>> import torch, softgate as sg
+    >>> with sg.torch.prefer_torch_operators():
+    ...     program = torch.export.export(sg.torch.GELU(), (torch.ones(3),))
+    >>> [str(node.target) for node in program.graph.nodes if node.op == "call_function"]
+    ['aten.gelu.default']
+    """
+    token = _torch_preferred.set(True)
+    try:
+        yield
+    finally:
+        _torch_preferred.reset(token)
+
+
+@torch._dynamo.assume_constant_result
+def torch_preferred() -> bool:
+    """Return whether `prefer_torch_operators` is active."""
+    return _torch_preferred.get(False)
+
+
+def exporting() -> bool:
+    """Return whether the call is being recorded for a graph that must not need softgate."""
+    return torch._C._get_tracing_state() is not None or torch.compiler.is_exporting()
+
+
+def on_cpu(x: torch.Tensor) -> bool:
+    """Return whether a tensor is strided and on the CPU (or has no memory at all)."""
+    return x.device.type in ("cpu", "meta") and x.layout is torch.strided
 
 
 @torch._dynamo.assume_constant_result
@@ -52,6 +100,14 @@ class Forms:
         self._forms: dict[tuple[int, Format | None], Form | None] = {}
         self._at_value: list[tuple[Node, Form]] = []
 
+    def operator(self, ours: bool) -> Native | None:
+        """Return torch's operator for the value, or None where a form of ours computes it.
+
+        `ours` is whether results must be those of the kernels: on the CPU and in exported graphs.
+        """
+        same = self.activation.name in _SAME
+        return self.native if same or not ours or torch_preferred() else None
+
     def form(self, order: int, dtype: torch.dtype) -> Form:
         """Return a derivative (0: the value) as a function of tensors and the parameters.
 
@@ -65,12 +121,18 @@ class Forms:
 
     def defined(self, order: int) -> Form:
         """Return a derivative of the definition, with its limits, for autograd to go on from."""
-        found = self._forms.get((order, None))
-        if found is None:
-            root, values = self._graph(order), dict(self.parameters)
-            ends = settled(self.activation, order, root, values)
-            found = self._forms[order, None] = limited(form(root, tuple(values)), ends)
-        return found
+        result = self._forms.get((order, None))
+        if result is None:
+            root = self._graph(order)
+            made = form(guarded(root), tuple(name for name, _ in self.parameters))
+            result = self._forms[order, None] = self._completed(made, order, root)
+        return result
+
+    def _completed(self, made: Form, order: int, root: Node) -> Form:
+        """Return a form with its edges right, 16-bit formats computed in float32."""
+        slope = self._graph(1) if order == 0 else None
+        found = edges(self.activation, order, root, slope, dict(self.parameters))
+        return _widened(limited(made, found))
 
     def _graph(self, order: int) -> Node:
         while len(self._graphs) <= order:
@@ -90,23 +152,18 @@ class Forms:
         ):
             return None
         made = form(root)
+        return self._completed(lambda x, *_: made(x), order, root)
 
-        def stable(x: torch.Tensor, *_: float) -> torch.Tensor:
-            if x.dtype in (torch.float16, torch.bfloat16):
-                return made(x.float()).to(x.dtype)
-            return made(x)
-
-        return stable
-
-    def describe(self, quantity: str, dtype: torch.dtype) -> str:
-        """Say in words what computes a quantity."""
-        if quantity == "value" and self.native is not None:
+    def describe(self, quantity: str, x: torch.Tensor) -> str:
+        """Return in words what computes a quantity of a tensor."""
+        if quantity == "value" and self.operator(must_be_ours(x)) is not None:
+            assert self.native is not None
             ends = self.native(torch.tensor([-math.inf, math.inf]))
             wrong = [at for at, y in zip(("-inf", "inf"), ends, strict=True) if y.isnan()]
-            said = f", no number at {' and '.join(wrong)}" if wrong else ""
-            return f"torch's own operator{said}"
+            note = f", NaN at {' and '.join(wrong)}" if wrong else ""
+            return f"torch's own operator{note}"
         order = 1 if quantity == "backward" else QUANTITIES.index(quantity)
-        if self.form(order, dtype) is not self.defined(order):
+        if self.form(order, x.dtype) is not self.defined(order):
             return "the kernel's formula in torch operators"
         return "the definition in torch operators, its limits kept"
 
@@ -128,18 +185,31 @@ class Forms:
             self._at_value.append((root, form(root, names)))
         return self._at_value[order][1](y, *(value for _, value in self.parameters))
 
-    def _decomposed(self) -> bool:
-        """Tell whether an exporter would make of torch's operator what is no number far out."""
-        return self.activation.name == "log_sigmoid" and torch.onnx.is_in_onnx_export()
-
     def __call__(self, order: int, x: torch.Tensor) -> torch.Tensor:
         """Return a derivative (0: the value) with all that autograd needs to go on from it."""
-        if order == 0 and self.native is not None and not self._decomposed():
-            return self.native(x)
+        operator = self.operator(must_be_ours(x)) if order == 0 else None
+        if operator is not None:
+            return operator(x)
         if torch._C._get_tracing_state() is not None or functionalizing():
             return self.evaluate(order, x)
         result: torch.Tensor = Derivative.apply(x, self, order)
         return result
+
+
+def must_be_ours(x: torch.Tensor) -> bool:
+    """Return whether torch operators must compute for `x` what the kernels do."""
+    return on_cpu(x) or exporting()
+
+
+def _widened(made: Form) -> Form:
+    """Return a form that computes 16-bit formats in float32 and rounds once."""
+
+    def wide(x: torch.Tensor, *parameters: float) -> torch.Tensor:
+        if x.dtype in (torch.float16, torch.bfloat16):
+            return made(x.float(), *parameters).to(x.dtype)
+        return made(x, *parameters)
+
+    return wide
 
 
 def native(activation: Activation, parameters: Mapping[str, float]) -> Native | None:
@@ -209,3 +279,5 @@ _NATIVE: dict[str, Callable[..., Native | None]] = {
     "tanh": lambda: torch.tanh,
 }
 """torch's operators for the same functions. Its softplus is not one: it returns x from 20 on."""
+_SAME = frozenset({"hard_tanh", "leaky_relu", "relu", "relu6", "tanh"})
+"""Those that torch and every exporter compute as the kernels do: limits, NaN, -0 and digits."""

@@ -9,7 +9,7 @@ import torch
 from torch.autograd import forward_ad
 
 from .memory import DTYPES
-from .portable import functionalizing
+from .portable import exporting, functionalizing, on_cpu
 
 _functorch = torch._C._functorch
 _keys, _local = torch._C._dispatch_keys, torch._C._dispatch_tls_local_include_set
@@ -61,9 +61,7 @@ def is_nested(x: torch.Tensor) -> bool:
 
 def path(x: torch.Tensor) -> str:
     """Return "kernel" or "torch": what computes for this tensor."""
-    exporting = torch._C._get_tracing_state() is not None or torch.compiler.is_exporting()
-    on_cpu = x.device.type in ("cpu", "meta") and x.layout is torch.strided
-    ours = on_cpu and not exporting and x.dtype in DTYPES and not functionalizing()
+    ours = on_cpu(x) and not exporting() and x.dtype in DTYPES and not functionalizing()
     return "kernel" if ours else "torch"
 
 
