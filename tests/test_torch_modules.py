@@ -213,13 +213,15 @@ def test_symbolic_traces(name: str, arguments: tuple[Any, ...]) -> None:
         torch.testing.assert_close(graph(x), model(x))
 
 
-def test_a_formula_of_ones_own_is_not_written_down() -> None:
+def test_a_formula_of_ones_own_is_traced_as_one_call() -> None:
     @sg.activation
     def bent(f: Any, x: Any) -> Any:
         return x * f.sigmoid(x) + x
 
-    with pytest.raises(TypeError, match=r"bent of a Proxy.*torch.compile"):
-        torch.fx.symbolic_trace(sg.torch.Activation(bent))
+    traced = torch.fx.symbolic_trace(sg.torch.Activation(bent))
+    x = torch.randn(4)
+    assert [node.target for node in traced.graph.nodes if node.op == "call_function"] == [bent]
+    assert torch.equal(traced(x), bent(x))
 
 
 GLU = ["glu", "GLU", "torch.nn.GLU", "torch.nn.functional.glu"]

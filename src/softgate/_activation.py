@@ -45,6 +45,7 @@ class Activation:
     def __init__(self, entry: Entry) -> None:
         self.entry = entry
         self.__name__ = self.__qualname__ = entry.name
+        self.__module__ = "softgate"
         if entry.user is not None:
             self.__module__, self.__qualname__ = entry.user.module, entry.user.qualname
         self.__doc__ = document(entry)

@@ -51,6 +51,7 @@ class Gated:
     def __init__(self, entry: GatedEntry) -> None:
         self.entry = entry
         self.__name__ = self.__qualname__ = entry.name
+        self.__module__ = "softgate"
         self.__doc__ = entry.document()
         self.act = Activation(entry.act)
         """What is applied to the gate."""

@@ -20,6 +20,12 @@ def _torch() -> ModuleType:
     return torch
 
 
+def _torch_proxies() -> ModuleType:
+    from .adapters.torch import proxies
+
+    return proxies
+
+
 def _jax() -> ModuleType:
     from .adapters import jax
 
@@ -47,6 +53,7 @@ def _polars() -> ModuleType:
 
 ADAPTERS: dict[tuple[str, str], Callable[[], ModuleType]] = {
     ("torch", "Tensor"): _torch,
+    ("torch", "Proxy"): _torch_proxies,
     ("jaxlib", "ArrayImpl"): _jax,
     ("jax", "Tracer"): _jax,
     ("tensorflow", "Tensor"): _tensorflow,

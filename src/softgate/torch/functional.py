@@ -13,8 +13,10 @@ needs what is overwritten, a copy of it is kept. A name with `_` overwrites its 
 ever making a copy; where that would lose what the gradient needs, it is refused while autograd
 records.
 
-`torch.fx` sees each function as one call. In one's own functions, call these and not
-`softgate.gelu` itself, which `torch.fx` cannot look at.
+Integer and boolean tensors are computed in torch's default format, as torch's own sigmoid does;
+`relu`, `relu6` and `hardtanh` of integers return integers, as torch's do.
+
+`torch.fx` writes each function into its graph as one call.
 """
 
 from __future__ import annotations
@@ -23,13 +25,13 @@ from collections.abc import Callable
 from difflib import get_close_matches
 from typing import Any
 
-import torch
 import torch.nn.functional as theirs
 from torch import Tensor
 
 from .._names import UnknownName, names
 from ..adapters.torch import evaluate, learnt, overwrite
 from ..adapters.torch.keeping import overwrite_keeping
+from ..adapters.torch.proxies import traceable
 from ..registry import activations, gated
 
 _ALL, _GATED = activations(), gated()
@@ -198,7 +200,9 @@ def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
 def hardtanh(
     input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False
 ) -> Tensor:
-    """Return x between `min_val` and `max_val`."""
+    """Return x between `min_val` and `max_val`; torch's own unless `min_val` < `max_val`."""
+    if not min_val < max_val:
+        return theirs.hardtanh(input, min_val, max_val, inplace)
     return _apply("hard_tanh", input, inplace, low=min_val, high=max_val)
 
 
@@ -231,11 +235,17 @@ _SPELLINGS = {
 }
 _ARGUMENTS = {
     "leaky_relu": ("negative_slope",),
-    "hardtanh": ("min_val", "max_val"),
     "hardshrink": ("lambd",),
     "softshrink": ("lambd",),
 }
 """What torch calls the parameters, in order."""
+
+
+def hardtanh_(input: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
+    """Overwrite `input` with its `hardtanh` and return it."""
+    if not min_val < max_val:
+        return theirs.hardtanh(input, min_val, max_val, inplace=True)
+    return overwrite(_ALL["hard_tanh"], input, {"low": min_val, "high": max_val})
 
 
 def rrelu_(
@@ -250,9 +260,13 @@ def threshold_(input: Tensor, threshold: float, value: float) -> Tensor:
     return theirs.threshold(input, threshold, value, inplace=True)
 
 
-_FUNCTIONS = [name for name, own in vars().items() if getattr(own, "__module__", "") == __name__]
-for _name in _FUNCTIONS:  # what torch.fx does not look into, and writes down as one call
-    torch.fx.wrap(_name)
+_FUNCTIONS = [
+    name
+    for name, value in vars().items()
+    if getattr(value, "__module__", "") == __name__ and not name.startswith("_")
+]
+for _name in _FUNCTIONS:
+    globals()[_name] = traceable(globals()[_name])
 
 
 def __getattr__(name: str) -> Any:
@@ -284,7 +298,7 @@ def _twin(name: str, base: str) -> Callable[..., Tensor]:
 
     in_place.__name__ = in_place.__qualname__ = name
     in_place.__doc__ = f"Overwrite `input` with {activation.name}(input) and return it."
-    return in_place
+    return traceable(in_place)
 
 
 def _absent(name: str) -> str:

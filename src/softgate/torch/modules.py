@@ -266,21 +266,8 @@ class Activation(nn.Module):
 
     def forward(self, input: Tensor) -> Tensor:
         """Return the value."""
-        given: Any = input
-        if not isinstance(given, Tensor):
-            return self._written_down(given)
         result: Tensor = self.activation(input)
         return result
-
-    def _written_down(self, input: Any) -> Tensor:
-        """Return what torch.fx writes into its graph: a call by name."""
-        known = registry.activations().get(self.activation.name)
-        if known is None or known.entry.definition is not self.activation.entry.definition:
-            raise TypeError(
-                f"{self.activation.name} of a {type(input).__name__}: a formula of one's own is "
-                "taken of tensors alone; torch.compile and torch.export trace it"
-            )
-        return F._apply(self.activation.name, input, False, **self.activation.parameters)
 
     def extra_repr(self) -> str:
         """Name the function and its parameters."""

@@ -24,12 +24,13 @@ else:
 from torch.compiler import is_dynamo_compiling
 
 from ...arrays import SERIAL
-from . import operators, team
+from . import operators, sharding, team
 from .compiled import compiled, compiled_backward, follows
 from .eager import FromInput, FromValue, straight
 from .ends import QUANTITIES
 from .gates import describe_gated, gated, gated_quantity
 from .inplace import InPlace, check_writable
+from .integers import as_floats, integer_value, is_integer
 from .memory import DTYPES, Bound, dense, has_memory
 from .operators import binding as bind
 from .ways import is_nested, path, plain
@@ -60,6 +61,11 @@ def evaluate(
             "out= is for arrays: to overwrite a tensor, write "
             f"softgate.torch.functional.{activation.name}_(x)"
         )
+    if is_integer(x):
+        integers = integer_value(activation, quantity, x, parameters)
+        if integers is not None:
+            return integers
+        (x,) = as_floats(x)
     if is_dynamo_compiling():
         return compiled(activation, quantity, x, arithmetic, parameters)
     if not activation.short_for:
@@ -95,6 +101,7 @@ def backward(
             f"x is {x.dtype} on {x.device} and grad {grad.dtype} on {grad.device}: "
             "convert one of them"
         )
+    x, grad = as_floats(x, grad)
     if is_dynamo_compiling():
         return compiled_backward(activation, x, grad, arithmetic, parameters)
     bound = bind(activation, arithmetic, parameters)
@@ -105,6 +112,7 @@ def backward(
     recorded = (x.requires_grad or grad.requires_grad) and torch.is_grad_enabled()
     if plain(x) and plain(grad) and not recorded:
         return bound.binary("backward", x, grad)
+    sharding.prepare(x, grad)
     arguments = (bound.key, bound.values, bound.arithmetic or "")
     result: torch.Tensor = operators.Backward.apply(x, grad, *arguments)
     return result
@@ -117,6 +125,14 @@ def overwrite(
 
     While autograd records, only where the slope follows from the value: the input is gone.
     """
+    if is_integer(x):
+        result = evaluate(activation, "value", x, parameters=parameters)
+        if result.dtype != x.dtype:
+            raise TypeError(
+                f"{activation.name}_ of a {x.dtype} tensor: its result, {result.dtype}, does not "
+                f"fit; write y = {activation.name}(x)"
+            )
+        return x.copy_(result)
     compiling = is_dynamo_compiling()
     recorded = x.requires_grad and torch.is_grad_enabled()
     if recorded and not follows(activation, parameters, compiling):
@@ -154,8 +170,9 @@ def short_way(activation: Activation) -> Callable[[torch.Tensor], torch.Tensor]:
                     out = empty_like(x)
                     runner.run(out.data_ptr(), address, runner.address, count)
                     return out
-            runners[x.dtype] = bound.runner("value", x.dtype)
-            return bound.unary("value", x)
+            if x.dtype in DTYPES:
+                runners[x.dtype] = bound.runner("value", x.dtype)
+                return bound.unary("value", x)
         return evaluate(activation, "value", x)
 
     return value
@@ -163,6 +180,7 @@ def short_way(activation: Activation) -> Callable[[torch.Tensor], torch.Tensor]:
 
 def _general(bound: Bound, quantity: str, x: torch.Tensor) -> torch.Tensor:
     check(bound, x)
+    sharding.prepare(x)
     if is_nested(x):
         act, values = bound.activation, dict(bound.parameters)
         parts = [
@@ -182,9 +200,16 @@ def describe(
     parameters: Mapping[str, float],
 ) -> tuple[tuple[int, ...], str, str, str, int]:
     """Return shape, dtype, what computes, what is done with memory, and the threads."""
-    bound = bind(activation, arithmetic, parameters)
-    check(bound, x)
     shape, name = tuple(x.shape), str(x.dtype).removeprefix("torch.")
+    bound = bind(activation, arithmetic, parameters)
+    if is_integer(x):
+        if integer_value(activation, quantity, x, parameters) is not None:
+            how = f"torch's own operator, of integers, on {x.device.type}"
+            return shape, name, how, "as torch has it", torch.get_num_threads()
+        (x,) = as_floats(x)
+        route = describe(activation, quantity, x, arithmetic, parameters)
+        return shape, name, route[2], f"converted to {route[1]} first", route[4]
+    check(bound, x)
     if path(x) == "torch":
         how = f"{bound.forms.describe(quantity, x)}, on {x.device.type}"
         return shape, name, how, "as torch has it", torch.get_num_threads()

@@ -15,9 +15,10 @@ from torch import Tensor
 from torch.compiler import is_dynamo_compiling
 
 from ...arrays import SERIAL
-from . import products, team
+from . import products, sharding, team
 from .compiled import numbers
 from .fused import both_ways, from_halves, from_pair
+from .integers import as_floats
 from .operands import cut, halves, spread, together
 from .operators import Evaluate
 from .pairs import Pair
@@ -39,6 +40,7 @@ def gated(
 ) -> Tensor:
     """Return act(gate)·other of two tensors, or of the halves of one, gradients included."""
     _no(out)
+    operands = as_floats(*operands)
     if len(operands) == 1:
         dim = cut(function.name, operands[0], axis)
         if is_nested(operands[0]):
@@ -79,6 +81,7 @@ def product(pair: Pair, gate: Tensor, other: Tensor) -> Tensor:
     if portable(gate, other):
         act, parameters = pair.act.activation, dict(pair.parameters)
         return composed(act, "value", gate, other, None, pair.arithmetic, parameters)[0]
+    sharding.prepare(gate, other)
     rest = (pair.key, pair.values, pair.arithmetic or "")
     return products.Product.apply(gate, other, *rest)
 
@@ -99,6 +102,7 @@ def gated_quantity(
     Curvature is that by the gate twice, by both, and by the other operand twice.
     """
     _no(out)
+    operands = as_floats(*operands)
     grad = None
     if quantity == "backward":
         operands, grad = operands[:-1], operands[-1]
@@ -136,6 +140,7 @@ def _pair_of_results(
     pair.route(quantity, gate.dtype)
     if all(plain(x) for x in operands) and not _recorded(*operands):
         return pair.compute(quantity, *operands)
+    sharding.prepare(*operands)
     if quantity == "curvature":
         act = (pair.act.key, pair.act.values, pair.arithmetic or "")
         twice, once = (
@@ -272,6 +277,7 @@ def describe_gated(
     parameters: Mapping[str, float],
 ) -> tuple[tuple[int, ...], str, str, str, int]:
     """Return shape, dtype, what computes, what is done with memory, and the threads."""
+    operands = as_floats(*operands)
     if len(operands) == 1:
         shape = tuple(operands[0].shape)
         gate, other = halves(operands[0], cut(function.name, operands[0], axis), gate_first)

@@ -19,6 +19,7 @@ from ...formats import FLOAT64
 from ...rounding import format_of
 from ...routes import SMALL_PARAMETER, Runner
 from .eager import straight, unwatched
+from .integers import as_floats
 from .memory import ACCEPTED, DTYPES, alike, dense, run
 from .ways import both_plain
 
@@ -29,6 +30,7 @@ _RANGE = 1e38
 
 def swish(x: Tensor, beta: Tensor) -> Tensor:
     """Return x·sigmoid(beta·x), differentiable in both, in the format of `x`."""
+    (x,) = as_floats(x)
     if x.dtype not in DTYPES:
         raise TypeError(f"swish of a {x.dtype} tensor: accepted are {ACCEPTED}")
     if is_dynamo_compiling() or not both_plain(x, beta):

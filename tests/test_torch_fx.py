@@ -1,0 +1,86 @@
+"""torch.fx.symbolic_trace of softgate's functions: one call each, the same bits, traceable again."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+import softgate as sg
+import softgate.torch.functional as F
+
+ARGUMENTS: dict[str, tuple[Any, ...]] = {"prelu": (torch.tensor([0.2]),), "threshold": (0.1, 2.0)}
+ARGUMENTS["threshold_"] = ARGUMENTS["threshold"]
+FUNCTIONS = {
+    **{name: getattr(F, name) for name in F._FUNCTIONS},
+    **{name: getattr(F, name) for name in ("relu_", "elu_", "leaky_relu_")},
+    **{f"sg.{name}": function for name, function in sg.activations().items()},
+    **{f"sg.{name}": function for name, function in sg.gated().items()},
+}
+
+
+def check_trace(function: Callable[[Tensor], Any], calls: int = 1) -> torch.fx.GraphModule:
+    """Trace, run, trace again; check the bits and the number of calls."""
+    traced = torch.fx.symbolic_trace(function)
+    again = torch.fx.symbolic_trace(traced)
+    assert again.code == traced.code
+    assert "call_module" not in {node.op for node in traced.graph.nodes}
+    recorded = [node for node in traced.graph.nodes if node.op == "call_function"]
+    assert len(recorded) == calls
+    x = torch.randn(6, 4, generator=torch.Generator().manual_seed(0))
+    for graph in (traced, again):
+        result, expected = graph(x.clone()), function(x.clone())
+        torch.testing.assert_close(result, expected, rtol=0, atol=0)
+    return traced
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_each_function_is_one_call(name: str) -> None:
+    function = FUNCTIONS[name]  # held as `from softgate.torch.functional import …` holds it
+    traced = check_trace(lambda x: function(x, *ARGUMENTS.get(name, ())))
+    assert f"softgate_{name.removeprefix('sg.')}(" in traced.code.replace("torch_functional_", "")
+
+
+def test_arguments_are_recorded() -> None:
+    traced = check_trace(lambda x: F.gelu(x, approximate="tanh"))
+    assert "softgate_torch_functional_gelu(x, approximate = 'tanh')" in traced.code
+    traced = check_trace(lambda x: sg.leaky_relu(x, slope=0.2))
+    assert "softgate_leaky_relu(x, slope = 0.2)" in traced.code
+    traced = check_trace(lambda x: sg.leaky_relu.bind(slope=0.3)(x))
+    assert "softgate_leaky_relu(x, slope = 0.3)" in traced.code
+    traced = check_trace(lambda x: sg.swiglu(x, axis=0, gate="second", beta=2.0))
+    assert "beta = 2.0, axis = 0, gate = 'second'" in traced.code
+    check_trace(lambda x: F.relu(input=x, inplace=False))
+    check_trace(lambda x: F.elu_(x))
+
+
+def test_derivatives_are_recorded() -> None:
+    check_trace(lambda x: sg.gelu.slope(x))
+    check_trace(lambda x: sg.gelu.backward(x, x))
+    check_trace(lambda x: sg.swiglu.backward(x, x, x))
+
+
+class Model(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = nn.Linear(4, 4)
+
+    # torch.fx cannot pickle annotations that are text, as all are in this file
+    def forward(self, x):  # type: ignore[no-untyped-def]
+        hidden = self.linear(x)
+        return F.gelu(hidden) + sg.mish(hidden) + sg.swiglu(hidden, x) + F.squared_relu(x)
+
+
+def test_traced_models_are_pickled_and_trained() -> None:
+    model = Model()
+    traced = torch.fx.symbolic_trace(model)
+    restored = pickle.loads(pickle.dumps(traced))
+    x = torch.randn(3, 4)
+    for graph in (traced, restored):
+        assert torch.equal(graph(x), model(x))
+        graph(x).sum().backward()
+    torch.testing.assert_close(restored.linear.weight.grad, model.linear.weight.grad)
