@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.fx.experimental.symbolic_shapes import guard_scalar
 
-from . import portable
+from . import portable, sharding
+from .constants import constant_when_compiled
 from .ends import QUANTITIES
 from .operators import binding
 from .ways import inside_functorch, path
@@ -71,12 +72,12 @@ def numbers(parameters: Mapping[str, float]) -> dict[str, float]:
     return {name: guard_scalar(value) for name, value in parameters.items()}
 
 
-@torch._dynamo.assume_constant_result
+@constant_when_compiled
 def _follows(activation: Activation, parameters: Mapping[str, float]) -> bool:
     return binding(activation, None, dict(parameters)).from_value
 
 
-@torch._dynamo.assume_constant_result
+@constant_when_compiled
 def _constants(
     activation: Activation,
     quantity: str,
@@ -92,6 +93,7 @@ def _constants(
     """
     bound = binding(activation, arithmetic, dict(parameters))
     bound.runner("value", dtype)
+    sharding.prepare()
     if not wanted:
         return bound.key, bound.values, ""
     order, operator = QUANTITIES.index(quantity), bound.forms.operator(ours)

@@ -17,6 +17,7 @@ from torch.compiler import is_dynamo_compiling
 from ...arrays import SERIAL
 from . import products, sharding, team
 from .compiled import numbers
+from .constants import constant_when_compiled
 from .fused import both_ways, from_halves, from_pair
 from .integers import as_floats
 from .operands import cut, halves, spread, together
@@ -218,13 +219,14 @@ def _of_halves(pair: Pair, x: Tensor, dim: int, gate_first: bool) -> Tensor:
     return pair.halves(x, dim, gate_first)
 
 
-@torch._dynamo.assume_constant_result
+@constant_when_compiled
 def _constants(
     function: Gated, arithmetic: str | None, parameters: Mapping[str, float], dtype: torch.dtype
 ) -> Any:
     """Return what names the kernels to an operator, checked while the call is traced."""
     pair = bind(function, arithmetic, dict(parameters))
     pair.route("value", dtype)
+    sharding.prepare()
     return pair.key, pair.values
 
 
@@ -246,7 +248,7 @@ def pair_for(activation: Activation) -> Pair | None:
     return None
 
 
-@torch._dynamo.assume_constant_result
+@constant_when_compiled
 def constants_for(activation: Activation) -> Any:
     """Return what names the kernels of the gated activation with this gate, or None."""
     pair = pair_for(activation)

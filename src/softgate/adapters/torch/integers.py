@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 import torch.nn.functional as F
 
+from .constants import constant_when_compiled
+
 if TYPE_CHECKING:
     from ..._activation import Activation
 
@@ -52,7 +54,7 @@ def integer_value(
     return None
 
 
-@torch._dynamo.assume_constant_result
+@constant_when_compiled
 def _kept(activation: Activation) -> str:
     """Return the name of one of the catalogue's functions that keep integers, or ""."""
     from ...registry import activations

@@ -25,6 +25,7 @@ from ...formats import FLOAT32, FLOAT64, Format
 from ...formula import Definition
 from ...kernels import Specification, trace
 from ...lower.torch import Form, arithmetic, form, guarded
+from .constants import constant_when_compiled
 from .ends import QUANTITIES, edges, limited, loses
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ def prefer_torch_operators() -> Iterator[None]:
         _torch_preferred.reset(token)
 
 
-@torch._dynamo.assume_constant_result
+@constant_when_compiled
 def torch_preferred() -> bool:
     """Return whether `prefer_torch_operators` is active."""
     return _torch_preferred.get(False)
@@ -83,7 +84,7 @@ def on_cpu(x: torch.Tensor) -> bool:
     return x.device.type in ("cpu", "meta") and x.layout is torch.strided
 
 
-@torch._dynamo.assume_constant_result
+@constant_when_compiled
 def functionalizing() -> bool:
     """Tell whether torch.func.functionalize is at work, which knows no Function of Python's."""
     stack = get_interpreter_stack() or ()

@@ -16,11 +16,14 @@ _registered: list[Any] = []
 
 
 def prepare(*tensors: Any) -> None:
-    """Register the operators' sharding rules if one of the tensors is a DTensor."""
+    """Register the operators' sharding rules if one of the tensors is a DTensor.
+
+    Without tensors, if there may be one: a compiler shows only that the class exists.
+    """
     module = sys.modules.get("torch.distributed.tensor")
     if module is not None and not _registered:
         kind = getattr(module, "DTensor", ())  # absent while the module is being imported
-        if any(isinstance(x, kind) for x in tensors):
+        if kind and (not tensors or any(isinstance(x, kind) for x in tensors)):
             _register()
 
 

@@ -8,6 +8,7 @@ from contextlib import nullcontext
 import torch
 from torch.autograd import forward_ad
 
+from .constants import constant_when_compiled
 from .memory import DTYPES
 from .portable import exporting, functionalizing, on_cpu
 
@@ -65,7 +66,7 @@ def path(x: torch.Tensor) -> str:
     return "kernel" if ours else "torch"
 
 
-@torch._dynamo.assume_constant_result
+@constant_when_compiled
 def inside_functorch() -> bool:
     """Tell a compiler whether functorch is at work inside what it compiles."""
     return _functorch.peek_interpreter_stack() is not None
