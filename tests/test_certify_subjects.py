@@ -27,7 +27,10 @@ def peer(subject: Any, function: str, **how: Any) -> Certificate:
 
 @pytest.fixture(scope="module")
 def torch_gelu() -> Certificate:
-    return peer("torch.nn.functional:gelu", "gelu", quantities="value,slope,curvature")
+    """torch's gelu without oneDNN's kernel for AVX-512, which overflows from 1.7e38 on."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ONEDNN_MAX_CPU_ISA", "AVX2")
+        return peer("torch.nn.functional:gelu", "gelu", quantities="value,slope,curvature")
 
 
 @pytest.mark.parametrize("quantity", ["value", "slope"])
@@ -39,6 +42,36 @@ def test_the_lost_tail_of_torchs_gelu_is_found(torch_gelu: Certificate, quantity
     assert tail.lost > 500
     assert tail.worst < -5
     assert any("left tail" in line for line in torch_gelu.failures(4.0))
+
+
+def reports_overflow(certificate: Certificate) -> bool:
+    """Return whether a certificate reports inf for a large number, and NaN at inf."""
+    lines = certificate.failures(4.0)
+    large = any("right tail: inf ulp" in line and "(inf for " in line for line in lines)
+    assert large == any("f(inf) is nan" in line for line in lines)
+    return large
+
+
+def test_an_overflow_is_reported() -> None:
+    """A stand-in for oneDNN's gelu with AVX-512, on every CPU."""
+    import torch
+
+    def overflowing(x: Any) -> Any:
+        y = torch.where(x > 1.7014e38, torch.inf, sg.gelu(x))
+        return torch.where(x.isposinf(), torch.nan, y)
+
+    assert reports_overflow(peer(overflowing, "gelu", framework="torch", isolated=False))
+    assert not reports_overflow(peer(sg.gelu, "gelu", framework="torch", isolated=False))
+
+
+def test_torchs_gelu_is_reported_to_overflow_where_it_does() -> None:
+    """As on CPUs with AVX-512; the process that is measured has the same CPU and settings."""
+    import torch
+
+    overflows = torch.nn.functional.gelu(torch.full((1024,), 1.8e38)).isinf()
+    assert bool(overflows.all()) == bool(overflows.any())
+    certificate = peer("torch.nn.functional:gelu", "gelu", samples=2_000)
+    assert reports_overflow(certificate) == bool(overflows.any())
 
 
 def test_torch_is_named_with_its_version(torch_gelu: Certificate) -> None:

@@ -69,6 +69,7 @@ def special(dtype: torch.dtype) -> Tensor:
 
 SPECIAL = 5
 
+
 def tails(dtype: torch.dtype) -> Tensor:
     """Return finite inputs of both signs: every size, and densely where results underflow."""
     far = np.geomspace(1e-40, 3.3e38, 2000)
@@ -105,10 +106,9 @@ def test_exports_keep_limits_and_accuracy(activation: Activation, exporter: str)
         edges, expected = y[:SPECIAL], activation(x[:SPECIAL])
         torch.testing.assert_close(edges, expected, rtol=2e-15, atol=0, equal_nan=True)
         assert torch.equal(edges.signbit() | edges.isnan(), expected.signbit() | expected.isnan())
-        x, y = x[SPECIAL:], y[SPECIAL:]
-        if name == "tanhshrink":  # x - tanh(x), which cancels near 0, as torch's does
-            x, y, allowed = x[x.abs() > 1], y[x.abs() > 1], 10.0
-        assert error_ulp(y, activation, x) <= allowed
+        # x - tanh(x) cancels near 0, as torch's tanhshrink does.
+        measured = x.isfinite() & (x.abs() > (1 if name == "tanhshrink" else -1))
+        assert error_ulp(y[measured], activation, x[measured]) <= allowed
 
 
 @pytest.mark.parametrize("exporter", EXPORTERS)
@@ -272,12 +272,12 @@ def test_onnx_has_torchs_operator_on_request() -> None:
 
 
 def test_explain_says_which_form() -> None:
-    said = {
-        "gelu": "torch's own operator, NaN at -inf",
-        "relu": "torch's own operator, on cpu",
-        "squareplus": "the kernel's formula in torch operators",
-        "gelu_sigmoid": "the definition in torch operators, its limits kept",
+    expected = {
+        "gelu": r"torch's own operator, NaN at (-inf|inf|-inf and inf), on cpu",  # AVX-512: inf
+        "relu": r"torch's own operator, on cpu",
+        "squareplus": r"the kernel's formula in torch operators, on cpu",
+        "gelu_sigmoid": r"the definition in torch operators, its limits kept, on cpu",
     }
     x = torch.ones(3).to_sparse()
-    for name, words in said.items():
-        assert sg.explain(x, name).computed_by.startswith(words)
+    for name, text in expected.items():
+        assert re.fullmatch(text, sg.explain(x, name).computed_by)

@@ -1,4 +1,4 @@
-"""Integer and boolean tensors: what torch accepts gives what torch gives, the rest becomes floats."""
+"""Integer and boolean tensors: what torch returns where it accepts them, else floats."""
 
 from __future__ import annotations
 

@@ -21,8 +21,7 @@ def _torch() -> ModuleType:
 
 
 def _torch_proxies() -> ModuleType:
-    from .adapters.torch import proxies
-
+    proxies: ModuleType = _torch().proxies
     return proxies
 
 

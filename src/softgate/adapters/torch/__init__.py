@@ -24,7 +24,7 @@ else:
 from torch.compiler import is_dynamo_compiling
 
 from ...arrays import SERIAL
-from . import operators, sharding, team
+from . import operators, proxies, sharding, team
 from .compiled import compiled, compiled_backward, follows
 from .eager import FromInput, FromValue, straight
 from .ends import QUANTITIES
@@ -41,8 +41,16 @@ if TYPE_CHECKING:
 
 NONE: Mapping[str, float] = {}
 
-__all__ = ["backward", "describe", "describe_gated", "evaluate", "gated", "gated_quantity"]
-"""What softgate asks of an adapter."""
+__all__ = [
+    "backward",
+    "describe",
+    "describe_gated",
+    "evaluate",
+    "gated",
+    "gated_quantity",
+    "proxies",
+]
+"""What softgate asks of an adapter; `proxies` is the one for `torch.fx.Proxy`."""
 
 _FROM_INPUT, _FROM_VALUE, _IN_PLACE = straight(FromInput), straight(FromValue), straight(InPlace)
 
@@ -207,8 +215,8 @@ def describe(
             how = f"torch's own operator, of integers, on {x.device.type}"
             return shape, name, how, "as torch has it", torch.get_num_threads()
         (x,) = as_floats(x)
-        route = describe(activation, quantity, x, arithmetic, parameters)
-        return shape, name, route[2], f"converted to {route[1]} first", route[4]
+        _, wide, how, _, threads = describe(activation, quantity, x, arithmetic, parameters)
+        return shape, name, how, f"converted to {wide} first", threads
     check(bound, x)
     if path(x) == "torch":
         how = f"{bound.forms.describe(quantity, x)}, on {x.device.type}"

@@ -142,7 +142,7 @@ def limited(form: Form, edges: Edges) -> Form:
             result = torch.where(beyond, value, result)
         if edges.zero_slope is not None:
             result = torch.where(x == 0, x * edges.zero_slope, result)
-        return torch.where(x == x, result, x) if edges.loses_nan else result
+        return torch.where(torch.isnan(x), x, result) if edges.loses_nan else result
 
     return whole
 

@@ -42,9 +42,11 @@ def _register() -> None:
         schema = operator._schema
         tensors = sum(str(argument.type) == "Tensor" for argument in schema.arguments)
 
-        def alike(x: Any, *_: Any, tensors: int = tensors, results: int = len(schema.returns)) -> Any:
+        results = len(schema.returns)
+
+        def alike(x: Any, *_: Any, operands: int = tensors, results: int = results) -> Any:
             placements = [Replicate(), *map(Shard, range(x.ndim))]
-            return [([p] * results, [p] * tensors) for p in placements]
+            return [([p] * results, [p] * operands) for p in placements]
 
         register_sharding(operator)(alike)
-        _registered.append(alike)
+        _registered.append(operator)
