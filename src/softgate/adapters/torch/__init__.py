@@ -69,7 +69,7 @@ def evaluate(
             "out= is for arrays: to overwrite a tensor, write "
             f"softgate.torch.functional.{activation.name}_(x)"
         )
-    if is_integer(x):
+    if x.dtype not in DTYPES and is_integer(x):
         integers = integer_value(activation, quantity, x, parameters)
         if integers is not None:
             return integers
