@@ -8,13 +8,16 @@ not taken would put NaN into gradients, and |x| has a wrong slope at 0.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 
+import numpy as np
 import torch
 
+from ..derivative import derivative
 from ..graph import Graph, Node, walk
 from . import framework, onnx_math
+from .float64 import evaluate
 from .unfused import EXACT, holds
 
 Form = Callable[..., torch.Tensor]
@@ -124,36 +127,48 @@ def form(root: Node, parameters: tuple[str, ...] = ()) -> Form:
     return found
 
 
-def guarded(root: Node) -> Node:
+def guarded(root: Node, parameters: Mapping[str, float]) -> Node:
     """Return the same function, with the branch that a choice does not take evaluated at 0.
 
-    Of an exponential that overflows in that branch autograd would make NaN.
+    Of an exponential that overflows in that branch autograd would make NaN. A branch that is not
+    finite at 0, or has no finite slope there, stays as it is.
 
     Examples
     --------
     >>> from softgate.formula import Definition
     >>> f = Definition()
     >>> x = f.graph.input("x")
-    >>> guarded(f.where(x > 0, x, f.expm1(x)))
+    >>> guarded(f.where(x > 0, x, f.expm1(x)), {})
     where(lt(0, x), x, expm1(where(lt(0, x), 0, x)))
+    >>> guarded(f.where(x > 1, f.log(x), 0), {})
+    where(lt(1, x), log(x), 0)
     """
     new: dict[Node, Node] = {}
     graph = root.graph
+    x, zero = graph.input("x"), graph.const(0)
+    at_zero = {"x": 0.0, **parameters}
+
+    def overflows(branch: Node) -> bool:
+        """Return whether a branch may overflow somewhere and is harmless at 0."""
+        if all(node.op in ("input", "const", "parameter", "neg") for node in walk(branch)):
+            return False
+        both = (evaluate(node, at_zero) for node in (branch, derivative(branch)))
+        return all(np.isfinite(value) for value in both)
+
     for node in walk(root):
         args = [new[arg] for arg in node.args]
         if node.op == "where":
-            x, zero = graph.input("x"), graph.const(0)
-            inside, outside = ((x, zero), (zero, x))
-            args[1] = _at(args[1], graph.node("where", args[0], *inside))
-            args[2] = _at(args[2], graph.node("where", args[0], *outside))
+            _, yes, no = node.args
+            if overflows(yes):
+                args[1] = _at(args[1], graph.node("where", args[0], x, zero))
+            if overflows(no):
+                args[2] = _at(args[2], graph.node("where", args[0], zero, x))
         new[node] = graph.node(node.op, *args, attr=node.attr)
     return new[root]
 
 
 def _at(branch: Node, x: Node) -> Node:
-    """Return a branch at another argument; itself where it cannot overflow."""
-    if all(node.op in ("input", "const", "parameter", "neg") for node in walk(branch)):
-        return branch
+    """Return a branch at another argument."""
     new: dict[Node, Node] = {}
     for node in walk(branch):
         args = [new[arg] for arg in node.args]

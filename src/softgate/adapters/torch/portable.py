@@ -124,8 +124,8 @@ class Forms:
         """Return a derivative of the definition, with its limits, for autograd to go on from."""
         result = self._forms.get((order, None))
         if result is None:
-            root = self._graph(order)
-            made = form(guarded(root), tuple(name for name, _ in self.parameters))
+            root, names = self._graph(order), tuple(name for name, _ in self.parameters)
+            made = form(guarded(root, dict(self.parameters)), names)
             result = self._forms[order, None] = self._completed(made, order, root)
         return result
 
