@@ -187,7 +187,7 @@ def _to_bfloat16(builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
     half = ir.Constant(WORD, 16)
     odd = builder.and_(builder.lshr(word, half), ir.Constant(WORD, 1))
     # No NaN overflows here: its payload came with a bfloat16, or is a CPU's default, and the lower
-    # half of either is 0.
+    # half of either is 0. As in wider formats, a signalling NaN that is only chosen stays one.
     nearest = builder.add(word, builder.add(odd, ir.Constant(WORD, 0x7FFF)))
     return builder.trunc(builder.lshr(nearest, half), ir.IntType(16))
 
