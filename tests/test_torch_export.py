@@ -97,6 +97,8 @@ def test_exports_keep_limits_accuracy_and_gradients(activation: Activation, expo
         torch.float32: bound,
         torch.float64: bound if bound == 4.0 else 10 * bound,
     }
+    if exporter == "export":  # takes ten times as long: a format of each kind
+        bounds = {dtype: bounds[dtype] for dtype in (torch.bfloat16, torch.float32)}
     inputs = [torch.cat([special(dtype), tails(dtype)]) for dtype in bounds]
     far = [math.inf, 3e38, 1e25, 200.0, 20.0, 2.0, 0.5, 0.0]
     leaf = torch.tensor([*far, *(-x for x in far)], requires_grad=True)
@@ -273,7 +275,7 @@ def test_onnx_keeps_limits_and_tails(activation: Activation) -> None:
     check_onnx(activation, dynamo=False)
 
 
-@pytest.mark.parametrize("name", ["gelu", "log_sigmoid", "elu"])
+@pytest.mark.parametrize("name", ["gelu", "log_sigmoid"])
 def test_onnx_by_dynamo_keeps_limits_and_tails(name: str) -> None:
     check_onnx(sg.activations()[name], dynamo=True)
 
