@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 import softgate as sg
 from softgate._activation import Activation
 
-collect_ignore = ["keras_read.py", "keras_used.py"]
-"""Programs with arguments, which tests start in processes of their own."""
+collect_ignore = [
+    file.name for file in Path(__file__).parent.glob("*.py") if not file.name.startswith("test_")
+]
+"""Helpers have no doctests, and some are programs that must not share a process with others."""
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
