@@ -34,6 +34,12 @@ IMPORTED = re.compile(
     r"E? *ModuleNotFoundError: No module named '(\w+)"
 )
 """The end of a traceback: the file that imports, and what."""
+COLLECTED = re.compile(
+    r"^(\S+\.py):\d+: in [^\n]*\n(?:(?!\S+\.py:\d+: in )[^\n]*\n)*?"
+    r"E +ModuleNotFoundError: No module named '(\w+)",
+    re.MULTILINE,
+)
+"""The same where pytest could not import a test module."""
 
 
 def missing(package: str) -> bool:
@@ -42,8 +48,8 @@ def missing(package: str) -> bool:
 
 
 def needed(error: BaseException | None, text: str) -> str | None:
-    """Return the missing package that a failure is about, from its exception and its text."""
-    for extra in re.findall(r"softgate\[(\w+)\]", text):
+    """Return the missing package that a failure is about, from its exception and its message."""
+    for extra in re.findall(r'pip install "softgate\[(\w+)\]"', text):
         if missing(EXTRAS.get(extra, "")):
             return EXTRAS[extra]
     if isinstance(error, ModuleNotFoundError) and missing(error.name or ""):
@@ -88,9 +94,9 @@ def pytest_make_collect_report(
 ) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
     """Skip a module that cannot be imported."""
     report = yield
-    match = re.search(r"No module named '(\w+)", report.longreprtext) if report.failed else None
-    if match and missing(match[1]):
-        skip(report, collector.path, 0, match[1])
+    match = COLLECTED.search(report.longreprtext) if report.failed else None
+    if match and missing(match[2]) and may_import(str(ROOT / match[1])):
+        skip(report, collector.path, 0, match[2])
     return report
 
 
@@ -103,7 +109,7 @@ def pytest_runtest_makereport(
     if report.failed and call.excinfo is not None:
         error = call.excinfo.value
         error = getattr(error, "exc_info", (None, error))[1]  # a doctest wraps it
-        package = needed(error, report.longreprtext)
+        package = needed(error, str(error))
         if package is not None:
             skip(report, item.path, item.reportinfo()[1] or 0, package)
     return report

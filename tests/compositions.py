@@ -1,6 +1,7 @@
 """Expressions around activations that a graph compiler may simplify together with them.
 
-XLA and Grappler merge constants across products and quotients. Each expression is evaluated once in
+XLA and Grappler merge constants across products and quotients, and LLVM does so inside reductions
+that it unrolls. Each expression is evaluated once in
 NumPy's float64, from the kernels and the chain rule, and once by the framework under test.
 """
 
@@ -47,6 +48,16 @@ def neighbour(activation: Activation) -> Activation:
 
 def quantity(activation: Activation, name: str) -> Quantity:
     return activation if name == "value" else getattr(activation, name)
+
+
+def reductions(activation: Activation, total: Quantity, product: Quantity) -> dict[str, Expression]:
+    """Return reductions of each quantity; `total` and `product` are the framework's."""
+    chosen: dict[str, Expression] = {}
+    for name in QUANTITIES:
+        f = quantity(activation, name)
+        chosen[f"sum of {name}*{TINY}"] = lambda x, _, f=f: total(f(x) * TINY)
+        chosen[f"product of {name}*3"] = lambda x, _, f=f: product(f(x) * 3.0)
+    return chosen
 
 
 def expressions(
@@ -125,7 +136,7 @@ def references(activation: Activation, x: Any, y: Any) -> dict[str, Any]:
         + a.value * b.first * c.value
         + a.value * b.value * c.first,
     }
-    plain = expressions(activation, lambda _call, at: at)
+    plain = expressions(activation, lambda _call, at: at) | reductions(activation, np.sum, np.prod)
     return {name: exact.get(name, call(x, y)) for name, call in plain.items()}
 
 

@@ -16,7 +16,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 from checking import run_checks
-from compositions import SHAPES, expressions, mismatches, operands
+from compositions import SHAPES, expressions, mismatches, operands, reductions
 
 import softgate as sg
 import softgate.keras
@@ -39,7 +39,10 @@ def check(activation: Activation, shape: str, thorough: bool, xla: bool = False)
     narrow = [tf.constant(v, tf.float32) for v in (x, y)]
     results = {}
     # Each in a function of its own: Grappler leaves alone what has several consumers.
-    for name, call in expressions(activation, derivative, thorough).items():
+    calls = expressions(activation, derivative, thorough)
+    if shape == "several":
+        calls |= reductions(activation, tf.reduce_sum, tf.reduce_prod)
+    for name, call in calls.items():
         results[name] = tf.function(call, jit_compile=xla)(*narrow).numpy()
     wrong = mismatches(activation, x, y, results)
     assert not wrong, (activation, shape, xla, wrong)

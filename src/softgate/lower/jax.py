@@ -9,6 +9,7 @@ both. On CPUs it flushes subnormal numbers to 0.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
@@ -69,7 +70,7 @@ DEFINITIONS = framework.Dialect(
     scalar="jnp.asarray({}, x.dtype)",
 )
 
-NAMES = ("add_exponent", "exponent_only", "exponent_field", "copysign", "high", "keep")
+NAMES = ("add_exponent", "exponent_only", "exponent_field", "copysign", "high", "keep", "unscale")
 
 
 class Bits:
@@ -117,6 +118,14 @@ class Bits:
         low = (1 << (self.fmt.precision - self.fmt.precision // 2)) - 1
         return self._float(self._bits(x) & self._mask((1 << self.fmt.bits) - 1 - low))
 
+    def unscale(self, x: jax.Array, factor: float) -> jax.Array:
+        """Return x·factor, a power of two below 1, without a product where that is normal."""
+        shift, mantissa = 1 - math.frexp(factor)[1], self.fmt.mantissa_bits
+        bits = self._bits(x)
+        field = (bits & self._mask((1 << (self.fmt.bits - 1)) - 1)) >> mantissa
+        normal = (field > shift) & (field < 2 * self.fmt.max_exponent + 1)
+        return lax.select(normal, self._float(bits - self._mask(shift << mantissa)), x * factor)
+
     def keep(self, x: jax.Array) -> jax.Array:
         """Return x; XLA does not look through it."""
         return lax.reduce_precision(x, self.exponent_bits, self.fmt.mantissa_bits)
@@ -136,7 +145,7 @@ def stable_dialect(fmt: Format) -> framework.Dialect:
 
 
 def _operands(name: str) -> int:
-    return 2 if name in ("add_exponent", "copysign") else 1
+    return 2 if name in ("add_exponent", "copysign", "unscale") else 1
 
 
 def definition_form(root: Node, parameters: tuple[str, ...] = ()) -> Form:

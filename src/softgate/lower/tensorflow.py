@@ -8,6 +8,7 @@ subnormals to 0 on CPUs.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
@@ -49,7 +50,10 @@ FUNCTIONS = {
 """The functions of definitions. Python numbers take the format of the tensor beside them, all their
 digits kept: `tf.nn.gelu` rounds its constants to float32 first."""
 
-NAMES = ("choose", "add_exponent", "exponent_only", "exponent_field", "copysign", "high", "keep")
+NAMES = (
+    "choose", "add_exponent", "exponent_only", "exponent_field", "copysign", "high", "keep",
+    "unscale",
+)  # fmt: skip
 
 
 class Bits:
@@ -109,6 +113,15 @@ class Bits:
         mask = self._mask((1 << self.fmt.bits) - 1 - low)
         return self._float(tf.bitwise.bitwise_and(self._bits(x), mask))
 
+    def unscale(self, x: Any, factor: float) -> Any:
+        """Return x·factor, a power of two below 1, without a product where that is normal."""
+        shift, mantissa = 1 - math.frexp(factor)[1], self.fmt.mantissa_bits
+        bits = self._bits(x)
+        size = tf.bitwise.bitwise_and(bits, self._mask((1 << (self.fmt.bits - 1)) - 1))
+        low, high = (self._mask(n << mantissa) for n in (shift + 1, 2 * self.fmt.max_exponent + 1))
+        normal = tf.logical_and(size >= low, size < high)
+        return tf.where(normal, self._float(bits - self._mask(shift << mantissa)), x * factor)
+
     def keep(self, x: Any) -> Any:
         """Return x by a choice that no optimiser looks through."""
         return tf.where(tf.equal(x, x), x, self.number(float("nan")))
@@ -128,7 +141,7 @@ def dialect(fmt: Format) -> framework.Dialect:
 
 
 def _operands(name: str) -> int:
-    return 2 if name in ("add_exponent", "copysign") else 1
+    return 2 if name in ("add_exponent", "copysign", "unscale") else 1
 
 
 def definition_form(root: Node, fmt: Format, parameters: tuple[str, ...] = ()) -> Form:

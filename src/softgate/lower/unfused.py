@@ -5,9 +5,11 @@ recover what an operation lost, or subtract a multiple of ln 2 from an argument,
 exact: there a and b are cut in two halves, whose four products are exact floats, and these are
 added up from the large end. Such products come out the same whether or not a compiler fuses them.
 
-Two operations come in beside those of `formula.Machine`:
+Three operations come in beside those of `formula.Machine`:
 
 - `high`: the float with the lower half of its significand cleared;
+- `unscale`: the product with a power of two of a large negative exponent, by integer arithmetic on
+  the exponent field. In reductions LLVM may merge the factors of products, whatever XLA does;
 - `keep`: its operand, as rounded. Compilers replace (x + K) - K by x, and (x·k)·(y·l) by
   (x·y)·(k·l), where k·l may underflow to 0: they must not simplify across a `keep`. Inputs and
   results are kept too, so that a form gives the same results whatever is computed around it.
@@ -179,8 +181,18 @@ class _Unfused:
             value = EXACT[op](*map(_value, args))
             if value or op in ("add", "sub"):  # Fractions have no -0
                 return self.graph.const(Fraction(self.fmt.round(value)))
-        node = self.graph.node(op, *args, attr=attr)
-        return self.keep(node) if op == "mul" and any(map(scales, args)) else node
+        if op == "mul" and any(map(scales, args)):
+            return self.keep(self._scaled_product(*args))
+        return self.graph.node(op, *args, attr=attr)
+
+    def _scaled_product(self, a: Node, b: Node) -> Node:
+        """Return a·b, one of them a constant that scales a tail."""
+        value, factor = (a, b) if scales(b) else (b, a)
+        number = _value(factor)
+        if abs(number.numerator) != 1 or number.denominator & (number.denominator - 1):
+            return self.graph.node("mul", a, b)
+        result = self.graph.node("unscale", value, self.graph.const(abs(number)))
+        return result if number > 0 else self.graph.node("neg", result)
 
     def keep(self, node: Node) -> Node:
         """Return a node that compilers do not simplify together with what uses it."""

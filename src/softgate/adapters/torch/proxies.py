@@ -111,7 +111,12 @@ def _importable(
     if known is None or known.entry.formula != function.entry.formula:
         return function, parameters
     values = {**function.parameters, **parameters}
-    return known, {n: v for n, v in values.items() if v != known.parameters.get(n)}
+    changed = {
+        n: v
+        for n, v in values.items()
+        if isinstance(v, Proxy) or v != known.parameters.get(n)
+    }
+    return known, changed
 
 
 def _first(*operands: Any) -> Proxy:
