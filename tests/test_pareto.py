@@ -120,6 +120,7 @@ def test_nothing_to_draw():
 
 
 def test_what_is_kept_is_asked_of_torch():
+    pytest.importorskip("torch")
     composed = replace(peers("gelu_sigmoid")["torch"], implementation="transformers")
     broken = replace(peers("gelu")["softgate.torch"], subject="softgate:no_such")
     found = kept_bytes([peers("gelu")["torch"], composed, broken, peers("gelu")["scipy"]])
