@@ -112,9 +112,7 @@ def _importable(
         return function, parameters
     values = {**function.parameters, **parameters}
     changed = {
-        n: v
-        for n, v in values.items()
-        if isinstance(v, Proxy) or v != known.parameters.get(n)
+        n: v for n, v in values.items() if isinstance(v, Proxy) or v != known.parameters.get(n)
     }
     return known, changed
 
