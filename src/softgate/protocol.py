@@ -106,7 +106,7 @@ class Call:
     def __call__(self, *inputs: Any, out: Any = None) -> Any:
         """Call the function; another keyword raises TypeError, which polars relies on."""
         if self._function is None:
-            raise TypeError(f"{self.__name__} is told of, not to be called")
+            raise TypeError(f"{self.__name__} describes a call and cannot be called")
         return self._function(*inputs) if out is None else self._function(*inputs, out=out)
 
 

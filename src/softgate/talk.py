@@ -58,7 +58,7 @@ def send(process: subprocess.Popen[str], message: dict[str, Any]) -> None:
     try:
         process.stdin.write(json.dumps(message) + "\n")
         process.stdin.flush()
-    except OSError:  # it is dead: the answer, which does not come, says of what
+    except OSError:  # the worker is dead: the missing reply reports the cause
         return  # BrokenPipeError; on Windows EINVAL, too
 
 
@@ -97,7 +97,7 @@ def in_process(name: str) -> Callable[..., Any] | None:
     """Return a C function that this process has loaded, or None where there is no such function."""
     try:
         function: Callable[..., Any] | None = getattr(ctypes.CDLL(None), name, None)
-    except (TypeError, OSError):  # Windows wants the name of a library
+    except (TypeError, OSError):  # Windows needs the name of a library
         return None
     return function
 

@@ -1,6 +1,6 @@
 """polars Series: computed as NumPy arrays, masked where there are nulls, which stay nulls.
 
-polars has a way of its own for ufuncs, which knows neither float16, booleans nor several results.
+polars' own support of ufuncs lacks float16, booleans and several results.
 """
 
 from __future__ import annotations

@@ -108,7 +108,9 @@ class Locked(Claim):
         handle, self._handle = self._handle, None
         try:
             if OPEN_FILES_MOVE:
-                self._part.unlink(missing_ok=True)  # before the lock goes: it is nobody else's yet
+                self._part.unlink(
+                    missing_ok=True
+                )  # while the lock is held: no other process has it yet
             else:
                 self._beside.unlink(missing_ok=True)
         except OSError as error:

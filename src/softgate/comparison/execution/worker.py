@@ -80,7 +80,7 @@ def _say(lines: TextIO, message: dict[str, Any]) -> None:
     try:
         lines.write(json.dumps(message, allow_nan=False) + "\n")
         lines.flush()
-    except OSError:  # nobody listens; the subject is not to see it as an error of its own
+    except OSError:  # the parent has gone; the subject must not see this as its own error
         os._exit(1)
 
 
