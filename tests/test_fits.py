@@ -58,7 +58,10 @@ Error = Callable[[Fit, str, Any], Any]
 
 
 def polynomial(coefficients: tuple[float, ...], x: Any) -> Any:
-    return mpmath.polyval([mpf(c) for c in reversed(coefficients)], x)
+    result = mpf(0)
+    for c in reversed(coefficients):
+        result = result * x + mpf(c)
+    return result
 
 
 def exponential_error(fit: Fit, name: str, r: Any) -> Any:
