@@ -108,9 +108,8 @@ class Locked(Claim):
         handle, self._handle = self._handle, None
         try:
             if OPEN_FILES_MOVE:
-                self._part.unlink(
-                    missing_ok=True
-                )  # while the lock is held: no other process has it yet
+                # While the lock is held: no other process has the file yet.
+                self._part.unlink(missing_ok=True)
             else:
                 self._beside.unlink(missing_ok=True)
         except OSError as error:

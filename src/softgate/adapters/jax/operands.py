@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ...arrays import ACCEPTED
+from ...arrays import ACCEPTED, check_arithmetic
 from ...formats import FLOAT32, FLOAT64, FORMATS
 from .families import Family, family
 
@@ -48,8 +48,7 @@ def plan(
     key = check_parameters({**numbers, **_stand_ins(entry, arrays, numbers)})
     fmt = FLOAT64 if x.dtype == np.float64 else FLOAT32
     if arithmetic is not None:
-        if arithmetic != "float64":
-            raise ValueError(f'arithmetic = {arithmetic!r}: accepted are "float64" and None')
+        check_arithmetic(arithmetic)
         if not wide():
             raise ValueError(
                 'arithmetic = "float64" where JAX has no float64: '

@@ -23,6 +23,7 @@ except ModuleNotFoundError as error:
 else:
     check_version("tensorflow", tf.__version__)
 
+from ...arrays import check_arithmetic
 from ...threads import POOL
 from ..gates import Call, Operators
 from .derivatives import STABLE, Derivatives, derivatives
@@ -188,8 +189,7 @@ def _dense(activation: Activation | Gated, x: Any) -> None:
 def _bind(
     activation: Activation, arithmetic: str | None, parameters: Mapping[str, float]
 ) -> Derivatives:
-    if arithmetic not in (None, "float64"):
-        raise ValueError(f'arithmetic = {arithmetic!r}: accepted are "float64" and None')
+    check_arithmetic(arithmetic)
     return derivatives(activation, activation.check_parameters(parameters), arithmetic)
 
 

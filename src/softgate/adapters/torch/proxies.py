@@ -78,9 +78,9 @@ def gated(
     parameters: Mapping[str, float],
 ) -> Proxy:
     """Record a call of a gated activation."""
-    known, parameters = _importable(function, gated_functions(), parameters)
-    keywords = _gated_keywords(known, axis, gate_first, out, arithmetic, parameters)
-    return record(_first(*operands), known, operands, keywords)
+    return gated_quantity(
+        function, "value", operands, axis, gate_first, out, arithmetic, parameters
+    )
 
 
 def gated_quantity(
@@ -96,7 +96,8 @@ def gated_quantity(
     """Record a call of slope, curvature or backward of a gated activation."""
     known, parameters = _importable(function, gated_functions(), parameters)
     keywords = _gated_keywords(known, axis, gate_first, out, arithmetic, parameters)
-    return record(_first(*operands), getattr(known, quantity), operands, keywords)
+    target = known if quantity == "value" else getattr(known, quantity)
+    return record(_first(*operands), target, operands, keywords)
 
 
 def _importable(
