@@ -69,6 +69,12 @@ def test_an_interrupt_in_the_first_round_keeps_what_was_done(
     _, whole, _ = run(*arguments)
     measure, main = exhaustive.Meter.measure, threading.main_thread()
     sent = threading.Event()
+    created: list[exhaustive.Blocks] = []
+
+    class RecordedBlocks(exhaustive.Blocks):
+        def __init__(self, *arguments: Any) -> None:
+            super().__init__(*arguments)
+            created.append(self)
 
     def interrupting(meter: exhaustive.Meter, first: int, y: Any) -> None:
         measure(meter, first, y)
@@ -76,9 +82,13 @@ def test_an_interrupt_in_the_first_round_keeps_what_was_done(
             assert main.ident is not None
             signal.pthread_kill(main.ident, signal.SIGINT)
             sent.set()
-        if sent.is_set():
-            time.sleep(0.2)  # the other thread hears of it before it has done all
+        if first >= exhaustive.BLOCK:  # no thread takes another block until the sweep has stopped
+            assert sent.wait(60)
+            deadline = time.monotonic() + 60
+            while not created[-1].stopped and time.monotonic() < deadline:
+                time.sleep(0.01)
 
+    monkeypatch.setattr(exhaustive, "Blocks", RecordedBlocks)
     monkeypatch.setattr(exhaustive, "ROUND", exhaustive.INPUTS)
     monkeypatch.setattr(exhaustive.Meter, "measure", interrupting)
     code, out, err = run(*arguments)
