@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from softgate.benchmarking.inputs import DTYPES
-from softgate.benchmarking.record import OURS, Bench, Row
+from softgate.studies.bench.inputs import DTYPES
+from softgate.studies.bench.record import OURS, Bench, Row
 
 F32, F64, HALF = ("float32",), ("float64",), ("float16", "bfloat16")
 

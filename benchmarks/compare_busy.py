@@ -11,11 +11,11 @@ import argparse
 import time
 from dataclasses import dataclass
 
-from softgate.comparison.execution import Event, open_executor
-from softgate.comparison.outcome import Measured
-from softgate.comparison.store import Store
-from softgate.comparison.subject import Measure, Told, Work
-from softgate.comparison.trial import Trial
+from softgate.studies.compare.execution import Event, open_executor
+from softgate.studies.compare.outcome import Measured
+from softgate.studies.compare.store import Store
+from softgate.studies.compare.trainable import Measure, Told, Work
+from softgate.studies.compare.trial import Trial
 
 BAR = 0.95
 

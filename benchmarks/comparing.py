@@ -26,11 +26,11 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from softgate.comparison.data import Data, Part
-from softgate.comparison.matching import operations
-from softgate.comparison.tasks import task
-from softgate.comparison.training import Run, health
-from softgate.comparison.trial import Trial
+from softgate.studies.compare.data import Data, Part
+from softgate.studies.compare.matching import operations
+from softgate.studies.compare.tasks import task
+from softgate.studies.compare.training import Run, health
+from softgate.studies.compare.trial import Trial
 from softgate.torch import make
 
 BAR = 0.03

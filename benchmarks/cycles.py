@@ -22,10 +22,10 @@ import sys
 from collections.abc import Sequence
 
 import softgate as sg
-from softgate import kernels
-from softgate.formats import FORMATS, Format
+from softgate.formula.formats import FORMATS, Format
 from softgate.lower.llvm import build
 from softgate.lower.target import Target, optimise
+from softgate.runtime import kernels
 
 CPUS = ("znver3", "znver4", "icelake-server", "sapphirerapids", "neoverse-v2")
 ARM = ("neoverse", "cortex", "apple")

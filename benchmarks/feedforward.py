@@ -32,7 +32,7 @@ from rich.table import Table
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from softgate.benchmarking.bystanders import Bystanders
+from softgate.studies.bench.system_load import Bystanders
 from softgate.torch import FeedForward, GatedFeedForward, saved_bytes
 
 D_MODEL, D_HIDDEN, D_GATED = 768, 3072, 2048

@@ -25,7 +25,7 @@ import torch
 import torch.nn.functional as F
 
 import softgate as sg
-from softgate.benchmarking.bystanders import Bystanders
+from softgate.studies.bench.system_load import Bystanders
 
 A = torch.ops.aten
 COUNT = 1 << 20

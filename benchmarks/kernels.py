@@ -22,9 +22,9 @@ from bars import failed, judge, missed
 from markdown import shares
 
 import softgate as sg
-from softgate.benchmarking.inputs import DTYPES
-from softgate.benchmarking.record import Bench
-from softgate.machine import installed
+from softgate.runtime.machine import installed
+from softgate.studies.bench.inputs import DTYPES
+from softgate.studies.bench.record import Bench
 
 PEERS = ("torch", "jax", "scipy")
 PER_CELL_S = {"quick": 0.4, "usual": 1.2, "full": 0.8}

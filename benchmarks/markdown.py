@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from bars import binds
 
-from softgate.benchmarking.inputs import DTYPES
-from softgate.benchmarking.record import Bench, Row
+from softgate.studies.bench.inputs import DTYPES
+from softgate.studies.bench.record import Bench, Row
 
 
 def shares(bench: Bench, peer: str = "torch") -> str:

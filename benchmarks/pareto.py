@@ -18,13 +18,14 @@ from typing import Any
 import numpy as np
 
 import softgate as sg
-from softgate import accuracy, kernels
-from softgate._activation import Activation
 from softgate.blocks import Kernel, Tail
 from softgate.blocks.gaussian import LIFT
 from softgate.blocks.gaussian_forms import QUICK
-from softgate.formats import FLOAT32, FLOAT64, Format
-from softgate.graph import Node
+from softgate.formula.formats import FLOAT32, FLOAT64, Format
+from softgate.formula.graph import Node
+from softgate.runtime import kernels
+from softgate.runtime.activation import Activation
+from softgate.studies import accuracy
 
 SIZE, ROUNDS = 1 << 20, 150
 KINDS: dict[str, type[np.floating[Any]]] = {"float32": np.float32, "float64": np.float64}

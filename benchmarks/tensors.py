@@ -23,7 +23,7 @@ from typing import Any
 import torch
 
 import softgate as sg
-from softgate.adapters.torch.portable import native
+from softgate.frameworks.torch.native_ops import native
 
 DTYPES = {name: getattr(torch, name) for name in ("float32", "float64", "float16", "bfloat16")}
 SIZES = {"64": 64, "64K": 1 << 16, "1M": 1 << 20, "16M": 1 << 24}

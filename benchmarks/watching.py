@@ -28,7 +28,7 @@ from rich.console import Console
 from rich.table import Table
 from torch import nn
 
-from softgate.benchmarking.bystanders import Bystanders
+from softgate.studies.bench.system_load import Bystanders
 from softgate.torch import watch
 
 D_MODEL, D_HIDDEN, TOKENS = 768, 3072, 512

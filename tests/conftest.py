@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
+from variants import named, parameter_sets
 
 import softgate as sg
-from softgate._activation import Activation
 
-collect_ignore = [
-    file.name for file in Path(__file__).parent.glob("*.py") if not file.name.startswith("test_")
-]
+collect_ignore = ["support"]
 """Helpers have no doctests, and some are programs that must not share a process with others."""
 
 
@@ -27,18 +24,6 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
             for parameters in parameter_sets(activation)
         ]
         metafunc.parametrize("variant", variants, ids=[named(*variant) for variant in variants])
-
-
-def parameter_sets(activation: Activation) -> list[dict[str, float]]:
-    """The defaults, and each parameter at each of its tested values."""
-    sets: list[dict[str, float]] = [{}]
-    for parameter in activation.entry.parameters:
-        sets += [{parameter.name: value} for value in parameter.tested]
-    return sets
-
-
-def named(activation: Activation, parameters: dict[str, float]) -> str:
-    return "-".join([activation.name, *(f"{n}={v:g}" for n, v in parameters.items())])
 
 
 @pytest.fixture

@@ -18,9 +18,9 @@ from pathlib import Path
 import readme_blocks
 
 import softgate as sg
-from softgate.certification.certificate import Certificate, Measurement
-from softgate.certification.regions import SUBNORMAL_INPUTS, SUBNORMAL_RESULTS
-from softgate.peers import Peer, absent, peers, subject
+from softgate.studies.certify.record import Certificate, Measurement
+from softgate.studies.certify.regions import SUBNORMAL_INPUTS, SUBNORMAL_RESULTS
+from softgate.studies.peers import Peer, absent, peers, subject
 
 PAGE = Path(__file__).parent.parent / "docs" / "accuracy.md"
 FEW = 20_000

@@ -16,8 +16,8 @@ from multiprocessing import get_context
 import numpy as np
 
 import softgate as sg
-from softgate import accuracy, samples
-from softgate.formats import FLOAT64
+from softgate.formula.formats import FLOAT64
+from softgate.studies import accuracy, samples
 
 SLICE = 5_000
 CONTRACT_ULP = 4.0

@@ -22,7 +22,14 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-TARGET = Path(__file__).resolve().parent.parent / "src" / "softgate" / "palette" / "derived.py"
+TARGET = (
+    Path(__file__).resolve().parent.parent
+    / "src"
+    / "softgate"
+    / "plotting"
+    / "palette"
+    / "derived.py"
+)
 COMMAND = "python tools/derive_colours.py"
 
 DOZEN = (

@@ -12,7 +12,7 @@ import sys
 import time
 
 import softgate as sg
-from softgate.sweep import INPUTS, Sweep, sweep
+from softgate.studies.sweep import INPUTS, Sweep, sweep
 
 
 class Progress:

@@ -14,7 +14,7 @@ from typing import Any
 import mpmath
 from mpmath import mp
 
-from softgate.formats import Format
+from softgate.formula.formats import Format
 
 DIGITS = 60
 EXCHANGES = 40

@@ -1,4 +1,4 @@
-"""Write src/softgate/reproducibility/digests.toml: the bits that every function computes.
+"""Write src/softgate/studies/reproducibility/digests.toml: the bits that every function computes.
 
 Run after any change of a kernel's arithmetic; it prints what changed.
 """
@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from softgate.reproducibility.digests import VERSION, catalogue, read, tables
+from softgate.studies.reproducibility.digests import VERSION, catalogue, read, tables
 
-FILE = Path(__file__).resolve().parent.parent / "src/softgate/reproducibility/digests.toml"
+FILE = Path(__file__).resolve().parent.parent / "src/softgate/studies/reproducibility/digests.toml"
 
 HEADER = f"""\
 # Written by `make digests`; checked by `make test` and `softgate doctor`.

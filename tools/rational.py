@@ -16,7 +16,7 @@ from typing import Any
 import flint
 from flint import arb, arb_mat, fmpq
 
-from softgate.formats import Format
+from softgate.formula.formats import Format
 
 BITS = 320
 POINTS = 360

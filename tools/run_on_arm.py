@@ -2,7 +2,7 @@
 
     python tools/run_on_arm.py                 all of it, as `make arm` does
     python tools/run_on_arm.py --prepare       only what needs root and a network
-    python tools/run_on_arm.py --pytest tests/test_numpy.py -k out     one run of pytest
+    python tools/run_on_arm.py --pytest tests/runtime/test_numpy.py -k out     one run of pytest
 
 A Debian for arm64 is unpacked in a cache folder by debootstrap, and wheels for AArch64 by pip. The
 user mode of QEMU then runs that Python on this checkout, without a second system. The Debian
@@ -28,6 +28,7 @@ from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 TESTS, TOOLS = REPOSITORY / "tests", REPOSITORY / "tools"
+SUPPORT = TESTS / "support"
 SUITE, PYTHON = "bookworm", "3.11"
 """The Debian that is unpacked, and the Python that it has."""
 
@@ -60,8 +61,9 @@ FILES = (
 OTHER_REASONS = {"test_targets.py": "compiles for other CPUs, which this one has no part in"}
 
 DESELECTED = {
-    "test_catalogue.py::test_16_bits_are_correctly_rounded": "half of all the time; the digests "
-    "are of all 65,536 inputs, too",
+    "catalogue/test_catalogue.py::test_16_bits_are_correctly_rounded": (
+        "half of all the time; the digests are of all 65,536 inputs, too"
+    ),
 }
 """Single tests that are not run, and why."""
 
@@ -204,7 +206,7 @@ def check_digests(emulator: Emulator) -> int:
 def run_tests(emulator: Emulator, jobs: int) -> int:
     """Run the tests of `FILES`, list what was left out and return an exit code."""
     left_out = dict(reasons(emulator.site))
-    files = [str(TESTS / name) for name in FILES if name not in left_out]
+    files = [str(path) for path in sorted(TESTS.rglob("test_*.py")) if path.name not in left_out]
     files += [f"--deselect={TESTS.name}/{name}" for name in DESELECTED]
     start = time.monotonic()
     logs = [emulator.cache / f"tests-{part}.log" for part in range(1, jobs + 1)]
@@ -233,7 +235,7 @@ def verdict(code: int) -> str:
 
 def reasons(site: Path) -> Iterator[tuple[str, str]]:
     """Yield each test file that is not run, with the reason."""
-    for path in sorted(TESTS.glob("test_*.py")):
+    for path in sorted(TESTS.rglob("test_*.py")):
         missing = sorted(name for name in imports(path) if not available(name, site))
         if missing:
             yield path.name, f"needs {', '.join(missing)}"
@@ -250,8 +252,8 @@ def imports(path: Path) -> set[str]:
             names |= {alias.name.partition(".")[0] for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             names.add(node.module.partition(".")[0])
-    beside = {name for name in names if (TESTS / f"{name}.py").exists()}
-    return (names - beside).union(*(imports(TESTS / f"{name}.py") for name in beside))
+    support = {name for name in names if (SUPPORT / f"{name}.py").exists()}
+    return (names - support).union(*(imports(SUPPORT / f"{name}.py") for name in support))
 
 
 def available(name: str, site: Path) -> bool:

@@ -23,14 +23,14 @@ from pathlib import Path
 
 import readme_blocks
 
-from softgate.benchmarking import dots
-from softgate.benchmarking.charts import pareto_chart
-from softgate.benchmarking.layer import Layer
-from softgate.benchmarking.pareto import Pareto
-from softgate.benchmarking.record import Bench
-from softgate.figures import write as write_picture
-from softgate.machine import Machine
-from softgate.records import Grid
+from softgate.plotting.figure import write as write_picture
+from softgate.runtime.machine import Machine
+from softgate.runtime.records import Grid
+from softgate.studies.bench import dot_plot
+from softgate.studies.bench.layer import Layer
+from softgate.studies.bench.pareto import Pareto
+from softgate.studies.bench.plots import pareto_chart
+from softgate.studies.bench.record import Bench
 
 ROOT = Path(__file__).parent.parent
 DEFINITIONS = ROOT / "benchmarks" / "speed.toml"
@@ -159,8 +159,8 @@ def section_text(section: Section, record: Timed, folder: Path, beside: Timed | 
     picture = folder / picture_name(section.command)
     if section.figure:
         assert isinstance(record, Bench)
-        words = dots.alternative(record, section.figure)
-        write_picture(dots.time_chart(record, section.figure), picture, words)
+        words = dot_plot.alternative(record, section.figure)
+        write_picture(dot_plot.time_chart(record, section.figure), picture, words)
         parts.append(f"![{words}]({picture.name})")
     elif isinstance(record, Pareto):
         write_picture(pareto_chart(record), picture, record.alternative())

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import readme_blocks
 
-from softgate.machine import Machine, this_machine
+from softgate.runtime.machine import Machine, this_machine
 
 FILE = Path(__file__).resolve().parent.parent / "docs" / "support.toml"
 FIELDS = ("checked", "system", "cpu", "python")

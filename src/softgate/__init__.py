@@ -17,53 +17,53 @@ from importlib import import_module
 from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any
 
-from .forks import BUILDING as _BUILDING
+from .runtime.fork_lock import BUILDING as _BUILDING
 
 if TYPE_CHECKING:
-    from ._activation import Activation as Activation
-    from ._bench import bench as bench
-    from ._certify import certify as certify
-    from ._compare import compare as compare
-    from ._emit import emit as emit
-    from ._explain import explain as explain
-    from ._formula import activation as activation
-    from ._identify import identify as identify
-    from ._names import get as get
-    from ._names import names as names
-    from ._plot import plot as plot
-    from ._properties import properties as properties
-    from ._report import report as report
-    from ._table import table as table
-    from .graph import FormulaError as FormulaError
-    from .registry import activations as activations
-    from .registry import gated as gated
-    from .reproducibility import check_bits as check_bits
-    from .threads import get_threads as get_threads
-    from .threads import set_threads as set_threads
+    from .formula.graph import FormulaError as FormulaError
+    from .plotting.plot import plot as plot
+    from .reporting import report as report
+    from .runtime.activation import Activation as Activation
+    from .runtime.explain import explain as explain
+    from .runtime.names import get as get
+    from .runtime.names import names as names
+    from .runtime.registry import activations as activations
+    from .runtime.registry import gated as gated
+    from .runtime.threads import get_threads as get_threads
+    from .runtime.threads import set_threads as set_threads
+    from .runtime.user_formula import activation as activation
+    from .studies.bench import bench as bench
+    from .studies.certify import certify as certify
+    from .studies.compare import compare as compare
+    from .studies.emit import emit as emit
+    from .studies.identify import identify as identify
+    from .studies.properties import properties as properties
+    from .studies.reproducibility import check_bits as check_bits
+    from .studies.table import table as table
 
 __version__ = "0.1.0"
 
 _HOMES = {
-    "Activation": "_activation",
-    "FormulaError": "graph",
-    "activation": "_formula",
-    "activations": "registry",
-    "bench": "_bench",
-    "certify": "_certify",
-    "check_bits": "reproducibility",
-    "compare": "_compare",
-    "emit": "_emit",
-    "explain": "_explain",
-    "gated": "registry",
-    "get": "_names",
-    "identify": "_identify",
-    "names": "_names",
-    "plot": "_plot",
-    "get_threads": "threads",
-    "properties": "_properties",
-    "report": "_report",
-    "set_threads": "threads",
-    "table": "_table",
+    "Activation": "runtime.activation",
+    "FormulaError": "formula.graph",
+    "activation": "runtime.user_formula",
+    "activations": "runtime.registry",
+    "bench": "studies.bench",
+    "certify": "studies.certify",
+    "check_bits": "studies.reproducibility",
+    "compare": "studies.compare",
+    "emit": "studies.emit",
+    "explain": "runtime.explain",
+    "gated": "runtime.registry",
+    "get": "runtime.names",
+    "identify": "studies.identify",
+    "names": "runtime.names",
+    "plot": "plotting.plot",
+    "get_threads": "runtime.threads",
+    "properties": "studies.properties",
+    "report": "reporting",
+    "set_threads": "runtime.threads",
+    "table": "studies.table",
 }
 """The module that each public name but the activations' comes from."""
 
@@ -94,7 +94,7 @@ def _load(name: str) -> Any:
         # Python asks before it imports a module; what comes of that must not depend on the answer.
         raise AttributeError(f"softgate has no {name!r}")
     else:
-        from .registry import activations, gated
+        from .runtime.registry import activations, gated
 
         known: dict[str, Any] = {**activations(), **gated()}
         if name not in known:
@@ -105,6 +105,6 @@ def _load(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    from .registry import activations, gated
+    from .runtime.registry import activations, gated
 
     return sorted([*_HOMES, *activations(), *gated()])

@@ -21,10 +21,10 @@ from __future__ import annotations
 from difflib import get_close_matches
 from typing import Any
 
-from ._activation import Activation
-from ._names import UnknownName, functions
-from ._names import get as _get
-from .adapters import jax as _adapter  # noqa: F401 - says what is missing
+from .frameworks import jax as _adapter  # noqa: F401 - says what is missing
+from .runtime.activation import Activation
+from .runtime.names import UnknownName, functions
+from .runtime.names import get as _get
 
 
 def get(name: str, source: str | None = None, **parameters: Any) -> Activation | Any:

@@ -12,7 +12,7 @@ from mpmath import mp
 from polynomial import DIGITS, fit_polynomial
 
 from softgate.blocks.fits import Fit
-from softgate.formats import FLOAT32, FLOAT64, Format
+from softgate.formula.formats import FLOAT32, FLOAT64, Format
 
 LARGEST = 0.5625
 """(3/4)²."""

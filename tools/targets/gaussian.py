@@ -13,7 +13,7 @@ from rational import fit_ratio
 
 from softgate.blocks.fits import Fit
 from softgate.blocks.gaussian_forms import EXACT, QUICK, Exponent
-from softgate.formats import FLOAT32, FLOAT64, Format
+from softgate.formula.formats import FLOAT32, FLOAT64, Format
 
 REDUCED = 0.6935
 """ln 2 and a little, for the rounding of (a² + L)/C."""

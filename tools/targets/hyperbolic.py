@@ -12,7 +12,7 @@ import mpmath
 from polynomial import fit_polynomial
 
 from softgate.blocks.fits import Fit
-from softgate.formats import FLOAT32, FLOAT64, Format
+from softgate.formula.formats import FLOAT32, FLOAT64, Format
 
 NEAR = 1.0
 """From here on a - 1 is no longer negative, and a - tanh(a) = (a - 1) + (1 - tanh(a)) a sum."""

@@ -14,7 +14,7 @@ import mpmath
 from polynomial import fit_polynomial
 
 from softgate.blocks.fits import Fit
-from softgate.formats import FLOAT32, FLOAT64, Format
+from softgate.formula.formats import FLOAT32, FLOAT64, Format
 
 REDUCED = 0.34665
 """ln(2)/2 and a little, for the rounding of b/ln(2)."""

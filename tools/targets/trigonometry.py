@@ -14,7 +14,7 @@ from mpmath import mp
 from polynomial import DIGITS, fit_polynomial
 
 from softgate.blocks.fits import Fit
-from softgate.formats import FLOAT32, FLOAT64, Format
+from softgate.formula.formats import FLOAT32, FLOAT64, Format
 
 
 class Target(NamedTuple):

@@ -7,8 +7,9 @@ subnormal and the result underflows gradually. `ramp` and `step` are the only pl
 
 from __future__ import annotations
 
-from ..formats import Format
-from ..graph import Graph
+from softgate.formula.formats import Format
+from softgate.formula.graph import Graph
+
 from .gaussian import Gaussian
 from .hyperbolic import Hyperbolic
 from .logarithm import Logarithm

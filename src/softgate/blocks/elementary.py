@@ -10,8 +10,9 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import NamedTuple
 
-from ..formats import FLOAT32
-from ..graph import Node
+from softgate.formula.formats import FLOAT32
+from softgate.formula.graph import Node
+
 from . import Kernel, erf_fits, logarithm_fits
 from .exponential import LN2, MIRRORED
 from .fits import Fit

@@ -14,8 +14,9 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import NamedTuple
 
-from ..formats import FLOAT32
-from ..graph import Node, Number
+from softgate.formula.formats import FLOAT32
+from softgate.formula.graph import Node, Number
+
 from . import exponential_fits as fits
 from .fits import Fit
 from .scaled import Scaled, Tail, TwoFloat

@@ -14,8 +14,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ..formats import FLOAT32
-from ..graph import Node
+from softgate.formula.formats import FLOAT32
+from softgate.formula.graph import Node
+
 from . import gaussian_fits
 from .fits import Fit
 from .gaussian_forms import EXACT, QUICK, TWO_LN2, Exponent, Form

@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from ..formats import FLOAT32, FLOAT64, Format
+from softgate.formula.formats import FLOAT32, FLOAT64, Format
 
 TWO_LN2 = Fraction("1.38629436111989061883446424291635313615100026872051050824136")
 LN_HALF_PI = Fraction("0.45158270528945486472619522989488214357179467855505631739")

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from ..formats import FLOAT32
-from ..graph import Node
+from softgate.formula.formats import FLOAT32
+from softgate.formula.graph import Node
+
 from . import logarithm_fits as fits
 from .exponential import MIRRORED, Exponential
 from .fits import Fit

@@ -5,8 +5,8 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import NamedTuple
 
-from ..formula import Machine
-from ..graph import Node, Number
+from softgate.formula.arithmetic import Machine
+from softgate.formula.graph import Node, Number
 
 
 class TwoFloat(NamedTuple):

@@ -10,7 +10,8 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import NamedTuple
 
-from ..graph import Node
+from softgate.formula.graph import Node
+
 from . import Kernel, trigonometry_fits
 from .elementary import bias
 from .fits import Fit

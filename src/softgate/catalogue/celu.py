@@ -6,9 +6,10 @@ would underflow for large alpha.
 
 from fractions import Fraction
 
-from ..blocks import Kernel, Tail, TwoFloat
-from ..formula import Arithmetic, Definition
-from ..graph import Node, Number
+from softgate.blocks import Kernel, Tail, TwoFloat
+from softgate.formula.arithmetic import Arithmetic, Definition
+from softgate.formula.graph import Node, Number
+
 from . import elu
 from .entry import Bound, Entry, Parameter
 

@@ -1,8 +1,9 @@
 """elu(x) = x where x > 0, else alpha·(exp(x) - 1). At 0 the slope is alpha."""
 
-from ..blocks import Kernel, TwoFloat
-from ..formula import Arithmetic, Definition
-from ..graph import Node
+from softgate.blocks import Kernel, TwoFloat
+from softgate.formula.arithmetic import Arithmetic, Definition
+from softgate.formula.graph import Node
+
 from .entry import Bound, Entry, Parameter
 
 

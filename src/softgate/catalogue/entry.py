@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from ..blocks import Kernel, TwoFloat
-from ..formats import BFLOAT16, FLOAT16, Format
-from ..formula import Definition
-from ..graph import Node
+from softgate.blocks import Kernel, TwoFloat
+from softgate.formula.arithmetic import Definition
+from softgate.formula.formats import BFLOAT16, FLOAT16, Format
+from softgate.formula.graph import Node
 
 NARROW = (FLOAT16, BFLOAT16)
 DefinitionForm = Callable[..., Node]

@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from ..blocks import Kernel, TwoFloat
-from ..formula import Definition
-from ..graph import Node
+from softgate.blocks import Kernel, TwoFloat
+from softgate.formula.arithmetic import Definition
+from softgate.formula.graph import Node
+
 from . import gelu, gelu_tanh, relu, sigmoid, silu
 from .entry import Bound, Entry, Parameter, StableForm
 

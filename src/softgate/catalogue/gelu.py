@@ -1,8 +1,9 @@
 """gelu(x) = x·Phi(x), Phi the normal distribution function: the exact form."""
 
-from ..blocks import Kernel
-from ..formula import Definition
-from ..graph import Node
+from softgate.blocks import Kernel
+from softgate.formula.arithmetic import Definition
+from softgate.formula.graph import Node
+
 from .entry import Bound, Entry
 
 

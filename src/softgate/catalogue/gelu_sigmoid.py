@@ -1,9 +1,10 @@
 """gelu_sigmoid(x) = x·sigmoid(1.702·x): the quick approximation of GELU."""
 
-from ..blocks import Kernel
-from ..blocks.exponential import QUICK
-from ..formula import Definition
-from ..graph import Node
+from softgate.blocks import Kernel
+from softgate.blocks.exponential import QUICK
+from softgate.formula.arithmetic import Definition
+from softgate.formula.graph import Node
+
 from .entry import Bound, Entry
 
 

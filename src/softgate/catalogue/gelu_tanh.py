@@ -1,10 +1,11 @@
 """gelu_tanh(x) = x·sigmoid(sqrt(8/pi)·(x + 0.044715·x³)), the same as x/2·(1 + tanh(…/2))."""
 
-from ..blocks import Kernel
-from ..blocks.exponential import SQRT_8_OVER_PI
-from ..formats import FLOAT32
-from ..formula import Definition
-from ..graph import Node
+from softgate.blocks import Kernel
+from softgate.blocks.exponential import SQRT_8_OVER_PI
+from softgate.formula.arithmetic import Definition
+from softgate.formula.formats import FLOAT32
+from softgate.formula.graph import Node
+
 from .entry import Bound, Entry
 
 CUBIC = SQRT_8_OVER_PI * 44715 / 1000000

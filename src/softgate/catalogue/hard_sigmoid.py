@@ -5,9 +5,10 @@ Near the left corner x/width + 1/2 cancels: there x + width/2 is exact, and is w
 
 from fractions import Fraction
 
-from ..blocks import Kernel, TwoFloat
-from ..formula import Definition
-from ..graph import Node
+from softgate.blocks import Kernel, TwoFloat
+from softgate.formula.arithmetic import Definition
+from softgate.formula.graph import Node
+
 from .entry import Bound, Entry, Parameter
 
 HALF = Fraction(1, 2)

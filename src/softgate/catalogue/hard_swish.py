@@ -5,10 +5,11 @@ Near -3, where x/6 + 1/2 cancels, x + 3 is exact. At ±3 the slope is that of th
 
 from fractions import Fraction
 
-from ..blocks import Kernel
-from ..formats import Format
-from ..formula import Definition
-from ..graph import Node
+from softgate.blocks import Kernel
+from softgate.formula.arithmetic import Definition
+from softgate.formula.formats import Format
+from softgate.formula.graph import Node
+
 from .entry import NARROW, Bound, Entry
 
 HALF, THIRD, SIXTH = Fraction(1, 2), Fraction(1, 3), Fraction(1, 6)

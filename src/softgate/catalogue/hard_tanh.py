@@ -1,8 +1,9 @@
 """hard_tanh(x) = min(max(x, low), high). At low and at high the slope is 0, as in PyTorch."""
 
-from ..blocks import Kernel, TwoFloat
-from ..formula import Arithmetic, Definition
-from ..graph import Node, Number
+from softgate.blocks import Kernel, TwoFloat
+from softgate.formula.arithmetic import Arithmetic, Definition
+from softgate.formula.graph import Node, Number
+
 from .entry import Bound, Entry, Parameter
 
 

@@ -3,9 +3,10 @@
 It is odd bit for bit: within the threshold it is a zero with the sign of x.
 """
 
-from ..blocks import Kernel, TwoFloat
-from ..formula import Definition
-from ..graph import Node
+from softgate.blocks import Kernel, TwoFloat
+from softgate.formula.arithmetic import Definition
+from softgate.formula.graph import Node
+
 from .entry import Bound, Entry, Parameter
 
 

@@ -1,8 +1,9 @@
 """identity(x) = x: what a layer without an activation applies."""
 
-from ..blocks import Kernel
-from ..formula import Definition
-from ..graph import Node
+from softgate.blocks import Kernel
+from softgate.formula.arithmetic import Definition
+from softgate.formula.graph import Node
+
 from .entry import Bound, Entry
 
 

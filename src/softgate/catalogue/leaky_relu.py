@@ -2,9 +2,10 @@
 
 from fractions import Fraction
 
-from ..blocks import Kernel, TwoFloat
-from ..formula import Arithmetic, Definition
-from ..graph import Node
+from softgate.blocks import Kernel, TwoFloat
+from softgate.formula.arithmetic import Arithmetic, Definition
+from softgate.formula.graph import Node
+
 from .entry import Bound, Entry, Parameter
 
 

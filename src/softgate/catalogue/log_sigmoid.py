@@ -1,9 +1,10 @@
 """log_sigmoid(x) = log(1/(1 + exp(-x))) = -softplus(-x) = min(x, 0) - log(1 + exp(-|x|))."""
 
-from ..blocks import Kernel, TwoFloat
-from ..formats import FLOAT16
-from ..formula import Definition
-from ..graph import Node
+from softgate.blocks import Kernel, TwoFloat
+from softgate.formula.arithmetic import Definition
+from softgate.formula.formats import FLOAT16
+from softgate.formula.graph import Node
+
 from . import softplus
 from .entry import Bound, Entry
 

@@ -12,9 +12,10 @@ smaller the larger its own error, which leaves little more than one rounding.
 from fractions import Fraction
 from typing import NamedTuple
 
-from ..blocks import Kernel
-from ..formula import Definition
-from ..graph import Node
+from softgate.blocks import Kernel
+from softgate.formula.arithmetic import Definition
+from softgate.formula.graph import Node
+
 from .entry import Bound, Entry
 
 HALF, THREE_QUARTERS = Fraction(1, 2), Fraction(3, 4)

@@ -1,8 +1,9 @@
 """phi(x) = exp(-x²/2)/sqrt(2·pi), the normal density."""
 
-from ..blocks import Kernel
-from ..formula import Definition
-from ..graph import Node
+from softgate.blocks import Kernel
+from softgate.formula.arithmetic import Definition
+from softgate.formula.graph import Node
+
 from .entry import Bound, Entry
 
 

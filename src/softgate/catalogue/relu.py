@@ -1,8 +1,9 @@
 """relu(x) = max(x, 0). At 0 the slope is 0, as in every framework."""
 
-from ..blocks import Kernel
-from ..formula import Arithmetic, Definition
-from ..graph import Node
+from softgate.blocks import Kernel
+from softgate.formula.arithmetic import Arithmetic, Definition
+from softgate.formula.graph import Node
+
 from .entry import Bound, Entry
 
 

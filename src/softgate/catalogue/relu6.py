@@ -1,8 +1,9 @@
 """relu6(x) = min(max(x, 0), 6). At 0 and at 6 the slope is 0, as in PyTorch."""
 
-from ..blocks import Kernel
-from ..formula import Arithmetic, Definition
-from ..graph import Node
+from softgate.blocks import Kernel
+from softgate.formula.arithmetic import Arithmetic, Definition
+from softgate.formula.graph import Node
+
 from .entry import Bound, Entry
 
 CAP = 6

@@ -5,9 +5,10 @@ With these two constants activations keep mean 0 and variance 1 from layer to la
 
 from fractions import Fraction
 
-from ..blocks import Kernel
-from ..formula import Definition
-from ..graph import Node
+from softgate.blocks import Kernel
+from softgate.formula.arithmetic import Definition
+from softgate.formula.graph import Node
+
 from .entry import Bound, Entry
 
 ALPHA = Fraction("1.6732632423543772848170429916717")

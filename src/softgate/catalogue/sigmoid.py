@@ -1,9 +1,10 @@
 """sigmoid(x) = 1/(1 + exp(-x))."""
 
-from ..blocks import Kernel
-from ..blocks.exponential import Logistic
-from ..formula import Arithmetic, Definition
-from ..graph import Node
+from softgate.blocks import Kernel
+from softgate.blocks.exponential import Logistic
+from softgate.formula.arithmetic import Arithmetic, Definition
+from softgate.formula.graph import Node
+
 from .entry import Bound, Entry
 
 RIGHT = 40

@@ -2,9 +2,10 @@
 
 from fractions import Fraction
 
-from ..blocks import Kernel, TwoFloat
-from ..formula import Definition
-from ..graph import Node, Number
+from softgate.blocks import Kernel, TwoFloat
+from softgate.formula.arithmetic import Definition
+from softgate.formula.graph import Node, Number
+
 from .entry import Bound, Entry, Parameter
 
 

@@ -1,8 +1,9 @@
 """softplus(x) = log(1 + exp(beta·x))/beta = max(x, 0) + log(1 + exp(-beta·|x|))/beta."""
 
-from ..blocks import Kernel, Tail, TwoFloat
-from ..formula import Definition
-from ..graph import Node
+from softgate.blocks import Kernel, Tail, TwoFloat
+from softgate.formula.arithmetic import Definition
+from softgate.formula.graph import Node
+
 from .entry import Bound, Entry, Parameter
 
 RIGHT = 40

@@ -4,9 +4,10 @@ At ±threshold the slope is 0, as in PyTorch. It is odd bit for bit: within the 
 zero with the sign of x. Its derivatives are hardshrink's.
 """
 
-from ..blocks import Kernel, TwoFloat
-from ..formula import Definition
-from ..graph import Node
+from softgate.blocks import Kernel, TwoFloat
+from softgate.formula.arithmetic import Definition
+from softgate.formula.graph import Node
+
 from .entry import Bound, Entry, Parameter
 from .hardshrink import backward, curvature, slope
 

@@ -2,9 +2,10 @@
 
 from fractions import Fraction
 
-from ..blocks import Kernel
-from ..formula import Definition
-from ..graph import Node
+from softgate.blocks import Kernel
+from softgate.formula.arithmetic import Definition
+from softgate.formula.graph import Node
+
 from .entry import NARROW, Bound, Entry
 
 

@@ -1,8 +1,9 @@
 """squared_relu(x) = max(x, 0)². The slope, 2·max(x, 0), has no jump."""
 
-from ..blocks import Kernel
-from ..formula import Definition
-from ..graph import Node
+from softgate.blocks import Kernel
+from softgate.formula.arithmetic import Definition
+from softgate.formula.graph import Node
+
 from .entry import NARROW, Bound, Entry
 
 

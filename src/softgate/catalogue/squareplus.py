@@ -7,10 +7,11 @@ sides are d/2 and b/(2·d), and every term is positive. Where a² would overflow
 from fractions import Fraction
 from typing import NamedTuple
 
-from ..blocks import Kernel, TwoFloat
-from ..formats import FLOAT32
-from ..formula import Definition
-from ..graph import Node
+from softgate.blocks import Kernel, TwoFloat
+from softgate.formula.arithmetic import Definition
+from softgate.formula.formats import FLOAT32
+from softgate.formula.graph import Node
+
 from . import relu
 from .entry import Bound, Entry, Parameter
 

@@ -1,9 +1,10 @@
 """tanh(x) = 1 - 2/(1 + exp(2·x))."""
 
-from ..blocks import Kernel
-from ..blocks.exponential import TWICE, Logistic
-from ..formula import Arithmetic, Definition
-from ..graph import Node
+from softgate.blocks import Kernel
+from softgate.blocks.exponential import TWICE, Logistic
+from softgate.formula.arithmetic import Arithmetic, Definition
+from softgate.formula.graph import Node
+
 from .entry import Bound, Entry
 
 

@@ -4,9 +4,10 @@ The difference loses everything near 0. `blocks.hyperbolic` gives what tanh lack
 or of 1, by itself; the slope is tanh².
 """
 
-from ..blocks import Kernel
-from ..formula import Definition
-from ..graph import Node
+from softgate.blocks import Kernel
+from softgate.formula.arithmetic import Definition
+from softgate.formula.graph import Node
+
 from . import tanh
 from .entry import Bound, Entry
 

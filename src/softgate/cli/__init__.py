@@ -13,7 +13,7 @@ from importlib import import_module
 
 import click
 
-from .. import __version__
+from softgate import __version__
 
 COMMANDS = {
     "report": "one HTML page: which activation should I use, and what does it cost me here",

@@ -12,7 +12,7 @@ import click
 from click.shell_completion import CompletionItem
 
 if TYPE_CHECKING:
-    from .._activation import Activation
+    from softgate.runtime.activation import Activation
 
     ParamType = click.ParamType[Any]
 else:
@@ -43,7 +43,7 @@ class ActivationType(ParamType):
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
         """Offer the names that begin as what was typed."""
-        from ..registry import activations
+        from softgate.runtime.registry import activations
 
         return [CompletionItem(n) for n in activations() if n.startswith(incomplete)]
 
@@ -65,7 +65,7 @@ keywords_option = click.option(
 
 def parse_keywords(given: tuple[str, ...]) -> dict[str, Any]:
     """Return what `--with` named."""
-    from ..subjects.description import literal
+    from softgate.studies.subjects.description import literal
 
     texts = parse_pairs("--with", given, "approximate=tanh")
     return {name: literal(value) for name, value in texts.items()}
@@ -82,7 +82,7 @@ def parse_pairs(option: str, given: tuple[str, ...], such_as: str) -> dict[str, 
 
 def resolve(text: str) -> Activation:
     """Return the activation that `text` names."""
-    from ..registry import activations
+    from softgate.runtime.registry import activations
 
     name, colon, rest = text.partition(":")
     if colon and "=" not in rest and name not in activations():
@@ -93,8 +93,8 @@ def resolve(text: str) -> Activation:
         raise ValueError(f"{text!r} gives a parameter twice")
     if name in activations():
         return activations()[name].bind(**parameters)
-    from .._activation import Activation
-    from .._names import get
+    from softgate.runtime.activation import Activation
+    from softgate.runtime.names import get
 
     found = get(name, None, **parameters)
     if not isinstance(found, Activation):
@@ -133,7 +133,7 @@ def own(module: str, function: str) -> Activation:
     """Return an activation of the user's: `function` in `module`, found from where they stand."""
     import sys
 
-    from .._activation import Activation
+    from softgate.runtime.activation import Activation
 
     here = str(Path.cwd())
     if here not in sys.path:

@@ -13,8 +13,8 @@ from .bench_context import FUNCTION, check_bench, context_options, run_layer, ru
 from .output import check_formats, emit, formats, show
 
 if TYPE_CHECKING:
-    from .._activation import Activation
-    from ..benchmarking.record import Bench
+    from softgate.runtime.activation import Activation
+    from softgate.studies.bench.record import Bench
 
 EVERY_S = 5.0
 """Seconds between two lines of progress where stderr is no terminal."""
@@ -140,7 +140,7 @@ def command(
 
 
 def _timed(functions: tuple[Activation, ...], given: dict[str, Any]) -> Bench:
-    from .._bench import bench
+    from softgate.studies.bench import bench
 
     progress = Progress()
     try:
@@ -150,8 +150,8 @@ def _timed(functions: tuple[Activation, ...], given: dict[str, Any]) -> Bench:
 
 
 def _full() -> dict[str, Any]:
-    from ..benchmarking.inputs import DTYPES, INPUTS
-    from ..benchmarking.plan import BUFFERS
+    from softgate.studies.bench.inputs import DTYPES, INPUTS
+    from softgate.studies.bench.plan import BUFFERS
 
     return {
         "peers": "all", "dtypes": DTYPES, "inputs": INPUTS, "buffers": BUFFERS,
@@ -160,7 +160,7 @@ def _full() -> dict[str, Any]:
 
 
 def _read(file: str) -> Bench:
-    from ..benchmarking.record import Bench
+    from softgate.studies.bench.record import Bench
 
     try:
         return Bench.from_json(Path(file).read_text(encoding="utf-8"))
@@ -175,8 +175,8 @@ def _read(file: str) -> Bench:
 
 def _check_machine(old: Bench) -> None:
     """Refuse another machine's times before anything is timed."""
-    from ..benchmarking.comparison import check_machine
-    from ..machine import this_machine
+    from softgate.runtime.machine import this_machine
+    from softgate.studies.bench.baseline import check_machine
 
     check_machine(this_machine(), old.machine)
 
@@ -223,8 +223,8 @@ def _confirmed(
     found: Bench, old: Bench, tolerance: float, functions: tuple[Activation, ...], **given: Any
 ) -> Bench:
     """Time once more what is too slow or lost: a busy minute must not count as a change."""
-    from ..benchmarking.comparison import compare, merged
-    from ..registry import activations, label
+    from softgate.runtime.registry import activations, label
+    from softgate.studies.bench.baseline import compare, merged
 
     first = compare(found, old, tolerance)
     late = dict.fromkeys(one.now.function for one in (*first.slower, *first.lost))
@@ -244,7 +244,7 @@ def _against(
     as_csv: bool,
 ) -> int:
     """Time what was timed then, print the ratios, and return the exit code."""
-    from ..benchmarking.comparison import compare
+    from softgate.studies.bench.baseline import compare
 
     _check_machine(old)
     given = _as_then(old, given, functions)

@@ -11,9 +11,9 @@ from .arguments import ActivationType
 from .picture import picture_file
 
 if TYPE_CHECKING:
-    from ..benchmarking.layer import Layer
-    from ..benchmarking.pareto import Pareto
-    from ..benchmarking.record import Bench
+    from softgate.studies.bench.layer import Layer
+    from softgate.studies.bench.pareto import Pareto
+    from softgate.studies.bench.record import Bench
 
 SHAPE = ("d_model", "d_hidden", "tokens")
 SHARED = ("dtypes", "threads", "budget_s", "seed")
@@ -25,7 +25,7 @@ class FunctionType(ActivationType):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the function that `value` names."""
-        from ..registry import gated
+        from softgate.runtime.registry import gated
 
         if isinstance(value, str) and value in gated():
             return gated()[value]
@@ -62,7 +62,7 @@ def context_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def run_layer(functions: tuple[Any, ...], asked: dict[str, Any], progress: Any) -> Layer:
     """Measure a layer; refuse what only `bench` itself takes."""
-    from ..benchmarking.layer_study import ACTIVATIONS, measure_layer
+    from softgate.studies.bench.layer_study import ACTIVATIONS, measure_layer
 
     _refuse("--layer", [name for name in asked if name not in (*SHAPE, *SHARED)])
     given = {name: value for name, value in asked.items() if name not in ("dtypes", "threads")}
@@ -77,7 +77,7 @@ def run_layer(functions: tuple[Any, ...], asked: dict[str, Any], progress: Any) 
 
 def check_bench(functions: tuple[Any, ...], asked: dict[str, Any]) -> None:
     """Refuse what only a layer or a picture takes."""
-    from .._gated import Gated
+    from softgate.runtime.gated import Gated
 
     if alone := [name for name in SHAPE if name in asked]:
         raise click.UsageError(f"{', '.join(map(_option, alone))}: give --layer too.")
@@ -94,7 +94,7 @@ def run_pareto(
     functions: tuple[Any, ...], asked: dict[str, Any], timed: Callable[..., Bench], progress: Any
 ) -> Pareto:
     """Time and certify one function, and write the picture."""
-    from ..registry import activations
+    from softgate.runtime.registry import activations
 
     path, samples = picture_file("--pareto", asked.pop("pareto")), asked.pop("samples", None)
     _refuse("--pareto", [name for name in asked if name in ("full", "against", "quantities")])
@@ -102,9 +102,9 @@ def run_pareto(
         raise click.UsageError("--pareto is of one function: name one, such as gelu.")
     activation = functions[0] if functions else activations()["gelu"]
     dtype, threads = _one_dtype("--pareto", asked), _one_number("--pareto", asked)
-    from ..benchmarking.charts import pareto_chart
-    from ..benchmarking.pareto_study import measure_pareto
-    from ..figures import write
+    from softgate.plotting.figure import write
+    from softgate.studies.bench.pareto_study import measure_pareto
+    from softgate.studies.bench.plots import pareto_chart
 
     times = timed((activation,), {**asked, "quantities": "value"})
     try:
@@ -120,14 +120,14 @@ def run_pareto(
 
 
 def _one_dtype(option: str, asked: dict[str, Any]) -> str:
-    from ..benchmarking.inputs import DTYPES
-    from ..benchmarking.plan import choose
+    from softgate.studies.bench.inputs import DTYPES
+    from softgate.studies.bench.plan import choose
 
     return str(_one(option, "--dtype", choose("--dtype", asked.get("dtypes", "float32"), DTYPES)))
 
 
 def _one_number(option: str, asked: dict[str, Any]) -> int:
-    from ..benchmarking.plan import choose_threads
+    from softgate.studies.bench.plan import choose_threads
 
     return int(_one(option, "--threads", choose_threads(asked.get("threads", 1))))
 

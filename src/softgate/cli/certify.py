@@ -15,8 +15,8 @@ from .arguments import ACTIVATION, keywords_option, parse_keywords, resolve
 from .output import check_formats, emit, formats
 
 if TYPE_CHECKING:
-    from .._activation import Activation
-    from ..certification.certificate import Certificate
+    from softgate.runtime.activation import Activation
+    from softgate.studies.certify.record import Certificate
 
 SHOWN_S = 0.5
 """Seconds between two lines of progress in a terminal."""
@@ -147,7 +147,7 @@ def command(
 
 def _left_out(found: Certificate, quantities: str | None) -> list[str]:
     """Return a line for each quantity that was asked for by name and could not be measured."""
-    from .._certify import QUANTITIES, chosen
+    from softgate.studies.certify import QUANTITIES, chosen
 
     asked = chosen("quantities", quantities, QUANTITIES) or ()
     return [
@@ -160,7 +160,7 @@ def _left_out(found: Certificate, quantities: str | None) -> list[str]:
 def _measure(
     subject: str, state: str | None, function: Activation | None, **asked: Any
 ) -> Certificate:
-    from .._certify import certify
+    from softgate.studies.certify import certify
 
     progress = Progress()
     file = None if state is None else Path(state)
@@ -187,7 +187,7 @@ def _usual(subject: str, function: Activation | None, asked: dict[str, Any]) -> 
 
 def _kept(file: Path) -> str:
     """Return what an interrupt left, and how to go on."""
-    from ..certification.exhaustive import INPUTS, kept
+    from softgate.studies.certify.exhaustive import INPUTS, kept
 
     done = [f"{name} {n:,} of {INPUTS:,} inputs" for name, n in kept(file).items()]
     if not done:
@@ -206,9 +206,9 @@ def _check_page(file: Path) -> None:
 
 def _read(file: str, subject: str, asked: dict[str, Any]) -> Certificate:
     """Return the baseline, checked against what is to be measured; its function by default."""
-    from ..certification.certificate import Certificate
-    from ..registry import label
-    from ..subjects import describe
+    from softgate.runtime.registry import label
+    from softgate.studies.certify.record import Certificate
+    from softgate.studies.subjects import describe
 
     try:
         old = Certificate.from_json(Path(file).read_text(encoding="utf-8"))
@@ -235,8 +235,8 @@ def _read(file: str, subject: str, asked: dict[str, Any]) -> Certificate:
 
 def _check_inputs(file: str, old: Certificate, asked: dict[str, Any]) -> None:
     """Refuse to measure at other inputs than the baseline was measured at."""
-    from .._certify import QUANTITIES, chosen, counts
-    from ..certification.inputs import DEFAULT, ORDER
+    from softgate.studies.certify import QUANTITIES, chosen, counts
+    from softgate.studies.certify.inputs import DEFAULT, ORDER
 
     samples = counts(asked["samples"])
     dtypes = chosen("dtypes", asked["dtypes"], ORDER) or ORDER

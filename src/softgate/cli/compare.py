@@ -15,12 +15,12 @@ from .output import check_formats, emit, formats, show
 from .report import check_output
 
 if TYPE_CHECKING:
-    from .._activation import Activation
-    from .._gated import Gated
-    from ..comparison.asked import Asked
-    from ..comparison.record import Comparison
-    from ..comparison.study import Study
-    from ..records import Grid
+    from softgate.runtime.activation import Activation
+    from softgate.runtime.gated import Gated
+    from softgate.runtime.records import Grid
+    from softgate.studies.compare.record import Comparison
+    from softgate.studies.compare.request import Asked
+    from softgate.studies.compare.run import Study
 
 WIDTH = 76
 """Characters in a line of what is said about tasks."""
@@ -77,7 +77,7 @@ def command(  # noqa: PLR0913, PLR0917  (click passes options by keyword)
         return 0
     check_formats(as_json, as_csv)
     if output is not None:
-        from ..figures import file_format
+        from softgate.plotting.figure import file_format
 
         file_format(Path(output))
         check_output(Path(output))
@@ -99,7 +99,7 @@ def command(  # noqa: PLR0913, PLR0917  (click passes options by keyword)
 
 def _asked(functions: tuple[Activation | Gated, ...], **asked: Any) -> Asked:
     """Return what was asked for."""
-    from ..comparison.asked import Asked
+    from softgate.studies.compare.request import Asked
 
     settings = parse_pairs("--set", asked.pop("more"), "epochs=5")
     for name in SETTINGS:
@@ -112,8 +112,8 @@ def _asked(functions: tuple[Activation | Gated, ...], **asked: Any) -> Asked:
 
 def _what(task: str | None, script: str | None, name: str | None) -> str:
     """Return the one thing that is trained."""
-    from ..comparison.presets import preset
-    from ..comparison.sources import is_script
+    from softgate.studies.compare.loaders import is_script
+    from softgate.studies.compare.presets import preset
 
     if script is None:
         return task or (TASK if name is None else preset(name).tasks[0])
@@ -126,9 +126,9 @@ def _what(task: str | None, script: str | None, name: str | None) -> str:
 
 
 def _train(study: Study, store: str | None, on: str, jobs: int | None) -> Comparison:
-    from ..comparison.execution.parcel import ExecutionError
-    from ..comparison.store import StoreError
-    from ..comparison.study import NothingTrainedError
+    from softgate.studies.compare.execution.serialization import ExecutionError
+    from softgate.studies.compare.run import NothingTrainedError
+    from softgate.studies.compare.store import StoreError
 
     display = Display()
     try:
@@ -150,8 +150,8 @@ def _train(study: Study, store: str | None, on: str, jobs: int | None) -> Compar
 
 def catalogue() -> list[Grid]:
     """Return the tasks with what each is, and their settings."""
-    from ..comparison.tasks import tasks
-    from ..records import Grid
+    from softgate.runtime.records import Grid
+    from softgate.studies.compare.tasks import tasks
 
     found = tasks()
     about = tuple((name, fill(task.describe(), WIDTH)) for name, task in found.items())

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from ..comparison.execution import Event, Running
-    from ..comparison.outcome import Outcome
-    from ..comparison.study import Study, Update
-    from ..comparison.trial import Trial
+    from softgate.studies.compare.execution import Event, Running
+    from softgate.studies.compare.outcome import Outcome
+    from softgate.studies.compare.run import Study, Update
+    from softgate.studies.compare.trial import Trial
 
 EVERY_S = 5.0
 """Seconds between two lines of progress where stderr is no terminal."""
@@ -149,7 +149,7 @@ class Pace:
 
 def outlook(study: Study, store: str | None) -> list[str]:
     """Return what is about to be trained, what it can show, and where it is kept."""
-    from ..diagnosis.words import counted
+    from softgate.studies.diagnose.text import counted
 
     plan = study.plan
     tuning, reported = plan.counts

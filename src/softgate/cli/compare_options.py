@@ -19,11 +19,11 @@ class ArmType(FunctionType):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the function that `value` names."""
-        from ..registry import gated
+        from softgate.runtime.registry import gated
 
         if not isinstance(value, str) or value.partition(":")[0] not in gated():
             return super().convert(value, param, ctx)
-        from ..comparison.functions import function
+        from softgate.studies.compare.functions import function
 
         try:
             return function(value)
@@ -36,7 +36,7 @@ ARM = ArmType()
 
 def complete_task(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
     """Offer the tasks that begin as what was typed."""
-    from ..comparison.tasks import tasks
+    from softgate.studies.compare.tasks import tasks
 
     return [name for name in tasks() if name.startswith(incomplete)]
 

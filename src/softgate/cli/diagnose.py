@@ -14,10 +14,10 @@ from .picture import picture_file
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from .._activation import Activation
-    from ..diagnosis.failing import Condition
-    from ..diagnosis.record import Diagnosis
-    from ..diagnosis.whatif import WhatIf
+    from softgate.runtime.activation import Activation
+    from softgate.studies.diagnose.failing import Condition
+    from softgate.studies.diagnose.record import Diagnosis
+    from softgate.studies.diagnose.what_if import WhatIf
 
 
 @click.command()
@@ -98,8 +98,8 @@ def _run(
     thresholds: dict[str, float],
     no_gradients: bool,
 ) -> tuple[Diagnosis, WhatIf | None]:
-    from ..torch import diagnose, what_if
-    from ..torch.targets import load_batches, load_model, told
+    from softgate.studies.diagnose.loading import load_batches, load_model, told
+    from softgate.torch import diagnose, what_if
 
     model = load_model(target)
     batches, loss = load_batches(data, model, target, batch)
@@ -134,7 +134,7 @@ def _draw(seen: Diagnosis, file: Path) -> None:
 
 
 def _conditions(given: tuple[str, ...]) -> list[Condition]:
-    from ..diagnosis.failing import condition
+    from softgate.studies.diagnose.failing import condition
 
     try:
         return [condition(text) for text in given]
@@ -145,7 +145,7 @@ def _conditions(given: tuple[str, ...]) -> list[Condition]:
 def _threshold(text: str) -> tuple[str, float]:
     from dataclasses import fields
 
-    from ..diagnosis.thresholds import Thresholds
+    from softgate.studies.diagnose.thresholds import Thresholds
 
     name, _, number = text.partition("=")
     known = [field.name for field in fields(Thresholds)]

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from ..checkup import Checkup
-    from ..reproducibility import Reproduction
+    from softgate.studies.reproducibility import Reproduction
+    from softgate.studies.selftest import Checkup
 
 CORE = ("numpy", "llvmlite", "ml_dtypes", "mpmath", "click", "rich")
 OPTIONAL = {
@@ -32,7 +32,7 @@ NAMED = ("transformers", "timm")
 
 def machine() -> dict[str, Any]:
     """Return the CPU as LLVM sees it, its caches, and the threads in use."""
-    from ..machine import this_machine
+    from softgate.runtime.machine import this_machine
 
     here = this_machine()
     return {
@@ -52,8 +52,8 @@ def kernel_checks() -> list[Checkup]:
     import ml_dtypes
     import numpy as np
 
-    from ..checkup import checkup
-    from ..registry import activations
+    from softgate.runtime.registry import activations
+    from softgate.studies.selftest import checkup
 
     kinds = (np.float32, np.float64, np.float16, ml_dtypes.bfloat16)
     return [checkup(activations()["gelu"], np.dtype(kind)) for kind in kinds]
@@ -69,9 +69,9 @@ def command(as_json: bool, full: bool) -> int:
     published ones; with --full all digests. Exit code 1 if a kernel does not compile, misses its
     bound or computes other bits.
     """
-    from .. import __version__
-    from ..machine import installed
-    from ..reproducibility import check_bits
+    from softgate import __version__
+    from softgate.runtime.machine import installed
+    from softgate.studies.reproducibility import check_bits
 
     checks, reproduction = kernel_checks(), check_bits(full=full)
     found: dict[str, Any] = {
@@ -96,7 +96,7 @@ def show(found: dict[str, Any], checks: list[Checkup], reproduction: Reproductio
     features = " ".join(here["features"]) or "no vector features known"
     rows += [("cpu", f"{here['processor']} ({here['cpu']}: {features})")]
     if here["caches"]:
-        from ..machine import in_bytes
+        from softgate.runtime.machine import in_bytes
 
         held = (f"{name} {in_bytes(size)}" for name, size in here["caches"].items())
         rows += [("caches", ", ".join(held))]

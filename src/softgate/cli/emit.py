@@ -10,7 +10,7 @@ import click
 from .arguments import ActivationType
 
 if TYPE_CHECKING:
-    from .._activation import Activation
+    from softgate.runtime.activation import Activation
 
 
 class _Emitted(ActivationType):
@@ -20,7 +20,7 @@ class _Emitted(ActivationType):
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> Activation:
         """Return the activation that `value` names."""
-        from .._emit import refuse_gated
+        from softgate.studies.emit import refuse_gated
 
         try:
             refuse_gated(value)
@@ -68,7 +68,7 @@ def command(
     softgate emit gelu silu --lang js --form script -o activations.js
     softgate emit gelu --lang triton
     """
-    from .._emit import emit
+    from softgate.studies.emit import emit
 
     text = emit(activations, lang, dtype=dtype, quantity=quantity, form=form)
     if output is None:

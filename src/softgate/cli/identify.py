@@ -47,8 +47,8 @@ def command(
     softgate identify model.onnx
     """
     check_formats(as_json, as_csv)
-    from .._identify import UNKNOWN, identify
-    from ..subjects import Failure
+    from softgate.studies.identify import UNKNOWN, identify
+    from softgate.studies.subjects import Failure
 
     given = parse_keywords(keywords)
     try:

@@ -10,12 +10,12 @@ from click.shell_completion import CompletionItem
 from .output import check_formats, emit, formats
 
 if TYPE_CHECKING:
-    from ..aliases import Names
+    from softgate.runtime.framework_names import Names
 
 
 def complete_name(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
     """Offer every framework's names."""
-    from .._names import names
+    from softgate.runtime.names import names
 
     return sorted({n.name for n in names() if n.name.startswith(incomplete)})
 
@@ -24,7 +24,7 @@ def complete_source(
     ctx: click.Context, param: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
     """Offer the sources."""
-    from ..aliases import SOURCES
+    from softgate.runtime.framework_names import SOURCES
 
     found = {source: title for source, title in SOURCES.items() if source.startswith(incomplete)}
     return [CompletionItem(source, help=title) for source, title in found.items()]
@@ -49,8 +49,8 @@ def command(names: tuple[str, ...], source: str | None, as_json: bool, as_csv: b
 
 def wanted(which: tuple[str, ...], source: str | None) -> Names:
     """Return the records of all names that were asked for, each once."""
-    from .._names import names
-    from ..aliases import Names
+    from softgate.runtime.framework_names import Names
+    from softgate.runtime.names import names
 
     if not which:
         return names(source)

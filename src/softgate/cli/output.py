@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from ..records import Grid, Record
+    from softgate.runtime.records import Grid, Record
 
 
 def formats(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -9,7 +9,7 @@ import click
 
 def picture_file(option: str, file: str) -> Path:
     """Return where a picture goes, checked before anything is run."""
-    from .._plot import drawing
+    from softgate.plotting.plot import drawing
 
     path = Path(file)
     drawing().file_format(path)

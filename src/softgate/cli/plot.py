@@ -12,8 +12,8 @@ from .arguments import ACTIVATION
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from .._activation import Activation
-    from ..pictures import Picture
+    from softgate.plotting.picture import Picture
+    from softgate.runtime.activation import Activation
 
 WHAT = ("value", "slope", "curvature", "difference")
 TALLEST = 30
@@ -57,7 +57,7 @@ def command(
     softgate plot gelu relu --what slope -o slopes.svg
     softgate plot gelu_tanh gelu_sigmoid --what difference --log
     """
-    from .._plot import NO_LOGARITHM, chart, request
+    from softgate.plotting.plot import NO_LOGARITHM, chart, request
 
     if against is not None and what != "difference":
         raise click.UsageError("--against needs --what difference")
@@ -80,7 +80,7 @@ def show(picture: Picture, width: float | None, height: float | None) -> None:
     from rich.style import Style
     from rich.text import Text
 
-    from ..terminal import render
+    from softgate.plotting.terminal import render
 
     room = shutil.get_terminal_size()  # rich knows no size of a dumb terminal
     console = Console(highlight=False, width=room.columns, height=room.lines)

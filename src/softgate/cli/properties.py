@@ -10,7 +10,7 @@ from .arguments import ACTIVATION, resolve
 from .output import check_formats, emit, formats
 
 if TYPE_CHECKING:
-    from .._activation import Activation
+    from softgate.runtime.activation import Activation
 
 USUAL = ("sigmoid", "tanh", "relu", "leaky_relu", "gelu")
 
@@ -35,7 +35,7 @@ def command(activations: tuple[Activation, ...], digits: int, as_json: bool, as_
     softgate properties leaky_relu:slope=0.2 --json
     """
     check_formats(as_json, as_csv)
-    from .._properties import properties
+    from softgate.studies.properties import properties
 
     chosen = activations or [resolve(name) for name in USUAL]
     emit(properties(*chosen, digits=digits), as_json, as_csv)

@@ -15,8 +15,8 @@ import click
 from .arguments import ACTIVATION
 
 if TYPE_CHECKING:
-    from .._activation import Activation
-    from .._report import Report
+    from softgate.reporting import Report
+    from softgate.runtime.activation import Activation
 
 FILE = "softgate-report.html"
 BUDGET_S = 75.0
@@ -150,7 +150,7 @@ def _make(
     progress: Progress,
     own: dict[str, str | None],
 ) -> Report:
-    from .._report import read, report
+    from softgate.reporting import read, report
 
     if records is not None:
         return read(records, formulas)

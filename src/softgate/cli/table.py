@@ -10,7 +10,7 @@ from .arguments import ACTIVATION
 from .output import check_formats, emit, formats
 
 if TYPE_CHECKING:
-    from .._activation import Activation
+    from softgate.runtime.activation import Activation
 
 
 @click.command()
@@ -57,7 +57,7 @@ def command(
         raise click.UsageError("--columns and --against need an ACTIVATION, such as gelu.")
     if columns is not None and against is None and {"difference", "relative"} & _names(columns):
         raise click.UsageError("a difference needs --against: the function that it is taken to.")
-    from .._table import POINTS, table
+    from softgate.studies.table import POINTS, table
 
     emit(
         table(

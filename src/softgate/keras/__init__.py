@@ -16,9 +16,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..adapters import keras as _adapter  # noqa: F401 - first: it says what is missing or too old
-from ..blueprints import matched_width, unknown
-from ..registry import activations, gated
+from softgate.frameworks import keras as _adapter  # noqa: F401 - first: it says what is missing or too old
+from softgate.frameworks.block_arguments import matched_width, unknown
+from softgate.runtime.registry import activations, gated
+
 from .activation import Activation, GatedActivation, get
 from .attention import SelfAttention
 from .blocks import TransformerBlock

@@ -10,11 +10,11 @@ from typing import Any
 
 import keras
 
-from .._activation import Activation as Function
-from .._gated import Gated as GatedFunction
-from .._names import get as get_function
-from ..adapters.keras.recipes import Config, config_of, function_of
-from ..blueprints import activation_of_block, function_of_block, named_gate
+from softgate.frameworks.block_arguments import activation_of_block, function_of_block, named_gate
+from softgate.frameworks.keras.recipes import Config, config_of, function_of
+from softgate.runtime.activation import Activation as Function
+from softgate.runtime.gated import Gated as GatedFunction
+from softgate.runtime.names import get as get_function
 
 FIRST = ("keras", "tensorflow", "jax", "torch", "huggingface")
 """Who is asked what a name means, after softgate itself."""

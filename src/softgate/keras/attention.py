@@ -10,8 +10,9 @@ from typing import Any
 import keras
 from keras import ops
 
-from ..adapters.keras.recipes import Config
-from ..blueprints import check_share, head_widths
+from softgate.frameworks.block_arguments import check_share, head_widths
+from softgate.frameworks.keras.recipes import Config
+
 from .layer import dropout_layer, dropped
 
 

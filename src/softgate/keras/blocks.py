@@ -10,8 +10,9 @@ from typing import Any
 
 import keras
 
-from ..adapters.keras.recipes import Config
-from ..blueprints import check_choice, check_share, is_gated
+from softgate.frameworks.block_arguments import check_choice, check_share, is_gated
+from softgate.frameworks.keras.recipes import Config
+
 from .activation import FIRST, get
 from .attention import SelfAttention
 from .feed_forward import FeedForward, GatedFeedForward

@@ -10,8 +10,14 @@ from typing import Any
 
 import keras
 
-from ..adapters.keras.recipes import Config
-from ..blueprints import check_share, check_widths, gate_activation, gated_width
+from softgate.frameworks.block_arguments import (
+    check_share,
+    check_widths,
+    gate_activation,
+    gated_width,
+)
+from softgate.frameworks.keras.recipes import Config
+
 from .activation import FIRST, get
 from .layer import (
     Given,

@@ -8,9 +8,10 @@ from typing import Any
 
 import keras
 
-from .._activation import Activation as Function
-from .._gated import Gated as GatedFunction
-from ..blueprints import activation_of_block, check_choice
+from softgate.frameworks.block_arguments import activation_of_block, check_choice
+from softgate.runtime.activation import Activation as Function
+from softgate.runtime.gated import Gated as GatedFunction
+
 from .activation import FIRST, Activation, GatedActivation, get
 
 Given = str | Function | GatedFunction | Activation | GatedActivation | keras.layers.Layer

@@ -13,7 +13,8 @@ from typing import Any
 import flint
 from flint import arb, fmpq
 
-from ..graph import Node
+from softgate.formula.graph import Node
+
 from .interpret import ARITHMETIC, choose, program
 
 MAX_BITS = 4096

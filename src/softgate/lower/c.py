@@ -10,7 +10,8 @@ import math
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from ..formats import FLOAT32, Format
+from softgate.formula.formats import FLOAT32, Format
+
 from . import source
 from .source import Function, Language, Unit
 

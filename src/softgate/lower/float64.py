@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..graph import Node
+from softgate.formula.graph import Node
+
 from .interpret import ARITHMETIC, interpret
 
 Float64s = npt.NDArray[np.float64]

@@ -26,7 +26,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..graph import COMPARISONS, Node, walk
+from softgate.formula.graph import COMPARISONS, Node, walk
 
 FOLDED: dict[str, Callable[..., float]] = {
     "add": lambda x, y: x + y,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from ..graph import Node
+from softgate.formula.graph import Node
 
 CHOICE, SUM, PRODUCT, SIGN, POWER, ATOM = range(6)
 """How tightly a term binds, the loosest first."""

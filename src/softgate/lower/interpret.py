@@ -12,7 +12,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
-from ..graph import Node, walk
+from softgate.formula.graph import Node, walk
 
 Operations = Mapping[str, Callable[..., Any]]
 LEAVES = ("const", "input", "parameter")

@@ -11,7 +11,8 @@ import math
 from collections.abc import Sequence
 from textwrap import wrap
 
-from ..formats import FLOAT64
+from softgate.formula.formats import FLOAT64
+
 from . import source
 from .source import Function, Language, Unit
 

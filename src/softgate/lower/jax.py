@@ -18,8 +18,9 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from ..formats import FLOAT32, Format
-from ..graph import Node
+from softgate.formula.formats import FLOAT32, Format
+from softgate.formula.graph import Node
+
 from . import framework
 from .unfused import unfused
 

@@ -5,7 +5,8 @@ Only what every renderer of LaTeX's mathematics knows (amsmath's, KaTeX's, MathJ
 
 from __future__ import annotations
 
-from ..graph import Node
+from softgate.formula.graph import Node
+
 from .notation import LETTERS, NOTHING, THIN, Term, notation
 
 SIGNS = {"≤": r"\le", "≥": r"\ge", "·": r"\cdot"}

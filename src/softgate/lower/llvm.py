@@ -13,8 +13,9 @@ from fractions import Fraction
 
 from llvmlite import ir
 
-from ..formats import FLOAT16, Format
-from ..graph import COMPARISONS, Node, walk
+from softgate.formula.formats import FLOAT16, Format
+from softgate.formula.graph import COMPARISONS, Node, walk
+
 from . import emulated
 from .loops import INDEX, POINTER, Counted, function
 from .target import HOST, Target, compile_module

@@ -10,7 +10,8 @@ from collections.abc import Callable
 
 from llvmlite import ir
 
-from ..formats import FLOAT32, Format
+from softgate.formula.formats import FLOAT32, Format
+
 from .llvm import REAL, fma, load, store
 from .loops import INDEX, Counted, function
 from .target import HOST, Target, compile_module

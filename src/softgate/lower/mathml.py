@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from html import escape
 
-from ..graph import Node
+from softgate.formula.graph import Node
+
 from .latex import printed as in_latex
 from .notation import NOTHING, THIN, Term, notation, spelt
 

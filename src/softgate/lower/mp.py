@@ -12,7 +12,8 @@ from typing import Any
 
 import mpmath
 
-from ..graph import Node
+from softgate.formula.graph import Node
+
 from .interpret import ARITHMETIC, choose, interpret
 
 MAX_BITS = 4096

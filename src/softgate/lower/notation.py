@@ -10,9 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
-from ..derivative import call
-from ..formula import Definition
-from ..graph import COMPARISONS, Node, walk
+from softgate.formula.arithmetic import Definition
+from softgate.formula.derivative import call
+from softgate.formula.graph import COMPARISONS, Node, walk
 
 CHOICE, SUM, PRODUCT, POWER, ATOM = range(5)
 """How tightly a term binds, the loosest first."""

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import torch
 
-from ..blocks import gaussian_fits
-from ..blocks.gaussian_forms import EXACT
+from softgate.blocks import gaussian_fits
+from softgate.blocks.gaussian_forms import EXACT
 
 _STEP = 16.0
 """a rounded to a multiple of 1/16 has an exact square in float32 as far as Phi(-a) is not 0."""

@@ -16,8 +16,9 @@ from operator import eq, le, lt
 
 import numpy as np
 
-from ..formats import FLOAT32, Format
-from ..graph import COMPARISONS, Node, walk
+from softgate.formula.formats import FLOAT32, Format
+from softgate.formula.graph import COMPARISONS, Node, walk
+
 from .infix import ATOM, CHOICE, PRODUCT, SIGN, SUM
 from .interpret import ARITHMETIC
 

@@ -15,8 +15,9 @@ from typing import Any
 
 import tensorflow as tf
 
-from ..formats import FLOAT32, Format
-from ..graph import Graph, Node, walk
+from softgate.formula.formats import FLOAT32, Format
+from softgate.formula.graph import Graph, Node, walk
+
 from . import framework
 from .unfused import scales, unfused
 

@@ -14,8 +14,9 @@ from fractions import Fraction
 import numpy as np
 import torch
 
-from ..derivative import derivative
-from ..graph import Graph, Node, walk
+from softgate.formula.derivative import derivative
+from softgate.formula.graph import Graph, Node, walk
+
 from . import framework, onnx_math
 from .float64 import evaluate
 from .unfused import EXACT, holds
@@ -184,7 +185,7 @@ def arithmetic(root: Node) -> Node | None:
 
     Examples
     --------
-    >>> from softgate.formats import FLOAT32
+    >>> from softgate.formula.formats import FLOAT32
     >>> from softgate.formula import Machine
     >>> f = Machine(FLOAT32)
     >>> x = f.graph.input("x")

@@ -12,7 +12,8 @@ import math
 from collections.abc import Sequence
 from functools import partial
 
-from ..formats import FLOAT32, FLOAT64, Format
+from softgate.formula.formats import FLOAT32, FLOAT64, Format
+
 from . import source
 from .infix import ATOM, CHOICE
 from .source import Function, Language, Operation, Unit

@@ -22,8 +22,8 @@ from collections.abc import Callable, Iterator
 from fractions import Fraction
 from operator import add, mul, neg, sub, truediv
 
-from ..formats import Format
-from ..graph import Graph, Node, walk
+from softgate.formula.formats import Format
+from softgate.formula.graph import Graph, Node, walk
 
 EXACT: dict[str, Callable[..., Fraction]] = {
     "add": add,
@@ -48,7 +48,7 @@ def unfused(fmt: Format, *roots: Node) -> tuple[Node, ...]:
 
     Examples
     --------
-    >>> from softgate.formats import FLOAT32
+    >>> from softgate.formula.formats import FLOAT32
     >>> from softgate.formula import Machine
     >>> f = Machine(FLOAT32)
     >>> a, b = f.graph.input("a"), f.graph.input("b")

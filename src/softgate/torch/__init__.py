@@ -12,7 +12,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from ..frameworks import check, missing
+from softgate.frameworks.versions import check, missing
 
 try:
     import torch as _torch
@@ -21,8 +21,9 @@ except ModuleNotFoundError as error:
 else:
     check("torch", _torch.__version__)
 
-from ..adapters.torch.portable import prefer_torch_operators
-from ..blueprints import matched_width
+from softgate.frameworks.block_arguments import matched_width
+from softgate.frameworks.torch.native_ops import prefer_torch_operators
+
 from . import functional as functional
 from .attention import SelfAttention
 from .blocks import TransformerBlock
@@ -62,8 +63,8 @@ from .presets import Preset, known_presets, preset
 from .stack import Stack
 
 if TYPE_CHECKING:
-    from .diagnosing import diagnose, what_if
-    from .watching import Watch, watch
+    from softgate.studies.diagnose.run import diagnose, what_if
+    from softgate.studies.diagnose.watch import Watch, watch
 
 __all__ = [
     "CELU",
@@ -112,19 +113,14 @@ __all__ = [
     "what_if",
 ]
 
-_HOMES = {
-    "Watch": "watching",
-    "diagnose": "diagnosing",
-    "watch": "watching",
-    "what_if": "diagnosing",
-}
-"""What few need and what brings the compiler along, loaded when it is first asked for."""
+_STUDIES = {"Watch": "watch", "diagnose": "run", "watch": "watch", "what_if": "run"}
+"""Modules of `softgate.studies.diagnose`, imported on first use because they load the compiler."""
 
 
 def __getattr__(name: str) -> Any:
-    """Return what is public and not loaded yet."""
-    if name not in _HOMES:
+    """Return a public name that is imported on first use."""
+    if name not in _STUDIES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = getattr(import_module(f".{_HOMES[name]}", __name__), name)
-    globals()[name] = found
-    return found
+    module = import_module(f"softgate.studies.diagnose.{_STUDIES[name]}")
+    globals()[name] = getattr(module, name)
+    return globals()[name]

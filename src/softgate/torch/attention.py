@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from ..blueprints import check_share, check_widths, head_widths
+from softgate.frameworks.block_arguments import check_share, check_widths, head_widths
 
 
 class SelfAttention(nn.Module):

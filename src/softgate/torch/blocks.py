@@ -12,9 +12,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from .._activation import Activation
-from .._gated import Gated
-from ..blueprints import check_choice, check_share, check_widths
+from softgate.frameworks.block_arguments import check_choice, check_share, check_widths
+from softgate.runtime.activation import Activation
+from softgate.runtime.gated import Gated
+
 from .attention import SelfAttention
 from .feed_forward import FeedForward, GatedFeedForward, Save
 from .naming import needs_gate

@@ -16,10 +16,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from .._activation import Activation
-from .._gated import Gated
-from ..adapters.torch import feedforward
-from ..blueprints import check_share, check_widths, gated_width
+from softgate.frameworks.block_arguments import check_share, check_widths, gated_width
+from softgate.frameworks.torch import feedforward
+from softgate.runtime.activation import Activation
+from softgate.runtime.gated import Gated
+
 from . import modules, naming
 
 Save = Literal["preactivation", "all"]

@@ -28,11 +28,11 @@ from typing import Any
 import torch.nn.functional as theirs
 from torch import Tensor
 
-from .._names import UnknownName, names
-from ..adapters.torch import evaluate, learnt, overwrite
-from ..adapters.torch.keeping import overwrite_keeping
-from ..adapters.torch.proxies import traceable
-from ..registry import activations, gated
+from softgate.frameworks.torch import evaluate, overwrite, trainable_parameters
+from softgate.frameworks.torch.inplace_copy import overwrite_keeping
+from softgate.frameworks.torch.proxies import traceable
+from softgate.runtime.names import UnknownName, names
+from softgate.runtime.registry import activations, gated
 
 _ALL, _GATED = activations(), gated()
 _GELU = {"none": _ALL["gelu"], "tanh": _ALL["gelu_tanh"], "sigmoid": _ALL["gelu_sigmoid"]}
@@ -144,7 +144,7 @@ def swish(input: Tensor, beta: float | Tensor = 1.0) -> Tensor:
     if isinstance(beta, Tensor):
         if beta.dim():
             raise ValueError(f"beta has shape {tuple(beta.shape)}: expected a single number, ()")
-        return learnt.swish(input, beta)
+        return trainable_parameters.swish(input, beta)
     return _apply("silu", input, beta=beta)
 
 

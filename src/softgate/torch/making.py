@@ -7,8 +7,9 @@ from functools import partial
 
 from torch import nn
 
-from .._activation import Activation as Function
-from ..registry import activations, gated
+from softgate.runtime.activation import Activation as Function
+from softgate.runtime.registry import activations, gated
+
 from . import modules as m
 from .naming import function, plain_activation
 

@@ -15,7 +15,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from .. import registry
+from softgate.runtime import registry
+
 from . import functional as F
 from .naming import plain_activation
 

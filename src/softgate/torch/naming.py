@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from .._activation import Activation
-from .._gated import Gated
-from ..blueprints import activation_of_block, function_of_block, gate_activation, is_gated
+from softgate.frameworks.block_arguments import (
+    activation_of_block,
+    function_of_block,
+    gate_activation,
+    is_gated,
+)
+from softgate.runtime.activation import Activation
+from softgate.runtime.gated import Gated
 
 _FIRST = ("torch", "huggingface")
 

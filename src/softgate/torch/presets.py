@@ -13,8 +13,9 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, ClassVar
 
-from ..blueprints import check_widths, unknown
-from ..records import Cell, Grid, Record
+from softgate.frameworks.block_arguments import check_widths, unknown
+from softgate.runtime.records import Cell, Grid, Record
+
 from .blocks import Norm, Normalization, TransformerBlock
 from .feed_forward import FeedForward, GatedFeedForward
 from .naming import needs_gate

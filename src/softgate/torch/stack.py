@@ -6,7 +6,8 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from ..blueprints import check_widths
+from softgate.frameworks.block_arguments import check_widths
+
 from .blocks import TransformerBlock, normalizer
 
 

@@ -1,1 +1,0 @@
-"""What each activation costs on this machine: definitions, rounds, records."""

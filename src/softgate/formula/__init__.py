@@ -1,0 +1,1 @@
+"""What a function is: expression graphs, tracing, derivatives, rewriting and number formats."""

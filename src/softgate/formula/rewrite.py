@@ -1,0 +1,186 @@
+"""1 + erf(u) = erfc(-u) and the like: identities that spare a formula a loss of digits.
+
+Formulas are written as in textbooks: 1/(1 + exp(-x)), log(1 + exp(x)), (1 + erf(x/√2))/2. Composed
+from floats as they stand, they lose everything where 1 + erf is small or exp overflows. Each rule
+here holds for all real numbers, so the definition stays what its author wrote; only what is
+computed in its place differs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+
+from .arithmetic import Definition
+from .derivative import call
+from .graph import Node, walk
+
+Rule = Callable[[Definition, Node], Node | None]
+
+
+def rewrite(root: Node) -> Node:
+    """Return a node of the same graph that equals `root` and can be computed with less loss.
+
+    Examples
+    --------
+    >>> f = Definition()
+    >>> x = f.graph.input("x")
+    >>> rewrite(x / (1 + f.exp(-x)))
+    mul(x, sigmoid(x))
+    >>> rewrite(f.log(1 + f.exp(x)))
+    softplus(x)
+    """
+    f, new = Definition(root.graph), dict[Node, Node]()
+    for node in walk(root):
+        rebuilt = node
+        if node.args:
+            rebuilt = f.graph.node(node.op, *(new[arg] for arg in node.args), attr=node.attr)
+        new[node] = _apply(f, rebuilt)
+    return new[root]
+
+
+def _with_sign(node: Node) -> Node:
+    """Return x + (-y) as x - y, x - (-y) as x + y, x·(-1) as -x: the rules look for these."""
+    if node.op == "mul" and _is(node.args[1], -1):
+        return negative(node.args[0])
+    if node.op in ("add", "sub") and node.args[1].op == "neg":
+        x, y = node.args[0], node.args[1].args[0]
+        return x - y if node.op == "add" else x + y
+    return node
+
+
+def _apply(f: Definition, node: Node) -> Node:
+    node = _with_sign(node)
+    for rule in RULES.get(node.op, ()):
+        found = rule(f, node)
+        if found is not None:
+            return found
+    return node
+
+
+def _is(node: Node, value: int) -> bool:
+    return node.op == "const" and node.attr == value
+
+
+def negative(node: Node) -> Node:
+    """Return -node, two minuses and a minus before a product taken together."""
+    if node.op == "neg":
+        return node.args[0]
+    if node.op == "const":
+        assert isinstance(node.attr, Fraction)
+        return node.graph.const(-node.attr)
+    if node.op in ("mul", "div"):
+        first, second = node.args
+        if first.op in ("neg", "const"):
+            return node.graph.node(node.op, negative(first), second)
+    return -node
+
+
+def _one_and(node: Node) -> Iterator[tuple[Node, int]]:
+    """Yield (u, ±1) for every reading of a sum or difference as ±u + 1."""
+    x, y = node.args
+    if node.op == "add":
+        if _is(x, 1):
+            yield (y.args[0], -1) if y.op == "neg" else (y, 1)
+        if _is(y, 1):
+            yield (x.args[0], -1) if x.op == "neg" else (x, 1)
+    elif _is(x, 1):
+        yield y, -1
+    elif _is(y, -1):
+        yield x, 1
+
+
+def _complement(f: Definition, node: Node) -> Node | None:
+    """1 ± u, u one of the functions that come close to ∓1."""
+    for u, sign in _one_and(node):
+        if u.op == "erf":
+            return _apply(f, call(f, "erfc", negative(u.args[0]) if sign > 0 else u.args[0]))
+        if u.op == "tanh":
+            twice = 2 * u.args[0]
+            return 2 * call(f, "sigmoid", twice if sign > 0 else negative(twice))
+        if u.op in ("sigmoid", "Phi") and sign < 0:
+            return call(f, u.op, negative(u.args[0]))
+        if u.op == "exp" and sign < 0:
+            return negative(call(f, "expm1", u.args[0]))
+        if u.op == "cos" and sign < 0:
+            half = call(f, "sin", u.args[0] / 2)
+            return 2 * (half * half)
+    return None
+
+
+def _minus_one(f: Definition, node: Node) -> Node | None:
+    """-(1 - u) for u - 1; exp(u) - exp(-u), which near 0 is a difference of ones."""
+    x, y = node.args
+    if x.op == y.op == "exp" and x.args[0] is negative(y.args[0]):
+        return call(f, "expm1", x.args[0]) - call(f, "expm1", y.args[0])
+    if not _is(y, 1):
+        return None
+    if x.op == "exp":
+        return call(f, "expm1", x.args[0])
+    found = _complement(f, f.lift(1) - x)
+    return None if found is None else negative(found)
+
+
+def _logarithm(f: Definition, node: Node) -> Node | None:
+    """log(1 ± u)."""
+    (inside,) = node.args
+    if node.op == "log1p":
+        return call(f, "softplus", inside.args[0]) if inside.op == "exp" else None
+    if inside.op not in ("add", "sub"):
+        return None
+    for u, sign in _one_and(inside):
+        if u.op == "exp" and sign > 0:
+            return call(f, "softplus", u.args[0])
+        return call(f, "log1p", u if sign > 0 else negative(u))
+    return None
+
+
+def _quotient(f: Definition, node: Node) -> Node | None:
+    """n/(1 + exp(u)) = n·sigmoid(-u)."""
+    above, below = node.args
+    if below.op != "add":
+        return None
+    for u, sign in _one_and(below):
+        if u.op != "exp" or sign < 0:
+            continue
+        if above is u:
+            return call(f, "sigmoid", u.args[0])
+        gate = call(f, "sigmoid", negative(u.args[0]))
+        return gate if _is(above, 1) else above * gate
+    return None
+
+
+def _normal_tail(f: Definition, node: Node) -> Node | None:
+    """erfc(u/sqrt(2)) = 2·Phi(-u)."""
+    (inside,) = node.args
+    minus = inside.op == "neg"
+    ratio = inside.args[0] if minus else inside
+    if ratio.op != "div" or ratio.args[1].op != "sqrt" or not _is(ratio.args[1].args[0], 2):
+        return None
+    return 2 * call(f, "Phi", ratio.args[0] if minus else negative(ratio.args[0]))
+
+
+def _product(f: Definition, node: Node) -> Node | None:
+    """1·u = u, and c/u·v = c·v/u, whose derivative shows what cancels."""
+    x, y = node.args
+    if _is(x, 1):
+        return y
+    if x.op == "div" and x.args[0].op == "const":
+        return (y if _is(x.args[0], 1) else x.args[0] * y) / x.args[1]
+    return x if _is(y, 1) else None
+
+
+def _double_negative(f: Definition, node: Node) -> Node | None:
+    return node.args[0].args[0] if node.args[0].op == "neg" else None
+
+
+RULES: dict[str, tuple[Rule, ...]] = {
+    "add": (_complement,),
+    "sub": (_complement, _minus_one),
+    "log": (_logarithm,),
+    "log1p": (_logarithm,),
+    "div": (_quotient,),
+    "mul": (_product,),
+    "neg": (_double_negative,),
+    "erfc": (_normal_tail,),
+}

@@ -1,0 +1,139 @@
+"""A user's function as a graph; its mistakes with their line and what to write instead."""
+
+from __future__ import annotations
+
+import linecache
+import re
+from collections.abc import Callable, Mapping
+from types import TracebackType
+from typing import Any
+
+from .arithmetic import Definition, spelling
+from .graph import COMBINED, COMPARISONS, FormulaError, Graph, Node, walk
+
+FOREIGN = re.compile(
+    r"\b((?:math|cmath|np|numpy|jnp|jax\.numpy|jax\.nn|torch|torch\.special|tf|tf\.math|F|special"
+    r"|scipy\.special|sg|softgate|keras\.ops|ops)\.(\w+))\("
+)
+"""A call of somebody else's function."""
+BUILTIN = re.compile(r"(?<![\w.])((max|min))\(")
+
+Function = Callable[..., Any]
+
+
+def trace(function: Function, parameters: tuple[str, ...]) -> Node:
+    """Return what `function(f, x, **parameters)` computes, every argument symbolic.
+
+    Raises
+    ------
+    FormulaError
+        Where the function asks for a number, or returns no expression of x.
+    """
+    f = Definition(Graph())
+    symbols = {name: f.graph.parameter(name) for name in parameters}
+    f.graph.strict = True
+    try:
+        result = function(f, f.graph.input("x"), **symbols)
+    except FormulaError as error:
+        raise _located(function, error, str(error)) from None
+    except (TypeError, ValueError) as error:
+        raise _located(function, error, _plain(str(error))) from error
+    except (NameError, AttributeError) as error:
+        name, owner = error.name or "", getattr(error, "obj", None)
+        instead = spelling(name)
+        if instead is None or not isinstance(owner, Node | None):
+            raise
+        raise _located(function, error, f"{error}: write {instead} instead") from None
+    finally:
+        f.graph.strict = False
+    return _checked(function, result)
+
+
+def _checked(function: Function, result: Any) -> Node:
+    """Return `result` if it is an expression of x."""
+    where = place(function)
+    if not isinstance(result, Node):
+        what = repr(result) if isinstance(result, int | float | None) else type(result).__name__
+        raise FormulaError(
+            f"{where}: {function.__name__} returns {what}: expected an expression of x, "
+            "as in `return x*f.sigmoid(x)`"
+        )
+    if result.op in COMPARISONS:
+        raise FormulaError(
+            f"{where}: {function.__name__} returns a comparison: write f.where(x > 0, 1, 0)"
+        )
+    if not any(node.op == "input" for node in walk(result)):
+        raise FormulaError(f"{where}: what {function.__name__} returns does not depend on x")
+    return result
+
+
+def replay(root: Node, f: Definition, leaves: Mapping[str, Node]) -> Node:
+    """Return a traced formula in the graph of `f`, with `leaves` for its input and parameters."""
+    new: dict[Node, Node] = {}
+    for node in walk(root):
+        if node.op in ("input", "parameter"):
+            new[node] = leaves[str(node.attr)]
+        else:
+            new[node] = f.graph.node(node.op, *(new[arg] for arg in node.args), attr=node.attr)
+    return new[root]
+
+
+def place(function: Function) -> str:
+    """Return file and line of a function's `def`."""
+    code = function.__code__
+    line = first = code.co_firstlineno
+    while linecache.getline(code.co_filename, line).lstrip().startswith("@"):
+        line += 1
+    found = "def " in linecache.getline(code.co_filename, line)
+    return f"{code.co_filename}, line {line if found else first}"
+
+
+def _located(function: Function, error: Exception, message: str) -> FormulaError:
+    """Return the error with the user's line before it and what to write behind it."""
+    file = function.__code__.co_filename
+    number = _line(error.__traceback__, file)
+    if number is None:
+        return FormulaError(f"{place(function)}: {message}")
+    source = linecache.getline(file, number).strip()
+    shown = f" `{source}`:" if source else ""
+    return FormulaError(f"{file}, line {number}:{shown} {_advice(source) or message}")
+
+
+def _plain(message: str) -> str:
+    """Return Python's own message with what it means here."""
+    if "__array_ufunc__" in message:
+        return "NumPy's functions and arrays are no part of a formula: use f.exp(x), and numbers"
+    if "unsupported operand" in message:
+        return f"{message}: a formula has + - * / and **"
+    return message
+
+
+def _line(traceback: TracebackType | None, file: str) -> int | None:
+    """Return the innermost line of `file` that was running."""
+    number = None
+    while traceback is not None:
+        if traceback.tb_frame.f_code.co_filename == file:
+            number = traceback.tb_lineno
+        traceback = traceback.tb_next
+    return number
+
+
+def _advice(source: str) -> str | None:
+    """Return what to write instead, where the line itself tells."""
+    if re.match(r"while\b|for\b.*\brange\(", source):
+        return (
+            "a formula is traced once for all inputs, a loop cannot depend on a value: "
+            "give it a fixed number of rounds, for _ in range(8), or write a closed form"
+        )
+    if re.search(r"\b(?:and|or|not)\b", source):
+        return COMBINED
+    for pattern in (FOREIGN, BUILTIN):
+        for call, name in pattern.findall(source):
+            instead = spelling(name)
+            if instead is not None:
+                written = f"{instead}(…)" if instead[2:].isidentifier() else instead
+                return (
+                    f"{call} knows numbers and arrays only, x stands for all inputs: "
+                    f"write {written} instead"
+                )
+    return None

@@ -1,0 +1,1 @@
+"""Adapters for tensors of PyTorch, JAX, TensorFlow, Keras and polars, imported on first use."""

@@ -1,0 +1,226 @@
+"""What the blocks of every framework share: what a name means there, which arguments are refused.
+
+A block lives in a framework, so what that framework means by a name goes before what others do;
+softgate's own names go before all. Where the framework means something else by one of those, the
+parameters say which is meant, or an error says both.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable
+from difflib import get_close_matches
+from numbers import Real
+from typing import Any
+
+from softgate.runtime.activation import Activation
+from softgate.runtime.framework_names import SOURCES
+from softgate.runtime.gated import Gated
+from softgate.runtime.names import AmbiguousName, UnknownName, functions, get
+from softgate.runtime.registry import activations, gated
+
+
+def is_gated(activation: object, sources: Iterable[str] = ()) -> bool:
+    """Tell whether a block with this activation needs a gate; names are read as everywhere else."""
+    if not isinstance(activation, str):
+        return isinstance(activation, Gated)
+    try:
+        return isinstance(function_of_block(activation, sources), Gated)
+    except ValueError:  # who builds the block says what is wrong with the name
+        return False
+
+
+def function_of_block(
+    activation: str, sources: Iterable[str] = (), /, **parameters: float
+) -> Activation | Gated:
+    """Return what a name means in a block: softgate's own, then each source's, then anybody's."""
+    _check_string(activation, "'gelu'")
+    known, sources = functions(), tuple(sources)
+    if activation in known:
+        return _own_name(activation, sources[:1], parameters)
+    for source in (*sources, None):
+        try:
+            return get(activation, source, **parameters)
+        except UnknownName:
+            continue
+    raise unknown("activation", activation, known)
+
+
+def _own_name(name: str, home: tuple[str, ...], parameters: dict[str, float]) -> Activation | Gated:
+    """Return the function that softgate has under a name, unless its framework means another."""
+    ours = functions()[name]
+    try:
+        theirs = get(name, home[0], **parameters) if home else None
+    except (UnknownName, TypeError):  # a parameter of neither: ours says so
+        theirs = None
+    if theirs is None:
+        return ours.bind(**parameters)
+    if not set(parameters) <= set(ours.parameters):
+        return theirs  # a parameter that only the framework has says whose name it is
+    found = ours.bind(**parameters)
+    meanings = [_shown(found), _shown(theirs)]
+    if meanings[0] == meanings[1]:
+        return found
+    choices = " or ".join(dict.fromkeys(meaning.partition(", ")[2] for meaning in meanings))
+    raise AmbiguousName(
+        f"{name!r} is {meanings[0]}) in softgate and {meanings[1]}) in {SOURCES[home[0]]}: "
+        f"say which, as {choices}"
+    )
+
+
+def _shown(function: Activation | Gated) -> str:
+    values = "".join(f", {name}={value:g}" for name, value in function.parameters.items())
+    return f"{function.name}(x{values}"
+
+
+def activation_of_block(
+    activation: str | Activation, sources: Iterable[str], /, **parameters: float
+) -> Activation:
+    """Return the activation of a plain block by any known name; `sources` are asked first."""
+    if isinstance(activation, Activation):
+        return activation.bind(**parameters)
+    meant: Any = activation
+    if not isinstance(activation, Gated):
+        meant = function_of_block(activation, sources, **parameters)
+    if isinstance(meant, Gated):
+        shown = getattr(activation, "name", activation)
+        raise ValueError(f"{shown!r} has two inputs, one of them a gate: use GatedFeedForward")
+    found: Activation = meant
+    return found
+
+
+def gate_activation(
+    activation: str | Gated | Activation, sources: Iterable[str] = (), /, **parameters: float
+) -> Activation:
+    """Return what a gated block applies to its gate."""
+    if isinstance(activation, Activation):
+        return activation.bind(**parameters)
+    meant: Any = activation
+    if not isinstance(activation, Gated):
+        _check_string(activation, "'swiglu'")
+        meant = named_gate(activation, sources)
+    return activations()[meant.entry.act.name].bind(**{**meant.parameters, **parameters})
+
+
+def named_gate(name: str, sources: Iterable[str]) -> Gated:
+    """Return the gated activation of a name, or raise and say which one it may be."""
+    try:
+        meant = function_of_block(name, sources)
+    except ValueError:
+        raise unknown("gated activation", name, gated()) from None
+    if isinstance(meant, Gated):
+        return meant
+    for known, function in gated().items():
+        if meant.name == function.entry.act.name:
+            raise ValueError(f"{name!r} has no gate: with one, it is {known!r}")
+    error = unknown("gated activation", name, gated())
+    error.add_note(f"softgate.{meant.name} itself, not its name, is applied to a gate.")
+    raise error
+
+
+def unknown(what: str, given: str, known: Iterable[str]) -> ValueError:
+    """Return the error that lists what is known and names the nearest."""
+    known = list(known)
+    near = get_close_matches(given.casefold(), known, 1)
+    meant = f"did you mean {near[0]!r}? " if near else ""
+    return ValueError(f"unknown {what} {given!r}; {meant}Known are: {', '.join(known)}")
+
+
+def _check_string(activation: Any, such_as: str) -> None:
+    if not isinstance(activation, str):
+        raise TypeError(
+            f"activation is {activation!r}, of type {type(activation).__name__}: expected a name, "
+            f"such as {such_as}, or one of softgate's activations"
+        )
+
+
+def matched_width(d_model: int, d_hidden: int, bias: bool = False, multiple_of: int = 1) -> int:
+    """Return the width at which a gated block has a plain block's number of parameters.
+
+    Examples
+    --------
+    >>> matched_width(768, 3072)
+    2048
+    """
+    d_model, d_hidden, multiple_of = check_widths(
+        d_model=d_model, d_hidden=d_hidden, multiple_of=multiple_of
+    )
+    per_unit, per_gated_unit = 2 * d_model + bias, 3 * d_model + 2 * bias
+    nearest = max(1, round(d_hidden * per_unit / per_gated_unit))
+    return -(-nearest // multiple_of) * multiple_of
+
+
+def gated_width(
+    d_model: int, d_hidden: int | None, bias: bool, match: str | None, multiple_of: int
+) -> int:
+    """Return the width of a gated block's hidden layer as its arguments have it, or raise."""
+    if match not in (None, "parameters"):
+        raise ValueError(f'match = {match!r}: accepted are "parameters" and None')
+    (d_model,) = check_widths(d_model=d_model)
+    if d_hidden is None or match:
+        plain = 4 * d_model if d_hidden is None else d_hidden
+        d_hidden = matched_width(d_model, plain, bias, multiple_of)
+    return check_widths(d_hidden=d_hidden)[0]
+
+
+def head_widths(
+    d_model: int, n_heads: int, n_kv_heads: int | None, d_head: int | None
+) -> tuple[int, int]:
+    """Return the number of key and value heads and the width of a head, or raise."""
+    d_model, n_heads = check_widths(d_model=d_model, n_heads=n_heads)
+    n_kv = n_heads if n_kv_heads is None else n_kv_heads
+    if d_head is None and d_model % n_heads:
+        raise ValueError(
+            f"d_model = {d_model} is no multiple of n_heads = {n_heads}: change one or give d_head"
+        )
+    width = d_model // n_heads if d_head is None else d_head
+    n_kv, width = check_widths(n_kv_heads=n_kv, d_head=width)
+    if n_heads % n_kv:
+        raise ValueError(f"n_heads = {n_heads} is no multiple of n_kv_heads = {n_kv_heads}")
+    return n_kv, width
+
+
+def check_widths(**widths: Any) -> tuple[int, ...]:
+    """Return positive integers as Python has them, NumPy's included, or raise.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> check_widths(d_model=np.int64(4))
+    (4,)
+    """
+    found = []
+    for name, width in widths.items():
+        whole = hasattr(width, "__index__") and not isinstance(width, bool)
+        if not whole or operator.index(width) < 1:
+            raise ValueError(f"{name} = {width!r}: expected a positive integer")
+        found.append(operator.index(width))
+    return tuple(found)
+
+
+def check_share(name: str, share: Any) -> float:
+    """Return a dropout probability, or raise."""
+    if not isinstance(share, Real):
+        raise TypeError(
+            f"{name} = {share!r} is a {type(share).__name__}: expected a probability from 0 to 1"
+        )
+    found = float(share)
+    if not 0 <= found <= 1:
+        raise ValueError(f"{name} = {share!r}: expected a probability from 0 to 1")
+    return found
+
+
+def check_choice(name: str, given: str, accepted: tuple[str, ...]) -> str:
+    """Return one of two or more words, or raise.
+
+    Examples
+    --------
+    >>> check_choice("norm", "sandwich", ("post", "pre"))
+    Traceback (most recent call last):
+    ...
+    ValueError: norm = 'sandwich': accepted are "post" and "pre"
+    """
+    if given not in accepted:
+        known = " and ".join(f'"{word}"' for word in accepted)
+        raise ValueError(f"{name} = {given!r}: accepted are {known}")
+    return given

@@ -1,0 +1,115 @@
+"""What a call on JAX arrays comes with: operands in one format, parameters, what computes them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from softgate.formula.formats import FLOAT32, FLOAT64, FORMATS
+from softgate.runtime.arrays import ACCEPTED, check_arithmetic
+
+from .derivatives import Family, family
+
+if TYPE_CHECKING:
+    from softgate.catalogue import Entry
+    from softgate.runtime.activation import Parameters
+
+
+def as_float(x: Any, name: str = "x") -> jax.Array:
+    """Return an array of a float format; integers and booleans take JAX's widest."""
+    array = x if isinstance(x, jax.Array) else jnp.asarray(x)
+    if array.dtype.name in FORMATS:
+        return array
+    if array.dtype.kind not in "iub":
+        raise TypeError(f"{name} has dtype {array.dtype}: accepted are {ACCEPTED}")
+    return array.astype(np.float64 if wide() else np.float32)
+
+
+def together(*operands: Any) -> tuple[jax.Array, ...]:
+    """Return operands in one format and shape, as JAX's own operators would combine them."""
+    kind = jnp.result_type(*operands)
+    return tuple(jnp.broadcast_arrays(*(as_float(jnp.asarray(o, kind)) for o in operands)))
+
+
+def plan(
+    entry: Entry,
+    check_parameters: Callable[[Mapping[str, Any]], Parameters],
+    x: jax.Array,
+    arithmetic: str | None,
+    parameters: Mapping[str, Any],
+) -> tuple[Family, list[jax.Array]]:
+    """Return what computes for an array, and the parameters that are arrays themselves."""
+    arrays = {name: value for name, value in parameters.items() if _is_array(value)}
+    numbers = {name: value for name, value in parameters.items() if name not in arrays}
+    key = check_parameters({**numbers, **_stand_ins(entry, arrays, numbers)})
+    fmt = FLOAT64 if x.dtype == np.float64 else FLOAT32
+    if arithmetic is not None:
+        check_arithmetic(arithmetic)
+        if not wide():
+            raise ValueError(
+                'arithmetic = "float64" where JAX has no float64: '
+                'call jax.config.update("jax_enable_x64", True) at the start of the program'
+            )
+        fmt = FLOAT64
+    if entry.user is not None and not entry.user.fast and wide():
+        fmt = FLOAT64
+    names = tuple(name for name, _ in key if name in arrays)
+    return family(entry, fmt, key, names), [_fitting(name, arrays[name], x) for name in names]
+
+
+def wide() -> bool:
+    """Tell whether JAX has float64 now."""
+    return bool(jax.config.jax_enable_x64)  # type: ignore[attr-defined]
+
+
+def _is_array(value: Any) -> bool:
+    return isinstance(value, jax.Array) or (isinstance(value, np.ndarray) and value.ndim > 0)
+
+
+def _fitting(name: str, given: Any, x: jax.Array) -> jax.Array:
+    """Return an array parameter; raise where the result would not have the shape of x."""
+    value = as_float(given, name)
+    surplus = value.ndim - x.ndim
+    if surplus > 0 or any(
+        n not in (1, wanted) for n, wanted in zip(value.shape, x.shape[-surplus:], strict=True)
+    ):
+        wanted = f"expected one that broadcasts to x's {x.shape}"
+        raise ValueError(f"{name} has shape {value.shape}: {wanted}")
+    return value
+
+
+def _stand_ins(
+    entry: Entry, arrays: Mapping[str, Any], numbers: Mapping[str, Any]
+) -> dict[str, float]:
+    """Return accepted numbers in place of arrays, whose values no check can see under a trace."""
+    found = {p.name: p.default for p in entry.parameters if p.name in arrays}
+    found |= {name: 0.0 for name in arrays if name not in found}  # unknown: the check says so
+    for p in entry.parameters:
+        if p.name in arrays and p.exceeds in numbers:
+            found[p.name] = float(numbers[p.exceeds]) + 1
+        elif p.exceeds in arrays and p.name in numbers:
+            found[p.exceeds] = float(numbers[p.name]) - 1
+    return found
+
+
+def refuse(out: object, name: str) -> None:
+    """Raise where `out` is given."""
+    if out is not None:
+        raise TypeError(f"out= is for NumPy arrays, and JAX's cannot be written to: y = {name}(x)")
+
+
+def described(found: Family, form: str, x: jax.Array) -> tuple[str, str, int]:
+    """Return what computes, what is done with memory, and the threads."""
+    traced = isinstance(x, jax.core.Tracer)
+    device = jax.default_backend() if traced else next(iter(x.devices())).platform
+    how = f"{form} in JAX operators, {found.fmt.name}, compiled by XLA for {device}"
+    if found.fmt.name != x.dtype.name:
+        how += f", rounded once to {x.dtype.name}"
+    if device == "cpu":
+        how += ", where XLA takes subnormal numbers for 0"
+    return how, "as JAX has it", os.cpu_count() or 1

@@ -1,0 +1,161 @@
+"""An activation's derivatives of every order, each with the next as its gradient.
+
+Value and slope have stable forms and kernels, the curvature one in float64; from the third on they
+are the definition's derivatives. Left to TensorFlow, |x| would have a wrong slope at 0, and the
+branch of a choice that is not taken would put NaN into gradients.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import tensorflow as tf
+
+from softgate.catalogue.entry import LIMITS
+from softgate.formula.derivative import derivative
+from softgate.formula.formats import FLOAT32, FLOAT64, Format
+from softgate.lower.tensorflow import definition_form, stable_form
+from softgate.runtime import kernels
+from softgate.runtime.routes import Runner
+
+from ..asymptotes import ends
+from .memory import DTYPES, call, on_cpu
+
+if TYPE_CHECKING:
+    from softgate.formula.graph import Node
+    from softgate.runtime.activation import Activation
+
+Form = Callable[..., Any]
+Parameters = tuple[tuple[str, float], ...]
+STABLE = ("value", "slope", "curvature")
+"""What each order of derivative is called; those above have no form of their own."""
+
+
+class Derivatives:
+    """An activation with fixed parameters: its derivatives at tensors, eager or symbolic."""
+
+    def __init__(
+        self, activation: Activation, parameters: Parameters, arithmetic: str | None
+    ) -> None:
+        self.activation, self.parameters, self.arithmetic = activation, parameters, arithmetic
+        self._graphs: list[Node] = []
+        self._forms: dict[tuple[str | int, Format], Form] = {}
+        self._runners: dict[tuple[str, Any], Runner] = {}
+
+    def __call__(self, order: int, x: Any) -> Any:
+        """Return a derivative (0: the value), differentiable."""
+        x = _here(x)
+
+        @tf.custom_gradient
+        def run(x: Any) -> Any:
+            return self._evaluate(order, x), lambda grad: self.pull(order, x, grad)
+
+        return run(x)
+
+    def pull(self, order: int, x: Any, grad: Any) -> Any:
+        """Return `grad` times the derivative of the derivative, differentiable in both."""
+        x, grad = _here(x), _here(grad)
+
+        @tf.custom_gradient
+        def run(x: Any, grad: Any) -> Any:
+            def pulled(again: Any) -> Any:
+                return self.pull(order + 1, x, again * grad), self.pull(order, x, again)
+
+            return self._times_next(order, x, grad), pulled
+
+        return run(x, grad)
+
+    def _evaluate(self, order: int, x: Any) -> Any:
+        if order >= len(STABLE):
+            return self._computed(order, FLOAT64, x)
+        quantity = STABLE[order]
+        if on_cpu(x):
+            return call(self._runner(quantity, x.dtype), x)
+        return self._computed(quantity, self.computed_in(quantity, x.dtype), x)
+
+    def _times_next(self, order: int, x: Any, grad: Any) -> Any:
+        if order > 0:
+            return self._evaluate(order + 1, x) * grad
+        if on_cpu(x) and on_cpu(grad):
+            return call(self._runner("backward", x.dtype), x, grad)
+        return self._computed("backward", self.computed_in("backward", x.dtype), x, grad)
+
+    def _runner(self, quantity: str, dtype: Any) -> Runner:
+        found = self._runners.get((quantity, dtype))
+        if found is None:
+            values = dict(self.parameters)
+            route = self.activation.route(quantity, DTYPES[dtype], self.arithmetic, values)
+            found = self._runners[quantity, dtype] = route.runner()
+        return found
+
+    def computed_in(self, quantity: str, dtype: Any) -> Format:
+        """Return the arithmetic of the operators for a tensor; no tables there."""
+        storage = DTYPES[dtype]
+        if storage.itemsize == 2:
+            storage = np.dtype(np.float32)
+        values = dict(self.parameters)
+        return self.activation.route(quantity, storage, self.arithmetic, values).computed_in
+
+    def _computed(self, what: str | int, fmt: Format, *operands: Any) -> Any:
+        """Return the results of TensorFlow operators in one format, in the operands' own."""
+        dtype = operands[0].dtype
+        wide = tf.float32 if fmt is FLOAT32 else tf.float64
+        form = self._forms.get((what, fmt))
+        if form is None:
+            form = self._forms[what, fmt] = self._form(what, fmt)
+        return tf.cast(form(*(tf.cast(x, wide) for x in operands)), dtype)
+
+    def _form(self, what: str | int, fmt: Format) -> Form:
+        entry, values = self.activation.entry, dict(self.parameters)
+        if isinstance(what, int):
+            return self._defined(what, fmt)
+        traced = kernels.Specification(entry, what, fmt, fmt, constants=self.parameters)
+        names: tuple[str, ...] = LIMITS if entry.user is not None else ()
+        limits = kernels.pack(entry, values, fmt, what).tolist()
+        if fmt.bits < 64:
+            names = tuple(part for name in names for part in (name, f"{name}.lo"))
+        limits = limits[len(limits) - len(names) :]
+        made = stable_form(kernels.trace(traced, fused=False), fmt, names, traced.inputs)
+        return lambda *operands: made(*operands, *limits)
+
+    def _defined(self, order: int, fmt: Format) -> Form:
+        """Return a derivative of the definition, with its limits where that is no number."""
+        values, root = dict(self.parameters), self._graph(order)
+        made, limits = definition_form(root, fmt, tuple(values)), ends(root, values)
+
+        def form(x: Any) -> Any:
+            result = made(x, *values.values())
+            for start, limit in limits:
+                far = x <= start if start < 0 else x >= start
+                result = tf.where(far, tf.constant(limit, result.dtype), result)
+            return result
+
+        return form
+
+    def _graph(self, order: int) -> Node:
+        while len(self._graphs) <= order:
+            last = self._graphs[-1] if self._graphs else None
+            self._graphs.append(
+                self.activation.entry.define() if last is None else derivative(last)
+            )
+        return self._graphs[order]
+
+
+def _here(x: Any) -> Any:
+    """Return a tensor of the graph that is being built.
+
+    A gradient is traced into a graph of its own, and the gradient's gradient into a third, which
+    can reach tensors of the second alone: a gradient must not keep those of the first.
+    """
+    return x if tf.executing_eagerly() else tf.identity(x)
+
+
+@lru_cache(maxsize=256)
+def derivatives(
+    activation: Activation, parameters: Parameters, arithmetic: str | None
+) -> Derivatives:
+    """Return the derivatives of an activation with these parameters, each form made once."""
+    return Derivatives(activation, parameters, arithmetic)

@@ -1,0 +1,61 @@
+"""Kernels over the memory of eager CPU tensors, without a copy in or out.
+
+A tensor shows its memory as an array, and TensorFlow takes an array's over by DLPack. It reads
+memory in whole vectors and trusts that it is aligned for them, which NumPy's is not.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import tensorflow as tf
+
+from softgate.runtime.arrays import Array, run
+from softgate.runtime.routes import Runner
+
+DTYPES: dict[Any, np.dtype[Any]] = {
+    tf.float16: np.dtype(np.float16),
+    tf.bfloat16: np.dtype(ml_dtypes.bfloat16),
+    tf.float32: np.dtype(np.float32),
+    tf.float64: np.dtype(np.float64),
+}
+ACCEPTED = "float16, bfloat16, float32 and float64"
+ALIGNMENT = 64
+
+
+def on_cpu(x: Any) -> bool:
+    """Tell whether a tensor is a number of numbers here and now, in the CPU's memory."""
+    return not tf.is_symbolic_tensor(x) and tf.executing_eagerly() and "CPU" in x.device
+
+
+def array_of(x: Any) -> Array:
+    """Return the memory of an eager CPU tensor as an array, not to be written to."""
+    return np.asarray(x.__array__())
+
+
+def call(runner: Runner, *inputs: Any) -> Any:
+    """Return a new tensor with a kernel's results for tensors of one shape and dtype."""
+    arrays = [array_of(x) for x in inputs]
+    out = aligned_like(arrays[0])
+    run(runner, (out, *arrays))
+    return tensor_of(out)
+
+
+def aligned_like(x: Array) -> Array:
+    """Return new memory in C order that begins where TensorFlow's own would."""
+    raw = np.empty(x.nbytes + ALIGNMENT, np.uint8)
+    start = -raw.ctypes.data % ALIGNMENT
+    out: Array = raw[start : start + x.nbytes].view(x.dtype).reshape(x.shape)
+    return out
+
+
+def tensor_of(x: Array) -> Any:
+    """Return the memory of an aligned array as a tensor; the array must not be written to again."""
+    if not x.size:
+        return tf.zeros(x.shape, tf.dtypes.as_dtype(x.dtype))
+    if x.dtype == DTYPES[tf.bfloat16]:  # which NumPy cannot hand over
+        words = tf.experimental.dlpack.from_dlpack(x.view(np.uint16).__dlpack__())
+        return tf.bitcast(words, tf.bfloat16)
+    return tf.experimental.dlpack.from_dlpack(x.__dlpack__())

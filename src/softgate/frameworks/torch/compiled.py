@@ -1,0 +1,110 @@
+"""Calls inside what torch.compile reads: constants are found while it traces, operators stay.
+
+It takes a float that changes between calls for a symbol. Kernels are made for numbers: the symbol
+is read, and a guard compiles again where the number is another one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch.fx.experimental.symbolic_shapes import guard_scalar
+
+from . import native_ops, sharding
+from .asymptotes import QUANTITIES
+from .constants import constant_when_compiled
+from .dispatch import inside_functorch, path
+from .operators import binding
+
+if TYPE_CHECKING:
+    from softgate.runtime.activation import Activation
+
+
+def compiled(
+    activation: Activation,
+    quantity: str,
+    x: torch.Tensor,
+    arithmetic: str | None,
+    parameters: Mapping[str, float],
+) -> torch.Tensor:
+    """Put the operator into the graph; torch's own inside functorch and exports."""
+    wanted = _wanted(x)
+    options = (arithmetic, numbers(parameters), x.dtype, wanted, native_ops.must_be_ours(x))
+    key, values, form = _constants(activation, quantity, *options)
+    if wanted:
+        return getattr(native_ops.COMPILED, form)(x, *values)
+    return torch.ops.softgate.evaluate(x, key, quantity, values, arithmetic or "")
+
+
+def compiled_backward(
+    activation: Activation,
+    x: torch.Tensor,
+    grad: torch.Tensor,
+    arithmetic: str | None,
+    parameters: Mapping[str, float],
+) -> torch.Tensor:
+    """Return slope(x)·grad as `compiled` returns a quantity."""
+    x, grad = torch.broadcast_tensors(x, grad)
+    wanted = _wanted(x)
+    options = (arithmetic, numbers(parameters), x.dtype, wanted, native_ops.must_be_ours(x))
+    key, values, form = _constants(activation, "slope", *options)
+    if wanted:
+        return getattr(native_ops.COMPILED, form)(x, *values) * grad
+    return torch.ops.softgate.backward(x, grad, key, values, arithmetic or "")
+
+
+def _wanted(x: torch.Tensor) -> str:
+    """Return which form in torch operators is wanted: functorch differentiates what it finds."""
+    if inside_functorch():
+        return "definition"
+    return "form" if path(x) == "torch" else ""
+
+
+def follows(activation: Activation, parameters: Mapping[str, float], compiling: bool) -> bool:
+    """Tell whether the slope follows from the value with these parameters."""
+    return _follows(activation, numbers(parameters) if compiling else parameters)
+
+
+def numbers(parameters: Mapping[str, float]) -> dict[str, float]:
+    """Return parameters as numbers, where a compiler has made symbols of some."""
+    return {name: guard_scalar(value) for name, value in parameters.items()}
+
+
+@constant_when_compiled
+def _follows(activation: Activation, parameters: Mapping[str, float]) -> bool:
+    return binding(activation, None, dict(parameters)).from_value
+
+
+@constant_when_compiled
+def _constants(
+    activation: Activation,
+    quantity: str,
+    arithmetic: str | None,
+    parameters: Mapping[str, float],
+    dtype: torch.dtype,
+    wanted: str,
+    ours: bool,
+) -> Any:
+    """Return what names the kernels to an operator, and a form in torch operators if wanted.
+
+    All is checked while the call is traced.
+    """
+    bound = binding(activation, arithmetic, dict(parameters))
+    bound.runner("value", dtype)
+    sharding.prepare()
+    if not wanted:
+        return bound.key, bound.values, ""
+    order, operator = QUANTITIES.index(quantity), bound.forms.operator(ours)
+    # dynamo takes no dots in the names of attributes
+    name = f"{wanted} of {quantity} of {bound.key} with {bound.values} in {dtype}"
+    name = name.replace(".", "_point_")
+    if order == 0 and operator is not None:
+        name = f"operator of {name}"
+        setattr(native_ops.COMPILED, name, lambda x, *_: operator(x))
+    elif wanted == "definition":
+        setattr(native_ops.COMPILED, name, bound.forms.defined(order))
+    else:
+        setattr(native_ops.COMPILED, name, bound.forms.form(order, dtype))
+    return bound.key, bound.values, name

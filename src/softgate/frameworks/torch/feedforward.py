@@ -1,0 +1,225 @@
+"""y = W·hidden + b, keeping what `hidden` is made from and making it again for the gradient.
+
+torch keeps the activation's input for the activation and its output for W's gradient: two tensors
+as wide as the hidden layer. The second follows from the first at the price of one more pass of an
+element-wise kernel. Everything is saved with `save_for_backward`, where hooks see it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+from torch.autograd import forward_ad
+from torch.compiler import is_dynamo_compiling
+
+from . import bind, gated_calls
+from .dispatch import inside_functorch, path, plain
+from .eager import times_slope
+from .memory import run
+
+if TYPE_CHECKING:
+    from softgate.runtime.activation import Activation
+
+
+class Hidden(Protocol):
+    """How a hidden layer follows from its pre-activations, and the way back; differentiable."""
+
+    def value(self, *inputs: Tensor) -> Tensor:
+        """Return the hidden layer."""
+
+    def pull(self, grad: Tensor, needs: Sequence[bool], *inputs: Tensor) -> tuple[Any, ...]:
+        """Return the gradient of each input that needs one; `grad`, the hidden layer's, may go."""
+
+    def keeps_one(self) -> bool:
+        """Tell whether torch's way keeps no more than one tensor for each input."""
+
+
+class Activated:
+    """activation(h)."""
+
+    def __init__(self, activation: Activation) -> None:
+        self.activation = activation
+
+    def value(self, *inputs: Tensor) -> Tensor:
+        """Return activation(h)."""
+        result: Tensor = self.activation(*inputs)
+        return result
+
+    def pull(self, grad: Tensor, needs: Sequence[bool], *inputs: Tensor) -> tuple[Any, ...]:
+        """Return slope(h)·grad in one pass."""
+        (h,) = inputs
+        return (_times_slope(self.activation, h, grad) if needs[0] else None,)
+
+    def keeps_one(self) -> bool:
+        """Where the slope follows from the value, activation and W keep the same tensor."""
+        return bind(self.activation, None, {}).from_value
+
+
+class Gated:
+    """activation(gate)·up: one kernel where the catalogue has that gated function."""
+
+    def __init__(self, activation: Activation) -> None:
+        self.activation = activation
+
+    def value(self, *inputs: Tensor) -> Tensor:
+        """Return activation(gate)·up."""
+        gate, up = inputs
+        if gate.dtype == up.dtype:
+            if is_dynamo_compiling():
+                named = gated_calls.constants_for(self.activation)
+                if (
+                    named is not None
+                    and not gated_calls.portable(gate, up)
+                    and not inside_functorch()
+                ):
+                    return torch.ops.softgate.gated(gate, up, *named, "")
+            elif (pair := gated_calls.pair_for(self.activation)) is not None:
+                return gated_calls.product(pair, gate, up)
+        return _times(self.activation(gate), up)
+
+    def pull(self, grad: Tensor, needs: Sequence[bool], *inputs: Tensor) -> tuple[Any, ...]:
+        """Return slope(gate)·grad·up and activation(gate)·grad."""
+        gate, up = inputs
+        pair = gated_calls.pair_for(self.activation)
+        if pair is not None and gate.dtype == up.dtype == grad.dtype and path(gate) == "kernel":
+            if not needs[0]:
+                return None, gated_calls.product(pair, gate, grad)
+            if _alone(gate, grad) and plain(up):
+                return tuple(pair.overwrite(grad, gate, up))
+            return gated_calls.both_ways(pair, gate, up, grad)
+        grad_up = _times(self.activation(gate), grad) if needs[1] else None
+        if not needs[0]:
+            return None, grad_up
+        return _times_slope(self.activation, gate, _times(grad, up)), grad_up
+
+    def keeps_one(self) -> bool:
+        """Never: the gate, its value, up and their product."""
+        return False
+
+
+class Remade(torch.autograd.Function):
+    """W·dropout(hidden) + b that saves the pre-activations, not the hidden layer."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, hidden: Hidden, p: float, weight: Tensor, bias: Tensor | None, *inputs: Tensor
+    ) -> Tensor:
+        """Return the product; the hidden layer is forgotten."""
+        value, mask = hidden.value(*inputs), None
+        if p:
+            value, mask = torch.native_dropout(value, p, train=True)
+        _, _, of_weight, _, *of_inputs = ctx.needs_input_grad
+        if of_weight or any(of_inputs):
+            ctx.save_for_backward(weight if any(of_inputs) else None, mask, *inputs)
+        ctx.hidden, ctx.p = hidden, p
+        return F.linear(value, weight, bias)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
+        """Return the gradients that are needed, in operators that can be differentiated again."""
+        _, _, of_weight, of_bias, *of_inputs = ctx.needs_input_grad
+        rows = grad.reshape(-1, grad.shape[-1])
+        grad_bias = rows.sum(0) if of_bias else None
+        if not (of_weight or any(of_inputs)):
+            return None, None, None, grad_bias, *(None for _ in of_inputs)
+        weight, mask, *inputs = ctx.saved_tensors
+        grad_weight, again = None, None
+        if of_weight:
+            again = _dropped(ctx.hidden.value(*inputs), mask, ctx.p)
+            again = again.reshape(-1, again.shape[-1])
+            grad_weight = rows.t() @ again
+        grads: tuple[Any, ...] = (None,) * len(of_inputs)
+        if any(of_inputs):
+            # What has just been used is as large as what comes: fresh memory costs time.
+            out = None if torch.is_grad_enabled() or not plain(rows) else again
+            grad_hidden = torch.mm(rows, weight, out=out).view(inputs[0].shape)
+            grads = ctx.hidden.pull(_dropped(grad_hidden, mask, ctx.p), of_inputs, *inputs)
+        return None, None, grad_weight, grad_bias, *grads
+
+
+def _times_slope(activation: Activation, h: Tensor, grad: Tensor) -> Tensor:
+    """Return slope(h)·grad, in the memory of `grad` where nobody looks."""
+    if _alone(h, grad) and h.is_contiguous() and grad.is_contiguous():
+        run(bind(activation, None, {}).runner("backward", h.dtype, "grad"), grad, h, grad)
+        return grad
+    if path(h) == "kernel":
+        return times_slope(bind(activation, None, {}), h, grad)
+    result: Tensor = activation.backward(h, grad)
+    return result
+
+
+def _times(own: Tensor, other: Tensor) -> Tensor:
+    """Return own·other, in the memory of `own`, which nobody else has, where nobody looks."""
+    return own.mul_(other) if _alone(own, other) else own * other
+
+
+def _alone(x: Tensor, y: Tensor) -> bool:
+    return not torch.is_grad_enabled() and plain(x) and plain(y) and x.dtype is y.dtype
+
+
+def _dropped(x: Tensor, mask: Tensor | None, p: float) -> Tensor:
+    """Return `x` as dropout left it: the factor is rounded to the format first, as torch does."""
+    if mask is None:
+        return x
+    return x * mask.to(x.dtype).mul_(1 / (1 - p) if p < 1 else 0.0)
+
+
+def linear(
+    hidden: Hidden,
+    inputs: tuple[Tensor, ...],
+    weight: Tensor,
+    bias: Tensor | None,
+    dropout: float = 0.0,
+) -> Tensor:
+    """Return W·dropout(hidden) + b and save the pre-activations alone, where that saves anything.
+
+    Under compilers, tracers, functorch and forward mode it is the plain composition: they decide
+    themselves what to keep, or could not look inside.
+    """
+    if not torch.is_grad_enabled() or _watched() or (not dropout and hidden.keeps_one()):
+        return composed(hidden, inputs, weight, bias, dropout)
+    device = weight.device.type
+    if not torch.amp.is_autocast_available(device) or not torch.is_autocast_enabled(device):
+        return _remade(hidden, inputs, weight, bias, dropout)
+    # Cast out here, where autograd sees it; inside, autocast would remember casts without a graph.
+    low = torch.get_autocast_dtype(device)
+    weight, bias = _cast(weight, low), None if bias is None else _cast(bias, low)
+    with torch.autocast(device, enabled=False):
+        return _remade(hidden, tuple(_cast(x, low) for x in inputs), weight, bias, dropout)
+
+
+def composed(
+    hidden: Hidden,
+    inputs: tuple[Tensor, ...],
+    weight: Tensor,
+    bias: Tensor | None,
+    dropout: float = 0.0,
+) -> Tensor:
+    """Return the same by one operator after the other, each saving what it wants."""
+    value = hidden.value(*inputs)
+    return F.linear(F.dropout(value, dropout) if dropout else value, weight, bias)
+
+
+def _remade(
+    hidden: Hidden, inputs: tuple[Tensor, ...], weight: Tensor, bias: Tensor | None, dropout: float
+) -> Tensor:
+    result: Tensor = Remade.apply(hidden, dropout, weight, bias, *inputs)
+    return result
+
+
+def _watched() -> bool:
+    return (
+        is_dynamo_compiling()
+        or torch.compiler.is_exporting()
+        or torch.jit.is_tracing()  # type: ignore[attr-defined]
+        or torch._C._are_functorch_transforms_active()
+        or forward_ad._current_level >= 0
+    )
+
+
+def _cast(x: Tensor, dtype: torch.dtype) -> Tensor:
+    return x if x.dtype is torch.float64 else x.to(dtype)

@@ -1,0 +1,285 @@
+"""An activation in torch operators: for other devices, for exported and traced graphs.
+
+The definition; where that loses digits the kernel's own formula, if it is plain arithmetic. Each
+order of derivative is a graph of its own (see `lower.torch`). On other devices torch's fused
+operator for the same function is faster and is used instead. Exported graphs get it only where it
+computes what the kernels do: torch's gelu on a CPU has no tail, is NaN at -inf, and with AVX-512
+is inf from 1.7e38 on. `prefer_torch_operators` puts it into exported graphs all the same.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import torch
+import torch.nn.functional as F
+from torch._C._functorch import TransformType, get_interpreter_stack
+
+from softgate.formula.arithmetic import Definition
+from softgate.formula.derivative import derivative as differentiate
+from softgate.formula.formats import FLOAT32, FLOAT64, Format
+from softgate.lower.torch import Form, arithmetic, form, guarded
+from softgate.runtime.kernels import Specification, trace
+
+from .asymptotes import QUANTITIES, edges, limited, loses
+from .constants import constant_when_compiled
+
+if TYPE_CHECKING:
+    from softgate.formula.graph import Node
+    from softgate.runtime.activation import Activation
+
+Native = Callable[[torch.Tensor], torch.Tensor]
+
+
+COMPILED = SimpleNamespace()
+"""What torch.compile reads inside functorch, each form under a name of its own: attributes, for a
+dict is looked at once and what is added later in the same trace is not seen."""
+
+
+_torch_preferred: ContextVar[bool] = ContextVar("softgate.torch.prefer_torch_operators")
+
+
+@contextmanager
+def prefer_torch_operators() -> Iterator[None]:
+    """Export torch's fused operator where torch has one for the same function.
+
+    Exported and traced graphs (`torch.export`, `torch.jit.trace`, `torch.onnx.export`) hold
+    softgate's definition of a function: its tail and its limits at ±inf are right on every CPU.
+    Within this context they hold torch's own operator instead, one node of the graph (`gelu`,
+    `silu` …) that back ends recognise and may run faster, with that operator's errors: torch's
+    gelu on a CPU has no tail below -6 and is NaN at -inf.
+
+    Examples
+    --------
+    >>> import torch, softgate as sg
+    >>> with sg.torch.prefer_torch_operators():
+    ...     program = torch.export.export(sg.torch.GELU(), (torch.ones(3),))
+    >>> [str(node.target) for node in program.graph.nodes if node.op == "call_function"]
+    ['aten.gelu.default']
+    """
+    token = _torch_preferred.set(True)
+    try:
+        yield
+    finally:
+        _torch_preferred.reset(token)
+
+
+@constant_when_compiled
+def torch_preferred() -> bool:
+    """Return whether `prefer_torch_operators` is active."""
+    return _torch_preferred.get(False)
+
+
+def exporting() -> bool:
+    """Return whether the call is being recorded for a graph that must not need softgate."""
+    return torch._C._get_tracing_state() is not None or torch.compiler.is_exporting()
+
+
+def on_cpu(x: torch.Tensor) -> bool:
+    """Return whether a tensor is strided and on the CPU (or has no memory at all)."""
+    return x.device.type in ("cpu", "meta") and x.layout is torch.strided
+
+
+@constant_when_compiled
+def functionalizing() -> bool:
+    """Tell whether torch.func.functionalize is at work, which knows no Function of Python's."""
+    stack = get_interpreter_stack() or ()
+    return any(level.key() == TransformType.Functionalize for level in stack)
+
+
+class Forms:
+    """An activation with fixed parameters in torch operators: torch's own, and its derivatives."""
+
+    def __init__(self, activation: Activation, parameters: tuple[tuple[str, float], ...]) -> None:
+        self.activation, self.parameters = activation, parameters
+        self.native = native(activation, dict(parameters))
+        self._graphs: list[Node] = []
+        self._forms: dict[tuple[int, Format | None], Form | None] = {}
+        self._at_value: list[tuple[Node, Form]] = []
+
+    def operator(self, ours: bool) -> Native | None:
+        """Return torch's operator for the value, or None where a form of ours computes it.
+
+        `ours` is whether results must be those of the kernels: on the CPU and in exported graphs.
+        """
+        same = self.activation.name in _SAME
+        return self.native if same or not ours or torch_preferred() else None
+
+    def form(self, order: int, dtype: torch.dtype) -> Form:
+        """Return a derivative (0: the value) as a function of tensors and the parameters.
+
+        The definition; where that loses digits, the stable form, if it is arithmetic alone.
+        """
+        fmt = FLOAT64 if dtype is torch.float64 else FLOAT32
+        key = (order, fmt)
+        if key not in self._forms:
+            self._forms[key] = self._stable(order, fmt)
+        return self._forms[key] or self.defined(order)
+
+    def defined(self, order: int) -> Form:
+        """Return a derivative of the definition, with its limits, for autograd to go on from."""
+        result = self._forms.get((order, None))
+        if result is None:
+            root, names = self._graph(order), tuple(name for name, _ in self.parameters)
+            made = form(guarded(root, dict(self.parameters)), names)
+            result = self._forms[order, None] = self._completed(made, order, root)
+        return result
+
+    def _completed(self, made: Form, order: int, root: Node) -> Form:
+        """Return a form with its edges right, 16-bit formats computed in float32."""
+        slope = self._graph(1) if order == 0 else None
+        found = edges(self.activation, order, root, slope, dict(self.parameters))
+        return _widened(limited(made, found))
+
+    def _graph(self, order: int) -> Node:
+        while len(self._graphs) <= order:
+            last = self._graphs[-1] if self._graphs else None
+            root = self.activation.entry.define() if last is None else differentiate(last)
+            self._graphs.append(root)
+        return self._graphs[order]
+
+    def _stable(self, order: int, fmt: Format) -> Form | None:
+        entry = self.activation.entry
+        if entry.user is not None or order >= len(QUANTITIES):
+            return None
+        specification = Specification(entry, QUANTITIES[order], fmt, fmt, constants=self.parameters)
+        root = arithmetic(trace(specification))
+        if root is None or not loses(
+            self.activation, order, self._graph(order), dict(self.parameters)
+        ):
+            return None
+        made = form(root)
+        return self._completed(lambda x, *_: made(x), order, root)
+
+    def describe(self, quantity: str, x: torch.Tensor) -> str:
+        """Return in words what computes a quantity of a tensor."""
+        if quantity == "value" and self.operator(must_be_ours(x)) is not None:
+            assert self.native is not None
+            ends = self.native(torch.tensor([-math.inf, math.inf]))
+            wrong = [at for at, y in zip(("-inf", "inf"), ends, strict=True) if y.isnan()]
+            note = f", NaN at {' and '.join(wrong)}" if wrong else ""
+            return f"torch's own operator{note}"
+        order = 1 if quantity == "backward" else QUANTITIES.index(quantity)
+        if self.form(order, x.dtype) is not self.defined(order):
+            return "the kernel's formula in torch operators"
+        return "the definition in torch operators, its limits kept"
+
+    def evaluate(self, order: int, x: torch.Tensor) -> torch.Tensor:
+        """Return a derivative in torch operators."""
+        return self.form(order, x.dtype)(x, *(value for _, value in self.parameters))
+
+    def slope_at_value(self, y: torch.Tensor, order: int = 0) -> torch.Tensor:
+        """Return the slope told from the value, or a derivative of it by the value."""
+        names = tuple(name for name, _ in self.parameters)
+        while len(self._at_value) <= order:
+            if self._at_value:
+                root = differentiate(self._at_value[-1][0])
+            else:
+                f, entry = Definition(), self.activation.entry
+                assert entry.slope_at_value is not None
+                symbols = {name: f.graph.parameter(name) for name in names}
+                root = entry.slope_at_value(f, f.graph.input("x"), **symbols)
+            self._at_value.append((root, form(root, names)))
+        return self._at_value[order][1](y, *(value for _, value in self.parameters))
+
+    def __call__(self, order: int, x: torch.Tensor) -> torch.Tensor:
+        """Return a derivative (0: the value) with all that autograd needs to go on from it."""
+        operator = self.operator(must_be_ours(x)) if order == 0 else None
+        if operator is not None:
+            return operator(x)
+        if torch._C._get_tracing_state() is not None or functionalizing():
+            return self.evaluate(order, x)
+        result: torch.Tensor = Derivative.apply(x, self, order)
+        return result
+
+
+def must_be_ours(x: torch.Tensor) -> bool:
+    """Return whether torch operators must compute for `x` what the kernels do."""
+    return on_cpu(x) or exporting()
+
+
+def _widened(made: Form) -> Form:
+    """Return a form that computes 16-bit formats in float32 and rounds once."""
+
+    def wide(x: torch.Tensor, *parameters: float) -> torch.Tensor:
+        if x.dtype in (torch.float16, torch.bfloat16):
+            return made(x.float(), *parameters).to(x.dtype)
+        return made(x, *parameters)
+
+    return wide
+
+
+def native(activation: Activation, parameters: Mapping[str, float]) -> Native | None:
+    """Return torch's own operator for the same function, or None."""
+    from softgate.runtime.registry import activations
+
+    known = activations().get(activation.name)
+    if known is None or known.entry.definition is not activation.entry.definition:
+        return None
+    make = _NATIVE.get(activation.name)
+    return None if make is None else make(**parameters)
+
+
+class Derivative(torch.autograd.Function):
+    """A derivative of a definition, whose own derivative is the next order's graph."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(x: torch.Tensor, forms: Forms, order: int) -> torch.Tensor:
+        """Evaluate the graph of this order."""
+        result = forms.evaluate(order, x)
+        return result.clone() if result is x else result
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+        """Keep the input, for both modes."""
+        x, ctx.forms, ctx.order = inputs
+        ctx.save_for_backward(x)
+        ctx.save_for_forward(x)
+
+    @staticmethod
+    def backward(ctx: Any, grad: torch.Tensor) -> Any:
+        """Return `grad` times the next derivative."""
+        (x,) = ctx.saved_tensors
+        return grad * Derivative.apply(x, ctx.forms, ctx.order + 1), None, None
+
+    @staticmethod
+    def jvp(ctx: Any, tangent: torch.Tensor, *_: Any) -> torch.Tensor:
+        """Return the tangent times the next derivative."""
+        (x,) = ctx.saved_tensors
+        return tangent * Derivative.apply(x, ctx.forms, ctx.order + 1)
+
+
+def _when(function: Native, *, holds: bool) -> Native | None:
+    return function if holds else None
+
+
+_NATIVE: dict[str, Callable[..., Native | None]] = {
+    "celu": lambda alpha: lambda x: F.celu(x, alpha),
+    "elu": lambda alpha: lambda x: F.elu(x, alpha),
+    "gelu": lambda: F.gelu,
+    "gelu_tanh": lambda: lambda x: F.gelu(x, approximate="tanh"),
+    "hard_sigmoid": lambda width: _when(F.hardsigmoid, holds=width == 6),
+    "hard_swish": lambda: F.hardswish,
+    "hard_tanh": lambda low, high: lambda x: F.hardtanh(x, low, high),
+    "hardshrink": lambda threshold: lambda x: F.hardshrink(x, threshold),
+    "leaky_relu": lambda slope: lambda x: F.leaky_relu(x, slope),
+    "log_sigmoid": lambda: F.logsigmoid,
+    "mish": lambda: F.mish,
+    "relu": lambda: F.relu,
+    "relu6": lambda: F.relu6,
+    "selu": lambda: F.selu,
+    "sigmoid": lambda: torch.sigmoid,
+    "silu": lambda beta: _when(F.silu, holds=beta == 1),
+    "softshrink": lambda threshold: lambda x: F.softshrink(x, threshold),
+    "tanh": lambda: torch.tanh,
+}
+"""torch's operators for the same functions. Its softplus is not one: it returns x from 20 on."""
+_SAME = frozenset({"hard_tanh", "leaky_relu", "relu", "relu6", "tanh"})
+"""Those that torch and every exporter compute as the kernels do: limits, NaN, -0 and digits."""

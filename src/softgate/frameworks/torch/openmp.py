@@ -1,0 +1,156 @@
+"""Chunks of an array on torch's own threads.
+
+Between its operators torch's OpenMP threads spin for work. A second pool beside them gets half a
+core for as long: on two cores an activation of 256 K elements took twice the time. So chunks are
+handed to the OpenMP runtime that torch itself is linked with. Where there is none (torch built
+without OpenMP, or with another runtime), and in a forked child, where OpenMP's threads are
+gone and a call would wait for them for ever, softgate's pool does the work: in a child that was
+forked before softgate was loaded too, for torch may have been.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Callable, Sequence
+from functools import cache
+from pathlib import Path
+
+import torch
+
+from softgate.runtime import kernels
+from softgate.runtime.arrays import SERIAL
+from softgate.runtime.routes import GatedRoute, Runner
+from softgate.runtime.threads import ALIGNMENT, POOL
+
+WORTH = 1 << 16
+"""Bytes read and written that are worth waking a thread: a spinning one takes work in 2 µs."""
+
+CHUNKS = 4
+"""Chunks a thread, so that a slow one holds the others up for little."""
+
+Start = Callable[[int, int, int, int], None]
+
+
+@cache
+def _openmp() -> Start | None:
+    """Return GOMP_parallel(function, argument, threads, flags) of torch's OpenMP, if it has it."""
+    folder = Path(torch.__file__).parent / "lib"
+    for library in sorted(folder.glob("libtorch_cpu.so*")):
+        start = getattr(ctypes.CDLL(str(library)), "GOMP_parallel", None)
+        if start is not None:
+            start.restype = None
+            start.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint, ctypes.c_uint]
+            return start
+    return None
+
+
+FORKED_WITHOUT_EXEC = 0x40
+"""The flag of a process that runs on in its parent's memory, as Linux has it."""
+STATUS = Path("/proc/self/stat")
+
+
+def _born_by_fork() -> bool:
+    """Tell whether this process began as a fork; where Linux does not say, that it did not."""
+    try:
+        after_name = STATUS.read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+    except OSError:
+        return False
+    return bool(int(after_name[6]) & FORKED_WITHOUT_EXEC)
+
+
+_WITH_THREADS = None if _born_by_fork() else os.getpid()
+"""The process whose OpenMP threads, if it has any, are alive: no child of it."""
+
+
+def _start() -> Start | None:
+    return _openmp() if os.getpid() == _WITH_THREADS else None
+
+
+def plan(count: int, item_bytes: int) -> int:
+    """Return how many threads take part in work that moves `item_bytes` for each element."""
+    if count < SERIAL:
+        return 1
+    size = torch.get_num_threads()
+    if _start() is None:
+        return POOL.plan(count, item_bytes, size)
+    return max(1, min(size, count * item_bytes // WORTH))
+
+
+def run(runner: Runner, count: int, item: int, addresses: tuple[int, ...]) -> None:
+    """Call a kernel over operands of `count` elements of `item` bytes, on torch's threads."""
+    threads = plan(count, item * len(addresses))
+    if threads == 1:
+        runner.run(*addresses, runner.address, count)
+        return
+    start = _start()
+    if start is None:
+
+        def chunk(first: int, stop: int) -> None:
+            offset = first * item
+            runner.run(*(a + offset for a in addresses), runner.address, stop - first)
+
+        POOL.run(chunk, count, item * len(addresses), threads)
+        return
+    share = -(-count // (threads * CHUNKS))
+    step = -(-share // ALIGNMENT) * ALIGNMENT
+    words = (0, count, step, item, runner.code, runner.address, *addresses)
+    job = (ctypes.c_int64 * len(words))(*words)
+    start(_share(len(addresses)), ctypes.addressof(job), threads, 0)
+
+
+def run_rows(
+    route: GatedRoute,
+    shape: tuple[int, int],
+    item: int,
+    distances: Sequence[int],
+    addresses: Sequence[int],
+) -> None:
+    """Call a kernel over rows and columns; the rows of each operand lie in steps of its own."""
+    (rows, columns), operands = shape, len(addresses)
+    threads = plan(rows * columns, item * operands)
+    if threads > 1 and rows < threads * CHUNKS:  # too few to be shared out as they are
+        for row in range(rows):
+            moved = (a + row * d * item for a, d in zip(addresses, distances, strict=True))
+            run(route.runner(), columns, item, tuple(moved))
+        return
+    share_rows(route.runner(rows=True), threads, shape, item, distances, addresses)
+
+
+def share_rows(
+    runner: Runner,
+    threads: int,
+    shape: tuple[int, int],
+    item: int,
+    distances: Sequence[int],
+    addresses: Sequence[int],
+) -> None:
+    """Share the rows out among so many threads; for a kernel that is called over rows."""
+    (rows, columns), operands = shape, len(addresses)
+    start = _start() if threads > 1 else None
+    if start is not None:
+        step = -(-rows // (threads * CHUNKS))
+        head = (0, rows, step, item, runner.code, runner.address)
+        words = (*head, columns, *distances, *addresses)
+        job = (ctypes.c_int64 * len(words))(*words)
+        start(_share(operands, True), ctypes.addressof(job), threads, 0)
+        return
+    steps = (ctypes.c_int64 * operands)(*distances)
+    place = ctypes.addressof(steps)
+    if threads == 1:
+        runner.run(*addresses, runner.address, place, columns, rows)
+        return
+
+    def chunk(first: int, stop: int) -> None:
+        moved = (a + first * d * item for a, d in zip(addresses, distances, strict=True))
+        runner.run(*moved, runner.address, place, columns, stop - first)
+
+    POOL.run(chunk, rows, columns * item * operands, threads)
+
+
+@cache
+def _share(operands: int, rows: bool = False) -> int:
+    from softgate.lower.chunk_loop import compile_share
+
+    made = kernels.once(("share", operands, rows), lambda: compile_share(operands, rows))
+    return ctypes.cast(made, ctypes.c_void_p).value or 0  # type: ignore[arg-type]

@@ -1,1 +1,0 @@
-"""Which function is it? Values at some hundred points, compared with the whole catalogue."""

@@ -1,0 +1,157 @@
+"""A definition as a kernel, function by function: how a formula without a stable form is computed.
+
+The catalogue's entries are rearranged by hand; a user's formula is not. Its value, or the
+derivative that the graph gives, is rewritten by identities, its constants are folded with many
+digits, and each function becomes the block that computes it on any argument. What the formula
+still cancels, it loses here too, to float64's 53 bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from functools import lru_cache, partial
+
+from softgate.blocks import Kernel, TwoFloat, elementary, trigonometry
+from softgate.catalogue import normal_cdf, normal_pdf, sigmoid, softplus, tanh
+from softgate.catalogue.entry import LIMITS, DefinitionForm, StableForm
+from softgate.formula.arithmetic import Definition
+from softgate.formula.cancel import quotient_slope
+from softgate.formula.derivative import derivative
+from softgate.formula.graph import COMPARISONS, Graph, Node, walk
+from softgate.formula.rewrite import rewrite
+
+from .digits import evaluate
+from .limits import end
+
+ORDERS = ("value", "slope", "curvature")
+DIGITS = 60
+"""Of constants: more than two floats hold."""
+FAR = 8
+"""Beyond it a result of 0 has underflowed, or is 0 for ever."""
+PLAIN = frozenset({"add", "sub", "mul", "div", "neg", "abs", "where", "sqrt", *COMPARISONS})
+"""What a machine does in one operation."""
+
+
+def _softplus(f: Kernel, u: Node) -> Node:
+    return softplus.value(f, u, f.number(1))
+
+
+FUNCTIONS: dict[str, Callable[[Kernel, Node], Node]] = {
+    "exp": elementary.exp,
+    "expm1": elementary.expm1,
+    "log": elementary.log,
+    "log1p": elementary.log1p,
+    "erf": elementary.erf,
+    "erfc": elementary.erfc,
+    "sin": trigonometry.sin,
+    "cos": trigonometry.cos,
+    "atan": trigonometry.atan,
+    "tanh": tanh.value,
+    "sigmoid": sigmoid.value,
+    "softplus": _softplus,
+    "Phi": normal_cdf.value,
+    "phi": normal_pdf.value,
+}
+
+
+class Composition:
+    """The kernels' forms and the limits of one definition."""
+
+    def __init__(self, definition: DefinitionForm, parameters: tuple[str, ...]) -> None:
+        self.definition, self.parameters = definition, parameters
+        self.graphs = lru_cache(maxsize=None)(self._graph)
+        self.limits = lru_cache(maxsize=1024)(self._limits)
+
+    def _graph(self, quantity: str) -> Node:
+        """Return what is computed for a quantity, still over exact numbers."""
+        order = ORDERS.index(quantity)
+        if order:
+            return rewrite(derivative(self.graphs(ORDERS[order - 1]), quotient=quotient_slope))
+        f = Definition()
+        symbols = {name: f.graph.parameter(name) for name in self.parameters}
+        return rewrite(self.definition(f, f.graph.input("x"), **symbols))
+
+    def _limits(self, quantity: str, key: tuple[tuple[str, float], ...]) -> tuple[float, ...]:
+        """Return what `LIMITS` names; `backward` has the slope's."""
+        root = self.graphs("slope" if quantity == "backward" else quantity)
+        left, right = (end(root, sign, dict(key)) for sign in (-1, 1))
+        return left.limit, right.limit, -left.reached, right.reached
+
+    def form(self, quantity: str) -> StableForm:
+        """Return the form of a quantity over a `Kernel`."""
+        return partial(self._form, quantity)
+
+    def _form(self, quantity: str, f: Kernel, x: Node, /, **parameters: TwoFloat) -> Node:
+        root = fold(self.graphs(quantity), constants(parameters))
+        inside = machine(f, root, {"x": x, **{n: p.hi for n, p in parameters.items()}})
+        return self._ends(f, x, inside)
+
+    @staticmethod
+    def _ends(f: Kernel, x: Node, inside: Node) -> Node:
+        """Return the limits at infinity, and where `inside` overflows though they are reached."""
+        left, right, lowest, highest = map(f.graph.parameter, LIMITS)
+        largest = elementary.largest(f)
+        number = f.abs(inside) <= largest
+        above = x > f.where(number, largest, f.minimum(highest, largest))
+        below = x < f.where(number, -largest, f.maximum(lowest, -largest))
+        result = f.where(above, right, f.where(below, left, inside))
+        # What underflows keeps the sign from which the limit is reached: a sum of zeros forgets it.
+        limit = f.where(x < 0, left, right)
+        zero = f.where(f.abs(x) > FAR, f.where(limit.same(0), limit, result), result)
+        # NaN comes from x: a choice or a constant would forget it.
+        return f.keep_nan(x, f.where(result.same(0), zero, result))
+
+
+def constants(parameters: Mapping[str, TwoFloat]) -> dict[str, Fraction]:
+    """Return those parameters that a kernel has folded into its code."""
+    found = {}
+    for name, (hi, lo) in parameters.items():
+        if hi.op == "const":
+            parts = [part.attr for part in (hi, lo) if part is not None]
+            found[name] = sum((p for p in parts if isinstance(p, Fraction)), Fraction(0))
+    return found
+
+
+def fold(root: Node, values: Mapping[str, Fraction]) -> Node:
+    """Return a copy of `root` in which what depends on nothing is one constant, well rounded."""
+    graph, new = Graph(), dict[Node, Node]()
+    for node in walk(root):
+        args = [new[arg] for arg in node.args]
+        if node.op == "parameter" and node.attr in values:
+            new[node] = graph.const(values[str(node.attr)])
+            continue
+        copy = graph.node(node.op, *args, attr=node.attr)
+        if node.op not in ("input", "parameter", "const") and _is_constant(args):
+            copy = _constant(graph, copy)
+        new[node] = copy
+    return new[root]
+
+
+def _is_constant(args: list[Node]) -> bool:
+    return all(arg.op == "const" for arg in args)
+
+
+def _constant(graph: Graph, node: Node) -> Node:
+    """Return the number that a node without variables is, or the node if it is none."""
+    if node.op in COMPARISONS:
+        return node
+    value = evaluate(node, DIGITS, {})
+    return graph.const(Fraction(value)) if value.is_finite() else node
+
+
+def machine(f: Kernel, root: Node, leaves: Mapping[str, Node]) -> Node:
+    """Return a definition's graph as operations of one float format."""
+    new: dict[Node, Node] = {}
+    for node in walk(root):
+        args = [new[arg] for arg in node.args]
+        if node.op == "const":
+            assert isinstance(node.attr, Fraction)
+            new[node] = f.lift(node.attr)
+        elif node.op in ("input", "parameter"):
+            new[node] = leaves[str(node.attr)]
+        elif node.op in PLAIN:
+            new[node] = f.graph.node(node.op, *args)
+        else:
+            new[node] = FUNCTIONS[node.op](f, *args)
+    return new[root]

@@ -1,0 +1,145 @@
+"""The decimal digits of a formula at a point, every one of them true.
+
+mpmath evaluates the definition at rising precision until two evaluations round to the same digits.
+Digits are rounded to nearest, a tie to even, as Python and IEEE 754 do.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from softgate.catalogue import Entry
+from softgate.formula.arithmetic import Definition
+from softgate.formula.graph import Node
+
+MOST = 50
+"""So many decimals can be asked for."""
+LARGE = 10**9
+"""From here on numbers are written with an exponent."""
+
+FIRST_BITS = 128
+MAX_BITS = 4096
+HUGE_EXPONENT = 6000
+"""Numbers with a binary exponent beyond this are never written out as a fraction."""
+
+
+@dataclass(frozen=True)
+class Number:
+    """A real number as float64, correctly rounded, and as text; None where there is none."""
+
+    value: float | None
+    text: str
+
+
+UNDEFINED = Number(None, "undefined")
+
+
+def check(digits: Any, least: int = 0, most: int = MOST) -> None:
+    """Raise where `digits` is not a number of digits that can be given."""
+    if type(digits) is not int or not least <= digits <= most:
+        raise ValueError(f"digits = {digits!r}: expected a whole number from {least} to {most}")
+
+
+def number(root: Node, x: Fraction, digits: int) -> Number:
+    """Return `root` at `x` to `digits` decimals; the caller holds the lock on mpmath.
+
+    A number that would round to 0 but is not 0 is written with an exponent and as many significant
+    digits, so "0.0000" means 0 (or less than 10**-1200, where 4096 bits may show nothing).
+
+    Examples
+    --------
+    >>> f = Definition()
+    >>> x = f.graph.input("x")
+    >>> number(x * f.Phi(x), Fraction(-3), 4)
+    Number(value=-0.0040496940948902..., text='-0.0040')
+    >>> number(x * f.Phi(x), Fraction(-5), 4).text
+    '-1.433e-06'
+    """
+    from .mp import real
+
+    bits = FIRST_BITS + 4 * digits
+    before = None
+    while bits <= MAX_BITS:
+        found = _rounded(real(root, bits, x=x), digits, bits)
+        if found == before:
+            return found
+        before = found
+        # Of a number so small that it vanishes beside another, only many bits show something.
+        bits = MAX_BITS if found.value == 0 and bits < MAX_BITS else bits * 3 // 2
+    return found
+
+
+def _rounded(exact: Any, digits: int, bits: int) -> Number:
+    if exact.context.isnan(exact):
+        return UNDEFINED
+    if exact.context.isinf(exact):
+        value = math.inf if exact > 0 else -math.inf
+        return Number(value, str(value))
+    from .mp import fraction
+
+    size = int(exact.exp) + int(exact.bc)
+    if exact and abs(size) > HUGE_EXPONENT:
+        context, shown = exact.context, max(digits, 1)
+        text = context.nstr(exact, shown, strip_zeros=False, min_fixed=0, max_fixed=0)
+        limit = 0.0 if size < 0 else math.inf
+        return Number(math.copysign(limit, exact), text)
+    ratio = fraction(exact)
+    return Number(_float(ratio), decimal(ratio, digits, Fraction(1, 2 ** (bits // 2))))
+
+
+def _float(ratio: Fraction) -> float:
+    try:
+        return float(ratio)
+    except OverflowError:
+        return math.inf if ratio > 0 else -math.inf
+
+
+def decimal(value: Fraction, digits: int, tolerance: Fraction = Fraction(0)) -> str:
+    """Return `value` with `digits` decimals; with an exponent where that shows too little.
+
+    Within `tolerance` of the last place a tie is taken for exact.
+
+    Examples
+    --------
+    >>> [decimal(Fraction(n, 8), 2) for n in (-8, 1, 3)]
+    ['-1.00', '0.12', '0.38']
+    """
+    whole = _nearest(value * 10**digits, tolerance)
+    if (whole == 0 and value != 0) or abs(value) >= LARGE:
+        return scientific(value, max(digits, 1), tolerance)
+    return ("-" if whole < 0 else "") + _point(abs(whole), digits)
+
+
+def scientific(value: Fraction, significant: int, tolerance: Fraction = Fraction(0)) -> str:
+    """Return `value`, which is not 0, as 1.234e-05 with so many significant digits."""
+    exponent = len(str(abs(value.numerator))) - len(str(value.denominator))
+    if abs(value) < Fraction(10) ** exponent:
+        exponent -= 1
+    whole = _nearest(value / Fraction(10) ** (exponent - significant + 1), tolerance)
+    if abs(whole) == 10**significant:
+        whole, exponent = whole // 10, exponent + 1
+    sign = "-" if whole < 0 else ""
+    return f"{sign}{_point(abs(whole), significant - 1)}e{exponent:+03d}"
+
+
+def _nearest(value: Fraction, tolerance: Fraction) -> int:
+    below = math.floor(value)
+    side = value - below - Fraction(1, 2)
+    if abs(side) <= tolerance:
+        return below + below % 2
+    return below + (side > 0)
+
+
+def _point(whole: int, decimals: int) -> str:
+    text = str(whole).rjust(decimals + 1, "0")
+    return f"{text[:-decimals]}.{text[-decimals:]}" if decimals else text
+
+
+def definition(entry: Entry, parameters: Mapping[str, float], f: Definition) -> Node:
+    """Trace the definition of an entry over `f`, parameters being the decimals they print as."""
+    fixed = {name: f.graph.const(Fraction(repr(value))) for name, value in parameters.items()}
+    return entry.definition(f, f.graph.input("x"), **fixed)

@@ -1,0 +1,1 @@
+"""Curves, colours and figures."""

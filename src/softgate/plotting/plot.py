@@ -1,0 +1,246 @@
+"""`plot`: curves of activations, in a matplotlib figure and in a file.
+
+What is drawn is settled here, once for files and for the terminal: which functions, which
+quantity, against what, in which colours.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from numbers import Real
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from softgate.runtime.activation import Activation
+from softgate.runtime.names import get
+from softgate.runtime.registry import activations as known
+from softgate.runtime.registry import label
+
+from .curves import QUANTITIES, check_range, curve
+from .palette import Style, style, variants
+from .picture import Picture
+
+if TYPE_CHECKING:
+    from .figure import Chart
+
+MISSING = "plots in files need matplotlib: pip install 'softgate[plot]'"
+SMALLEST, LARGEST = 2, 100
+"""Inches: in less, names and numbers leave no room for curves."""
+NO_LOGARITHM = "0 everywhere: nothing to show on a logarithmic scale"
+AXES = {"value": "f(x)", "slope": "f′(x)", "curvature": "f″(x)"}
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is to be drawn, checked."""
+
+    activations: tuple[Activation, ...]
+    what: str
+    low: float
+    high: float
+    against: Activation | None
+    log: bool
+
+    def picture(self) -> Picture:
+        """Return the curves and what is written around them; raise where none has a point."""
+        curves = tuple(
+            curve(
+                one,
+                self.what,
+                self.low,
+                self.high,
+                against=self.against,
+                log=self.log,
+                label=label(one),
+            )
+            for one in self.activations
+        )
+        blank = [self.log and not np.isfinite(one.points()[:, 1]).any() for one in curves]
+        absent = tuple(one.label for one, none in zip(curves, blank, strict=True) if none)
+        if len(absent) == len(curves):
+            raise ValueError(f"{', '.join(absent)}: {NO_LOGARITHM}")
+        kept = [i for i, none in enumerate(blank) if not none]
+        styles = self.styles()
+        zero = "" if self.against is None else label(self.against)
+        title = f"Difference to {zero}" if zero else self.what.capitalize()
+        axis = AXES.get(self.what, f"f(x) − {zero}(x)")
+        return Picture(
+            tuple(curves[i] for i in kept),
+            tuple(styles[i] for i in kept),
+            title,
+            f"|{axis}|" if self.log else axis,
+            self.low,
+            self.high,
+            self.log,
+            zero,
+            absent,
+        )
+
+    def styles(self) -> tuple[Style, ...]:
+        """Return how each is drawn; one activation with several parameters keeps its colour."""
+        names = [one.name for one in self.activations]
+        seen: dict[str, int] = {}
+        result = []
+        for name in names:
+            place = seen[name] = seen.get(name, -1) + 1
+            result.append(variants(name, names.count(name))[place] if place else style(name))
+        return tuple(result)
+
+
+def request(
+    activations: Any,
+    what: str = "value",
+    at: tuple[float, float] = (-5.0, 5.0),
+    against: Any = None,
+    log: bool = False,
+) -> Request:
+    """Return what is asked for, checked; raise where it makes no picture."""
+    if what not in QUANTITIES:
+        raise ValueError(f"what = {what!r}: accepted are {', '.join(QUANTITIES)}")
+    if against is not None and what != "difference":
+        raise ValueError(f'against is for what="difference", not for {what!r}')
+    low, high = ends(at)
+    if isinstance(activations, str | Activation) or not isinstance(activations, Iterable):
+        activations = [activations]
+    chosen = list(dict.fromkeys(found(one) for one in activations))
+    base = found("gelu" if against is None else against) if what == "difference" else None
+    kept = tuple(one for one in chosen if one is not base)
+    if not kept:
+        if base is not None and chosen:
+            raise ValueError(
+                f"the difference of {base.name} to itself is 0: name another activation, "
+                "or another function to compare with (against)"
+            )
+        raise ValueError("no activation was given: name at least one, such as gelu")
+    return Request(kept, what, low, high, base, log)
+
+
+def ends(at: Any) -> tuple[float, float]:
+    """Return the two ends of a range; raise where it has not two, or they are no numbers."""
+    numbers = list(at) if isinstance(at, Iterable) and not isinstance(at, str) else []
+    if len(numbers) != 2 or not all(isinstance(number, Real) for number in numbers):
+        raise TypeError(f"at = {at!r}: expected two numbers, from where to where, such as (-5, 5)")
+    return check_range(*numbers)
+
+
+def check_size(width: Any, height: Any) -> None:
+    """Raise where a figure cannot have this size."""
+    for name, size in (("width", width), ("height", height)):
+        if not isinstance(size, Real):
+            raise TypeError(f"{name} = {size!r}: expected a number of inches")
+    if not all(SMALLEST <= size <= LARGEST for size in (width, height)):
+        raise ValueError(
+            f"{width:g} x {height:g} inches: both must lie between {SMALLEST} and {LARGEST}"
+        )
+
+
+def check_file(file: Any) -> Path:
+    """Return a file's path; raise where there is none."""
+    if not isinstance(file, str | os.PathLike):
+        raise TypeError(f"file = {file!r}: expected a path that ends in .svg, .png or .pdf")
+    if not os.fspath(file):
+        raise ValueError(f"file = {file!r} is empty: expected a name in .svg, .png or .pdf")
+    return Path(file)
+
+
+def found(activation: Any) -> Activation:
+    """Return an activation given by itself or by its name; raise where it cannot be drawn."""
+    if isinstance(activation, str):
+        activation = known()[activation] if activation in known() else get(activation)
+    if getattr(activation, "nin", 1) != 1:
+        raise ValueError(
+            f"{activation.name} has two inputs, and a curve shows functions of one: "
+            "plot the activation of its gate"
+        )
+    if not isinstance(activation, Activation):
+        raise TypeError(
+            f"{activation!r} is a {type(activation).__name__}: expected an activation or its name"
+        )
+    return activation
+
+
+def plot(
+    activations: Activation | str | Sequence[Activation | str],
+    what: str = "value",
+    at: tuple[float, float] = (-5.0, 5.0),
+    against: Activation | str | None = None,
+    file: str | os.PathLike[str] | None = None,
+    *,
+    log: bool = False,
+    width: float = 6.0,
+    height: float = 4.0,
+) -> Chart:
+    """Draw activations over a range and return the figure.
+
+    Each activation has one colour and one dash pattern, in every picture. Lines are broken where a
+    function jumps; a full dot marks the value taken there, a hollow one the value not taken.
+
+    Parameters
+    ----------
+    activations : Activation, str, or several
+        What to draw.
+    what : {"value", "slope", "curvature", "difference"}
+        Which quantity.
+    at : (float, float)
+        From where to where.
+    against : Activation or str, optional
+        The function that differences are taken to; gelu if not given.
+    file : path, optional
+        Where to write it: a name ending in .svg, .png or .pdf. The same call writes the same bytes.
+    log : bool
+        Absolute values on a logarithmic scale.
+    width, height : float
+        In inches, from 2 to 100.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Made without pyplot: nothing is shown, and no figure stays open. Notebooks show it.
+
+    Examples
+    --------
+    >>> import softgate as sg
+    >>> figure = sg.plot(["gelu", "relu"], "slope", at=(-4, 4))
+    >>> [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
+    ['gelu', 'relu']
+    """
+    wanted = request(activations, what, at, against, log)
+    figure, picture = chart(wanted, file, width, height)
+    if picture.absent:
+        warnings.warn(f"{', '.join(picture.absent)}: {NO_LOGARITHM}", stacklevel=2)
+    return figure
+
+
+def drawing() -> ModuleType:
+    """Return what draws figures; an ImportError says how to get matplotlib."""
+    try:
+        from . import figure
+    except ModuleNotFoundError as error:
+        if (error.name or "").split(".")[0] != "matplotlib":
+            raise
+        raise ImportError(MISSING) from error
+    return figure
+
+
+def chart(
+    wanted: Request,
+    file: str | os.PathLike[str] | None = None,
+    width: float = 6.0,
+    height: float = 4.0,
+) -> tuple[Chart, Picture]:
+    """Return the figure of what is asked for, written to a file if one is named, and its data."""
+    check_size(width, height)
+    path = None if file is None else check_file(file)
+    renderer = drawing()
+    kind = "" if path is None else renderer.file_format(path)
+    picture = wanted.picture()
+    figure = renderer.draw(picture, width, height)
+    if path is not None:
+        renderer.save(figure, path, kind)
+    return figure, picture

@@ -1,0 +1,1 @@
+"""Running functions on arrays: kernels, dispatch, threads, `Activation`, names, records."""

@@ -1,0 +1,233 @@
+"""What each name means in each framework, as data: the records of names.toml.
+
+The file is grouped by the places that frameworks keep activations in, so that a line says only
+what is particular to a name. It is read when it is first asked for.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+from typing import Any, ClassVar
+
+from softgate.catalogue import Entry, entries
+from softgate.catalogue.gated import GATED, GatedEntry
+
+from .records import Cell, Grid, Record
+
+SOURCES = {
+    "softgate": "softgate",
+    "torch": "PyTorch",
+    "keras": "Keras",
+    "tensorflow": "TensorFlow",
+    "jax": "JAX",
+    "huggingface": "Hugging Face",
+    "timm": "timm",
+    "onnx": "ONNX",
+}
+"""Every source and what people call it."""
+
+
+@dataclass(frozen=True)
+class Name:
+    """One name in one framework, what it computes by default, and how its parameters map to ours.
+
+    `takes` pairs its own parameters with ours: "slope", "1/width" where ours is the reciprocal,
+    "silu.beta" where giving it makes it another function. `forms` has the values of parameters
+    that choose a function. Where softgate does not have it, `function` is None and `note` says
+    what it is.
+    """
+
+    source: str
+    name: str
+    path: str
+    function: str | None = None
+    implemented: bool = True
+    parameters: Mapping[str, float] = field(default_factory=dict, hash=False)
+    takes: Mapping[str, str] = field(default_factory=dict, hash=False)
+    forms: Mapping[str, tuple[tuple[Any, str], ...]] = field(default_factory=dict, hash=False)
+    ignores: tuple[str, ...] = ()
+    also: tuple[str, ...] = ()
+    gated: bool = False
+    since: int | None = None
+    note: str = ""
+
+    @property
+    def computes(self) -> str:
+        """The default form as one would call it in softgate."""
+        if self.function is None:
+            return "not implemented"
+        values = ", ".join(f"{name}={value:g}" for name, value in self.parameters.items())
+        return f"{self.function}({values})" if values else self.function
+
+    @property
+    def switches(self) -> tuple[tuple[str, str], ...]:
+        """Its other forms: the argument, and the function that it makes of it."""
+        return tuple(
+            (f"{parameter}={value!r}", function)
+            for parameter, values in self.forms.items()
+            for value, function in values
+            if function != self.function
+        )
+
+    def answers(self, name: str, like: Callable[[str], str] = str) -> bool:
+        """Whether it is called `name`, or by an end of its path: GELU, nn.GELU, torch.nn.GELU.
+
+        `like` takes away what does not count, such as the case of letters.
+        """
+        wanted = like(name)
+        spellings = map(like, (self.name, self.path, *self.also))
+        return any(spelled == wanted or spelled.endswith(f".{wanted}") for spelled in spellings)
+
+
+@dataclass(frozen=True)
+class Names(Record):
+    """Names, and the matrix of functions and frameworks that they make: a sequence of `Name`.
+
+    Examples
+    --------
+    >>> import softgate as sg
+    >>> sg.names("jax")[2].computes
+    'gelu_tanh'
+    """
+
+    schema: ClassVar[str] = "softgate.names"
+    records: tuple[Name, ...]
+
+    def __iter__(self) -> Iterator[Name]:
+        return iter(self.records)
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    def __getitem__(self, index: int) -> Name:
+        return self.records[index]
+
+    @property
+    def sources(self) -> list[str]:
+        """The sources that are there, in the usual order."""
+        present = {name.source for name in self}
+        return [source for source in SOURCES if source in present]
+
+    @property
+    def titles(self) -> list[str]:
+        """The sources as people call them."""
+        return [SOURCES[source] for source in self.sources]
+
+    @property
+    def many(self) -> bool:
+        """Whether there are many functions in several frameworks."""
+        return len(self.sources) > 2 and len({name.function for name in self}) > 4
+
+    def grids(self) -> tuple[Grid, ...]:
+        """Return the matrix where there is much to compare, else a list."""
+        return self.matrix() if self.many else (self.listing(),)
+
+    def matrix(self) -> tuple[Grid, ...]:
+        """Return a row for each function: its names in each framework; and what is not implemented.
+
+        A name stands where its default form is; what its parameters make of it stands where that
+        is.
+        """
+        known = [name for name in self if name.implemented]
+        rows: dict[str, dict[str, list[str]]] = {}
+        for name in known:
+            forms = [(f"{name.name}({argument})", other) for argument, other in name.switches]
+            for written, function in ((_cell(name), name.function or ""), *forms):
+                rows.setdefault(function, {}).setdefault(name.source, []).append(written)
+        columns = [source for source in self.sources if source != "softgate"]
+        cells = []
+        for function in sorted(rows, key=str.casefold):
+            own = dict.fromkeys([function, *rows[function].get("softgate", ())])
+            cells.append(("\n".join(own), *("\n".join(rows[function].get(s, ())) for s in columns)))
+        title = (
+            "What each function is called: by default, or with an argument. In brackets: the "
+            "default there, where softgate's is another"
+        )
+        header = ("softgate", *(SOURCES[source] for source in columns))
+        rest = Names(tuple(name for name in self if not name.implemented))
+        grids = (Grid(title, header, tuple(cells), text=True),)
+        return (*grids, rest._missing()) if rest else grids
+
+    def _missing(self) -> Grid:
+        rows: dict[str, list[str]] = {}
+        for name in self:
+            rows.setdefault(name.note, []).append(name.path)
+        cells = tuple(("\n".join(paths), note) for note, paths in rows.items())
+        return Grid("Known, not implemented", ("name", "what it is"), cells, text=True)
+
+    def listing(self) -> Grid:
+        """Return a row for each name: all that is known of it."""
+        header = ("source", "name", "computes", "path", "its parameters", "note")
+        rows = (
+            (SOURCES[n.source], n.name, n.computes, _version(n), _parameters(n), n.note)
+            for n in self
+        )
+        return Grid("", header, tuple(rows), labels=2, text=True)
+
+    def table(self) -> tuple[tuple[str, ...], list[tuple[Cell, ...]]]:
+        """Return a row of data for each name."""
+        header = ("source", "name", "path", "function", "parameters", "implemented", "note")
+        rows: list[tuple[Cell, ...]] = []
+        for n in self:
+            values = ", ".join(f"{name}={value!r}" for name, value in n.parameters.items())
+            rows.append((n.source, n.name, n.path, n.function, values, int(n.implemented), n.note))
+        return header, rows
+
+
+def _cell(name: Name) -> str:
+    values = ", ".join(f"{parameter}={value:g}" for parameter, value in name.parameters.items())
+    return f"{name.name} [{values}]" if values else name.name
+
+
+def _version(name: Name) -> str:
+    return name.path if name.since is None else f"{name.path}, version {name.since} on"
+
+
+def _parameters(name: Name) -> str:
+    parts = [f"{argument}: {function}" for argument, function in name.switches]
+    parts += [own if own == ours else f"{own}: {ours}" for own, ours in name.takes.items()]
+    return "; ".join(parts)
+
+
+@cache
+def catalogue_of_names() -> Names:
+    """Return every name of every source, softgate's own first."""
+    with (files(__package__) / "names.toml").open("rb") as file:
+        homes = tomllib.load(file)["home"]
+    return Names((*_own(), *(name for home in homes for name in _of_home(home))))
+
+
+def _own() -> Iterable[Name]:
+    """Yield softgate's names and their aliases."""
+    catalogue: tuple[Entry | GatedEntry, ...] = (*entries().values(), *GATED)
+    for entry in catalogue:
+        paths = {entry.name: f"softgate.{entry.name}"}
+        paths |= {alias: f'softgate.get("{alias}", source="softgate")' for alias in entry.aliases}
+        for name, path in paths.items():
+            gated = isinstance(entry, GatedEntry)
+            yield Name("softgate", name, path, entry.name, gated=gated, note=entry.formula)
+
+
+def _of_home(home: Mapping[str, Any]) -> Iterable[Name]:
+    for name, row in home["names"].items():
+        also = row.get("also", [path.format(name) for path in home.get("also", ())])
+        forms = row.get("forms", {})
+        yield Name(
+            source=home["source"],
+            name=home.get("prefix", "") + name,
+            path=home["path"].format(name),
+            function=row.get("is"),
+            implemented="is" in row,
+            parameters=row.get("with", {}),
+            takes=row.get("takes", {}),
+            forms={own: tuple((v, f) for v, f in pairs) for own, pairs in forms.items()},
+            ignores=tuple(row.get("ignores", ())),
+            also=tuple(also),
+            gated=row.get("gated", False),
+            since=row.get("since"),
+            note=row.get("note", ""),
+        )

@@ -1,0 +1,164 @@
+"""From an entry of the catalogue to a compiled loop, kept for the life of the process.
+
+A kernel is one quantity of one activation in one arithmetic, reading and writing one storage
+format. Parameters at their defaults are folded into the code; all other values share one kernel
+that reads them, so a sweep over a parameter compiles once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from softgate.blocks import Kernel
+from softgate.catalogue import Entry
+from softgate.catalogue.entry import LIMITS
+from softgate.catalogue.gated import GatedEntry
+from softgate.formula.formats import FLOAT32, FLOAT64, Format
+from softgate.formula.graph import Node
+
+from . import fork_lock
+
+if TYPE_CHECKING:
+    from softgate.lower.llvm import Loop
+
+Compiled = Callable[..., None]
+Parameters = Mapping[str, float]
+QUANTITIES = ("value", "slope", "curvature", "backward")
+
+_compiled: dict[object, Compiled] = {}
+BUILDING = fork_lock.BUILDING
+"""Held while kernels are compiled, tables made and the modules for that imported."""
+
+
+@dataclass(frozen=True)
+class Specification:
+    """What one kernel computes and on what; `alias` names the input that the output overwrites."""
+
+    entry: Entry | GatedEntry
+    quantity: str
+    storage: Format
+    arithmetic: Format
+    specialised: bool = True
+    alias: str | None = None
+    constants: tuple[tuple[str, float], ...] = ()
+    """What is folded into a specialised kernel in place of the defaults."""
+    rows: bool = False
+    """Whether the kernel runs over rows of operands whose rows lie apart."""
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """The array operands in call order."""
+        if isinstance(self.entry, GatedEntry):
+            return self.entry.inputs(self.quantity)
+        return ("x", "grad") if self.quantity in ("backward", "from_value") else ("x",)
+
+
+def native_arithmetic(quantity: str, storage: Format) -> Format:
+    """Return the arithmetic a quantity is computed in when nobody asks for another.
+
+    Curvature has a stable form for float64 only: narrower arrays are rounded from it once.
+    """
+    if storage.bits == 64 or quantity == "curvature":
+        return FLOAT64
+    return FLOAT32
+
+
+def is_default(entry: Entry | GatedEntry, parameters: Parameters) -> bool:
+    """Tell whether every parameter has its default."""
+    return all(parameters[p.name] == p.default for p in entry.parameters)
+
+
+def trace(specification: Specification, fused: bool = True) -> Node:
+    """Return the graph of a kernel that has one result; not `fused` for frameworks without fma."""
+    (root,) = traced(specification, fused)
+    return root
+
+
+def traced(specification: Specification, fused: bool = True) -> tuple[Node, ...]:
+    """Return the graphs of a kernel's results."""
+    entry, f = specification.entry, Kernel(specification.arithmetic, fused=fused)
+    fixed = {}
+    if specification.specialised:
+        values = {p.name: p.default for p in entry.parameters} | dict(specification.constants)
+        fixed = {name: f.number(Fraction(value)) for name, value in values.items()}
+    narrow_value = specification.quantity == "value" and specification.storage.bits == 16
+    if narrow_value and isinstance(entry, Entry) and entry.value16 is not None:
+        return (entry.value16(f, f.graph.input("x"), specification.storage),)
+    found = entry.trace(specification.quantity, f, **fixed)
+    return found if isinstance(found, tuple) else (found,)
+
+
+def loop(specification: Specification) -> Loop:
+    """Return the loop that a specification lowers to."""
+    from softgate.lower.llvm import Loop
+
+    names = [p.name for p in specification.entry.parameters]
+    if specification.entry.user is not None:
+        names += LIMITS
+    if specification.arithmetic.bits < 64:
+        names = [part for name in names for part in (name, f"{name}.lo")]
+    return Loop(
+        roots=traced(specification),
+        arithmetic=specification.arithmetic,
+        storage=specification.storage,
+        inputs=specification.inputs,
+        parameters=tuple(names),
+        alias=specification.alias,
+        rows=specification.rows,
+    )
+
+
+def pack(
+    entry: Entry | GatedEntry, parameters: Parameters, arithmetic: Format, quantity: str = "value"
+) -> npt.NDArray[np.floating]:
+    """Return the parameters as a kernel reads them: in two parts where one is too short."""
+    key = tuple((p.name, parameters[p.name]) for p in entry.parameters)
+    limits = () if entry.user is None else entry.user.limits(quantity, key)
+    values = np.array([*(value for _, value in key), *limits], np.float64)
+    if arithmetic.bits == 64:
+        return values
+    with np.errstate(over="ignore", invalid="ignore"):  # a limit may be anything
+        high = values.astype(np.float32)
+        low = (values - high).astype(np.float32)
+    return np.stack([high, low], axis=1).ravel()
+
+
+def compiled(specification: Specification) -> Compiled:
+    """Return the compiled kernel: called as (out, inputs…, parameters, count) with addresses."""
+    return once(specification, lambda: _compile(specification))
+
+
+def once(key: object, make: Callable[[], Compiled]) -> Compiled:
+    """Return what `make` made for `key`, calling it the first time only."""
+    found = _compiled.get(key)
+    if found is None:
+        with BUILDING:
+            found = _compiled.get(key)
+            if found is None:
+                found = _compiled[key] = make()
+    return found
+
+
+def _compile(specification: Specification) -> Compiled:
+    from softgate.lower.llvm import compile_loop
+
+    return compile_loop(loop(specification))
+
+
+def evaluate64(
+    entry: Entry, quantity: str, x: npt.NDArray[np.float64], parameters: Parameters
+) -> npt.NDArray[np.float64]:
+    """Return a quantity at contiguous float64 `x` from the float64 kernel, on this thread."""
+    specification = Specification(
+        entry, quantity, FLOAT64, FLOAT64, specialised=is_default(entry, parameters)
+    )
+    out = np.empty_like(x)
+    packed = pack(entry, parameters, FLOAT64, quantity)
+    compiled(specification)(out.ctypes.data, x.ctypes.data, packed.ctypes.data, x.size)
+    return out

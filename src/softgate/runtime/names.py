@@ -1,0 +1,295 @@
+"""A name, whose name it is, and the function that it means there.
+
+One name may mean two functions (JAX's gelu is the tanh form, PyTorch's is not). Nobody is served by
+a guess: without a source such a name is an error that says both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+from typing import Any
+
+from .activation import Activation
+from .framework_names import SOURCES, Name, Names, catalogue_of_names
+from .gated import Gated
+from .registry import activations, gated
+
+SYNONYMS = {
+    "pytorch": "torch",
+    "tf": "tensorflow",
+    "hf": "huggingface",
+    "transformers": "huggingface",
+    "act2fn": "huggingface",
+    "ai.onnx": "onnx",
+    "sg": "softgate",
+} | {title.casefold(): source for source, title in SOURCES.items()}
+
+
+class UnknownName(ValueError):
+    """No framework has the name, or not the one that was asked for."""
+
+
+class AmbiguousName(ValueError):
+    """The name means two functions and no source was given."""
+
+
+class NotImplementedName(ValueError):
+    """The name is known, and softgate does not have its function."""
+
+
+def names(source: str | None = None, *, name: str | None = None) -> Names:
+    """Return what names mean in PyTorch, Keras, TensorFlow, JAX, Hugging Face, timm and ONNX.
+
+    Parameters
+    ----------
+    source : str, optional
+        One framework ("torch", "keras", "tensorflow", "jax", "huggingface", "timm", "onnx"),
+        "softgate", or a place within one, such as "keras.ops". All of them by default.
+    name : str, optional
+        One name, however it is spelled: leaky_relu, LeakyReLU. All of them by default.
+
+    Returns
+    -------
+    Names
+        A tuple of records; printed, a table.
+
+    Examples
+    --------
+    >>> import softgate as sg
+    >>> [record.path for record in sg.names("keras", name="gelu")]
+    ['keras.activations.gelu', 'keras.ops.gelu']
+    >>> {record.path: record.computes for record in sg.names(name="nn.gelu")}
+    {'torch.nn.GELU': 'gelu', 'tf.nn.gelu': 'gelu', 'jax.nn.gelu': 'gelu_tanh'}
+    """
+    scope = _of_source(source)
+    if name is None:
+        return scope
+    if not isinstance(name, str):
+        raise TypeError(f"name is a {type(name).__name__}: expected a string, such as 'gelu'")
+    found = tuple(record for record in scope if record.answers(name, _letters))
+    if not found:
+        raise _unknown(name, source, scope)
+    return Names(found)
+
+
+def get(name: str, source: str | None = None, **parameters: Any) -> Activation | Any:
+    """Return the activation that a framework calls `name`, in its default form there.
+
+    Parameters
+    ----------
+    name : str
+        A framework's name or full path, or softgate's: "gelu_new", "LeakyReLU", "torch.nn.GELU",
+        "com.microsoft.FastGelu".
+    source : str, optional
+        Whose name it is: see `names`. Needed where frameworks mean different functions by it.
+    **parameters
+        softgate's parameters, or with a source also those of the framework: `negative_slope=0.2`,
+        `approximate="tanh"`.
+
+    Returns
+    -------
+    Activation or Gated
+        With the parameters bound. Hardly a name means a gated one, so type checkers see an
+        Activation.
+
+    Raises
+    ------
+    ValueError
+        Where the name is unknown, means several functions, or one that softgate does not have.
+
+    Examples
+    --------
+    >>> import softgate as sg
+    >>> sg.get("gelu_new").name
+    'gelu_tanh'
+    >>> sg.get("gelu", source="jax").name
+    'gelu_tanh'
+    >>> sg.get("gelu", source="torch", approximate="tanh").name
+    'gelu_tanh'
+    >>> sg.get("leaky_relu", source="tensorflow")
+    <softgate.leaky_relu(x, slope=0.2) = x where x > 0, else slope*x>
+    """
+    if not isinstance(name, str):
+        raise TypeError(f"name is a {type(name).__name__}: expected a string, such as 'gelu'")
+    scope = _of_source(source)
+    found = _alike(scope, name) if source is None else _nearest(scope, name)
+    if not found:
+        raise _unknown(name, source, scope)
+    if not any(record.implemented for record in found):
+        raise _not_implemented(name, found)
+    if len({record.function for record in found}) > 1:
+        raise _ambiguous(name, found, parameters)
+    if source is None and "." in name and len({record.source for record in found}) == 1:
+        source = found[0].source  # a path says whose it is
+    meant = [_bound(record, parameters, source) for record in found]
+    if len({tuple(function.parameters.items()) for function in meant}) > 1:
+        raise _ambiguous(name, found, parameters)
+    return meant[0]
+
+
+def functions() -> Mapping[str, Activation | Gated]:
+    """Return everything that a name can mean in softgate: activations and gated ones."""
+    return {**activations(), **gated()}
+
+
+def _letters(name: str) -> str:
+    return name.casefold().replace("_", "")
+
+
+def _of_source(source: str | None) -> Names:
+    """Return the names of one framework, or of one place in it."""
+    known = catalogue_of_names()
+    if source is None:
+        return known
+    if not isinstance(source, str):
+        raise TypeError(
+            f"source is a {type(source).__name__}: expected one of {', '.join(SOURCES)}"
+        )
+    key = SYNONYMS.get(source.casefold(), source)
+    found = Names(tuple(r for r in known if r.source == key or r.path.startswith(f"{source}.")))
+    if not found:
+        near = get_close_matches(source.casefold(), [*SOURCES, *SYNONYMS], 1)
+        meant = f"; did you mean {near[0]!r}?" if near else ""
+        raise ValueError(f"unknown source {source!r}: known are {', '.join(SOURCES)}{meant}")
+    return found
+
+
+def _alike(scope: Names, name: str) -> Names:
+    """Return the records called `name`, written so; if there are none, in any case of letters."""
+    exact = Names(tuple(r for r in scope if r.answers(name)))
+    return exact or Names(tuple(r for r in scope if r.answers(name, str.casefold)))
+
+
+def _nearest(scope: Names, name: str) -> Names:
+    """Return what a framework means by `name` first: keras.activations.gelu before keras.ops.gelu.
+
+    Names with a prefix (ops., com.microsoft.) come second to the same without.
+    """
+    found = _alike(scope, name)
+    return Names(tuple(r for r in found if r.name.casefold() == name.casefold())) or found
+
+
+def _bound(record: Name, parameters: Mapping[str, Any], source: str | None) -> Activation | Gated:
+    """Return the function of a record, with its own and the given parameters."""
+    function, values, rest = record.function, dict(record.parameters), dict(parameters)
+    if source is not None:
+        function, values = _translate(record, rest)
+    assert function is not None
+    unbound = functions()[function]
+    for own in rest:
+        if own not in unbound.parameters:
+            raise TypeError(_no_such_parameter(record, function, own, source))
+    return unbound.bind(**values | rest)
+
+
+def _translate(record: Name, given: dict[str, Any]) -> tuple[str | None, dict[str, float]]:
+    """Take a framework's own parameters out of `given`; return the function and ours."""
+    function, forms, takes = record.function, record.forms, record.takes
+    values = dict(record.parameters)
+    for own in [name for name in given if name in forms]:
+        value = given.pop(own)
+        chosen = _form(record, own, value, forms[own])
+        if chosen != record.function:
+            function, values = chosen, {}
+    for own in [name for name in given if name in takes]:
+        other, _, ours = takes[own].rpartition(".")
+        if other:
+            function, values = other, {}
+        value, inverse = given.pop(own), ours.startswith("1/")
+        ours = ours.removeprefix("1/")
+        if ours in given:
+            raise TypeError(f"{own} of {record.path} is softgate's {ours}: give one of the two")
+        if inverse and not value:
+            raise ValueError(f"{own} = {value!r} has no reciprocal, which softgate's {ours} is")
+        values[ours] = 1 / value if inverse else value
+    for own in record.ignores:
+        given.pop(own, None)
+    return function, values
+
+
+def _form(record: Name, own: str, value: Any, forms: Iterable[tuple[Any, str]]) -> str:
+    for accepted, function in forms:
+        if accepted == ("None" if value is None else value):
+            return function
+    known = ", ".join(f"{accepted} ({function})" for accepted, function in forms)
+    note = f" ({record.note})" if record.note else ""
+    raise ValueError(
+        f"{record.path} with {own}={value!r} is none of softgate's functions{note}; "
+        f"known values: {known}"
+    )
+
+
+def _no_such_parameter(record: Name, function: str, own: str, source: str | None) -> str:
+    ours = ", ".join(functions()[function].parameters) or "none"
+    if source is None:
+        return (
+            f"{function} has no parameter {own!r}: its parameters: {ours}; "
+            "a framework's own are taken with source="
+        )
+    theirs = ", ".join([*record.forms, *record.takes, *record.ignores]) or "none"
+    note = f" ({record.note})" if record.note else ""
+    return (
+        f"{record.path} is {function} and takes no {own!r}{note}: "
+        f"its parameters: {theirs}; softgate's: {ours}"
+    )
+
+
+def _sources(records: Iterable[Name]) -> str:
+    """Return the sources of names in words, with the path where it is not the usual one."""
+    found = []
+    for record in records:
+        place = f" ({record.path})" if "." in record.name else ""
+        found.append(SOURCES[record.source] + place)
+    return ", ".join(dict.fromkeys(found))
+
+
+def _ambiguous(name: str, found: Names, parameters: Mapping[str, Any]) -> AmbiguousName:
+    meanings: dict[str, list[Name]] = {}
+    for record in found:
+        meanings.setdefault(_described(record), []).append(record)
+    given = "".join(f", {key}={value!r}" for key, value in parameters.items())
+    lines = [f"{name!r} means {len(meanings)} functions, and no source was given:"]
+    choices = []
+    for what, records in meanings.items():
+        lines.append(f"  {what}: in {_sources(records)}")
+        # Keras means by gelu what keras.activations has; its other gelu needs the whole path.
+        usual = [r for r in records if "." not in r.name and r.source != "softgate"]
+        choice = f'"{name}", source="{usual[0].source}"' if usual else f'"{records[0].path}"'
+        choices.append(f"get({choice}{given})")
+    return AmbiguousName("\n".join([*lines, f"Write {' or '.join(choices)}."]))
+
+
+def _described(record: Name) -> str:
+    """Return what a record computes by default, with all parameters and its formula."""
+    if record.function is None:
+        return f"{record.note} (not implemented)"
+    bound = functions()[record.function].bind(**record.parameters)
+    arguments = "".join(f", {name}={value:g}" for name, value in bound.parameters.items())
+    return f"{record.function}(x{arguments}) = {bound.entry.formula}"
+
+
+def _not_implemented(name: str, found: Names) -> NotImplementedName:
+    what = "; ".join(dict.fromkeys(record.note for record in found))
+    where = ", ".join(record.path for record in found)
+    return NotImplementedName(
+        f"{name!r} is known and softgate does not have it: {what} ({where}). "
+        "@softgate.activation makes an activation of a formula in x alone."
+    )
+
+
+def _unknown(name: str, source: str | None, scope: Names) -> UnknownName:
+    spelled: dict[str, list[Name]] = {}
+    for record in scope:
+        spelled.setdefault(record.name.rpartition(".")[2].casefold(), []).append(record)
+    near = get_close_matches(name.casefold().rpartition(".")[2], spelled, 3)
+    meant = [
+        f"{spelled[key][0].name!r} ({', '.join(Names(tuple(spelled[key])).titles)})" for key in near
+    ]
+    text = f"unknown name {name if len(name) < 60 else name[:60] + '…'!r}"
+    if source is not None:
+        elsewhere = _alike(catalogue_of_names(), name)
+        text += f" in {source}"
+        text += f", a name in {', '.join(elsewhere.titles)}" if elsewhere else ""
+    hint = f"did you mean {' or '.join(meant)}?" if meant else "`softgate names` lists all."
+    return UnknownName(f"{text}; {hint}")

@@ -1,0 +1,63 @@
+"""All activations of the catalogue, gated ones too, each made once."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING
+
+from softgate.catalogue import entries
+from softgate.catalogue.gated import GATED
+
+from .activation import Activation
+from .gated import Gated
+
+if TYPE_CHECKING:
+    from softgate.studies.properties.record import Properties
+
+
+@cache
+def activations() -> dict[str, Activation]:
+    """Return every activation by its name.
+
+    Examples
+    --------
+    >>> import softgate as sg
+    >>> sg.activations()["gelu"] is sg.gelu
+    True
+    """
+    return {name: Activation(entry) for name, entry in entries().items()}
+
+
+def label(activation: Activation) -> str:
+    """Return the name, with those parameters that are not the usual ones, as commands take it.
+
+    Examples
+    --------
+    >>> import softgate as sg
+    >>> label(sg.elu), label(sg.elu.bind(alpha=0.5))
+    ('elu', 'elu:alpha=0.5')
+    """
+    usual, user = activations().get(activation.name), activation.entry.user
+    defaults = dict(user.defaults) if user else usual.parameters if usual else {}
+    given = [f"{n}={v!r}" for n, v in activation.parameters.items() if defaults.get(n) != v]
+    return f"{activation.name}:{','.join(given)}" if given else activation.name
+
+
+def study(activation: Activation) -> Properties:
+    """Compute the properties of an activation, under the name that commands take."""
+    from softgate.studies.properties import measure
+
+    return measure.study(activation.entry, activation.parameters, label(activation))
+
+
+@cache
+def gated() -> dict[str, Gated]:
+    """Return every gated activation by its name.
+
+    Examples
+    --------
+    >>> import softgate as sg
+    >>> sg.gated()["swiglu"] is sg.swiglu
+    True
+    """
+    return {entry.name: Gated(entry) for entry in GATED}

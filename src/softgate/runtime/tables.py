@@ -1,0 +1,123 @@
+"""16-bit formats have 65,536 inputs: there an activation is a table, every entry correctly rounded.
+
+Entries come from the float64 kernel. Where its result lies so near a rounding boundary that its
+last bits decide, the definition is evaluated with as many digits as it takes (in the subnormals
+x/2 lands on ties, and x·Φ(x) lies a hair beside them).
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from softgate.catalogue import Entry
+from softgate.formula import rounding
+from softgate.formula.derivative import derivative
+from softgate.formula.formats import FLOAT32, Format
+from softgate.formula.graph import Node
+
+from . import kernels
+
+MARGIN = 2.0**-40
+"""More than the float64 kernels' relative error, but beside roots; far less than a 16-bit ulp."""
+
+Key = tuple[tuple[str, float], ...]
+
+
+def truth_graph(entry: Entry, quantity: str) -> Node:
+    """Return the definition of a quantity: the value, or its first or second derivative."""
+    root = entry.define()
+    for _ in range(("value", "slope", "curvature").index(quantity)):
+        root = derivative(root)
+    return root
+
+
+@lru_cache(maxsize=256)
+def table(entry: Entry, quantity: str, fmt: Format, parameters: Key) -> npt.NDArray[np.uint16]:
+    """Return the bit patterns of a quantity at all 65,536 inputs of a 16-bit format."""
+    bits = rounding.encode16(rounded(entry, quantity, fmt, dict(parameters)), fmt)
+    x = np.arange(1 << 16, dtype=np.uint16)
+    nan = np.isnan(rounding.all16(fmt))
+    bits[nan] = x[nan] | np.uint16(1 << (fmt.mantissa_bits - 1))  # the same NaN, made quiet
+    bits.flags.writeable = False
+    return bits
+
+
+@lru_cache(maxsize=64)
+def slopes32(entry: Entry, fmt: Format, parameters: Key) -> npt.NDArray[np.float32]:
+    """Return float32 slopes at all inputs of a 16-bit format: what `backward` multiplies by."""
+    x = rounding.all16(fmt)
+    with np.errstate(invalid="ignore", over="ignore"):  # signalling NaNs, 2·x of the largest x
+        slopes = kernels.evaluate64(entry, "slope", x, dict(parameters)).astype(np.float32)
+    slopes.flags.writeable = False
+    return slopes
+
+
+def rounded(
+    entry: Entry, quantity: str, fmt: Format, parameters: dict[str, float]
+) -> npt.NDArray[np.float64]:
+    """Return a quantity at all 65,536 inputs, correctly rounded to `fmt`."""
+    x = rounding.all16(fmt)
+    with np.errstate(invalid="ignore"):
+        exact = kernels.evaluate64(entry, quantity, x, parameters)
+        result = rounding.round_to(exact, fmt)
+        doubtful = np.flatnonzero(rounding.near_tie(exact, fmt, MARGIN) & np.isfinite(x))
+    if doubtful.size:
+        root = truth_graph(entry, quantity)
+        for i in doubtful:
+            result[i] = _decide(root, float(x[i]), float(exact[i]), fmt, parameters)
+        result = rounding.round_to(result, fmt)  # decided as if exponents had no end
+    return result
+
+
+def _decide(root: Node, x: float, near: float, fmt: Format, parameters: dict[str, float]) -> float:
+    from softgate.lower.mp import sign_of_difference
+
+    unit = Fraction(float(rounding.ulp(np.float64(near), fmt)))
+    below = Fraction(near) // unit
+    tie = (below + Fraction(1, 2)) * unit
+    side = sign_of_difference(root, tie, x=x, **parameters)
+    if side == 0:  # an exact tie: to even
+        side = 1 if below % 2 else -1
+    result = float((below + (side > 0)) * unit)
+    return result or float(np.copysign(0.0, near))
+
+
+MOVES = (0.0, *(sign * 2.0**-k for k in (22, 19, 16, 15, 13) for sign in (1, -1)))
+"""How far, relatively, a parameter may be moved to break ties as the exact product does."""
+
+
+@lru_cache(maxsize=256)
+def exact_in_float32(entry: Entry, quantity: str, fmt: Format, parameters: Key) -> Key | None:
+    """Return parameters with which the float32 kernel gives the table's bits on every input.
+
+    With a slope of 0.01 some products lie 10**-17 beside a tie of the 16-bit format, where float32
+    sees the tie (or, among bfloat16's subnormals, its own ties). A slope moved by 2**-22 (2**-15)
+    falls on the right side, and all 65,536 results show that it does no harm. None where no such
+    parameters are found.
+    """
+    expected = table(entry, quantity, fmt, parameters)
+    for move in MOVES if parameters else MOVES[:1]:
+        moved = parameters
+        if move:  # to one float32, which spares the kernel the second part
+            moved = tuple((n, float(np.float32(v * (1 + move)))) for n, v in parameters)
+        symbolic = kernels.Specification(entry, quantity, fmt, FLOAT32, specialised=False)
+        if _gives(symbolic, moved, expected):
+            return moved
+    return None
+
+
+def _gives(
+    specification: kernels.Specification, parameters: Key, expected: npt.NDArray[np.uint16]
+) -> bool:
+    """Tell whether a kernel gives `expected` at all inputs that are numbers."""
+    x = np.arange(1 << 16, dtype=np.uint16)
+    out = np.empty_like(x)
+    packed = kernels.pack(specification.entry, dict(parameters), FLOAT32)
+    run = kernels.compiled(specification)
+    run(out.ctypes.data, x.ctypes.data, packed.ctypes.data, x.size)
+    number = ~np.isnan(rounding.all16(specification.storage))
+    return bool(np.array_equal(out[number], expected[number]))

@@ -1,0 +1,192 @@
+"""A user's own formula as an activation: `@sg.activation`."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable
+from numbers import Real
+from typing import Any, overload
+
+from softgate.catalogue.entry import Entry, Parameter, UserFormula
+from softgate.formula.arithmetic import Definition
+from softgate.formula.graph import FormulaError, Node
+from softgate.formula.trace import place, replay, trace
+from softgate.lower.compose import Composition
+from softgate.lower.infix import infix
+
+from .activation import Activation
+
+RESERVED = frozenset({"x", "grad", "out", "arithmetic"})
+"""Keywords that the call of an activation has already."""
+INTERVALS = ((-1.0, 1.0), (-20.0, 20.0))
+
+
+@overload
+def activation(function: Callable[..., Any], /) -> Activation: ...
+
+
+@overload
+def activation(
+    *, name: str | None = None, formula: str | None = None, paper: str = "", fast: bool = False
+) -> Callable[[Callable[..., Any]], Activation]: ...
+
+
+def activation(
+    function: Callable[..., Any] | None = None,
+    /,
+    *,
+    name: str | None = None,
+    formula: str | None = None,
+    paper: str = "",
+    fast: bool = False,
+) -> Activation | Callable[[Callable[..., Any]], Activation]:
+    """Make an activation of a formula: kernels in every format, slope and curvature included.
+
+    The function is called once, with an arithmetic `f`, a symbolic `x` and its keywords symbolic
+    too. Python's operators work (`x**3` too), and `f` has exp, expm1, log, log1p, sqrt, tanh,
+    sigmoid, softplus, erf, erfc, Phi, phi, sin, cos, atan, abs, where, maximum, minimum, clip,
+    relu, sign, square and pi. A value that decides is written f.where(x > 0, a, b). Keywords with a
+    default are parameters, and may be any finite number.
+
+    Parameters
+    ----------
+    function : callable
+        `function(f, x, **parameters)`, returning an expression.
+    name : str, optional
+        What the activation is called; the function's name if not given.
+    formula, paper : str, optional
+        What its help says; the formula is printed from what was traced if not given.
+    fast : bool
+        Compute float32 in float32. Otherwise it is computed in float64 and rounded once.
+
+    Returns
+    -------
+    Activation
+        Called as those of the catalogue are. It is not added to the catalogue.
+
+    Raises
+    ------
+    FormulaError
+        With file, line and what to write instead, where Python branches or loops on a value, or a
+        function is not one of `f`.
+
+    Notes
+    -----
+    What is computed is the formula as written, but for identities that spare it a loss:
+    1/(1 + exp(-x)), log(1 + exp(x)), 1 + erf(x) and their kin. Where other differences cancel, the
+    result has what float64 leaves. Results at ±inf are the formula's limits, NaN where it
+    has none. Where a part of the formula overflows at a finite x, in float64 beyond 1e308, the
+    result is what IEEE arithmetic makes of it. sin and cos hold up to 3.5e13 (with `fast` in
+    float32: 1.3e5); beyond that they are only known to lie between -1 and 1.
+
+    Examples
+    --------
+    >>> import numpy as np, softgate as sg
+    >>> @sg.activation
+    ... def snake(f, x, a=1.0):
+    ...     return x + (1 - f.cos(2 * a * x)) / (2 * a)
+    >>> snake
+    <...snake(x, a=1) = x + (1 - cos(2*a*x))/(2*a)>
+    >>> snake(np.array([-np.inf, 0.0, 1.0], np.float32))
+    array([     -inf, 0.       , 1.7080734], dtype=float32)
+    >>> snake.slope([0.0, 1.0], a=0.5)
+    array([1.        , 1.84147098])
+    """
+
+    def make(function: Callable[..., Any]) -> Activation:
+        return Activation(_entry(function, name, formula, paper, fast))
+
+    return make if function is None else make(function)
+
+
+def _entry(
+    function: Callable[..., Any], name: str | None, formula: str | None, paper: str, fast: bool
+) -> Entry:
+    if not inspect.isfunction(function):
+        raise TypeError(
+            f"{function!r} is a {type(function).__name__}: expected a function of f and x, "
+            "as in `def swish(f, x): return x*f.sigmoid(x)`"
+        )
+    called = function.__name__ if name is None else name
+    if not called.isidentifier():
+        raise ValueError(f"{place(function)}: {called!r} is no name: give one, name='swish'")
+    parameters = _parameters(function)
+    names = tuple(p.name for p in parameters)
+    root = trace(function, names)
+
+    def definition(f: Definition, x: Node, **symbols: Node) -> Node:
+        return replay(root, f, {"x": x, **symbols})
+
+    return composed(
+        definition,
+        name=called,
+        formula=infix(root) if formula is None else formula,
+        paper=paper,
+        parameters=parameters,
+        origin=(function.__module__, function.__qualname__, inspect.getdoc(function) or ""),
+        fast=fast,
+    )
+
+
+def composed(
+    definition: Callable[..., Node],
+    *,
+    name: str,
+    formula: str,
+    paper: str,
+    parameters: tuple[Parameter, ...],
+    origin: tuple[str, str, str],
+    fast: bool,
+) -> Entry:
+    """Return an entry of a definition alone; `origin` is a module, a name in it, a docstring."""
+    composition = Composition(definition, tuple(p.name for p in parameters))
+    module, qualname, doc = origin
+    return Entry(
+        name=name,
+        formula=formula,
+        paper=paper,
+        definition=definition,
+        value=composition.form("value"),
+        slope=composition.form("slope"),
+        curvature=composition.form("curvature"),
+        bounds={},
+        intervals=INTERVALS,
+        parameters=parameters,
+        user=UserFormula(
+            module=module,
+            qualname=qualname,
+            doc=doc,
+            limits=composition.limits,
+            fast=fast,
+            defaults=tuple((p.name, p.default) for p in parameters),
+        ),
+    )
+
+
+def _parameters(function: Callable[..., Any]) -> tuple[Parameter, ...]:
+    """Return the keywords of a formula with their defaults."""
+    given = list(inspect.signature(function).parameters.values())
+    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    first = given[:2]
+    if len(first) < 2 or any(p.kind not in positional or p.default is not p.empty for p in first):
+        raise FormulaError(
+            f"{place(function)}: {function.__name__}{inspect.signature(function)} must begin with "
+            f"f and x: write `def {function.__name__}(f, x, …)`, f being the arithmetic whose "
+            "functions it uses"
+        )
+    return tuple(_parameter(function, p) for p in given[2:])
+
+
+def _parameter(function: Callable[..., Any], p: inspect.Parameter) -> Parameter:
+    where = f"{place(function)}: parameter {p.name!r} of {function.__name__}"
+    if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD, p.POSITIONAL_ONLY):
+        raise FormulaError(f"{where}: write every parameter as a keyword, {p.name}=1.0")
+    if p.name in RESERVED:
+        raise FormulaError(f"{where}: a call has an {p.name!r} already: rename it")
+    if p.default is p.empty:
+        raise FormulaError(f"{where} has no default: write {p.name}=1.0")
+    number = isinstance(p.default, Real) and not isinstance(p.default, bool)
+    if not number or not math.isfinite(p.default):
+        raise FormulaError(f"{where} has the default {p.default!r}: expected a finite number")
+    return Parameter(p.name, float(p.default))

@@ -1,0 +1,127 @@
+"""`bench`: what each activation costs on this machine, in each implementation installed here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import UTC, datetime
+from math import inf
+from time import perf_counter
+
+from softgate.runtime.activation import Activation
+from softgate.runtime.machine import this_machine
+from softgate.runtime.registry import label
+
+from . import sizes as sizes_of
+from .inputs import DTYPES, INPUTS
+from .plan import (
+    BUFFERS,
+    QUANTITIES,
+    choose,
+    choose_functions,
+    choose_implementations,
+    choose_threads,
+    make_plan,
+)
+from .ratios import related, warnings
+from .record import Bench, Settings
+from .run import Progress, Study
+
+BUDGET_S = 45.0
+"""Seconds that a benchmark takes unless told otherwise."""
+
+CELL_S = 0.8
+"""Seconds for each function in each setting, where there are many."""
+
+
+def bench(  # noqa: PLR0913  (settings of one study, by keyword)
+    functions: str | Activation | Iterable[str | Activation] | None = None,
+    *,
+    peers: str | Iterable[str] | None = None,
+    quantities: str | Iterable[str] = QUANTITIES,
+    dtypes: str | Iterable[str] = "float32",
+    sizes: str | Iterable[str] | None = None,
+    threads: str | int | Iterable[str | int] = 1,
+    inputs: str | Iterable[str] = "randn",
+    buffers: str | Iterable[str] = "reused",
+    budget_s: float | None = None,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> Bench:
+    """Time functions in every implementation that is installed, and return the record.
+
+    Each framework runs in a process of its own; all who compute the same function take turns, and
+    the least time of many turns counts. A peer that throws gets a row that says so. relu and a copy
+    of the same bytes are timed with everything, as limits.
+
+    Parameters
+    ----------
+    functions : str, Activation or iterable of them, optional
+        Which functions; all of the catalogue by default.
+    peers : str or iterable of str, optional
+        Whom to time beside softgate: "torch", "jax", …; "all" for those too that take long to
+        compile, "none" for softgate alone. By default whoever is installed and quick.
+    quantities, dtypes, inputs, buffers : str or iterable of str
+        Some of value and backward; of float32, float64, float16 and bfloat16; of randn and mix
+        (tails, subnormals, infinities, NaN); of reused and fresh output memory.
+    sizes : str or iterable of str, optional
+        L1, L2, L3, DRAM by this machine's caches, or numbers such as 4096, 64K and 1M. By default
+        what fits the last cache.
+    threads : int, str or iterable
+        Numbers of threads, or "all".
+    budget_s : float, optional
+        Seconds that it should take in all, 45 or 0.8 a cell by default; everybody has a few turns
+        even if that takes longer.
+    seed : int
+        Of the inputs.
+    progress : callable, optional
+        Called with what is being timed, how many cells are done, and how many there are.
+
+    Returns
+    -------
+    Bench
+        A record: `find` returns one row, printed it is a table for every setting.
+
+    Examples
+    --------
+    >>> import softgate as sg
+    >>> found = sg.bench("gelu", peers="none", quantities="value", sizes="4096", budget_s=0.1)
+    >>> found.find("gelu").x_copy > 0
+    True
+    """
+    if budget_s is not None and not 0 < budget_s < inf:
+        raise ValueError(f"budget_s = {budget_s!r}: expected a number of seconds above 0")
+    start = perf_counter()
+    machine = this_machine()
+    chosen = choose_functions(functions)
+    sized = sizes_of.usual(machine) if sizes is None else sizes
+    settings = Settings(
+        functions=tuple(label(one) for one in chosen),
+        implementations=choose_implementations(peers),
+        quantities=choose("quantities", quantities, QUANTITIES),
+        dtypes=choose("dtypes", dtypes, DTYPES),
+        sizes=tuple(dict.fromkeys(sized.split(",") if isinstance(sized, str) else sized)),
+        threads=choose_threads(threads),
+        inputs=choose("inputs", inputs, INPUTS),
+        buffers=choose("buffers", buffers, BUFFERS),
+        budget_s=budget_s or BUDGET_S,
+        seed=seed,
+    )
+    plan = make_plan(settings, chosen, machine)
+    if budget_s is None:
+        settings = replace(settings, budget_s=max(BUDGET_S, CELL_S * len(plan.cells)))
+        plan = replace(plan, settings=settings)
+    study = Study(plan, progress)
+    study.run()
+    rows = related(study.rows)
+    return Bench(
+        machine=machine,
+        settings=settings,
+        when=datetime.now(UTC).isoformat(timespec="seconds"),
+        seconds=perf_counter() - start,
+        rows=rows,
+        others_share=study.others_share,
+        warnings=warnings(rows, study.others_share, max(settings.threads)),
+        not_run=(*plan.not_run, *study.not_run),
+        remarks=tuple(study.remarks),
+    )

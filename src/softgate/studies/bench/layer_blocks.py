@@ -1,0 +1,213 @@
+"""Feed-forward layers, torch's own and ours, that tell how long their activation took inside a run.
+
+A layer is timed as it runs, the activation by a clock within it: on a CPU every operator is done
+when it returns. Its way back is an autograd node, or `Hidden.pull` where the layer makes its hidden
+layer again. So memory is where it is in real use, in a cache or not, and nothing is subtracted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from time import perf_counter_ns
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from softgate.frameworks.torch import feedforward
+from softgate.frameworks.torch.native_ops import Native, native
+from softgate.runtime.activation import Activation
+from softgate.runtime.gated import Gated
+from softgate.torch import FeedForward, GatedFeedForward
+
+from .layer import OURS, THEIRS
+
+IMPLEMENTATIONS = (THEIRS, OURS)
+
+
+@contextmanager
+def settled(threads: int, seed: int) -> Iterator[None]:
+    """Give torch so many threads and its generator a seed; as they were, afterwards."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            yield
+    finally:
+        torch.set_num_threads(before)
+
+
+class Watch:
+    """Adds up the time between `begin` and `end`."""
+
+    def __init__(self) -> None:
+        self.spent_ns = self._since = 0
+
+    def begin(self, *_: object) -> None:
+        """Start the clock."""
+        self._since = perf_counter_ns()
+
+    def end(self, *_: object) -> None:
+        """Stop the clock."""
+        self.spent_ns += perf_counter_ns() - self._since
+
+
+class Theirs:
+    """The hidden layer of torch's own operators: act(h), or act(gate)·up."""
+
+    def __init__(self, act: Native) -> None:
+        self.act = act
+
+    def value(self, *inputs: Tensor) -> Tensor:
+        """Return the hidden layer."""
+        gate, *up = inputs
+        return self.act(gate) * up[0] if up else self.act(gate)
+
+    def pull(self, grad: Tensor, needs: Sequence[bool], *inputs: Tensor) -> tuple[Any, ...]:
+        """Never called: torch's way back is autograd's."""
+        raise NotImplementedError("torch's own operators are differentiated by autograd")
+
+    def keeps_one(self) -> bool:
+        """Never asked: torch keeps what it wants."""
+        return False
+
+
+class Watched:
+    """A hidden layer that starts and stops a watch, there and on the way back."""
+
+    def __init__(self, hidden: feedforward.Hidden, watch: Watch) -> None:
+        self.hidden, self.watch, self.keeps_one = hidden, watch, hidden.keeps_one
+
+    def value(self, *inputs: Tensor) -> Tensor:
+        """Return the hidden layer; what autograd recorded of it is watched too."""
+        self.watch.begin()
+        result = self.hidden.value(*inputs)
+        self.watch.end()
+        if result.grad_fn is not None:
+            for node in _between(result.grad_fn, {tensor.grad_fn for tensor in inputs}):
+                node.register_prehook(self.watch.begin)
+                node.register_hook(self.watch.end)
+        return result
+
+    def pull(self, grad: Tensor, needs: Sequence[bool], *inputs: Tensor) -> tuple[Any, ...]:
+        """Return the gradients of the inputs."""
+        self.watch.begin()
+        found = self.hidden.pull(grad, needs, *inputs)
+        self.watch.end()
+        return found
+
+
+def _between(last: Any, first: set[Any]) -> Iterator[Any]:
+    """Yield autograd's nodes from `last` back to where the inputs came from, those apart."""
+    seen, left = set(first), [last]
+    while left:
+        node = left.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        yield node
+        left += [before for before, _ in node.next_functions if before is not None]
+
+
+class Block(nn.Module):
+    """One or two linear layers side by side, a hidden layer made from them, one linear layer."""
+
+    def __init__(
+        self, before: Sequence[nn.Module], hidden: feedforward.Hidden, after: nn.Linear, ours: bool
+    ) -> None:
+        super().__init__()
+        self.before, self.after, self.watch = nn.ModuleList(before), after, Watch()
+        self.hidden = Watched(hidden, self.watch)
+        self.linear = feedforward.linear if ours else feedforward.composed
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return the layer's output."""
+        inputs = tuple(layer(x) for layer in self.before)
+        return self.linear(self.hidden, inputs, self.after.weight, self.after.bias)
+
+
+@dataclass(frozen=True)
+class Shape:
+    """The sizes of a layer and what its numbers are."""
+
+    d_model: int
+    d_hidden: int
+    tokens: int
+    dtype: str
+
+
+class Widths:
+    """The linear layers of one shape, plain or gated, which all activations share."""
+
+    def __init__(self, shape: Shape, gated: bool) -> None:
+        dtype = getattr(torch, shape.dtype)
+        made: nn.Module
+        self.before: tuple[nn.Linear, ...]
+        if gated:
+            made = GatedFeedForward(shape.d_model, shape.d_hidden, match="parameters", dtype=dtype)
+            self.before = (made.gate_proj, made.up_proj)
+            self.after = made.down_proj
+        else:
+            made = FeedForward(shape.d_model, shape.d_hidden, dtype=dtype)
+            self.before, self.after = (made.fc1,), made.fc2
+        self.d_hidden = int(self.after.in_features)
+
+    def shapes(self) -> list[tuple[int, int]]:
+        """Return the shapes of the linear layers."""
+        return [(int(m.in_features), int(m.out_features)) for m in (*self.before, self.after)]
+
+
+def make(function: Activation | Gated, widths: Widths, implementation: str) -> Block | None:
+    """Return the layer with this activation, None where torch has no operator for it."""
+    gated = isinstance(function, Gated)
+    act = function.act.bind(**function.parameters) if isinstance(function, Gated) else function
+    ours = implementation == OURS
+    hidden: feedforward.Hidden
+    if ours:
+        hidden = feedforward.Gated(act) if gated else feedforward.Activated(act)
+    else:
+        operator = native(act, act.parameters)
+        if operator is None:
+            return None
+        hidden = Theirs(operator)
+    return Block(widths.before, hidden, widths.after, ours)
+
+
+def inputs(shape: Shape) -> tuple[Tensor, Tensor]:
+    """Return an input, as a normalisation would leave it, and a gradient of the output."""
+    size, dtype = (shape.tokens, shape.d_model), getattr(torch, shape.dtype)
+    return torch.randn(size, dtype=dtype).requires_grad_(), torch.randn(size, dtype=dtype)
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run: the layer's time and that of the activation in it."""
+
+    whole_ns: int
+    activation_ns: int
+
+
+def runner(block: Block, phase: str, x: Tensor, grad: Tensor) -> Callable[[], Run]:
+    """Return a function that runs a layer once, forward alone or with the way back."""
+    leaves = [x, *block.parameters()]
+    watch = block.watch
+
+    def forward() -> None:
+        with torch.no_grad():
+            block(x)
+
+    def step() -> None:
+        torch.autograd.grad(block(x), leaves, grad)
+
+    call = forward if phase == "forward" else step
+
+    def run() -> Run:
+        watch.spent_ns = 0
+        start = perf_counter_ns()
+        call()
+        return Run(perf_counter_ns() - start, watch.spent_ns)
+
+    return run

@@ -1,0 +1,157 @@
+"""Exactness against time: every installed implementation of one function as a point.
+
+Who is on the front cannot be beaten in one without giving up the other: no implementation here is
+at least as exact and at least as fast, and better in one of the two.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import ClassVar
+
+from softgate.runtime.machine import Machine
+from softgate.runtime.records import Cell, Grid, Record
+
+NOTHING = "–"
+
+
+@dataclass(frozen=True)
+class Point:
+    """One implementation: its largest error, its time, and what it keeps for the way back."""
+
+    implementation: str
+    title: str
+    max_ulp: float
+    """Over all finite inputs of the certificate; infinite where a number became none."""
+    normal_ulp: float
+    """The same where neither input nor result is subnormal: some flush those to 0."""
+    worst_x: float
+    """The input of the largest error."""
+    inputs: int
+    least_ns: float
+    median_ns: float
+    doubt: float | None
+    saved_bytes: float | None = None
+    """For each element; None where it cannot be asked, or has no gradient."""
+    on_front: bool = False
+
+    def beaten_by(self, other: Point) -> bool:
+        """Tell whether another is as good in both and better in one."""
+        mine, theirs = (self.max_ulp, self.least_ns), (other.max_ulp, other.least_ns)
+        return theirs != mine and theirs[0] <= mine[0] and theirs[1] <= mine[1]
+
+
+def marked(points: Sequence[Point]) -> tuple[Point, ...]:
+    """Return the points, the fastest first, those on the front marked."""
+    return tuple(
+        replace(point, on_front=not any(map(point.beaten_by, points)))
+        for point in sorted(points, key=lambda point: (point.least_ns, point.max_ulp))
+    )
+
+
+@dataclass(frozen=True)
+class Pareto(Record):
+    """Error and time of one function's value in every implementation, on one machine."""
+
+    schema: ClassVar[str] = "softgate.pareto"
+    machine: Machine
+    function: str
+    dtype: str
+    count: int
+    size: str
+    """Where so many elements lie: a cache such as "L2", or "DRAM"."""
+    threads: int
+    samples: int | None
+    """Inputs that each certificate was asked for; None: its own number."""
+    seed: int
+    when: str
+    seconds: float
+    points: tuple[Point, ...]
+    others_share: float | None = None
+    warnings: tuple[str, ...] = ()
+    not_run: tuple[str, ...] = ()
+
+    def __iter__(self) -> Iterator[Point]:
+        return iter(self.points)
+
+    @property
+    def front(self) -> tuple[Point, ...]:
+        """The implementations that none beats, the fastest first."""
+        return tuple(point for point in self.points if point.on_front)
+
+    @property
+    def title(self) -> str:
+        """What a picture is headed with."""
+        return f"{self.function}, {self.dtype}: error against time"
+
+    @property
+    def setting(self) -> str:
+        """What times depend on, in words."""
+        threads = f"{self.threads} thread" + ("s" if self.threads > 1 else "")
+        return f"{self.count:,} elements ({self.size}), {threads}"
+
+    def alternative(self) -> str:
+        """Return the picture in words, for who does not see it."""
+        told = "; ".join(
+            f"{point.implementation} {point.least_ns:.2f} ns and {ulps(point.max_ulp)} ulp"
+            for point in self.points
+        )
+        best = ", ".join(point.implementation for point in self.front)
+        return (
+            f"{self.title}, {self.setting}. Time an element and largest error: {told}. "
+            f"On the Pareto front: {best}."
+        )
+
+    def grids(self) -> tuple[Grid, ...]:
+        """Return the points as a table, and what keeps them from being trusted."""
+        from .layer_text import origin
+
+        rows = tuple(
+            (
+                point.implementation,
+                point.title,
+                f"{point.least_ns:.3f}",
+                f"{point.median_ns:.3f}",
+                ulps(point.max_ulp),
+                ulps(point.normal_ulp),
+                f"{point.worst_x:.6g}",
+                NOTHING if point.saved_bytes is None else f"{point.saved_bytes:g}",
+                "front" if point.on_front else "",
+            )
+            for point in self.points
+        )
+        header = (
+            "implementation", "what is called", "ns", "median", "max ulp",
+            "where nothing\nis subnormal", "worst at x", "bytes kept\nan element", "Pareto",
+        )  # fmt: skip
+        asked = "certify's own number of" if self.samples is None else f"{self.samples:,}"
+        method = (
+            f"least time of many interleaved turns; largest error at {asked} inputs or more; seed "
+            f"{self.seed}, {self.when}"
+        )
+        table = Grid(f"{self.title}, {self.setting}", header, rows, 2)
+        found = [origin(self.machine, method), table]
+        for name, lines in (("Warnings", self.warnings), ("Not run", self.not_run)):
+            if lines:
+                found.append(Grid("", (name,), tuple((line,) for line in lines), 0, text=True))
+        return tuple(found)
+
+    def table(self) -> tuple[tuple[str, ...], list[tuple[Cell, ...]]]:
+        """Return every point with all digits."""
+        header = tuple(one.name for one in fields(Point))
+        return header, [tuple(getattr(point, name) for name in header) for point in self.points]
+
+
+def ulps(error: float) -> str:
+    """Return an error as people read it.
+
+    Examples
+    --------
+    >>> ulps(2.771), ulps(16777216.0), ulps(float("inf"))
+    ('2.77', '1.7e+07', 'no number')
+    """
+    if not math.isfinite(error):
+        return "no number"
+    return f"{error:.2f}" if error < 100 else f"{error:.2g}"

@@ -1,0 +1,278 @@
+"""One certificate's work: every quantity in every format, what fails turned into findings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy.typing as npt
+
+from softgate.formula.formats import FLOAT32, FORMATS, Format
+from softgate.runtime.activation import Activation
+from softgate.runtime.kernels import is_default
+from softgate.runtime.registry import label
+from softgate.runtime.threads import get_threads
+
+from ..reproducibility.digests import digest, published_digest
+from ..reproducibility.inputs import operands
+from ..subjects import Failure, Mistake, Session, Subject
+from ..subjects.failure import RAISED, WRONG_DTYPE
+from . import exhaustive, inputs, sampled
+from .behaviour import Behaviour, probe, specials
+from .profile import Profile
+from .record import Dependence, Finding, Measurement, Region
+from .record import Profile as ProfileRecord
+from .reference import Truths
+from .regions import Regions, marks, roots_of
+from .tally import Tally
+
+Array = npt.NDArray[Any]
+Progress = Callable[[str, int, int], None]
+CONTRACT_ULP = 4.0
+"""What ours hold with parameters for which no entry states a bound."""
+NO_DERIVATIVE = "has no automatic derivative here"
+SECOND = "; a second callable can give it"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is to be measured; None stands for all that the subject takes."""
+
+    quantities: tuple[str, ...] | None
+    dtypes: tuple[str, ...] | None
+    samples: Mapping[str, int]
+    exhaustive: bool
+    seed: int
+
+
+class Study:
+    """Measures one subject as one function."""
+
+    def __init__(
+        self,
+        session: Session,
+        activation: Activation,
+        plan: Plan,
+        subject: Subject,
+        one_core: Callable[[], Session] | None = None,
+        progress: Progress | None = None,
+    ) -> None:
+        self.session, self.activation, self.plan, self.subject = session, activation, plan, subject
+        self.one_core, self.progress = one_core, progress
+        self.entry, self.parameters = activation.entry, activation.parameters
+        self.marks = marks(self.entry, tuple(self.parameters.items()))
+        self.truths: dict[str, Truths] = {}
+        self.saved: exhaustive.Saved | None = None
+        self.findings: list[Finding] = []
+        self.untested: list[str] = []
+        self._raised: list[Finding] = []
+        """Of the findings those where the very first call raised."""
+
+    def keep(self, file: Path) -> None:
+        """Keep the state of sweeps in a file."""
+        versions = dict(self.session.information.versions)
+        key = {
+            "subject": self.subject.shown,
+            "code": self.subject.fingerprint,
+            "function": label(self.activation),
+        } | versions
+        self.saved = exhaustive.Saved(file, key)
+        self.saved.check()
+
+    def run(self) -> list[Measurement]:
+        """Return what was measured; `findings` and `untested` hold the rest."""
+        found: list[Measurement] = []
+        refused: list[str] = []
+        taken = self.plan.dtypes or self.session.information.dtypes or tuple(inputs.ORDER)
+        for dtype in taken:
+            for quantity in self._quantities(dtype):
+                why = self._refusal(quantity, FORMATS[dtype])
+                if why is not None:
+                    refused.append(why)
+                    continue
+                measured = self._guarded(quantity, FORMATS[dtype])
+                if measured is not None:
+                    found.append(measured)
+        if not found and all(finding in self._raised for finding in self.findings):
+            raise Mistake(self._not_callable(refused))
+        self.untested += refused
+        if self.saved is not None:
+            self.saved.remove()
+        return found
+
+    def _not_callable(self, refused: list[str]) -> str:
+        """Return why nothing was measured: what raises even on a few plain numbers was misnamed."""
+        why = refused[0] if refused else self.untested[0]
+        guessed = self.subject.framework is None and self.session.information.framework == "numpy"
+        hint = "; it was handed NumPy's arrays: say whose it takes, as with --framework torch"
+        return f"{self.subject.shown} could not be called: {why}{hint if guessed else ''}"
+
+    def _quantities(self, dtype: str) -> list[str]:
+        known = self.session.information.quantities
+        wanted = self.plan.quantities or ("value", "slope", "curvature")
+        for quantity in wanted:
+            if quantity not in known:
+                line = f"{quantity}: {self.subject.text} {NO_DERIVATIVE}"
+                line += SECOND if quantity == "slope" else ""
+                if line not in self.untested:
+                    self.untested.append(line)
+        return [quantity for quantity in wanted if quantity in known]
+
+    def _refusal(self, quantity: str, fmt: Format) -> str | None:
+        """Return why a quantity cannot be had in a format; what was asked for is a finding."""
+        try:
+            self.session.evaluate(quantity, probe(fmt))
+        except Failure as error:
+            asked = self.plan.dtypes is not None and quantity == "value"
+            # NumPy's functions without a loop for 16 bits compute in a wider format, and say so.
+            widened = error.kind == WRONG_DTYPE and fmt.bits == 16
+            if (error.kind == RAISED or widened) and not asked:
+                return f"{fmt.name} {quantity}: {error}"
+            self._find(quantity, fmt, error)
+            if error.kind == RAISED:
+                self._raised.append(self.findings[-1])
+                return f"{fmt.name} {quantity}: {error}"
+            return f"{fmt.name} {quantity}: {error.kind}"
+        return None
+
+    def _find(self, quantity: str, fmt: Format, error: Failure) -> None:
+        self.findings.append(Finding(quantity, fmt.name, error.kind, error.message))
+
+    def _guarded(self, quantity: str, fmt: Format) -> Measurement | None:
+        try:
+            return self._measure(quantity, fmt)
+        except Failure as error:
+            self._find(quantity, fmt, error)
+            self.untested.append(f"{fmt.name} {quantity}: {error.kind} before all was measured")
+            return None
+
+    def _measure(self, quantity: str, fmt: Format) -> Measurement:
+        truths = self.truths.setdefault(
+            quantity,
+            Truths(self.entry, quantity, self.parameters, self.marks["breaks"]),
+        )
+        regions = Regions(fmt, roots_of(self.marks, quantity))
+        count = self.plan.samples.get(fmt.name, 0)
+        x = inputs.choose(truths, regions, fmt, self.marks, count, self.plan.seed)
+        name = f"{fmt.name} {quantity}"
+        all_of_them = self.plan.exhaustive and fmt is FLOAT32 and quantity != "curvature"
+        self._say(name, 0, exhaustive.INPUTS if all_of_them else x.size)
+        y = self.session.evaluate(quantity, x)
+        found = sampled.measure(truths, regions, fmt, x, y, self.plan.seed)
+        seen = found.inputs
+        tallies, profile = found.tallies, found.profile
+        if all_of_them:
+            state = self._sweep(quantity, truths, regions, name)
+            tallies, profile, seen = state.tallies, state.profile, exhaustive.INPUTS
+        return Measurement(
+            quantity=quantity,
+            dtype=fmt.name,
+            inputs=seen,
+            exhaustive=all_of_them or fmt.bits == 16,
+            truth=_words(truths, fmt, found.by_arb),
+            margin_ulp=found.margin,
+            kernel_ulp=None if found.by_arb else truths.kernel_ulp,
+            kernel_points=0 if found.by_arb else truths.checked,
+            stated_ulp=self._stated(quantity, fmt),
+            digest=self._digest(quantity, fmt),
+            regions=_regions(regions, tallies),
+            specials=tuple(specials(truths, quantity, fmt, self.session)),
+            dependences=tuple(self._dependences(quantity, x, y)),
+            profile=_profile(profile),
+        )
+
+    def _sweep(
+        self, quantity: str, truths: Truths, regions: Regions, name: str
+    ) -> exhaustive.State:
+        saved = self.saved
+        try:
+            return exhaustive.sweep(
+                exhaustive.evaluator(self.session, quantity),
+                truths,
+                regions,
+                threads=get_threads(),
+                state=None if saved is None else saved.read(regions, name),
+                stop=exhaustive.INPUTS,
+                progress=lambda done: self._say(name, done, exhaustive.INPUTS),
+                save=None if saved is None else lambda state: saved.offer(state, name),
+            )
+        except BaseException:
+            if saved is not None:
+                saved.save_last()
+            raise
+
+    def _dependences(self, quantity: str, x: Array, y: Array) -> list[Dependence]:
+        look = Behaviour(self.session, quantity, x, self.plan.seed)
+        return [
+            look.place(x, y),
+            look.length(),
+            look.stride(),
+            look.alignment(),
+            look.threads(get_threads(), self.one_core),
+            look.empty(),
+        ]
+
+    def _stated(self, quantity: str, fmt: Format) -> float | None:
+        """Return the bound that ours are held to, None for others and where none is stated."""
+        if self.subject.ours is None or quantity == "curvature":
+            return None
+        if fmt.bits == 16:
+            # Rounded right; the ulp of a slope's scale may be half of its own.
+            return 0.5 if quantity == "value" else 1.0
+        usual = self.entry.user is None and is_default(self.entry, _catalogued(self.activation))
+        bound = self.entry.bounds.get(fmt.name) if usual else None
+        return CONTRACT_ULP if bound is None else float(getattr(bound, quantity))
+
+    def _digest(self, quantity: str, fmt: Format) -> str | None:
+        """Return the published digest if ours reproduces it, else None."""
+        ours = self.subject.ours
+        published = None if ours is None else published_digest(label(ours), quantity, fmt.name)
+        if ours is None or published is None:
+            return None
+        results = self.session.evaluate(quantity, *operands(ours, quantity, fmt.name))
+        return published if digest(results) == published else None
+
+    def _say(self, what: str, done: int, total: int) -> None:
+        if self.progress is not None:
+            self.progress(what, done, total)
+
+
+def _catalogued(activation: Activation) -> Mapping[str, float]:
+    """Return the parameters that the catalogue's own entry of that name has."""
+    from softgate.runtime.registry import activations
+
+    known = activations().get(activation.name)
+    return activation.parameters if known is None else known.parameters
+
+
+def _words(truths: Truths, fmt: Format, by_arb: bool) -> str:
+    kinks = truths.kinks(fmt)
+    places = ", ".join(f"{place:g}" for place in kinks)
+    extra = f"; at {places} any number between its two sides is right" if kinks else ""
+    if by_arb:
+        return f"against arb{extra}"
+    return (
+        f"against our float64 kernel, itself within {truths.kernel_ulp:.3g} of its ulps of arb at "
+        f"{truths.checked:,} inputs: errors are right to {truths.margin(fmt):.1g} ulp{extra}"
+    )
+
+
+def _regions(regions: Regions, tallies: list[Tally]) -> tuple[Region, ...]:
+    return tuple(
+        Region(
+            name=name,
+            mean_ulp=tally.sum_ulp / tally.inputs,
+            **{key: getattr(tally, key) for key in _SHARED},
+        )
+        for name, tally in zip(regions.names, tallies, strict=True)
+        if tally.inputs
+    )
+
+
+_SHARED = tuple(key for key in Region.__dataclass_fields__ if key in Tally.__dataclass_fields__)
+
+
+def _profile(profile: Profile) -> ProfileRecord:
+    return ProfileRecord(*profile.steps())

@@ -1,0 +1,241 @@
+"""The certificate: what was measured, how, and what was found, as a frozen record."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+from softgate.runtime.records import Cell, Grid, Record
+
+SPECIAL_VALUES, ROOT = "±0, ±inf, NaN", "root "
+"""The names of a region that stands apart, and of what begins those of regions beside roots."""
+NOT_TESTED, SAME, DIFFERS = "not tested", "same bits", "differs"
+
+
+@dataclass(frozen=True)
+class Region:
+    """What was found at the inputs of one region, which run from `low` to `high`.
+
+    Attributes
+    ----------
+    max_ulp, worst, computed, expected : float
+        The largest error in ulps of the truth's scale, where, what came out and what should have.
+        Infinite where a result is no number and should be one.
+    mean_ulp : float
+        Over all inputs of the region, infinite errors included.
+    rounded, undecided : int
+        Results that are the truth rounded to nearest, and those that lie too near to a tie for the
+        truth used.
+    not_numbers : int
+        NaN or an infinity where the truth is finite, or the other way round.
+    wrong_signs, wrong_zeros : int
+        Numbers of the other sign, from 4 ulp on; zeros of the other sign.
+    lost, flushed : int
+        Zeros where the truth is a normal number, and where it is a subnormal one.
+    breaks, largest_break_ulp
+        Neighbouring inputs between which the result goes the other way than the truth, and by how
+        much at most.
+    """
+
+    name: str
+    low: float
+    high: float
+    inputs: int
+    max_ulp: float
+    worst: float
+    computed: float
+    expected: float
+    mean_ulp: float
+    rounded: int
+    undecided: int
+    not_numbers: int
+    wrong_signs: int
+    wrong_zeros: int
+    lost: int
+    flushed: int
+    breaks: int
+    largest_break_ulp: float
+
+    @property
+    def rounded_share(self) -> float:
+        """The share of results that are rounded right."""
+        return self.rounded / self.inputs
+
+
+@dataclass(frozen=True)
+class Special:
+    """The result at one special input; `expected` is what the definition says, "any" if nothing."""
+
+    input: str
+    expected: str
+    computed: str
+    right: bool
+
+
+@dataclass(frozen=True)
+class Dependence:
+    """Whether results depend on what they must not: `outcome` is one of three."""
+
+    on: str
+    outcome: str
+    detail: str = ""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something that no activation may do, such as to crash or to change its input."""
+
+    quantity: str
+    dtype: str
+    kind: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.dtype} {self.quantity}: {self.kind}: {self.message}"
+
+
+@dataclass(frozen=True)
+class Profile:
+    """The largest error in each step along the number line, None where no input was tried."""
+
+    edges: tuple[float, ...]
+    max_ulp: tuple[float | None, ...]
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """One quantity in one format."""
+
+    quantity: str
+    dtype: str
+    inputs: int
+    exhaustive: bool
+    truth: str
+    margin_ulp: float
+    """How far an error may be off, in ulps of this format."""
+    kernel_ulp: float | None
+    """The largest error of our float64 kernel against arb, in its ulps, where it is the truth."""
+    kernel_points: int
+    stated_ulp: float | None
+    """The bound that the catalogue states, for ours."""
+    digest: str | None
+    """The published digest of the bits that ours computed at the published inputs; None for others
+    and for other bits."""
+    regions: tuple[Region, ...]
+    specials: tuple[Special, ...]
+    dependences: tuple[Dependence, ...]
+    profile: Profile
+
+    @property
+    def ordinary(self) -> tuple[Region, ...]:
+        """All regions but that of the special values, which stand apart."""
+        return tuple(region for region in self.regions if region.name != SPECIAL_VALUES)
+
+    @property
+    def worst(self) -> Region:
+        """The region with the largest error."""
+        return max(self.ordinary, key=lambda region: region.max_ulp)
+
+    @property
+    def max_ulp(self) -> float:
+        """The largest error at a finite input other than 0."""
+        return self.worst.max_ulp
+
+    @property
+    def mean_ulp(self) -> float:
+        """The mean error at these inputs."""
+        inputs = sum(region.inputs for region in self.ordinary)
+        return sum(region.mean_ulp * region.inputs for region in self.ordinary) / inputs
+
+    @property
+    def rounded_share(self) -> float:
+        """The share of results at these inputs that are rounded right."""
+        inputs = sum(region.inputs for region in self.ordinary)
+        return sum(region.rounded for region in self.ordinary) / inputs
+
+    def total(self, count: str) -> int:
+        """Return one of the counts over all regions but that of the special values."""
+        return sum(int(getattr(region, count)) for region in self.ordinary)
+
+
+@dataclass(frozen=True)
+class Certificate(Record):
+    """How exact a callable is, measured as one function of the catalogue."""
+
+    schema: ClassVar[str] = "softgate.certificate"
+    version: ClassVar[int] = 2
+
+    subject: str
+    function: str
+    framework: str
+    versions: Mapping[str, str]
+    machine: str
+    seed: int
+    samples: Mapping[str, int]
+    """About how many inputs a sample was to have, by format."""
+    measurements: tuple[Measurement, ...]
+    findings: tuple[Finding, ...]
+    untested: tuple[str, ...]
+    """What was not tested, and why."""
+
+    def __iter__(self) -> Iterator[Measurement]:
+        return iter(self.measurements)
+
+    def find(self, quantity: str, dtype: str) -> Measurement:
+        """Return the measurement of a quantity in a format; KeyError where there is none."""
+        for measurement in self.measurements:
+            if (measurement.quantity, measurement.dtype) == (quantity, dtype):
+                return measurement
+        raise KeyError(f"{quantity} in {dtype} was not measured")
+
+    def failures(self, max_ulp: float | None = None) -> tuple[str, ...]:
+        """Return what fails the gate, a line each; nothing where all is well.
+
+        Parameters
+        ----------
+        max_ulp : float, optional
+            The largest error allowed. Without it ours are held to the bound that the catalogue
+            states, others to none, and only findings fail.
+
+        Notes
+        -----
+        With a bound, more than errors fails: NaN for a number, a wrong sign, a zero where the truth
+        is a normal number, a lost -0, a wrong special value, a result that depends on its place.
+        """
+        from .verdicts import failures
+
+        return failures(self, max_ulp)
+
+    def regressions(self, baseline: Certificate) -> tuple[str, ...]:
+        """Return what is worse than in an older certificate, a line each.
+
+        ValueError where the two did not look at the same inputs, or as different functions.
+        """
+        from .verdicts import regressions
+
+        return regressions(self, baseline)
+
+    def not_compared(self, baseline: Certificate) -> tuple[str, ...]:
+        """Return what an older certificate says nothing of, a line each."""
+        from .verdicts import not_compared
+
+        return not_compared(self, baseline)
+
+    def page(self) -> str:
+        """Return the certificate as an HTML page with the error over the input."""
+        from .page import page
+
+        return page(self)
+
+    def grids(self) -> tuple[Grid, ...]:
+        """Return the summary, every measurement by region, and what was not tested."""
+        from .text import grids
+
+        return grids(self)
+
+    def table(self) -> tuple[tuple[str, ...], list[tuple[Cell, ...]]]:
+        """Return a row for each region of each measurement, and for all else that was found."""
+        from .text import rows
+
+        return rows(self)

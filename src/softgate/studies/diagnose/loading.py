@@ -1,0 +1,270 @@
+"""Models and data that a text names: a folder of Hugging Face's or a factory, and a file.
+
+A folder holds `config.json` and safetensors and is read with `transformers.AutoModel`, never from
+a network. A factory is `module:function`, a function without arguments that returns a module.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+import traceback
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from .run import Loss, tensors
+
+TOKENS = 128
+"""Tokens of a text in one row, where the model takes as many."""
+ARRAYS = (".npz", ".safetensors")
+TARGETS = ("target", "targets", "labels", "y")
+"""What an array is called that a loss compares the output with."""
+
+Batch = Any
+
+
+def load_model(target: str) -> nn.Module:
+    """Return the model that a text names.
+
+    Examples
+    --------
+    >>> load_model("torch.nn:Identity")
+    Identity()
+    """
+    folder = Path(target)
+    if folder.is_dir():
+        return _from_folder(folder)
+    module, colon, name = target.partition(":")
+    if not colon or not all(part.isidentifier() for part in (*module.split("."), name)):
+        raise ValueError(
+            f"{target!r} is neither a folder nor module:function: expected a folder with "
+            "config.json and safetensors, or a function that returns a model"
+        )
+    return _made(target, module, name)
+
+
+def _from_folder(folder: Path) -> nn.Module:
+    if not (folder / "config.json").is_file():
+        raise ValueError(f"{folder} has no config.json: expected a folder of save_pretrained")
+    if not any(folder.glob("*.safetensors")):
+        raise ValueError(f"{folder} has no .safetensors: save it again with save_pretrained")
+    transformers = _transformers()
+    try:
+        model: nn.Module = transformers.AutoModel.from_pretrained(
+            str(folder), local_files_only=True, use_safetensors=True
+        )
+    except Exception as error:  # whatever a config or its weights make transformers raise
+        raise ValueError(f"{folder} cannot be read: {_line(error)}") from error
+    return model.float()
+
+
+def _transformers() -> Any:
+    try:
+        import transformers
+    except ModuleNotFoundError as error:
+        raise ImportError(
+            f"a folder of Hugging Face's needs {error.name}: pip install transformers"
+        ) from error
+    transformers.logging.set_verbosity_error()
+    transformers.logging.disable_progress_bar()
+    return transformers
+
+
+def _made(target: str, module: str, name: str) -> nn.Module:
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.insert(0, here)
+    try:
+        home = import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name is None or not module.startswith(error.name):
+            raise
+        raise ValueError(f"there is no module {error.name!r} here or on Python's path") from None
+    except Exception as error:  # whatever a user's module does when it is imported
+        raise ValueError(f"{module} cannot be imported: {_line(error)}") from error
+    factory = getattr(home, name, None)
+    if not callable(factory):
+        kind = "missing" if factory is None else f"a {type(factory).__name__}"
+        raise ValueError(f"{target} is {kind}: expected a function that returns a model")
+    try:
+        model = factory() if not isinstance(factory, nn.Module) else factory
+    except Exception as error:  # whatever somebody's function raises
+        raise ValueError(f"{target}() failed: {_line(error)}") from error
+    if not isinstance(model, nn.Module):
+        raise ValueError(
+            f"{target}() returned a {type(model).__name__}: expected a torch.nn.Module"
+        )
+    return model
+
+
+@contextmanager
+def told(target: str, data: str) -> Iterator[None]:
+    """Say of whatever somebody's model raises on somebody's data which and on what."""
+    try:
+        yield
+    except Exception as error:
+        frames = _frames(error)
+        if isinstance(error, ValueError | TypeError) and _is_ours(frames[-1]):
+            raise  # a mistake in the call, and it says so itself
+        raise ValueError(f"{target} failed on {data}: {_line(error)}") from error
+
+
+def _frames(error: Exception) -> list[traceback.FrameSummary]:
+    """Return where an error comes from; those who only pass calls on have no part in it."""
+    frames = list(traceback.extract_tb(error.__traceback__))
+    while len(frames) > 1 and Path(frames[-1].filename).parent.name == "watching":
+        frames.pop()
+    return frames
+
+
+def _is_ours(frame: traceback.FrameSummary) -> bool:
+    return Path(__file__).parents[2] in Path(frame.filename).parents
+
+
+def _line(error: Exception) -> str:
+    frames = [frame for frame in _frames(error) if not _is_ours(frame)]
+    where = f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
+    text = str(error).strip().split("\n", 1)[0]
+    return f"{type(error).__name__}: {text}{where}"
+
+
+def load_batches(
+    file: str | Path, model: nn.Module, target: str, size: int = 32
+) -> tuple[list[Batch], Loss | None]:
+    """Return the batches in a file, and a loss where the file has what to compare with.
+
+    In an .npz or .safetensors file, arrays have the names of the arguments of `forward`; a single
+    one may have any. Floats become those of the model's first parameter. One called target,
+    targets, labels or y that is no argument is compared with the output: whole numbers by cross
+    entropy, others by their mean squared error. Any other file is a text, for a folder with a
+    tokenizer.
+    """
+    file = Path(file)
+    if size < 1:
+        raise ValueError(f"a batch of {size}: expected at least 1 row")
+    if not file.is_file():
+        raise ValueError(f"there is no file {file}")
+    if file.suffix not in ARRAYS:
+        return _from_text(file, target, size), None
+    arrays = _read(file, _format(model))
+    inputs, wanted = _arguments(file, arrays, model)
+    rows = {len(array) for array in arrays.values()}
+    if len(rows) != 1:
+        shapes = ", ".join(f"{name} {tuple(array.shape)}" for name, array in arrays.items())
+        raise ValueError(f"{file}: arrays have different numbers of rows: {shapes}")
+    (count,) = rows
+    if not count:
+        raise ValueError(f"{file} has no rows")
+    parts = [slice(start, start + size) for start in range(0, count, size)]
+    batches = [_batch(inputs, part) for part in parts]
+    if wanted is None:
+        return batches, None
+    expected = {id(batch): wanted[part] for batch, part in zip(batches, parts, strict=True)}
+    return batches, lambda output, batch: _compared(output, expected[id(batch)])
+
+
+def _format(model: nn.Module) -> torch.dtype:
+    """Return what floats a model computes with: those of its first parameter."""
+    formats = (p.dtype for p in model.parameters() if p.is_floating_point())
+    return next(formats, torch.float32)
+
+
+def _read(file: Path, floats: torch.dtype) -> dict[str, Tensor]:
+    if file.suffix == ".safetensors":
+        from safetensors.torch import load_file
+
+        try:
+            found: dict[str, Tensor] = load_file(str(file))
+        except Exception as error:  # safetensors' own error is no kind of ValueError
+            raise ValueError(f"{file} cannot be read: {_line(error)}") from error
+    else:
+        try:
+            with np.load(file, allow_pickle=False) as content:
+                found = {name: torch.from_numpy(content[name]) for name in content.files}
+        except (ValueError, OSError, TypeError, EOFError) as error:
+            raise ValueError(f"{file} cannot be read: {_line(error)}") from error
+    if not found or any(tensor.dim() == 0 for tensor in found.values()):
+        raise ValueError(f"{file} has {', '.join(found) or 'no arrays'}: expected arrays with rows")
+    return {
+        name: tensor.to(floats) if tensor.is_floating_point() else tensor
+        for name, tensor in found.items()
+    }
+
+
+def _arguments(
+    file: Path, arrays: Mapping[str, Tensor], model: nn.Module
+) -> tuple[dict[str, Tensor], Tensor | None]:
+    """Return what the model is called with, and what its output is compared with."""
+    takes = inspect.signature(model.forward).parameters
+    inputs = {name: array for name, array in arrays.items() if name in takes}
+    others = {name: array for name, array in arrays.items() if name not in takes}
+    compared = [name for name in others if name in TARGETS][:1]
+    wanted = others.pop(compared[0]) if compared and len(arrays) > 1 else None
+    if not inputs and len(others) == 1:
+        return {"": next(iter(others.values()))}, wanted
+    if others or not inputs:
+        raise ValueError(
+            f"{file} has {', '.join(arrays)}: the model's forward takes {', '.join(takes)}"
+        )
+    return inputs, wanted
+
+
+def _batch(inputs: Mapping[str, Tensor], part: slice) -> Batch:
+    if "" in inputs:
+        return inputs[""][part]
+    return {name: array[part] for name, array in inputs.items()}
+
+
+def _compared(output: Any, wanted: Tensor) -> Tensor:
+    found = next(tensors(output), None)
+    if found is None:
+        raise ValueError(f"the model returned a {type(output).__name__}: expected a tensor")
+    shapes = f"the target is {tuple(wanted.shape)}, the output {tuple(found.shape)}"
+    if wanted.is_floating_point():
+        if wanted.numel() != found.numel():
+            raise ValueError(f"{shapes}: expected as many numbers, for their mean squared error")
+        return F.mse_loss(found, wanted.reshape(found.shape))
+    if wanted.numel() != found[..., 0].numel():
+        raise ValueError(
+            f"{shapes}: expected a class for each row of outputs, for their cross entropy; give "
+            "numbers as floats"
+        )
+    if int(wanted.max()) >= found.shape[-1]:
+        raise ValueError(f"the target has class {int(wanted.max())}, and {shapes}")
+    return F.cross_entropy(found.reshape(-1, found.shape[-1]), wanted.reshape(-1).long())
+
+
+def _from_text(file: Path, target: str, size: int) -> list[Batch]:
+    if not Path(target).is_dir():
+        raise ValueError(
+            f"{file} is no {' or '.join(ARRAYS)}: a text is for a folder with a tokenizer, and "
+            f"{target} is none"
+        )
+    try:
+        text = file.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise ValueError(f"{file} is neither {', '.join(ARRAYS)} nor a text in UTF-8") from None
+    transformers = _transformers()
+    try:
+        tokenizer = transformers.AutoTokenizer.from_pretrained(target, local_files_only=True)
+    except Exception as error:  # whatever the files of a tokenizer make transformers raise
+        raise ValueError(
+            f"{target} has no tokenizer for a text: {_line(error)}; save one there "
+            "(tokenizer.save_pretrained), or give token ids as input_ids in an .npz"
+        ) from error
+    ids = tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]
+    if not ids:
+        raise ValueError(f"{file} has no tokens")
+    length = min(TOKENS, len(ids), int(tokenizer.model_max_length))
+    # Rows of one length and no padding: what was put in to fill them up would count as inputs.
+    whole = [ids[i : i + length] for i in range(0, len(ids) - length + 1, length)]
+    rows = torch.tensor(whole)
+    return [{"input_ids": rows[i : i + size]} for i in range(0, len(rows), size)]

@@ -1,0 +1,303 @@
+"""`sg.emit`: an activation as source text for others to take."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from difflib import get_close_matches
+from functools import partial
+from importlib import metadata
+from textwrap import wrap
+from typing import Any
+
+from softgate.catalogue import Entry
+from softgate.catalogue.entry import LIMITS
+from softgate.formula.formats import FLOAT32, FLOAT64, Format
+from softgate.lower.reserved import RESERVED
+from softgate.lower.source import Function, Unit
+from softgate.runtime import kernels
+from softgate.runtime.activation import Activation
+from softgate.runtime.kernels import Specification
+from softgate.runtime.registry import activations, gated, label
+from softgate.runtime.routes import SMALL_PARAMETER
+
+from . import accuracy
+from .properties import named
+
+LANGUAGES = {"c": "C99", "js": "JavaScript", "triton": "Triton"}
+DTYPES = {
+    "c": ("float32", "float64"),
+    "js": ("float64",),
+    "triton": ("float32", "float64"),
+}
+"""The formats that each language has."""
+USUAL = {**DTYPES, "triton": ("float32",)}
+"""Those that are printed when none is asked for."""
+QUANTITIES = ("value", "slope")
+FORMATS = {"float32": FLOAT32, "float64": FLOAT64}
+CONTRACT_ULP = 4.0
+"""What holds for all parameters; for the defaults an entry states less."""
+WIDTH = 92
+
+LICENCE = (
+    "Copyright the softgate authors.",
+    "Licensed under the Apache License, Version 2.0: keep this notice with the code.",
+    "SPDX-License-Identifier: Apache-2.0",
+)
+
+Wanted = Activation | str
+
+
+def emit(
+    activation: Wanted | Iterable[Wanted],
+    language: str,
+    *,
+    dtype: str | None = None,
+    quantity: str | None = None,
+    form: str | None = None,
+    **parameters: float,
+) -> str:
+    """Return source code that computes an activation and its slope, to be taken elsewhere.
+
+    The code does what softgate's kernels do, operation by operation. Its comments say what it
+    computes, how exactly, how to measure that again, and its licence.
+
+    Parameters
+    ----------
+    activation : Activation, str, or several
+        What to print. Several go into one file.
+    language : {"c", "js", "triton"}
+        C99 with a scalar function and a loop over arrays for each format; JavaScript as an ES
+        module, or a script; Triton kernels for the value and for the backward pass.
+    dtype : {"float32", "float64"}, optional
+        One format only. C has both; JavaScript has float64; Triton's usual one is float32, in which
+        it computes 16-bit tensors too.
+    quantity : {"value", "slope"}, optional
+        One of them only.
+    form : {"module", "script"}, optional
+        Of JavaScript. A script is for pages that have no modules: where a module exports its
+        functions, it declares one object `softgate` that has them by name.
+    **parameters : float
+        Written into the code as numbers. Otherwise an activation of the catalogue takes its
+        parameters as arguments, with their defaults where the language has them; in C there are
+        functions with the defaults written in and, under names with `_with`, functions that take
+        them. What `bind` has set is written in too, and so are those of a formula of one's own.
+
+    Returns
+    -------
+    str
+        The text of a file.
+
+    Raises
+    ------
+    ValueError
+        For an unknown activation or language, or a format that the language lacks.
+
+    Examples
+    --------
+    >>> import softgate as sg
+    >>> code = sg.emit("relu", "c", dtype="float32", quantity="value")
+    >>> print(code[code.index("static"):])
+    static inline float softgate_relu_f32(float x)
+    {
+        return (x < 0.0f) ? 0.0f : x;
+    }
+    <BLANKLINE>
+    void relu_f32(const float *x, float *y, size_t n)
+    {
+        for (size_t i = 0; i < n; i++)
+            y[i] = softgate_relu_f32(x[i]);
+    }
+    <BLANKLINE>
+    >>> "export function leaky_relu(x, slope = 0.01)" in sg.emit("leaky_relu", "js")
+    True
+    """
+    key = _language(language)
+    formats = _formats(key, dtype)
+    quantities = _one_of("quantity", quantity, QUANTITIES) or QUANTITIES
+    printer = _printer(key, form)
+    several = isinstance(activation, Iterable) and not isinstance(activation, str)
+    given: list[Any] = list(activation) if several else [activation]  # type: ignore[arg-type]
+    if not given:
+        raise ValueError("no activations were given: name at least one, such as gelu")
+    for one in given:
+        refuse_gated(one)
+    units = [unit(named(one), key, formats, quantities, parameters) for one in given]
+    _check_names(units)
+    made = f"Made by softgate {metadata.version('softgate')}. {LICENCE[0]}"
+    return printer(units, (made, *LICENCE[1:]))
+
+
+def refuse_gated(given: object) -> None:
+    """Raise ValueError for a gated activation, and say what to take in its place."""
+    name = given.partition(":")[0] if isinstance(given, str) else getattr(given, "name", None)
+    found = gated().get(name) if isinstance(name, str) else None
+    if found is not None:
+        act = found.act.name
+        raise ValueError(
+            f"{name!r} takes two arrays: emit {act}, and write {found.entry.formula}; its partials "
+            f"are {act}_slope(gate)*other and {act}(gate)"
+        )
+
+
+def unit(
+    activation: Activation,
+    language: str,
+    formats: Sequence[Format],
+    quantities: Sequence[str],
+    parameters: dict[str, float],
+) -> Unit:
+    """Return what is to be printed of one activation."""
+    bound = activation.bind(**parameters)
+    entry = bound.entry
+    usual = activations().get(entry.name)
+    is_usual = usual is not None and usual.entry is entry
+    general = bool(entry.parameters) and is_usual and not parameters
+    folded = not general or language == "c"
+    shown = ["backward" if language == "triton" and q == "slope" else q for q in quantities]
+    wanted = [(q, fmt, g) for g in (False, True) if (general if g else folded)
+              for fmt in formats for q in shown]  # fmt: skip
+    functions = [_function(entry, q, fmt, general=g, is_usual=is_usual) for q, fmt, g in wanted]
+    functions.sort(key=lambda f: f.widened)  # what is called comes first
+    present = {(f.quantity, f.fmt.name) for f in functions}
+    inner = [
+        _function(entry, f.quantity, FLOAT64, general=False, is_usual=is_usual)
+        for f in functions
+        if (f.widened and (f.quantity, "float64") not in present)
+        or (f.arguments and language == "js")
+    ]
+    return Unit(
+        name=entry.name,
+        command=_command(bound),
+        heading=tuple(_heading(entry, general)),
+        functions=tuple(functions),
+        gated=accuracy.gate(entry) is not None,
+        own=entry.user is not None,
+        inner=tuple(inner),
+    )
+
+
+def _function(
+    entry: Entry, quantity: str, fmt: Format, *, general: bool, is_usual: bool
+) -> Function:
+    """Return one function; `general` takes its parameters as arguments."""
+    widened = fmt is FLOAT32 and _takes_float64(entry) and not general
+    arithmetic = FLOAT64 if widened else fmt
+    root = kernels.trace(Specification(entry, quantity, arithmetic, arithmetic, not general))
+    values = {p.name: p.default for p in entry.parameters}
+    constants: dict[str, float] = {}
+    if entry.user is not None:
+        packed = kernels.pack(entry, values, arithmetic, quantity).tolist()[len(values) :]
+        constants = dict(zip(_limits(arithmetic), packed, strict=True))
+    bound = None
+    if entry.bounds:  # of backward what is known is the slope's
+        which = "slope" if quantity == "backward" else quantity
+        stated = float(getattr(entry.bounds[fmt.name], which))
+        bound = stated if is_usual and not general else CONTRACT_ULP
+    arguments = tuple(values.items()) if general else ()
+    return Function(entry.name, quantity, fmt, root, bound, arguments, constants, widened)
+
+
+def _limits(arithmetic: Format) -> list[str]:
+    """Return the names of a formula's limits as its kernels read them."""
+    if arithmetic is FLOAT64:
+        return list(LIMITS)
+    return [part for name in LIMITS for part in (name, f"{name}.lo")]
+
+
+def _takes_float64(entry: Entry) -> bool:
+    """Tell whether float32 results are rounded from float64, as `routes` has it."""
+    if entry.user is not None and not entry.user.fast:
+        return True
+    return any(0 < abs(p.default) < SMALL_PARAMETER for p in entry.parameters)
+
+
+def _heading(entry: Entry, general: bool) -> Iterable[str]:
+    yield from wrap(f"{entry.name}(x) = {entry.formula}", WIDTH, subsequent_indent="    ")
+    for p in entry.parameters:
+        accepted = f", a number {p.range}" if p.range and general else ""
+        yield f"    {p.name} = {p.default!r}{' by default' if general else ''}{accepted}"
+    if entry.paper:
+        yield from wrap(entry.paper, WIDTH, subsequent_indent="    ")
+
+
+def _command(activation: Activation) -> str | None:
+    """Return how commands name an activation: a formula of one's own by its module, if they can."""
+    user = activation.entry.user
+    if user is None:
+        return label(activation)
+    module = vars(sys.modules.get(user.module, object))
+    names = [
+        name
+        for name, found in module.items()
+        if isinstance(found, Activation) and found.entry is activation.entry
+    ]
+    return f"{user.module}:{names[0]}" if names and user.module != "__main__" else None
+
+
+def _printer(language: str, form: str | None) -> Callable[[Sequence[Unit], Sequence[str]], str]:
+    from softgate.lower import c, javascript, triton
+
+    if language == "js":
+        chosen = _one_of("form", form, javascript.FORMS) or javascript.FORMS
+        return partial(javascript.program, form=chosen[0])
+    if form is not None:
+        raise ValueError(f"form = {form!r}: {LANGUAGES[language]} has one form; leave it out")
+    return {"c": c.program, "triton": triton.program}[language]
+
+
+def _language(language: str) -> str:
+    known = {**{key: key for key in LANGUAGES}, "javascript": "js"}
+    given = str(language).lower()
+    if given in known:
+        return known[given]
+    near = get_close_matches(given, known, 1)
+    meant = f"; did you mean {known[near[0]]!r}?" if near else ""
+    raise ValueError(f"language = {language!r}: expected one of {', '.join(LANGUAGES)}{meant}")
+
+
+def _formats(language: str, dtype: str | None) -> list[Format]:
+    name = None if dtype is None else str(getattr(dtype, "__name__", dtype))
+    chosen = _one_of("dtype", name, tuple(FORMATS)) or USUAL[language]
+    absent = [name for name in chosen if name not in DTYPES[language]]
+    if absent:
+        raise ValueError(
+            f"dtype = {dtype!r}: numbers in {LANGUAGES[language]} are float64; "
+            "leave dtype out, or emit c or triton"
+        )
+    return [FORMATS[name] for name in chosen]
+
+
+def _one_of(what: str, given: str | None, known: tuple[str, ...]) -> tuple[str, ...] | None:
+    if given is None:
+        return None
+    if given not in known:
+        raise ValueError(f"{what} = {given!r}: expected one of {', '.join(known)}, or None")
+    return (given,)
+
+
+def _check_names(units: Sequence[Unit]) -> None:
+    """Raise where names would clash, or are none in one of the languages: a formula goes to all."""
+    names = [unit.name for unit in units]
+    labels = Counter(each for unit in units for each in {f.label for f in unit.functions})
+    for name in names:
+        if not name.isascii():
+            raise ValueError(
+                f"{name!r} is no name in these languages, which have the letters a to z: "
+                "give the formula another, name='swish'"
+            )
+        taken = [language for language, words in RESERVED.items() if name in words]
+        if taken:
+            raise ValueError(
+                f"{name!r} is taken in emitted {' and '.join(taken)}: "
+                "give the formula another name, name='swish'"
+            )
+        if names.count(name) > 1:
+            raise ValueError(f"{name} was given twice: emit each into a file of its own")
+    for twice, times in labels.items():
+        if times > 1:
+            raise ValueError(
+                f"{twice} would stand there twice, as one function and as the slope of another: "
+                "emit each into a file of its own"
+            )

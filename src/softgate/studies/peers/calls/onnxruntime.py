@@ -1,0 +1,45 @@
+"""Calls of onnxruntime: a model of one operator, inputs and output bound to memory."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx  # noqa: F401  (makes the models: its import is no part of a first call)
+import onnxruntime
+
+from ..models import model
+from ..peer import Peer
+from ..timed_call import Absent, Array, Contestant, Task
+
+_THREADS = [1]
+
+
+def start(threads: int) -> str:
+    """Keep the number of threads for the sessions to come."""
+    onnxruntime.set_default_logger_severity(3)
+    _THREADS[0] = threads
+    return ""
+
+
+def make(peer: Peer, task: Task) -> Contestant:
+    """Return the run of a model."""
+    if task.quantity != "value":
+        raise Absent("runs models, and has no backward of this operator")
+    if task.x.dtype.name == "bfloat16":
+        raise Absent("has no bfloat16 on a CPU")
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
+    options.intra_op_num_threads = _THREADS[0]
+    session = onnxruntime.InferenceSession(
+        model(peer, task.x.dtype.name), options, providers=["CPUExecutionProvider"]
+    )
+    if not task.reused:
+        return Contestant(lambda: session.run(["y"], {"x": task.x})[0])
+    binding = session.io_binding()
+    kind, shape = task.x.dtype.type, task.x.shape
+    binding.bind_input("x", "cpu", 0, kind, shape, task.x.ctypes.data)
+    binding.bind_output("y", "cpu", 0, kind, shape, task.out.ctypes.data)
+
+    def read(_: object) -> Array:
+        return np.array(task.out)
+
+    return Contestant(lambda: session.run_with_iobinding(binding), read)

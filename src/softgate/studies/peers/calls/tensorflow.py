@@ -1,0 +1,66 @@
+"""Calls of TensorFlow, eager and compiled by XLA; it has no output argument."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from ..loading import loaded
+from ..peer import Peer
+from ..timed_call import ALLOCATES, FROM_X, Array, Contestant, Task
+
+TAPE = "through a gradient tape: the backward alone, from what the value kept"
+
+
+def start(threads: int) -> str:
+    """Set both of TensorFlow's pools, before the first operation starts them."""
+    tf.config.threading.set_intra_op_parallelism_threads(threads)
+    tf.config.threading.set_inter_op_parallelism_threads(1)
+    tf.constant(0.0)  # starts them
+    return ""
+
+
+def make(peer: Peer, task: Task) -> Contestant:
+    """Return the call of a function of tensors."""
+    return of_function(loaded(peer), task, compiled=peer.implementation == "tensorflow.xla")
+
+
+def of_function(
+    function: Callable[[Any], Any], task: Task, *, compiled: bool = False
+) -> Contestant:
+    """Return the call of a function, or of its gradient."""
+    x, grad = tf.constant(task.x), tf.constant(task.grad)
+    allocates = (ALLOCATES,) if task.reused else ()
+    if compiled:
+        return _compiled(function, task, x, grad, allocates)
+    if task.quantity == "value":
+        return Contestant(lambda: function(x), read, allocates, x)
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        y = function(x)
+    return Contestant(lambda: tape.gradient(y, x, grad), read, (TAPE, *allocates), grad)
+
+
+def _compiled(
+    function: Callable[[Any], Any], task: Task, x: Any, grad: Any, allocates: tuple[str, ...]
+) -> Contestant:
+    if task.quantity == "value":
+        value = tf.function(function, jit_compile=True)
+        return Contestant(lambda: value(x), read, allocates)
+
+    def pulled(x: Any, grad: Any) -> Any:
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = function(x)
+        return tape.gradient(y, x, grad)
+
+    backward = tf.function(pulled, jit_compile=True)
+    return Contestant(lambda: backward(x, grad), read, (FROM_X, *allocates))
+
+
+def read(tensor: Any) -> Array:
+    """Return a tensor's numbers."""
+    return np.asarray(tensor.numpy())

@@ -1,0 +1,166 @@
+"""A formula at exact points, with many digits: its value, its roots, its limits.
+
+Numbers are mpmath's, so that e**-800 is not 0 and a difference of nearly equal numbers is not
+noise; points are fractions, so that a kink at 3 is at 3. Callers hold the lock on mpmath.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+from softgate.formula.graph import Node, walk
+from softgate.lower import mp
+
+BITS = 240
+MANY_BITS = 4096
+TINY = Fraction(1, 2**1100)
+"""Below every float64: distances are not measured finer than this."""
+
+Number = Any
+"""An mpf, or a float where it is infinite or NaN."""
+
+
+def at(root: Node, x: Fraction) -> Number:
+    """Return `root` at `x`: NaN where it is no real number.
+
+    A small result may be what is left of a difference: it is computed again with more bits.
+    """
+    value = mp.real(root, BITS, x=x)
+    if abs(value) * 2**80 < 1 and not is_constant(root):
+        return mp.real(root, MANY_BITS, x=x)
+    return value
+
+
+def is_nan(value: Number) -> bool:
+    """Tell whether a number is NaN."""
+    return bool(value != value)  # noqa: PLR0124
+
+
+def is_finite(value: Number) -> bool:
+    """Tell whether a number is neither NaN nor infinite."""
+    return not is_nan(value) and abs(value) != math.inf
+
+
+def same(x: Number, y: Number) -> bool:
+    """Tell whether two numbers are one but for the rounding of `BITS` bits."""
+    if not (is_finite(x) and is_finite(y)):
+        return bool(x == y)
+    return bool(abs(x - y) * 2**120 <= max(abs(x), abs(y), 1))
+
+
+def to_float(value: Number | Fraction) -> float:
+    """Return the nearest float64."""
+    if isinstance(value, float):
+        return value
+    if not isinstance(value, Fraction):
+        if is_nan(value) or abs(value) == math.inf or value == 0:
+            return float(value)
+        size = int(value.exp) + int(value.bc)
+        if abs(size) > 1200:  # as a fraction this might not fit into memory
+            return math.copysign(0.0 if size < 0 else math.inf, value)
+        value = mp.fraction(value)
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+
+
+def at_turn(root: Node, x: Fraction) -> Number:
+    """Return `root` at `x`, a root of its derivative to 70 bits: 0 where it touches 0 there."""
+    value = at(root, x)
+    if value == 0 or not is_finite(value) or abs(value) * 2**100 > 1:
+        return value
+    beside = abs(at(root, x + max(abs(x), Fraction(1)) / 2**30))
+    return value * 0 if abs(value) * 2**40 <= beside else value
+
+
+def is_constant(root: Node) -> bool:
+    """Tell whether `root` does not depend on x."""
+    return not any(node.op == "input" for node in walk(root))
+
+
+def vanishes(root: Node, places: list[Fraction]) -> bool:
+    """Tell whether `root` is 0 at these points, however many digits one takes."""
+    values = (at(root, x) for x in places)
+    return all(is_finite(value) and abs(value) * 2 ** (MANY_BITS - 1000) < 1 for value in values)
+
+
+def root_between(root: Node, low: Fraction, high: Fraction) -> Fraction | None:
+    """Return where `root` changes sign between two points, to 70 bits; None where it does not."""
+    left, right = at(root, low), at(root, high)
+    if not (is_finite(left) and is_finite(right)):
+        return None
+    if left == 0 or right == 0:
+        return low if left == 0 else high
+    if (left < 0) == (right < 0):
+        return None
+    moved = 0
+    for step in range(300):
+        if high - low <= max(abs(low), abs(high), TINY) / 2**70:
+            break
+        middle = _next(low, high, left / (left - right), step)
+        value = mp.real(root, BITS, x=middle)
+        if not is_finite(value) or value == 0:
+            return middle if value == 0 else None
+        if (value < 0) == (left < 0):
+            low, left = middle, value
+            right = right / 2 if moved < 0 else right  # the Illinois rule: an end that stays twice
+            moved = -1
+        else:
+            high, right = middle, value
+            left = left / 2 if moved > 0 else left
+            moved = 1
+    return (low + high) / 2
+
+
+def _next(low: Fraction, high: Fraction, part: Number, step: int) -> Fraction:
+    """Return where to look next: at 0, on the secant, or every fourth time in the middle."""
+    if low < 0 < high:
+        return Fraction(0)
+    width = high - low
+    share = Fraction(1, 2)
+    if step % 4 != 3:
+        share = Fraction(min(max(float(part), 2.0**-30), 1 - 2.0**-30))
+    # So many bits as the interval needs: fractions must not grow with every step.
+    unit = Fraction(2) ** (width.numerator.bit_length() - width.denominator.bit_length() - 64)
+    return round((low + width * share) / unit) * unit
+
+
+NEAR = (150, 300, 450)
+"""Binary orders of the distances at which a limit is followed."""
+FAR = (60, 120, 180)
+
+
+def limit(root: Node, x: Fraction, side: int) -> Number:
+    """Return the limit of a smooth branch at `x` from the left (side -1) or the right (+1).
+
+    Where the branch has a value at `x`, that is it; else it is followed towards `x`.
+    """
+    value = at(root, x)
+    if is_finite(value):
+        return value
+    return settle([mp.real(root, 1200, x=x + side * Fraction(1, 2**k)) for k in NEAR])
+
+
+def limit_far(root: Node, side: int) -> Number:
+    """Return the limit at -inf (side -1) or +inf (+1): a number, ±inf, or NaN where none shows."""
+    return settle([mp.real(root, 600, x=side * Fraction(2**k)) for k in FAR])
+
+
+def settle(sequence: list[Number]) -> Number:
+    """Return where three numbers, each much nearer to a limit than the last, lead."""
+    first, second, third = sequence
+    if any(map(is_nan, sequence)):
+        return math.nan
+    if abs(third) == math.inf:
+        return third
+    if abs(third - second) * 2**50 <= abs(third):
+        return third
+    shrinks = abs(third) * 2**15 <= abs(second) and abs(second) * 2**15 <= abs(first)
+    if shrinks or all(abs(value) * 2**200 < 1 for value in sequence):  # the rest is rounding
+        return third * 0
+    if (third - second) * (second - first) > 0 and abs(third) > abs(second) > abs(first):
+        return math.copysign(math.inf, third)
+    return math.nan

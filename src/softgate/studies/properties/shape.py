@@ -1,0 +1,201 @@
+"""What a curve does: where it jumps, where it rises, where it is level, where it ends."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+
+from softgate.lower import mp
+
+from . import exact
+from .curve import Curve
+from .extremes import span
+from .intervals import Interval, point, union
+from .pieces import Piece
+
+HIGHEST_ORDER = 6
+"""A curve without a jump up to this derivative is called smooth."""
+
+
+@dataclass(frozen=True)
+class Jump:
+    """How much value, slope and curvature change at a point, right side minus left side."""
+
+    at: float
+    value: float
+    slope: float
+    curvature: float
+
+
+@dataclass(frozen=True)
+class Line:
+    """slope·x + intercept: what a curve comes ever nearer to."""
+
+    slope: float
+    intercept: float
+
+
+def sides(curve: Curve) -> Iterator[tuple[Fraction, Piece, Piece]]:
+    """Yield the breaks at which the function is defined on both sides."""
+    for left, right in pairwise(curve.pieces):
+        if left.defined and right.defined and left.high is not None:
+            yield left.high, left, right
+
+
+def jumps(curve: Curve) -> tuple[Jump, ...]:
+    """Return where the value, the slope or the curvature jumps, from left to right."""
+    found = []
+    for x, left, right in sides(curve):
+        steps = [_step(x, left, right, order) for order in range(3)]
+        here = exact.at(curve.root, x)
+        if steps[0] == 0 and exact.is_finite(here):  # a single point may lie apart
+            steps[0] = _difference(here, exact.limit(left.branch, x, -1))
+        if any(steps):
+            found.append(Jump(exact.to_float(x), *steps))
+    return tuple(found)
+
+
+def _step(x: Fraction, left: Piece, right: Piece, order: int) -> float:
+    """Return by how much a derivative changes at `x`: 0 where it is continuous."""
+    before = exact.limit(left.derivative(order), x, -1)
+    after = exact.limit(right.derivative(order), x, 1)
+    return _difference(after, before)
+
+
+def _difference(after: exact.Number, before: exact.Number) -> float:
+    if exact.is_finite(after) and exact.is_finite(before):
+        return 0.0 if exact.same(after, before) else exact.to_float(after - before)
+    if exact.is_nan(after) or exact.is_nan(before):
+        return math.nan
+    # One side or both run off to infinity: a pole, whatever the difference of the two would be.
+    return math.inf if after > before or after == math.inf else -math.inf
+
+
+def smoothness(curve: Curve) -> str:
+    """Return "discontinuous", "C^k" where k derivatives are continuous, or "smooth"."""
+    kinks = list(sides(curve))
+    if any(jump.value for jump in jumps(curve)):
+        return "discontinuous"
+    for order in range(1, HIGHEST_ORDER + 1):
+        if any(_step(x, left, right, order) for x, left, right in kinks):
+            return f"C^{order - 1}"
+    return "smooth"
+
+
+def monotone(curve: Curve) -> str:
+    """Return whether and how the function is monotone where it is defined."""
+    defined = [piece for piece in curve.pieces if piece.defined]
+    if not defined or sum(1 for _ in sides(curve)) < len(defined) - 1:
+        return "no"  # with a gap between two pieces
+    signs = {sign for piece in defined for sign in _directions(curve, piece)}
+    for x, left, right in sides(curve):
+        here = exact.at(curve.root, x)
+        before, after = exact.limit(left.branch, x, -1), exact.limit(right.branch, x, 1)
+        signs |= {_sign(here, before), _sign(after, here)} - {0}
+    if signs == {0}:
+        return "constant"
+    for sign, strict, weak in (
+        (1, "increasing", "never falls"),
+        (-1, "decreasing", "never rises"),
+    ):
+        if signs == {sign}:
+            return strict
+        if signs == {sign, 0}:
+            return weak
+    return "no"
+
+
+def _sign(after: exact.Number, before: exact.Number) -> int:
+    if exact.is_nan(after) or exact.is_nan(before):
+        return 2  # neither up nor down
+    return 0 if exact.same(after, before) else (1 if after > before else -1)
+
+
+def _directions(curve: Curve, piece: Piece) -> set[int]:
+    """Return the signs of the slope within a piece; 0 only where it is 0 all over."""
+    slope = piece.derivative(1)
+    fixed = piece.constant(1)
+    if fixed is not None:
+        return {0 if exact.same(fixed, 0) else 1 if fixed > 0 else -1}
+    ends = [piece.low, *curve.zeros(piece, 1), piece.high]
+    between = (Piece(low, high, piece.branch).inside()[0] for low, high in pairwise(ends))
+    values = [exact.at(slope, x) for x in between]
+    return {1 if value > 0 else -1 for value in values if value != 0}
+
+
+def level(curve: Curve) -> tuple[Interval, ...]:
+    """Return the intervals on which the slope is 0, as mathematics has it."""
+    found = []
+    for piece in curve.pieces:
+        fixed = piece.constant(1)
+        if fixed is not None and exact.same(fixed, 0):
+            ends = [end for end in (piece.low, piece.high) if end is not None]
+            closed = [x for x in ends if exact.at(curve.derivatives[1], x) == 0]
+            found += [span(piece), *(point(exact.to_float(x)) for x in closed)]
+    return union(found)
+
+
+def slope_roots(curve: Curve) -> tuple[float, ...]:
+    """Return the single points at which the slope is 0, from left to right."""
+    flat = level(curve)
+    found = [x for piece in curve.pieces for x in _roots_within(curve, piece)]
+    for x, left, right in sides(curve):
+        before, after = (
+            exact.limit(left.derivative(1), x, -1),
+            exact.limit(right.derivative(1), x, 1),
+        )
+        if before == 0 and after == 0:
+            found.append(x)
+    floats = sorted({exact.to_float(x) for x in found})
+    return tuple(x for x in floats if not any(x in interval for interval in flat))
+
+
+def _roots_within(curve: Curve, piece: Piece) -> list[Fraction]:
+    """Return the roots of the slope, those at which it only touches 0 included."""
+    found = list(curve.zeros(piece, 1))
+    if not piece.defined or piece.constant(1) is not None:
+        return found
+    turns = curve.zeros(piece, 2)
+    return [*found, *(x for x in turns if exact.at_turn(piece.derivative(1), x) == 0)]
+
+
+def undefined(curve: Curve) -> tuple[Interval, ...]:
+    """Return where the function is no real number."""
+    found = [span(piece) for piece in curve.pieces if not piece.defined]
+    single = (x for x in curve.breaks if not exact.is_finite(exact.at(curve.root, x)))
+    return union([*found, *(point(exact.to_float(x)) for x in single)])
+
+
+def limits(curve: Curve, order: int) -> tuple[float | None, float | None]:
+    """Return the limits of a quantity at -inf and +inf; None where there is none."""
+    ends = ((curve.pieces[0], -1), (curve.pieces[-1], 1))
+    values = [
+        exact.to_float(exact.limit_far(piece.derivative(order), side))
+        if piece.defined
+        else math.nan
+        for piece, side in ends
+    ]
+    left, right = (None if math.isnan(value) else value + 0.0 for value in values)
+    return left, right
+
+
+def asymptotes(curve: Curve) -> tuple[Line | None, Line | None]:
+    """Return the slanted lines that the function approaches at -inf and +inf."""
+    left, right = (_asymptote(curve.pieces[i], side) for i, side in ((0, -1), (-1, 1)))
+    return left, right
+
+
+def _asymptote(piece: Piece, side: int) -> Line | None:
+    if not piece.defined:
+        return None
+    steep = exact.limit_far(piece.derivative(1), side)
+    if not exact.is_finite(steep) or exact.same(steep, 0):
+        return None
+    x = piece.branch.graph.input("x")
+    rest = exact.limit_far(piece.branch - mp.fraction(steep) * x, side)
+    if not exact.is_finite(rest):
+        return None
+    return Line(exact.to_float(steep), exact.to_float(rest) + 0.0)

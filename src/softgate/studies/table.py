@@ -1,0 +1,256 @@
+"""Activations at points: values, slopes, curvatures and differences, every digit true.
+
+Figures come from the definitions, not from the kernels, so a table can be held against both. A
+table is a set of rows {x, function, quantity, value} and one or more layouts of the same cells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any, ClassVar
+
+from softgate.formula.arithmetic import Definition
+from softgate.formula.derivative import derivative
+from softgate.formula.graph import Node
+from softgate.lower import decimals
+from softgate.lower.decimals import Number
+from softgate.runtime.activation import Activation
+from softgate.runtime.kernels import BUILDING
+from softgate.runtime.records import Cell, Grid, Record
+from softgate.runtime.registry import activations, label
+
+from . import grid_syntax
+from .properties import named
+
+POINTS = "-3,-1,0,0.5,1,3"
+COLUMNS = ("Phi", "value", "slope", "curvature", "difference", "relative")
+FLOAT64_DIGITS = 15
+"""Up to here a value is a float64; beyond, it is the text of its digits."""
+LARGEST_POINT = Decimal("1e30")
+
+Column = tuple[str, Activation, Activation | None]
+
+LAYOUTS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
+    (
+        "The gate Phi(x), exact GELU and its tanh form",
+        (("Phi", "value"), ("gelu", "value"), ("gelu_tanh", "value")),
+    ),
+    (
+        "GELU and ReLU with their slopes",
+        (
+            ("gelu", "value"),
+            ("gelu_tanh", "value"),
+            ("gelu", "slope"),
+            ("relu", "value"),
+            ("relu", "slope"),
+        ),
+    ),
+    (
+        "ReLU, ELU and GELU side by side",
+        (("relu", "value"), ("elu", "value"), ("gelu", "value")),
+    ),
+)
+"""What is shown where nothing is asked for: titles and which quantity of which activation."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One figure. `value` is a float64, or text where more digits than that were asked for."""
+
+    x: float
+    function: str
+    quantity: str
+    value: float | str | None
+
+
+@dataclass(frozen=True)
+class Table(Record):
+    """Figures of some functions at some points, and the grids they are shown in."""
+
+    schema: ClassVar[str] = "softgate.table"
+
+    rows: tuple[Row, ...]
+    tables: tuple[Grid, ...]
+    digits: int
+
+    def grids(self) -> tuple[Grid, ...]:
+        """Return the layouts."""
+        return self.tables
+
+    def table(self) -> tuple[tuple[str, ...], list[tuple[Cell, ...]]]:
+        """Return the rows."""
+        rows: list[tuple[Cell, ...]] = [(r.x, r.function, r.quantity, r.value) for r in self.rows]
+        return ("x", "function", "quantity", "value"), rows
+
+
+def table(
+    functions: Activation | str | Iterable[Activation | str] | None = None,
+    *,
+    at: Any = POINTS,
+    columns: str | Sequence[str] | None = None,
+    reference: Activation | str | None = None,
+    digits: int = 4,
+) -> Table:
+    """Return values, slopes, curvatures and differences of activations at grid_syntax.
+
+    Parameters
+    ----------
+    functions : Activation or str, or several, optional
+        What to tabulate. Without any: three tables of GELU, its tanh form, ReLU and ELU.
+    at : str or numbers
+        Where: `"-3:3:0.5"` (last point included), `"-3,-1,0"`, or numbers. A float stands for the
+        decimal it prints as.
+    columns : str or sequence of str, optional
+        Of "Phi", "value", "slope", "curvature", "difference" and "relative", the last two against
+        `reference`; as one text, separated by commas. By default value and slope, or with a
+        reference value, difference and relative.
+    reference : Activation or str, optional
+        What differences are taken to: f - reference, and f/reference - 1.
+    digits : int
+        Decimals, up to 50, all of them true. A number that would round to 0 but is not 0 is
+        written with an exponent. Beyond 15, values are text, for a float64 has no more.
+
+    Returns
+    -------
+    Table
+        A record: printed, it is a text table; `rows` hold the figures.
+
+    Examples
+    --------
+    >>> import softgate as sg
+    >>> print(sg.table("gelu", at="-1,0.5", columns="Phi,value,slope"))
+      x  Phi(x)     gelu    gelu'
+    ---  ------  -------  -------
+     -1  0.1587  -0.1587  -0.0833
+    0.5  0.6915   0.3457   0.8675
+    """
+    decimals.check(digits)
+    places = grid_syntax.parse(at)
+    for place in places:
+        if abs(place) > LARGEST_POINT:
+            raise ValueError(f"the point {place} is too large for a table: at most 1e30")
+    if functions is None:
+        if columns is not None or reference is not None:
+            raise ValueError("columns and a reference need activations to be named")
+        layouts = [(title, _default(chosen)) for title, chosen in LAYOUTS]
+    else:
+        several = isinstance(functions, Iterable) and not isinstance(functions, str)
+        given: Any = functions if several else (functions,)
+        layouts = [("", _columns([named(f) for f in given], columns, reference))]
+    return _fill(layouts, places, digits)
+
+
+def _default(chosen: Iterable[tuple[str, str]]) -> list[Column]:
+    return [(quantity, named(name), None) for name, quantity in chosen]
+
+
+def _columns(
+    chosen: list[Activation], columns: str | Sequence[str] | None, against: Activation | str | None
+) -> list[Column]:
+    if not chosen:
+        raise ValueError("no activations were given: name at least one, such as gelu")
+    reference = None if against is None else named(against)
+    if columns is None:
+        columns = ("value", "slope") if reference is None else ("value", "difference", "relative")
+    quantities = [_column(name) for name in _split(columns)]
+    if not quantities:
+        raise ValueError("no columns were given: name at least one, such as value")
+    if reference is None and {"difference", "relative"} & set(quantities):
+        raise ValueError("a difference needs a reference: name the function it is taken to")
+    found: list[Column] = []
+    if "Phi" in quantities:
+        found.append(("value", activations()["Phi"], None))
+    for activation in chosen:
+        for quantity in quantities:
+            if quantity in ("difference", "relative"):
+                if activation is not reference:
+                    found.append((quantity, activation, reference))
+            elif quantity != "Phi":
+                found.append((quantity, activation, None))
+    if not found:
+        raise ValueError(f"nothing to show: {label(chosen[0])} is the reference itself")
+    return list(dict.fromkeys(found))
+
+
+def _split(columns: str | Sequence[str]) -> list[str]:
+    if not isinstance(columns, str | list | tuple):
+        kind = type(columns).__name__
+        raise TypeError(f"columns is a {kind}: expected names such as 'value,slope'")
+    return columns.split(",") if isinstance(columns, str) else list(columns)
+
+
+def _column(name: str) -> str:
+    for known in COLUMNS:
+        if known.lower() == str(name).strip().lower():
+            return known
+    raise ValueError(f"unknown column {name!r}: known are {', '.join(COLUMNS)}")
+
+
+def _head(column: Column) -> str:
+    quantity, activation, reference = column
+    name = label(activation)
+    if name == "Phi":
+        return {"value": "Phi(x)", "slope": "Phi'(x)"}.get(quantity, "Phi''(x)")
+    if reference is not None:
+        other = label(reference)
+        return f"{name} - {other}" if quantity == "difference" else f"{name} / {other} - 1"
+    return name + {"value": "", "slope": "'", "curvature": "''"}[quantity]
+
+
+def _quantity(column: Column) -> str:
+    quantity, _, reference = column
+    if reference is None:
+        return quantity
+    what = "difference" if quantity == "difference" else "relative difference"
+    return f"{what} to {label(reference)}"
+
+
+def _graph(column: Column) -> Node:
+    quantity, activation, reference = column
+    f = Definition()
+    root = decimals.definition(activation.entry, activation.parameters, f)
+    if reference is not None:
+        other = decimals.definition(reference.entry, reference.parameters, f)
+        return root - other if quantity == "difference" else (root - other) / other
+    for _ in range(("value", "slope", "curvature").index(quantity)):
+        root = derivative(root)
+    return root
+
+
+def _fill(layouts: list[tuple[str, list[Column]]], places: Sequence[Decimal], digits: int) -> Table:
+    used = list(dict.fromkeys(column for _, columns in layouts for column in columns))
+    cells: dict[Column, list[Number]] = {}
+    for column in used:
+        root = _graph(column)
+        cells[column] = [_number(root, x, digits) for x in places]
+    rows = tuple(
+        Row(float(x), label(column[1]), _quantity(column), _value(cells[column][i], digits))
+        for i, x in enumerate(places)
+        for column in used
+    )
+    grids = tuple(
+        Grid(
+            title,
+            ("x", *map(_head, columns)),
+            tuple(
+                (grid_syntax.show(x), *(cells[column][i].text for column in columns))
+                for i, x in enumerate(places)
+            ),
+        )
+        for title, columns in layouts
+    )
+    return Table(rows, grids, digits)
+
+
+def _number(root: Node, x: Decimal, digits: int) -> Number:
+    with BUILDING:  # mpmath's context is shared; not longer than for one number, for others wait
+        return decimals.number(root, Fraction(x), digits)
+
+
+def _value(number: Number, digits: int) -> float | str | None:
+    if number.value is None or digits <= FLOAT64_DIGITS:
+        return number.value
+    return number.text

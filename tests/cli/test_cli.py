@@ -1,0 +1,204 @@
+"""The command line's manners: quick help, data on stdout, exit codes, no traceback, completion."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from softgate import cli
+from softgate.cli import doctor
+
+
+def softgate(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run the command line as a user does, piped."""
+    return subprocess.run(
+        [sys.executable, "-m", "softgate", *arguments],
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        env=dict(os.environ) | {"PYTHONIOENCODING": "utf-8"} | environment,
+        timeout=120,
+        check=False,
+    )
+
+
+def test_help_names_every_command_and_loads_next_to_nothing() -> None:
+    script = (
+        "import sys; from softgate.cli import softgate;"
+        "softgate(['--help'], standalone_mode=False);"
+        "heavy = {'numpy', 'rich', 'llvmlite', 'mpmath'};"
+        "print(*sorted(heavy & set(sys.modules)), file=sys.stderr)"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert result.stderr.split() == []
+    assert all(f"  {name} " in result.stdout for name in cli.COMMANDS)
+
+
+@pytest.mark.parametrize("name", list(cli.COMMANDS))
+def test_every_command_has_help(name: str) -> None:
+    result = softgate(name, "--help")
+    assert (result.returncode, result.stderr) == (0, "")
+    assert result.stdout.startswith(f"Usage: softgate {name}")
+
+
+def test_no_arguments_show_the_help() -> None:
+    result = softgate()
+    assert result.returncode in (0, 2)
+    assert "Commands:" in result.stdout + result.stderr
+    assert "Traceback" not in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("tabel",), "Did you mean 'table'"),
+        (("table", "gleu"), "gelu"),
+        (("table", "--wat"), "--wat"),
+        (("plot", "gelu", "-o", "x.bmp"), "bmp"),
+        (("plot", "gelu", "-o", "no/such/folder/x.png"), "no/such/folder"),
+        (("properties", "elu:beta=2"), "beta"),
+        (("properties", "elu:alpha=x"), "alpha=x"),
+        (("properties", "json:dumps"), "softgate.activation"),
+        (("properties", "nosuchmodule:f"), "nosuchmodule"),
+        (("names", "gleu"), "gelu"),
+        (("completion", "tcsh"), "tcsh"),
+        (("identify",), "SUBJECT"),
+        (("emit", "gelu", "--lang", "cobol"), "cobol"),
+    ],
+    ids=" ".join,
+)
+def test_mistakes_exit_with_2_and_no_traceback(arguments: tuple[str, ...], said: str) -> None:
+    result = softgate(*arguments)
+    assert result.returncode == 2, result.stderr
+    assert result.stdout == ""
+    assert said in result.stderr
+    assert "Traceback" not in result.stderr
+    assert result.stderr.startswith("Error: ")
+    assert result.stderr.count("\n") == 1
+
+
+def test_debug_shows_the_traceback() -> None:
+    result = softgate("--debug", "plot", "gelu", "-o", "no/such/folder/x.png")
+    assert "Traceback" in result.stderr
+
+
+def test_data_is_plain_when_piped() -> None:
+    for arguments in (("table", "gelu"), ("properties", "relu"), ("names", "selu"), ("doctor",)):
+        result = softgate(*arguments, FORCE_COLOR="")
+        assert (result.returncode, result.stderr) == (0, ""), result.stderr
+        assert "\x1b" not in result.stdout
+
+
+def test_a_closed_pipe_is_no_error() -> None:
+    command = f'"{sys.executable}" -m softgate table gelu --at -3:3:0.001 | head -n 1'
+    result = subprocess.run(
+        ["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True, timeout=60,
+        check=False,
+    )  # fmt: skip
+    assert result.stderr == ""
+
+
+def test_ones_own_formula_by_module_and_name(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(
+        "import softgate as sg\n\n@sg.activation\ndef bent(f, x, a=0.5):\n"
+        "    return a * x * f.sigmoid(x)\n",
+        encoding="utf-8",
+    )
+    result = subprocess.run(
+        [sys.executable, "-m", "softgate", "table", "mine:bent", "--at", "0,1", "--json"],
+        capture_output=True, text=True, cwd=tmp_path, timeout=60, check=True,
+    )  # fmt: skip
+    rows = json.loads(result.stdout)["rows"]
+    value = next(r["value"] for r in rows if r["x"] == 1 and r["quantity"] == "value")
+    assert float(value) == pytest.approx(0.36552928931500245)
+
+
+def test_doctor_checks_a_kernel_of_each_dtype() -> None:
+    result = softgate("doctor", "--json")
+    assert result.returncode == 0, result.stderr
+    found = json.loads(result.stdout)
+    assert {check["dtype"] for check in found["kernels"]} == {
+        "float16", "bfloat16", "float32", "float64",
+    }  # fmt: skip
+    assert all(check["ok"] and check["max_ulp"] <= check["bound_ulp"] for check in found["kernels"])
+    assert found["packages"]["numpy"]
+    assert found["machine"]["threads"] >= 1
+
+
+def test_doctor_fails_when_a_kernel_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    from click.testing import CliRunner
+
+    from softgate.studies.selftest import Checkup
+
+    wrong = Checkup("gelu", "float32", max_ulp=9.0, bound_ulp=3.3, compile_s=0.1)
+    monkeypatch.setattr(doctor, "kernel_checks", lambda: [wrong])
+    result = CliRunner().invoke(doctor.command, standalone_mode=False)
+    assert result.return_value == 1
+    assert "WRONG" in result.output
+
+
+def test_the_checkup_sees_a_wrong_kernel() -> None:
+    import numpy as np
+
+    import softgate as sg
+    from softgate.studies.selftest import checkup
+
+    class Bent:
+        entry, name, parameters = sg.gelu.entry, "bent", sg.gelu.parameters
+
+        def __call__(self, x: object) -> object:
+            return sg.gelu(x) * np.float32(1 + 2e-6)
+
+    assert not checkup(Bent(), np.dtype(np.float32)).ok  # type: ignore[arg-type]
+    assert checkup(sg.gelu, np.dtype(np.float32)).ok
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_scripts(shell: str) -> None:
+    result = softgate("completion", shell)
+    assert (result.returncode, result.stderr) == (0, "")
+    assert "_SOFTGATE_COMPLETE" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "index", "offered"),
+    [("softgate pr", "1", "properties"), ("softgate table gelu_t", "2", "gelu_tanh")],
+)
+def test_completion_offers_commands_and_activations(words: str, index: str, offered: str) -> None:
+    result = softgate(_SOFTGATE_COMPLETE="bash_complete", COMP_WORDS=words, COMP_CWORD=index)
+    assert f"plain,{offered}" in result.stdout
+
+
+def test_a_users_module_that_fails_is_named(tmp_path: Path) -> None:
+    (tmp_path / "boom.py").write_text("x = 1\ny = x / 0\n", encoding="utf-8")
+    result = subprocess.run(
+        [sys.executable, "-m", "softgate", "table", "boom:f"],
+        capture_output=True, text=True, cwd=tmp_path, timeout=60, check=False,
+    )  # fmt: skip
+    assert result.returncode == 2
+    assert "boom.py, line 2: ZeroDivisionError" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_a_closed_stdout_is_said() -> None:
+    command = f'"{sys.executable}" -m softgate table gelu >&-'
+    result = subprocess.run(
+        ["bash", "-c", command], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (result.returncode, "Traceback" in result.stderr) == (1, False)
+    assert "closed" in result.stderr
+
+
+def test_an_interrupt_behind_an_import_error_is_an_interrupt() -> None:
+    error = ImportError("half loaded")
+    assert not cli.interrupted(error)
+    error.__context__ = RuntimeError("on the way")
+    error.__context__.__cause__ = KeyboardInterrupt()
+    assert cli.interrupted(error)

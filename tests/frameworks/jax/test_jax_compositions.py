@@ -1,0 +1,80 @@
+"""Activations inside larger jitted expressions: XLA must not simplify across their boundaries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from compositions import SHAPES, expressions, mismatches, operands, reductions
+
+import softgate as sg
+from softgate.blocks import Kernel
+from softgate.formula.formats import FLOAT32
+from softgate.lower import framework
+from softgate.lower.jax import stable_dialect
+from softgate.lower.unfused import unfused
+from softgate.runtime.activation import Activation
+
+QUICK = {"xla_backend_optimization_level": 0}
+"""XLA's own passes run in full; LLVM, which takes most of the time, does no more than it must."""
+
+
+def derivative(call: Callable[[Any], Any], x: Any) -> Any:
+    return jax.jvp(call, (x,), (jnp.ones_like(x),))[1]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_expressions_around_an_activation(activation: Activation, shape: str) -> None:
+    x, y = operands(shape)
+    narrow = [jnp.asarray(v, jnp.float32) for v in (x, y)]
+    calls = expressions(activation, derivative, thorough=shape == "scalar")
+    options = QUICK
+    if shape == "several":
+        calls |= reductions(activation, jnp.sum, jnp.prod)
+        options = {}  # LLVM unrolls reductions, and merges what they reduce
+    jitted = jax.jit(lambda x, y: {name: call(x, y) for name, call in calls.items()})
+    results = jitted.lower(*narrow).compile(compiler_options=options)(*narrow)
+    assert not mismatches(activation, x, y, results)
+
+
+def test_expressions_in_float64() -> None:
+    with jax.enable_x64(True):
+        for f in (sg.sigmoid, sg.elu.slope, sg.softplus.slope):
+            scaled = jax.jit(lambda x, f=f: f(x) * 1e-280 * f(-x))(jnp.float64(0.3))
+            assert np.isclose(float(scaled), f(0.3) * 1e-280 * f(-0.3), rtol=1e-12, atol=0.0)
+
+
+@pytest.mark.parametrize("n", [2, 3, 8, 16, 30])
+def test_reductions_of_any_length(n: int) -> None:
+    # How LLVM unrolls a reduction depends on its length.
+    x = np.linspace(-1.4, -0.6, n, dtype=np.float32)
+    functions = [sg.sigmoid, sg.elu.slope, sg.tanh.slope, sg.softplus.slope]
+
+    @jax.jit
+    def reduced(x: Any) -> Any:
+        small = [(jnp.sum(f(x) * 1e-20), jnp.mean(f(x) / 1e22), jnp.prod(f(x))) for f in functions]
+        slopes = jax.grad(lambda x: jnp.sum(sg.softplus(x) * 1e-20))(x)
+        return small, jnp.sum(slopes)
+
+    small, total = reduced(x)
+    for f, results in zip(functions, small, strict=True):
+        exact = f(x.astype(np.float64))
+        expected = exact.sum() * 1e-20, exact.mean() / 1e22, exact.prod()
+        assert np.allclose(results, expected, rtol=1e-5, atol=1e-38), f
+    assert np.isclose(total, sg.softplus.slope(x).sum() * 1e-20, rtol=1e-5, atol=0.0)
+
+
+def test_xla_merges_constants_across_forms_that_are_not_kept() -> None:
+    # Why the tests above exist: without `unscale` and `keep`, 2**-64 times 2**-64 is flushed to 0.
+    kernel = Kernel(FLOAT32, fused=False)
+    (graph,) = unfused(FLOAT32, sg.sigmoid.entry.trace("value", kernel))
+    assert [graph.op, graph.args[0].op] == ["keep", "unscale"]
+    product = graph.graph.node("mul", *graph.args[0].args)
+    form = framework.form(product, stable_dialect(FLOAT32))
+    alone, squared = jax.jit(lambda x: (form(x), form(x) * form(-x)))(jnp.float32(0.3))
+    assert np.isclose(alone, sg.sigmoid(0.3))
+    assert squared == 0.0

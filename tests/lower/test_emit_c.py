@@ -1,0 +1,188 @@
+"""Emitted C compiles without a warning, keeps the catalogue's bounds, and vectorises."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import compiled
+import formulas
+import numpy as np
+import pytest
+from checks import bound, call, holds, points
+from compiled import FAST, Library, same_bits
+
+import softgate as sg
+from softgate.formula.formats import FLOAT32, FLOAT64, Format
+from softgate.runtime.activation import Activation
+from softgate.studies import accuracy, samples
+
+OWN = [formulas.snake, formulas.swish, formulas.isru, formulas.tanhexp]
+pytestmark = pytest.mark.skipif(compiled.COMPILER is None, reason=compiled.MISSING)
+
+
+@pytest.fixture(scope="module")
+def catalogue(tmp_path_factory: pytest.TempPathFactory) -> Library:
+    """All of the catalogue in one library: helpers are shared, names do not clash."""
+    text = sg.emit(sg.activations().values(), "c")
+    path, _ = compiled.compiled(text, tmp_path_factory.mktemp("c"), "catalogue")
+    return Library(path)
+
+
+@pytest.fixture(scope="module")
+def own(tmp_path_factory: pytest.TempPathFactory) -> tuple[Library, Library]:
+    """Formulas of one's own: in both formats, and in float32 alone."""
+    folder = tmp_path_factory.mktemp("own")
+    both, _ = compiled.compiled(sg.emit(OWN, "c"), folder, "both")
+    narrow, _ = compiled.compiled(sg.emit(OWN, "c", dtype="float32"), folder, "narrow")
+    return Library(both), Library(narrow)
+
+
+def label(activation: Activation, quantity: str) -> str:
+    return activation.name if quantity == "value" else f"{activation.name}_{quantity}"
+
+
+def inputs(activation: Activation, fmt: Format) -> Any:
+    """Inputs of every kind, special values too."""
+    return samples.stratified(fmt, activation.entry.intervals, 2000, seed=5)
+
+
+def check_bound(library: Library, activation: Activation, quantity: str) -> None:
+    """Hold an emitted float32 loop to the bound that the catalogue states."""
+    x = points(activation, FLOAT32, 60_000, seed=3)
+    y = library(label(activation, quantity), x)
+    errors = accuracy.against_float64(activation.entry, quantity, FLOAT32, x, y)
+    holds(errors, bound(activation, quantity, FLOAT32, {}), f"{activation.name} {quantity}")
+
+
+@pytest.mark.parametrize("quantity", ["value", "slope"])
+def test_float32_keeps_the_bound(catalogue: Library, activation: Activation, quantity: str) -> None:
+    check_bound(catalogue, activation, quantity)
+
+
+@pytest.mark.parametrize("quantity", ["value", "slope"])
+def test_float64_keeps_the_bound(catalogue: Library, activation: Activation, quantity: str) -> None:
+    x = np.random.default_rng(2).permutation(points(activation, FLOAT64, 300, seed=1))[:300]
+    y = catalogue(label(activation, quantity), x)
+    errors = accuracy.against_arb(activation.entry, quantity, FLOAT64, x, y, activation.parameters)
+    holds(errors, bound(activation, quantity, FLOAT64, {}), f"{activation.name} {quantity}")
+
+
+@pytest.mark.parametrize("fmt", [FLOAT32, FLOAT64], ids=lambda fmt: fmt.name)
+@pytest.mark.parametrize("quantity", ["value", "slope"])
+def test_results_are_the_kernels_own(
+    catalogue: Library, variant: tuple[Activation, dict[str, float]], quantity: str, fmt: Format
+) -> None:
+    """Bit for bit, special values too: with the defaults, and with parameters handed over."""
+    activation, parameters = variant
+    x = inputs(activation, fmt)
+    name = label(activation, quantity)
+    given = activation.check_parameters(parameters) if parameters else ()
+    y = catalogue(f"{name}_with" if given else name, x, *(value for _, value in given))
+    assert same_bits(y, call(activation, quantity, x, **parameters))
+
+
+def test_bound_parameters_are_written_in(tmp_path: Path) -> None:
+    leaky = sg.leaky_relu.bind(slope=0.2)
+    text = sg.emit(leaky, "c")
+    assert "slope = 0.2\n" in text
+    assert "_with" not in text
+    path, _ = compiled.compiled(text, tmp_path, "leaky")
+    for fmt in (FLOAT32, FLOAT64):
+        x = inputs(leaky, fmt)
+        assert same_bits(Library(path)("leaky_relu", x), leaky(x))
+        assert same_bits(Library(path)("leaky_relu_slope", x), leaky.slope(x))
+
+
+def test_a_parameter_that_no_two_floats_hold(tmp_path: Path) -> None:
+    """float32 is computed in float64, as softgate itself does it, and rounded once."""
+    tiny = sg.elu.bind(alpha=1e-35)
+    path, _ = compiled.compiled(sg.emit(tiny, "c", dtype="float32"), tmp_path, "tiny")
+    x = inputs(tiny, FLOAT32)
+    with np.errstate(under="ignore"):
+        expected = tiny(x.astype(np.float64)).astype(np.float32)
+    assert same_bits(Library(path)("elu", x), expected)
+
+
+@pytest.mark.parametrize("quantity", ["value", "slope"])
+@pytest.mark.parametrize("formula", OWN, ids=lambda formula: formula.name)
+def test_formulas_of_ones_own(
+    own: tuple[Library, Library], formula: Activation, quantity: str
+) -> None:
+    """float32 is float64 rounded once, and results at infinity are the formula's limits."""
+    both, narrow = own
+    name = label(formula, quantity)
+    x = inputs(formula, FLOAT64)
+    assert same_bits(both(name, x), call(formula, quantity, x))
+    x = inputs(formula, FLOAT32)
+    expected = call(formula, quantity, x)
+    assert same_bits(both(name, x), expected)
+    assert same_bits(narrow(name, x), expected)
+
+
+def vectorised(text: str, folder: Path) -> tuple[set[str], set[str]]:
+    """Return the loops of a source, and those that gcc vectorises with the comment's flags."""
+    flags = (*FAST, "-fno-ipa-icf", "-fopt-info-vec-optimized")  # two that are alike stay two
+    _, said = compiled.compiled(text, folder, "fast", flags)
+    lines = text.split("\n")
+    loops = {i + 1: lines[i - 2] for i, line in enumerate(lines) if "for (size_t i" in line}
+    told = {int(line.split(":")[1]) for line in said.split("\n") if "loop vectorized" in line}
+    return set(loops.values()), {loops[line] for line in told & set(loops)}
+
+
+def test_every_loop_vectorises(tmp_path: Path) -> None:
+    """All of the catalogue, with and without parameters, in both formats, as the comment says."""
+    loops, found = vectorised(sg.emit(sg.activations().values(), "c"), tmp_path)
+    several = sum(bool(a.parameters) for a in sg.activations().values())
+    assert len(loops) == 4 * (len(sg.activations()) + several)
+    assert loops - found == set()
+
+
+def test_a_loop_with_a_branch_is_seen_not_to_vectorise(tmp_path: Path) -> None:
+    text = sg.emit("relu", "c", dtype="float32", quantity="value")
+    body = "return (x < 0.0f) ? 0.0f : x;"
+    assert body in text
+    slow = text.replace(
+        body, "for (int i = 0; x > 1.0f && i < 9; i++)\n        x /= 3.0f;\n    return x;"
+    )
+    assert vectorised(text, tmp_path)[1]
+    assert not vectorised(slow, tmp_path)[1]
+
+
+def test_a_vectorised_loop_gives_the_same_bits(tmp_path: Path) -> None:
+    path, _ = compiled.compiled(sg.emit("gelu", "c"), tmp_path, "fast", FAST)
+    for fmt in (FLOAT32, FLOAT64):
+        x = inputs(sg.gelu, fmt)
+        assert same_bits(Library(path)("gelu", x), sg.gelu(x))
+        assert same_bits(Library(path)("gelu_slope", x[:-3]), sg.gelu.slope(x[:-3]))
+
+
+def test_emitted_files_can_be_joined(tmp_path: Path) -> None:
+    text = sg.emit("gelu", "c") + sg.emit("silu", "c")
+    path, _ = compiled.compiled(text, tmp_path, "joined")
+    assert Library(path)("silu", np.ones(3))[0] == sg.silu(1.0)
+
+
+def test_the_measurement_catches_a_wrong_constant(tmp_path: Path) -> None:
+    text = sg.emit("gelu", "c", dtype="float32")
+    wrong = text.replace("-0x1p-64f", "-0x1.00001p-64f")
+    assert wrong != text
+    path, _ = compiled.compiled(wrong, tmp_path, "wrong")
+    with pytest.raises(AssertionError, match="ulp"):
+        check_bound(Library(path), sg.gelu, "value")
+
+
+def test_fast_math_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(AssertionError, match="needs IEEE arithmetic"):
+        compiled.compiled(sg.emit("relu", "c"), tmp_path, "fast", ("-O1", "-ffast-math"))
+
+
+def test_it_passes_certify(tmp_path: Path) -> None:
+    path, _ = compiled.compiled(sg.emit("gelu", "c"), tmp_path, "gelu")
+    for suffix, stated in (("f32", 3.3), ("f64", 2.5)):
+        certificate = sg.certify(
+            f"{path}:gelu_{suffix}", "gelu", slope=f"{path}:gelu_slope_{suffix}", samples=1000
+        )
+        assert {m.quantity for m in certificate.measurements} >= {"value", "slope"}
+        assert not certificate.failures(stated)
+        assert certificate.failures(0.5)

@@ -1,0 +1,118 @@
+"""The layer contract, what `import softgate` loads, and how modules are named."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from places import ROOT
+
+PACKAGE = ROOT / "src" / "softgate"
+FILES = sorted(PACKAGE.rglob("*.py"))
+VAGUE = {"utils", "util", "common", "misc", "helper", "helpers", "manager", "base"}
+HEAVY = {
+    "flint",
+    "jax",
+    "keras",
+    "llvmlite",
+    "matplotlib",
+    "mpmath",
+    "onnx",
+    "onnxruntime",
+    "pandas",
+    "ray",
+    "scipy",
+    "sympy",
+    "tensorflow",
+    "torch",
+}
+
+REPORT_HEAVY = f"import sys; print(*sorted({HEAVY!r} & set(sys.modules)))"
+
+
+def relative(path: Path) -> str:
+    return path.relative_to(PACKAGE).as_posix()
+
+
+def python(*arguments: str, path: Path | None = None) -> subprocess.CompletedProcess[str]:
+    """Run Python in a process of its own; modules under `path` come first."""
+    environment = dict(os.environ)
+    if path is not None:
+        environment["PYTHONPATH"] = str(path)
+    return subprocess.run(
+        [sys.executable, *arguments],
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        cwd=path or ROOT,
+        env=environment | {"PYTHONIOENCODING": "utf-8", "COLUMNS": "200"},
+        timeout=120,
+        check=False,
+    )
+
+
+def contract(source: Path) -> subprocess.CompletedProcess[str]:
+    """Hold the package in `source` to the contract in pyproject.toml."""
+    command = "from importlinter.cli import lint_imports_command as run; run()"
+    options = ("--config", str(ROOT / "pyproject.toml"), "--no-cache", "--no-logo")
+    return python("-c", command, *options, path=source)
+
+
+def test_the_layer_contract_holds() -> None:
+    result = contract(PACKAGE.parent)
+    assert result.returncode == 0, result.stdout + result.stderr
+
+
+@pytest.mark.parametrize(
+    ("file", "line", "complaint"),
+    [
+        (
+            "formula/graph.py",
+            "from softgate import catalogue",
+            "graph -> softgate.catalogue",
+        ),
+        (
+            "runtime/kernels.py",
+            "from softgate import studies",
+            "kernels -> softgate.studies",
+        ),
+        ("lower/arb.py", "from softgate.runtime import kernels", "lower.arb -> softgate.runtime"),
+        ("runtime/kernels.py", "def late():\n    import torch", "runtime.kernels -> torch"),
+        ("runtime/kernels.py", "import llvmlite", "runtime.kernels -> llvmlite"),
+        ("unlisted.py", "", "softgate.unlisted"),
+    ],
+)
+def test_the_layer_contract_catches(tmp_path: Path, file: str, line: str, complaint: str) -> None:
+    copy = tmp_path / "softgate"
+    shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    with (copy / file).open("a", encoding="utf-8") as target:
+        target.write(f"\n{line}\n")
+    result = contract(tmp_path)
+    assert result.returncode == 1, result.stdout + result.stderr
+    assert complaint in result.stdout
+
+
+def test_import_loads_no_framework_and_no_compiler() -> None:
+    result = python("-W", "error", "-c", f"import softgate; {REPORT_HEAVY}")
+    assert (result.returncode, result.stdout.split()) == (0, []), result.stdout + result.stderr
+
+
+def test_what_an_import_loads_is_seen() -> None:
+    result = python("-c", f"import softgate.lower.llvm, softgate.lower.mp; {REPORT_HEAVY}")
+    assert result.stdout.split() == ["llvmlite", "mpmath"], result.stderr
+
+
+@pytest.mark.parametrize("path", FILES, ids=relative)
+def test_names_say_what_a_module_is(path: Path) -> None:
+    parts = {part.strip("_") for part in path.relative_to(PACKAGE).with_suffix("").parts}
+    assert not parts & VAGUE
+
+
+def test_there_are_files_to_look_at() -> None:
+    assert {"__init__.py", "formula/graph.py", "lower/llvm.py", "catalogue/relu.py"} <= set(
+        map(relative, FILES)
+    )

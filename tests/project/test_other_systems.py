@@ -1,0 +1,291 @@
+"""softgate where there is no fork, no flock, no affinity, no /proc: see `other_systems`.
+
+What is not simulated, its docstring says: other libraries run as they do on Linux.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import other_systems
+import pytest
+
+from softgate.studies.compare import locks
+from softgate.studies.compare.store import Store, StoreError
+
+EACH_SYSTEM = pytest.mark.parametrize("system", ["windows", "macos"])
+
+COMPUTE = """
+import hashlib, sys
+import ml_dtypes, numpy as np
+import softgate as sg
+
+def digest(threads):
+    sg.set_threads(threads)
+    found = hashlib.sha256()
+    for dtype in (np.float16, ml_dtypes.bfloat16, np.float32, np.float64):
+        x = np.linspace(-20, 20, 1 << 19).astype(dtype)
+        for y in (sg.gelu(x), sg.gelu.slope(x), sg.gelu.backward(x, x), sg.swiglu(x)):
+            found.update(y.tobytes())
+    return found.hexdigest()
+
+assert sg.get_threads() >= 1
+print(digest(1), digest(4))
+"""
+
+MODEL = """
+from torch import nn
+
+def make():
+    return nn.Sequential(nn.Linear(6, 8), nn.GELU(), nn.Linear(8, 2))
+"""
+
+FUNCTIONS = """
+def half(x):
+    return x / 2
+
+def same(x):
+    return x
+
+def hangs(x):
+    import time
+    time.sleep(600)
+"""
+
+TRAIN = """
+def run(activation, seed, report, hope=1.0):
+    for step in range(3):
+        report(step=step, steps=3, loss=1.0 / (step + 1 + seed))
+    return {"score": hope + seed + (activation.name == "gelu")}
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "work").mkdir()
+    for name, text in (("models", MODEL), ("functions", FUNCTIONS), ("train", TRAIN)):
+        (tmp_path / "work" / f"{name}.py").write_text(text, encoding="utf-8")
+    return tmp_path
+
+
+def run(system: str, folder: Path, program: str, said: str = "") -> str:
+    """Run a program where softgate sees another system, and return what it prints."""
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        input=said,
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        env=other_systems.environment(system, folder),
+        cwd=folder / "work",
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def commands(system: str, folder: Path, *lines: str) -> list[dict[str, Any]]:
+    """Run commands of softgate in one such process; a list of their answers."""
+    said = "".join(json.dumps(line.split()) + "\n" for line in lines)
+    printed = run(system, folder, "import other_systems; other_systems.main()", said)
+    answers = [json.loads(line) for line in printed.splitlines()]
+    assert len(answers) == len(lines)
+    return answers
+
+
+def check(answers: list[dict[str, Any]], *expected: str) -> None:
+    """Hold answers to having succeeded and to saying something."""
+    for answer, text in zip(answers, expected, strict=True):
+        assert answer["error"] == "", answer
+        assert answer["code"] == 0, answer
+        assert text in answer["stdout"], answer
+
+
+def test_the_simulation_hides_what_it_says(folder: Path) -> None:
+    seen = """
+import sys
+program = '''
+import ctypes, os, platform, signal, sys
+from pathlib import Path
+lines = [sys.platform, os.name, platform.system(), hasattr(os, "fork"), hasattr(signal, "SIGKILL")]
+try:
+    import fcntl
+except ImportError:
+    lines.append("no fcntl")
+try:
+    ctypes.CDLL(None)
+except TypeError:
+    lines.append("no own symbols")
+lines.append(Path("/proc/self/stat").exists())
+with open("open.txt", "w") as file:
+    try:
+        Path("open.txt").unlink()
+    except PermissionError:
+        lines.append("stays")
+print(*lines, sep=", ")
+'''
+for name in ("softgate.simulated", "another"):
+    exec(program, {"__name__": name})
+"""
+    ours, others = run("windows", folder, seen).splitlines()
+    assert ours == "win32, nt, Windows, False, False, no fcntl, no own symbols, False, stays"
+    assert others == f"{sys.platform}, posix, Linux, True, True, True"
+
+
+@EACH_SYSTEM
+def test_import_and_threads(system: str, folder: Path) -> None:
+    one, several = run(system, folder, COMPUTE).split()
+    assert one == several
+    here = subprocess.run(
+        [sys.executable, "-c", COMPUTE], capture_output=True, text=True, check=True, timeout=300
+    )
+    assert here.stdout.split() == [one, several]
+
+
+@EACH_SYSTEM
+def test_commands_without_a_framework(system: str, folder: Path) -> None:
+    answers = commands(
+        system, folder,
+        "table gelu relu --at -1:1:0.5",
+        "properties relu",
+        "names gelu",
+        "plot relu",
+        "emit relu --lang c",
+        "emit relu --lang js -o relu.js",
+        "doctor",
+        "identify functions:half",
+        "certify functions:same --as identity --dtype float32 --quantity value --samples 1000",
+        "certify softgate:relu --dtype float32 --quantity value --samples 1000 --json",
+        "bench relu --peers textbook --size 4096 --quantity value --budget 0.2",
+        "completion bash",
+    )  # fmt: skip
+    check(
+        answers,
+        "gelu", "relu", "gelu", "relu", "relu", "", "right", "identity", "identity", "relu", "relu",
+        "softgate",
+    )  # fmt: skip
+    assert {"windows": "Windows", "macos": "Darwin"}[system] in answers[6]["stdout"]
+    left = {file.name for file in (folder / "work").iterdir()} - {"__pycache__"}
+    assert left == {"models.py", "functions.py", "train.py", "relu.js"}
+
+
+@EACH_SYSTEM
+def test_a_function_that_hangs_is_ended(system: str, folder: Path) -> None:
+    line = "certify functions:hangs --as relu --dtype float32 --quantity value --time-limit 0.5"
+    (answer,) = commands(system, folder, line)
+    assert "took more than 0.5 s" in answer["error"] + answer["stdout"]  # loaded, or called
+    assert answer["code"] or answer["error"]
+
+
+@EACH_SYSTEM
+def test_commands_with_torch(system: str, folder: Path) -> None:
+    np.savez(folder / "work" / "inputs.npz", input=np.ones((4, 6), np.float32))
+    compare = "compare gelu relu --script train.py:run --seeds 2 --jobs 1 --store kept --json"
+    diagnose = ["diagnose models:make --data inputs.npz"] if system == "windows" else []
+    check(commands(system, folder, *diagnose, compare), *(["gelu"] if diagnose else []), '"arms"')
+    kept = sorted(file.suffix for file in (folder / "work" / "kept").iterdir())
+    assert kept == [".json"] * 4
+    page = """
+from pathlib import Path
+from softgate.reporting import write
+write(Path("page.html"), "first")
+write(Path("page.html"), "φ")
+"""
+    run(system, folder, page)
+    assert (folder / "work" / "page.html").read_text(encoding="utf-8") == "φ"
+
+
+# compare's store
+
+
+def test_outcomes_where_open_files_cannot_be_moved(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(locks, "OPEN_FILES_MOVE", False)
+    target = tmp_path / "trial.json"
+    held = locks.claim(target)
+    assert held is not None
+    assert (tmp_path / "trial.part").stat().st_size == locks.ROOM
+    assert locks.claim(target) is None
+    held.keep("first")
+    assert target.read_text(encoding="utf-8") == "first"
+    assert [file.name for file in tmp_path.iterdir()] == ["trial.json"]
+    with locks.claim(target) or pytest.fail("not free") as again:
+        again.keep("2nd")
+    assert target.read_text(encoding="utf-8") == "2nd"
+    for name in ("dead.part", "dead.new"):  # of a process that died while it wrote
+        (tmp_path / name).write_text("half of an outc", encoding="utf-8")
+    Store(tmp_path)
+    assert [file.name for file in tmp_path.iterdir()] == ["trial.json"]
+
+
+def test_room_is_reserved_where_nothing_allocates(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """macOS and Windows have no posix_fallocate: what is written has its room, too."""
+    monkeypatch.delattr(locks.os, "posix_fallocate")
+    with locks.claim(tmp_path / "trial.json") or pytest.fail("not free") as held:
+        room = (tmp_path / "trial.part").stat()
+        assert room.st_size == locks.ROOM
+        assert room.st_blocks * 512 >= locks.ROOM
+        held.keep("short")
+    assert (tmp_path / "trial.json").read_bytes() == b"short"
+
+
+def test_a_python_without_locks_is_said_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import filelock
+
+    def missing(*_: Any, **__: Any) -> bool:
+        raise OSError(locks.errno.ENOSYS, "fcntl is unavailable")
+
+    monkeypatch.setattr(filelock, "lock_descriptor", missing)
+    with pytest.raises(StoreError, match=r"fcntl is unavailable: this Python has no file locks"):
+        locks.claim(tmp_path / "trial.json")
+
+
+# what the source may assume
+
+
+def test_text_files_name_their_encoding() -> None:
+    """Windows would take the system's, which is not UTF-8."""
+    for file in (other_systems.SOURCE / "softgate").rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and _opens_text(node):
+                assert _named_encoding(node), f"{file}, line {node.lineno}: no encoding"
+
+
+def _opens_text(call: ast.Call) -> bool:
+    name = getattr(call.func, "attr", getattr(call.func, "id", ""))
+    of_os = isinstance(call.func, ast.Attribute) and getattr(call.func.value, "id", "") == "os"
+    modes = [str(x.value) for x in call.args if isinstance(x, ast.Constant)]
+    if name == "open":  # our own methods of that name take no mode
+        return not of_os and any(set(mode) <= set("rwax+t") for mode in modes)
+    return name in ("read_text", "write_text", "fdopen") and not any("b" in m for m in modes[1:])
+
+
+def _named_encoding(call: ast.Call) -> bool:
+    given = [x.value for x in call.args if isinstance(x, ast.Constant)]
+    return "utf-8" in given or any(keyword.arg == "encoding" for keyword in call.keywords)
+
+
+def test_streams_write_every_character(folder: Path) -> None:
+    """A pipe of Windows has the encoding of the system, which may lack what is printed."""
+    done = subprocess.run(
+        [sys.executable, "-m", "softgate", "compare", "--tasks"],
+        capture_output=True,
+        env={**other_systems.environment("windows", folder), "PYTHONIOENCODING": "cp437"},
+        cwd=folder,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "×" in done.stdout.decode("utf-8")

@@ -1,0 +1,97 @@
+"""The README's tables are the records' numbers, and land in the block they belong to."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+import report_records
+from places import ROOT
+
+import softgate as sg
+
+
+@pytest.fixture
+def blocks(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
+    monkeypatch.syspath_prepend(str(ROOT / "tools"))
+    import readme_blocks
+
+    yield readme_blocks
+    del sys.modules["readme_blocks"]
+
+
+def test_replace(blocks: ModuleType, tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("a\n<!-- begin b -->\nold\n<!-- end b -->\nc\n", encoding="utf-8")
+    blocks.replace("b", "new \\1 text\n", page)
+    blocks.replace("b", "newer \\1 text\n", page)
+    text = page.read_text(encoding="utf-8")
+    assert text == "a\n<!-- begin b -->\nnewer \\1 text\n<!-- end b -->\nc\n"
+    with pytest.raises(ValueError, match="no block between <!-- begin x -->"):
+        blocks.replace("x", "", page)
+    assert page.read_text(encoding="utf-8") == text
+
+
+def test_times(blocks: ModuleType) -> None:
+    bench = report_records.speed()
+    text = blocks.speed(bench, {"float32": bench})
+    assert "| gelu | 0.50 | 0.80 |" in text
+    assert "| gelu | 0.62 / 0.62 |" in text
+    assert "a processor, x86-64, AVX2; numpy 2.0." in text
+    machine = replace(bench.machine, architecture="znver4", features=("avx2", "avx512f"))
+    text = blocks.speed(bench, {"float32": bench}, {"float32": replace(bench, machine=machine)})
+    heads = [line for line in text.splitlines() if line.startswith("| softgate / torch")]
+    assert [head.split(" | ")[0].rpartition("backward, ")[2] for head in heads] == [
+        "a processor, x86-64, AVX2",
+        "a processor, Zen 4, AVX-512",
+    ]
+    assert text.count("| gelu | 0.62 / 0.62 |") == 2
+
+
+def test_errors(blocks: ModuleType) -> None:
+    found = sg.certify(
+        sg.gelu, "gelu", dtypes=("float32", "float16"), quantities=("value",), samples=2000,
+        isolated=False,
+    )  # fmt: skip
+    text = blocks.accuracy({"ours": found}, {"gelu": found}, {"torch": "2.13.0", "zlib": "1"})
+    worst = max(
+        region.max_ulp for one in found if one.dtype == "float32" for region in one.ordinary
+    )
+    assert f"| ours | {worst:.2f} / – | – | 0.50 / – | – |" in text
+    assert "torch 2.13.0." in text
+
+
+def test_the_support_table_is_made_of_the_runs(blocks: ModuleType, tmp_path: Path) -> None:
+    import support_table
+
+    assert (
+        blocks.README.read_text(encoding="utf-8").count(support_table.table(support_table.read()))
+        == 1
+    )
+    file = tmp_path / "support.toml"
+    machine = replace(report_records.machine("a CPU"), python="3.12.1")
+    file.write_text(
+        support_table.entry("tests", machine)
+        + support_table.entry("tests", replace(machine, python="3.13.0"))
+        + support_table.entry("digests", machine, "emulated"),
+        encoding="utf-8",
+    )
+    lines = support_table.table(support_table.read(file)).splitlines()[2:]
+    assert lines == [
+        "| Linux x86_64 | a CPU, x86-64, AVX2 | tests: 3.12, 3.13 |",
+        "| Linux x86_64 | a CPU, x86-64, AVX2, emulated | digests: 3.12 |",
+    ]
+    file.write_text('[[run]]\nchecked = "tests"\n', encoding="utf-8")
+    with pytest.raises(ValueError, match=r"expected \['checked', 'cpu', 'python', 'system'\]"):
+        support_table.read(file)
+
+
+@pytest.mark.parametrize("name", ["accuracy", "speed"])
+def test_the_readme_has_its_tables(name: str) -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    block = text.partition(f"<!-- begin {name} -->")[2].partition(f"<!-- end {name} -->")[0]
+    assert "| gelu" in block

@@ -1,0 +1,194 @@
+"""`softgate report`: where the page goes, what fails and what stands, exit codes, records."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import report_records
+from click.testing import CliRunner, Result
+
+import softgate as sg
+from softgate import reporting
+from softgate.cli import report as cli
+from softgate.reporting import Found, Missing
+from softgate.reporting.studies.curves import curves
+
+
+def light(run: Any) -> Any:
+    return curves([sg.activations()["gelu"], *run.own])
+
+
+def broken(run: Any) -> Any:
+    raise RuntimeError("the <machine> is on fire")
+
+
+def ask(*arguments: str) -> Result:
+    return CliRunner().invoke(cli.command, arguments, standalone_mode=False)
+
+
+@pytest.fixture
+def studies(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
+    monkeypatch.setattr(reporting, "STUDIES", request.param)
+
+
+@pytest.mark.parametrize(
+    ("output", "said"),
+    [
+        ("no/such/folder/x.html", "there is no folder"),
+        (".", "that is a folder"),
+    ],
+)
+def test_a_place_that_cannot_be_written_to_ends_it_before_any_study(
+    output: str, said: str, tmp_path: Path
+) -> None:
+    result = subprocess.run(
+        [sys.executable, "-m", "softgate", "report", "-o", output],
+        capture_output=True, text=True, timeout=60, check=False, cwd=tmp_path,
+    )  # fmt: skip
+    assert result.returncode == 2
+    assert result.stdout == ""
+    assert len(result.stderr.splitlines()) == 1
+    assert said in result.stderr or "is a directory" in result.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--budget", "0"), "--budget 0"),
+        (("--formula", "json:dumps"), "softgate.activation"),
+        (("--from-records", "nowhere"), "nowhere"),
+        (("--formula", "gelu"), "the formula gelu: there is another function of that name"),
+    ],
+)
+def test_mistakes_are_said_before_any_study(
+    arguments: tuple[str, ...], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(reporting, "STUDIES", {"curves": broken})
+    result = ask(*arguments)
+    assert said in str(result.exception)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("studies", [{"curves": light, "speed": broken}], indirect=True)
+def test_a_study_that_fails_is_said_and_the_page_is_written(studies: None, tmp_path: Path) -> None:
+    file = tmp_path / "report.html"
+    result = ask("-o", str(file))
+    assert result.exception is None
+    assert result.return_value == 0
+    lines = result.stderr.splitlines()
+    assert "Failed: speed: RuntimeError: the <machine> is on fire" in lines
+    assert [line.split()[-1] for line in lines[:2]] == ["curves", "speed"]
+    assert f"Wrote {file}" in result.stdout
+    assert result.stdout.startswith("1. ")
+    text = file.read_text(encoding="utf-8")
+    assert "the &lt;machine&gt; is on fire" in text
+    assert '<div class="chart" id="curves-value"' in text
+    assert list(tmp_path.iterdir()) == [file]
+
+
+@pytest.mark.parametrize("studies", [{"curves": broken, "speed": broken}], indirect=True)
+def test_exit_code_1_where_every_study_fails(studies: None, tmp_path: Path) -> None:
+    result = ask("-o", str(tmp_path / "report.html"))
+    assert result.return_value == 1
+
+
+def needing(run: Any) -> Any:
+    return run.taken.take("speed", reporting.Bench)
+
+
+@pytest.mark.parametrize("studies", [{"speed": broken, "pareto": needing}], indirect=True)
+def test_a_study_that_needs_another_says_which(studies: None) -> None:
+    made = sg.report()
+    missing = {one.study: one.reason for one in made.missing}
+    assert missing["pareto"] == "it needs speed: RuntimeError: the <machine> is on fire"
+    assert "Not known: " in str(made) or "not run" in str(made)
+
+
+@pytest.mark.parametrize("studies", [{"curves": light}], indirect=True)
+def test_a_formula_of_the_users_is_on_the_page(
+    studies: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "import softgate as sg\n\n@sg.activation\ndef bend(f, x):\n    return x * f.tanh(x)\n"
+    (tmp_path / "my_own_bends.py").write_text(text, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    result = ask("--formula", "my_own_bends:bend", "-o", "page.html")
+    assert result.exception is None
+    assert 'data-name="bend"' in (tmp_path / "page.html").read_text(encoding="utf-8")
+
+
+def test_records_are_kept_and_shown_again(tmp_path: Path) -> None:
+    made = reporting.Report(report_records.found())
+    made.save_records(tmp_path / "kept")
+    assert {file.stem for file in (tmp_path / "kept").iterdir()} == set(reporting.KINDS) - {
+        "formulas"
+    }
+    again = reporting.read(tmp_path / "kept")
+    assert again.missing == ()
+    for one, other in zip(made.sections, again.sections, strict=True):
+        assert one.body_html == other.body_html or one.id == "playground"
+    assert str(again) == str(made)
+
+
+def test_a_record_that_cannot_be_read_is_a_message_in_its_section(tmp_path: Path) -> None:
+    made = reporting.Report(report_records.found())
+    made.save_records(tmp_path)
+    newer = json.loads((tmp_path / "speed.json").read_text(encoding="utf-8")) | {"version": 99}
+    (tmp_path / "speed.json").write_text(json.dumps(newer), encoding="utf-8")
+    (tmp_path / "layer.json").write_text('{"schema": "softgate.lay', encoding="utf-8")
+    (tmp_path / "accuracy.json").write_text("[1, 2]", encoding="utf-8")
+    (tmp_path / "articles.json").unlink()
+    strange = json.loads((tmp_path / "curves.json").read_text(encoding="utf-8"))
+    (tmp_path / "curves.json").write_text(json.dumps(strange | {"functions": 3}), encoding="utf-8")
+    sections = {section.id: section for section in reporting.read(tmp_path).sections}
+    failed = {name for name, section in sections.items() if section.failed}
+    assert failed == {"speed", "layer", "accuracy", "tables", "curves"}
+    assert "version 99: expected softgate.bench" in sections["speed"].body_html
+    assert "is no record" in sections["accuracy"].body_html
+    assert "there is no " in sections["tables"].body_html
+    assert "Not known" in sections["answer"].body_html
+    assert "<svg" in reporting.read(tmp_path).html
+
+
+def test_a_file_is_written_whole_or_not_at_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "page.html"
+    file.write_text("the old one", encoding="utf-8")
+
+    def fail(self: Path, target: Path) -> Path:
+        raise OSError("no room")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "replace", fail)
+        with pytest.raises(OSError, match="no room"):
+            reporting.write(file, "the new one")
+    assert file.read_text(encoding="utf-8") == "the old one"
+    assert list(tmp_path.iterdir()) == [file]
+    reporting.write(file, "the new one")
+    assert file.read_text(encoding="utf-8") == "the new one"
+    if os.name == "posix":
+        mask = os.umask(0)
+        os.umask(mask)
+        assert file.stat().st_mode & 0o777 == 0o666 & ~mask
+
+
+def test_a_report_without_any_record_is_empty() -> None:
+    assert reporting.Report(Found({"curves": Missing("curves", "no")})).empty
+    assert not reporting.Report(report_records.found()).empty
+
+
+def test_report_is_a_function_whichever_module_is_imported_first() -> None:
+    script = (
+        "import softgate.reporting.page, softgate as sg, inspect;"
+        "assert inspect.isfunction(sg.report)"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=60)

@@ -1,0 +1,87 @@
+"""The report's style sheet: contrast by WCAG in both themes, computed from the CSS itself."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from softgate.plotting.palette.derived import POOL, TABLE
+from softgate.reporting.assets import asset
+from softgate.reporting.chart import IMPLEMENTATIONS, implementation
+
+TEXT, GRAPHICS = 4.5, 3.0
+READ = [
+    (ink, paper, TEXT)
+    for paper in ("paper", "panel")
+    for ink in ("ink", "soft", "accent", "bad", "good")
+] + [("ink", "mark", TEXT), ("soft", "mark", TEXT), ("accent-ink", "accent", TEXT)]
+SEEN = [("edge", "paper", GRAPHICS), ("accent", "paper", GRAPHICS)]
+
+
+def variables(block: str) -> dict[str, str]:
+    return dict(re.findall(r"--([\w-]+):\s*(#[0-9a-f]{6})", block))
+
+
+def themes() -> dict[str, dict[str, str]]:
+    """Return the colours of each theme, wherever the style sheet sets them."""
+    css = asset("page.css")
+    rules = re.findall(r"(:root[^{]*)\{([^}]*)\}", css)
+    found = {}
+    for place, (selector, block) in enumerate(rules):
+        if variables(block):
+            found[f"{place} {selector.strip()[:40]}"] = variables(block)
+    return found
+
+
+def luminance(colour: str) -> float:
+    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
+    return sum(w * p for w, p in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+
+def contrast(one: str, other: str) -> float:
+    low, high = sorted(map(luminance, (one, other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def test_the_formula_is_that_of_wcag() -> None:
+    assert contrast("#000000", "#ffffff") == pytest.approx(21)
+    assert contrast("#777777", "#ffffff") == pytest.approx(4.48, abs=0.01)
+
+
+def test_there_are_a_light_a_dark_and_a_printed_theme() -> None:
+    papers = [colours["paper"] for colours in themes().values()]
+    assert papers == ["#ffffff", "#121212", "#121212", "#ffffff"]
+    by_system, by_hand = list(themes().values())[1:3]
+    assert by_system == by_hand
+
+
+@pytest.mark.parametrize("theme", list(themes()))
+def test_text_and_edges_stand_out(theme: str) -> None:
+    colours = themes()[theme]
+    for ink, paper, least in READ + SEEN:
+        found = contrast(colours[ink], colours[paper])
+        assert found >= least, (ink, paper, round(found, 2))
+
+
+@pytest.mark.parametrize("paper", ["#ffffff", "#121212"])
+def test_lines_stand_out(paper: str) -> None:
+    for name, (colour, _) in IMPLEMENTATIONS.items():
+        assert contrast(colour, paper) >= GRAPHICS, name
+
+
+def test_implementations_have_colours_of_the_pool_and_of_their_own() -> None:
+    colours = [colour for colour, _ in IMPLEMENTATIONS.values()]
+    assert len(set(colours)) == len(colours)
+    assert set(colours) <= set(POOL)
+    assert not set(colours) & {colour for colour, _ in TABLE.values()}
+    assert implementation("another") == implementation("another")
+
+
+def test_scripts_make_no_code_out_of_text() -> None:
+    for name in ("page.js", "curves.js"):
+        text = asset(name)
+        assert "innerHTML" not in text
+        assert "eval(" not in text
+        assert "http" not in text

@@ -1,0 +1,295 @@
+"""The report's section on units: digits by default, a model of the user's where one is given."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import diagnosed
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+import softgate as sg
+from softgate import reporting
+from softgate.cli import report as cli
+from softgate.reporting import Found, Section, page
+from softgate.reporting.sections import one
+from softgate.reporting.studies import own_model
+from softgate.reporting.studies.units import UnitStudy, Watched, most_used, units
+from softgate.studies.diagnose.record import Diagnosis
+
+HOSTILE = "</script><script>alert('x')</script><b>"
+
+
+def section(*seen: Diagnosis) -> Section:
+    watched = tuple(Watched(f"network {i}", each) for i, each in enumerate(seen))
+    return one("units", Found({"units": UnitStudy("about", watched, ())}))
+
+
+def labels(made: Section) -> dict[str, str]:
+    """Return what each chart says in words, by its id."""
+    return dict(re.findall(r'class="chart" id="([^"]+)" role="img" aria-label="([^"]*)"',
+                           made.body_html))  # fmt: skip
+
+
+def test_it_says_and_draws_what_the_record_has() -> None:
+    made = one("units", Found({"units": diagnosed.study()}))
+    said = labels(made)
+    assert list(said) == [
+        f"units-{number}-{kind}"
+        for kind in ("outputs", "units", "deaths", "gradients") for number in (0, 1)
+    ]  # fmt: skip
+    assert set(said) == set(made.charts)
+    assert "dead are 2 at site 1, 5 at site 3" in said["units-0-units"]
+    assert "0 are dead" in said["units-1-units"]
+    assert "3 from 0 to 5 of 8" in said["units-0-deaths"]
+    assert "not finite at step 7" in said["units-0-outputs"]
+    assert "1 has 2 dead units" in made.body_html
+    assert "<code>softgate properties relu</code>" in made.body_html
+    assert "90.0 % right" in made.body_html
+    assert "the loss: 0.5 → 0.75" in made.body_html
+    texts = [
+        layer for layer in made.charts["units-0-units"]["layer"] if "text" in layer["encoding"]
+    ]
+    assert [value["text"] for value in texts[0]["data"]["values"]] == ["2 dead", "5 dead"]
+
+
+@pytest.mark.parametrize(
+    ("seen", "charts", "said"),
+    [
+        (diagnosed.diagnosis(), 0, "0 sites, nothing found"),
+        (diagnosed.diagnosis(diagnosed.site(moments=1, gradient=None)), 2, "1 site, nothing found"),
+        (diagnosed.diagnosis(diagnosed.site(units=4096, dead=1)), 4, "found: dead"),
+        (diagnosed.exploding(), 4, "Crosses among gradients: 0 at layer.1.act"),
+        (diagnosed.diagnosis(*(diagnosed.site(f"a.{i}", dead=1) for i in range(100))), 4,
+         "And 97 sites more"),
+    ],
+    ids=["nothing", "one site", "4096 units", "exploding", "100 sites"],
+)  # fmt: skip
+def test_it_stands_whatever_was_seen(seen: Diagnosis, charts: int, said: str) -> None:
+    made = section(seen)
+    assert not made.failed, made.body_html
+    assert len(made.charts) == charts
+    assert said in made.body_html
+    drawn = page([made], "t", "s")
+    assert 'class="failed"' not in drawn
+    assert drawn.partition("</main>")[0].count("<svg") == 2 * charts
+
+
+def test_gradients_side_by_side_have_one_axis() -> None:
+    seen = [diagnosed.diagnosis(diagnosed.site("1", gradient=norm)) for norm in (0.05, 5e-4)]
+    made = section(*seen)
+    for number in (0, 1):
+        (line,) = made.charts[f"units-{number}-gradients"]["layer"]
+        assert line["encoding"]["x"]["scale"]["domain"] == pytest.approx([1e-4, 0.1])
+
+
+def test_hostile_names_are_text() -> None:
+    sites = [diagnosed.site(HOSTILE + str(i), HOSTILE, dead=1, broken=True) for i in range(2)]
+    record = UnitStudy(HOSTILE, (Watched(HOSTILE, diagnosed.diagnosis(*sites, model=HOSTILE)),),
+                       (diagnosed.what_if(HOSTILE),), (HOSTILE,))  # fmt: skip
+    drawn = page([one("units", Found({"units": record}))], "t", "s")
+    assert 'class="failed"' not in drawn
+    outside = re.sub(r"<script.*?</script>", "", drawn, flags=re.DOTALL)
+    assert "<b>" not in outside
+    assert "alert('x')" not in re.findall(r"<script[^>]*>(.*?)</script>", drawn, re.DOTALL)
+
+
+def test_the_record_is_read_again_as_it_was() -> None:
+    record = diagnosed.study()
+    assert UnitStudy.from_json(record.to_json()) == record
+    assert str(record).count("site  function") == 2
+    header, rows = record.table()
+    assert header[:2] == ("network", "site")
+    assert [row[0] for row in rows] == ["relu", "relu", "gelu", "gelu"]
+
+
+@pytest.mark.parametrize("absent", ["torch", "sklearn.datasets"])
+def test_without_torch_or_scikit_learn_it_says_what_to_install(
+    absent: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, absent, None)
+    with pytest.raises(ImportError, match=r"pip install 'softgate\[compare\]'"):
+        units(None)
+    monkeypatch.setattr(reporting, "STUDIES", {"units": lambda run: units(run.model)})
+    (missing,) = sg.report().missing
+    made = one("units", Found({"units": missing}))
+    assert made.failed
+    assert "pip install &#x27;softgate[compare]&#x27;" in made.body_html
+
+
+def test_most_used_counts_units_and_knows_no_unknown_ones() -> None:
+    sites = [diagnosed.site("1", "relu", 4), diagnosed.site("2", "gelu", 8),
+             diagnosed.site("3", "unknown", 99)]  # fmt: skip
+    assert most_used(diagnosed.diagnosis(*sites)) == "gelu"
+    assert most_used(diagnosed.diagnosis(sites[2])) is None
+
+
+torch = pytest.importorskip("torch")
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> Iterator[None]:
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+MODEL = """
+import torch
+from torch import nn
+
+def make():
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 16), nn.GELU(), nn.Linear(16, 3))
+    nn.init.constant_(model[0].bias[:4], -30.0)
+    return model
+
+def odd():
+    return nn.Sequential(nn.Linear(5, 3), nn.ReLU())
+
+def plain():
+    return nn.Linear(4, 3)
+
+def broken():
+    raise RuntimeError("no weights here")
+"""
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with models and data, in which commands run."""
+    (tmp_path / "units_models.py").write_text(MODEL, encoding="utf-8")
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((300, 4)).astype(np.float32)
+    np.savez(tmp_path / "data.npz", x=x, y=rng.integers(0, 3, 300))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    monkeypatch.delitem(sys.modules, "units_models", raising=False)
+    return tmp_path
+
+
+def ask(*arguments: str) -> Result:
+    return CliRunner().invoke(cli.command, arguments, standalone_mode=False)
+
+
+def never(run: Any) -> Any:
+    raise AssertionError("a study ran before the mistake was told")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--model", "units_models:make"), "give both"),
+        (("--data", "data.npz"), "give both"),
+        (("--model", "nowhere:make", "--data", "data.npz"), "there is no module 'nowhere'"),
+        (("--model", "units_models:makes", "--data", "data.npz"), "is missing"),
+        (("--model", "units_models:broken", "--data", "data.npz"), "no weights here"),
+        (("--model", "units_models:make", "--data", "no.npz"), "there is no file"),
+        (("--model", "units_models:odd", "--data", "data.npz"), "failed on data.npz"),
+        (("--model", "units_models:make", "--data", "data.npz", "--from-records", "."), "leave"),
+    ],
+)
+def test_mistakes_are_told_before_any_study(
+    arguments: tuple[str, ...], said: str, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reporting, "STUDIES", {"curves": never})
+    result = ask(*arguments)
+    assert said in str(result.exception), result.exception
+    assert not (place / "softgate-report.html").exists()
+
+
+def test_a_model_of_the_users_is_on_the_page_and_in_the_records(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reporting, "STUDIES", {"units": reporting.STUDIES["units"]})
+    result = ask("--model", "units_models:make", "--data", "data.npz", "--json", "-o", "page.html")
+    assert result.exception is None, result.exception
+    text = (place / "page.html").read_text(encoding="utf-8")
+    kept = json.loads((place / "page.records" / "units.json").read_text(encoding="utf-8"))
+    (watched,) = kept["watched"]
+    assert watched["title"] == "units_models:make"
+    (site,) = watched["seen"]["sites"]
+    assert (site["function"], site["inputs"], site["unit"]["dead"]) == ("gelu", 300, [0, 1, 2, 3])
+    assert watched["seen"]["loss"] == "the loss"
+    assert [one["replacement"] for one in kept["exchanged"]] == ["relu"]
+    assert "What if Sequential had relu, untrained" in text
+    assert "4 dead" in text
+    again = reporting.read(place / "page.records")
+    shown = {section.id: section for section in again.sections}["units"]
+    assert not shown.failed
+    assert "units_models:make" in shown.body_html
+
+
+def test_python_takes_a_module_and_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reporting, "STUDIES", {"units": reporting.STUDIES["units"]})
+    model = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.SiLU())
+    made = sg.report(model=model, data=[torch.randn(50, 4)] * 2)
+    study = made.found.take("units", UnitStudy)
+    assert study.watched[0].seen.sites[0].inputs == 100
+    assert [one.replacement for one in study.exchanged] == ["relu", "gelu"]
+    assert not made.missing
+    for wrong in ({"model": 3, "data": []}, {"model": model, "data": 3}):
+        with pytest.raises(TypeError, match="expected a"):
+            sg.report(**wrong)
+    for half in ({"model": model}, {"data": []}, {"model": model, "data": []}):
+        with pytest.raises(ValueError, match=r"give both|no batches"):
+            sg.report(**half)
+
+
+def test_a_model_without_activations_says_so(place: Path) -> None:
+    own = own_model.own_model("units_models:plain", "data.npz")
+    study = units(own)
+    assert study.exchanged == ()
+    made = one("units", Found({"units": study}))
+    assert "no activation was seen" in made.body_html
+
+
+def test_what_does_not_fit_into_the_time_is_left_out_and_said(place: Path) -> None:
+    own = own_model.own_model("units_models:make", "data.npz", budget_s=1e-6)
+    assert own is not None
+    assert (own.limit, len(own.batches)) == (1, 10)
+    study = units(own)
+    assert study.watched[0].seen.steps == 1
+    assert re.fullmatch(r"1 of 10 batches: all would take some \d+ s here; .*", study.notes[0])
+    assert "1 of 10 batches" in one("units", Found({"units": study})).body_html
+    whole = own_model.own_model("units_models:make", "data.npz", budget_s=1e9)
+    assert whole is not None
+    assert replace(whole, loss=None).limit == 10
+
+
+def test_digits_are_learnt_and_torch_is_left_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("sklearn")
+    from softgate.reporting.studies import digits
+
+    monkeypatch.setattr(digits, "STEPS", 40)
+    state, steps = torch.random.get_rng_state(), []
+    torch.set_num_threads(2)
+    study = units(None, lambda *step: steps.append(step))
+    assert torch.get_num_threads() == 2
+    assert torch.equal(torch.random.get_rng_state(), state)
+    assert [step[0] for step in steps] == ["training with relu", "training with gelu"]
+    for watched, function in zip(study.watched, ("relu", "gelu"), strict=True):
+        assert [site.function for site in watched.seen.sites] == [function] * digits.LAYERS
+        assert watched.seen.steps == 40
+        assert watched.right is not None
+        assert watched.right > 0.2  # guesses are right in a tenth
+        assert pictured(watched.seen) == {"outputs", "units", "deaths", "gradients"}
+    relu, gelu = (watched.seen for watched in study.watched)
+    assert [finding.kind for finding in gelu.findings] == []
+    assert "dead" in [finding.kind for finding in relu.findings]
+    assert [(one.model, one.replacement) for one in study.exchanged] == [
+        ("the network with relu", "gelu"), ("the network with gelu", "relu"),
+    ]  # fmt: skip
+    assert all(one.outputs_moved > 0 and one.loss_before is not None for one in study.exchanged)
+
+
+def pictured(seen: Diagnosis) -> set[str]:
+    return {id.split("-")[2] for id in section(seen).charts}

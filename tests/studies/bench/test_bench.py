@@ -1,0 +1,366 @@
+"""bench: plans, relations, records and what the command refuses, with figures made up."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+import softgate as sg
+from softgate.cli import bench as cli
+from softgate.cli import softgate as commands
+from softgate.runtime.machine import Machine, caches, this_machine
+from softgate.studies.bench import plan, sizes
+from softgate.studies.bench.baseline import compare, merged
+from softgate.studies.bench.inputs import DTYPES, arrays
+from softgate.studies.bench.ratios import apart, related, warnings
+from softgate.studies.bench.record import Bench, Row, Settings
+from softgate.studies.bench.run import Study, differs
+
+MACHINE = Machine(
+    cpu="A made-up CPU",
+    architecture="none",
+    features=(),
+    cores=2,
+    threads=2,
+    memory_bytes=1 << 34,
+    system="Nowhere",
+    python="3.11",
+    caches={"L1": 1 << 15, "L2": 1 << 19, "L3": 1 << 25},
+    versions={"numpy": "2.0"},
+)
+
+
+def row(function: str, implementation: str, ns: float | None = None, **more: Any) -> Row:
+    known: dict[str, Any] = {
+        "quantity": "value", "dtype": "float32", "count": 1024, "size": "L1", "threads": 1,
+        "inputs": "randn", "buffers": "reused", "median_ns": ns, "spread": 0.0, "doubt": 0.0,
+    }  # fmt: skip
+    return Row(function=function, implementation=implementation, least_ns=ns, **(known | more))
+
+
+ROWS = related(
+    [
+        row("gelu", "softgate", 0.6),
+        row("gelu", "torch", 0.9, notes=("a note",)),
+        row("gelu", "jax", None, error="ValueError: no"),
+        row("copy", "numpy", 0.2),
+        row("relu", "softgate", 0.3),
+        row("relu", "torch", 0.1),
+        row("copy", "numpy", 0.1),
+    ]
+)
+
+SETTINGS = Settings(
+    functions=("gelu",),
+    implementations=("softgate", "torch", "jax"),
+    quantities=("value",),
+    dtypes=("float32",),
+    sizes=("1K",),
+    threads=(1,),
+    inputs=("randn",),
+    buffers=("reused",),
+    budget_s=1.0,
+    seed=0,
+)
+
+BENCH = Bench(MACHINE, SETTINGS, "2026-01-01T00:00:00+00:00", 1.0, ROWS, 0.02)
+
+
+def test_multiples_of_the_least_copy_of_ones_own_relu_and_of_ours() -> None:
+    found = {(one.function, one.implementation): one for one in ROWS}
+    torch = found["gelu", "torch"]
+    assert [one.function for one in ROWS].count("copy") == 1
+    assert (torch.x_copy, torch.x_relu) == (pytest.approx(9), pytest.approx(9))
+    assert torch.x_ours == pytest.approx(1.5)
+    assert found["gelu", "jax"].x_copy is None
+
+
+def test_what_noise_hides_is_not_told_apart() -> None:
+    assert apart(row("gelu", "a", 1.0), row("gelu", "b", 1.01))
+    noisy = row("gelu", "a", 1.0, doubt=0.2)
+    assert not apart(noisy, row("gelu", "b", 1.1))
+    assert apart(noisy, row("gelu", "b", 1.3))
+
+
+def test_a_noisy_machine_is_warned_of() -> None:
+    assert warnings(ROWS, 0.01, 1) == ()
+    assert warnings(ROWS, None, 1) == ()
+    said = warnings([row("gelu", "torch", 1.0, doubt=0.5)], 0.6, 2)
+    assert "60% of the cores" in said[0]
+    assert "DO NOT BELIEVE" in said[0]
+    assert "gelu in torch, 50%" in said[1]
+    assert "too noisy" in said[1]
+
+
+def test_the_table_has_limits_relatives_notes_and_errors() -> None:
+    text = str(replace(BENCH, warnings=("so noisy",), not_run=("torch.compile: slow",)))
+    lines = text.splitlines()
+    assert any(line.split()[:3] == ["copy", "numpy", "0.100"] for line in lines)
+    assert any(line.split()[:3] == ["torch", "0.900", "0.900"] for line in lines)
+    for part in ("x copy", "A made-up CPU", "L2 512 KiB", "1,024 elements (L1)", "a note",
+                 "ValueError: no", "so noisy", "torch.compile: slow"):  # fmt: skip
+        assert part in text
+    assert "<table>" in BENCH._repr_html_()
+
+
+def test_of_many_functions_there_is_a_matrix() -> None:
+    many = tuple(row(name, "softgate", 0.5) for name in sg.activations())
+    settings = replace(SETTINGS, functions=tuple(sg.activations()))
+    wide = replace(BENCH, rows=related((*ROWS, *many)), settings=settings)
+    (line,) = (one for one in str(wide).splitlines() if "x fastest other" in one)
+    assert line.split()[:4] == ["function", "softgate", "torch", "jax"]
+    gelu = next(one for one in str(wide).splitlines() if one.split()[:1] == ["gelu"])
+    assert gelu.endswith("torch")
+
+
+def test_json_both_ways_and_csv() -> None:
+    assert Bench.from_json(BENCH.to_json()) == BENCH
+    assert json.loads(BENCH.to_json())["schema"] == "softgate.bench"
+    header, rows = BENCH.table()
+    assert len(rows) == len(BENCH.rows)
+    assert rows[1][header.index("notes")] == "a note"
+
+
+def test_find_wants_exactly_one_row() -> None:
+    assert BENCH.find("gelu").least_ns == 0.6
+    assert BENCH.find("gelu", "torch", dtype="float32").least_ns == 0.9
+    with pytest.raises(ValueError, match="0 rows have function='mish'"):
+        BENCH.find("mish")
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_inputs_are_the_same_for_the_same_seed_and_the_mix_has_all_kinds(dtype: str) -> None:
+    import numpy as np
+
+    one, two = (arrays("mix", dtype, 1000, 7) for _ in range(2))
+    assert all(a.tobytes() == b.tobytes() for a, b in zip(one, two, strict=True))
+    x = one[0].astype(np.float64)
+    assert np.isnan(x).any()
+    assert np.isposinf(x).any()
+    assert np.isneginf(x).any()
+    tiny = float(sizes_of_smallest_normal(dtype))
+    assert ((np.abs(x) < tiny) & (x != 0)).any()
+    assert one[0].ctypes.data % 64 == 0
+
+
+def sizes_of_smallest_normal(dtype: str) -> float:
+    from softgate.studies.bench.inputs import dtype_of, finfo
+
+    return float(finfo(dtype_of(dtype)).smallest_normal)
+
+
+def test_sizes_follow_the_caches() -> None:
+    found = {text: sizes.size(text, 4, MACHINE) for text in ("L1", "L2", "L3", "DRAM")}
+    for level, size in found.items():
+        held = MACHINE.caches.get(level)
+        assert held is None or size.count * 4 * 3 <= held / 2
+        assert size.label == level
+    assert found["DRAM"].count * 4 * 3 >= 4 * MACHINE.caches["L3"]
+    assert sizes.size("64k", 8, MACHINE) == sizes.Size(1 << 16, "L3")
+    assert sizes.size("1M", 4, replace(MACHINE, caches={})).label == sizes.UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"sizes": "0"}, "at least 1 element"),
+        ({"sizes": "-3"}, "expected L1"),
+        ({"sizes": "L7"}, "expected L1"),
+        ({"sizes": "9000G"}, "are free: give a smaller size"),
+        ({"functions": "gelo"}, "did you mean"),
+        ({"functions": ()}, "no function was named"),
+        ({"peers": "torhc"}, "did you mean 'torch'"),
+        ({"dtypes": "float31"}, "did you mean"),
+        ({"quantities": ""}, "quantities is empty"),
+        ({"threads": 0}, "expected numbers from 1 to"),
+        ({"threads": "many"}, "expected numbers from 1 to"),
+        ({"inputs": "rand"}, "did you mean 'randn'"),
+        ({"buffers": "old"}, "expected some of reused, fresh"),
+        ({"budget_s": 0}, "above 0"),
+    ],
+)
+def test_mistakes_are_told_before_anything_starts(
+    given: dict[str, Any], says: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def started(self: Study) -> None:
+        raise AssertionError("it was run")
+
+    monkeypatch.setattr(Study, "run", started)
+    monkeypatch.setattr("softgate.studies.bench.this_machine", lambda: MACHINE)
+    with pytest.raises(ValueError, match=says):
+        sg.bench(**({"functions": "gelu"} | given))
+
+
+def test_a_peer_that_is_not_installed_is_refused_by_name_and_left_out_else(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(plan, "absent", lambda name: "" if name == "softgate" else "not here")
+    assert plan.choose_implementations(None) == ("softgate",)
+    with pytest.raises(ValueError, match="'jax' cannot run here: not here"):
+        plan.choose_implementations("jax")
+
+
+def test_relu_is_in_every_plan_and_names_say_who_is_left_out() -> None:
+    made = plan.make_plan(SETTINGS, plan.choose_functions("gelu"), MACHINE)
+    assert [cell.activation.name for cell in made.cells] == ["gelu", "relu"]
+    assert any("torch.compile" in line for line in made.not_run)
+    assert any(line == "textbook: has no relu" for line in plan.lacking([sg.relu], ("textbook",)))
+
+
+def test_results_that_are_not_ours_are_noticed() -> None:
+    ours = (0.0, 1.0, float("nan"), float("inf"))
+    assert differs(ours, ours, "float32") == []
+    assert differs((0.0, 1.0 + 1e-6, *ours[2:]), ours, "float32") == []
+    assert "epsilons" in differs((0.0, 1.001, *ours[2:]), ours, "float32")[0]
+    assert "NaN" in differs((0.0, 1.0, 0.0, float("inf")), ours, "float32")[0]
+    assert "NaN" in differs((float("nan"), *ours[1:]), ours, "float32")[0]
+    assert "2 results" in differs(ours[:2], ours, "float32")[0]
+
+
+def test_against_an_older_one_both_ways() -> None:
+    slower = replace(BENCH, rows=tuple(_slowed(one, "gelu", "softgate", 1.2) for one in ROWS))
+    assert compare(BENCH, BENCH, 0.0).failures == ()
+    assert compare(BENCH, slower, 0.1).failures == ()  # it got faster
+    (failure,) = compare(slower, BENCH, 0.1).failures
+    assert failure.startswith("gelu in softgate, value")
+    assert "1.20 times" in failure
+    assert compare(slower, BENCH, 0.25).failures == ()
+
+
+def _slowed(one: Row, function: str, implementation: str, factor: float) -> Row:
+    same = (one.function, one.implementation) == (function, implementation)
+    return replace(one, least_ns=one.least_ns * factor) if same and one.least_ns else one
+
+
+def test_of_two_runs_the_least_time_counts() -> None:
+    noisy = replace(BENCH, rows=tuple(_slowed(one, "gelu", "torch", 3.0) for one in ROWS))
+    once = merged(noisy, BENCH)
+    assert (once.find("gelu", "torch").least_ns, once.find("gelu").least_ns) == (0.9, 0.6)
+    assert merged(BENCH, noisy).rows == BENCH.rows
+    assert compare(once, BENCH, 0.0).failures == ()
+
+
+def test_a_time_that_is_lost_is_a_failure() -> None:
+    lost = tuple(
+        replace(one, least_ns=None, error="it threw") if one.implementation == "torch" else one
+        for one in ROWS
+    )
+    failures = compare(replace(BENCH, rows=lost), BENCH, 0.5).failures
+    assert len(failures) == 2
+    assert all("has none now" in text for text in failures)
+
+
+def test_another_machine_or_another_definition_is_refused_and_versions_are_said() -> None:
+    elsewhere = replace(BENCH, machine=replace(MACHINE, cpu="Another"))
+    with pytest.raises(ValueError, match=r"machine.*cpu: A made-up CPU here, Another there"):
+        compare(BENCH, elsewhere, 0.1)
+    longer = replace(BENCH, rows=tuple(replace(one, count=2048) for one in ROWS))
+    with pytest.raises(ValueError, match="nothing in common"):
+        compare(BENCH, longer, 0.1)
+    newer = replace(BENCH, machine=replace(MACHINE, versions={"numpy": "2.1"}))
+    assert "numpy was 2.0, and is 2.1" in compare(newer, BENCH, 0.1).remarks
+    part = replace(BENCH, rows=ROWS[:1])
+    assert "4 figures were timed then only" in compare(part, BENCH, 0.1).remarks
+
+
+def test_the_command_compares_and_says_by_its_exit_code(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[dict[str, Any]] = []
+
+    def timed(functions: Any, given: dict[str, Any]) -> Bench:
+        asked.append({"functions": [one.name for one in functions], **given})
+        return BENCH
+
+    monkeypatch.setattr(cli, "_timed", timed)
+    monkeypatch.setattr("softgate.runtime.machine.this_machine", lambda: MACHINE)
+    old = tmp_path / "old.json"
+    quick = replace(BENCH, rows=tuple(_slowed(one, "gelu", "torch", 0.5) for one in ROWS))
+    for then, code in ((BENCH, 0), (quick, 1)):
+        old.write_text(then.to_json(), encoding="utf-8")
+        result = run("bench", "--against", str(old))
+        assert result.return_value == code
+        assert ("Failed: gelu in torch" in result.output) == bool(code)
+        assert "ratio" in result.output
+    assert asked[0]["functions"] == ["gelu"]
+    assert asked[0]["sizes"] == ("1K",)
+    assert run("bench", "--against", str(old), "--tolerance", "2").return_value == 0
+    as_json = json.loads(run("bench", "--against", str(old), "--json").stdout)
+    assert as_json["schema"] == "softgate.bench.comparison"
+
+
+def test_the_command_refuses_another_machine_before_it_times_anything(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def timed(functions: Any, given: dict[str, Any]) -> Bench:
+        raise AssertionError("it was run")
+
+    monkeypatch.setattr(cli, "_timed", timed)
+    old = tmp_path / "old.json"
+    old.write_text(BENCH.to_json(), encoding="utf-8")
+    assert "another machine" in str(run("bench", "--against", str(old)).exception)
+
+
+def run(*arguments: str) -> Any:
+    return CliRunner().invoke(commands, arguments, standalone_mode=False)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("gelo",), "gelu"),
+        (("--json", "--csv"), "two formats"),
+        (("--tolerance", "-1"), "from 0 on"),
+        (("--against", "no-such-file.json"), "no-such-file"),
+        (("gelu", "--size", "0"), "at least 1"),
+        (("gelu", "--budget", "inf"), "seconds above 0"),
+    ],
+)
+def test_the_command_refuses_mistakes(arguments: tuple[str, ...], says: str) -> None:
+    error = run("bench", *arguments).exception
+    assert error is not None
+    assert says in (getattr(error, "message", None) or str(error))
+
+
+def test_a_file_that_is_no_bench_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "other.json"
+    file.write_text('{"schema": "softgate.names", "version": 1}', encoding="utf-8")
+    error = run("bench", "--against", str(file)).exception
+    assert all(text in error.message for text in ("expected softgate.bench", "bench --json"))
+
+
+@pytest.mark.parametrize(
+    ("cpu", "architecture", "features", "processor"),
+    [
+        ("AMD EPYC", "znver3", ("avx", "avx2", "fma"), "AMD EPYC, Zen 3, AVX2"),
+        ("AMD EPYC 9B14", "znver4", ("avx", "avx2", "avx512f"), "AMD EPYC 9B14, Zen 4, AVX-512"),
+        ("Apple M1", "apple-m1", ("neon",), "Apple M1, NEON"),
+        ("unknown", "a-new-one", (), "unknown, a-new-one"),
+    ],
+)
+def test_a_machine_names_its_architecture_and_vectors(
+    cpu: str, architecture: str, features: tuple[str, ...], processor: str
+) -> None:
+    machine = replace(MACHINE, cpu=cpu, architecture=architecture, features=features)
+    assert machine.processor == processor
+    assert str(machine).startswith(f"{processor}, 2 cores")
+
+
+def test_this_machine_is_known(tmp_path: Path) -> None:
+    here = this_machine()
+    assert here.cpu
+    assert here.versions["numpy"]
+    assert here.differs(here) == ()
+    for index, (level, kind, size) in enumerate(
+        [("1", "Data", "48K"), ("1", "Instruction", "32K"), ("2", "Unified", "2M")]
+    ):
+        folder = tmp_path / f"index{index}"
+        folder.mkdir()
+        for name, text in (("level", level), ("type", kind), ("size", size)):
+            (folder / name).write_text(f"{text}\n", encoding="utf-8")
+    assert caches(tmp_path) == {"L1": 48 << 10, "L2": 2 << 20}

@@ -1,0 +1,238 @@
+"""The activation inside a feed-forward layer: what is timed, counted and concluded."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from time import sleep
+
+import pytest
+import torch
+from click.testing import CliRunner
+from torch import Tensor, nn
+
+import softgate as sg
+from softgate.cli.bench import command
+from softgate.runtime.registry import activations, gated
+from softgate.studies.bench.flops import kernel_operations, linear_flops
+from softgate.studies.bench.layer import OURS, REFERENCES, THEIRS, Layer
+from softgate.studies.bench.layer_blocks import Block, Shape, Widths, make, runner
+from softgate.studies.bench.layer_study import measure_layer
+from softgate.torch import FeedForward, GatedFeedForward, saved_bytes
+
+SHAPE = Shape(d_model=12, d_hidden=24, tokens=5, dtype="float32")
+NAMES = ("gelu", "gelu_tanh", "relu", "silu", "tanh", "swiglu", "geglu", "reglu")
+PAUSE_S = 0.02
+ONCE = ("add", "sub", "mul", "div", "sqrt", "lt", "le", "eq")
+
+
+def function(name):
+    return (activations() | gated())[name]
+
+
+def plain_torch(name, widths):
+    """The same layer in torch's own words."""
+    acts = {
+        "gelu": nn.GELU(), "gelu_tanh": nn.GELU(approximate="tanh"), "relu": nn.ReLU(),
+        "silu": nn.SiLU(), "tanh": nn.Tanh(), "swiglu": nn.SiLU(), "geglu": nn.GELU(),
+        "reglu": nn.ReLU(),
+    }  # fmt: skip
+    if name not in gated():
+        return nn.Sequential(*widths.before, acts[name], widths.after)
+
+    class Gate(nn.Module):
+        def __init__(self):
+            super().__init__()
+            (self.gate, self.up), self.down = widths.before, widths.after
+
+        def forward(self, x: Tensor) -> Tensor:
+            return self.down(acts[name](self.gate(x)) * self.up(x))
+
+    return Gate()
+
+
+def our_block(name, widths):
+    """The block that users make, with the same weights."""
+    if name in gated():
+        block = GatedFeedForward(SHAPE.d_model, widths.d_hidden, name)
+        block.gate_proj, block.up_proj = widths.before
+        block.down_proj = widths.after
+        return block
+    return FeedForward.from_linears(*widths.before, widths.after, name)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("implementation", [OURS, THEIRS])
+def test_what_is_timed_is_the_layer(name, implementation):
+    torch.manual_seed(1)
+    widths = Widths(SHAPE, name in gated())
+    timed = make(function(name), widths, implementation)
+    real = (our_block if implementation == OURS else plain_torch)(name, widths)
+    x = torch.randn(SHAPE.tokens, SHAPE.d_model, requires_grad=True)
+    grad = torch.randn(SHAPE.tokens, SHAPE.d_model)
+    assert saved_bytes(timed, x) == saved_bytes(real, x)
+    leaves = [x, *(p for m in (*widths.before, widths.after) for p in m.parameters())]
+    for ours, theirs in zip(
+        (timed(x), *torch.autograd.grad(timed(x), leaves, grad)),
+        (real(x), *torch.autograd.grad(real(x), leaves, grad)),
+        strict=True,
+    ):
+        assert torch.equal(ours, theirs)
+
+
+class Slow(torch.autograd.Function):
+    """The identity, slow there and back."""
+
+    @staticmethod
+    def forward(ctx, x):
+        sleep(PAUSE_S)
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx, grad):
+        sleep(PAUSE_S)
+        return grad
+
+
+class SlowHidden:
+    """A hidden layer whose way there and back is slow."""
+
+    def value(self, *inputs):
+        return Slow.apply(inputs[0])
+
+    def pull(self, grad, needs, *inputs):
+        sleep(PAUSE_S)
+        return (grad,)
+
+    def keeps_one(self):
+        return False
+
+
+@pytest.mark.parametrize(("ours", "passes"), [(True, {"forward": 1, "step": 3}),
+                                              (False, {"forward": 1, "step": 2})])  # fmt: skip
+def test_a_slow_activation_is_seen(ours, passes):
+    widths = Widths(SHAPE, gated=False)
+    block = Block(widths.before, SlowHidden(), widths.after, ours)
+    x = torch.randn(SHAPE.tokens, SHAPE.d_model, requires_grad=True)
+    for phase, times in passes.items():
+        found = runner(block, phase, x, torch.ones_like(x))()
+        assert found.whole_ns >= found.activation_ns >= times * PAUSE_S * 1e9
+
+
+def test_a_slow_product_is_not_the_activation():
+    class SlowLinear(nn.Linear):
+        def forward(self, x):
+            return Slow.apply(super().forward(x))
+
+    widths = Widths(SHAPE, gated=False)
+    widths.before = (SlowLinear(SHAPE.d_model, SHAPE.d_hidden),)
+    x = torch.randn(SHAPE.tokens, SHAPE.d_model, requires_grad=True)
+    for implementation in (OURS, THEIRS):
+        block = make(sg.gelu, widths, implementation)
+        found = runner(block, "step", x, torch.ones_like(x))()
+        assert found.activation_ns <= found.whole_ns - 2 * PAUSE_S * 1e9
+
+
+@pytest.fixture(scope="module")
+def small():
+    shown = []
+    found = measure_layer(
+        ["gelu", "gelu_sigmoid", "tanh", "swiglu"], d_model=12, d_hidden=24, tokens=5,
+        budget_s=0.05, progress=lambda *step: shown.append(step),
+    )  # fmt: skip
+    assert shown
+    assert all(0 <= done <= total for _, done, total in shown)
+    return found
+
+
+def test_a_study_has_all_of_it(small):
+    names = {one.activation for one in small}
+    assert names == {"relu", "gelu", "gelu_sigmoid", "tanh", "reglu", "swiglu"}
+    assert small.not_run == ("gelu_sigmoid in torch: torch has no operator for it",)
+    for one in small:
+        assert 0 < one.activation_ns < one.whole_ns
+        assert one.runs >= 4
+        assert (one.saved_bytes is None) == (one.phase == "forward")
+        assert (one.activation_flops is None) == (one.implementation == THEIRS)
+        assert one.activation in (*REFERENCES.values(), *names)
+    assert Layer.from_json(small.to_json()) == small
+
+
+def test_figures_that_are_no_times(small):
+    elements = 5 * 24
+    value = kernel_operations(sg.gelu.entry, "value", "float32", {}).flops
+    back = kernel_operations(sg.gelu.entry, "backward", "float32", {}).flops
+    step = small.find("gelu", OURS, "step")
+    assert step.activation_flops == (2 * value + back) * elements
+    assert step.saved_bytes == 4 * (5 * 12 + elements)
+    assert small.find("gelu", THEIRS, "step").saved_bytes == 4 * (5 * 12 + 2 * elements)
+    assert step.matmul_flops == 3 * linear_flops(5, [(12, 24), (24, 12)])
+    tanh = small.find("tanh", OURS, "step")  # whose slope follows from the value: made once
+    told = kernel_operations(sg.tanh.entry, "from_value", "float32", {}).flops
+    made = kernel_operations(sg.tanh.entry, "value", "float32", {}).flops
+    assert tanh.activation_flops == (made + told) * elements
+    assert small.find("swiglu", OURS, "step").d_hidden == 16
+
+
+def test_torch_is_left_as_it_was():
+    threads, state = torch.get_num_threads(), torch.get_rng_state()
+    measure_layer("relu", d_model=4, d_hidden=4, tokens=1, threads=1, budget_s=0.01)
+    assert torch.get_num_threads() == threads
+    assert torch.equal(torch.get_rng_state(), state)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"tokens": 0}, "tokens = 0: expected a positive integer"),
+        ({"d_model": -768}, "d_model = -768: expected a positive integer"),
+        ({"d_hidden": 2.5}, "d_hidden = 2.5: expected a positive integer"),
+        ({"tokens": 10**12}, "a training step needs about .* GiB, and .* are free"),
+        ({"dtype": "float8"}, "dtype = 'float8': accepted are"),
+        ({"threads": 10**6}, "threads '1000000': expected numbers from 1 to"),
+        ({"budget_s": 0}, "budget_s = 0: expected a positive number of seconds"),
+        ({"activations": ["geluu"]}, "unknown activation 'geluu'; did you mean 'gelu'"),
+        ({"activations": []}, "no activation is given"),
+    ],
+)
+def test_bad_input(given, message):
+    with pytest.raises(ValueError, match=message):
+        measure_layer(**given)
+
+
+TINY = ["--layer", "--d-model", "8", "--d-hidden", "16", "--tokens", "4", "--budget", "0.01"]
+
+
+def test_the_command():
+    found = CliRunner().invoke(command, ["gelu", "swiglu", *TINY, "--json"])
+    assert found.exit_code == 0, found.output
+    record = Layer.from_json(found.stdout)
+    assert (record.d_model, record.d_hidden, record.tokens) == (8, 16, 4)
+    assert json.loads(found.stdout)["schema"] == "softgate.layer"
+    assert "swapping gelu for relu" in record.answers()[0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([*TINY, "--size", "L2"], "--layer does not go with --size."),
+        ([*TINY, "--full"], "--layer does not go with --full."),
+        ([*TINY, "--dtype", "float32,float64"], "--dtype float32,float64: with --layer give one."),
+        (["--tokens", "4"], "--tokens: give --layer too."),
+        (["swiglu"], "'swiglu' takes two arrays: give --layer"),
+    ],
+)
+def test_options_that_do_not_go_together(arguments, message):
+    found = CliRunner().invoke(command, arguments)
+    assert found.exit_code == 2
+    assert message in found.output
+
+
+def test_without_torch_the_command_says_what_to_install():
+    code = "import sys; sys.modules['torch'] = None; from softgate.cli import main; main()"
+    found = subprocess.run(
+        [sys.executable, "-c", code, "bench", *TINY], capture_output=True, text=True, check=False
+    )
+    assert found.returncode == 2
+    assert 'needs PyTorch: pip install "softgate[torch]"' in found.stderr

@@ -1,0 +1,243 @@
+"""Error against time: the front, what is kept, the pictures, the page made of commands."""
+
+from __future__ import annotations
+
+import math
+import shlex
+import sys
+from dataclasses import replace
+from importlib.util import module_from_spec, spec_from_file_location
+from types import SimpleNamespace
+from xml.etree import ElementTree
+
+import pytest
+from click.testing import CliRunner
+from places import ROOT
+
+import softgate as sg
+from softgate.cli.bench import command
+from softgate.plotting.figure import write
+from softgate.runtime.machine import this_machine
+from softgate.studies.bench import dot_plot
+from softgate.studies.bench.pareto import Pareto, Point, marked
+from softgate.studies.bench.pareto_study import measure_pareto
+from softgate.studies.bench.plots import pareto_chart
+from softgate.studies.bench.record import Bench
+from softgate.studies.bench.saved_bytes import kept_bytes
+from softgate.studies.peers import peers
+
+
+def point(name, max_ulp, least_ns, normal_ulp=None, saved=None):
+    normal = max_ulp if normal_ulp is None else normal_ulp
+    return Point(name, name, max_ulp, normal, -3.0, 100, least_ns, least_ns, 0.0, saved)
+
+
+POINTS = marked(
+    [
+        point("softgate", 2.8, 0.7, saved=4.0),
+        point("softgate.torch", 2.8, 0.71, saved=4.0),
+        point("torch", 1.7e7, 0.9, saved=4.0),
+        point("torch.compile", 1.7e7, 0.69),
+        point("jax", 8.4e6, 1.5, 20.0, 12.0),
+        point("keras", math.inf, 13.0),
+        point("scipy", 1.2, 11.0),
+    ]
+)
+FOUND = Pareto(
+    this_machine(), "gelu", "float32", 65536, "L2", 1, None, 0, "now", 1.0, POINTS,
+    not_run=("textbook: returns float64",),
+)  # fmt: skip
+
+
+def test_the_front():
+    assert [one.implementation for one in FOUND.front] == ["torch.compile", "softgate", "scipy"]
+    assert [one.least_ns for one in POINTS] == sorted(one.least_ns for one in POINTS)
+
+
+def test_whoever_is_beaten_is_beaten_by_one_on_the_front():
+    numbers = [(ulp, ns) for ulp in (0.5, 1.0, 3.0, math.inf) for ns in (0.5, 1.0, 2.0)][1:]
+    found = marked([point(str(i), *pair) for i, pair in enumerate(numbers)])
+    front = {one.implementation for one in found if one.on_front}
+    assert front == {
+        str(i)
+        for i, (ulp, ns) in enumerate(numbers)
+        if not any(u <= ulp and n <= ns and (u, n) != (ulp, ns) for u, n in numbers)
+    }
+
+
+def test_equals_do_not_beat_each_other():
+    assert all(one.on_front for one in marked([point("a", 1.0, 1.0), point("b", 1.0, 1.0)]))
+
+
+def test_a_record_goes_through_json_and_is_shown():
+    assert Pareto.from_json(FOUND.to_json()) == FOUND
+    text = str(FOUND)
+    assert "no number" in text
+    assert "textbook: returns float64" in text
+    header, rows = FOUND.table()
+    assert len(rows) == len(POINTS)
+    assert dict(zip(header, rows[0], strict=True))["on_front"] is True
+    assert FOUND.alternative().endswith("On the Pareto front: torch.compile, softgate, scipy.")
+
+
+def labels(figure):
+    names = {one.implementation for one in POINTS}
+    texts = figure.axes[0].texts
+    return [text for text in texts if text.get_text().partition(",")[0] in names]
+
+
+def test_the_picture_names_every_point_once_and_legibly():
+    figure = pareto_chart(FOUND)
+    found = labels(figure)
+    assert len(found) == len(POINTS)
+    boxes = [text.get_window_extent() for text in found]
+    for i, box in enumerate(boxes):
+        assert figure.bbox.x0 <= box.x0
+        assert box.x1 <= figure.bbox.x1
+        assert not any(box.overlaps(other) for other in boxes[i + 1 :])
+    bold = {text.get_text().partition(",")[0] for text in found if text.get_fontweight() == "bold"}
+    assert bold == {one.implementation for one in FOUND.front}
+
+
+def test_the_files(tmp_path):
+    for name in ("a.svg", "b.svg", "c.png"):
+        write(pareto_chart(FOUND), tmp_path / name, FOUND.alternative())
+    assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
+    assert (tmp_path / "c.png").read_bytes().startswith(b"\x89PNG")
+    root = ElementTree.parse(tmp_path / "a.svg").getroot()
+    assert root.get("role") == "img"
+    assert root[0].tag.endswith("title")
+    assert root[0].text == FOUND.alternative()
+    with pytest.raises(ValueError, match="files end in"):
+        write(pareto_chart(FOUND), tmp_path / "a.txt", "")
+
+
+def test_nothing_to_draw():
+    with pytest.raises(ValueError, match="gelu: no implementation was measured"):
+        pareto_chart(replace(FOUND, points=()))
+
+
+def test_what_is_kept_is_asked_of_torch():
+    pytest.importorskip("torch")
+    composed = replace(peers("gelu_sigmoid")["torch"], implementation="transformers")
+    broken = replace(peers("gelu")["softgate.torch"], subject="softgate:no_such")
+    found = kept_bytes([peers("gelu")["torch"], composed, broken, peers("gelu")["scipy"]])
+    assert found.pop("transformers") > 4
+    assert found == {"torch": 4, "softgate.torch": None}
+
+
+@pytest.fixture(scope="module")
+def bench():
+    return sg.bench(
+        ["gelu", "gelu_tanh"], peers="textbook", quantities="value", sizes="4096", budget_s=0.1
+    )
+
+
+def test_a_study_joins_times_and_certificates(bench):
+    shown = []
+    found = measure_pareto(bench, samples=2000, progress=lambda *step: shown.append(step))
+    (only,) = found.points
+    certificate = sg.certify(sg.gelu, dtypes="float32", quantities="value", samples=2000)
+    assert only.max_ulp == certificate.find("value", "float32").max_ulp
+    assert only.least_ns == bench.find("gelu").least_ns
+    assert only.on_front
+    assert found.not_run[0].startswith("textbook: ")  # which returns float64
+    assert [what for what, _, _ in shown] == ["certifying softgate", "certifying textbook"]
+    quick = measure_pareto(bench, samples=2000, budget_s=1e-9)
+    assert quick.not_run == ("textbook: no time was left to certify it",)
+
+
+def test_what_was_not_timed(bench):
+    with pytest.raises(ValueError, match="mish: no implementation was timed in float32"):
+        measure_pareto(bench, "mish")
+    with pytest.raises(ValueError, match="gelu: no implementation was timed in float64"):
+        measure_pareto(bench, dtype="float64")
+
+
+def test_the_picture_of_times(bench, tmp_path):
+    functions = ("gelu", "gelu_tanh")
+    figure = dot_plot.time_chart(bench, functions)
+    rows = dot_plot.chosen(bench, functions)
+    assert [text.get_text() for text in figure.axes[0].get_yticklabels()] == list(rows)
+    gids = {line.get_gid() for line in figure.axes[0].lines}
+    assert gids >= {f"{name} {function}" for name, it in rows.items() for function in it}
+    times = [it["gelu"].least_ns for it in rows.values()]
+    assert times == sorted(times)
+    assert set(dot_plot.limits(bench, rows["softgate"]["gelu"])) == {"copy", "relu"}
+    assert f"softgate {times[0]:.2f} (gelu)" in dot_plot.alternative(bench, functions)
+    with pytest.raises(ValueError, match="mish: not timed, there is nothing to draw"):
+        dot_plot.time_chart(bench, ("mish",))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--pareto", "x.txt"], "x.txt ends in .txt: files end in"),
+        (["--pareto", "no/such/x.svg"], "there is no folder"),
+        (["--pareto", "/proc/x.svg"], "cannot be written"),
+        (["gelu", "relu", "--pareto", "x.svg"], "--pareto is of one function"),
+        (["--pareto", "x.svg", "--quantity", "backward"], "--pareto does not go with --quantity"),
+        (["--samples", "10"], "--samples: give --pareto FILE too."),
+    ],
+)
+def test_bad_input(arguments, message):
+    found = CliRunner().invoke(command, arguments)
+    assert found.exit_code != 0
+    assert message in f"{found.output} {found.exception}"
+
+
+def page_tool():
+    spec = spec_from_file_location("speed_page", ROOT / "tools" / "speed_page.py")
+    module = module_from_spec(spec)
+    sys.modules["speed_page"] = module  # dataclasses look their module up
+    sys.path.insert(0, str(ROOT / "tools"))  # as python itself has it for a file that it runs
+    try:
+        spec.loader.exec_module(module)
+    finally:
+        sys.path.remove(str(ROOT / "tools"))
+        del sys.modules["speed_page"]
+    return module
+
+
+PAGE = page_tool()
+SECTIONS = PAGE.definitions()[1]
+
+
+@pytest.mark.parametrize("section", SECTIONS, ids=lambda section: section.title)
+def test_every_command_of_the_page_is_one(section, tmp_path):
+    name, *arguments = section.arguments(tmp_path, check=True)
+    assert name == "bench"
+    parsed = command.make_context("bench", list(arguments))
+    assert parsed.params["as_json"]
+    assert parsed.params["budget_s"] < 1
+    assert shlex.split(section.shown)[:2] == ["softgate", "bench"]
+
+
+def run_here(arguments, **_):
+    """Run what the page gives to a process of its own, where torch is imported already."""
+    assert arguments[1:4] == ["-m", "softgate", "bench"]
+    done = CliRunner().invoke(command, arguments[4:], standalone_mode=False)
+    assert done.exception is None
+    return SimpleNamespace(stdout=done.stdout_bytes)
+
+
+@pytest.mark.parametrize("kind", ["figure", "--layer", "--pareto"])
+def test_a_section_is_what_its_command_prints(kind, tmp_path, monkeypatch):
+    if kind != "figure":
+        monkeypatch.setattr(PAGE, "subprocess", SimpleNamespace(run=run_here, PIPE=None))
+    section = next(
+        one for one in SECTIONS if (one.figure if kind == "figure" else kind in one.command)
+    )
+    record = PAGE.run(section, tmp_path, check=True)
+    text = PAGE.section_text(section, record, tmp_path)
+    assert f"```\n{section.shown}\n```" in text
+    for grid in record.grids():
+        if not grid.text:
+            assert f"**{grid.title}**".replace("~", "\\~") in text
+            assert all(f"| {row[0]} |" in text for row in grid.rows)
+    if kind != "--layer":
+        assert (tmp_path / PAGE.picture_name(section.command)).stat().st_size > 1000
+        assert f"]({PAGE.picture_name(section.command)})" in text
+    beside = PAGE.section_text(section, record, tmp_path, record)
+    assert beside.startswith(f"{text}\n\nThe same on {record.machine.processor}:")
+    assert isinstance(record, {"figure": Bench, "--layer": PAGE.Layer, "--pareto": Pareto}[kind])

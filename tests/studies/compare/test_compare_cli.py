@@ -1,0 +1,315 @@
+"""`softgate compare`: what is said before, meanwhile and after, exit codes, going on, scripts."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner, Result
+from rich.console import Console
+from trained import trial
+
+import softgate as sg
+from softgate.cli import compare_display, softgate
+from softgate.cli.compare_display import Display, Pace, duration, head
+from softgate.studies.compare.execution import Event, Running
+from softgate.studies.compare.outcome import Measured, Outcome, Place
+from softgate.studies.compare.plan import Arm, Condition, Plan
+from softgate.studies.compare.record import Comparison
+from softgate.studies.compare.run import Update
+
+SCRIPT = """
+from pathlib import Path
+
+HERE = Path(__file__).parent
+
+def run(activation, seed, report, hope=1.0):
+    with (HERE / "journal").open("a") as journal:
+        journal.write(f"{activation.name} {seed}\\n")
+    if (HERE / "interrupt").exists() and seed == 2:
+        raise KeyboardInterrupt
+    for step in range(3):
+        report(step, 1 / (step + 1))
+    return float(activation(hope)) + seed
+
+def tuned(activation, seed, report, lr, validation):
+    with (HERE / "journal").open("a") as journal:
+        journal.write(f"{activation.name} {seed} {lr} {validation}\\n")
+    return 1 - abs(lr - (0.1 if activation.name == "gelu" else 0.2)) + seed % 7 / 100
+
+def broken(activation, seed, report):
+    raise KeyError("weights")
+
+def unlucky(activation, seed, report):
+    report(0, 1.0)
+    if activation.name == "relu":
+        report(7, float("nan"))
+    return 1.0
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder to stand in, with a script of the user's."""
+    (tmp_path / "train.py").write_text(SCRIPT)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(*arguments: str, script: str = "train.py:run") -> Result:
+    """Run in this process, which is `--on here`."""
+    words = ["compare", "gelu", "relu", "--on", "here", *arguments]
+    if script:
+        words += ["--script", script]
+    return CliRunner().invoke(softgate, words, standalone_mode=False)
+
+
+def fine(*arguments: str, script: str = "train.py:run") -> Result:
+    result = run(*arguments, script=script)
+    assert result.exception is None, result.exception
+    assert result.return_value == 0
+    return result
+
+
+def lines(folder: Path) -> list[str]:
+    return (folder / "journal").read_text().splitlines()
+
+
+def test_everything_is_said_where_it_belongs(folder: Path) -> None:
+    result = fine("--seeds", "5", "--json")
+    record = Comparison.from_json(result.stdout)
+    assert (record.arms, record.seeds) == (("gelu", "relu"), (0, 1, 2, 3, 4))
+    assert [one.measured.score for one in record.outcomes if one.trial.arm == "relu"] == [
+        1.0, 2.0, 3.0, 4.0, 5.0,
+    ]  # fmt: skip
+    for said in (
+        "10 trials; nothing is tuned",
+        "5 seeds: p >= 0.0625",
+        "kept in softgate-trials",
+        "[10/10 trials]",
+        "10 trials in",
+    ):
+        assert said in result.stderr
+    before, after = result.stderr.index("p >= 0.0625"), result.stderr.index("[0/10 trials]")
+    assert before < after
+    assert len(list((folder / "softgate-trials").glob("*.json"))) == 10
+
+
+def test_the_same_again_is_resume_and_seeds_add(folder: Path) -> None:
+    first = fine("--seeds", "5", "--csv")
+    assert len(lines(folder)) == 10
+    again = fine("--seeds", "5", "--csv")
+    assert len(lines(folder)) == 10
+    assert again.stdout == first.stdout
+    assert "0 trials in" in again.stderr
+    assert "10 were there already" in again.stderr
+    more = fine("--seeds", "7", "--csv")
+    assert sorted(lines(folder)[10:]) == ["gelu 5", "gelu 6", "relu 5", "relu 6"]
+    assert set(first.stdout.splitlines()) < set(more.stdout.splitlines())
+    fine("--seeds", "7", "--no-store")
+    assert len(lines(folder)) == 28
+
+
+def test_an_interrupt_says_how_to_go_on(folder: Path) -> None:
+    (folder / "interrupt").touch()
+    result = run("--seeds", "4", "--store", "kept")
+    assert isinstance(result.exception, click.Abort | KeyboardInterrupt)
+    assert "4 of 8 trials" in result.stderr
+    assert "kept in kept: the same command goes on from there" in result.stderr
+    assert "Traceback" not in result.stderr
+    (folder / "interrupt").unlink()
+    assert "4 were there already" in fine("--seeds", "4", "--store", "kept").stderr
+    assert len(lines(folder)) == 9  # the one that was interrupted began twice
+
+
+def test_a_rate_is_chosen_for_each(folder: Path) -> None:
+    result = fine("--seeds", "3", "--rates", "0.1,0.2", "--tuning-seeds", "1", "--json",
+                  script="train.py:tuned")  # fmt: skip
+    assert "4 trials choose learning rates from 0.1, 0.2" in result.stderr
+    record = Comparison.from_json(result.stdout)
+    assert {(one.arm, one.lr) for one in record.choices} == {("gelu", 0.1), ("relu", 0.2)}
+    kinds = [(int(seed) >= 1_000_000, kind) for _, seed, _, kind in map(str.split, lines(folder))]
+    assert set(kinds) == {(True, "True"), (False, "False")}
+
+
+def test_a_trial_that_fails_is_a_result(folder: Path) -> None:
+    result = fine("--seeds", "7", "--json", script="train.py:unlucky")
+    assert "relu seed 0: diverged at step 7" in result.stderr
+    assert Comparison.from_json(result.stdout).differences[0].verdict == "worse"
+    nothing = run("--seeds", "2", script="train.py:broken")
+    assert nothing.return_value == 1
+    assert "KeyError: 'weights' (train.py, line 21)" in nothing.stderr
+    assert "not compared" in nothing.stdout
+
+
+def test_tuning_that_fails_throughout_stops_there(folder: Path) -> None:
+    text = SCRIPT.replace(
+        "def broken(activation, seed, report)", "def broken(activation, seed, report, lr)"
+    )
+    (folder / "train.py").write_text(text)
+    result = run("--seeds", "2", script="train.py:broken")
+    assert "no trial could be trained; the first: KeyError" in str(result.exception)
+    assert isinstance(result.exception, click.ClickException)
+    assert result.exception.exit_code == 1
+    assert "goes on" not in result.stderr.splitlines()[-1]
+
+
+def test_gated_arms_take_parameters_and_what_they_bring_is_said_before(folder: Path) -> None:
+    said = fine("swiglu:beta=2", "--task", "digits", "--dry-run", script="").stderr
+    assert "gelu, relu, swiglu:beta=2.0" in said
+    assert "the layers of all arms bring what they read to a mean square of 1" in said
+    wrong = run("swiglu:gamma=2", "--task", "digits", "--dry-run", script="").exception
+    assert isinstance(wrong, click.UsageError)
+    assert "gamma" in str(wrong)
+
+
+def test_settings_of_a_script_and_of_a_task(folder: Path) -> None:
+    record = Comparison.from_json(fine("--seeds", "2", "--set", "hope=-1", "--json").stdout)
+    assert record.outcomes[0].trial.settings == {"hope": -1}
+    assert record.summaries[1].mean == 0.5
+    said = fine("--task", "digits", "--set", "layers=1,2", "--init", "fitted", "--dry-run",
+                script="").stderr  # fmt: skip
+    assert "each with layers=1 | layers=2" in said
+    assert "32 trials choose" in said
+
+
+def test_a_task_from_the_command_line(folder: Path) -> None:
+    pytest.importorskip("torch")
+    small = ("--set", "epochs=1", "--set", "layers=1", "--set", "width=8")
+    asked = ("--seeds", "2", "--lr", "1e-3", "--baseline", "relu", "-o", "seen.svg")
+    result = fine(*small, *asked, script="")
+    assert "Difference to relu" in result.stdout
+    assert "4 trials, learning rate 0.001" in result.stderr
+    assert (folder / "seen.svg").read_text().startswith("<?xml")
+
+
+def test_a_dry_run_trains_nothing(folder: Path) -> None:
+    result = fine("--seeds", "8", "--dry-run")
+    assert "16 trials" in result.stderr
+    assert not (folder / "journal").exists()
+    assert not (folder / "softgate-trials").exists()
+
+
+def test_tasks_are_listed() -> None:
+    result = CliRunner().invoke(softgate, ["compare", "--tasks"], standalone_mode=False)
+    from softgate.studies.compare.tasks import tasks
+
+    for name, task in tasks().items():
+        assert name in result.stdout
+        assert all(option in result.stdout for option in task.options)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--task", "digits"], "--task and --script"),
+        (["--seeds", "0"], "seeds = 0"),
+        (["--rates", "fast"], "--rates fast"),
+        (["--rates", "0.1"], "no learning rate"),
+        (["--json", "--csv"], "two formats"),
+        (["--no-store", "--store", "x"], "--no-store and --store"),
+        (["--set", "hope"], "NAME=VALUE"),
+        (["--set", "wish=3"], "wish"),
+        (["--baseline", "tanh"], "baseline 'tanh'"),
+        (["-o", "picture.xyz"], "picture.xyz"),
+        (["-o", "nowhere/picture.svg"], "no folder"),
+        (["--alpha", "2"], "alpha"),
+        (["--data", "train.py"], "reads its data itself"),
+        (["--on", "mars"], "mars"),
+        (["gelu"], "given twice"),
+    ],
+)
+def test_mistakes_are_answered_in_a_line(folder: Path, words: list[str], said: str) -> None:
+    result = run(*words)
+    assert isinstance(result.exception, click.UsageError | ValueError | OSError)
+    assert said in str(result.exception)
+    assert not (folder / "journal").exists()
+
+
+def test_a_store_that_cannot_be_used(folder: Path) -> None:
+    (folder / "file").write_text("")
+    result = run("--store", "file/trials")
+    assert isinstance(result.exception, ValueError | OSError)
+    assert "file" in str(result.exception)
+
+
+def test_python_says_what_cannot_be_shown(folder: Path) -> None:
+    with pytest.warns(UserWarning, match="5 seeds: p >= 0.0625"):
+        found = sg.compare("train.py:run", activations=["gelu", "relu"], seeds=5, on="here")
+    assert found.differences[0].verdict == "no detectable difference"
+    assert not (folder / "softgate-trials").exists()
+
+
+# What is shown meanwhile
+
+
+def outcome(seed: int, status: str = "finished") -> Outcome:
+    place = Place("host", "cpu", 1, "3", "2", "0")
+    return Outcome(trial(seed), status, "", Measured(score=0.5), None, 2.0, None, place)
+
+
+def update(done: int, running: int = 2, stage: str = "training", **more: object) -> Update:
+    arms = (Arm("gelu", "gelu"), Arm("relu", "relu"))
+    plan = Plan(None, arms, (Condition(),), tuple(range(10)), (100,), (0.1, 0.2))
+    total = {"tuning": 4, "training": 20}[stage]
+    now = tuple(Running(trial(100 + i), 5, 10, 0.25) for i in range(running))
+    return Update(stage, plan, Event(done, total, 0, now, **more))
+
+
+def test_time_left_covers_both_stages() -> None:
+    pace = Pace()
+    pace.hear(update(0, stage="tuning"))
+    assert pace.left_s is None
+    pace.hear(update(1, stage="tuning", ended=outcome(0), eta_s=3.0))
+    assert pace.left_s == pytest.approx(3.0 + 20 * 2.0 / 2)
+    pace.hear(update(4, running=0, stage="tuning", ended=outcome(1), eta_s=0.0))
+    pace.hear(update(10, eta_s=10.0))
+    assert (pace.done, pace.total) == (14, 24)
+    assert pace.left_s == pytest.approx(10.0)
+    assert head(update(10), pace, 75.0) == "training [14/24 trials] 1 min 15 s, about 10 s left"
+
+
+def test_a_pipe_gets_a_line_now_and_then(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [0.0]
+    monkeypatch.setattr(compare_display.time, "monotonic", lambda: now[0])
+    display = Display()
+    for done in range(20):
+        now[0] += 1.0
+        display(update(done, ended=outcome(done)))
+    shown = capsys.readouterr().err.splitlines()
+    assert len(shown) == 4
+    assert shown[-1].startswith("training [15/24 trials] 16 s")
+    assert "gelu lr 0.001 seed" in shown[-1]
+    display(update(20, running=0, ended=outcome(20, "diverged")))
+    assert "[20/24 trials]" in capsys.readouterr().err
+
+
+def test_a_terminal_has_bar_and_losses() -> None:
+    display = Display()
+    display.pace.hear(update(4, running=0, stage="tuning"))
+    display.pace.hear(update(6, eta_s=4.0))
+    text = io.StringIO()
+    Console(file=text, width=90).print(display._picture(update(6, eta_s=4.0), 12.0))
+    shown = text.getvalue()
+    assert "training [10/24 trials] 12 s, about 4 s left" in shown
+    assert shown.count("step 5/10  loss 0.25") == 2
+    assert "━" in shown
+    assert max(map(len, shown.splitlines())) <= 90
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0.2, "0 s"), (59.7, "1 min 0 s"), (3599, "59 min 59 s"), (86400, "24 h 0 min")],
+)
+def test_durations(seconds: float, text: str) -> None:
+    assert duration(seconds) == text
+
+
+def test_json_is_strict(folder: Path) -> None:
+    json.loads(fine("--seeds", "2", "--json", script="train.py:unlucky").stdout,
+               parse_constant=pytest.fail)  # fmt: skip

@@ -1,0 +1,334 @@
+"""What runs trials: the same results here and in processes, whatever a subject does to them."""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from places import SUPPORT
+from trained import Toy, trial
+
+import softgate as sg
+from softgate.studies.compare import locks
+from softgate.studies.compare.execution import (
+    Event,
+    Executor,
+    SubjectError,
+    execute,
+    open_executor,
+    run_trial,
+)
+from softgate.studies.compare.execution.isolation import settled
+from softgate.studies.compare.execution.progress import Board
+from softgate.studies.compare.execution.run_trial import place
+from softgate.studies.compare.outcome import Measured, Outcome
+from softgate.studies.compare.store import Store, StoreError
+from softgate.studies.compare.trainable import Told
+from softgate.studies.compare.trial import Trial
+
+TRIALS = [
+    *(trial(seed) for seed in range(3)),
+    *(trial(7, mood=mood) for mood in ("diverge", "raise", "exit", "shout", "meddle")),
+    *(trial(seed) for seed in range(3, 6)),
+]
+COMMAND = [sys.executable, str(SUPPORT / "trained_command.py")]
+
+
+def same(outcomes: list[Outcome], others: list[Outcome]) -> bool:
+    """Whether trials gave the same bits; times and memory may differ."""
+    kept = [(repr(one.measured), one.status, one.said, one.trial.key) for one in outcomes]
+    return kept == [(repr(one.measured), one.status, one.said, one.trial.key) for one in others]
+
+
+def starts(journal: Path) -> list[str]:
+    return journal.read_text(encoding="utf-8").splitlines() if journal.exists() else []
+
+
+@pytest.fixture(scope="module")
+def local() -> Iterator[Executor]:
+    """Processes that all tests here share, which is a test of its own."""
+    with open_executor(Toy(), Store(None), jobs=2) as executor:
+        yield executor
+
+
+@pytest.fixture(scope="module")
+def in_order() -> list[Outcome]:
+    return [run_trial(one, Toy().work(), lambda *_: None) for one in TRIALS]
+
+
+def test_here_and_in_processes_the_same(local: Executor, in_order: list[Outcome]) -> None:
+    backwards = local.run(TRIALS[::-1])[::-1]  # by another order, in processes that had others
+    assert same(backwards, in_order)
+    assert same(execute(TRIALS, Toy(), Store(None), on="here"), in_order)
+    scores = [one.measured.score for one in in_order if one.status == "finished"]
+    assert len(set(scores)) == len(scores) - 1  # shout and meddle have a seed in common
+    altered = [run_trial(trial(9), Toy().work(), lambda *_: None), *in_order[1:]]
+    assert not same(altered, in_order)
+
+
+def test_what_went_wrong_is_an_outcome(in_order: list[Outcome]) -> None:
+    said = {one.trial.settings.get("mood"): (one.status, one.said) for one in in_order}
+    assert said["diverge"] == ("diverged", "diverged at step 120: the loss is not finite")
+    status, words = said["raise"]
+    assert status == "raised"
+    assert re.fullmatch(r"ValueError: no luck with seed 7 \(trained\.py, line \d+\)", words)
+    assert said["exit"][1].startswith("SystemExit: 3")
+    diverged = next(one for one in in_order if one.status == "diverged")
+    assert diverged.measured.curve[0].step == 100
+
+
+def test_dead_processes_are_replaced(local: Executor) -> None:
+    events: list[Event] = []
+    vanished, killed, fine = local.run(
+        [trial(0, mood="vanish"), trial(0, mood="killed"), trial(20)], events.append
+    )
+    assert vanished.said == "its process was ended (exit code 7) three times"
+    assert re.match(r"its process was killed \(SIGKILL, signal 9.*three times", killed.said)
+    assert fine.status == "finished"
+    assert sum("was killed" in event.said for event in events) == 2
+    assert local.store.read(killed.trial) is None
+    assert local.store.read(fine.trial) is not None
+
+
+def test_a_second_run_does_nothing(tmp_path: Path) -> None:
+    journal, folder = tmp_path / "journal", tmp_path / "store"
+    toy, trials = Toy(str(journal)), [*TRIALS[:5], TRIALS[0]]
+    first = execute(trials, toy, Store(folder), jobs=1)
+    assert len(starts(journal)) == 5  # one of the six is there twice
+    before = {file: file.stat().st_mtime_ns for file in folder.iterdir()}
+    events: list[Event] = []
+    assert same(execute(trials, toy, Store(folder), progress=events.append), first)
+    assert len(starts(journal)) == 5
+    assert {file: file.stat().st_mtime_ns for file in folder.iterdir()} == before
+    assert [(e.done, e.total, e.found) for e in events] == [(5, 5, 5)]
+    next(folder.iterdir()).write_text("{", encoding="utf-8")
+    more = execute([*trials, trial(30)], toy, Store(folder), jobs=1, progress=events.append)
+    assert same(more[:-1], first)
+    assert len(starts(journal)) == 7
+    assert any("is not believed" in event.said for event in events)
+
+
+def test_what_the_machine_is_to_blame_for_is_tried_again(tmp_path: Path) -> None:
+    (found,) = execute([trial(0, mood="no memory")], Toy(), Store(tmp_path), on="here")
+    assert found.said.startswith("MemoryError: of the machine")
+    assert len(Store(tmp_path)) == 0
+
+
+def test_results_that_json_cannot_hold() -> None:
+    def work(one: Trial, told: Told) -> tuple[Measured, list[float]]:
+        return Measured(score=np.float32(1.0)), []
+
+    found = run_trial(trial(), work, lambda *_: None)
+    assert found.status == "raised"
+    assert "float32 is not JSON serializable" in found.said
+
+
+def test_nothing_leaks_out_of_a_trial() -> None:
+    import torch
+
+    random.seed(5)
+    np.random.seed(5)  # noqa: NPY002
+    torch.manual_seed(5)
+    expected = random.random(), np.random.rand(), torch.rand(()).item()  # noqa: NPY002
+    random.seed(5)
+    np.random.seed(5)  # noqa: NPY002
+    torch.manual_seed(5)
+    before = (os.getcwd(), list(sys.path), dict(os.environ), np.geterr(), sg.get_threads())  # noqa: PTH109
+    threads = torch.get_num_threads()
+    run_trial(trial(0, mood="meddle"), Toy().work(), lambda *_: None)
+    assert (os.getcwd(), list(sys.path), dict(os.environ), np.geterr(), sg.get_threads()) == before  # noqa: PTH109
+    assert (random.random(), np.random.rand(), torch.rand(()).item()) == expected  # noqa: NPY002
+    assert torch.get_num_threads() == threads
+    assert torch.get_default_dtype() == torch.float32
+    assert torch.is_grad_enabled()
+    assert not torch.are_deterministic_algorithms_enabled()
+    assert (torch.tensor(2.0**-140) * 0.5).item() > 0
+    assert not torch.overrides._get_current_function_mode_stack()
+
+
+def test_a_trial_has_one_thread() -> None:
+    import torch
+
+    with settled(0):
+        assert torch.get_num_threads() == sg.get_threads() == 1
+        assert place().threads == 1
+
+
+def test_a_subject_that_cannot_travel() -> None:
+    with pytest.raises(SubjectError, match=r"cannot be sent .*lock.*on=\"here\""):
+        execute([trial()], Toy(held=threading.Lock()), Store(None))
+    (found,) = execute([trial()], Toy(held=threading.Lock()), Store(None), on="here")
+    assert found.status == "finished"
+
+
+class Broken(Toy):
+    def work(self) -> object:  # type: ignore[override]
+        raise RuntimeError("no data")
+
+
+def test_a_subject_that_cannot_be_loaded() -> None:
+    with pytest.raises(SubjectError, match=r"'toy' cannot be loaded: RuntimeError: no data"):
+        execute([trial()], Broken(), Store(None), jobs=1)
+
+
+@pytest.mark.parametrize(("on", "jobs"), [("cloud", None), ("ray:/x", None), ("local", 0)])
+def test_places_that_are_none(on: str, jobs: int | None) -> None:
+    with pytest.raises(ValueError, match="expected"):
+        execute([], Toy(), Store(None), on=on, jobs=jobs)
+
+
+@pytest.mark.parametrize(("on", "seed"), [("local", 2), ("here", 2), ("local", 1)])
+def test_a_full_disk_is_said(tmp_path: Path, on: str, seed: int) -> None:
+    """Trials that were kept are; with the first that could not be, nothing is started."""
+    store, journal = Store(tmp_path / "store"), tmp_path / "journal"
+    store.write(run_trial(trial(0), Toy().work(), lambda *_: None))
+    (tmp_path / "store" / f"{trial(seed).key}.part").mkdir()  # it cannot be opened as a file
+    with open_executor(Toy(str(journal)), store, on=on, jobs=1) as executor:
+        with pytest.raises(StoreError, match="the store "):
+            executor.run([trial(number) for number in range(4)])
+        assert (executor._lanes is None) == (seed == 1)
+    assert [store.read(trial(number)) is not None for number in range(4)] == [
+        number < seed for number in range(4)
+    ]
+    assert len(starts(journal)) == seed - 1
+
+
+def test_an_outcome_that_cannot_be_kept_is_tried_once_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    from softgate.studies.compare.execution.scheduler import Shift
+
+    store = Store(None)
+    board = Board([], 2, 1, None)
+    shift = Shift([trial(0), trial(1)], store, board)
+    first = shift.next()
+    assert first is not None
+    found = run_trial(first, Toy().work(), lambda *_: None)
+    shift.answer(first, {"outcome": found.to_json(), "ran": True, "unsaved": "the disk is full"})
+    assert shift.next() is None
+    assert not shift.unfinished
+    with pytest.raises(StoreError, match="the disk is full"):
+        shift.settle()
+    assert store.read(first) is not None
+
+
+def test_time_left() -> None:
+    events: list[Event] = []
+    board = Board([], 4, 2, events.append)
+    done = run_trial(trial(0, seconds=0.05), Toy().work(), lambda *_: None)
+    assert events[-1].eta_s is None
+    board.started(done.trial)
+    board.ended(done)
+    board.started(trial(1))
+    assert events[-1].eta_s == pytest.approx(done.seconds * 1.5, rel=0.5)
+    board.told(trial(1).key, 50, 100, 0.5)
+    assert events[-1].running[0].loss == 0.5
+    board.told("unknown", 1, 2, 0.5)
+    board.ended(done, ran=False)
+    assert (events[-1].done, events[-1].found) == (1, 1)
+
+
+def test_who_watches_may_fail() -> None:
+    def progress(event: Event) -> None:
+        if any(running.loss is not None for running in event.running):
+            raise ZeroDivisionError("of the display")
+
+    for on in ("here", "local"):
+        with pytest.raises(ZeroDivisionError, match="of the display"):
+            execute([trial(0, seconds=0.1)], Toy(), Store(None), on=on, progress=progress)
+
+
+def children(process: int) -> list[int]:
+    tasks = Path(f"/proc/{process}/task")
+    try:
+        found = [(task / "children").read_text(encoding="ascii") for task in tasks.iterdir()]
+    except OSError:  # it is gone
+        return []
+    return [int(child) for text in found for child in text.split()]
+
+
+def gone(process: int) -> bool:
+    try:
+        return ") Z " in Path(f"/proc/{process}/stat").read_text(encoding="utf-8")
+    except OSError:
+        return True
+
+
+def wait_for(what: object, seconds: float = 60.0) -> None:
+    assert callable(what)
+    for _ in range(int(seconds / 0.01)):
+        if what():
+            return
+        time.sleep(0.01)
+    raise AssertionError("waited in vain")
+
+
+def command(folder: Path, journal: Path, count: int, on: str = "local") -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [*COMMAND, str(folder), str(journal), str(count), on], stdout=subprocess.PIPE, text=True
+    )
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_killed_at_random_moments(tmp_path: Path) -> None:
+    """Nothing that was finished is lost or begun again, whoever is killed; orphans end."""
+    folder, journal, count = tmp_path / "store", tmp_path / "journal", 16
+    chance = random.Random(1)
+    for turn in range(3):
+        process = command(folder, journal, count)
+        ahead = len(starts(journal)) + chance.randint(1, 4)
+        wait_for(lambda ahead=ahead: len(starts(journal)) >= ahead)
+        time.sleep(chance.uniform(0.0, 0.1))
+        workers = children(process.pid)
+        victim = chance.choice(workers) if turn % 2 else process.pid
+        os.kill(victim, signal.SIGKILL)
+        if victim == process.pid:
+            process.communicate()
+            wait_for(lambda workers=workers: all(map(gone, workers)))
+        else:
+            wait_for(lambda victim=victim: gone(victim))
+            process.kill()
+            process.communicate()
+    process = command(folder, journal, count)
+    assert process.communicate()[0] == f"{count} outcomes\n"
+    lines = starts(journal)
+    assert not [line for line in lines if line.endswith("again")]
+    assert {line.split()[0] for line in lines} == {trial(s, seconds=0.05).key for s in range(count)}
+    assert sorted(file.suffix for file in folder.iterdir()) == [".json"] * count
+    outcomes = [Store(folder).read(trial(seed, seconds=0.05)) for seed in range(count)]
+    fresh = [run_trial(trial(s, seconds=0.05), Toy().work(), lambda *_: None) for s in range(count)]
+    assert same([one for one in outcomes if one is not None], fresh)
+
+
+def test_two_commands_share_a_store(tmp_path: Path) -> None:
+    folder, journal, count = tmp_path / "store", tmp_path / "journal", 16
+    both = [command(folder, journal, count) for _ in range(2)]
+    assert [process.communicate()[0] for process in both] == [f"{count} outcomes\n"] * 2
+    assert len(starts(journal)) == count
+    assert len({line.split()[1] for line in starts(journal)}) > 2  # processes of both worked
+
+
+def test_an_interrupt_ends_what_hangs(tmp_path: Path) -> None:
+    def interrupt(event: Event) -> None:
+        if any(running.loss is not None for running in event.running):
+            raise KeyboardInterrupt
+
+    store, begun = Store(tmp_path), time.monotonic()
+    store.write(run_trial(trial(0), Toy().work(), lambda *_: None))
+    with open_executor(Toy(), store, jobs=1) as executor:
+        with pytest.raises(KeyboardInterrupt):
+            executor.run([trial(0), trial(0, mood="hang")], interrupt)
+        executor.close()
+    assert time.monotonic() - begun < 60
+    assert [file.name for file in tmp_path.glob("*.json")] == [f"{trial(0).key}.json"]
+    held = locks.claim(tmp_path / f"{trial(0, mood='hang').key}.json")
+    assert held is not None
+    held.release()

@@ -1,0 +1,226 @@
+"""Tasks on files of the user: IDX, CIFAR-10's batches, tables, and what is wrong with them."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from compare_trials import SMALL, run, small
+
+from softgate.studies.compare.tasks import task
+from softgate.studies.compare.tasks.image_files import BATCHES, IDX, read_batch, read_idx
+from softgate.studies.compare.tasks.table import read_table
+
+QUICK = {"layers": 1, "width": 16, "epochs": 8, "batch": 16, "evaluations": 1}
+
+
+def idx(array: np.ndarray[Any, Any]) -> bytes:
+    sizes = b"".join(int(n).to_bytes(4, "big") for n in array.shape)
+    return bytes([0, 0, 8, array.ndim]) + sizes + array.tobytes()
+
+
+def images(count: int, seed: int) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """Return noise with a bright pixel where the class is."""
+    labels = np.arange(count, dtype=np.uint8) % 10
+    pixels = np.random.default_rng(seed).integers(0, 60, (count, 4, 4), np.uint8)
+    pixels.reshape(count, 16)[np.arange(count), labels] = 255
+    return pixels, labels
+
+
+@pytest.fixture
+def mnist(tmp_path: Path) -> Path:
+    for i, (count, stem) in enumerate([(200, "train"), (50, "t10k")]):
+        pixels, labels = images(count, i)
+        (tmp_path / f"{stem}-images-idx3-ubyte").write_bytes(idx(pixels))
+        (tmp_path / f"{stem}-labels-idx1-ubyte.gz").write_bytes(gzip.compress(idx(labels)))
+    return tmp_path
+
+
+@pytest.fixture
+def cifar(tmp_path: Path) -> Path:
+    folder = tmp_path / "cifar-10-batches-py"
+    folder.mkdir()
+    for i, name in enumerate(BATCHES):
+        pixels, labels = images(50, i)
+        content = {
+            b"data": pixels.reshape(50, 16),
+            b"labels": labels.tolist(),
+            b"batch_label": b"1",
+        }
+        (folder / name).write_bytes(pickle.dumps(content, protocol=2))
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", ["mnist", "fashion-mnist"])
+def test_idx_files_are_read_compressed_or_not(name: str, mnist: Path) -> None:
+    chosen = task(name, data_dir=mnist, settings=QUICK)
+    data = chosen.load()
+    assert [len(p) for p in (data.train, data.validation, data.test)] == [160, 40, 50]
+    assert data.train.x.shape == (160, 16)
+    measured = run(chosen, "relu", lr=3e-2)
+    assert measured.score is not None
+    assert measured.score > 0.5
+    assert str(mnist) in chosen.describe()
+
+
+def test_batches_are_read(cifar: Path) -> None:
+    chosen = task("cifar10", data_dir=cifar, settings=QUICK)
+    data = chosen.load()
+    assert [len(p) for p in (data.train, data.validation, data.test)] == [200, 50, 50]
+    assert run(chosen, "relu").score is not None
+
+
+def test_a_changed_file_is_another_task(mnist: Path) -> None:
+    before = task("mnist", data_dir=mnist).fingerprint
+    pixels, _ = images(50, 9)
+    (mnist / IDX[2]).write_bytes(idx(pixels))
+    assert task("mnist", data_dir=mnist).fingerprint != before
+
+
+def test_a_missing_file_is_named(mnist: Path, cifar: Path) -> None:
+    (mnist / IDX[2]).unlink()
+    with pytest.raises(FileNotFoundError, match=r"t10k-images-idx3-ubyte or .*\.gz"):
+        task("mnist", data_dir=mnist)
+    (cifar / "cifar-10-batches-py" / "data_batch_3").unlink()
+    with pytest.raises(FileNotFoundError, match="data_batch_3"):
+        task("cifar10", data_dir=cifar)
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (b"PNG....", "expected IDX"),
+        (b"", "expected IDX"),
+        (idx(np.zeros((3, 2), np.uint8))[:-1], "it may have been cut off"),
+        (gzip.compress(idx(np.zeros((3, 2), np.uint8)), mtime=0)[:-9], "cannot be decompressed"),
+    ],
+)
+def test_files_that_are_no_idx(tmp_path: Path, content: bytes, says: str) -> None:
+    file = tmp_path / "file"
+    file.write_bytes(content)
+    with pytest.raises(ValueError, match=says):
+        read_idx(file)
+
+
+def test_idx_files_that_do_not_belong_together(mnist: Path) -> None:
+    (mnist / IDX[0]).write_bytes(idx(np.zeros((9, 4, 4), np.uint8)))
+    with pytest.raises(ValueError, match="as many labels"):
+        task("mnist", data_dir=mnist).load()
+    (mnist / IDX[0]).write_bytes(idx(images(200, 0)[0]))
+    (mnist / f"{IDX[1]}.gz").write_bytes(gzip.compress(idx(np.full(200, 11, np.uint8))))
+    with pytest.raises(ValueError, match="expected ten classes"):
+        task("mnist", data_dir=mnist).load()
+
+
+class Evil:
+    def __init__(self, command: str) -> None:
+        self.command = command
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return os.system, (self.command,)
+
+
+def test_a_batch_cannot_run_anything(tmp_path: Path) -> None:
+    file, made = tmp_path / "data_batch_1", tmp_path / "made"
+    file.write_bytes(pickle.dumps({b"data": Evil(f"touch {made}"), b"labels": []}))
+    with pytest.raises(ValueError, match=r"asks for posix.system"):
+        read_batch(file)
+    assert not made.exists()
+    pickle.loads(file.read_bytes())  # this reader, which refuses nothing, shows what was kept out
+    assert made.exists()
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"junk", pickle.dumps([1, 2]), pickle.dumps({b"data": 1})]
+)
+def test_files_that_are_no_batch(tmp_path: Path, content: bytes) -> None:
+    file = tmp_path / "data_batch_1"
+    file.write_bytes(content)
+    with pytest.raises(ValueError, match="no batch of CIFAR-10"):
+        read_batch(file)
+
+
+def table(rows: int = 60, separator: str = ",") -> str:
+    """Return a table whose target is told by one column, with blanks, a name a row, and words."""
+    lines = ["id,Size,Colour,empty,label"]
+    for i in range(rows):
+        size = "" if i % 7 == 0 else f"{i % 10}"
+        colour = "NA" if i % 11 == 0 else ("red", "green", "blue")[i % 3]
+        lines.append(f"row{i},{size},{colour},,{'big' if i % 10 > 4 else 'small'}")
+    return "\n".join(lines).replace(",", separator)
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+def test_a_table_of_ones_own(tmp_path: Path, separator: str) -> None:
+    file = tmp_path / "table.csv"
+    file.write_text(table(400, separator) + f"\nx{separator * 4}?", encoding="utf-8-sig")
+    chosen = task("churn", data=file, settings={**SMALL["churn"], "target": "label", "epochs": 20})
+    assert chosen.measure.name == "test area under the ROC curve"
+    said = " ".join(chosen.notes())
+    for part in (
+        "1 rows have no label", "Size (58), became the median", "Colour (37), are a category",
+        "Left out: id (a name for each row), empty (one value, or none)",
+        "by the 240 rows to learn from alone",
+    ):  # fmt: skip
+        assert part in said
+    measured = run(chosen, "relu")
+    assert measured.score is not None
+    assert measured.score > 0.8
+
+
+def test_blanks_and_categories_are_learnt_from_the_first_part_alone(tmp_path: Path) -> None:
+    from softgate.studies.compare.data import split
+    from softgate.studies.compare.tasks.preparation import prepare
+
+    file = tmp_path / "table.csv"
+    file.write_text(table(100))
+    first = prepare(read_table(file).foretelling("label"))
+    y = [line.endswith("small") for line in table(100).splitlines()[1:]]
+    _, test = split(np.array(y), 0.2)
+    lines = table(100).splitlines()
+    for i in test:  # other sizes and a new colour where nobody may look
+        lines[i + 1] = f"row{i},1000,violet,,{lines[i + 1].rpartition(',')[2]}"
+    file.write_text("\n".join(lines))
+    second = prepare(read_table(file).foretelling("label"))
+    assert np.array_equal(first.x[0], second.x[0])
+    assert np.array_equal(first.x[1], second.x[1])
+    assert not np.array_equal(first.x[2], second.x[2])
+    assert np.isfinite(second.x[2]).all()
+
+
+@pytest.mark.parametrize(
+    ("content", "target", "says"),
+    [
+        (table(), "Labels", "unknown column 'Labels'; did you mean 'label'"),
+        (table(), None, "give target=COLUMN"),
+        (table(), "id", "has 60 different values: expected 2 to 20 classes"),
+        (table(12), "label", "expected 10 or more"),
+        ("a,b\n1,2\n3", "a", "row 3: 1 cells, and the header has 2"),
+        ("a,a\n1,2", "a", "two columns 'a'"),
+        ("a,b", "a", "expected a header and rows"),
+        ("1,2\n3,4", "2", "first line of the table is numbers"),
+        ("label\n" + "x\ny\n" * 20, "label", "no column beside"),
+    ],
+)
+def test_tables_that_are_wrong(tmp_path: Path, content: str, target: Any, says: str) -> None:
+    file = tmp_path / "table.csv"
+    file.write_text(content)
+    with pytest.raises(ValueError, match=says):
+        task("churn", data=file, settings={"target": target})
+
+
+def test_the_embedded_table_is_the_same_everywhere_and_worth_learning() -> None:
+    import hashlib
+
+    chosen = small("churn", epochs=5)
+    digest = hashlib.sha256(chosen.table.content).hexdigest()  # type: ignore[attr-defined]
+    assert digest.startswith("9645563397ede5ee")
+    assert "Left out: customer (a name for each row)." in chosen.notes()
+    score = run(chosen, "relu").score
+    assert score is not None
+    assert score > 0.8

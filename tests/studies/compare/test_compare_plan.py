@@ -1,0 +1,337 @@
+"""What is trained: pairing by seed, tuning apart from what is reported, names that are keys."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import cloudpickle
+import pytest
+
+import softgate as sg
+from softgate.studies.compare import functions
+from softgate.studies.compare.functions import Carrying, Formula, function, resolve, shown
+from softgate.studies.compare.loaders import is_script, trainable
+from softgate.studies.compare.outcome import Measured, Outcome, Place, Point, Status
+from softgate.studies.compare.plan import Arm, Condition, Plan, reported_seeds, tuning_seeds
+from softgate.studies.compare.presets import preset
+from softgate.studies.compare.request import Asked
+from softgate.studies.compare.run import Study
+from softgate.studies.compare.statistics import best_possible
+from softgate.studies.compare.trainable import Measure, Told, Work
+from softgate.studies.compare.trial import Setting, Trial
+
+HERE = Place("host", "cpu", 1, "3", "2", "0")
+
+
+@dataclass(frozen=True)
+class Hill:
+    """A subject that trains nothing."""
+
+    name: str = "hill"
+    fingerprint: str = "hill-1"
+    measure: Measure = field(default_factory=lambda: Measure("height", higher=True))
+    rates: tuple[float, ...] = (1e-3, 1e-2, 1e-1)
+    default_arms: tuple[str, ...] = ("gelu", "relu")
+    conditions: tuple[tuple[str, Mapping[str, Setting]], ...] = (("", {}),)
+    settings: Mapping[str, Setting] = field(default_factory=lambda: {"epochs": 3, "depth": 1})
+
+    def arms(self, names: list[str]) -> list[tuple[str, str, Mapping[str, Setting]]]:
+        return [(name, name, {}) for name in names]
+
+    def describe(self) -> str:
+        return "a hill"
+
+    def notes(self, names: Sequence[str] = ()) -> list[str]:
+        return ["it is steep"]
+
+    def work(self) -> Work:
+        def work(trial: Trial, told: Told) -> tuple[Measured, list[float]]:
+            value = float(function(trial.activation)(1.0))
+            return Measured(score=value), []
+
+        return work
+
+
+ARMS = (Arm("gelu", "gelu"), Arm("relu", "relu"))
+
+
+def plan(**changed: object) -> Plan:
+    usual = {
+        "subject": Hill(), "arms": ARMS, "conditions": (Condition(),),
+        "seeds": reported_seeds(4), "tuning_seeds": tuning_seeds(2), "rates": (1e-3, 1e-2, 1e-1),
+    }  # fmt: skip
+    return Plan(**{**usual, **changed})
+
+
+def ended(trial: Trial, score: float | None, status: Status = "finished") -> Outcome:
+    return Outcome(trial, status, "", Measured(validation_score=score), None, 1.0, None, HERE)
+
+
+def test_arms_are_paired_by_seed() -> None:
+    made = plan()
+    trials = made.reported(made.choose(ended(one, 0.5) for one in made.tuning()))
+    assert made.counts == (len(made.tuning()), len(trials)) == (12, 8)
+    seen = {(one.arm, one.seed) for one in trials}
+    assert seen == {(arm, seed) for arm in ("gelu", "relu") for seed in range(4)}
+    assert {one.role for one in trials} == {"reported"}
+    assert len({one.key for one in [*trials, *made.tuning()]}) == 20
+
+
+def test_tuning_never_sees_a_reported_seed() -> None:
+    made = plan(seeds=reported_seeds(500), tuning_seeds=tuning_seeds(50))
+    assert not {one.seed for one in made.tuning()} & set(made.seeds)
+    assert {one.role for one in made.tuning()} == {"tuning"}
+    with pytest.raises(ValueError, match="seed 3 both chooses"):
+        plan(tuning_seeds=(3,))
+
+
+def test_every_arm_is_tuned_with_the_same_rates_and_seeds() -> None:
+    tried = {
+        arm: {(one.lr, one.seed) for one in plan().tuning() if one.arm == arm}
+        for arm in ("gelu", "relu")
+    }
+    assert tried["gelu"] == tried["relu"]
+    assert len(tried["gelu"]) == 6
+
+
+def test_each_arm_gets_the_rate_that_is_best_for_it() -> None:
+    made = plan()
+    best = {"gelu": 1e-2, "relu": 1e-1}
+    outcomes = [ended(one, -abs(math.log(one.lr / best[one.arm]))) for one in made.tuning()]
+    chosen = made.choose(outcomes)
+    assert chosen == {("", "gelu"): 1e-2, ("", "relu"): 1e-1}
+    assert {(one.arm, one.lr) for one in made.reported(chosen)} == set(best.items())
+
+
+def test_a_rate_that_diverged_is_not_chosen() -> None:
+    made = plan()
+    outcomes = [
+        ended(one, None, "diverged") if one.lr == 1e-1 and one.seed % 2 else ended(one, one.lr)
+        for one in made.tuning()
+    ]
+    assert set(made.choose(outcomes).values()) == {1e-2}
+
+
+def test_rates_belong_to_a_condition() -> None:
+    made = plan(conditions=(Condition("depth=1", {"depth": 1}), Condition("depth=9", {"depth": 9})))
+    outcomes = [
+        ended(one, one.lr if one.settings["depth"] == 9 else -one.lr) for one in made.tuning()
+    ]
+    chosen = made.choose(outcomes)
+    assert chosen["depth=9", "gelu"] == 1e-1
+    assert chosen["depth=1", "gelu"] == 1e-3
+    for one in made.reported(chosen):
+        assert one.condition == f"depth={one.settings['depth']}"
+
+
+def test_more_seeds_only_add() -> None:
+    few, many = plan(), plan(seeds=reported_seeds(9))
+    chosen = {("", "gelu"): 1e-2, ("", "relu"): 1e-3}
+    assert {one.key for one in few.reported(chosen)} < {one.key for one in many.reported(chosen)}
+    assert few.tuning() == many.tuning()
+
+
+def test_one_rate_is_not_tuned() -> None:
+    made = plan(rates=(0.5,), tuning_seeds=())
+    assert made.tuning() == []
+    assert made.counts == (0, 8)
+    assert {one.lr for one in made.reported(made.choose([]))} == {0.5}
+    assert {one.lr for one in plan(rates=()).reported(plan(rates=()).choose([]))} == {0.0}
+
+
+def test_an_arm_changes_settings_after_its_condition() -> None:
+    made = plan(
+        arms=(Arm("gelu", "gelu"), Arm("gelu→relu", "gelu", {"depth": 7})),
+        conditions=(Condition("epochs=1", {"epochs": 1}),),
+    )
+    settings = {one.arm: one.settings for one in made.tuning()}
+    assert settings == {
+        "gelu": {"epochs": 1, "depth": 1}, "gelu→relu": {"epochs": 1, "depth": 7},
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"arms": (ARMS[0], ARMS[0])}, "'gelu' is given twice"),
+        ({"arms": ()}, "no arm"),
+        ({"seeds": (1, 1)}, "one is given twice"),
+        ({"seeds": ()}, "no seeds"),
+        ({"rates": (1e-3, -1.0)}, "learning rate -1.0"),
+        ({"rates": (1e-3, math.nan)}, "learning rate nan"),
+        ({"rates": (1e-3, 1e-3)}, "one is given twice"),
+        ({"tuning_seeds": ()}, "no tuning seeds"),
+    ],
+)
+def test_plans_that_make_no_sense(changed: dict[str, object], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        plan(**changed)
+
+
+@pytest.mark.parametrize("given", [0, -1, [-1], [1.5], [2**32], [True]])
+def test_seeds_that_are_none(given: object) -> None:
+    with pytest.raises(ValueError, match="seeds"):
+        reported_seeds(given)
+
+
+@pytest.mark.parametrize("given", ["4", True, None, 1.5])
+def test_seeds_of_a_wrong_kind(given: object) -> None:
+    with pytest.raises(TypeError, match="expected a number of seeds"):
+        reported_seeds(given)
+
+
+@sg.activation
+def bump(f, x, a=1.0):
+    return x * f.exp(-a * x * x)
+
+
+def other_bump():
+    @sg.activation(name="bump")
+    def bump(f, x, a=1.0):
+        return x * f.exp(-2 * a * x * x)
+
+    return bump
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        ("gelu", "gelu"),
+        ("gelu_new", "gelu_tanh"),
+        ("elu:alpha=0.5", "elu:alpha=0.5"),
+        ("elu:alpha=1", "elu"),
+        (sg.elu.bind(alpha=0.5), "elu:alpha=0.5"),
+        ("swiglu", "swiglu"),
+        (sg.swiglu.bind(beta=2.0), "swiglu:beta=2.0"),
+    ],
+)
+def test_names_are_the_same_for_the_same_function(given: object, text: str) -> None:
+    assert resolve(given) == (text, None)
+    assert resolve(function(text)) == (text, None)
+    assert shown(text) == text
+
+
+@pytest.mark.parametrize("given", ["geluu", "elu:alpha", "elu:alpha=x", "elu:alpha=1,alpha=2"])
+def test_names_that_mean_nothing(given: str) -> None:
+    with pytest.raises(ValueError, match=given.partition(":")[0]):
+        resolve(given)
+    with pytest.raises(TypeError, match="expected an activation"):
+        resolve(3)
+
+
+def test_a_formula_travels_by_value(monkeypatch: pytest.MonkeyPatch) -> None:
+    text, formula = resolve(bump.bind(a=0.5))
+    assert formula is not None
+    assert shown(text) == "bump:a=0.5"
+    monkeypatch.setattr(functions, "_arrived", {})
+    with pytest.raises(ValueError, match="has not come"):
+        function(text)
+    subject = cloudpickle.loads(cloudpickle.dumps(Carrying(Hill(), (formula,))))
+    work = subject.work()
+    trial = dataclasses.replace(plan().tuning()[0], activation=text)
+    assert work(trial, lambda *_: None)[0].score == float(bump(1.0, a=0.5))
+
+
+def test_another_formula_is_another_trial() -> None:
+    keys = {Formula.of(one).key for one in (bump, bump.bind(a=3.0), other_bump())}
+    assert len(keys) == 2
+    assert {key.partition("#")[0] for key in keys} == {"bump"}
+
+
+def study(**changed: object) -> Study:
+    return Asked(**{"what": "digits", "activations": ["gelu", "relu"], **changed}).prepared()
+
+
+def test_a_formula_beside_the_catalogue() -> None:
+    made = study(activations=["gelu", bump, bump.bind(a=3.0)], baseline=bump)
+    assert [arm.label for arm in made.plan.arms] == ["gelu", "bump", "bump:a=3.0"]
+    assert made.baseline == "bump"
+    assert "bump is x*exp(-a*x*x)" in made.plan.subject.notes()
+    with pytest.raises(ValueError, match="another one has that name"):
+        study(activations=["gelu", bump, other_bump()])
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"what": "digit"}, "did you mean 'digits'"),
+        ({"settings": {"epoch": 3}}, "did you mean 'epochs'"),
+        ({"activations": ["gelu"]}, "needs two"),
+        ({"activations": ["gelu", "gelu"]}, "given twice"),
+        ({"activations": ["gelu_tanh", "gelu_new"]}, "given twice"),
+        ({"activations": ["gelu", "nonsense"]}, "nonsense"),
+        ({"baseline": "tanh"}, "baseline 'tanh' is not trained"),
+        ({"lr": 0.1, "rates": [0.1]}, "lr and rates"),
+        ({"alpha": 1.5}, "alpha"),
+        ({"pairs": "some"}, "pairs"),
+        ({"seeds": 0}, "seeds = 0"),
+        ({"what": lambda activation: None}, "no data"),
+    ],
+)
+def test_what_cannot_be_compared(changed: dict[str, object], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        study(**changed)
+
+
+def test_what_the_seeds_can_show() -> None:
+    assert not study(seeds=5).possible.enough
+    assert study(seeds=6).possible.enough
+    many = study(activations=["gelu", "relu", "silu", "tanh"], pairs="all", seeds=6)
+    assert many.possible.comparisons == 6
+    assert not many.possible.enough
+
+
+def test_a_preset_fills_in_what_is_not_given(tmp_path: Path) -> None:
+    for part in ("train", "t10k"):  # looked for, and read only by a trial's fingerprint
+        (tmp_path / f"{part}-images-idx3-ubyte").touch()
+        (tmp_path / f"{part}-labels-idx1-ubyte").touch()
+    asked = {"what": "mnist", "preset": "gelu-paper-mnist", "data_dir": tmp_path}
+    made = study(**asked, activations=None)
+    assert [arm.label for arm in made.plan.arms] == ["gelu", "relu", "elu"]
+    assert [one.label for one in made.plan.conditions] == ["dropout=0", "dropout=0.5"]
+    assert made.plan.rates == (1e-3, 1e-4, 1e-5)
+    assert (len(made.plan.seeds), len(made.plan.tuning_seeds)) == (5, 1)
+    assert made.plan.subject.settings["epochs"] == 50
+    other = study(**asked, seeds=3, lr=0.5, settings={"epochs": 1}).plan
+    assert (len(other.arms), len(other.seeds), other.rates) == (2, 3, (0.5,))
+    assert (other.subject.settings["epochs"], other.subject.settings["layers"]) == (1, 8)
+    with pytest.raises(ValueError, match="is for mnist and fashion-mnist, not 'digits'"):
+        study(preset="gelu-paper-mnist")
+    with pytest.raises(ValueError, match="did you mean 'gelu-paper-mnist'"):
+        study(preset="gelu-paper")
+
+
+def test_a_preset_stands_beside_the_record() -> None:
+    """With a subject of another kind, as only outcomes are looked at."""
+    pytest.importorskip("scipy")
+    made = Study(plan(rates=(0.1,)), best_possible(4), None, "baseline", preset("gelu-paper-mnist"))
+    outcomes = [
+        dataclasses.replace(
+            ended(one, 0.5), measured=Measured(score=0.5, curve=(Point(9, 0.1, None, None),))
+        )
+        for one in made.plan.reported(made.plan.choose([]))
+    ]
+    notes = made.record(outcomes).notes
+    assert notes[0] == "it is steep"
+    assert notes[1].startswith("The paper (Hendrycks")
+    assert "median training log loss of 4 runs" in notes[2]
+
+
+def test_what_is_trained_by_what_is_given() -> None:
+    assert is_script("train.py:run")
+    assert is_script("folder/train.py")
+    assert not is_script("digits")
+    with pytest.raises(TypeError, match="expected a task"):
+        trainable(3)
+    with pytest.raises(ValueError, match="data_dir"):
+        trainable(lambda activation: None, ([1], [1]), data_dir=".")
+    with pytest.raises(FileNotFoundError, match="missing"):
+        trainable("missing.py:run")
+    with pytest.raises(ValueError, match="a script reads its data itself"):
+        trainable("missing.py:run", data="x.csv")
+    with pytest.raises(TypeError, match=r"were these activations\? .* activations=\['gelu'\]"):
+        trainable("digits", ["gelu"])

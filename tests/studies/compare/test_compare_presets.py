@@ -1,0 +1,51 @@
+"""Papers' experiments: their settings are ones that tasks have, and findings stand side by side."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from compare_trials import small, trial
+
+from softgate.runtime.registry import activations
+from softgate.studies.compare.outcome import Measured, Outcome, Place, Point, Status
+from softgate.studies.compare.presets import preset, presets
+from softgate.studies.compare.tasks import options, tasks
+
+HERE = Place("here", "cpu", 1, "3", "2", "0")
+
+
+def outcome(
+    arm: str, seed: int, loss: float, status: Status = "finished", **changed: Any
+) -> Outcome:
+    asked = trial(small("digits"), arm, seed, **changed)
+    measured = Measured(curve=(Point(1, 9.0, None, None), Point(2, loss, None, None)))
+    return Outcome(asked, status, "", measured, None, 1.0, None, HERE)
+
+
+@pytest.mark.parametrize("name", presets())
+def test_presets_name_tasks_settings_and_activations_that_exist(name: str) -> None:
+    chosen = preset(name)
+    for one in chosen.tasks:
+        known = tasks()[one]
+        read = options.read(one, known.options, chosen.settings)
+        assert {key: read[key] for key in chosen.settings} == dict(chosen.settings)
+        assert len(options.conditions(known.options, read)) == 2
+    assert set(chosen.arms) <= set(activations())
+
+
+def test_unknown_presets_are_said() -> None:
+    with pytest.raises(ValueError, match="did you mean 'gelu-paper-mnist'"):
+        preset("gelu-paper-mnst")
+
+
+def test_findings_are_medians_and_say_whether_they_agree() -> None:
+    losses = {"gelu": [0.1, 0.2, 9.0], "relu": [0.3, 0.3, 0.3], "elu": [0.4, 0.1, 0.5]}
+    found = [outcome(arm, i, x) for arm, some in losses.items() for i, x in enumerate(some)]
+    paper, ours = preset("gelu-paper-mnist").found(found)
+    assert "arXiv:1606.08415" in paper
+    assert "of 3 runs: gelu 0.2, relu 0.3, elu 0.4; lowest for gelu, as in the paper" in ours
+    failed = [outcome("gelu", i, 0.0, "diverged") for i in range(2)] + found[2:]
+    assert "lowest for relu, unlike in the paper" in preset("gelu-paper-mnist").found(failed)[1]
+    tuning = [outcome("relu", 9, 0.0, role="tuning")]
+    assert preset("gelu-paper-mnist").found([*found, *tuning])[1] == ours

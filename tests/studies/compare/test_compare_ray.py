@@ -1,0 +1,153 @@
+"""Trials on Ray: the same bits as here, also when workers are killed, and nothing left behind.
+
+One cluster of our own serves all tests: to start one takes longer than they do.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from test_compare_execution import TRIALS, same, starts
+from trained import Toy, trial
+
+from softgate.studies.compare.execution import (
+    Event,
+    Executor,
+    execute,
+    open_executor,
+    ray_tasks,
+    run_trial,
+)
+from softgate.studies.compare.execution.ray_connection import OURS, ClusterError, Connection
+from softgate.studies.compare.execution.serialization import SubjectError
+from softgate.studies.compare.store import Store
+
+pytest.importorskip("ray")
+COUNT = 10
+
+
+class Kept:
+    """The folders of the module's cluster and store."""
+
+    def __init__(self, folder: Path) -> None:
+        self.home = folder / "home"
+        self.home.mkdir()
+        self.store, self.journal = folder / "store", folder / "journal"
+        self.subject = Toy(str(self.journal), str(self.store))
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Kept:
+    return Kept(tmp_path_factory.mktemp("ray"))
+
+
+@pytest.fixture(scope="module")
+def cluster(kept: Kept) -> Iterator[Executor]:
+    before = signal.getsignal(signal.SIGTERM)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HOME", str(kept.home))
+        variables = dict(os.environ)
+        with open_executor(kept.subject, Store(kept.store), on="ray", jobs=2) as executor:
+            yield executor
+        assert {n: v for n, v in os.environ.items() if n.startswith("RAY_AUTH")} == {
+            n: v for n, v in variables.items() if n.startswith("RAY_AUTH")
+        }
+    assert not list(kept.home.iterdir())  # where Ray keeps a token
+    assert signal.getsignal(signal.SIGTERM) is before
+    assert not list(Path(tempfile.gettempdir()).glob(f"{OURS}{os.getpid()}-*"))
+
+
+def test_the_same_bits_as_here(
+    cluster: Executor, kept: Kept, capfd: pytest.CaptureFixture[str]
+) -> None:
+    here = [run_trial(one, Toy().work(), lambda *_: None) for one in TRIALS]
+    capfd.readouterr()
+    assert same(cluster.run(TRIALS), here)
+    assert len(starts(kept.journal)) == len(TRIALS)
+    assert same(cluster.run(TRIALS), here)
+    assert len(starts(kept.journal)) == len(TRIALS)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_killed_workers(cluster: Executor, kept: Kept, capfd: pytest.CaptureFixture[str]) -> None:
+    """Workers die at random moments; no finished trial is begun again, none is missing."""
+    trials = [trial(seed, seconds=0.15) for seed in range(COUNT)]
+    stop, chance, killed = threading.Event(), random.Random(2), set[str]()
+
+    def storm() -> None:
+        seen = len(starts(kept.journal))
+        while not stop.is_set() and len(killed) < 2:
+            lines = starts(kept.journal)
+            if len(lines) > seen + 1:
+                time.sleep(chance.uniform(0, 0.15))
+                key, victim = lines[-1].split()[:2]
+                seen = len(lines)
+                if key not in killed:  # three times would be an outcome
+                    with suppress(ProcessLookupError):
+                        os.kill(int(victim), signal.SIGKILL)
+                    killed.add(key)
+            time.sleep(0.01)
+
+    thread = threading.Thread(target=storm)
+    thread.start()
+    events: list[Event] = []
+    try:
+        outcomes = cluster.run(trials, events.append)
+    finally:
+        stop.set()
+        thread.join()
+    assert killed
+    here = [run_trial(one, Toy().work(), lambda *_: None) for one in trials]
+    assert same(outcomes, here)
+    assert not [line for line in starts(kept.journal) if line.endswith("again")]
+    assert len(Store(kept.store)) == len(TRIALS) + COUNT
+    assert not list(kept.store.glob("*.part"))
+    assert any(run.loss == 2.0 and run.steps == 10 for e in events for run in e.running)
+    assert "raylet" not in "".join(capfd.readouterr())
+
+
+def test_no_process_survives_it(cluster: Executor) -> None:
+    (found,) = cluster.run([trial(0, mood="vanish")])
+    assert found.said == "its process was killed (WorkerCrashedError of Ray) three times"
+    assert cluster.store.read(found.trial) is None
+
+
+def test_what_cannot_be_loaded(cluster: Executor) -> None:
+    """A session that is there already is used, and left alone."""
+    import ray
+
+    class Broken(Toy):
+        def work(self) -> object:  # type: ignore[override]
+            raise RuntimeError("no data")
+
+    with pytest.raises(SubjectError, match=r"cannot be loaded on .*: RuntimeError: no data"):
+        execute([trial()], Broken(), Store(None), on="ray")
+    assert ray.is_initialized()
+    (found,) = execute([trial()], Toy(), Store(None), on="ray")
+    assert found.status == "finished"
+    with pytest.raises(ClusterError, match="connected to a Ray cluster already"):
+        execute([trial()], Toy(), Store(None), on="ray://127.0.0.1:10001")
+
+
+def test_versions_that_differ() -> None:
+    question = ray_tasks.asked(trial())
+    assert ray_tasks.mismatch(question) == ""
+    assert "has torch" in ray_tasks.mismatch(question | {"torch": "1.0"})
+    answer = ray_tasks.run(ray_tasks.Parcel("", [], []), question | {"softgate": "0.0"}, None)
+    assert "install the same" in answer["error"]
+
+
+def test_without_ray(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(ImportError, match=r'pip install "softgate\[ray\]"'):
+        Connection("ray", 1)

@@ -1,0 +1,201 @@
+"""The store: what is in it is whole, all else is not believed, and nobody runs another's trial."""
+
+from __future__ import annotations
+
+import errno
+import math
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from trained import Toy, trial
+
+from softgate.studies.compare import locks
+from softgate.studies.compare.execution import run_trial
+from softgate.studies.compare.outcome import Outcome
+from softgate.studies.compare.store import Store, StoreError
+from softgate.studies.compare.trial import Trial
+
+HOLD = """
+import sys, time
+from pathlib import Path
+from softgate.studies.compare.locks import claim
+held = claim(Path(sys.argv[1]))
+print("held" if held else "refused", flush=True)
+time.sleep(600)
+"""
+
+
+def outcome(one: Trial | None = None) -> Outcome:
+    return run_trial(one or trial(), Toy().work(), lambda *_: None)
+
+
+@pytest.fixture(params=["folder", "memory"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
+    return Store(tmp_path / "deep" / "store" if request.param == "folder" else None)
+
+
+def test_what_is_written_is_read(store: Store) -> None:
+    one = outcome()
+    assert store.read(one.trial) is None
+    store.write(one)
+    found = store.read(one.trial)
+    assert found is not None
+    assert found.to_json() == one.to_json()
+    assert found.measured.loss is not None
+    assert math.isnan(found.measured.loss)
+    assert found.measured.curve[0].train_loss == math.inf
+    assert len(store) == 1
+    assert store.read(trial(1)) is None
+    assert store.said == []
+
+
+def test_a_claim_is_one_s_own(store: Store) -> None:
+    held = store.claim(trial())
+    assert held is not None
+    assert store.claim(trial()) is None
+    other = store.claim(trial(1))
+    assert other is not None
+    other.release()
+    with pytest.raises(StoreError, match="another process"):
+        store.write(outcome())
+    held.release()
+    again = store.claim(trial())
+    assert again is not None
+    again.release()
+    store.write(outcome())
+
+
+def test_files_are_json_and_nothing_is_left(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    one = outcome()
+    store.write(one)
+    with locks.claim(tmp_path / "other.json") or pytest.fail("not free"):
+        assert (tmp_path / "other.part").stat().st_size == locks.ROOM
+    assert [file.name for file in tmp_path.iterdir()] == [f"{one.trial.key}.json"]
+    assert "NaN" not in next(tmp_path.iterdir()).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        (lambda text: "", "Expecting value"),
+        (lambda text: text[: len(text) // 2], "is not believed"),
+        (lambda text: "\0" * len(text), "Expecting value"),
+        (lambda text: "[1, 2]", "no record"),
+        (lambda text: text.replace('"version": 1', '"version": 99'), "version 99"),
+        (lambda text: text.replace('"seed": 0', '"seed": 1'), "of trial"),
+        (lambda text: text.replace('"peak_bytes"', '"peaks"'), "fields"),
+        (lambda text: "[" * 100_000, "is not believed"),
+    ],
+)
+def test_damaged_files_are_not_believed(tmp_path: Path, damage: object, said: str) -> None:
+    store, one = Store(tmp_path), outcome()
+    store.write(one)
+    file = tmp_path / f"{one.trial.key}.json"
+    assert callable(damage)
+    file.write_text(damage(file.read_text(encoding="utf-8")), encoding="utf-8")
+    assert store.read(one.trial) is None
+    assert said in store.said[0]
+    assert "run again" in store.said[0]
+    store.write(one)
+    assert store.read(one.trial) is not None
+
+
+def test_a_file_of_bytes_is_not_believed(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    (tmp_path / f"{trial().key}.json").write_bytes(b"\xff\xfe\x00")
+    assert store.read(trial()) is None
+    (tmp_path / f"{trial(1).key}.json").mkdir()
+    assert store.read(trial(1)) is None
+    assert len(store.said) == 2
+
+
+def test_a_dead_owner_leaves_nothing(tmp_path: Path) -> None:
+    store, one = Store(tmp_path), outcome()
+    target = tmp_path / f"{one.trial.key}.json"
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(target)], stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "held\n"
+    assert store.claim(one.trial) is None
+    Store(tmp_path)  # does not sweep what somebody alive has
+    assert target.with_suffix(".part").exists()
+    process.kill()
+    process.wait()
+    process.stdout.close()
+    (tmp_path / "gone.part").write_text("half of an outc", encoding="utf-8")
+    assert store.read(one.trial) is None
+    Store(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+    store.write(one)
+
+
+def test_a_renamed_file_is_not_claimed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between opening and locking, the owner may have finished: then the lock is on the outcome."""
+    target = tmp_path / "a.json"
+    first = locks.claim(target)
+    assert first is not None
+    import fcntl
+
+    lock = fcntl.flock
+
+    def late(handle: int, how: int) -> None:
+        if not target.exists():
+            first.keep("outcome")
+        lock(handle, how)
+
+    monkeypatch.setattr(fcntl, "flock", late)
+    second = locks.claim(target)
+    assert second is not None
+    assert target.read_text(encoding="utf-8") == "outcome"
+    second.release()
+    assert target.read_text(encoding="utf-8") == "outcome"
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EIO])
+def test_trouble_is_said_before_training(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int
+) -> None:
+    store = Store(tmp_path)
+    store.write(outcome())
+
+    def refuse(*_: object) -> None:
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(locks, "_reserve", refuse)
+    with pytest.raises(StoreError, match=os.strerror(code)) as caught:
+        store.claim(trial(1))
+    assert str(tmp_path) in str(caught.value)
+    assert [file.suffix for file in tmp_path.iterdir()] == [".json"]
+    assert store.read(trial()) is not None
+
+
+def test_a_write_that_fails_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store, one = Store(tmp_path), outcome()
+    store.write(one)
+    longer = replace(one, said="x" * 1000)
+
+    def full(handle: int, content: bytes) -> None:
+        os.pwrite(handle, content[:100], 0)
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(locks, "_replace", full)
+    with pytest.raises(StoreError, match="the disk is full: make room"):
+        store.write(longer)
+    found = store.read(one.trial)
+    assert found is not None
+    assert found.said == one.said
+    assert [file.suffix for file in tmp_path.iterdir()] == [".json"]
+
+
+def test_a_folder_that_is_none(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    with pytest.raises(StoreError, match="no folder"):
+        Store(tmp_path / "file")
+    with pytest.raises(StoreError, match="no folder"):
+        Store(tmp_path / "file" / "below")

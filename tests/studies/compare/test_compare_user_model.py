@@ -1,0 +1,348 @@
+"""A user's own model, data and training loop: what becomes of them, what is said of mistakes."""
+
+from __future__ import annotations
+
+import math
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from softgate.studies.compare.execution import execute, run_trial
+from softgate.studies.compare.fingerprint import codeprint
+from softgate.studies.compare.outcome import Outcome
+from softgate.studies.compare.reports import MOST_POINTS, Report
+from softgate.studies.compare.scripts import Script
+from softgate.studies.compare.store import Store
+from softgate.studies.compare.trainable import Diverged
+from softgate.studies.compare.trial import Trial
+from softgate.studies.compare.user_data import PARTS, examples
+from softgate.studies.compare.user_model import Own
+
+X = np.random.default_rng(0).normal(size=(60, 3))
+CLASSES = (X[:, 0] > 0).astype(int)
+NUMBERS = X @ [1.0, -2.0, 0.5]
+
+
+def build(activation: Any) -> nn.Module:
+    return nn.Sequential(nn.Linear(3, 4), activation, nn.Linear(4, 2))
+
+
+def regress(activation: Any, width: int = 4) -> nn.Module:
+    return nn.Sequential(nn.Linear(3, width), activation, nn.Linear(width, 1))
+
+
+def quiet(*_: object) -> None:
+    pass
+
+
+def run(
+    subject: Own | Script, activation: str = "gelu", seed: int = 0, role: str = "reported",
+    lr: float = 0.01,
+) -> Outcome:  # fmt: skip
+    return run_trial(one(subject, activation, seed, role, lr), subject.work(), quiet)
+
+
+def one(
+    subject: Own | Script, activation: str, seed: int, role: str = "reported", lr: float = 0.01
+) -> Trial:
+    given: Any = role
+    return Trial(
+        subject.name, activation, activation, "", subject.settings, lr, seed, given,
+        subject.fingerprint,
+    )  # fmt: skip
+
+
+def test_a_model_of_one_s_own() -> None:
+    own = Own(build, (X, CLASSES), epochs=3, batch=16, evaluations=3)
+    found = run(own)
+    assert (found.status, found.said) == ("finished", "")
+    assert found.measured.score == pytest.approx(round(found.measured.score or 0, 12))
+    assert found.measured.steps == 9
+    assert len(found.measured.curve) == 3
+    assert [site.units for site in found.measured.sites] == [4]
+    assert own.measure.name == "test accuracy"
+    assert [rest[0] for rest in own.arms(["relu"])] == ["relu"]
+    assert own.notes(["gelu"]) == list(own.examples.notes)
+    assert own.notes(["gelu", "swiglu"])[-1].startswith("swiglu: gated, so build is given the fun")
+    assert repr(run(own).measured) == repr(found.measured)
+    assert run(own, seed=1).measured.loss != found.measured.loss
+    tuning = run(own, role="tuning").measured
+    assert tuning.score is None
+    assert tuning.validation_score == found.measured.validation_score
+
+
+def test_all_activations_begin_with_the_same_weights() -> None:
+    seen = []
+
+    def spied(activation: Any) -> nn.Module:
+        model = build(activation)
+        seen.append(torch.cat([p.detach().flatten() for p in model.parameters()]))
+        return model
+
+    own = Own(spied, (X, CLASSES), epochs=1)
+    for activation, seed in (("gelu", 0), ("elu:alpha=0.5", 0), ("gelu", 1)):
+        assert run(own, activation, seed).status == "finished"
+    assert torch.equal(seen[0], seen[1])
+    assert not torch.equal(seen[0], seen[2])
+
+
+def test_numbers_are_predicted() -> None:
+    own = Own(regress, (X, NUMBERS), epochs=200, batch=36, evaluations=2)
+    found = run(own, lr=0.02)
+    assert own.measure.name == "test R²"
+    assert (found.measured.score or 0) > 0.5
+    lost = Own(regress, (X, NUMBERS), loss=nn.functional.l1_loss, epochs=1)
+    assert (lost.measure.name, lost.measure.higher) == ("test loss", False)
+
+
+def test_a_score_of_one_s_own() -> None:
+    def worst(output: torch.Tensor, y: torch.Tensor) -> float:
+        return float((output.squeeze(-1) - y).abs().max())
+
+    own = Own(regress, (X, NUMBERS), score=worst, higher=False, epochs=1)
+    assert (own.measure.name, own.measure.higher) == ("test worst", False)
+    assert (run(own).measured.score or 0) > 0
+
+
+@pytest.mark.parametrize(
+    ("made", "data", "said"),
+    [
+        (regress, (X, CLASSES), r"outputs of shape \(2, 1\) .* expected \(2, 2\)"),
+        (build, (X, NUMBERS), r"outputs of shape \(2, 2\) .* expected \(2,\)"),
+        (lambda activation: None, (X, CLASSES), "build returned a NoneType"),
+        (lambda activation: nn.Linear(5, 2), (X, CLASSES), "RuntimeError: mat1 and mat2"),
+    ],
+)
+def test_models_that_do_not_fit(made: Callable[..., Any], data: Any, said: str) -> None:
+    found = run(Own(made, data, epochs=1))
+    assert found.status == "raised"
+    assert re.search(said, found.said), found.said
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (X, "expected \\(x, y\\)"),
+        ((X, CLASSES[:-1]), "60 examples, y has 59"),
+        ((X * np.nan, CLASSES), "holds NaN"),
+        ((X, NUMBERS * np.inf), "y holds NaN"),
+        ((X, np.zeros(60, int)), "one class only"),
+        ((X[:5], CLASSES[:5]), "10 or more"),
+        ({"test": (X, CLASSES)}, "no part 'train'"),
+        ({"train": (X, CLASSES), "tests": (X, CLASSES)}, "did you mean 'test'"),
+        ((np.array([["a"]] * 60), CLASSES), "holds text"),
+        ((X, [object()] * 60), "expected an array"),
+        ({"train": (X, CLASSES), "test": (X[:0], CLASSES[:0])}, "test is empty"),
+    ],
+)
+def test_data_that_is_none(data: Any, said: str) -> None:
+    with pytest.raises((ValueError, TypeError), match=said):
+        Own(build, data)
+
+
+def test_settings_that_are_none() -> None:
+    with pytest.raises(ValueError, match="epochs"):
+        Own(build, (X, CLASSES), epoch=3)
+    with pytest.raises(ValueError, match="needs seconds"):
+        Own(build, (X, CLASSES), same="time")
+    with pytest.raises(TypeError, match="expected a function"):
+        Own(build, (X, CLASSES), loss="mse")  # type: ignore[arg-type]
+
+
+def test_parts_share_no_example_and_are_always_the_same() -> None:
+    rows = np.arange(60.0)[:, None]
+    for y in (CLASSES, NUMBERS, np.array(["no", "yes"])[CLASSES]):
+        found = examples((rows, y))
+        assert [len(found.y[name]) for name in PARTS] == [36, 12, 12]
+        together = np.concatenate([found.x[name][:, 0] for name in PARTS])
+        assert sorted(together) == list(range(60))
+        again = examples((torch.tensor(rows), y))
+        assert again.sources == found.sources
+        assert sum("were taken" in note for note in found.notes) == 2
+    given = {name: (X[i::3], CLASSES[i::3]) for i, name in enumerate(PARTS)}
+    assert examples(given).notes == ()
+    dataset = torch.utils.data.TensorDataset(torch.tensor(X), torch.tensor(CLASSES))
+    assert examples(dataset).sources == examples((X, CLASSES)).sources
+    rare = examples((rows, np.eye(60, dtype=int)[0]))
+    assert "at random" in rare.notes[0]
+    tokens = examples((rows.astype(int), CLASSES))
+    assert tokens.x["train"].dtype == np.int64
+    assert "numbered 0 to 1" in examples((rows, CLASSES + 4)).notes[0]
+
+
+def test_code_is_known_by_what_it_does() -> None:
+    source = "def f(x):\n    return helper(x) + {}\ndef helper(x):\n    return {} * x\n"
+
+    def made(*numbers: int, before: str = "") -> Any:
+        names: dict[str, Any] = {"__name__": "__main__"}
+        exec(before + source.format(*numbers), names)
+        return names["f"]
+
+    first = codeprint(made(1, 2))
+    assert codeprint(made(1, 2, before="\n\n# moved\n")) == first
+    assert codeprint(made(2, 2)) != first
+    assert codeprint(made(1, 3)) != first  # in a function that it calls
+    assert codeprint(partial(regress, width=4)) != codeprint(partial(regress, width=5))
+    keys = [Own(b, d).fingerprint for b, d in ((build, (X, CLASSES)), (build, (X + 1, CLASSES)))]
+    keys += [Own(regress, (X, NUMBERS)).fingerprint]
+    assert len(set(keys)) == 3
+
+
+def test_fingerprints_outlive_the_process(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(
+        "from softgate.studies.compare.fingerprint import codeprint\n"
+        "KINDS = {'a', 'b', 'c', 'd'}\n"
+        "class Kind: pass\n"
+        "class Net(Kind):\n"
+        "    size = 3\n"
+        "    def __init__(self, act): self.act = act\n"
+        "    def forward(self, x): return self.act(x) * len(KINDS)\n"
+        "def build(activation): return [Net(activation) for _ in range(2)]\n"
+        "print(codeprint(build))\n",
+        encoding="utf-8",
+    )
+    said = [
+        subprocess.run(
+            [sys.executable, str(program)], capture_output=True, text=True, check=True,
+            env={"PYTHONHASHSEED": seed},
+        ).stdout
+        for seed in ("1", "2")
+    ]  # fmt: skip
+    assert said[0] == said[1]
+
+
+SCRIPT = """
+import random
+import torch
+from nearby import FACTOR
+
+def run(activation, seed, report, lr=0.1, validation=False, width=3, *, note="none"):
+    value = float(activation(torch.tensor(1.0)))
+    for step in range(1, 6):
+        report(step, value / step, validation=1.0)
+    drawn = random.random() + torch.rand(()).item()
+    return {"score": drawn * FACTOR, "loss": torch.tensor(lr), "validation_score": 0.5,
+            "width": width, "choosing": validation}
+
+def bare(activation, seed, report):
+    return seed
+
+def broken(activation, seed, report):
+    report(1, float("nan"))
+
+def nothing(activation, seed, report):
+    pass
+
+def unscored(activation, seed, report):
+    return {"loss": 1.0}
+
+def needy(activation, seed, report, data):
+    return 1.0
+
+def odd(activation):
+    return 1.0
+"""
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> Path:
+    (tmp_path / "nearby.py").write_text("FACTOR = 2\n", encoding="utf-8")
+    file = tmp_path / "train.py"
+    file.write_text(SCRIPT, encoding="utf-8")
+    return file
+
+
+def test_a_training_loop_of_one_s_own(script: Path) -> None:
+    subject = Script(f"{script}:run", width="7", note="x")
+    assert dict(subject.settings) == {"width": 7, "note": "x"}
+    assert subject.rates
+    path = list(sys.path)
+    found = run(subject, lr=0.5)
+    assert sys.path == path
+    assert (found.status, found.said) == ("finished", "")
+    assert found.measured.loss == 0.5
+    assert found.measured.more == {"width": 7.0, "choosing": 0.0}
+    assert [point.step for point in found.measured.curve] == [1, 2, 3, 4, 5]
+    assert found.step_ms is not None
+    tuning = run(subject, role="tuning").measured
+    assert (tuning.score, tuning.validation_score) == (None, 0.5)
+    assert tuning.more is not None
+    assert tuning.more["choosing"] == 1.0
+    (other,) = execute([one(subject, "gelu", 0, lr=0.5)], subject, Store(None), jobs=1)
+    assert repr(other.measured) == repr(found.measured)  # the first trial of its process, too
+
+
+def test_scripts_that_say_little(script: Path) -> None:
+    assert run(Script(f"{script}:bare"), seed=3).measured.score == 3.0
+    assert Script(f"{script}:bare").rates == ()
+    assert run(Script(f"{script}:bare"), role="tuning", seed=3).measured.validation_score == 3.0
+    assert run(Script(f"{script}:broken")).said == "diverged at step 1: the loss is not finite"
+    assert run(Script(f"{script}:nothing")).said == (
+        "ValueError: run returned no score: expected a number, or a mapping with 'score'"
+    )
+    assert "expected a 'score'" in run(Script(f"{script}:unscored")).said
+    assert Script(f"{script}:bare", higher="false", score="loss").measure.higher is False
+
+
+@pytest.mark.parametrize(
+    ("place", "settings", "said"),
+    [
+        ("gone.py:run", {}, "there is no file"),
+        ("train.py:runs", {}, "defines no function 'runs'; it has: run, bare"),
+        ("train.py:odd", {}, "no seed, report"),
+        ("train.py:needy", {}, "needs data: give it"),
+        ("train.py:run", {"widht": "3"}, "did you mean 'width'"),
+        ("train.py:bare", {"width": "3"}, "train.py:bare takes no argument of that name"),
+        ("train.py:run", {"width": [3, 4]}, "expected a number"),
+        ("train.py:run", {"higher": "maybe"}, "expected true or false"),
+    ],
+)
+def test_scripts_that_are_none(
+    script: Path, monkeypatch: pytest.MonkeyPatch, place: str, settings: dict[str, Any], said: str
+) -> None:
+    monkeypatch.chdir(script.parent)
+    with pytest.raises((ValueError, TypeError, FileNotFoundError), match=said):
+        Script(place, **settings)
+
+
+def test_scripts_are_known_by_their_text(script: Path) -> None:
+    first = Script(str(script))
+    assert Script(str(script)).fingerprint == first.fingerprint
+    (script.parent / "nearby.py").write_text("FACTOR = 3\n", encoding="utf-8")
+    second = Script(str(script))
+    assert second.fingerprint != first.fingerprint
+    with pytest.raises(ValueError, match=r"nearby\.py has changed"):
+        first.work()
+    script.write_text("def run(:\n", encoding="utf-8")
+    with pytest.raises(ValueError, match=r"train\.py, line 1"):
+        Script(str(script))
+    script.unlink()  # as on another machine: the text has come along
+    sys.modules.pop("nearby", None)
+    score = run(second).measured.score
+    assert score is not None
+    assert 0 < score < 6
+
+
+def test_long_curves_are_thinned() -> None:
+    report = Report(quiet)
+    for step in range(10_000):
+        report(step, 1.0, validation=2.0)
+    assert len(report.curve) <= MOST_POINTS
+    assert report.curve[-1].step > 9_900
+    assert all(point.train_loss == 1.0 for point in report.curve)
+    with pytest.raises(Diverged, match="step 10000"):
+        report(10_000, math.inf)
+    with pytest.raises(TypeError, match="expected a number"):
+        report(1, "0.5")  # type: ignore[arg-type]
+    with pytest.raises(Diverged, match="score is not finite"):
+        report.measured(math.nan, tuning=False)

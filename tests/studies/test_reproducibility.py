@@ -1,0 +1,252 @@
+"""The published digests from NumPy in every layout, from emitted C and JavaScript, and changed."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import compiled
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from test_emit_javascript import run as run_javascript
+
+import softgate as sg
+from softgate.blocks import Kernel, gaussian_fits
+from softgate.cli import doctor
+from softgate.formula.graph import Node
+from softgate.runtime.activation import Activation
+from softgate.runtime.gated import Gated
+from softgate.studies import reproducibility
+from softgate.studies.reproducibility import Reproduction, digests
+from softgate.studies.reproducibility.digests import Case, call, digest, published_digest
+from softgate.studies.reproducibility.inputs import Function, operands
+
+FUNCTIONS = digests.catalogue()
+EACH = pytest.mark.parametrize("function", FUNCTIONS.values(), ids=FUNCTIONS)
+COMPILERS = [name for name in ("gcc", "clang") if shutil.which(name)]
+EMITTED = [
+    case
+    for case in digests.cases(dict(sg.activations()))
+    if case.quantity in ("value", "slope")
+    and case.dtype in ("float32", "float64")
+    and case.arithmetic is None
+]
+
+
+def expected(case: Case) -> str:
+    return digests.read()["bits"][case.name]
+
+
+@EACH
+def test_every_digest_is_the_published_one(function: Function) -> None:
+    """Bits, inputs and operations; `make digests` writes them again after an intended change."""
+    name = function.name
+    for table, computed in digests.tables({name: function}).items():
+        published = digests.read()[table]
+        assert {key: published.get(key) for key in computed} == computed, f"{name}: {table} changed"
+
+
+def test_no_other_digest_is_published() -> None:
+    cases = list(digests.cases(FUNCTIONS))
+    assert set(digests.read()["bits"]) == {case.name for case in cases}
+    names = {f"{name} {dtype}" for name in FUNCTIONS for dtype in digests.DTYPES}
+    assert set(digests.read()["inputs"]) == names
+    kernels = {case.kernel for case in cases if case.dtype in ("float32", "float64")}
+    assert set(digests.read()["operations"]) == kernels
+    assert {case.function for case in cases} == {*sg.activations(), *sg.gated()}
+
+
+LAYOUTS: dict[str, Callable[[Any], Any]] = {
+    "steps": lambda x: np.repeat(x, 3)[1::3],
+    "backwards": lambda x: x[::-1].copy()[::-1],
+    "offset": lambda x: np.concatenate([x[:1], x])[1:],
+    "unaligned": lambda x: np.frombuffer(b"\0" + x.tobytes(), x.dtype, offset=1),
+    "swapped bytes": lambda x: x if x.itemsize == 2 else x.astype(x.dtype.newbyteorder()),
+    "columns": lambda x: np.stack([x, x], axis=1)[:, 1],
+}
+LAID_OUT = [("float32", "value"), ("float64", "backward"), ("bfloat16", "value")]
+
+
+@EACH
+def test_layouts_and_threads_do_not_change_a_bit(function: Function, all_threads: None) -> None:
+    for dtype, quantity in LAID_OUT:
+        case = Case(function.name, quantity, dtype)
+        given = operands(function, quantity, dtype)
+        for name, layout in LAYOUTS.items():
+            results = call(case, function, [layout(x) for x in given])
+            native = [y.astype(y.dtype.newbyteorder("=")) for y in results]
+            assert digest(*native) == expected(case), (case.name, name)
+        # Rows are shared out among threads; every row is one copy of the operands.
+        rows = -(-(3 << 20) // given[0].nbytes)
+        tiled = [np.tile(x, (rows, 1)) for x in given]
+        results = call(case, function, tiled)
+        assert {digest(*(y[row] for y in results)) for row in range(rows)} == {expected(case)}
+        if len(given) > 1:  # the last operand as a row that is broadcast
+            results = call(case, function, [*(x[:3] for x in tiled[:-1]), given[-1]])
+            assert digest(*(y[2] for y in results)) == expected(case)
+
+
+@pytest.fixture(scope="module", params=COMPILERS or [None])
+def library(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> compiled.Library:
+    """The emitted C of the catalogue, compiled by each compiler that is installed."""
+    if request.param is None:
+        pytest.skip("no C compiler: install gcc or clang")
+    text = sg.emit(sg.activations().values(), "c")
+    folder = tmp_path_factory.mktemp("c")
+    path, _ = compiled.compiled(text, folder, "catalogue", compiler=request.param)
+    return compiled.Library(path)
+
+
+def all_parameters(case: Case) -> tuple[float, ...]:
+    """The values that an emitted function takes: none where they are the defaults."""
+    activation = sg.activations()[case.function]
+    values = activation.check_parameters(dict(case.parameters)) if case.parameters else ()
+    return tuple(value for _, value in values)
+
+
+def emitted_name(case: Case) -> str:
+    return case.function if case.quantity == "value" else f"{case.function}_{case.quantity}"
+
+
+def test_emitted_c_has_the_published_bits(library: compiled.Library) -> None:
+    different = []
+    for case in EMITTED:
+        (x,) = operands(FUNCTIONS[case.function], case.quantity, case.dtype)
+        name = f"{emitted_name(case)}_with" if case.parameters else emitted_name(case)
+        if digest(library(name, x, *all_parameters(case))) != expected(case):
+            different.append(case.name)
+    assert different == []
+
+
+def test_emitted_javascript_has_the_published_bits(tmp_path: Path) -> None:
+    cases = {
+        (emitted_name(case), all_parameters(case)): case
+        for case in EMITTED
+        if case.dtype == "float64"
+    }
+    jobs = [
+        (job, operands(FUNCTIONS[case.function], case.quantity, "float64")[0])
+        for job, case in cases.items()
+    ]
+    results = run_javascript(sg.emit(sg.activations().values(), "js"), jobs, tmp_path)
+    different = [case.name for job, case in cases.items() if digest(results[job]) != expected(case)]
+    assert different == []
+
+
+def changed_coefficient(monkeypatch: pytest.MonkeyPatch) -> Activation:
+    """gelu after the last coefficient of one fit moved by one part in 2**20."""
+    fit = gaussian_fits.QUICK_FLOAT32
+    *others, last = fit.coefficients
+    moved = replace(fit, coefficients=(*others, last * (1 + 2.0**-20)))
+    monkeypatch.setattr(gaussian_fits, "QUICK_FLOAT32", moved)
+    return Activation(replace(sg.gelu.entry))
+
+
+def unfused(f: Kernel, x: Node) -> Node:
+    """gelu with a product and a sum in place of its last fma."""
+    root = sg.gelu.entry.value(f, x)
+    assert root.op == "fma"
+    a, b, c = root.args
+    return a * b + c
+
+
+def test_a_perturbed_coefficient_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    wrong = changed_coefficient(monkeypatch)
+    result = sg.check_bits(functions={"gelu": wrong, "relu": sg.relu})
+    assert not result.ok
+    assert [(one.function, one.quantity, one.dtype) for one in result.differing] == [
+        ("gelu", "value", "float32")
+    ]
+    assert "does not reproduce the published bits: 1 of 2 functions" in str(result)
+    assert f"gelu value float32: computed {result.differing[0].computed}, published" in str(result)
+
+
+def test_a_perturbed_instruction_is_named() -> None:
+    wrong = Activation(replace(sg.gelu.entry, value=unfused))
+    result = sg.check_bits(functions={"gelu": wrong})
+    assert [(one.function, one.quantity, one.dtype) for one in result.differing] == [
+        ("gelu", "value", "float32")
+    ]
+
+
+def test_a_lost_sign_of_zero_is_seen() -> None:
+    def value(f: Kernel, x: Node) -> Node:
+        return f.where(x > 0, x, 0)
+
+    wrong = Activation(replace(sg.relu.entry, value=value))
+    (changed,) = sg.check_bits(functions={"relu": wrong}).differing
+    assert (changed.quantity, changed.dtype) == ("value", "float32")
+    assert np.signbit(sg.relu(np.float32(-0.0))) != np.signbit(wrong(np.float32(-0.0)))
+
+
+def test_a_change_that_no_input_shows_is_seen_in_the_operations() -> None:
+    def value(f: Kernel, x: Node) -> Node:
+        return sg.gelu.entry.value(f, x) * 1
+
+    wrong = Activation(replace(sg.gelu.entry, value=value))
+    case = Case("gelu", "value", "float64")
+    assert digests.compute(case, wrong) == expected(case)
+    published = digests.read()["operations"][case.kernel]
+    assert digests.operations(case, sg.gelu) == published != digests.operations(case, wrong)
+
+
+def test_nan_is_canonical_and_zero_has_a_sign() -> None:
+    for dtype, unsigned in (("float32", np.uint32), ("float64", np.uint64)):
+        nans = np.array([np.nan], dtype)
+        payload = (nans.view(unsigned) | unsigned(5)).view(dtype)
+        assert digest(nans) == digest(-nans) == digest(payload)
+        assert digest(nans) != digest(np.array([np.inf], dtype))
+        assert digest(np.array([0.0], dtype)) != digest(np.array([-0.0], dtype))
+
+
+def test_the_record_is_saved_and_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    for functions in ({"relu": sg.relu}, {"gelu": changed_coefficient(monkeypatch)}):
+        result = sg.check_bits(functions=functions)
+        assert Reproduction.from_json(result.to_json()) == result
+        assert len(result.table()[1]) == len(result.comparisons) == 2
+        assert str(result).splitlines()[0] in result._repr_html_()
+    assert published_digest("gelu", "value", "int8") is None
+
+
+def test_a_function_without_digests_is_no_success() -> None:
+    new = Activation(replace(sg.relu.entry, name="new"))
+    result = sg.check_bits(functions={"new": new})
+    assert not result.ok
+    assert "new value float32: no digest is published" in str(result)
+
+
+def test_full_checks_every_digest() -> None:
+    done: list[tuple[int, int]] = []
+    functions: dict[str, Function] = {"softplus": sg.softplus, "reglu": sg.reglu}
+    result = sg.check_bits(full=True, functions=functions, progress=lambda *of: done.append(of))
+    assert result.ok
+    total = len(list(digests.cases(functions)))
+    assert done == [(i + 1, total) for i in range(total)]
+    assert "2 of 2 functions" in str(result)
+    assert isinstance(functions["reglu"], Gated)
+
+
+def test_doctor_fails_on_other_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+    wrong = sg.check_bits(functions={"gelu": changed_coefficient(monkeypatch)})
+    asked: list[bool] = []
+
+    def check_bits(full: bool = False) -> Reproduction:
+        asked.append(full)
+        return wrong
+
+    monkeypatch.setattr(doctor, "kernel_checks", list)
+    monkeypatch.setattr(reproducibility, "check_bits", check_bits)
+    result = CliRunner().invoke(doctor.command, standalone_mode=False)
+    assert result.return_value == 1
+    assert "gelu value float32: computed" in result.output
+    result = CliRunner().invoke(doctor.command, ["--json", "--full"], standalone_mode=False)
+    assert result.return_value == 1
+    assert json.loads(result.output)["reproducibility"]["ok"] is False
+    assert asked == [False, True]

@@ -1,0 +1,157 @@
+"""Expressions around activations that a graph compiler may simplify together with them.
+
+XLA and Grappler merge constants across products and quotients, and LLVM does so inside reductions
+that it unrolls. Each expression is evaluated once in
+NumPy's float64, from the kernels and the chain rule, and once by the framework under test.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import softgate as sg
+from softgate.runtime.activation import Activation
+
+QUANTITIES = ("value", "slope", "curvature")
+TINY, HUGE = 1e-20, 1e34
+SHAPES: dict[str, tuple[tuple[int, ...], tuple[int, ...]]] = {
+    "scalar": ((), ()),
+    "one element": ((1,), (1,)),
+    "broadcast": ((2, 1), (1, 3)),
+    "several": ((5,), (5,)),
+}
+"""Shapes of the two operands of an expression."""
+POINTS = np.array([-1.37, 0.83, -0.46, 1.21, -2.3])
+"""No activation of the catalogue has a kink at any of these, nor where they are mapped to."""
+RELATIVE = 2e-4
+"""A wrong constant gives 0, inf, NaN or a factor of a power of two; rounding gives far less."""
+
+Quantity = Callable[[Any], Any]
+Expression = Callable[[Any, Any], Any]
+Derivative = Callable[[Quantity, Any], Any]
+
+
+def operands(shape: str) -> list[Any]:
+    """Return the operands x and y in float64; every element is a float32."""
+    pairs = zip((POINTS, POINTS[::-1]), SHAPES[shape], strict=True)
+    return [np.resize(points, size).astype(np.float32).astype(np.float64) for points, size in pairs]
+
+
+def neighbour(activation: Activation) -> Activation:
+    """Return the next activation of the catalogue, to be multiplied with this one."""
+    functions = list(sg.activations().values())
+    return functions[(functions.index(activation) + 1) % len(functions)]
+
+
+def quantity(activation: Activation, name: str) -> Quantity:
+    return activation if name == "value" else getattr(activation, name)
+
+
+def reductions(activation: Activation, total: Quantity, product: Quantity) -> dict[str, Expression]:
+    """Return reductions of each quantity; `total` and `product` are the framework's."""
+    chosen: dict[str, Expression] = {}
+    for name in QUANTITIES:
+        f = quantity(activation, name)
+        chosen[f"sum of {name}*{TINY}"] = lambda x, _, f=f: total(f(x) * TINY)
+        chosen[f"product of {name}*3"] = lambda x, _, f=f: product(f(x) * 3.0)
+    return chosen
+
+
+def expressions(
+    activation: Activation, derivative: Derivative, thorough: bool = True
+) -> dict[str, Expression]:
+    """Return each expression of x and y; `derivative(call, x)` differentiates elementwise."""
+    other = neighbour(activation)
+    chosen: dict[str, Expression] = {
+        "two levels, slope": lambda x, _: derivative(lambda v: activation(activation(v)), x)
+    }
+    for name in QUANTITIES:
+        f, g = quantity(activation, name), quantity(other, name)
+        chosen |= _products(name, f)
+        if thorough:
+            chosen |= _others(name, f, g)
+    if thorough:
+        chosen |= {
+            "two levels": lambda x, _: activation(activation(x)),
+            "three levels, slope": lambda x, _: derivative(
+                lambda v: activation(activation(activation(v))), x
+            ),
+            "two levels, curvature": lambda x, _: derivative(
+                lambda w: derivative(lambda v: activation(activation(v)), w), x
+            ),
+            "product, slope": lambda x, _: derivative(
+                lambda v: activation(v) * activation(-v) * other(v), x
+            ),
+        }
+    return chosen
+
+
+def _products(name: str, f: Quantity) -> dict[str, Expression]:
+    return {
+        f"{name}(x)*{name}(-y)": lambda x, y: f(x) * f(-y),
+        f"{name}(x)*{TINY}": lambda x, _: f(x) * TINY,
+    }
+
+
+def _others(name: str, f: Quantity, g: Quantity) -> dict[str, Expression]:
+    return {
+        f"{name}(x)*{name}(x)": lambda x, _: f(x) * f(x),
+        f"{name}(x)*{name}(-y)*other {name}(x)": lambda x, y: f(x) * f(-y) * g(x),
+        f"other {name}(x)/(1e-3 + |{name}(x)|)": lambda x, _: g(x) / (abs(f(x)) + 1e-3),
+        f"{name}(x)*{HUGE}": lambda x, _: f(x) * HUGE,
+        f"{name}(x)/{HUGE}": lambda x, _: f(x) / HUGE,
+        f"{name}((x*{HUGE})/{HUGE})": lambda x, _: f((x * HUGE) / HUGE),
+    }
+
+
+class Jet:
+    """A value with its first and second derivatives, in float64: the reference."""
+
+    def __init__(self, value: Any, first: Any = 1.0, second: Any = 0.0) -> None:
+        self.value, self.first, self.second = value, first, second
+
+    def through(self, activation: Activation) -> Jet:
+        """Return the jet of activation(self), by the chain rule."""
+        slope, curvature = activation.slope(self.value), activation.curvature(self.value)
+        return Jet(
+            activation(self.value),
+            slope * self.first,
+            curvature * self.first**2 + slope * self.second,
+        )
+
+
+def references(activation: Activation, x: Any, y: Any) -> dict[str, Any]:
+    """Return what each expression is, in float64."""
+    other = neighbour(activation)
+    two = Jet(x).through(activation).through(activation)
+    a, b, c = Jet(x).through(activation), Jet(-x, -1.0).through(activation), Jet(x).through(other)
+    exact = {
+        "two levels, slope": two.first,
+        "three levels, slope": two.through(activation).first,
+        "two levels, curvature": two.second,
+        "product, slope": a.first * b.value * c.value
+        + a.value * b.first * c.value
+        + a.value * b.value * c.first,
+    }
+    plain = expressions(activation, lambda _call, at: at) | reductions(activation, np.sum, np.prod)
+    return {name: exact.get(name, call(x, y)) for name, call in plain.items()}
+
+
+def mismatches(
+    activation: Activation, x: Any, y: Any, results: dict[str, Any]
+) -> list[tuple[str, Any, Any]]:
+    """Return each expression whose float32 result is not what float64 gives."""
+    assert results
+    wrong = []
+    for name, exact in references(activation, x, y).items():
+        if name not in results:
+            continue
+        result = np.asarray(results[name], np.float64)
+        normal = (np.abs(exact) > 2e-38) & (np.abs(exact) < 3e38)
+        close = np.abs(result - exact) <= RELATIVE * np.abs(exact)
+        if result.shape != np.shape(exact) or not np.all(close | ~normal):
+            wrong.append((name, result, exact))
+    return wrong

@@ -1,0 +1,77 @@
+"""What an activation makes of normal inputs, from the kernels: what the page's numbers must equal.
+
+Written without a look at the page's own way: panels are cut where the definition says that one
+piece ends, and shares come from a dense grid whose cells are refined.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from checks import call
+from scipy.stats import norm
+
+from softgate.runtime.activation import Activation
+from softgate.studies.properties.curve import Curve
+
+NODES, WEIGHTS = np.polynomial.legendre.leggauss(60)
+REACH = 10.0
+
+
+def panels(activation: Activation, mean: float, sd: float) -> Any:
+    """Return edges of panels in z: half a standard deviation wide, and cut at every break."""
+    breaks = [float(x) for x in Curve(activation.entry, activation.parameters).breaks]
+    inner = [(x - mean) / sd for x in breaks if abs(x - mean) < REACH * sd]
+    return np.array(sorted({*np.arange(-REACH, REACH + 0.25, 0.5).tolist(), *inner}))
+
+
+def moments(activation: Activation, mean: float, sd: float) -> dict[str, float]:
+    """Return mean and variance of the outputs, their mean square, and that of the slopes."""
+    edges = panels(activation, mean, sd)
+    half = np.diff(edges)[:, None] / 2
+    z = (edges[:-1, None] + half) + half * NODES
+    weight = half * WEIGHTS * norm.pdf(z)
+    y, s = (call(activation, what, mean + sd * z) for what in ("value", "slope"))
+    average = float(np.sum(weight * y))
+    return {
+        "mean": average,
+        "variance": float(np.sum(weight * (y - average) ** 2)),
+        "square": float(np.sum(weight * y * y)),
+        "slopeSquare": float(np.sum(weight * s * s)),
+    }
+
+
+def share(activation: Activation, mean: float, sd: float, holds: Any) -> float:
+    """Return the share of inputs whose slope `holds`."""
+    z = np.linspace(-REACH, REACH, 20_001)
+    for _ in range(4):
+        inside = holds(activation.slope(mean + sd * z))
+        changed = np.flatnonzero(np.diff(inside.astype(np.int8)))
+        fine = [np.linspace(z[i], z[i + 1], 101)[1:-1] for i in changed]
+        z = np.sort(np.concatenate([z, *fine]))
+    inside = holds(activation.slope(mean + sd * (z[:-1] + z[1:]) / 2))
+    return float(np.sum(np.diff(norm.cdf(z))[inside]))
+
+
+def statistics(activation: Activation, mean: float, sd: float, flat: float) -> dict[str, float]:
+    """Return all that the playground shows of one layer."""
+    return moments(activation, mean, sd) | {
+        "flat": share(activation, mean, sd, lambda s: np.abs(s) < flat),
+        "falling": share(activation, mean, sd, lambda s: s < 0),
+    }
+
+
+def mean_field(
+    activation: Activation, mean: float, sd: float, gain: float, depth: int
+) -> dict[str, list[float]]:
+    """Return variances from the first layer up, mean squares of gradients from the first layer."""
+    variance, factor = [sd * sd], []
+    for layer in range(depth):
+        found = moments(activation, mean if layer == 0 else 0.0, variance[-1] ** 0.5)
+        variance.append(gain**2 * found["square"])
+        factor.append(gain**2 * found["slopeSquare"])
+    gradient = [1.0]
+    for x in reversed(factor):
+        gradient.insert(0, x * gradient[0])
+    return {"variance": variance, "gradient": gradient}

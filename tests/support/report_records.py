@@ -1,0 +1,143 @@
+"""Small records made by hand, with numbers chosen so that the report's words are known."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import compare_outcomes
+import diagnosed
+
+import softgate as sg
+from softgate.reporting import Found, Missing
+from softgate.reporting.playground import playground
+from softgate.reporting.studies.about import About
+from softgate.reporting.studies.accuracy import Accuracy, Certified
+from softgate.reporting.studies.approximation import approximations
+from softgate.reporting.studies.articles import articles
+from softgate.reporting.studies.curves import curves
+from softgate.reporting.studies.pareto import pareto
+from softgate.runtime.machine import Machine
+from softgate.runtime.records import Record
+from softgate.studies.bench.layer import Layer, LayerRow
+from softgate.studies.bench.record import Bench, Row, Settings
+from softgate.studies.certify.record import Certificate, Measurement, Profile, Region, Special
+
+NAMES = ("gelu", "gelu_tanh", "relu", "silu", "hardshrink")
+NS = {
+    ("gelu", "softgate"): 0.5,
+    ("gelu", "torch"): 0.8,
+    ("gelu_tanh", "softgate"): 0.6,
+    ("gelu_tanh", "torch"): 4.0,
+    ("silu", "softgate"): 0.4,
+    ("relu", "softgate"): 0.1,
+}
+"""Nanoseconds an element, of the value; backward takes twice as long."""
+SHARES = {"relu": 0.01, "gelu": 0.04}
+
+
+def machine(cpu: str = "a processor") -> Machine:
+    return Machine(cpu, "x86-64", ("avx2",), 2, 1, 1 << 33, "Linux x86_64", "3.12", {"L1": 32768},
+                   {"numpy": "2.0"})  # fmt: skip
+
+
+def speed(times: dict[tuple[str, str], float] = NS, name: str = "gelu") -> Bench:
+    settings = Settings((name,), ("softgate", "torch"), ("value", "backward"), ("float32",),
+                        ("64K",), (1,), ("randn",), ("reused",), 1.0, 0)  # fmt: skip
+    rows = [
+        Row(
+            name if function == "gelu" else function, implementation, quantity, "float32", 65536,
+            "L2", 1, "randn", "reused", least_ns=factor * ns, median_ns=factor * ns, doubt=0.01,
+            x_relu=ns / times["relu", "softgate"],
+        )
+        for quantity, factor in (("value", 1.0), ("backward", 2.0))
+        for (function, implementation), ns in times.items()
+    ]  # fmt: skip
+    copy = Row("copy", "softgate", "value", "float32", 65536, "L2", 1, "randn", "reused",
+               least_ns=0.05)  # fmt: skip
+    return Bench(machine(), settings, "2026-01-01", 1.0, (*rows, copy), warnings=("noisy",))
+
+
+def layer(shares: dict[str, float] = SHARES, doubt: float = 0.01) -> Layer:
+    rows = tuple(
+        LayerRow(
+            activation=name, kind="plain", implementation=implementation, phase=phase, d_hidden=64,
+            whole_ns=100.0, whole_median_ns=100.0, activation_ns=100 * share,
+            activation_median_ns=100 * share, doubt=doubt, runs=10,
+            saved_bytes=1024 if phase == "step" else None, matmul_flops=1000, activation_flops=10,
+        )
+        for implementation in ("torch", "softgate")
+        for phase in ("forward", "step")
+        for name, share in shares.items()
+    )  # fmt: skip
+    return Layer(
+        machine=machine(), d_model=16, d_hidden=64, tokens=8, dtype="float32", threads=1, seed=0,
+        when="2026-01-01", seconds=1.0, rows=rows,
+    )  # fmt: skip
+
+
+def certificate(subject: str, worst_ulp: float, quantity: str = "value") -> Certificate:
+    counts = ("undecided", "not_numbers", "wrong_signs", "wrong_zeros", "lost", "flushed", "breaks")
+    region = Region(
+        name="negative", low=-4.0, high=-0.125, inputs=100, max_ulp=worst_ulp, worst=-3.5,
+        computed=0.0, expected=-1e-9, mean_ulp=0.3, rounded=90, largest_break_ulp=0.0,
+        **dict.fromkeys(counts, 0),
+    )  # fmt: skip
+    profile = Profile((-4.0, -2.0, 0.0, 2.0, 4.0), (worst_ulp, 0.5, None, math.inf))
+    measured = Measurement(
+        quantity=quantity, dtype="float32", inputs=100, exhaustive=False, truth="arb",
+        margin_ulp=0.0, kernel_ulp=None, kernel_points=0, stated_ulp=4.0, digest=None,
+        regions=(region,), specials=(Special("0", "0", "0", True),), dependences=(),
+        profile=profile,
+    )  # fmt: skip
+    return replace(_any_certificate(), subject=subject, measurements=(measured,))
+
+
+@cache
+def _any_certificate() -> Certificate:
+    return sg.certify(sg.gelu, dtypes="float16", quantities="value")
+
+
+def accuracy(title: str = "torch.nn.functional.gelu") -> Accuracy:
+    return Accuracy(
+        (
+            Certified("gelu", "softgate", "softgate.gelu", certificate("softgate:gelu", 2.5)),
+            Certified("gelu", "torch", title, certificate(title, 1e7)),
+        ),
+        ("jax: jax not installed",),
+        20_000,
+    )
+
+
+def records(own: tuple[sg.Activation, ...] = ()) -> dict[str, Record | Missing]:
+    """Return a record of every study."""
+    return dict(_records(own))
+
+
+@cache
+def _records(own: tuple[sg.Activation, ...]) -> dict[str, Record | Missing]:
+    known = [sg.activations()[name] for name in NAMES]
+    approximation = approximations(own)
+    times, exactness = speed(), accuracy()
+    return {
+        "curves": curves([*known, *own]),
+        "properties": sg.properties(*known),
+        **({"formulas": sg.properties(*own)} if own else {}),
+        "approximation": approximation,
+        "articles": articles(approximation, own),
+        "speed": times,
+        "layer": layer(),
+        "units": diagnosed.study(),
+        "training": compare_outcomes.trained(),
+        "accuracy": exactness,
+        "pareto": pareto(times, exactness),
+        "playground": playground(own),
+        "about": About(machine(), "0.1", "softgate report", "2026-01-01", {"speed": 1.0}),
+    }
+
+
+def found(**changed: Any) -> Found:
+    """Return what studies found, some of it replaced."""
+    return Found(records() | changed)

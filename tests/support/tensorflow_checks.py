@@ -1,0 +1,341 @@
+"""Checks of TensorFlow tensors, eager, in tf.function and under XLA (checking.py)."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import tensorflow as tf
+from checking import raises, run_checks
+
+import softgate as sg
+from softgate.formula.formats import FLOAT32, FLOAT64, Format
+from softgate.formula.rounding import ulp
+from softgate.frameworks.tensorflow.memory import aligned_like, array_of, tensor_of
+from softgate.studies.accuracy import against_arb
+from softgate.studies.reproducibility.digests import digest, published_digest
+from softgate.studies.reproducibility.inputs import operands
+from softgate.studies.samples import stratified
+
+FORMATS = {
+    tf.float16: np.float16,
+    tf.bfloat16: ml_dtypes.bfloat16,
+    tf.float32: np.float32,
+    tf.float64: np.float64,
+}
+ULP = 4.0
+"""What operators may be off, in units of the last place; the kernels' bits are NumPy's own."""
+QUANTITIES = ("value", "slope")
+
+
+@sg.activation
+def wave(f: Any, x: Any, a: float = 1.0) -> Any:
+    return x + f.sin(a * x) / a
+
+
+def quantity(function: Any, name: str) -> Any:
+    return function if name == "value" else getattr(function, name)
+
+
+def points(function: Any, fmt: Format, kind: Any) -> np.ndarray:
+    """Finite inputs, down to the smallest normal number: TensorFlow flushes subnormals to 0."""
+    x = stratified(fmt, function.entry.intervals, 800).astype(kind)
+    x = x[np.isfinite(x) & (np.abs(x) > 1e-30) & (np.abs(x) < 1e18)][:4000]
+    tiny = np.geomspace(1, 64, 40) * np.finfo(kind).smallest_normal
+    return np.concatenate([x, tiny, -tiny]).astype(kind)
+
+
+def check_eager_tensors_have_numpys_bits() -> None:
+    for function in sg.activations().values():
+        for dtype, kind in FORMATS.items():
+            x = np.linspace(-8, 8, 333).astype(kind)
+            for name in ("value",) if dtype.size == 2 else (*QUANTITIES, "curvature"):
+                found = quantity(function, name)(tf.constant(x))
+                assert found.dtype == dtype
+                wanted = np.asarray(quantity(function, name)(x))
+                assert array_of(found).tobytes() == wanted.tobytes(), (function, name, dtype)
+
+
+def check_eager_tensors_have_the_published_bits() -> None:
+    for name, function in sg.activations().items():
+        (x,) = operands(function, "value", "float32")
+        computed = digest(np.ascontiguousarray(array_of(function(tf.constant(x)))))
+        assert computed == published_digest(name, "value", "float32"), name
+
+
+def check_memory_is_neither_copied_nor_kept() -> None:
+    out = aligned_like(np.zeros((3, 5), np.float32))
+    out[:] = 2.0
+    assert out.ctypes.data % 64 == 0
+    assert np.shares_memory(array_of(tensor_of(out)), out)
+    results = [sg.gelu(tf.fill((1 << 16,), float(i))) for i in range(8)]
+    for i, y in enumerate(results):
+        assert np.all(y.numpy() == sg.gelu(np.float32(i)))
+    wide = tf.random.stateless_normal((1 << 18,), (1, 2))
+    assert np.array_equal(sg.gelu(wide).numpy(), sg.gelu(wide.numpy()))
+    assert np.array_equal(sg.gelu(wide[3:-2]).numpy(), sg.gelu(wide.numpy()[3:-2]))
+    assert sg.gelu(tf.zeros((0, 3), tf.bfloat16)).shape == (0, 3)
+    assert sg.gelu(tf.constant(1.0)).shape == ()
+    assert np.array_equal(sg.gelu(tf.Variable([1.0])).numpy(), sg.gelu(np.ones(1, np.float32)))
+
+
+def error_ulp(function: Any, name: str, fmt: Format, x: np.ndarray, y: np.ndarray) -> float:
+    """The largest error against the float64 kernel (float32) or arb (float64)."""
+    wide = x.astype(np.float64)
+    truth = np.asarray(quantity(function, name)(wide))
+    if fmt is FLOAT64:
+        normal = np.flatnonzero((np.abs(truth) > 2.0**-1020) | (truth == 0))
+        few = normal[:: max(1, normal.size // 150)]
+        parameters = dict(function.parameters)
+        return against_arb(function.entry, name, fmt, x[few], y[few], parameters).max_ulp
+    scale = np.abs(truth)
+    if name == "slope":
+        scale = np.maximum(scale, np.abs(wide * function.curvature(wide)))
+    normal = (np.abs(truth) > 2.0**-124) & (scale < 2.0**127)
+    return float(np.max((np.abs(y - truth) / ulp(scale, fmt))[normal], initial=0.0))
+
+
+def check_operators_are_exact_in_functions() -> None:
+    """In graphs of known and of unknown shape, after all that Grappler does to them."""
+    for fmt, dtype in ((FLOAT32, tf.float32), (FLOAT64, tf.float64)):
+        for number, function in enumerate(sg.activations().values()):
+            x = points(function, fmt, FORMATS[dtype])
+
+            def both(x: Any, function: Any = function) -> Any:
+                return function(x), function.slope(x)
+
+            # Every other one with a shape that is not known when it is traced.
+            unknown, odd = tf.TensorSpec(None, dtype), number % 2
+            traced = tf.function(both, input_signature=[unknown] if odd else None)
+            for name, y in zip(QUANTITIES, traced(tf.constant(x)), strict=True):
+                error = error_ulp(function, name, fmt, x, y.numpy())
+                assert error <= ULP, (function, name, fmt.name, error)
+
+
+def check_operators_are_exact_under_xla() -> None:
+    chosen = [sg.gelu, sg.gelu_tanh, sg.silu, sg.elu, sg.phi]
+    for fmt, dtype in ((FLOAT32, tf.float32), (FLOAT64, tf.float64)):
+        xs = [points(function, fmt, FORMATS[dtype]) for function in chosen]
+
+        @tf.function(jit_compile=True)
+        def values(xs: Any) -> Any:
+            return [f(x) for f, x in zip(chosen, xs, strict=True)]
+
+        @tf.function(jit_compile=True)
+        def slopes(xs: Any) -> Any:
+            return [f.slope(x) for f, x in zip(chosen, xs, strict=True)]
+
+        for name, traced in (("value", values), ("slope", slopes)):
+            for function, x, y in zip(
+                chosen, xs, traced([tf.constant(x) for x in xs]), strict=True
+            ):
+                error = error_ulp(function, name, fmt, x, y.numpy())
+                assert error <= ULP, (function, name, fmt.name, error)
+
+
+def check_the_measure_sees_tensorflows_own_error() -> None:
+    """tf.nn.gelu rounds its constants to float32 whatever x is."""
+    x = np.linspace(-3, 3, 101)
+    for function, approximate in ((sg.gelu, False), (sg.gelu_tanh, True)):
+        theirs = tf.nn.gelu(tf.constant(x), approximate=approximate).numpy()
+        assert error_ulp(function, "value", FLOAT64, x, theirs) > 1e6
+        for call in (function, tf.function(function), tf.function(function, jit_compile=True)):
+            ours = call(tf.constant(x)).numpy()
+            assert error_ulp(function, "value", FLOAT64, x, ours) <= ULP
+            assert np.max(np.abs(ours - function(x))) < 1e-15
+
+
+def derivative(call: Callable[[Any], Any], x: Any, order: int) -> Any:
+    if order == 0:
+        return call(x)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = derivative(call, x, order - 1)
+    return tape.gradient(y, x)
+
+
+def check_gradients_of_every_order() -> None:
+    grid = np.linspace(-5, 5, 41)  # with 0, where |x| has no slope
+    for dtype, kind in FORMATS.items():
+        x = tf.constant(grid.astype(kind))
+        close = {2: 2.0**-7, 4: 1e-6, 8: 1e-14}[dtype.size]
+        for function in (sg.gelu, sg.softplus, sg.relu):
+            wanted = (function.slope(array_of(x)), function.curvature(array_of(x)))
+            for wrap in (lambda f: f, tf.function):
+                for order in (1, 2):
+                    call = wrap(lambda x, f=function, n=order: derivative(f, x, n))
+                    found = array_of(call(x)).astype(np.float64)
+                    error = np.abs(found - np.asarray(wanted[order - 1], np.float64))
+                    assert error.max() <= close * 2, (function, dtype, order, error.max())
+
+
+def check_third_derivatives_jacobians_and_forward_mode() -> None:
+    grid = np.linspace(-4, 4, 33)
+    x = tf.constant(grid)
+    third = (grid**3 - 4 * grid) * np.exp(-grid * grid / 2) / np.sqrt(2 * np.pi)
+    jit = tf.function(lambda x: derivative(sg.gelu, x, 3), jit_compile=True)
+    for found in (derivative(sg.gelu, x, 3), jit(x)):
+        assert np.max(np.abs(found.numpy() - third)) < 1e-13
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = sg.gelu(x)
+    jacobian = tape.jacobian(y, x).numpy()
+    assert np.max(np.abs(jacobian - np.diag(sg.gelu.slope(grid)))) < 1e-14
+    with tf.autodiff.ForwardAccumulator(x, tf.ones_like(x)) as forward:
+        y = sg.gelu(x)
+    assert np.max(np.abs(forward.jvp(y).numpy() - sg.gelu.slope(grid))) < 1e-14
+
+
+def check_tapes_around_functions() -> None:
+    """Every order, where the function is traced first and differentiated from without."""
+    grid = np.linspace(-4, 4, 17)
+    x = tf.constant(grid)
+    third = (grid**3 - 4 * grid) * np.exp(-grid * grid / 2) / np.sqrt(2 * np.pi)
+    true = (sg.gelu(grid), sg.gelu.slope(grid), sg.gelu.curvature(grid), third)
+    plain, compiled = tf.function(sg.gelu), tf.function(sg.gelu, jit_compile=True)
+    for call in (plain, compiled, tf.function(plain)):
+        for order, wanted in enumerate(true):
+            found = derivative(call, x, order).numpy()
+            assert np.max(np.abs(found - wanted)) < 1e-13, order
+        inside = tf.function(lambda x, call=call: derivative(call, x, 2))
+        assert np.max(np.abs(derivative(inside, x, 1).numpy() - third)) < 1e-13
+        with tf.autodiff.ForwardAccumulator(x, tf.ones_like(x)) as forward:
+            y, slope = call(x), derivative(call, x, 1)
+        assert np.max(np.abs(forward.jvp(y).numpy() - true[1])) < 1e-13
+        assert np.max(np.abs(forward.jvp(slope).numpy() - true[2])) < 1e-13
+    for function in (sg.relu, lambda x: sg.swiglu(x, x)):
+        wanted = derivative(function, x, 2).numpy()
+        found = derivative(tf.function(function), x, 2).numpy()
+        assert np.max(np.abs(found - wanted)) < 1e-13
+
+
+def check_backward_gated_and_formulas() -> None:
+    x, other = np.linspace(-4, 4, 24, dtype=np.float32).reshape(2, 12), np.float32(1.5)
+    tensor = tf.constant(x)
+    for wrap in (lambda f: f, tf.function):
+        pulled = wrap(lambda x: sg.gelu.backward(x, tf.constant(other)))(tensor).numpy()
+        assert np.allclose(pulled, sg.gelu.backward(x, other), rtol=1e-6, atol=0)
+        for function in sg.gated().values():
+            halves = wrap(lambda x, f=function: f(x))(tensor)
+            assert np.allclose(halves.numpy(), function(x), rtol=1e-6, atol=1e-7), function
+            both = wrap(lambda x, f=function: f(x, x + 1, gate="second"))(tensor)
+            wanted = function(x, x + np.float32(1), gate="second")
+            assert np.allclose(both.numpy(), wanted, rtol=1e-6, atol=1e-7), function
+        ends = tf.constant([-np.inf, np.inf, np.nan, 2.0], tf.float32)
+        found = wrap(lambda x: wave(x, a=2.0))(ends).numpy()
+        assert np.array_equal(found[:3], [-np.inf, np.inf, np.nan], equal_nan=True)
+        assert found[3] == wave(np.float32(2.0), a=2.0)
+        slope = wrap(lambda x: sg.leaky_relu(x, slope=0.3))(tensor).numpy()
+        assert np.allclose(slope, sg.leaky_relu(x, slope=0.3), rtol=1e-6)
+        once = wrap(lambda x: sg.gelu(x, arithmetic="float64"))(tensor).numpy()
+        assert np.array_equal(once, sg.gelu(x, arithmetic="float64"))
+
+
+def check_derivatives_of_gated_functions() -> None:
+    x = np.linspace(-4, 4, 24, dtype=np.float32).reshape(2, 12)
+    tensor = tf.constant(x)
+    for function in (sg.swiglu, sg.reglu):
+
+        @tf.function
+        def traced(x: Any, function: Any = function) -> Any:
+            derived = (*function.slope(x, x + 1), *function.curvature(x, x + 1))
+            return *derived, function.backward(x, x[:, :6])
+
+        wanted = (*function.slope(x, x + 1), *function.curvature(x, x + 1))
+        for one, other in zip(
+            traced(tensor), (*wanted, function.backward(x, x[:, :6])), strict=True
+        ):
+            assert np.allclose(one.numpy(), other, rtol=1e-5, atol=1e-6), function
+        for one, other in zip(function.slope(tensor, 2.0), function.slope(x, 2.0), strict=True):
+            assert np.allclose(one.numpy(), other, rtol=1e-5, atol=1e-6), function
+
+
+def check_infinities_in_functions() -> None:
+    ends = tf.constant([-np.inf, np.inf, np.nan], tf.float32)
+    for function in sg.activations().values():
+        wanted = np.asarray(function(ends.numpy()))
+        found = tf.function(function)(ends).numpy()
+        assert np.allclose(found, wanted, rtol=1e-6, atol=1e-37, equal_nan=True), function
+
+
+def check_the_smallest_normal_numbers() -> None:
+    """A product on the way, with less than half of the result, must not be taken for 0."""
+    size = np.geomspace(1.2e-38, 1e-36, 500).astype(np.float32)
+    x = np.concatenate([-size, size])
+    wanted = sg.selu(x)
+    found = tf.function(sg.selu)(tf.constant(x)).numpy()
+    assert np.max(np.abs(found - wanted.astype(np.float64)) / np.spacing(np.abs(wanted))) <= 2
+
+
+def check_third_derivatives_far_out() -> None:
+    far = tf.constant([-np.inf, -1e30, -1e6, 1e6, 1e30, np.inf], tf.float32)
+    for function in sg.activations().values():
+        found = derivative(function, far, 3).numpy()
+        assert np.allclose(found, 0.0, rtol=0, atol=1e-20), (function, found)
+    for wrap in (tf.function, lambda f: f):
+        found = derivative(wrap(sg.softplus), far, 4).numpy()
+        assert np.array_equal(found, np.zeros(6)), found
+
+
+def check_saved_functions() -> None:
+    class Module(tf.Module):
+        @tf.function(input_signature=[tf.TensorSpec([None, 3], tf.float32)])
+        def __call__(self, x: Any) -> Any:
+            return sg.gelu(x)
+
+    with tempfile.TemporaryDirectory() as folder:
+        tf.saved_model.save(Module(), folder)
+        loaded = tf.saved_model.load(folder)
+        found, slope = (derivative(loaded, tf.ones((2, 3)), order).numpy() for order in (0, 1))
+    assert np.allclose(found, sg.gelu(np.ones((2, 3), np.float32)), rtol=1e-6)
+    assert np.allclose(slope, sg.gelu.slope(np.ones((2, 3), np.float32)), rtol=1e-6)
+
+
+def check_what_explain_says() -> None:
+    x = tf.zeros((2, 3))
+    said = "gelu of float32[2, 3]: the float32 kernel; read where it lies; 1 thread"
+    assert str(sg.explain(x)) == said
+    assert "times the other" in str(sg.explain((x, x), sg.swiglu))
+    lines: list[str] = []
+
+    @tf.function(input_signature=[tf.TensorSpec([None, 3], tf.bfloat16)])
+    def traced(x: Any) -> Any:
+        lines.append(str(sg.explain(x)))
+        return x
+
+    traced(tf.cast(x, tf.bfloat16))
+    assert lines[0].startswith("gelu of bfloat16[None, 3]: the float32 kernel's formula in Tensor")
+    assert "rounded once to bfloat16" in lines[0]
+
+
+def check_what_is_refused() -> None:
+    x = tf.constant([1.0])
+    raises(TypeError, "gelu of a int32 tensor", lambda: sg.gelu(tf.constant([1])))
+    raises(TypeError, "out=", lambda: sg.gelu(x, out=np.zeros(1, np.float32)))
+    raises(TypeError, "no parameter 'slope'", lambda: sg.gelu(x, slope=1.0))
+    raises(ValueError, 'accepted are "float64"', lambda: sg.gelu(x, arithmetic="float32"))
+    raises(TypeError, "convert one of them", lambda: sg.gelu.backward(x, np.ones(1)))
+    double = tf.constant([1.0], tf.float64)
+    raises(TypeError, "convert one of them", lambda: sg.gelu.backward(x, double))
+    raises(ValueError, "has length 3", lambda: sg.swiglu(tf.zeros((2, 3))))
+    raises(TypeError, "with two operands", lambda: sg.swiglu(x, x, axis=0))
+    raises(TypeError, "float32 and float64", lambda: sg.swiglu(x, tf.cast(x, tf.float64)))
+    ragged, sparse = tf.ragged.constant([[1.0], []]), tf.sparse.from_dense([[1.0, 0.0]])
+    raises(TypeError, "tf.ragged.map_flat_values", lambda: sg.gelu(ragged))
+    raises(TypeError, "x.values", lambda: sg.gelu(sparse))
+    assert tf.ragged.map_flat_values(sg.gelu, ragged).flat_values[0] == sg.gelu(np.float32(1))
+
+
+def check_backward_takes_numbers_and_arrays() -> None:
+    x = np.linspace(-2, 2, 9, dtype=np.float32)
+    tensor = tf.constant(x)
+    assert np.array_equal(sg.gelu.backward(tensor, 2.0), sg.gelu.backward(x, np.float32(2)))
+    assert np.array_equal(sg.gelu.backward(tensor, x), sg.gelu.backward(x, x))
+    assert np.array_equal(sg.gelu.backward(x, tensor), sg.gelu.backward(x, x))
+
+
+if __name__ == "__main__":
+    run_checks(globals())
