@@ -1,4 +1,4 @@
-"""gelu in several forms: largest error against time, the Pareto of docs/architecture.md.
+"""gelu in several forms: largest error against time, the Pareto table of docs/experiments.md.
 
     python benchmarks/pareto.py             float32 and float64, Markdown
 

@@ -112,6 +112,13 @@ def test_names_say_what_a_module_is(path: Path) -> None:
     assert not parts & VAGUE
 
 
+def test_the_package_has_few_entries() -> None:
+    entries = {path.name for path in PACKAGE.iterdir()} - {"__pycache__"}
+    packages = entries - {"__init__.py", "__init__.pyi", "__main__.py", "py.typed"}
+    assert len(packages) <= 14, sorted(packages)
+    assert not [name for name in packages if name.startswith("_")]
+
+
 def test_there_are_files_to_look_at() -> None:
     assert {"__init__.py", "formula/graph.py", "lower/llvm.py", "catalogue/relu.py"} <= set(
         map(relative, FILES)
