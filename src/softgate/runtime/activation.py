@@ -16,7 +16,7 @@ from softgate.formula.formats import FLOAT64
 from softgate.formula.rounding import format_of
 
 from . import arrays
-from .dispatch import adapter_of, keras_adapter, override
+from .dispatch import adapter_of, keras_adapter, override, recorder_of
 from .docstrings import document
 from .routes import Route, Runner
 
@@ -175,7 +175,7 @@ class Activation:
                 if result is not None:
                     return result
         if not plain:
-            adapter = adapter_of(x) or adapter_of(grad)
+            adapter = recorder_of(x, grad) or adapter_of(x) or adapter_of(grad)
             if adapter is not None:
                 return adapter.backward(self, x, grad, out, arithmetic, parameters)
         if not (plain and type(out) in _PLAIN):

@@ -89,6 +89,18 @@ def adapter_of(operand: object) -> ModuleType | None:
     return None
 
 
+def recorder_of(*operands: object) -> ModuleType | None:
+    """Return the adapter that records calls instead of computing, if an operand has one.
+
+    A `torch.fx.Proxy` has no elements: the call is recorded whatever the other operands are.
+    """
+    for operand in operands:
+        adapter = adapter_of(operand)
+        if adapter is not None and getattr(adapter, "RECORDS_CALLS", False):
+            return adapter
+    return None
+
+
 class Call:
     """One of our functions with its parameters, as `__array_ufunc__` and `__array_wrap__` see it.
 

@@ -14,7 +14,7 @@ from softgate.catalogue.gated import GatedEntry
 
 from . import arrays
 from .activation import Activation, Parameters
-from .dispatch import adapter_of, keras_adapter
+from .dispatch import adapter_of, keras_adapter, recorder_of
 from .gated_call import Gating, Options
 
 ABSENT: Any = object()
@@ -206,6 +206,9 @@ class Gated:
         first = self.gating.position(gate) == "first"
         taken, result = self._adapted("curvature", (a,) if b is ABSENT else (a, b), axis, options)
         if taken:
+            if not isinstance(result, tuple):  # a torch.fx.Proxy, which stands for a Curvature
+                recorded: Curvature = result
+                return recorded
             twice, mixed, zero = result
             return Curvature(twice, mixed, zero) if first else Curvature(zero, mixed, twice)
         if b is ABSENT:
@@ -311,7 +314,12 @@ class Gated:
 
 
 def adapter_for(*operands: Any) -> ModuleType | None:
-    """Return the adapter of the first operand that has one; numbers and arrays stand beside it."""
+    """Return the adapter of a `torch.fx.Proxy` among the operands, else that of the first operand
+    that is neither a number nor an array, or None.
+    """
+    recorder = recorder_of(*operands)
+    if recorder is not None:
+        return recorder
     for operand in operands:
         if not isinstance(operand, int | float | np.ndarray):
             return None if operand is ABSENT else adapter_of(operand)

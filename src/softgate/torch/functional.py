@@ -46,7 +46,7 @@ def _apply(name: str, x: Tensor, /, inplace: bool = False, **parameters: float) 
     if parameters == _DEFAULTS[name]:
         parameters = {}
     if inplace:
-        return overwrite_keeping(activation, x, parameters)
+        return overwrite_keeping(activation, x, parameters, _TORCH_NAMES.get(name, name))
     if parameters:
         return evaluate(activation, "value", x, parameters=parameters)
     result: Tensor = activation(x)
@@ -102,7 +102,10 @@ def rrelu(
     """
     if training:
         return theirs.rrelu(input, lower, upper, training, inplace)
-    return leaky_relu(input, (lower + upper) / 2, inplace)
+    slope = (lower + upper) / 2
+    if inplace:
+        return overwrite_keeping(_ALL["leaky_relu"], input, {"slope": slope}, "rrelu")
+    return _apply("leaky_relu", input, slope=slope)
 
 
 def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
@@ -233,6 +236,7 @@ _SPELLINGS = {
     "hardswish": "hard_swish",
     "logsigmoid": "log_sigmoid",
 }
+_TORCH_NAMES = {name: spelling for spelling, name in _SPELLINGS.items()}
 _ARGUMENTS = {
     "leaky_relu": ("negative_slope",),
     "hardshrink": ("lambd",),
@@ -245,7 +249,7 @@ def hardtanh_(input: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Ten
     """Overwrite `input` with its `hardtanh` and return it."""
     if not min_val < max_val:
         return theirs.hardtanh(input, min_val, max_val, inplace=True)
-    return overwrite(_ALL["hard_tanh"], input, {"low": min_val, "high": max_val})
+    return overwrite(_ALL["hard_tanh"], input, {"low": min_val, "high": max_val}, "hardtanh")
 
 
 def rrelu_(
@@ -294,7 +298,7 @@ def _twin(name: str, base: str) -> Callable[..., Tensor]:
             raise TypeError(f"{name}(input, {shown}): its arguments are {known}")
         given = dict(zip(called, values, strict=False)) | named
         parameters = {own[called.index(key)]: value for key, value in given.items()}
-        return overwrite(activation, input, parameters)
+        return overwrite(activation, input, parameters, base)
 
     in_place.__name__ = in_place.__qualname__ = name
     in_place.__doc__ = f"Overwrite `input` with {activation.name}(input) and return it."

@@ -64,6 +64,40 @@ def test_derivatives_are_recorded() -> None:
     check_trace(lambda x: sg.swiglu.backward(x, x, x))
 
 
+def with_constants(function: Callable[..., Any], before: Any, after: Any) -> Callable[[Tensor], Any]:
+    return lambda x: function(*before, x, *after)
+
+
+@pytest.mark.parametrize("name", sg.gated())
+def test_a_proxy_beside_a_constant_is_recorded(name: str) -> None:
+    """In every position: of the value, of the derivatives, and as `grad`."""
+    function = sg.gated()[name]
+    constant = torch.linspace(-3, 3, 24).reshape(6, 4)
+    for method in (function, function.slope, function.curvature):
+        for other in (constant, 0.5):
+            check_trace(with_constants(method, (other,), ()))
+            check_trace(with_constants(method, (), (other,)))
+    for place in range(3):
+        before, after = (constant,) * place, (constant,) * (2 - place)
+        check_trace(with_constants(function.backward, before, after))
+    check_trace(with_constants(function.backward, (constant.repeat(1, 2),), ()))
+
+
+def test_a_proxy_is_recorded_as_grad_and_as_an_argument() -> None:
+    wide = torch.linspace(-3, 3, 24).reshape(6, 4)
+    check_trace(lambda x: sg.gelu.backward(wide, x))
+    check_trace(lambda x: sg.gelu.backward(x, wide))
+    traced = check_trace(lambda x: F.swish(wide, x[0, 0]), calls=2)
+    assert "softgate_torch_functional_swish(" in traced.code
+    traced = check_trace(lambda x: F.swish(wide, beta=x[0, 0]), calls=2)
+    assert "softgate_torch_functional_swish(" in traced.code
+
+
+def test_a_list_beside_a_proxy_is_recorded() -> None:
+    traced = torch.fx.symbolic_trace(lambda x: sg.swiglu([0.5, 2.0], x))
+    assert "softgate_swiglu([0.5, 2.0], x)" in traced.code
+
+
 class Model(nn.Module):
     def __init__(self) -> None:
         super().__init__()

@@ -79,6 +79,39 @@ def test_integers_of_gated_functions(name: str) -> None:
     assert torch.equal(function.slope(x), function.slope(x.float()))
 
 
+@pytest.mark.parametrize(
+    ("name", "call"),
+    [
+        ("gelu", sg.gelu),
+        ("gelu", sg.gelu.slope),
+        ("gelu", lambda x: sg.gelu.backward(x, x)),
+        ("swiglu", sg.swiglu),
+        ("swiglu", lambda x: sg.swiglu.backward(x, x, x)),
+        ("swish", lambda x: F.swish(x, torch.tensor(1.0))),
+    ],
+)
+def test_complex_numbers_raise_and_integers_are_among_what_is_accepted(name: str, call: Any) -> None:
+    expected = f"^{name} of a torch.complex64 tensor: accepted are float16, .*integers and booleans"
+    with pytest.raises(TypeError, match=expected):
+        call(torch.ones(4, dtype=torch.complex64))
+
+
+@pytest.mark.parametrize(
+    "name", ["rrelu_", "hardtanh_", "hardswish_", "hard_swish_", "leaky_relu_", "elu_"]
+)
+def test_errors_of_writing_in_place_name_the_function_called(name: str) -> None:
+    base = name.removesuffix("_")
+    calls: list[Any] = [getattr(F, name)]
+    if base in F._FUNCTIONS:
+        calls.append(lambda x: getattr(F, base)(x, inplace=True))
+    for call in calls:
+        with pytest.raises((TypeError, RuntimeError), match=rf"^{name} of a .* = {base}\(x\)"):
+            call(torch.tensor([True, False]))
+        leaf = torch.ones(3, requires_grad=True)
+        with pytest.raises(RuntimeError, match=rf"^{name} .* = {base}\(x\)"):
+            call(leaf)
+
+
 def test_the_default_format_is_torchs() -> None:
     x = torch.arange(3)
     torch.set_default_dtype(torch.float64)

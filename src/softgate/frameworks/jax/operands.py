@@ -11,13 +11,18 @@ import jax.numpy as jnp
 import numpy as np
 
 from softgate.formula.formats import FLOAT32, FLOAT64, FORMATS
-from softgate.runtime.arrays import ACCEPTED, check_arithmetic
+from softgate.runtime.arrays import check_arithmetic
 
 from .derivatives import Family, family
 
 if TYPE_CHECKING:
     from softgate.catalogue import Entry
     from softgate.runtime.activation import Parameters
+
+ACCEPTED = (
+    "float16, bfloat16, float32 and float64 "
+    "(integers and booleans become float32, or float64 with jax_enable_x64)"
+)
 
 
 def as_float(x: Any, name: str = "x") -> jax.Array:

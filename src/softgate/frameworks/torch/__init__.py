@@ -128,32 +128,37 @@ def backward(
 
 
 def overwrite(
-    activation: Activation, x: torch.Tensor, parameters: Mapping[str, float] = NONE
+    activation: Activation,
+    x: torch.Tensor,
+    parameters: Mapping[str, float] = NONE,
+    name: str | None = None,
 ) -> torch.Tensor:
     """Overwrite a tensor with the value at each of its elements, and return it.
 
-    While autograd records, only where the slope follows from the value: the input is gone.
+    While autograd records, only where the slope follows from the value: the input is gone. `name`
+    is the name of the function called, for error messages; by default the activation's.
     """
+    name = name or activation.name
     if is_integer(x):
         result = evaluate(activation, "value", x, parameters=parameters)
         if result.dtype != x.dtype:
             raise TypeError(
-                f"{activation.name}_ of a {x.dtype} tensor: its result, {result.dtype}, does not "
-                f"fit; write y = {activation.name}(x)"
+                f"{name}_ of a {x.dtype} tensor: its result, {result.dtype}, does not fit; "
+                f"write y = {name}(x)"
             )
         return x.copy_(result)
     compiling = is_dynamo_compiling()
     recorded = x.requires_grad and torch.is_grad_enabled()
     if recorded and not follows(activation, parameters, compiling):
         raise RuntimeError(
-            f"{activation.name}_ would overwrite what its own gradient needs: "
-            f"write x = {activation.name}(x), or use torch.no_grad()"
+            f"{name}_ would overwrite what its own gradient needs: "
+            f"write x = {name}(x), or use torch.no_grad()"
         )
     if compiling or not plain(x):
         return x.copy_(evaluate(activation, "value", x, parameters=parameters))
     bound = bind(activation, None, parameters)
     check(bound, x)
-    check_writable(activation.name, x)
+    check_writable(name, x)
     if recorded:
         return _IN_PLACE(x, bound)
     bound.in_place(x)

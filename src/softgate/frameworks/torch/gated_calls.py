@@ -135,11 +135,14 @@ def _pair_of_results(
     arithmetic: str | None,
     parameters: Mapping[str, float],
 ) -> tuple[Tensor, ...]:
-    if is_dynamo_compiling() or portable(gate, other):
-        return composed(function.act, quantity, gate, other, grad, arithmetic, parameters)
+    rest = (gate, other, grad, arithmetic, parameters)
+    if is_dynamo_compiling():
+        return composed(function.act, quantity, *rest)
     pair = bind(function, arithmetic, parameters)
+    pair.route(quantity, gate.dtype)  # raises for a dtype that has no kernel
+    if portable(gate, other):
+        return composed(function.act, quantity, *rest)
     operands = (gate, other) if grad is None else (gate, other, grad)
-    pair.route(quantity, gate.dtype)
     if all(plain(x) for x in operands) and not _recorded(*operands):
         return pair.compute(quantity, *operands)
     sharding.prepare(*operands)

@@ -49,17 +49,22 @@ class Kept(torch.autograd.Function):
 _KEPT = straight(Kept)
 
 
-def overwrite_keeping(activation: Activation, x: Tensor, parameters: Mapping[str, float]) -> Tensor:
-    """Overwrite a tensor with the value at each of its elements, whatever the gradient needs."""
+def overwrite_keeping(
+    activation: Activation, x: Tensor, parameters: Mapping[str, float], name: str
+) -> Tensor:
+    """Overwrite a tensor with the value at each of its elements, whatever the gradient needs.
+
+    `name` is the name of the function called, for error messages.
+    """
     compiling = is_dynamo_compiling()
     recorded = x.requires_grad and torch.is_grad_enabled()
     if not recorded or follows(activation, parameters, compiling):
-        return overwrite(activation, x, parameters)
+        return overwrite(activation, x, parameters, name)
     # Of a view, what `Kept` does not overwrite would lose its gradient with what it does.
     if compiling or not plain(x) or x._is_view():
         return x.copy_(evaluate(activation, "value", x.clone(), parameters=parameters))
     bound = bind(activation, None, parameters)
     check(bound, x)
-    check_writable(activation.name, x)
+    check_writable(name, x)
     result: Tensor = _KEPT(x, x.clone(), bound)
     return result

@@ -28,7 +28,10 @@ DTYPES: dict[torch.dtype, np.dtype[Any]] = {
     torch.float32: np.dtype(np.float32),
     torch.float64: np.dtype(np.float64),
 }
-ACCEPTED = "float16, bfloat16, float32 and float64"
+ACCEPTED = (
+    "float16, bfloat16, float32 and float64 "
+    "(integers and booleans are computed in torch's default dtype)"
+)
 
 NO_MEMORY = (
     "a tensor has elements and no memory: its storage was freed (resize_(0)) or never there; "

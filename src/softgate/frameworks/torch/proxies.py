@@ -18,16 +18,22 @@ if TYPE_CHECKING:
     from softgate.runtime.activation import Activation
     from softgate.runtime.gated import Gated
 
+RECORDS_CALLS = True
+"""This adapter takes a call with a Proxy among its operands, whatever the others are."""
+
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def traceable(function: Function) -> Function:
-    """Return a function that a `torch.fx` tracer records as a call when `input` is a Proxy."""
+    """Return a function that a `torch.fx` tracer records as a call when an argument is a Proxy."""
 
     @wraps(function)
     def call(input: Any, *args: Any, **keywords: Any) -> Any:
         if isinstance(input, Proxy):
             return record(input, call, (input, *args), keywords)
+        for argument in (*args, *keywords.values()):
+            if isinstance(argument, Proxy):
+                return record(argument, call, (input, *args), keywords)
         return function(input, *args, **keywords)
 
     return cast(Function, call)
