@@ -14,8 +14,8 @@ from torch.fx.experimental.symbolic_shapes import guard_scalar
 
 from . import native_ops, sharding
 from .asymptotes import QUANTITIES
-from .constants import constant_when_compiled
 from .dispatch import inside_functorch, path
+from .native_ops import constant_when_compiled
 from .operators import binding
 
 if TYPE_CHECKING:

@@ -8,7 +8,6 @@ from contextlib import nullcontext
 import torch
 from torch.autograd import forward_ad
 
-from .constants import constant_when_compiled
 from .memory import DTYPES
 from .native_ops import exporting, functionalizing, on_cpu
 

@@ -18,12 +18,12 @@ from softgate.runtime.arrays import SERIAL
 
 from . import gated_operators, openmp, sharding
 from .compiled import numbers
-from .constants import constant_when_compiled
 from .dispatch import both_plain, inside_functorch, is_nested, path, plain
 from .gated_eager import both_ways, from_halves, from_pair
 from .gated_memory import Pair
 from .gated_operands import cut, halves, spread, together
 from .integers import as_floats
+from .native_ops import constant_when_compiled
 from .operators import Evaluate
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
 import torch.nn.functional as F
@@ -27,18 +27,28 @@ from softgate.lower.torch import Form, arithmetic, form, guarded
 from softgate.runtime.kernels import Specification, trace
 
 from .asymptotes import QUANTITIES, edges, limited, loses
-from .constants import constant_when_compiled
 
 if TYPE_CHECKING:
     from softgate.formula.graph import Node
     from softgate.runtime.activation import Activation
 
 Native = Callable[[torch.Tensor], torch.Tensor]
+Function = TypeVar("Function", bound=Callable[..., object])
 
 
 COMPILED = SimpleNamespace()
 """What torch.compile reads inside functorch, each form under a name of its own: attributes, for a
 dict is looked at once and what is added later in the same trace is not seen."""
+
+
+def constant_when_compiled(function: Function) -> Function:
+    """Mark a function whose results torch.compile takes for constants while it traces.
+
+    As `torch.compiler.assume_constant_result` does, without loading torch's compiler: that takes
+    seconds and imports torch.distributed, and a plain call of an activation needs neither.
+    """
+    function._dynamo_marked_constant = True  # type: ignore[attr-defined]
+    return function
 
 
 _torch_preferred: ContextVar[bool] = ContextVar("softgate.torch.prefer_torch_operators")
