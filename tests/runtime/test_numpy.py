@@ -17,7 +17,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import softgate as sg
+from softgate.runtime import tables
 from softgate.runtime.activation import Activation
+from softgate.runtime.gated import Gated
 
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 DTYPES = [np.dtype(np.float16), BFLOAT16, np.dtype(np.float32), np.dtype(np.float64)]
@@ -191,6 +193,52 @@ def test_wrong_input_is_named(x: Any) -> None:
         sg.gelu.backward(x, 1.0)
     with pytest.raises(TypeError, match=r"grad|accepted are"):
         sg.gelu.backward(np.ones(2), x)
+
+
+@pytest.fixture
+def no_tables() -> None:
+    """Tables of 16-bit formats are made anew: NumPy's error state matters when they are made."""
+    for cached in (tables.table, tables.slopes32, tables.exact_in_float32):
+        cached.cache_clear()
+
+
+@EACH_DTYPE
+def test_floating_point_errors_are_not_raised(
+    activation: Activation, dtype: np.dtype[Any], no_tables: None
+) -> None:
+    x = np.array([-8.0, -0.5, -1e-4, 0.0, 1e-4, 0.5, 8.0], dtype)
+    calls = [{}, *({p.name: v} for p in activation.entry.parameters for v in p.tested[:1])]
+    with np.errstate(all="raise"):
+        new = Activation(activation.entry)
+        for parameters in calls:
+            for call in (new, new.slope, new.curvature):
+                assert call(x, **parameters).dtype == dtype
+            assert new.backward(x, x, **parameters).dtype == dtype
+
+
+@EACH_DTYPE
+@pytest.mark.parametrize("name", sg.gated())
+def test_floating_point_errors_are_not_raised_by_gated_functions(
+    name: str, dtype: np.dtype[Any], no_tables: None
+) -> None:
+    x = np.array([-8.0, -0.5, -1e-4, 0.0, 1e-4, 0.5, 8.0], dtype)
+    with np.errstate(all="raise"):
+        new = Gated(sg.gated()[name].entry)
+        for call in (new, new.slope, new.curvature):
+            call(x, x)
+            call(x, 1e-12)
+        new.backward(x, x, x)
+
+
+@EACH_DTYPE
+def test_floating_point_errors_are_not_raised_for_extreme_parameters(
+    dtype: np.dtype[Any], no_tables: None
+) -> None:
+    x = np.array([-1.0, 1.0], dtype)
+    with np.errstate(all="raise"):
+        for slope in (1e-30, 1e-42, 1e-60):
+            assert sg.leaky_relu(x, slope=slope)[1] == 1
+            assert sg.leaky_relu.backward(x, x, slope=slope)[1] == 1
 
 
 def test_tensors_are_not_taken_for_arrays() -> None:

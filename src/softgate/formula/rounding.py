@@ -29,7 +29,7 @@ def ulp(y: Float64s | np.float64, fmt: Format) -> Float64s:
 def round_to(y: Float64s | np.float64, fmt: Format) -> Float64s:
     """Return `y` rounded to `fmt`, to nearest, ties to even, still as float64."""
     unit = ulp(y, fmt)
-    with np.errstate(invalid="ignore"):
+    with np.errstate(all="ignore"):  # y / unit of NaN, and of a y far below the format
         rounded: Float64s = np.copysign(np.rint(y / unit) * unit, y)
     largest = (2.0 - 2.0**-fmt.mantissa_bits) * 2.0**fmt.max_exponent
     return np.where(np.abs(rounded) > largest, np.copysign(np.inf, y), rounded)
@@ -38,7 +38,7 @@ def round_to(y: Float64s | np.float64, fmt: Format) -> Float64s:
 def near_tie(y: Float64s, fmt: Format, margin: float) -> npt.NDArray[np.bool_]:
     """Tell which `y` lie within `margin` (relative) of a point where rounding to `fmt` changes."""
     unit = ulp(y, fmt)
-    with np.errstate(invalid="ignore"):
+    with np.errstate(all="ignore"):  # the same, and margin * y
         from_tie = np.abs(np.abs(y / unit - np.floor(y / unit)) - 0.5) * unit
         close = from_tie <= margin * np.abs(y)
     doubtful: npt.NDArray[np.bool_] = close & np.isfinite(y) & (y != 0)
@@ -47,7 +47,7 @@ def near_tie(y: Float64s, fmt: Format, margin: float) -> npt.NDArray[np.bool_]:
 
 def encode16(y: Float64s, fmt: Format) -> npt.NDArray[np.uint16]:
     """Return the bit patterns of `y`, which must be values of the 16-bit format `fmt`."""
-    with np.errstate(invalid="ignore"):  # signalling NaNs
+    with np.errstate(all="ignore"):  # signalling NaNs, underflow
         if fmt.name == "float16":
             return y.astype(np.float16).view(np.uint16)
         words = y.astype(np.float32).view(np.uint32)

@@ -314,9 +314,7 @@ class Gated:
 
 
 def adapter_for(*operands: Any) -> ModuleType | None:
-    """Return the adapter of a `torch.fx.Proxy` among the operands, else that of the first operand
-    that is neither a number nor an array, or None.
-    """
+    """Return the adapter of a Proxy, else of the first operand that is no number or array."""
     recorder = recorder_of(*operands)
     if recorder is not None:
         return recorder

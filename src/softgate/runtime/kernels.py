@@ -123,7 +123,7 @@ def pack(
     values = np.array([*(value for _, value in key), *limits], np.float64)
     if arithmetic.bits == 64:
         return values
-    with np.errstate(over="ignore", invalid="ignore"):  # a limit may be anything
+    with np.errstate(all="ignore"):  # a limit may be anything; the low part may underflow
         high = values.astype(np.float32)
         low = (values - high).astype(np.float32)
     return np.stack([high, low], axis=1).ravel()

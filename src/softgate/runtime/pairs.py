@@ -56,7 +56,8 @@ def same_format(operands: Mapping[str, Any]) -> list[Array]:
                     f"{deciding[0]} is {dtype.name} and {name} {other.name}, which have no common "
                     "format: convert one of them"
                 ) from None
-    with np.errstate(over="ignore"):  # a number beyond the format is infinite in it
+    # A number beyond the format is infinite in it, one below it is 0.
+    with np.errstate(over="ignore", under="ignore"):
         return [array.astype(dtype, copy=False) for array in arrays.values()]
 
 
@@ -112,7 +113,7 @@ def narrowed(result: Array, dtype: np.dtype[Any]) -> Array:
         return result
     fmt = rounding.format_of(dtype)
     assert fmt is not None
-    with np.errstate(over="ignore", invalid="ignore"):
+    with np.errstate(all="ignore"):
         # ml_dtypes converts float64 to bfloat16 by way of float32, which rounds twice.
         return rounding.round_to(result, fmt).astype(dtype)
 

@@ -50,7 +50,7 @@ def table(entry: Entry, quantity: str, fmt: Format, parameters: Key) -> npt.NDAr
 def slopes32(entry: Entry, fmt: Format, parameters: Key) -> npt.NDArray[np.float32]:
     """Return float32 slopes at all inputs of a 16-bit format: what `backward` multiplies by."""
     x = rounding.all16(fmt)
-    with np.errstate(invalid="ignore", over="ignore"):  # signalling NaNs, 2·x of the largest x
+    with np.errstate(all="ignore"):  # signalling NaNs, 2·x of the largest x, subnormal slopes
         slopes = kernels.evaluate64(entry, "slope", x, dict(parameters)).astype(np.float32)
     slopes.flags.writeable = False
     return slopes
@@ -61,7 +61,7 @@ def rounded(
 ) -> npt.NDArray[np.float64]:
     """Return a quantity at all 65,536 inputs, correctly rounded to `fmt`."""
     x = rounding.all16(fmt)
-    with np.errstate(invalid="ignore"):
+    with np.errstate(invalid="ignore"):  # NaN
         exact = kernels.evaluate64(entry, quantity, x, parameters)
         result = rounding.round_to(exact, fmt)
         doubtful = np.flatnonzero(rounding.near_tie(exact, fmt, MARGIN) & np.isfinite(x))
@@ -103,7 +103,8 @@ def exact_in_float32(entry: Entry, quantity: str, fmt: Format, parameters: Key) 
     for move in MOVES if parameters else MOVES[:1]:
         moved = parameters
         if move:  # to one float32, which spares the kernel the second part
-            moved = tuple((n, float(np.float32(v * (1 + move)))) for n, v in parameters)
+            with np.errstate(all="ignore"):  # a parameter beyond float32's range
+                moved = tuple((n, float(np.float32(v * (1 + move)))) for n, v in parameters)
         symbolic = kernels.Specification(entry, quantity, fmt, FLOAT32, specialised=False)
         if _gives(symbolic, moved, expected):
             return moved

@@ -9,7 +9,7 @@ import torch
 from torch.autograd import forward_ad
 
 from .memory import DTYPES
-from .native_ops import exporting, functionalizing, on_cpu
+from .native_ops import constant_when_compiled, exporting, functionalizing, on_cpu
 
 _functorch = torch._C._functorch
 _keys, _local = torch._C._dispatch_keys, torch._C._dispatch_tls_local_include_set
