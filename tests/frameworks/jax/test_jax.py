@@ -301,7 +301,7 @@ def test_parameters_named_like_what_the_source_uses() -> None:
 @pytest.mark.parametrize(
     ("wrong", "kind", "message"),
     [
-        (lambda x: sg.gelu(x.astype(complex)), TypeError, "complex64: accepted are float16.*integers"),
+        (lambda x: sg.gelu(x.astype(complex)), TypeError, "complex64: accepted are.*integers"),
         (lambda x: sg.gelu(x.astype(complex)), TypeError, "become float32, or float64 with jax"),
         (lambda x: sg.gelu(x, out=np.ones(7)), TypeError, "cannot be written to"),
         (lambda x: sg.gelu(x, beta=2), TypeError, "gelu has no parameter 'beta'"),
