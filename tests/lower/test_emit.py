@@ -20,7 +20,7 @@ from softgate.formula.arithmetic import Machine
 from softgate.formula.formats import FLOAT32, FLOAT64
 from softgate.formula.graph import Node
 from softgate.lower import c, source
-from softgate.lower.reserved import RESERVED
+from softgate.lower.source import RESERVED
 from softgate.runtime.activation import Activation
 from softgate.studies.emit import LANGUAGES
 

@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 
 from softgate.formula.formats import FLOAT32, FLOAT64
-from softgate.lower import emulated
+from softgate.lower import target
 from softgate.lower.llvm import REAL
-from softgate.lower.loops import Counted, function
-from softgate.lower.target import compile_module
+from softgate.lower.target import Counted, compile_module, function
 
 KINDS = {"float32": (np.float32, np.uint32), "float64": (np.float64, np.uint64)}
 
@@ -34,8 +33,8 @@ def apply(emit, kinds, result, *inputs):
 
 def test_every_float16_is_widened_as_by_numpy_and_nan_is_quiet():
     bits = np.arange(1 << 16, dtype=np.uint16)
-    kinds = (REAL["float32"], emulated.HALFWORD)
-    wide = apply(emulated.widen_float16, kinds, np.empty(bits.size, np.float32), bits)
+    kinds = (REAL["float32"], target.HALFWORD)
+    wide = apply(target.widen_float16, kinds, np.empty(bits.size, np.float32), bits)
     with np.errstate(invalid="ignore"):
         expected = bits.view(np.float16).astype(np.float32).view(np.uint32)
     expected[np.isnan(bits.view(np.float16))] |= 1 << 22
@@ -54,8 +53,8 @@ def test_float32_is_narrowed_to_the_nearest_float16_and_nan_is_quiet():
     bits = np.concatenate([numbers, random, nan])
     bits = np.concatenate([bits, bits ^ np.uint32(1 << 31)])
     x = bits.view(np.float32)
-    kinds = (emulated.HALFWORD, REAL["float32"])
-    narrow = apply(emulated.narrow_to_float16, kinds, np.empty(x.size, np.uint16), x)
+    kinds = (target.HALFWORD, REAL["float32"])
+    narrow = apply(target.narrow_to_float16, kinds, np.empty(x.size, np.uint16), x)
     with np.errstate(all="ignore"):
         expected = x.astype(np.float16).view(np.uint16)
     quiet = (bits >> 16 & 0x8000) | 0x7E00 | (bits >> 13 & 0x3FF)
@@ -114,7 +113,7 @@ def test_emulated_fma_is_rounded_once(fmt, group):
     with np.errstate(all="ignore"):
         inputs = [np.asarray(x).astype(kind) for x in operands(fmt, 2000, seed=3)[group]]
     kinds = (REAL[fmt.name],) * 4
-    result = apply(emulated.fma, kinds, np.empty(inputs[0].size, kind), *inputs)
+    result = apply(target.emulated_fma, kinds, np.empty(inputs[0].size, kind), *inputs)
     triples = zip(*(x.tolist() for x in inputs), strict=True)
     expected = np.array([exact_fma(fmt, *triple) for triple in triples], kind)
     assert np.isfinite(expected).sum() > expected.size // 4

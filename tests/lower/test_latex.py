@@ -18,9 +18,8 @@ from softgate.catalogue.gated import GATED, GatedEntry
 from softgate.formula.arithmetic import FUNCTIONS, Definition
 from softgate.formula.graph import Graph, Node, walk
 from softgate.lower import arb
-from softgate.lower.latex import latex
-from softgate.lower.mathml import NAMESPACE, mathml
 from softgate.lower.mp import real
+from softgate.lower.notation import NAMESPACE, latex, mathml
 
 with warnings.catch_warnings():  # its own, when imported on Python 3.11 and 3.12
     warnings.filterwarnings("ignore", "path is deprecated", DeprecationWarning)

@@ -24,10 +24,9 @@ from llvmlite import ir
 import softgate as sg
 from softgate.formula import rounding
 from softgate.formula.formats import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, Format
-from softgate.lower import chunk_loop, column_sums, lookup, ulp_error
+from softgate.lower import column_sums, ulp_error
 from softgate.lower import llvm as lowering
-from softgate.lower.loops import function
-from softgate.lower.target import HOST, Target, assembly, host, object_code
+from softgate.lower.target import HOST, Target, assembly, function, host, object_code
 from softgate.runtime import kernels
 
 LINUX = {"x86_64": "x86_64-unknown-linux-gnu", "aarch64": "aarch64-unknown-linux-gnu"}
@@ -160,7 +159,7 @@ def lookup_case() -> Case:
         kernel(out.ctypes.data, x.ctypes.data, table.ctypes.data, x.size)
         return [out]
 
-    return Case(lambda _: lookup.build_lookup(), run, FLOAT16)
+    return Case(lambda _: lowering.build_lookup(), run, FLOAT16)
 
 
 def lookup_backward_case(fmt: Format) -> Case:
@@ -171,7 +170,7 @@ def lookup_backward_case(fmt: Format) -> Case:
         kernel(*(a.ctypes.data for a in (out, x, grad, slopes)), x.size)
         return [out]
 
-    return Case(lambda cpu: lookup.build_lookup_backward(fmt, cpu), run, fmt)
+    return Case(lambda cpu: lowering.build_lookup_backward(fmt, cpu), run, fmt)
 
 
 def tally_case(fmt: Format) -> Case:
@@ -204,7 +203,7 @@ def share_case(rows: bool) -> Case:
         share(job.ctypes.data)
         return [out]
 
-    return Case(lambda _: chunk_loop.build_share(2 + rows, rows), run, FLOAT32)
+    return Case(lambda _: lowering.build_chunk_loop(2 + rows, rows), run, FLOAT32)
 
 
 def error_case() -> Case:

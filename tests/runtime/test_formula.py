@@ -20,8 +20,8 @@ from softgate.formula.arithmetic import FUNCTIONS, Definition
 from softgate.formula.derivative import derivative
 from softgate.formula.formats import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, Format
 from softgate.formula.rewrite import rewrite
-from softgate.lower import arb, compose, digits, mp
-from softgate.lower.infix import infix
+from softgate.lower import arb, compose, decimal_arithmetic, mp
+from softgate.lower.notation import infix
 from softgate.runtime.activation import Activation
 from softgate.runtime.registry import label
 from softgate.runtime.tables import truth_graph
@@ -347,7 +347,7 @@ def test_what_is_computed_equals_what_is_defined(activation_: Activation) -> Non
 
 
 def with_digits() -> Any:
-    """Return a context of mpmath with as many digits as `digits` is asked for, and some."""
+    """Return a context of mpmath with more digits than the decimals under test."""
     context = mpmath.MPContext()
     context.dps = 90
     return context
@@ -362,16 +362,16 @@ def test_digits_agree_with_mpmath(name: str) -> None:
             if x < 0 and name in ("log", "sqrt", "log1p"):
                 continue
             known = mp.evaluate(root, 20000 if x < -1000 else 1000, x=x)
-            found = digits.evaluate(root, 80, {"x": x})
+            found = decimal_arithmetic.evaluate(root, 80, {"x": x})
             assert abs(context.mpf(str(found)) / context.mpf(known) - 1) < 1e-70
 
 
 def test_digits_do_not_guess() -> None:
     f = Definition()
     x = f.graph.input("x")
-    assert digits.evaluate(f.exp(x) * (f.softplus(x) - x), 50, {"x": 1000.0}).is_nan()
-    assert digits.evaluate(f.where(f.log(x) > 0, 1, 2), 50, {"x": -1.0}).is_nan()
-    assert digits.evaluate(x + f.abs(x), 50, {"x": -3.0}) == 0
+    assert decimal_arithmetic.evaluate(f.exp(x) * (f.softplus(x) - x), 50, {"x": 1000.0}).is_nan()
+    assert decimal_arithmetic.evaluate(f.where(f.log(x) > 0, 1, 2), 50, {"x": -1.0}).is_nan()
+    assert decimal_arithmetic.evaluate(x + f.abs(x), 50, {"x": -3.0}) == 0
 
 
 def test_identities() -> None:

@@ -27,7 +27,7 @@ def ends(root: Node, parameters: Mapping[str, float]) -> list[tuple[float, float
 
     Examples
     --------
-    >>> from softgate.formula import Definition
+    >>> from softgate.formula.arithmetic import Definition
     >>> f = Definition()
     >>> x = f.graph.input("x")
     >>> ends(x * f.exp(-x), {})

@@ -51,7 +51,7 @@ def truth(root: Node, relative_bits: int = 80, /, **inputs: float | Fraction) ->
 
     Examples
     --------
-    >>> from softgate.formula import Definition
+    >>> from softgate.formula.arithmetic import Definition
     >>> f = Definition()
     >>> x = f.graph.input("x")
     >>> truth(x * f.Phi(x), x=-5.5).str(12)

@@ -14,8 +14,7 @@ from llvmlite import ir
 from softgate.formula.formats import FLOAT32, Format
 
 from .llvm import REAL, STORED, load
-from .loops import INDEX, POINTER, Counted, function
-from .target import HOST, Target, compile_module
+from .target import HOST, INDEX, POINTER, Counted, Target, compile_module, function
 
 COUNTS = ("finite", "rising_little", "falling", "falling_steeply", "saturated")
 """Elements that are finite; with slope < flat; with slope < 0; with slope <= -flat; whose value is

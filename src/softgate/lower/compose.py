@@ -21,8 +21,7 @@ from softgate.formula.derivative import derivative
 from softgate.formula.graph import COMPARISONS, Graph, Node, walk
 from softgate.formula.rewrite import rewrite
 
-from .digits import evaluate
-from .limits import end
+from .decimal_arithmetic import evaluate, limit_at_infinity
 
 ORDERS = ("value", "slope", "curvature")
 DIGITS = 60
@@ -75,7 +74,7 @@ class Composition:
     def _limits(self, quantity: str, key: tuple[tuple[str, float], ...]) -> tuple[float, ...]:
         """Return what `LIMITS` names; `backward` has the slope's."""
         root = self.graphs("slope" if quantity == "backward" else quantity)
-        left, right = (end(root, sign, dict(key)) for sign in (-1, 1))
+        left, right = (limit_at_infinity(root, sign, dict(key)) for sign in (-1, 1))
         return left.limit, right.limit, -left.reached, right.reached
 
     def form(self, quantity: str) -> StableForm:

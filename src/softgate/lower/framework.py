@@ -76,7 +76,7 @@ def source(
 
     Examples
     --------
-    >>> from softgate.formula import Definition
+    >>> from softgate.formula.arithmetic import Definition
     >>> f = Definition()
     >>> x = f.graph.input("x")
     >>> print(source(x * 2 + f.pi, Dialect({}, ARITHMETIC, "full({})", "{}")))

@@ -13,12 +13,23 @@ from fractions import Fraction
 
 from llvmlite import ir
 
-from softgate.formula.formats import FLOAT16, Format
+from softgate.formula.formats import FLOAT16, FLOAT32, Format
 from softgate.formula.graph import COMPARISONS, Node, walk
 
-from . import emulated
-from .loops import INDEX, POINTER, Counted, function
-from .target import HOST, Target, compile_module
+from .target import (
+    HALFWORD,
+    HOST,
+    INDEX,
+    POINTER,
+    WORD,
+    Counted,
+    Target,
+    compile_module,
+    emulated_fma,
+    function,
+    narrow_to_float16,
+    widen_float16,
+)
 
 INTERLEAVE = 4
 """Vectors a round. Kernels are long chains of fmas, of which the out-of-order window holds too few;
@@ -32,8 +43,7 @@ LONG = 120
 cost twice the time to compile and save a tenth of the time to run."""
 
 REAL = {"float32": ir.FloatType(), "float64": ir.DoubleType(), "float16": ir.HalfType()}
-WORD = ir.IntType(32)
-STORED = {**REAL, "bfloat16": ir.IntType(16)}
+STORED = {**REAL, "bfloat16": HALFWORD}
 COMPARE = {"lt": "<", "le": "<=", "eq": "=="}
 
 
@@ -137,7 +147,7 @@ def fma(
     builder: ir.IRBuilder, a: ir.Value, b: ir.Value, c: ir.Value, target: Target = HOST
 ) -> ir.Value:
     """Return a·b + c, rounded once."""
-    return builder.fma(a, b, c) if target.fuses else emulated.fma(builder, a, b, c)
+    return builder.fma(a, b, c) if target.fuses else emulated_fma(builder, a, b, c)
 
 
 def load(
@@ -149,13 +159,13 @@ def load(
 ) -> ir.Value:
     """Load one element stored as `storage` into `arithmetic`."""
     emulate = storage is FLOAT16 and not target.converts_float16
-    kind = emulated.HALFWORD if emulate else STORED[storage.name]
+    kind = HALFWORD if emulate else STORED[storage.name]
     value = builder.load(address, typ=kind, align=storage.bits // 8)
     if storage.name == "bfloat16":
         word = builder.shl(builder.zext(value, WORD), ir.Constant(WORD, 16))
         return builder.bitcast(word, REAL["float32"])
     if emulate:
-        return emulated.widen_float16(builder, value)
+        return widen_float16(builder, value)
     if storage is not arithmetic:
         return builder.fpext(value, REAL[arithmetic.name])
     # With AVX-512 a choice between two loaded values would become a load under a mask. That waits
@@ -177,7 +187,7 @@ def store(
     if storage.name == "bfloat16":
         value = _to_bfloat16(builder, value)
     elif storage is FLOAT16 and not target.converts_float16:
-        value = emulated.narrow_to_float16(builder, value)
+        value = narrow_to_float16(builder, value)
     elif storage is not arithmetic:
         value = builder.fptrunc(value, REAL[storage.name])
     builder.store(value, address, align=storage.bits // 8)
@@ -190,7 +200,7 @@ def _to_bfloat16(builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
     # No NaN overflows here: its payload came with a bfloat16, or is a CPU's default, and the lower
     # half of either is 0. As in wider formats, a signalling NaN that is only chosen stays one.
     nearest = builder.add(word, builder.add(odd, ir.Constant(WORD, 0x7FFF)))
-    return builder.trunc(builder.lshr(nearest, half), ir.IntType(16))
+    return builder.trunc(builder.lshr(nearest, half), HALFWORD)
 
 
 def build(loop: Loop, target: Target = HOST) -> ir.Module:
@@ -315,3 +325,112 @@ def compile_loop(loop: Loop, target: Target = HOST) -> Callable[..., None]:
     module = build(loop, target)
     pointers, counts = loop.operands + 1 + loop.rows, 1 + loop.rows
     return compile_module(module, pointers, counts, target=target)
+
+
+LOOKUP_BLOCK = 512
+"""Elements whose slopes are gathered before they are multiplied: the block stays in L1 cache."""
+
+
+def _gather(b: ir.IRBuilder, table: ir.Value, kind: ir.Type, x: ir.Value, i: ir.Value) -> ir.Value:
+    bits = b.load(b.gep(x, [i], source_etype=HALFWORD), typ=HALFWORD, align=2)
+    return b.load(b.gep(table, [b.zext(bits, INDEX)], source_etype=kind), typ=kind)
+
+
+def build_lookup() -> ir.Module:
+    """Return the module of kernel(out, x, table, count): out[i] = table[x[i]], in place or not."""
+    module, b, (out, x, table, count) = function(3)
+    with Counted(b, count) as i:
+        found = _gather(b, table, HALFWORD, x, i)
+        b.store(found, b.gep(out, [i], source_etype=HALFWORD), align=2)
+    b.ret_void()
+    return module
+
+
+def compile_lookup() -> Callable[..., None]:
+    """Return the kernel that looks values up."""
+    return compile_module(build_lookup(), pointers=3)
+
+
+def build_lookup_backward(fmt: Format, target: Target = HOST) -> ir.Module:
+    """Return the module of kernel(out, x, grad, slopes, count).
+
+    out[i] is slopes[x[i]]·grad[i], rounded to `fmt`.
+    """
+    module, b, (out, x, grad, slopes, count) = function(4)
+    real, limit = REAL["float32"], ir.Constant(INDEX, LOOKUP_BLOCK)
+    block = b.alloca(real, size=LOOKUP_BLOCK)
+    with Counted(b, count, LOOKUP_BLOCK) as start:
+        left = b.sub(count, start)
+        size = b.select(b.icmp_signed("<", left, limit), left, limit)
+        x_block, grad_block, out_block = (
+            b.gep(base, [start], source_etype=HALFWORD) for base in (x, grad, out)
+        )
+        with Counted(b, size) as i:
+            slope = _gather(b, slopes, real, x_block, i)
+            b.store(slope, b.gep(block, [i], source_etype=real))
+        with Counted(b, size) as i:
+            slope = b.load(b.gep(block, [i], source_etype=real), typ=real)
+            g = load(b, fmt, FLOAT32, b.gep(grad_block, [i], source_etype=HALFWORD), target)
+            # Not fmul: on AMD a product that underflows is several times slower than an fma.
+            product = fma(b, slope, g, ir.Constant(real, 0.0), target)
+            place = b.gep(out_block, [i], source_etype=HALFWORD)
+            store(b, fmt, FLOAT32, product, place, target)
+    b.ret_void()
+    return module
+
+
+def compile_lookup_backward(fmt: Format) -> Callable[..., None]:
+    """Return the kernel that multiplies gradients by slopes of a table."""
+    return compile_module(build_lookup_backward(fmt), pointers=4)
+
+
+CHUNK_FIELDS = ("next", "count", "step", "item", "kernel", "beside")
+"""What a job begins with, in words of 64 bits; the addresses of the operands follow.
+
+`next` is the first element that nobody has taken, `step` the elements of a chunk, `item` the bytes
+of an element, `kernel` the address of a loop over `beside`, its parameters or its table.
+
+Over rows, `next`, `count` and `step` are rows; before the addresses stand the elements of a row
+and, for each operand, the distance of two rows in elements."""
+
+
+def compile_chunk_loop(operands: int, rows: bool = False) -> Callable[..., None]:
+    """Return the loop that `build_chunk_loop` describes."""
+    return compile_module(build_chunk_loop(operands, rows), pointers=1, counts=0)
+
+
+def build_chunk_loop(operands: int, rows: bool = False) -> ir.Module:
+    """Return the module of kernel(job): calls the job's kernel over chunks of its operands."""
+    module, b, (job,) = function(1, counts=0)
+
+    def word(place: int) -> ir.Value:
+        return b.load(b.gep(job, [INDEX(place)], source_etype=INDEX), typ=INDEX)
+
+    count, step, item, kernel, beside = (word(i) for i in range(1, len(CHUNK_FIELDS)))
+    head = len(CHUNK_FIELDS) + (1 + operands if rows else 0)
+    operand = [word(head + i) for i in range(operands)]
+    take = b.append_basic_block("take")
+    work, done = b.append_basic_block("work"), b.append_basic_block("done")
+    b.branch(take)
+    b.position_at_end(take)
+    start = b.atomic_rmw("add", job, step, "monotonic")
+    b.cbranch(b.icmp_signed("<", start, count), work, done)
+    b.position_at_end(work)
+    left = b.sub(count, start)
+    size = b.select(b.icmp_signed("<", left, step), left, step)
+    offset = b.mul(start, item)
+    offsets = [offset] * operands
+    rest = [b.inttoptr(beside, POINTER), size]
+    if rows:
+        offsets = [b.mul(offset, word(len(CHUNK_FIELDS) + 1 + i)) for i in range(operands)]
+        steps = b.gep(job, [INDEX(len(CHUNK_FIELDS) + 1)], source_etype=INDEX)
+        rest[1:] = [steps, word(len(CHUNK_FIELDS)), size]
+    moved = zip(operand, offsets, strict=True)
+    arguments = [*(b.inttoptr(b.add(base, by), POINTER) for base, by in moved), *rest]
+    kind = ir.FunctionType(ir.VoidType(), [argument.type for argument in arguments])
+    loop = b.inttoptr(kernel, kind.as_pointer())
+    b.call(loop, arguments)
+    b.branch(take)
+    b.position_at_end(done)
+    b.ret_void()
+    return module

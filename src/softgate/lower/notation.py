@@ -1,7 +1,7 @@
-"""A definition as mathematics is written: fractions, roots, powers, cases, and no bracket too many.
+"""A definition as it is written: plain text, LaTeX and MathML.
 
-LaTeX and MathML print the same tree, so they cannot say two different things. A term knows how
-tightly it binds and whether it begins with a minus; brackets follow from that alone.
+LaTeX and MathML are printed from one tree of terms (`notation`), so they agree. Each term records
+its operator precedence and whether it starts with a minus sign; brackets follow from these alone.
 """
 
 from __future__ import annotations
@@ -9,16 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from html import escape
 
 from softgate.formula.arithmetic import Definition
 from softgate.formula.derivative import call
 from softgate.formula.graph import COMPARISONS, Node, walk
 
-CHOICE, SUM, PRODUCT, POWER, ATOM = range(5)
-"""How tightly a term binds, the loosest first."""
+CHOICE, SUM, PRODUCT, SIGN, POWER, ATOM = range(6)
+"""Operator precedence, the loosest first."""
 
 THIN, NOTHING = "thin", "nothing"
-"""Two ways not to write a product's sign."""
+"""A product written with a thin space, or with nothing, between its factors."""
 
 LETTERS = {
     "alpha": "α", "beta": "β", "gamma": "γ", "delta": "δ", "epsilon": "ϵ", "zeta": "ζ", "eta": "η",
@@ -26,12 +27,12 @@ LETTERS = {
     "tau": "τ", "chi": "χ", "psi": "ψ", "omega": "ω", "Gamma": "Γ", "Delta": "Δ", "Theta": "Θ",
     "Lambda": "Λ", "Xi": "Ξ", "Psi": "Ψ", "Omega": "Ω", "lambd": "λ", "lambda_": "λ",
 }  # fmt: skip
-"""Names that are written as a letter; not those that stand for a function or a number here."""
+"""Parameter names written as a Greek letter; names of functions and constants are left out."""
 
 
 @dataclass(frozen=True)
 class Term:
-    """A part of a written formula: a kind, its text or its parts, and how tightly it binds."""
+    """A part of a written formula: a kind, its text or its parts, and its precedence."""
 
     kind: str
     parts: tuple[Term, ...] = ()
@@ -51,14 +52,14 @@ def sign(text: str) -> Term:
 
 
 def bracketed(term: Term, least: int) -> Term:
-    """Return `term`, in brackets if it binds looser than `least`."""
+    """Return `term`, in brackets if its precedence is below `least` or it starts with a minus."""
     return Term("brackets", (term,)) if term.binds < least or term.signed else term
 
 
 def notation(root: Node) -> Term:
-    """Return `root` as it is written.
+    """Return `root` as a tree of terms.
 
-    A formula that is one function of its input is written out, for σ(x) = σ(x) says nothing.
+    A formula that is one named function of its input is expanded: σ(x) becomes 1/(1 + exp(-x)).
     """
     if root.op in MEANINGS and root.args[0].op == "input":
         root = meaning(root)
@@ -66,7 +67,7 @@ def notation(root: Node) -> Term:
 
 
 def meaning(node: Node) -> Node:
-    """Return what σ(x), Φ(x) or φ(x) stands for."""
+    """Return σ(x), Φ(x) or φ(x) expanded into elementary functions."""
     return MEANINGS[node.op](Definition(node.graph), node.args[0])
 
 
@@ -75,13 +76,13 @@ MEANINGS: dict[str, Callable[[Definition, Node], Node]] = {
     "Phi": lambda f, x: Fraction(1, 2) * (1 + f.erf(x / f.sqrt(2))),
     "phi": lambda f, x: f.exp(-x * x / 2) / f.sqrt(2 * f.pi),
 }
-"""The functions that have a symbol of their own in formulas."""
+"""The functions written as a symbol, and their expansions."""
 
 NAMED = {
     "log": "ln", "tanh": "tanh", "sigmoid": "sigma", "erf": "erf", "erfc": "erfc", "Phi": "Phi",
     "phi": "varphi", "sin": "sin", "cos": "cos", "atan": "arctan",
 }  # fmt: skip
-"""The functions that are written as a name and an argument, and that name."""
+"""The functions written as a name with an argument, and the name."""
 
 
 def write(node: Node, small: bool = False) -> Term:
@@ -109,7 +110,7 @@ def function(name: str, *arguments: Term) -> Term:
 
 
 def number(value: Fraction, small: bool = False) -> Term:
-    """Return a number as its author would write it: 0.044715, 1/2, 2/3."""
+    """Return a number in its shortest exact notation: 0.044715, 1/2, 2/3."""
     if value < 0:
         positive = number(-value, small)
         return row(sign("-"), positive, binds=SUM, signed=True)
@@ -127,7 +128,7 @@ def number(value: Fraction, small: bool = False) -> Term:
 
 
 def decimals(denominator: int, limit: int = 80) -> int | None:
-    """Return how many digits after the point 1/denominator has, or None if there is no end."""
+    """Return the number of decimals of 1/denominator, or None if they do not terminate."""
     for digits in range(1, limit + 1):
         if 10**digits % denominator == 0:
             return digits
@@ -135,7 +136,7 @@ def decimals(denominator: int, limit: int = 80) -> int | None:
 
 
 def fraction(above: Term, below: Term, small: bool) -> Term:
-    """Return above/below, a minus above taken out to the front."""
+    """Return above/below with a minus sign of the numerator moved to the front."""
     if above.signed and above.binds == SUM and len(above.parts) == 2:
         inner = above.parts[1]
         inner = inner.parts[0] if inner.kind == "brackets" else inner
@@ -148,7 +149,7 @@ def fraction(above: Term, below: Term, small: bool) -> Term:
 
 
 def sum_of(node: Node, small: bool) -> Term:
-    """Return a + b or a - b; + with a minus after it becomes that minus."""
+    """Return a + b or a - b; a + (-b) is written as a - b."""
     left, right = write(node.args[0], small), write(node.args[1], small)
     symbol = "+" if node.op == "add" else "-"
     if left.binds < SUM:
@@ -175,7 +176,7 @@ def product(node: Node, small: bool) -> Term:
             assert isinstance(factor.attr, Fraction)
             numbers.append(abs(factor.attr))
             minus ^= factor.attr < 0
-        elif factor.op == "neg":  # `factors` gives what stands behind the minus as well
+        elif factor.op == "neg":  # `factors` lists its operand as well
             minus = not minus
         else:
             powers[factor] = powers.get(factor, 0) + 1
@@ -188,7 +189,7 @@ def product(node: Node, small: bool) -> Term:
 
 
 def factors(node: Node) -> list[Node]:
-    """Return the factors of a product of products; a minus stands for -1."""
+    """Return the factors of a product of products; a `neg` node represents the factor -1."""
     if node.op == "mul":
         return [*factors(node.args[0]), *factors(node.args[1])]
     if node.op == "neg":
@@ -197,7 +198,7 @@ def factors(node: Node) -> list[Node]:
 
 
 def juxtapose(terms: list[Term]) -> Term:
-    """Return factors side by side, with a dot or a space where two would run together."""
+    """Return factors side by side, separated by a dot or a space where needed."""
     parts: list[Term] = []
     for term in terms:
         bound = bracketed(term, PRODUCT)
@@ -208,21 +209,21 @@ def juxtapose(terms: list[Term]) -> Term:
 
 
 def between(left: Term, right: Term) -> str:
-    """Return what stands between two factors: a dot, a thin space, or nothing to be seen."""
+    """Return the separator of two factors: a dot, `THIN` or `NOTHING`."""
     if right.kind == "number" or (right.kind == "row" and right.binds == PRODUCT):
         return "·"
     return THIN if right.kind == "call" or is_word(left) or is_word(right) else NOTHING
 
 
 def is_word(term: Term) -> bool:
-    """Tell whether a term is a name of several letters, or a power of one."""
+    """Return whether a term is a name of several letters, or a power of one."""
     if term.kind == "power":
         return is_word(term.parts[0])
     return term.kind == "name" and len(spelt(term.text)) > 1
 
 
 def spelt(text: str) -> str:
-    """Return a variable's name as it is written: a letter, Greek too, or a whole word."""
+    """Return a variable's name as it is written: a Latin or Greek letter, or a word."""
     return LETTERS.get(text, text)
 
 
@@ -235,7 +236,7 @@ def power(base: Term, exponent: int) -> Term:
 
 
 def exponential(node: Node, small: bool) -> Term:
-    """Return e^x, or exp(x) where x is no simple exponent."""
+    """Return e^x, or exp(x) inside another exponent or with cases in x."""
     argument = write(node.args[0], small=True)
     if small or any_part(argument, "cases"):
         return function("exp", write(node.args[0]))
@@ -243,12 +244,12 @@ def exponential(node: Node, small: bool) -> Term:
 
 
 def any_part(term: Term, kind: str) -> bool:
-    """Tell whether a kind of term occurs in one."""
+    """Return whether a term of this kind occurs in `term`."""
     return term.kind == kind or any(any_part(part, kind) for part in term.parts)
 
 
 def choice(node: Node, small: bool) -> Term:
-    """Return a maximum, a minimum, or cases; a choice in the last case is more cases."""
+    """Return a maximum, a minimum, or cases; a `where` in the last case adds cases."""
     condition, yes, no = node.args
     if condition.op in ("lt", "le") and set(condition.args) == {yes, no} and yes is not no:
         larger = condition.args[1] is yes
@@ -262,7 +263,7 @@ def choice(node: Node, small: bool) -> Term:
 
 
 def comparison(node: Node) -> Term:
-    """Return a < b, with what varies on the left."""
+    """Return a < b, with the side that depends on an input on the left."""
     left, right = node.args
     symbols = {"lt": "<", "le": "≤", "eq": "="}
     symbol = symbols[node.op]
@@ -274,12 +275,12 @@ def comparison(node: Node) -> Term:
 
 
 def varies(node: Node) -> bool:
-    """Tell whether a node depends on an input."""
+    """Return whether a node depends on an input."""
     return any(part.op == "input" for part in walk(node))
 
 
 def bracketed_choice(term: Term) -> Term:
-    """Return a side of a comparison: only cases need brackets there."""
+    """Return one side of a comparison; only cases need brackets."""
     return Term("brackets", (term,)) if term.binds < SUM else term
 
 
@@ -304,3 +305,276 @@ WRITERS: dict[str, Callable[[Node, bool], Term]] = {
     "softplus": lambda n, _: plus_one(n, call(Definition(n.graph), "exp", n.args[0])),
     "sqrt": lambda n, _: Term("root", (write(n.args[0]),)),
 }
+
+
+INFIX_OPERATORS = {
+    "add": (" + ", SUM),
+    "sub": (" - ", SUM),
+    "mul": ("*", PRODUCT),
+    "div": ("/", PRODUCT),
+}
+INFIX_COMPARISONS = {"lt": ("<", ">"), "le": ("<=", ">="), "eq": ("==", "==")}
+
+
+def infix(root: Node) -> str:
+    """Return a definition as plain text, in Python syntax.
+
+    Examples
+    --------
+    >>> from softgate.formula.arithmetic import Definition
+    >>> f = Definition()
+    >>> x = f.graph.input("x")
+    >>> infix(0.5 * x * (1 + f.erf(x / f.sqrt(2))))
+    '0.5*x*(1 + erf(x/sqrt(2)))'
+    >>> infix(f.where(x > 0, x, f.exp(-(x**2)) - 1))
+    'x if x > 0 else exp(-x**2) - 1'
+    """
+    return _infix_node(root)[0]
+
+
+def _infix_node(node: Node) -> tuple[str, int]:
+    if node.op == "const":
+        assert isinstance(node.attr, Fraction)
+        return _infix_number(node.attr)
+    if node.op in ("input", "parameter"):
+        return str(node.attr), ATOM
+    if node.op == "pi":
+        return "pi", ATOM
+    if node.op == "neg":
+        return f"-{_infix_operand(node.args[0], SIGN)}", SIGN
+    if node.op == "where":
+        return _infix_choice(node)
+    if node.op in INFIX_COMPARISONS:
+        return _infix_comparison(node), CHOICE
+    if node.op in INFIX_OPERATORS:
+        return _infix_binary(node)
+    return f"{node.op}({_infix_node(node.args[0])[0]})", ATOM
+
+
+def _infix_operand(node: Node, least: int) -> str:
+    text, binds = _infix_node(node)
+    return text if binds >= least else f"({text})"
+
+
+def _infix_number(value: Fraction) -> tuple[str, int]:
+    text = repr(float(value)) if value.denominator != 1 else str(value.numerator)
+    if value.denominator != 1 and Fraction(text) != value:
+        return f"{value.numerator}/{value.denominator}", PRODUCT
+    return text, SIGN if value < 0 else ATOM
+
+
+def _infix_binary(node: Node) -> tuple[str, int]:
+    base, power = _infix_power(node)
+    if power > 1:
+        return f"{_infix_operand(base, ATOM)}**{power}", POWER
+    symbol, binds = INFIX_OPERATORS[node.op]
+    # The right operand of -, * and / needs brackets at equal precedence.
+    right = binds + 1 if node.op != "add" else binds
+    left = _infix_operand(node.args[0], binds)
+    return f"{left}{symbol}{_infix_operand(node.args[1], right)}", binds
+
+
+def _infix_power(node: Node) -> tuple[Node, int]:
+    """Return u and n where `node` is u**n written as products."""
+    if node.op != "mul":
+        return node, 1
+    (left, m), (right, n) = map(_infix_power, node.args)
+    return (left, m + n) if left is right else (node, 1)
+
+
+def _infix_choice(node: Node) -> tuple[str, int]:
+    condition, yes, no = node.args
+    if condition.op in ("lt", "le") and set(condition.args) == {yes, no}:
+        larger = condition.args[1] is yes
+        function = "max" if larger else "min"
+        return f"{function}({_infix_node(yes)[0]}, {_infix_node(no)[0]})", ATOM
+    test = _infix_node(condition)[0]
+    return f"{_infix_operand(yes, SUM)} if {test} else {_infix_node(no)[0]}", CHOICE
+
+
+def _infix_comparison(node: Node) -> str:
+    left, right = node.args
+    symbol, mirrored = INFIX_COMPARISONS[node.op]
+    if left.op == "const":
+        left, right, symbol = right, left, mirrored
+    return f"{_infix_operand(left, SUM)} {symbol} {_infix_operand(right, SUM)}"
+
+
+LATEX_SIGNS = {"≤": r"\le", "≥": r"\ge", "·": r"\cdot"}
+LATEX_TIGHT_SIGNS = {THIN: r"\,", NOTHING: " ", ",": ", ", "/": "/"}
+"""Separators written without surrounding spaces."""
+
+LATEX_FORMS = {
+    "fraction": r"\frac{{{}}}{{{}}}",
+    "root": r"\sqrt{{{}}}",
+    "power": "{}^{{{}}}",
+    "brackets": r"\left({}\right)",
+    "bars": r"\left|{}\right|",
+    "call": r"{}\left({}\right)",
+}
+LATEX_UPRIGHT = frozenset({"erf", "erfc"})
+"""Functions without a LaTeX command."""
+
+
+def latex(root: Node) -> str:
+    r"""Return a definition as LaTeX math, without delimiters; amsmath, KaTeX and MathJax render it.
+
+    Examples
+    --------
+    >>> from softgate.formula.arithmetic import Definition
+    >>> f = Definition()
+    >>> x = f.graph.input("x")
+    >>> print(latex(x * f.Phi(x)))
+    x\,\Phi\left(x\right)
+    >>> print(latex(f.where(x > 0, x, f.graph.parameter("alpha") * f.expm1(x))))
+    \begin{cases}x & \text{if } x > 0 \\ \alpha \left(e^{x} - 1\right) & \text{otherwise}\end{cases}
+    """
+    return latex_term(notation(root))
+
+
+def latex_term(term: Term) -> str:
+    """Return one term as LaTeX."""
+    match term.kind:
+        case "row":
+            return _latex_row(term)
+        case "cases":
+            return _latex_cases([latex_term(part) for part in term.parts])
+        case "function":
+            upright = term.text in LATEX_UPRIGHT
+            return rf"\operatorname{{{term.text}}}" if upright else rf"\{term.text}"
+        case "constant":
+            return r"\pi" if term.text == "pi" else term.text
+        case "name":
+            return _latex_name(term.text)
+        case "number":
+            return term.text
+    return LATEX_FORMS[term.kind].format(*map(latex_term, term.parts))
+
+
+def _latex_row(term: Term) -> str:
+    """Return the parts of a row, with spaces around operators."""
+    text = ""
+    for index, part in enumerate(term.parts):
+        if part.kind != "sign":
+            text += latex_term(part)
+        elif part.text in LATEX_TIGHT_SIGNS:
+            text += LATEX_TIGHT_SIGNS[part.text]
+        else:
+            symbol = LATEX_SIGNS.get(part.text, part.text)
+            text += f" {symbol} " if index else symbol
+    return text
+
+
+def _latex_cases(parts: list[str]) -> str:
+    """Return values and conditions as rows; the last value has no condition."""
+    *pairs, last = parts
+    rows = [
+        rf"{value} & \text{{if }} {condition}"
+        for value, condition in zip(pairs[::2], pairs[1::2], strict=True)
+    ]
+    rows.append(rf"{last} & \text{{otherwise}}")
+    return r"\begin{cases}" + r" \\ ".join(rows) + r"\end{cases}"
+
+
+def _latex_name(text: str) -> str:
+    """Return a variable's name: a Greek letter, a letter, or a word set upright."""
+    if text in LETTERS:
+        return "\\" + ("lambda" if LETTERS[text] == "λ" else text)
+    if len(text) == 1 and text != "e":
+        return text
+    escaped = text.replace("_", r"\_")
+    return rf"\mathrm{{{escaped}}}"
+
+
+NAMESPACE = "http://www.w3.org/1998/Math/MathML"
+MATHML_SYMBOLS = {"sigma": "σ", "Phi": "Φ", "varphi": "φ", "pi": "π"}
+MATHML_ELEMENTS = {"row": "mrow", "fraction": "mfrac", "root": "msqrt", "power": "msup"}
+INVISIBLE_TIMES = "<mo>&#x2062;</mo>"
+APPLIED = "<mo>&#x2061;</mo>"
+MATHML_SIGNS = {
+    "-": "<mo>−</mo>",
+    ",": '<mo separator="true">,</mo>',
+    THIN: INVISIBLE_TIMES + '<mspace width="0.17em"/>',
+    NOTHING: INVISIBLE_TIMES,
+}
+MATHML_FONTS = "font-family:'STIX Two Math','Cambria Math','Latin Modern Math',math"
+"""Fonts with stretching brackets; most systems have one of them."""
+
+MATHML_CELL = '<mtd style="text-align:left;padding:0.15em 0.4em">'
+
+
+def mathml(root: Node, before: str = "") -> str:
+    """Return a definition as a <math> element, with its LaTeX as an annotation.
+
+    Parameters
+    ----------
+    root : Node
+        The definition.
+    before : str, optional
+        MathML put before it, such as a name and an equals sign.
+
+    Examples
+    --------
+    >>> from softgate.formula.arithmetic import Definition
+    >>> f = Definition()
+    >>> "<mi>x</mi>" in mathml(f.graph.input("x"))
+    True
+    """
+    return element(notation(root), before)
+
+
+def element(term: Term, before: str = "") -> str:
+    """Return a term as a <math> element."""
+    source = escape(latex_term(term), quote=False)
+    return (
+        f'<math xmlns="{NAMESPACE}" displaystyle="true" style="{MATHML_FONTS}"><semantics>'
+        f"<mrow>{before}{mathml_term(term)}</mrow>"
+        f'<annotation encoding="application/x-tex">{source}</annotation></semantics></math>'
+    )
+
+
+def mathml_term(term: Term) -> str:
+    """Return one term as MathML."""
+    match term.kind:
+        case "sign":
+            return MATHML_SIGNS.get(term.text, f"<mo>{escape(term.text)}</mo>")
+        case "number":
+            return f"<mn>{term.text}</mn>"
+        case "name":
+            return identifier(spelt(term.text))
+        case "function" | "constant":
+            return identifier(MATHML_SYMBOLS.get(term.text, term.text))
+    parts = [mathml_term(part) for part in term.parts]
+    match term.kind:
+        case "brackets" | "bars":
+            return fenced(*(("(", *parts, ")") if term.kind == "brackets" else ("|", *parts, "|")))
+        case "call":
+            return f"<mrow>{parts[0]}{APPLIED}{fenced('(', parts[1], ')')}</mrow>"
+        case "cases":
+            return _mathml_cases(parts)
+    tag = MATHML_ELEMENTS[term.kind]
+    return f"<{tag}>{''.join(parts)}</{tag}>"
+
+
+def fenced(left: str, inside: str, right: str) -> str:
+    """Return a term between stretching brackets."""
+    return (
+        f'<mrow><mo fence="true" form="prefix">{left}</mo>{inside}'
+        f'<mo fence="true" form="postfix">{right}</mo></mrow>'
+    )
+
+
+def identifier(text: str) -> str:
+    """Return an <mi> element: browsers set a single letter in italics and a word upright."""
+    return f"<mi>{escape(text)}</mi>"
+
+
+def _mathml_cases(parts: list[str]) -> str:
+    """Return values and conditions as rows; the last value has no condition."""
+    *pairs, last = parts
+    rows = "".join(
+        f"<mtr>{MATHML_CELL}{value}</mtd>{MATHML_CELL}<mrow><mtext>if&#xa0;</mtext>{condition}</mrow></mtd></mtr>"
+        for value, condition in zip(pairs[::2], pairs[1::2], strict=True)
+    )
+    rows += f"<mtr>{MATHML_CELL}{last}</mtd>{MATHML_CELL}<mtext>otherwise</mtext></mtd></mtr>"
+    return f'<mrow><mo fence="true" form="prefix">{{</mo><mtable>{rows}</mtable></mrow>'

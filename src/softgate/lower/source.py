@@ -7,6 +7,7 @@ used; all else is a line with a name. What a language calls an operation stands 
 
 from __future__ import annotations
 
+import keyword
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
@@ -19,8 +20,8 @@ import numpy as np
 from softgate.formula.formats import FLOAT32, Format
 from softgate.formula.graph import COMPARISONS, Node, walk
 
-from .infix import ATOM, CHOICE, PRODUCT, SIGN, SUM
 from .interpret import ARITHMETIC
+from .notation import ATOM, CHOICE, PRODUCT, SIGN, SUM
 
 Known = float | bool
 Operation = tuple[str, int, tuple[int, ...]]
@@ -174,7 +175,7 @@ def body(
 
     Examples
     --------
-    >>> from softgate.formula import Machine
+    >>> from softgate.formula.arithmetic import Machine
     >>> f = Machine(FLOAT32)
     >>> x = f.graph.input("x")
     >>> operations = OPERATORS | {"fma": call("fmaf", 3), "where": CHOOSE}
@@ -334,3 +335,31 @@ class _Printer:
             return self.texts[found]
         text = self.language.literal(float(found))
         return text, SIGN if text.startswith("-") else ATOM
+
+
+_C_WORDS = frozenset({
+    "auto", "break", "case", "char", "const", "continue", "default", "do", "double", "else",
+    "enum", "extern", "float", "for", "goto", "if", "inline", "int", "long", "register",
+    "restrict", "return", "short", "signed", "sizeof", "static", "struct", "switch", "typedef",
+    "union", "unsigned", "void", "volatile", "while",
+})  # fmt: skip
+"""C appends a format suffix to names, so these would compile; they are rejected as misleading."""
+
+_JAVASCRIPT_WORDS = frozenset({
+    "Float64Array", "HIGH", "Infinity", "Int32Array", "LOW", "Math", "NaN", "Uint16Array",
+    "Uint8Array", "add_exponent", "arguments", "await", "break", "case", "catch", "class",
+    "const", "continue", "copysign", "debugger", "default", "delete", "do", "else", "enum",
+    "eval", "exponent_field", "exponent_only", "export", "extends", "false", "finally", "fma",
+    "fma_scaled", "for", "function", "if", "implements", "import", "in", "instanceof",
+    "interface", "let", "new", "null", "number", "package", "private", "protected", "public",
+    "return", "softgate", "static", "super", "switch", "this", "throw", "true", "try", "typeof",
+    "undefined", "var", "void", "while", "with", "words", "yield",
+})  # fmt: skip
+
+_TRITON_WORDS = frozenset({
+    "BLOCK", "TypeError", "_split", "float", "once_differentiable", "staticmethod", "tl",
+    "torch", "triton",
+} | {*keyword.kwlist})  # fmt: skip
+
+RESERVED = {"C": _C_WORDS, "JavaScript": _JAVASCRIPT_WORDS, "Triton": _TRITON_WORDS}
+"""Names that an emitted function must not have: keywords, and names that the file itself uses."""

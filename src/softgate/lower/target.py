@@ -17,9 +17,59 @@ from typing import Any
 import llvmlite.binding as llvm
 from llvmlite import ir
 
-from .loops import function
+INDEX = ir.IntType(64)
+POINTER = ir.PointerType()
+HALFWORD, WORD, LONG, WIDE = (ir.IntType(bits) for bits in (16, 32, 64, 128))
+HALF, SINGLE, DOUBLE = ir.HalfType(), ir.FloatType(), ir.DoubleType()
+FALSE = ir.Constant(ir.IntType(1), 0)
 
-HALF, SINGLE = ir.HalfType(), ir.FloatType()
+
+class Counted:
+    """A loop over an index from 0 to `count`, open between `with` and its end.
+
+    `vectors` tells LLVM how many vectors to work on side by side in each round.
+    """
+
+    def __init__(
+        self, builder: ir.IRBuilder, count: ir.Value, step: int = 1, vectors: int = 0
+    ) -> None:
+        self.builder, self.count, self.step, self.vectors = builder, count, step, vectors
+
+    def __enter__(self) -> ir.Value:
+        b = self.builder
+        before, function = b.block, b.function
+        self.body = function.append_basic_block("body")
+        self.end = function.append_basic_block("end")
+        zero = ir.Constant(INDEX, 0)
+        b.cbranch(b.icmp_signed(">", self.count, zero), self.body, self.end)
+        b.position_at_end(self.body)
+        self.index = b.phi(INDEX)
+        self.index.add_incoming(zero, before)
+        return self.index
+
+    def __exit__(self, *_: object) -> None:
+        b = self.builder
+        following = b.add(self.index, ir.Constant(INDEX, self.step), flags=["nsw", "nuw"])
+        self.index.add_incoming(following, b.block)
+        again = b.cbranch(b.icmp_signed("<", following, self.count), self.body, self.end)
+        if self.vectors:
+            again.set_metadata("llvm.loop", _interleave(b.module, self.vectors))
+        b.position_at_end(self.end)
+
+
+def _interleave(module: ir.Module, vectors: int) -> ir.MDValue:
+    """Return a loop's metadata: so many vectors side by side in each round."""
+    name = ir.MetaDataString(module, "llvm.loop.interleave.count")
+    count = module.add_metadata([name, ir.Constant(ir.IntType(32), vectors)])
+    return module.add_metadata([count])
+
+
+def function(arrays: int, counts: int = 1) -> tuple[ir.Module, ir.IRBuilder, list[ir.Value]]:
+    """Return a module, a builder in its one function of addresses and counts, the arguments."""
+    module = ir.Module("softgate")
+    kind = ir.FunctionType(ir.VoidType(), [POINTER] * arrays + [INDEX] * counts)
+    function = ir.Function(module, kind, "kernel")
+    return module, ir.IRBuilder(function.append_basic_block("head")), list(function.args)
 
 
 @dataclass(frozen=True)
@@ -151,3 +201,159 @@ def compile_module(
 def _keep_for_ever(engine: Any) -> None:
     # A daemon thread may still run the code while the interpreter tears modules down.
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(engine))
+
+
+REBIAS = (127 - 15) << 23
+"""What float32's exponent field has more than float16's, in place."""
+
+
+def widen_float16(b: ir.IRBuilder, bits: ir.Value) -> ir.Value:
+    """Return the float32 equal to the float16 with these bits; a NaN becomes quiet."""
+    word = b.zext(bits, WORD)
+    size = b.and_(word, WORD(0x7FFF))
+    normal = b.add(b.shl(size, WORD(13)), WORD(REBIAS))
+    # Infinity and NaN: the largest exponent field becomes the largest.
+    special = b.add(normal, WORD(REBIAS))
+    nan = b.icmp_unsigned(">", size, WORD(0x7C00))
+    special = b.or_(special, b.select(nan, WORD(0x400000), WORD(0)))
+    # Subnormal numbers count by 2**-24. As float32 they are normal.
+    counted = b.fmul(b.sitofp(size, SINGLE), ir.Constant(SINGLE, 2.0**-24))
+    wide = b.select(b.icmp_unsigned("<", size, WORD(0x7C00)), normal, special)
+    wide = b.select(b.icmp_unsigned("<", size, WORD(0x400)), b.bitcast(counted, WORD), wide)
+    sign = b.shl(b.and_(word, WORD(0x8000)), WORD(16))
+    return b.bitcast(b.or_(wide, sign), SINGLE)
+
+
+def narrow_to_float16(b: ir.IRBuilder, value: ir.Value) -> ir.Value:
+    """Return the bits of the float16 nearest to a float32, ties to even; a NaN becomes quiet."""
+    word = b.bitcast(value, WORD)
+    size = b.and_(word, WORD(0x7FFFFFFF))
+    # From 2**16 on all numbers become infinite, and those that round to 2**16 on their own.
+    limit = WORD(0x47800000)
+    limited = b.select(b.icmp_unsigned("<", size, limit), size, limit)
+    odd = b.and_(b.lshr(size, WORD(13)), WORD(1))
+    nearest = b.add(b.sub(limited, WORD(REBIAS)), b.add(odd, WORD(0xFFF)))
+    normal = b.lshr(nearest, WORD(13))
+    # Beside 0.5 float32 counts by 2**-24, as float16's subnormal numbers do: the sum rounds.
+    shifted = b.fadd(b.bitcast(size, SINGLE), ir.Constant(SINGLE, 0.5))
+    counted = b.sub(b.bitcast(shifted, WORD), WORD(0x3F000000))
+    narrow = b.select(b.icmp_unsigned("<", size, WORD(0x38800000)), counted, normal)
+    quiet = b.or_(b.and_(b.lshr(size, WORD(13)), WORD(0x3FF)), WORD(0x7E00))
+    narrow = b.select(b.icmp_unsigned(">", size, WORD(0x7F800000)), quiet, narrow)
+    sign = b.and_(b.lshr(word, WORD(16)), WORD(0x8000))
+    return b.trunc(b.or_(narrow, sign), HALFWORD)
+
+
+def emulated_fma(b: ir.IRBuilder, x: ir.Value, y: ir.Value, z: ir.Value) -> ir.Value:
+    """Return x·y + z of float32 or float64, rounded once."""
+    return _fma32(b, x, y, z) if x.type == SINGLE else b.call(_fma64(b.module), (x, y, z))
+
+
+def _fma32(b: ir.IRBuilder, x: ir.Value, y: ir.Value, z: ir.Value) -> ir.Value:
+    """Return x·y + z of float32 from float64, where the product is exact.
+
+    The sum is rounded to odd: where it is not exact, its last bit is 1. Rounded again, to float32,
+    it gives what the exact sum gives.
+    """
+    x, y, z = (b.fpext(v, DOUBLE) for v in (x, y, z))
+    product = b.fmul(x, y)
+    total = b.fadd(product, z)
+    added = b.fsub(total, product)
+    lost = b.fadd(b.fsub(product, b.fsub(total, added)), b.fsub(z, added))
+    bits = b.bitcast(total, LONG)
+    apart = b.ashr(b.xor(bits, b.bitcast(lost, LONG)), LONG(63))  # -1 where the signs differ
+    even = b.icmp_unsigned("==", b.and_(bits, LONG(1)), LONG(0))
+    inexact = b.fcmp_ordered("!=", lost, ir.Constant(DOUBLE, 0.0))  # false of inf and NaN
+    odd = b.add(bits, b.or_(apart, LONG(1)))
+    return b.fptrunc(b.bitcast(b.select(b.and_(even, inexact), odd, bits), DOUBLE), SINGLE)
+
+
+MANTISSA = 52
+SIGN = 1 << 63
+INFINITE = 0x7FF << MANTISSA
+SMALLEST = -1074
+"""The exponent of float64's smallest number."""
+
+
+def _fma64(module: ir.Module) -> ir.Function:
+    """Return the function of `module` that computes x·y + z of float64 with integers.
+
+    Product and addend are digits·2**exponent with digits in 128 bits, the leading one at bit 124 or
+    125. What a shift to a common exponent drops becomes one last bit. It decides nothing but ties:
+    digits that cancel are apart by 2 at most in their exponents, and then nothing is dropped.
+    """
+    if "fused" in module.globals:
+        return module.globals["fused"]
+    function = ir.Function(module, ir.FunctionType(DOUBLE, [DOUBLE] * 3), "fused")
+    function.linkage = "internal"
+    function.attributes.add("noinline")  # a kernel calls it dozens of times
+    b = ir.IRBuilder(function.append_basic_block())
+    x, y, z = (_Parts(b, value) for value in function.args)
+    sign = b.and_(b.xor(x.bits, y.bits), LONG(SIGN))
+    product = b.shl(b.mul(b.zext(x.digits, WIDE), b.zext(y.digits, WIDE)), WIDE(20))
+    addend = b.shl(b.zext(z.digits, WIDE), WIDE(73))
+    exponent = b.sub(b.add(x.exponent, y.exponent), LONG(20))
+    above = b.sub(exponent, b.sub(z.exponent, LONG(73)))
+    higher = b.icmp_signed(">", above, LONG(0))
+    addend = _shift_right(b, addend, b.select(higher, above, LONG(0)))
+    product = _shift_right(b, product, b.select(higher, LONG(0), b.neg(above)))
+    exponent = b.select(higher, exponent, b.sub(exponent, above))
+    apart = b.icmp_signed("<", b.xor(sign, z.bits), LONG(0))
+    total = b.add(product, b.select(apart, b.neg(addend), addend))
+    negative = b.icmp_signed("<", total, WIDE(0))
+    digits = b.select(negative, b.neg(total), total)
+    result = _round64(b, digits, exponent)
+    result = b.or_(result, b.xor(sign, b.select(negative, LONG(SIGN), LONG(0))))
+    result = b.select(b.icmp_unsigned("==", digits, WIDE(0)), LONG(0), result)
+    # An infinity, a NaN or a product of 0: float arithmetic rounds nothing there. A finite product
+    # counts as 0, for it could overflow and meet an infinity of the other sign.
+    finite = b.and_(x.finite, y.finite)
+    factor = b.select(finite, b.bitcast(sign, DOUBLE), b.fmul(*function.args[:2]))
+    plain = b.fadd(factor, function.args[2])
+    nonzero = b.icmp_unsigned("!=", product, WIDE(0))
+    rounded = b.and_(b.and_(finite, z.finite), nonzero)
+    b.ret(b.select(rounded, b.bitcast(result, DOUBLE), plain))
+    return function
+
+
+class _Parts:
+    """A float64 as digits·2**exponent; the first of 53 digits is 1 unless all are 0."""
+
+    def __init__(self, b: ir.IRBuilder, value: ir.Value) -> None:
+        self.bits = b.bitcast(value, LONG)
+        field = b.and_(b.lshr(self.bits, LONG(MANTISSA)), LONG(0x7FF))
+        self.finite = b.icmp_unsigned("!=", field, LONG(0x7FF))
+        subnormal = b.icmp_unsigned("==", field, LONG(0))
+        digits = b.and_(self.bits, LONG((1 << MANTISSA) - 1))
+        digits = b.or_(digits, b.select(subnormal, LONG(0), LONG(1 << MANTISSA)))
+        shift = b.sub(b.ctlz(digits, FALSE), LONG(63 - MANTISSA))
+        self.digits = b.shl(digits, shift)
+        exponent = b.add(b.select(subnormal, LONG(1), field), LONG(SMALLEST - 1))
+        self.exponent = b.sub(exponent, shift)
+
+
+def _shift_right(b: ir.IRBuilder, digits: ir.Value, by: ir.Value) -> ir.Value:
+    """Return `digits` shifted; the last bit is 1 where a 1 was dropped."""
+    by = b.zext(b.select(b.icmp_unsigned("<", by, LONG(127)), by, LONG(127)), WIDE)
+    shifted = b.lshr(digits, by)
+    dropped = b.icmp_unsigned("!=", b.shl(shifted, by), digits)
+    return b.or_(shifted, b.zext(dropped, WIDE))
+
+
+def _round64(b: ir.IRBuilder, digits: ir.Value, exponent: ir.Value) -> ir.Value:
+    """Return the bits of the float64 nearest to digits·2**exponent, ties to even; not 0."""
+    # The leading digit to bit 125.
+    zeros = b.ctlz(digits, FALSE)
+    digits = _shift_right(b, b.shl(digits, zeros), LONG(2))
+    exponent = b.add(b.sub(exponent, b.trunc(zeros, LONG)), LONG(2))
+    unit = b.add(exponent, LONG(125 - MANTISSA))
+    unit = b.select(b.icmp_signed(">", unit, LONG(SMALLEST)), unit, LONG(SMALLEST))
+    drop = b.sub(unit, exponent)
+    drop = b.zext(b.select(b.icmp_unsigned("<", drop, LONG(127)), drop, LONG(127)), WIDE)
+    kept = b.lshr(digits, drop)
+    rest = b.add(b.sub(digits, b.shl(kept, drop)), b.and_(kept, WIDE(1)))
+    half = b.shl(WIDE(1), b.sub(drop, WIDE(1)))
+    nearest = b.add(kept, b.zext(b.icmp_unsigned(">", rest, half), WIDE))
+    field = b.sub(unit, LONG(SMALLEST))
+    bits = b.add(b.shl(field, LONG(MANTISSA)), b.trunc(nearest, LONG))
+    return b.select(b.icmp_unsigned("<", bits, LONG(INFINITE)), bits, LONG(INFINITE))

@@ -14,38 +14,90 @@ from fractions import Fraction
 import numpy as np
 import torch
 
+from softgate.blocks import gaussian_fits
+from softgate.blocks.gaussian_forms import EXACT as MILLS_FORMS
 from softgate.formula.derivative import derivative
 from softgate.formula.graph import Graph, Node, walk
 
-from . import framework, onnx_math
+from . import framework
 from .float64 import evaluate
 from .unfused import EXACT, holds
 
 Form = Callable[..., torch.Tensor]
 
+_STEP = 16.0
+"""a rounded to a multiple of 1/16 has an exact square in float32 as far as Phi(-a) is not 0."""
+
+
+def _onnx_expm1(x: torch.Tensor) -> torch.Tensor:
+    """Return exp(x) - 1 from exp and log, whose errors at the rounded exp(x) cancel."""
+    power = torch.exp(x)
+    less = power - 1
+    ordinary = (power != 1) & (less != -1) & (power < torch.inf)
+    log = torch.log(torch.where(ordinary, power, 2.0))
+    return torch.where(ordinary, less * x / log, torch.where(power == 1, x, less))
+
+
+def _onnx_log1p(x: torch.Tensor) -> torch.Tensor:
+    """Return log(1 + x), corrected for what the sum loses."""
+    total = 1 + x
+    ordinary = (total != 1) & (total > 0) & (total < torch.inf)
+    inside = torch.where(ordinary, total, 2.0)
+    return torch.where(ordinary, torch.log(inside) * (x / (inside - 1)), _onnx_log1p_edge(x, total))
+
+
+def _onnx_log1p_edge(x: torch.Tensor, total: torch.Tensor) -> torch.Tensor:
+    return torch.where(total == 1, x, torch.log(total))
+
+
+def _onnx_normal_cdf(x: torch.Tensor) -> torch.Tensor:
+    """Return Phi(x) as exp(-a²/2)/(sqrt(2·pi)·G(a)), a = |x|, with the fit of G of the kernels.
+
+    a² is formed as h² + (a - h)·(a + h), where h² is exact: rounding a² would cost the tail a²/2
+    ulps.
+    """
+    double = x.dtype is torch.float64
+    form = MILLS_FORMS["float64" if double else "float32"]
+    fit = gaussian_fits.EXACT_FLOAT64 if double else gaussian_fits.EXACT_FLOAT32
+    a = torch.where(x < 0, -x, x)
+    a = torch.where(a > 40.0, 40.0, a)
+    h = torch.round(a * _STEP) / _STEP
+    power = torch.exp(h * h * -0.5) * torch.exp((h - a) * (h + a) * 0.5)
+    ratio = _polynomial(a, fit.coefficients) / _polynomial(a, fit.denominator)
+    tail = power * (0.3989422804014327 / (a + ratio + form.base))
+    return torch.where(x < 0, tail, 1 - tail)
+
+
+def _polynomial(x: torch.Tensor, coefficients: tuple[float, ...]) -> torch.Tensor:
+    *rest, last = coefficients
+    result: torch.Tensor = x * 0.0 + last
+    for c in reversed(rest):
+        result = result * x + c
+    return result
+
 
 def erfc(x: torch.Tensor) -> torch.Tensor:
     """Return 1 - erf(x)."""
     if torch.onnx.is_in_onnx_export():
-        return 2 * onnx_math.normal_cdf(x * -1.4142135623730951)
+        return 2 * _onnx_normal_cdf(x * -1.4142135623730951)
     return torch.erfc(x)
 
 
 def normal_cdf(x: torch.Tensor) -> torch.Tensor:
     """Return Phi(x), the distribution function of the standard normal distribution."""
     if torch.onnx.is_in_onnx_export():
-        return onnx_math.normal_cdf(x)
+        return _onnx_normal_cdf(x)
     return torch.erfc(x * -0.7071067811865476) * 0.5
 
 
 def expm1(x: torch.Tensor) -> torch.Tensor:
     """Return exp(x) - 1."""
-    return onnx_math.expm1(x) if torch.onnx.is_in_onnx_export() else torch.expm1(x)
+    return _onnx_expm1(x) if torch.onnx.is_in_onnx_export() else torch.expm1(x)
 
 
 def log1p(x: torch.Tensor) -> torch.Tensor:
     """Return log(1 + x)."""
-    return onnx_math.log1p(x) if torch.onnx.is_in_onnx_export() else torch.log1p(x)
+    return _onnx_log1p(x) if torch.onnx.is_in_onnx_export() else torch.log1p(x)
 
 
 def sigmoid(x: torch.Tensor) -> torch.Tensor:
@@ -109,7 +161,7 @@ def source(root: Node, parameters: tuple[str, ...] = ()) -> str:
 
     Examples
     --------
-    >>> from softgate.formula import Definition
+    >>> from softgate.formula.arithmetic import Definition
     >>> f = Definition()
     >>> x = f.graph.input("x")
     >>> print(source(x * f.sigmoid(1.702 * x)))
@@ -136,7 +188,7 @@ def guarded(root: Node, parameters: Mapping[str, float]) -> Node:
 
     Examples
     --------
-    >>> from softgate.formula import Definition
+    >>> from softgate.formula.arithmetic import Definition
     >>> f = Definition()
     >>> x = f.graph.input("x")
     >>> guarded(f.where(x > 0, x, f.expm1(x)), {})
@@ -186,7 +238,7 @@ def arithmetic(root: Node) -> Node | None:
     Examples
     --------
     >>> from softgate.formula.formats import FLOAT32
-    >>> from softgate.formula import Machine
+    >>> from softgate.formula.arithmetic import Machine
     >>> f = Machine(FLOAT32)
     >>> x = f.graph.input("x")
     >>> arithmetic(f.abs(x))

@@ -15,9 +15,8 @@ from functools import partial
 from softgate.formula.formats import FLOAT32, FLOAT64, Format
 
 from . import source
-from .infix import ATOM, CHOICE
+from .notation import ATOM, CHOICE
 from .source import Function, Language, Operation, Unit
-from .triton_frames import AUTOGRAD, BITS, IMPORTS, KERNEL, LAUNCH, ONCE, SPLIT
 
 SUFFIX = {"float32": "f32", "float64": "f64"}
 TAKEN = {
@@ -25,6 +24,88 @@ TAKEN = {
     "float64": "(torch.float64,)",
 }
 NAMED = {"float32": "float16, bfloat16 or float32", "float64": "float64"}
+
+IMPORTS = """\
+{once}
+BLOCK = 1024"""
+ONCE = "from torch.autograd.function import once_differentiable\n"
+
+COPYSIGN = """\
+@triton.jit
+def _copysign_{suffix}(x, y):
+    size = tl.abs(x).to(tl.int{bits}, bitcast=True)
+    sign = y.to(tl.int{bits}, bitcast=True) & {mask}
+    return (size | sign).to(tl.float{bits}, bitcast=True)"""
+ADD_EXPONENT = '''\
+@triton.jit
+def _add_exponent_{suffix}(x, t):
+    """x times 2 to the integer in the low bits of t, by one addition into the exponent."""
+    power = t.to(tl.int{bits}, bitcast=True) << {shift}
+    return (x.to(tl.int{bits}, bitcast=True) + power).to(tl.float{bits}, bitcast=True)'''
+EXPONENT_ONLY = '''\
+@triton.jit
+def _exponent_only_{suffix}(t):
+    """The number whose exponent field is the integer in the low bits of t."""
+    return (t.to(tl.int{bits}, bitcast=True) << {shift}).to(tl.float{bits}, bitcast=True)'''
+EXPONENT_FIELD = '''\
+@triton.jit
+def _exponent_field_{suffix}(x):
+    """2 to the {shift} plus the exponent field of x >= 0."""
+    return (x.to(tl.int{bits}, bitcast=True) >> {shift}).to(tl.float{bits}) + {whole}'''
+BITS = {
+    "copysign": COPYSIGN,
+    "add_exponent": ADD_EXPONENT,
+    "exponent_only": EXPONENT_ONLY,
+    "exponent_field": EXPONENT_FIELD,
+}
+"""What Triton has no operator for."""
+
+KERNEL = """\
+@triton.jit
+def {kernel}({pointers}, n{signature}, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    inside = offsets < n
+{loads}
+    tl.store(y_ptr + offsets, {result}, mask=inside)"""
+
+LAUNCH = '''\
+def {launcher}({inputs}{defaults}):
+    """{doc}"""
+    if x.dtype not in {taken}:
+        raise TypeError(f"x is {{x.dtype}}: expected {named}")
+{contiguous}
+    y = torch.empty_like(x)
+    if x.numel():
+        grid = (triton.cdiv(x.numel(), BLOCK),)
+        with torch.cuda.device_of(x):
+            {kernel}[grid](
+                {inputs}, y, x.numel(){passed}, BLOCK=BLOCK, enable_fp_fusion=False
+            )
+    return y'''
+
+AUTOGRAD = '''\
+class {owner}(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x{names}):
+        ctx.save_for_backward(x){kept}
+        return {value}(x{names})
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return {backward}(x, grad{again}){nones}
+
+
+def {name}(x{defaults}):
+    """{title}, with its gradient."""
+    return {owner}.apply(x{names})'''
+
+SPLIT = '''\
+def _split(number):
+    """A number as the sum of two floats of 32 bits."""
+    high = torch.tensor(number, dtype=torch.float32).item()
+    return high, torch.tensor(number - high, dtype=torch.float32).item()'''
 
 
 def literal(fmt: Format, value: float) -> str:

@@ -15,8 +15,7 @@ from llvmlite import ir
 from softgate.formula.formats import FLOAT32, FLOAT64
 
 from .llvm import REAL
-from .loops import Counted, function
-from .target import compile_module
+from .target import Counted, compile_module, function
 
 LONG = ir.IntType(64)
 SINGLE, DOUBLE = REAL["float32"], REAL["float64"]

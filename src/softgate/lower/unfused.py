@@ -49,7 +49,7 @@ def unfused(fmt: Format, *roots: Node) -> tuple[Node, ...]:
     Examples
     --------
     >>> from softgate.formula.formats import FLOAT32
-    >>> from softgate.formula import Machine
+    >>> from softgate.formula.arithmetic import Machine
     >>> f = Machine(FLOAT32)
     >>> a, b = f.graph.input("a"), f.graph.input("b")
     >>> unfused(FLOAT32, f.fma(a, b, 1))

@@ -71,7 +71,7 @@ class Activation:
     @property
     def latex(self) -> str:
         """The definition as LaTeX, to be put between dollars."""
-        from softgate.lower.latex import latex
+        from softgate.lower.notation import latex
 
         return latex(self.entry.define())
 

@@ -279,7 +279,7 @@ class Gated:
     @property
     def latex(self) -> str:
         """The definition as LaTeX, to be put between dollars."""
-        from softgate.lower.latex import latex
+        from softgate.lower.notation import latex
 
         return latex(self.entry.define())
 

@@ -105,7 +105,7 @@ class Route:
         return Runner(kernels.compiled(specification), packed)
 
     def _lookup(self) -> Runner:
-        from softgate.lower.lookup import compile_lookup, compile_lookup_backward
+        from softgate.lower.llvm import compile_lookup, compile_lookup_backward
 
         if self.quantity != "backward":
             entries = tables.table(self.entry, self.quantity, self.storage, self.parameters)

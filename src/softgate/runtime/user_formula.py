@@ -13,7 +13,7 @@ from softgate.formula.arithmetic import Definition
 from softgate.formula.graph import FormulaError, Node
 from softgate.formula.trace import place, replay, trace
 from softgate.lower.compose import Composition
-from softgate.lower.infix import infix
+from softgate.lower.notation import infix
 
 from .activation import Activation
 

@@ -14,8 +14,7 @@ from typing import Any
 from softgate.catalogue import Entry
 from softgate.catalogue.entry import LIMITS
 from softgate.formula.formats import FLOAT32, FLOAT64, Format
-from softgate.lower.reserved import RESERVED
-from softgate.lower.source import Function, Unit
+from softgate.lower.source import RESERVED, Function, Unit
 from softgate.runtime import kernels
 from softgate.runtime.activation import Activation
 from softgate.runtime.kernels import Specification

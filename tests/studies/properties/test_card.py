@@ -13,7 +13,7 @@ import pytest
 import softgate as sg
 from softgate.formula.arithmetic import Definition
 from softgate.formula.graph import Node
-from softgate.lower.mathml import NAMESPACE
+from softgate.lower.notation import NAMESPACE
 from softgate.plotting.curves import curve
 from softgate.plotting.palette import style
 from softgate.runtime.activation import Activation

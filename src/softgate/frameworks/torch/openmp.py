@@ -150,7 +150,7 @@ def share_rows(
 
 @cache
 def _share(operands: int, rows: bool = False) -> int:
-    from softgate.lower.chunk_loop import compile_share
+    from softgate.lower.llvm import compile_chunk_loop
 
-    made = kernels.once(("share", operands, rows), lambda: compile_share(operands, rows))
+    made = kernels.once(("share", operands, rows), lambda: compile_chunk_loop(operands, rows))
     return ctypes.cast(made, ctypes.c_void_p).value or 0  # type: ignore[arg-type]

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from softgate.formula import rounding
 from softgate.formula.formats import Format
-from softgate.lower import limits
+from softgate.lower.decimal_arithmetic import limit_at_infinity
 
 from ..subjects import Failure, Session
 from .record import DIFFERS, NOT_TESTED, SAME, Dependence, Special
@@ -71,7 +71,7 @@ def _expected(truths: Truths, fmt: Format, x: float) -> tuple[float, bool]:
     """
     value = truths.quantity == "value"
     if np.isinf(x):
-        limit = limits.end(truths.root, int(np.sign(x)), truths.parameters).limit
+        limit = limit_at_infinity(truths.root, int(np.sign(x)), truths.parameters).limit
         return limit, value and not truths.is_zero(float(np.copysign(FAR, x)))
     exact = _true(truths, fmt, x)
     if exact == 0 and value:

@@ -14,7 +14,7 @@ from functools import cached_property
 
 from softgate.catalogue.entry import Parameter
 from softgate.formula.graph import Node
-from softgate.lower.infix import infix
+from softgate.lower.notation import infix
 from softgate.runtime.activation import Activation
 from softgate.runtime.gated import Gated
 from softgate.runtime.names import functions, get

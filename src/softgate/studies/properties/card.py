@@ -12,9 +12,16 @@ from typing import Protocol
 
 from softgate.catalogue import Parameter
 from softgate.formula.graph import Node, walk
-from softgate.lower.mathml import APPLIED, fenced, mathml
-from softgate.lower.mathml import printed as as_mathml
-from softgate.lower.notation import MEANINGS, Term, meaning, write
+from softgate.lower.notation import (
+    APPLIED,
+    MEANINGS,
+    Term,
+    fenced,
+    mathml,
+    mathml_term,
+    meaning,
+    write,
+)
 from softgate.plotting.curves import Curve, Drawable, curve
 from softgate.plotting.palette import style
 from softgate.plotting.picture import apart, last_shown, span
@@ -96,7 +103,7 @@ def heading(entry: Named, label: str, values: Mapping[str, float], arguments: Se
 
 def formula(name: str, arguments: Sequence[str], root: Node) -> str:
     """Return name(x) = formula."""
-    inputs = [as_mathml(Term("name", text=argument)) for argument in arguments]
+    inputs = [mathml_term(Term("name", text=argument)) for argument in arguments]
     comma = '<mo separator="true">,</mo>'
     left = f'<mi mathvariant="normal">{escape(name)}</mi>{APPLIED}'
     return mathml(root, left + fenced("(", comma.join(inputs), ")") + EQUALS)
@@ -110,7 +117,7 @@ def explanations(root: Node) -> str:
         if whole or not any(node.op == op for node in walk(root)):
             continue
         node = root.graph.node(op, root.graph.input("x"))
-        left = as_mathml(write(node)) + EQUALS
+        left = mathml_term(write(node)) + EQUALS
         lines.append(f"<div>where {mathml(meaning(node), left)}</div>")
     return "".join(lines)
 
