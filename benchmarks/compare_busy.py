@@ -12,10 +12,8 @@ import time
 from dataclasses import dataclass
 
 from softgate.studies.compare.execution import Event, open_executor
-from softgate.studies.compare.outcome import Measured
 from softgate.studies.compare.store import Store
-from softgate.studies.compare.trainable import Measure, Told, Work
-from softgate.studies.compare.trial import Trial
+from softgate.studies.compare.trial import Measure, Measured, Told, Trial, Work
 
 BAR = 0.95
 

@@ -27,7 +27,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from softgate.studies.compare.data import Data, Part
-from softgate.studies.compare.matching import operations
+from softgate.studies.compare.models import operations
 from softgate.studies.compare.tasks import task
 from softgate.studies.compare.training import Run, health
 from softgate.studies.compare.trial import Trial

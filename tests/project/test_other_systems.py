@@ -16,7 +16,7 @@ import numpy as np
 import other_systems
 import pytest
 
-from softgate.studies.compare import locks
+from softgate.studies.compare import store as store_module
 from softgate.studies.compare.store import Store, StoreError
 
 EACH_SYSTEM = pytest.mark.parametrize("system", ["windows", "macos"])
@@ -208,16 +208,16 @@ write(Path("page.html"), "φ")
 def test_outcomes_where_open_files_cannot_be_moved(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(locks, "OPEN_FILES_MOVE", False)
+    monkeypatch.setattr(store_module, "OPEN_FILES_MOVE", False)
     target = tmp_path / "trial.json"
-    held = locks.claim(target)
+    held = store_module.claim(target)
     assert held is not None
-    assert (tmp_path / "trial.part").stat().st_size == locks.ROOM
-    assert locks.claim(target) is None
+    assert (tmp_path / "trial.part").stat().st_size == store_module.ROOM
+    assert store_module.claim(target) is None
     held.keep("first")
     assert target.read_text(encoding="utf-8") == "first"
     assert [file.name for file in tmp_path.iterdir()] == ["trial.json"]
-    with locks.claim(target) or pytest.fail("not free") as again:
+    with store_module.claim(target) or pytest.fail("not free") as again:
         again.keep("2nd")
     assert target.read_text(encoding="utf-8") == "2nd"
     for name in ("dead.part", "dead.new"):  # of a process that died while it wrote
@@ -230,11 +230,11 @@ def test_room_is_reserved_where_nothing_allocates(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """macOS and Windows have no posix_fallocate: what is written has its room, too."""
-    monkeypatch.delattr(locks.os, "posix_fallocate")
-    with locks.claim(tmp_path / "trial.json") or pytest.fail("not free") as held:
+    monkeypatch.delattr(store_module.os, "posix_fallocate")
+    with store_module.claim(tmp_path / "trial.json") or pytest.fail("not free") as held:
         room = (tmp_path / "trial.part").stat()
-        assert room.st_size == locks.ROOM
-        assert room.st_blocks * 512 >= locks.ROOM
+        assert room.st_size == store_module.ROOM
+        assert room.st_blocks * 512 >= store_module.ROOM
         held.keep("short")
     assert (tmp_path / "trial.json").read_bytes() == b"short"
 
@@ -245,11 +245,11 @@ def test_a_python_without_locks_is_said_once(
     import filelock
 
     def missing(*_: Any, **__: Any) -> bool:
-        raise OSError(locks.errno.ENOSYS, "fcntl is unavailable")
+        raise OSError(store_module.errno.ENOSYS, "fcntl is unavailable")
 
     monkeypatch.setattr(filelock, "lock_descriptor", missing)
     with pytest.raises(StoreError, match=r"fcntl is unavailable: this Python has no file locks"):
-        locks.claim(tmp_path / "trial.json")
+        store_module.claim(tmp_path / "trial.json")
 
 
 # what the source may assume

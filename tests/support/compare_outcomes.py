@@ -7,10 +7,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from softgate.studies.compare.outcome import Measured, Outcome, Place, Point, SiteHealth
 from softgate.studies.compare.record import Comparison
-from softgate.studies.compare.trainable import Measure
-from softgate.studies.compare.trial import Trial
+from softgate.studies.compare.trial import (
+    Measure,
+    Measured,
+    Outcome,
+    Place,
+    Point,
+    SiteHealth,
+    Trial,
+)
 
 ACCURACY = Measure("test accuracy", higher=True, percent=True)
 LOSS = Measure("test loss", higher=False)

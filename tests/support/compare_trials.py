@@ -6,9 +6,8 @@ from typing import Any
 
 import torch
 
-from softgate.studies.compare.outcome import Measured
 from softgate.studies.compare.tasks import Task, task
-from softgate.studies.compare.trial import Role, Trial
+from softgate.studies.compare.trial import Measured, Role, Trial
 
 SMALL: dict[str, dict[str, Any]] = {
     "digits": {"layers": 2, "width": 16, "epochs": 2, "evaluations": 2},

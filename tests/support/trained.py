@@ -15,9 +15,16 @@ from pathlib import Path
 
 import numpy as np
 
-from softgate.studies.compare.outcome import Measured, Point
-from softgate.studies.compare.trainable import Diverged, Measure, Told, Work
-from softgate.studies.compare.trial import Setting, Trial
+from softgate.studies.compare.trial import (
+    Diverged,
+    Measure,
+    Measured,
+    Point,
+    Setting,
+    Told,
+    Trial,
+    Work,
+)
 
 
 @dataclass(frozen=True)

@@ -112,8 +112,8 @@ def _asked(functions: tuple[Activation | Gated, ...], **asked: Any) -> Asked:
 
 def _what(task: str | None, script: str | None, name: str | None) -> str:
     """Return the one thing that is trained."""
-    from softgate.studies.compare.loaders import is_script
     from softgate.studies.compare.presets import preset
+    from softgate.studies.compare.scripts import is_script
 
     if script is None:
         return task or (TASK if name is None else preset(name).tasks[0])

@@ -11,9 +11,8 @@ import click
 
 if TYPE_CHECKING:
     from softgate.studies.compare.execution import Event, Running
-    from softgate.studies.compare.outcome import Outcome
     from softgate.studies.compare.run import Study, Update
-    from softgate.studies.compare.trial import Trial
+    from softgate.studies.compare.trial import Outcome, Trial
 
 EVERY_S = 5.0
 """Seconds between two lines of progress where stderr is no terminal."""

@@ -21,8 +21,7 @@ from softgate.studies.compare.chart_data import (
     score_range,
     styles,
 )
-from softgate.studies.compare.difference import Difference
-from softgate.studies.compare.record import Comparison
+from softgate.studies.compare.record import Comparison, Difference
 from softgate.studies.compare.statistics import Interval
 
 from .chart import LINE_WIDTH, Spec, quantitative, rule

@@ -16,10 +16,10 @@ import softgate as sg
 from softgate.cli import compare_display, softgate
 from softgate.cli.compare_display import Display, Pace, duration, head
 from softgate.studies.compare.execution import Event, Running
-from softgate.studies.compare.outcome import Measured, Outcome, Place
 from softgate.studies.compare.plan import Arm, Condition, Plan
 from softgate.studies.compare.record import Comparison
 from softgate.studies.compare.run import Update
+from softgate.studies.compare.trial import Measured, Outcome, Place
 
 SCRIPT = """
 from pathlib import Path

@@ -19,7 +19,7 @@ from places import SUPPORT
 from trained import Toy, trial
 
 import softgate as sg
-from softgate.studies.compare import locks
+from softgate.studies.compare import store as store_module
 from softgate.studies.compare.execution import (
     Event,
     Executor,
@@ -28,13 +28,10 @@ from softgate.studies.compare.execution import (
     open_executor,
     run_trial,
 )
-from softgate.studies.compare.execution.isolation import settled
 from softgate.studies.compare.execution.progress import Board
-from softgate.studies.compare.execution.run_trial import place
-from softgate.studies.compare.outcome import Measured, Outcome
+from softgate.studies.compare.execution.run_trial import place, settled
 from softgate.studies.compare.store import Store, StoreError
-from softgate.studies.compare.trainable import Told
-from softgate.studies.compare.trial import Trial
+from softgate.studies.compare.trial import Measured, Outcome, Told, Trial
 
 TRIALS = [
     *(trial(seed) for seed in range(3)),
@@ -329,6 +326,6 @@ def test_an_interrupt_ends_what_hangs(tmp_path: Path) -> None:
         executor.close()
     assert time.monotonic() - begun < 60
     assert [file.name for file in tmp_path.glob("*.json")] == [f"{trial(0).key}.json"]
-    held = locks.claim(tmp_path / f"{trial(0, mood='hang').key}.json")
+    held = store_module.claim(tmp_path / f"{trial(0, mood='hang').key}.json")
     assert held is not None
     held.release()

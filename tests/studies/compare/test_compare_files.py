@@ -13,7 +13,7 @@ import pytest
 from compare_trials import SMALL, run, small
 
 from softgate.studies.compare.tasks import task
-from softgate.studies.compare.tasks.image_files import BATCHES, IDX, read_batch, read_idx
+from softgate.studies.compare.tasks.images import BATCHES, IDX, read_batch, read_idx
 from softgate.studies.compare.tasks.table import read_table
 
 QUICK = {"layers": 1, "width": 16, "epochs": 8, "batch": 16, "evaluations": 1}
@@ -175,7 +175,7 @@ def test_a_table_of_ones_own(tmp_path: Path, separator: str) -> None:
 
 def test_blanks_and_categories_are_learnt_from_the_first_part_alone(tmp_path: Path) -> None:
     from softgate.studies.compare.data import split
-    from softgate.studies.compare.tasks.preparation import prepare
+    from softgate.studies.compare.tasks.table import prepare
 
     file = tmp_path / "table.csv"
     file.write_text(table(100))

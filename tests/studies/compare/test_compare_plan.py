@@ -14,15 +14,24 @@ import pytest
 import softgate as sg
 from softgate.studies.compare import functions
 from softgate.studies.compare.functions import Carrying, Formula, function, resolve, shown
-from softgate.studies.compare.loaders import is_script, trainable
-from softgate.studies.compare.outcome import Measured, Outcome, Place, Point, Status
 from softgate.studies.compare.plan import Arm, Condition, Plan, reported_seeds, tuning_seeds
 from softgate.studies.compare.presets import preset
-from softgate.studies.compare.request import Asked
+from softgate.studies.compare.request import Asked, trainable
 from softgate.studies.compare.run import Study
+from softgate.studies.compare.scripts import is_script
 from softgate.studies.compare.statistics import best_possible
-from softgate.studies.compare.trainable import Measure, Told, Work
-from softgate.studies.compare.trial import Setting, Trial
+from softgate.studies.compare.trial import (
+    Measure,
+    Measured,
+    Outcome,
+    Place,
+    Point,
+    Setting,
+    Status,
+    Told,
+    Trial,
+    Work,
+)
 
 HERE = Place("host", "cpu", 1, "3", "2", "0")
 

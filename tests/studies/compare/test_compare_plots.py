@@ -10,8 +10,8 @@ from compare_outcomes import ACCURACY, DIVERGED, LOSS, RAISED, comparison, outco
 
 from softgate.runtime.records import Record
 from softgate.studies.compare import chart_data
-from softgate.studies.compare.outcome import Measured
 from softgate.studies.compare.record import Comparison
+from softgate.studies.compare.trial import Measured
 
 pytest.importorskip("matplotlib", reason="pictures need matplotlib")
 

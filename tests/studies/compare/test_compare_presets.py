@@ -8,9 +8,10 @@ import pytest
 from compare_trials import small, trial
 
 from softgate.runtime.registry import activations
-from softgate.studies.compare.outcome import Measured, Outcome, Place, Point, Status
 from softgate.studies.compare.presets import preset, presets
-from softgate.studies.compare.tasks import options, tasks
+from softgate.studies.compare.tasks import tasks
+from softgate.studies.compare.tasks.task import expand_conditions, read_options
+from softgate.studies.compare.trial import Measured, Outcome, Place, Point, Status
 
 HERE = Place("here", "cpu", 1, "3", "2", "0")
 
@@ -28,9 +29,9 @@ def test_presets_name_tasks_settings_and_activations_that_exist(name: str) -> No
     chosen = preset(name)
     for one in chosen.tasks:
         known = tasks()[one]
-        read = options.read(one, known.options, chosen.settings)
+        read = read_options(one, known.options, chosen.settings)
         assert {key: read[key] for key in chosen.settings} == dict(chosen.settings)
-        assert len(options.conditions(known.options, read)) == 2
+        assert len(expand_conditions(known.options, read)) == 2
     assert set(chosen.arms) <= set(activations())
 
 

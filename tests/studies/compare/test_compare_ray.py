@@ -25,10 +25,10 @@ from softgate.studies.compare.execution import (
     Executor,
     execute,
     open_executor,
-    ray_tasks,
+    ray_backend,
     run_trial,
 )
-from softgate.studies.compare.execution.ray_connection import OURS, ClusterError, Connection
+from softgate.studies.compare.execution.ray_backend import OURS, ClusterError, Connection
 from softgate.studies.compare.execution.serialization import SubjectError
 from softgate.studies.compare.store import Store
 
@@ -140,10 +140,10 @@ def test_what_cannot_be_loaded(cluster: Executor) -> None:
 
 
 def test_versions_that_differ() -> None:
-    question = ray_tasks.asked(trial())
-    assert ray_tasks.mismatch(question) == ""
-    assert "has torch" in ray_tasks.mismatch(question | {"torch": "1.0"})
-    answer = ray_tasks.run(ray_tasks.Parcel("", [], []), question | {"softgate": "0.0"}, None)
+    question = ray_backend.asked(trial())
+    assert ray_backend.mismatch(question) == ""
+    assert "has torch" in ray_backend.mismatch(question | {"torch": "1.0"})
+    answer = ray_backend.run(ray_backend.Parcel("", [], []), question | {"softgate": "0.0"}, None)
     assert "install the same" in answer["error"]
 
 

@@ -11,7 +11,7 @@ import compare_outcomes as made
 import pytest
 from compare_outcomes import ACCURACY, DIVERGED, LOSS, RAISED, comparison, outcome, reported
 
-from softgate.studies.compare.choice import Choice
+from softgate.studies.compare.plan import Choice
 from softgate.studies.compare.record import Comparison
 
 BASE = (0.90, 0.91, 0.92, 0.90, 0.91, 0.93, 0.92, 0.90)

@@ -13,16 +13,15 @@ from pathlib import Path
 import pytest
 from trained import Toy, trial
 
-from softgate.studies.compare import locks
+from softgate.studies.compare import store as store_module
 from softgate.studies.compare.execution import run_trial
-from softgate.studies.compare.outcome import Outcome
 from softgate.studies.compare.store import Store, StoreError
-from softgate.studies.compare.trial import Trial
+from softgate.studies.compare.trial import Outcome, Trial
 
 HOLD = """
 import sys, time
 from pathlib import Path
-from softgate.studies.compare.locks import claim
+from softgate.studies.compare.store import claim
 held = claim(Path(sys.argv[1]))
 print("held" if held else "refused", flush=True)
 time.sleep(600)
@@ -73,8 +72,8 @@ def test_files_are_json_and_nothing_is_left(tmp_path: Path) -> None:
     store = Store(tmp_path)
     one = outcome()
     store.write(one)
-    with locks.claim(tmp_path / "other.json") or pytest.fail("not free"):
-        assert (tmp_path / "other.part").stat().st_size == locks.ROOM
+    with store_module.claim(tmp_path / "other.json") or pytest.fail("not free"):
+        assert (tmp_path / "other.part").stat().st_size == store_module.ROOM
     assert [file.name for file in tmp_path.iterdir()] == [f"{one.trial.key}.json"]
     assert "NaN" not in next(tmp_path.iterdir()).read_text(encoding="utf-8")
 
@@ -138,7 +137,7 @@ def test_a_dead_owner_leaves_nothing(tmp_path: Path) -> None:
 def test_a_renamed_file_is_not_claimed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Between opening and locking, the owner may have finished: then the lock is on the outcome."""
     target = tmp_path / "a.json"
-    first = locks.claim(target)
+    first = store_module.claim(target)
     assert first is not None
     import fcntl
 
@@ -150,7 +149,7 @@ def test_a_renamed_file_is_not_claimed(tmp_path: Path, monkeypatch: pytest.Monke
         lock(handle, how)
 
     monkeypatch.setattr(fcntl, "flock", late)
-    second = locks.claim(target)
+    second = store_module.claim(target)
     assert second is not None
     assert target.read_text(encoding="utf-8") == "outcome"
     second.release()
@@ -167,7 +166,7 @@ def test_trouble_is_said_before_training(
     def refuse(*_: object) -> None:
         raise OSError(code, os.strerror(code))
 
-    monkeypatch.setattr(locks, "_reserve", refuse)
+    monkeypatch.setattr(store_module, "_reserve", refuse)
     with pytest.raises(StoreError, match=os.strerror(code)) as caught:
         store.claim(trial(1))
     assert str(tmp_path) in str(caught.value)
@@ -184,7 +183,7 @@ def test_a_write_that_fails_loses_nothing(tmp_path: Path, monkeypatch: pytest.Mo
         os.pwrite(handle, content[:100], 0)
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(locks, "_replace", full)
+    monkeypatch.setattr(store_module, "_replace", full)
     with pytest.raises(StoreError, match="the disk is full: make room"):
         store.write(longer)
     found = store.read(one.trial)

@@ -12,9 +12,9 @@ import torch
 from compare_trials import SMALL, run, small, trial
 
 from softgate.studies.compare.data import Data, split, standardised
-from softgate.studies.compare.outcome import Outcome, Place
 from softgate.studies.compare.tasks import Task, task, tasks
-from softgate.studies.compare.tasks.options import Option
+from softgate.studies.compare.tasks.task import Option
+from softgate.studies.compare.trial import Outcome, Place
 
 FILED = {"mnist", "fashion-mnist", "cifar10"}
 
@@ -164,7 +164,7 @@ def test_a_missing_package_says_what_to_install() -> None:
 def test_fingerprints_tell_data_and_versions_apart(
     tmp_path: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from softgate.studies.compare.tasks import fingerprint
+    from softgate.studies.compare import fingerprint
 
     file = tmp_path / "text.txt"
     file.write_text("To be or not to be. " * 200)
@@ -173,7 +173,7 @@ def test_fingerprints_tell_data_and_versions_apart(
     file.write_text("To be or not to be? " * 200)
     assert task("text", data=file).fingerprint != first
     digits = task("digits").fingerprint
-    monkeypatch.setattr(fingerprint, "version", lambda package: "0")
+    monkeypatch.setattr(fingerprint, "distribution_version", lambda package: "0")
     assert task("digits").fingerprint != digits
     fingerprint.code.cache_clear()
     monkeypatch.setattr(fingerprint, "FOLDERS", ())

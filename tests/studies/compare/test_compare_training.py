@@ -13,13 +13,9 @@ from torch import nn
 import softgate as sg
 from softgate.runtime.registry import gated
 from softgate.studies.compare.data import Data, Part
-from softgate.studies.compare.goals import NUMBERS, accuracy, area, r_squared
-from softgate.studies.compare.initialization import gain
-from softgate.studies.compare.matching import nearest, operations, products
-from softgate.studies.compare.models import perceptron
-from softgate.studies.compare.outcome import Measured
-from softgate.studies.compare.trainable import Diverged
-from softgate.studies.compare.training import evaluate, train
+from softgate.studies.compare.models import gain, nearest, operations, perceptron, products
+from softgate.studies.compare.training import NUMBERS, accuracy, area, evaluate, r_squared, train
+from softgate.studies.compare.trial import Diverged, Measured
 
 DIGITS = small("digits")
 

@@ -18,14 +18,10 @@ from torch import nn
 
 from softgate.studies.compare.execution import execute, run_trial
 from softgate.studies.compare.fingerprint import codeprint
-from softgate.studies.compare.outcome import Outcome
-from softgate.studies.compare.reports import MOST_POINTS, Report
-from softgate.studies.compare.scripts import Script
+from softgate.studies.compare.scripts import MOST_POINTS, Report, Script
 from softgate.studies.compare.store import Store
-from softgate.studies.compare.trainable import Diverged
-from softgate.studies.compare.trial import Trial
-from softgate.studies.compare.user_data import PARTS, examples
-from softgate.studies.compare.user_model import Own
+from softgate.studies.compare.trial import Diverged, Outcome, Trial
+from softgate.studies.compare.user_model import PARTS, Own, examples
 
 X = np.random.default_rng(0).normal(size=(60, 3))
 CLASSES = (X[:, 0] > 0).astype(int)

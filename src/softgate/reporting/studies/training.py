@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from softgate.studies.compare.record import Comparison
-from softgate.studies.compare.trainable import USUAL_ARMS as ARMS
+from softgate.studies.compare.trial import USUAL_ARMS as ARMS
 
 if TYPE_CHECKING:
     from softgate.studies.compare.run import Update

@@ -7,8 +7,7 @@ import warnings
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from .difference import Pairs
-from .record import Comparison
+from .record import Comparison, Pairs
 from .request import ALPHA, Asked, Named
 from .run import Progress
 

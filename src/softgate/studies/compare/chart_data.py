@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from softgate.plotting.palette import Style, variants
 
-from .difference import Difference, merit
-from .outcome import Outcome
+from .record import Difference, merit
 from .statistics import Interval
+from .trial import Outcome
 
 if TYPE_CHECKING:
     from .record import Comparison

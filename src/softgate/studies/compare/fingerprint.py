@@ -13,6 +13,9 @@ import pickle
 import sysconfig
 import types
 from collections.abc import Iterable, Mapping
+from functools import cache
+from importlib.metadata import PackageNotFoundError
+from importlib.metadata import version as distribution_version
 from pathlib import Path
 from typing import Any
 
@@ -165,3 +168,47 @@ def _array(thing: Any) -> Any:
     if hasattr(thing, "detach") and hasattr(thing, "numpy"):
         return np.asarray(thing.detach().cpu().float().numpy())
     return None
+
+
+FOLDERS = (
+    "formula", "blocks", "catalogue", "lower", "runtime", "frameworks/torch", "torch",
+    "studies/diagnose", "studies/properties",
+)  # fmt: skip
+"""Packages whose code takes part in a trial."""
+COMPARE = (
+    "data", "functions", "models", "training", "user_model", "scripts", "tasks/*",
+)  # fmt: skip
+"""Modules of `studies.compare` that take part in a trial."""
+DISTRIBUTIONS = {"sklearn": "scikit-learn"}
+
+
+@cache
+def code() -> str:
+    """Return a hash of the source that computes."""
+    files = list((PACKAGE / "frameworks").glob("*.py"))
+    for folder in FOLDERS:
+        files += (PACKAGE / folder).rglob("*.py")
+    for name in COMPARE:
+        files += (PACKAGE / "studies" / "compare").glob(f"{name}.py")
+    found = hashlib.sha256()
+    for file in sorted(set(files)):
+        found.update(str(file.relative_to(PACKAGE)).encode())
+        found.update(hashlib.sha256(file.read_bytes()).digest())
+    return found.hexdigest()
+
+
+def fingerprint(packages: Iterable[str], *sources: bytes) -> str:
+    """Return a hash of the code, of packages by their versions, and of what data is made of."""
+    found = hashlib.sha256(code().encode())
+    for package in sorted({"numpy", "torch", *packages}):
+        found.update(f"{package} {_version(package)}\n".encode())
+    for source in sources:
+        found.update(hashlib.sha256(source).digest())
+    return found.hexdigest()[:32]
+
+
+def _version(package: str) -> str:
+    try:
+        return distribution_version(DISTRIBUTIONS.get(package, package))
+    except PackageNotFoundError:
+        return "none"

@@ -22,8 +22,7 @@ from softgate.runtime.registry import label
 from softgate.runtime.user_formula import composed
 
 from .plan import Trainable
-from .trainable import Measure, Work
-from .trial import Setting
+from .trial import Measure, Setting, Work
 
 Function = Activation | Gated
 MARK = "#"

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, TypeVar
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
+from torch.utils.flop_counter import FlopCounterMode
 
 from softgate.frameworks.block_arguments import gate_activation
 from softgate.runtime.activation import Activation
@@ -23,9 +24,83 @@ from softgate.runtime.gated import Gated
 from softgate.torch import Stack, make
 
 from .functions import function
-from .initialization import gain
-from .matching import nearest, parameters, products
 from .trial import Trial
+
+INITS = ("he", "fitted", "rows")
+"""√2 for every activation; its own gain; each unit's weights with a norm of 1, as the GELU paper
+has them."""
+
+
+def gain(function: Activation | Gated, init: str) -> float:
+    """Return the factor of the weights that read an activation's outputs.
+
+    Of a gated one, f(gate)·up with both from N(0,1), E (f·up)² = E f²: the gate's own gain.
+
+    Examples
+    --------
+    >>> import softgate as sg
+    >>> round(gain(sg.relu, "fitted") ** 2, 6), round(gain(sg.gelu, "fitted"), 4)
+    (2.0, 1.5335)
+    >>> gain(sg.gelu, "he") ** 2
+    2.0000000000000004
+    """
+    if init == "he":
+        return math.sqrt(2)
+    if init == "rows":
+        return 1.0
+    activation = gate_activation(function) if isinstance(function, Gated) else function
+    found = activation.properties.gain
+    if found is None:
+        raise ValueError(
+            f"{activation.name} has no gain: E f(z)² is 0, or no number; use init='he'"
+        )
+    return found
+
+
+MATCHES = ("parameters", "flops")
+
+
+def parameters(model: nn.Module) -> int:
+    """Return how many numbers are learnt."""
+    return sum(p.numel() for p in model.parameters() if p.requires_grad)
+
+
+def products(model: nn.Module) -> float:
+    """Return the operations of all linear layers for one input of each: 2·inputs·outputs."""
+    linear = (m for m in model.modules() if isinstance(m, nn.Linear))
+    return float(sum(2 * m.in_features * m.out_features for m in linear))
+
+
+def operations(model: nn.Module, example: Tensor) -> float:
+    """Return the operations of a forward pass of one example, in matrix products alone.
+
+    That is what torch's own counter counts: activations, norms and sums are left out, and so is
+    attention where it is fused, the same for all arms.
+    """
+    counter = FlopCounterMode(display=False)
+    model.eval()
+    with torch.no_grad(), counter:
+        model(example[None])
+    model.train()
+    return float(counter.get_total_flops())
+
+
+def nearest(count: Callable[[int], float], target: float, start: int) -> int:
+    """Return the width whose count, which rises with it, is nearest to `target`.
+
+    Examples
+    --------
+    >>> nearest(lambda width: 2 * width**2, 128**2, 128)
+    91
+    """
+    low, high = 1, max(2, start)
+    while count(high) < target:
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if count(middle) < target else (low, middle)
+    return min((low, high), key=lambda width: (abs(count(width) - target), width))
+
 
 Function = Activation | Gated
 Built = TypeVar("Built", bound=nn.Module)

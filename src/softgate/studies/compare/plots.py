@@ -32,14 +32,13 @@ from .chart_data import (
     score_range,
     styles,
 )
-from .difference import Difference
-from .formatting import probability
+from .record import Difference
+from .text import probability
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from .record import Comparison
-    from .summary import Summary
+    from .record import Comparison, Summary
 
 GREY, PALE = "#767676", "#c4c4c4"
 NAME_SIZE, SMALL = 8.0, 7.0

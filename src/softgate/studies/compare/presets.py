@@ -10,7 +10,7 @@ from typing import Any
 
 from softgate.frameworks.block_arguments import unknown
 
-from .outcome import Outcome
+from .trial import Outcome
 
 
 @dataclass(frozen=True)

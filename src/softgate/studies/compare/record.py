@@ -2,30 +2,270 @@
 
 from __future__ import annotations
 
+import math
 import os
+import statistics
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import combinations
 from pathlib import Path
 from textwrap import wrap
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from softgate.runtime.records import Cell, Grid, Record
 
-from .choice import Choice
-from .difference import Difference, Pairs, Results, differences
-from .formatting import Numerals
-from .outcome import Outcome, Place
-from .statistics import BestPossible, best_possible, check_alpha
-from .summary import Summary, summarise
-from .tables import difference_grid, rate_grid, summary_grid
-from .text import sentences
-from .trainable import Measure
-from .trial import Setting
+from .plan import Choice
+from .statistics import (
+    BestPossible,
+    Interval,
+    best_possible,
+    check_alpha,
+    holm,
+    improvement,
+    interval,
+    judge,
+)
+from .text import Numerals, difference_grid, rate_grid, sentences, summary_grid
+from .trial import Measure, Outcome, Place, Setting
 
 if TYPE_CHECKING:
     from softgate.plotting.figure import Chart
+
+Verdict = Literal["better", "worse", "no detectable difference", "not compared"]
+Pairs = Literal["baseline", "all"]
+Results = Mapping[tuple[str, str], Sequence[Outcome]]
+"""Reported outcomes by condition and arm, in the order of the seeds."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """An arm against another one, `other`, at the same seeds.
+
+    Attributes
+    ----------
+    each : tuple of float or None
+        The arm's score minus the other's, by seed; None where one of them has none.
+    mean, interval : float, Interval
+        Of those that are numbers, and so of the seeds at which both finished; None where there is
+        none, and no interval where there are too few.
+    won, tied, lost, unknown : int
+        Seeds at which the arm did better, the same, worse; a run that diverged is worse than any
+        other, and one that raised says nothing.
+    improvement : float or None
+        The share of pairs of runs, of any seeds, in which the arm did better; ties count half.
+    p, corrected : float or None
+        Of the sign-flip test, before and after Holm's correction over all comparisons of the run.
+    exact : bool
+        Whether all sign flips were counted, or some drawn.
+    by : {"values", "ranks"}
+        What the test sums: ranks where a run has no score.
+    verdict : str
+        From the corrected p alone.
+    """
+
+    condition: str
+    arm: str
+    other: str
+    each: tuple[float | None, ...]
+    mean: float | None
+    interval: Interval | None
+    won: int
+    tied: int
+    lost: int
+    unknown: int
+    improvement: float | None
+    p: float | None
+    corrected: float | None
+    exact: bool
+    by: Literal["values", "ranks"]
+    direction: int
+    verdict: Verdict
+
+
+def merit(outcome: Outcome, measure: Measure) -> float:
+    """Return a score, more being better: -inf where it diverged, NaN where it is not known."""
+    score = None if outcome.measured.score is None else float(outcome.measured.score)
+    if outcome.status == "diverged" or (score is not None and not math.isfinite(score)):
+        return -math.inf
+    if outcome.status == "raised" or score is None:
+        return math.nan
+    return score if measure.higher else -score
+
+
+def differences(
+    results: Results,
+    conditions: Sequence[str],
+    arms: Sequence[str],
+    baseline: str,
+    measure: Measure,
+    *,
+    pairs: Pairs,
+    alpha: float,
+) -> tuple[Difference, ...]:
+    """Return all comparisons of a run, corrected together."""
+    if pairs == "all":
+        chosen = [(arm, other) for other, arm in combinations(arms, 2)]
+    else:
+        chosen = [(arm, baseline) for arm in arms if arm != baseline]
+    found = [
+        _difference(condition, arm, other, results, measure, 1 - alpha)
+        for condition in conditions
+        for arm, other in chosen
+    ]
+    corrected, stands = holm([1.0 if one.p is None else one.p for one in found], alpha)
+    return tuple(
+        one if one.p is None else replace(one, corrected=p, verdict=_verdict(one, stood))
+        for one, p, stood in zip(found, corrected, stands, strict=True)
+    )
+
+
+def _verdict(one: Difference, stands: bool) -> Verdict:
+    if not stands:
+        return "no detectable difference"
+    return "better" if one.direction > 0 else "worse"
+
+
+def _difference(
+    condition: str, arm: str, other: str, results: Results, measure: Measure, level: float
+) -> Difference:
+    own, others = ([merit(o, measure) for o in results[condition, a]] for a in (arm, other))
+    gains = [_gain(a, b) for a, b in zip(own, others, strict=True)]
+    sign = 1 if measure.higher else -1
+    # Not sign * gain, for 0 is no -0.
+    each = [a - b if sign > 0 else b - a for a, b in zip(own, others, strict=True)]
+    kept = [one for one in each if math.isfinite(one)]
+    test = judge(gains)
+    return Difference(
+        condition=condition,
+        arm=arm,
+        other=other,
+        each=tuple(one if math.isfinite(one) else None for one in each),
+        mean=math.fsum(kept) / len(kept) if kept else None,
+        interval=interval(kept, level),
+        won=sum(gain > 0 for gain in gains),
+        tied=sum(gain == 0 for gain in gains),
+        lost=sum(gain < 0 for gain in gains),
+        unknown=sum(math.isnan(gain) for gain in gains),
+        improvement=improvement(*([m for m in one if not math.isnan(m)] for one in (own, others))),
+        p=None if test is None else test.p,
+        corrected=None,
+        exact=test is None or test.exact,
+        by="values" if test is None else test.by,
+        direction=0 if test is None else test.direction,
+        verdict="not compared",
+    )
+
+
+def _gain(arm: float, other: float) -> float:
+    """Return what an arm gained at a seed; two that diverged are equal."""
+    return 0.0 if arm == other else arm - other
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What an arm did.
+
+    Attributes
+    ----------
+    lr : float
+        The learning rate it was reported with.
+    mean, interval, sd : float, Interval, float
+        Of the runs that finished.
+    median : float or None
+        Of all runs, one without a score being worse than any; None where that is the middle one.
+    diverged, raised : tuple of int
+        The seeds at which it did so. A score that is no number counts as diverged, a run that
+        gave none as raised.
+    dead, gradient_ratio : float or None
+        Medians over the runs that finished: the share of dead units, and the gradient's norm at the
+        first activation over that at the last.
+    step_ms, step_ratio : float or None
+        The median time of an update, and how many times the baseline's it is: the median over the
+        seeds of the two at the same seed.
+    peak_bytes : int or None
+        The median of how far memory rose.
+    seconds : float
+        All runs together.
+    parameters, flops : int, float or None
+        Of the model.
+    """
+
+    condition: str
+    arm: str
+    lr: float
+    runs: int
+    mean: float | None
+    interval: Interval | None
+    sd: float | None
+    median: float | None
+    diverged: tuple[int, ...]
+    raised: tuple[int, ...]
+    dead: float | None
+    gradient_ratio: float | None
+    step_ms: float | None
+    step_ratio: float | None
+    peak_bytes: int | None
+    seconds: float
+    parameters: int | None
+    flops: float | None
+
+    @property
+    def finished(self) -> int:
+        """How many runs have a score."""
+        return self.runs - len(self.diverged) - len(self.raised)
+
+
+def summarise(
+    outcomes: Sequence[Outcome], baseline: Sequence[Outcome], measure: Measure, level: float
+) -> Summary:
+    """Return the summary of an arm's reported runs, in the order of the baseline's seeds."""
+    merits = [merit(one, measure) for one in outcomes]
+    done = [one for one, m in zip(outcomes, merits, strict=True) if math.isfinite(m)]
+    scores = [float(one.measured.score or 0.0) for one in done]
+    trial = outcomes[0].trial
+    seeds = [(one.trial.seed, m) for one, m in zip(outcomes, merits, strict=True)]
+    ratios = [
+        a.step_ms / b.step_ms
+        for a, b in zip(outcomes, baseline, strict=True)
+        if a.step_ms and b.step_ms
+    ]
+    peak = _median(one.peak_bytes for one in done)
+    return Summary(
+        condition=trial.condition,
+        arm=trial.arm,
+        lr=trial.lr,
+        runs=len(outcomes),
+        mean=math.fsum(scores) / len(scores) if scores else None,
+        interval=interval(scores, level),
+        sd=statistics.stdev(scores) if len(scores) > 1 else None,
+        median=_middle(merits, measure),
+        diverged=tuple(seed for seed, m in seeds if math.isinf(m)),
+        raised=tuple(seed for seed, m in seeds if math.isnan(m)),
+        dead=_median(one.measured.dead for one in done),
+        gradient_ratio=_median(one.measured.gradient_ratio for one in done),
+        step_ms=_median(one.step_ms for one in outcomes),
+        step_ratio=_median(ratios),
+        peak_bytes=None if peak is None else int(peak),
+        seconds=math.fsum(one.seconds for one in outcomes),
+        parameters=next((p for one in outcomes if (p := one.measured.parameters)), None),
+        flops=next((f for one in outcomes if (f := one.measured.flops) is not None), None),
+    )
+
+
+def _median(values: Iterable[float | None]) -> float | None:
+    kept = [value for value in values if value is not None and not math.isnan(value)]
+    return statistics.median(kept) if kept else None
+
+
+def _middle(merits: Sequence[float], measure: Measure) -> float | None:
+    """Return the median score, what has none being worst."""
+    found = statistics.median(-math.inf if math.isnan(m) else m for m in merits)
+    if not math.isfinite(found):
+        return None
+    return found if measure.higher else -found
+
 
 WIDTH = 96
 """Characters that a line of text has at most."""

@@ -11,13 +11,72 @@ from softgate.runtime.activation import Activation
 from softgate.runtime.gated import Gated
 from softgate.runtime.names import functions
 
-from .difference import Pairs
 from .functions import Carrying, Formula, resolve, shown
-from .loaders import trainable
 from .plan import Arm, Condition, Plan, Trainable, reported_seeds, tuning_seeds
 from .presets import Preset, preset
+from .record import Pairs
 from .run import Study
+from .scripts import Script, is_script
 from .statistics import BestPossible, best_possible, count_comparisons
+from .tasks import task
+from .user_model import Own
+
+
+def trainable(
+    what: str | os.PathLike[str] | Callable[..., Any],
+    data: Any = None,
+    data_dir: str | os.PathLike[str] | None = None,
+    settings: Mapping[str, Any] | None = None,
+) -> Trainable:
+    """Return what is trained.
+
+    Parameters
+    ----------
+    what : str or callable
+        A task's name, `build(activation)`, or "train.py:run".
+    data : optional
+        What a `build` is trained on, or a task's file.
+    data_dir : path, optional
+        A task's folder.
+    settings : mapping, optional
+        What is not as usual.
+
+    Raises
+    ------
+    ValueError, TypeError
+        Where there is no such task, or what is given does not go together.
+    """
+    chosen = dict(settings or {})
+    if callable(what):
+        _unused("a build function takes its data as (x, y)", data_dir=data_dir)
+        if data is None:
+            raise ValueError(
+                "a build function was given and no data: compare(build, (x, y)), or a mapping "
+                "with train, validation and test"
+            )
+        return Own(what, data, **chosen)
+    if not isinstance(what, str | os.PathLike):
+        raise TypeError(
+            f"{what!r} is a {type(what).__name__}: expected a task such as 'digits', a function "
+            "build(activation), or 'train.py:run'"
+        )
+    place = os.fspath(what)
+    if is_script(place):
+        _unused("a script reads its data itself", data=data, data_dir=data_dir)
+        return Script(place, **chosen)
+    if isinstance(data, list | tuple):
+        raise TypeError(
+            f"data = {data!r} is no file: were these activations? Then compare({place!r}, "
+            f"activations={data!r})"
+        )
+    return task(place, data=data, data_dir=data_dir, settings=chosen)
+
+
+def _unused(why: str, **given: Any) -> None:
+    for name, value in given.items():
+        if value is not None:
+            raise ValueError(f"{name} = {value!r} has no use here: {why}")
+
 
 SEEDS, TUNING_SEEDS, ALPHA = 8, 2, 0.05
 """Eight seeds can show a difference at 0.05 in six comparisons at once, five in none at all."""

@@ -8,14 +8,13 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Literal
 
-from .difference import Pairs
 from .execution import Event, open_executor
-from .outcome import Outcome
 from .plan import Plan
 from .presets import Preset
-from .record import Comparison
+from .record import Comparison, Pairs
 from .statistics import INSTALL, BestPossible
 from .store import Store
+from .trial import Outcome
 
 
 class NothingTrainedError(ValueError):

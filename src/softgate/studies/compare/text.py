@@ -7,18 +7,256 @@ end of what was tried.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import math
+import statistics
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from statistics import fmean
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
+
+from softgate.runtime.machine import in_bytes
+from softgate.runtime.records import Grid
 
 from ..diagnose.text import counted
-from .difference import Difference
-from .formatting import listed, probability
+from .statistics import Interval
+from .trial import Measure
 
 if TYPE_CHECKING:
-    from .choice import Choice
-    from .record import Comparison
-    from .summary import Summary
+    from .plan import Choice, Rate
+    from .record import Comparison, Difference, Summary
+
+MOST_DECIMALS = 6
+NONE = "-"
+
+
+@dataclass(frozen=True)
+class Numerals:
+    """The notation of one measure."""
+
+    measure: Measure
+    decimals: int
+
+    @classmethod
+    def of(cls, measure: Measure, *spreads: Iterable[float | None]) -> Numerals:
+        """Return a notation with two digits of each kind of spread, of those usual for it.
+
+        Examples
+        --------
+        >>> Numerals.of(Measure("test accuracy", True, percent=True), [0.0043]).score(0.97128)
+        '97.13'
+        """
+        factor = 100 if measure.percent else 1
+        kinds = [[factor * one for one in kind if one is not None and one > 0] for kind in spreads]
+        usual = [statistics.median(kind) for kind in kinds if kind]
+        if not usual:
+            return cls(measure, 2 if measure.percent else 4)
+        wanted = 1 - math.floor(math.log10(min(usual)))
+        return cls(measure, min(max(wanted, 0), MOST_DECIMALS))
+
+    @property
+    def factor(self) -> int:
+        """What a score is multiplied by."""
+        return 100 if self.measure.percent else 1
+
+    @property
+    def name(self) -> str:
+        """What the score is, with its unit."""
+        return f"{self.measure.name} in %" if self.measure.percent else self.measure.name
+
+    def score(self, value: float | None) -> str:
+        """Return a score, or what is in its unit."""
+        return NONE if value is None else f"{self.factor * value:.{self.decimals}f}"
+
+    def difference(self, value: float | None) -> str:
+        """Return a difference, with its sign; 0 has none."""
+        if value is None:
+            return NONE
+        shown = f"{self.factor * value:+.{self.decimals}f}"
+        return shown[1:] if float(shown) == 0 else shown
+
+    def size(self, value: float) -> str:
+        """Return how large a difference is, with its unit."""
+        shown = f"{self.factor * abs(value):.{self.decimals}f}"
+        return f"{shown} points" if self.measure.percent else shown
+
+    def between(self, found: Interval | None, *, signed: bool = False) -> str:
+        """Return an interval."""
+        if found is None:
+            return NONE
+        write = self.difference if signed else self.score
+        return f"{write(found.low)} to {write(found.high)}"
+
+
+def probability(p: float | None) -> str:
+    """Return a p-value.
+
+    Examples
+    --------
+    >>> probability(0.0078125), probability(1.0), probability(1.9e-6)
+    ('0.00781', '1', '1.9e-06')
+    """
+    return NONE if p is None else f"{p:.3g}"
+
+
+def listed(names: Iterable[str]) -> str:
+    """Return names as a sentence has them.
+
+    Examples
+    --------
+    >>> listed(["relu", "elu", "silu"])
+    'relu, elu and silu'
+    """
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+T = TypeVar("T")
+Column = tuple[str, Callable[[T], str]]
+
+
+def summary_grid(record: Comparison) -> Grid:
+    """Return a row for each arm under each condition."""
+    numerals, rows = record.numerals, record.summaries
+    columns: list[Column[Summary]] = [
+        ("arm", lambda one: one.arm),
+        ("mean", lambda one: numerals.score(one.mean)),
+        _interval(record, [one.interval for one in rows], lambda one: one.interval),
+        ("sd", lambda one: numerals.score(one.sd)),
+        ("median", lambda one: numerals.score(one.median)),
+    ]
+    if any(one.finished < one.runs for one in rows):
+        columns.append(("finished", lambda one: f"{one.finished} of {one.runs}"))
+    columns += _costs(rows)
+    side = "more" if record.measure.higher else "less"
+    title = (
+        f"{record.task}: {numerals.name} ({side} is better), {counted(len(record.seeds), 'seed')}"
+    )
+    return _grid(record, f"{title}\n{record.about}".rstrip(), columns, rows)
+
+
+def _costs(rows: Sequence[Summary]) -> list[Column[Summary]]:
+    """Return what training took; a column that says nothing of any arm is left out."""
+    columns: list[Column[Summary]] = [
+        ("lr", lambda one: f"{one.lr:g}" if one.lr else NONE),
+        ("dead", lambda one: NONE if one.dead is None else f"{100 * one.dead:.3g} %"),
+        ("gradient\nfirst/last", lambda one: _short(one.gradient_ratio)),
+        ("ms a\nstep", lambda one: _short(one.step_ms)),
+        ("× of\nbaseline", lambda one: _ratio(one.step_ratio)),
+        ("memory", lambda one: NONE if one.peak_bytes is None else in_bytes(one.peak_bytes)),
+        ("parameters", lambda one: NONE if one.parameters is None else f"{one.parameters:,}"),
+    ]
+    if len({one.flops for one in rows}) > 1:
+        columns.append(("FLOPs", lambda one: _short(one.flops)))
+    return [(head, cell) for head, cell in columns if any(cell(one) != NONE for one in rows)]
+
+
+def difference_grid(record: Comparison) -> Grid:
+    """Return a row for each comparison, with its verdict."""
+    numerals, rows = record.numerals, record.differences
+    several = record.pairs == "all"
+    columns: list[Column[Difference]] = [
+        ("arm", lambda one: f"{one.arm} - {one.other}" if several else one.arm),
+        ("verdict", lambda one: one.verdict),  # first: a narrow window cuts columns off
+        ("difference", lambda one: numerals.difference(one.mean)),
+        _interval(record, [one.interval for one in rows], lambda one: one.interval, signed=True),
+        ("seeds won", _won),
+        ("P(better)", lambda one: NONE if one.improvement is None else f"{one.improvement:.2f}"),
+        ("p", lambda one: probability(one.p)),
+        ("corrected p", lambda one: probability(one.corrected)),
+    ]
+    if len(rows) == 1:
+        columns = [column for column in columns if column[0] != "corrected p"]
+    whose = "Differences of all pairs" if several else f"Difference to {record.baseline}"
+    points = " in points" if record.measure.percent else ""
+    title = (
+        f"{whose}{points}, paired by seed\n"
+        f"p: {_test(record)}; a verdict needs {'p' if len(rows) == 1 else 'corrected p'} <= "
+        f"{record.alpha:g}\nP(better): the share of all pairs of runs in which the arm did better"
+    )
+    return _grid(record, title, columns, rows)
+
+
+def _test(record: Comparison) -> str:
+    exact = all(one.exact for one in record.differences)
+    test = "exact sign-flip test" if exact else "sign-flip test, flips drawn"
+    holm = ", Holm's correction" if len(record.differences) > 1 else ""
+    return test + holm
+
+
+def _won(one: Difference) -> str:
+    ties = f", {one.tied} tied" if one.tied else ""
+    unknown = f", {one.unknown} unknown" if one.unknown else ""
+    return f"{one.won} of {len(one.each)}{ties}{unknown}"
+
+
+def rate_grid(record: Comparison) -> Grid:
+    """Return how each rate did in tuning; the chosen one is marked."""
+    rates = sorted({rate.lr for choice in record.choices for rate in choice.rates})
+    chosen = record.choices[0]
+    rows = []
+    for choice in record.choices:
+        tried = {rate.lr: rate for rate in choice.rates}
+        cells = [_tried(tried.get(lr), lr == choice.lr, record, choice.by) for lr in rates]
+        rows.append((choice.condition, choice.arm, *cells))
+    keep = slice(None) if record.conditions != ("",) else slice(1, None)
+    header = ("condition", "arm", *(f"lr {lr:g}" for lr in rates))[keep]
+    unit = " in %" if record.measure.percent and chosen.by == "validation score" else ""
+    title = (
+        f"Learning rates: mean {chosen.by}{unit} over {counted(len(chosen.seeds), 'seed')} of "
+        "tuning, none of them reported; * chosen"
+    )
+    return Grid(title, header, tuple(row[keep] for row in rows), labels=len(header) - len(rates))
+
+
+def _tried(rate: Rate | None, chosen: bool, record: Comparison, by: str) -> str:
+    if rate is None:
+        return NONE
+    if rate.mean is None:
+        shown = "failed"
+    else:
+        shown = record.numerals.score(rate.mean) if by.endswith("score") else f"{rate.mean:.4g}"
+        shown += f" ({rate.failed} of {rate.seeds} failed)" if rate.failed else ""
+    return f"{shown} *" if chosen else f"{shown}  "
+
+
+def _interval(
+    record: Comparison,
+    found: Iterable[Interval | None],
+    take: Callable[[T], Interval | None],
+    *,
+    signed: bool = False,
+) -> Column[T]:
+    """Return the column of intervals; their kind stands in its head, or by each if they differ."""
+    kinds = {one.kind for one in found if one is not None}
+
+    def cell(row: T) -> str:
+        one = take(row)
+        shown = record.numerals.between(one, signed=signed)
+        return shown if one is None or len(kinds) == 1 else f"{shown} {one.kind}"
+
+    label = f" ({min(kinds)})" if len(kinds) == 1 else ""
+    return f"{record.level}{label}", cell
+
+
+def _grid(record: Comparison, title: str, columns: Sequence[Column[T]], rows: Sequence[T]) -> Grid:
+    """Return a grid; conditions stand on the left where there are several."""
+    several = record.conditions != ("",)
+    header = tuple(head for head, _ in columns)
+    cells = [tuple(cell(row) for _, cell in columns) for row in rows]
+    if not several:
+        return Grid(title, header, tuple(cells))
+    conditions = [row.condition for row in rows]  # type: ignore[attr-defined]
+    named = tuple((c, *row) for c, row in zip(conditions, cells, strict=True))
+    return Grid(title, ("condition", *header), named, labels=2)
+
+
+def _short(value: float | None) -> str:
+    return NONE if value is None else f"{value:.3g}"
+
+
+def _ratio(value: float | None) -> str:
+    return NONE if value is None else f"{value:.2f}"
+
 
 FEWEST_AGREEING = 3
 """That so many seeds agree is worth saying."""

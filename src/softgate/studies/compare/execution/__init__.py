@@ -11,10 +11,8 @@ from contextlib import contextmanager
 
 from softgate.runtime.threads import available
 
-from ..outcome import Outcome
 from ..store import Store
-from ..trainable import Subject
-from ..trial import Trial
+from ..trial import Outcome, Subject, Trial
 from .backend import Lanes
 from .progress import Board, Event, Progress, Running
 from .run_trial import run_trial
@@ -105,7 +103,7 @@ def _check(on: str, jobs: int | None) -> None:
 
 def _lanes(subject: Subject, on: str, jobs: int | None) -> Lanes:
     if on == "here":
-        from .in_process import Here
+        from .backend import Here
 
         return Here(subject)
     if on == "local":

@@ -17,10 +17,8 @@ from typing import Any
 from softgate.runtime.records import SPECIAL, plain
 
 from ... import worker_protocol
-from ..outcome import Outcome
 from ..store import Store
-from ..trainable import Subject
-from ..trial import Trial
+from ..trial import Outcome, Subject, Trial
 from .backend import TRIES
 from .progress import Board
 from .scheduler import TICK_S, Shift

@@ -10,9 +10,7 @@ from typing import Any
 
 from softgate.runtime.records import plain
 
-from ..outcome import Outcome
-from ..trainable import Told
-from ..trial import Trial
+from ..trial import Outcome, Told, Trial
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,8 @@ from collections.abc import Sequence
 from time import monotonic
 from typing import Any
 
-from ..outcome import Outcome
 from ..store import Store, StoreError
-from ..trial import Trial
+from ..trial import Outcome, Trial
 from .backend import TRIES, killed
 from .progress import Board
 from .run_trial import place

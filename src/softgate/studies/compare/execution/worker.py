@@ -16,12 +16,10 @@ from typing import Any, TextIO
 
 from ... import worker_protocol
 from ..store import Store, StoreError
-from ..trainable import Told, Work
-from ..trial import Trial
-from .loading import ready, settle_down
+from ..trial import Told, Trial, Work
 from .progress import seldom
 from .run_trial import attempt, words
-from .serialization import unpack
+from .serialization import ready, settle_down, unpack
 
 QUIET_S = 0.25
 """Seconds between two words about how training goes."""

@@ -12,16 +12,11 @@ from typing import Any
 
 from softgate.frameworks.block_arguments import unknown
 
-from . import options
 from .churn import Churn
-from .deep import Deep
-from .digits import Digits
+from .digits import Deep, Digits, Mnist1d
 from .images import Cifar10, FashionMnist, Mnist
-from .mnist1d import Mnist1d
-from .options import Option
-from .swap import Swap
-from .task import Task
-from .text import Text
+from .task import Option, Task, read_options
+from .transformers import Swap, Text
 
 __all__ = ["Option", "Task", "task", "tasks"]
 
@@ -85,7 +80,7 @@ def task(
         raise unknown("task", name, known)
     kind = known[name]
     found = kind(
-        options.read(name, kind.options, settings or {}),
+        read_options(name, kind.options, settings or {}),
         _place(kind, "data", data),
         _place(kind, "data_dir", data_dir),
     )
