@@ -13,7 +13,8 @@ import pytest
 import report_records
 
 import softgate as sg
-from softgate.reporting import Found, Missing, Section, page, vega
+from softgate.plotting import vega
+from softgate.reporting import Found, Missing, Section, page
 from softgate.reporting.section import figure
 from softgate.reporting.sections import NAMES, one, sections
 from softgate.reporting.sections.answer import answers

@@ -8,7 +8,8 @@ import pytest
 import report_records
 from compare_outcomes import DIVERGED, RAISED, comparison
 
-from softgate.reporting import KINDS, Found, Missing, vega
+from softgate.plotting import vega
+from softgate.reporting import KINDS, Found, Missing
 from softgate.reporting.sections import one
 from softgate.reporting.sections.answer import answers
 from softgate.reporting.studies import training
@@ -51,7 +52,7 @@ def test_charts_compile_and_all_is_said(scores):
     assert not found.failed
     for id, spec in found.charts.items():
         assert f'id="{id}"' in found.body_html
-        assert vega.compiled(spec)["marks"]
+        assert vega.compile_for_page(spec)["marks"]
         numbers = [x for row in values(spec) for x in row.values() if isinstance(x, float)]
         assert all(math.isfinite(x) for x in numbers)
     kinds = {"learning", "runs"} | ({"differences"} if record.differences else set())

@@ -21,6 +21,7 @@ OPTIONAL = {
     "onnx": "onnx",
     "onnxruntime": "onnx",
     "matplotlib": "plot",
+    "vl-convert-python": "plot",
     "python-flint": "exact",
     "ray": "ray",
 }

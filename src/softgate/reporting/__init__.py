@@ -19,6 +19,7 @@ from tempfile import NamedTemporaryFile
 from typing import Any
 
 from softgate import __version__
+from softgate.plotting import vega
 from softgate.runtime.activation import Activation
 from softgate.runtime.machine import this_machine
 from softgate.runtime.records import Record
@@ -32,7 +33,6 @@ from softgate.studies.compare.record import Comparison
 from softgate.studies.peers import absent
 from softgate.studies.properties import PropertyTable, named, properties
 
-from . import vega
 from .page import page
 from .playground import playground
 from .section import Found, Missing, Section
@@ -183,7 +183,7 @@ def report(
     """
     if not budget_s > 0:
         raise ValueError(f"budget_s = {budget_s!r}: expected a number of seconds above 0")
-    vega.library()  # first: nobody wants to hear after three minutes that it is not there
+    vega.library("report")  # before minutes of measuring
     given = [formulas] if isinstance(formulas, Activation | str) else list(formulas)
     own = _told_apart(map(named, given))
     run = _Run(own, budget_s, progress, own_model(model, data))
@@ -199,7 +199,7 @@ def read(folder: str | os.PathLike[str], formulas: Iterable[Activation] = ()) ->
     place = Path(folder)
     if not place.is_dir():
         raise ValueError(f"{place} is no folder: expected one with records, such as speed.json")
-    vega.library()
+    vega.library("report")
     own = _told_apart(formulas)
     kept = [name for name in KINDS if name != FORMULAS or (place / f"{name}.json").exists()]
     found: dict[str, Record | Missing] = {name: _read(place, name) for name in kept}

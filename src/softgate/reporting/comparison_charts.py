@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from softgate.plotting.palette import Style
+from softgate.plotting.vega import LINE_WIDTH, Spec, quantitative, rule
 from softgate.studies.compare.chart_data import (
     Curves,
     Range,
@@ -24,7 +25,6 @@ from softgate.studies.compare.chart_data import (
 from softgate.studies.compare.record import Comparison, Difference
 from softgate.studies.compare.statistics import Interval
 
-from .chart import LINE_WIDTH, Spec, quantitative, rule
 from .section import HALF, WHOLE, figure
 
 HEIGHT, LINE = 280, 46

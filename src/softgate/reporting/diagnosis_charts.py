@@ -13,12 +13,12 @@ from html import escape
 from typing import Any
 
 from softgate.plotting.palette import DASHES, style
+from softgate.plotting.vega import LINE_WIDTH, powers, quantitative, rule
 from softgate.studies.diagnose import chart_data, text
 from softgate.studies.diagnose.chart_data import Block, Flow
 from softgate.studies.diagnose.colours import SHADES, TIMES, WHICH
 from softgate.studies.diagnose.record import Diagnosis, Site
 
-from .chart import LINE_WIDTH, powers, quantitative, rule
 from .section import HALF, figure
 
 LABEL = 18

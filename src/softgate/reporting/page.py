@@ -14,7 +14,8 @@ from hashlib import sha256
 from html import escape
 from typing import Any
 
-from . import vega
+from softgate.plotting import vega
+
 from .assets import asset
 from .section import Missing, Section, failure, marker
 
@@ -113,7 +114,7 @@ def _drawn(section: Section) -> tuple[str, dict[str, Any]]:
     for id, spec in section.charts.items():
         if marker(id) not in body:
             raise ValueError(f"section {section.id}: there is no figure for the chart {id!r}")
-        specs[id] = vega.compiled(spec)
+        specs[id] = vega.compile_for_page(spec)
         body = body.replace(marker(id), _drawings(specs[id], spec), 1)
     id, title = escape(section.id), escape(section.title)
     whole = (
@@ -126,7 +127,7 @@ def _drawn(section: Section) -> tuple[str, dict[str, Any]]:
 def _drawings(compiled: Mapping[str, Any], spec: Mapping[str, Any]) -> str:
     """Return the chart for a wide screen and for a phone, of which the style sheet shows one."""
     return "".join(
-        f'<div class="drawing {kind}" aria-hidden="true">{vega.drawn(compiled, width)}</div>'
+        f'<div class="drawing {kind}" aria-hidden="true">{vega.svg_for_page(compiled, width)}</div>'
         for kind, width in (("wide", spec["width"]), ("narrow", vega.NARROW))
     )
 

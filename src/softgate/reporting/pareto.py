@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from softgate.plotting.vega import TIMES, Spec, implementation, powers, quantitative, scales
 from softgate.studies.bench.pareto import Pareto, ulps
 
-from .chart import TIMES, Spec, coloured, implementation, powers, quantitative, scales
+from .chart import coloured
 from .section import WHOLE, Found, Missing, figure
 from .table import Markup, breakable, shown, table
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from softgate.plotting.vega import implementation, powers, quantitative, scales
 from softgate.studies.certify.record import Measurement
 
-from ..chart import chips, coloured, implementation, powers, quantitative, scales, swatch
+from ..chart import chips, coloured, swatch, toggle
 from ..section import WHOLE, Found, Section, figure
 from ..studies.accuracy import FUNCTIONS, Accuracy, Certified
 from ..table import Markup, breakable, minus, shown, table
-from ..toggle import toggle
 
 TITLE = "Accuracy"
 HEIGHT = 300

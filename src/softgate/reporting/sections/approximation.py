@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..chart import chips, colours, dashes, powers, quantitative, swatch
+from softgate.plotting.vega import colours, dashes, powers, quantitative
+
+from ..chart import chips, swatch, toggle
 from ..section import HALF, Found, Section, figure
 from ..studies.approximation import Approximation, Approximations
 from ..table import Markup, minus, power, shown, table
-from ..toggle import toggle
 
 TITLE = "Approximations"
 HEIGHT = 280

@@ -5,8 +5,10 @@ from __future__ import annotations
 from html import escape
 from typing import Any
 
+from softgate.plotting.vega import colours, dashes, powers, quantitative, rule
+
 from ..assets import asset
-from ..chart import chips, colours, dashes, powers, quantitative, rule, swatch
+from ..chart import chips, swatch
 from ..section import HALF, Found, Section, figure
 from ..studies.curves import Curves, Function
 from ..table import minus

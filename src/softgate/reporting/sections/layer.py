@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from softgate.plotting.vega import implementation, quantitative, scales
 from softgate.runtime.machine import in_bytes
 from softgate.studies.bench.layer import PHASES, Layer, LayerRow
 
-from ..chart import coloured, implementation, quantitative, scales, swatch
+from ..chart import coloured, swatch
 from ..section import HALF, Found, Section, figure
 from ..table import Markup, notes, shown, table
 

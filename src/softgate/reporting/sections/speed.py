@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from softgate.plotting.vega import TIMES, implementation, quantitative, scales
 from softgate.studies.bench.ratios import apart
 from softgate.studies.bench.record import COPY, OURS, Bench, Row, Setting
 from softgate.studies.bench.text import title
 
-from ..chart import TIMES, chips, coloured, implementation, quantitative, scales, swatch
+from ..chart import chips, coloured, swatch, toggle
 from ..pareto import front
 from ..section import HALF, Found, Section, figure
 from ..table import Markup, notes, shown, table
-from ..toggle import toggle
 
 TITLE = "Speed"
 QUANTITIES = {"value": "Value", "backward": "Backward"}
