@@ -7,8 +7,8 @@ import re
 import pytest
 
 from softgate.plotting.palette.derived import POOL, TABLE
+from softgate.plotting.vega import IMPLEMENTATIONS, implementation
 from softgate.reporting.assets import asset
-from softgate.reporting.chart import IMPLEMENTATIONS, implementation
 
 TEXT, GRAPHICS = 4.5, 3.0
 READ = [
