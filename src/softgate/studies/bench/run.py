@@ -22,7 +22,7 @@ from .interleave import Score, play, statistics
 from .plan import Cell, Plan
 from .record import COPY, OURS, Row
 from .system_load import Bystanders
-from .worker_pool import Died, Room, Rooms, Seat
+from .worker_pool import BenchWorker, RemoteCall, WorkerDied, WorkerPool
 
 Progress = Callable[[str, int, int], None]
 
@@ -37,7 +37,7 @@ BURNING = 0.1
 class Entered:
     """Who takes part in a cell: a seat in a room, and what the first call told."""
 
-    seat: Seat
+    call: RemoteCall
     first_call_ms: float
     sample: tuple[float, ...]
     notes: list[str]
@@ -62,47 +62,49 @@ class Study:
         for (threads, buffers), cells in self.plan.groups():
             homes = self.plan.homes(cells)
             self._say("starting " + ", ".join(homes), done)
-            with Rooms(homes, threads, buffers == "reused", self.plan.settings.seed) as rooms:
-                self._note_closed(rooms)
-                bystanders = Bystanders(rooms.cpu_s)
+            with WorkerPool(homes, threads, buffers == "reused", self.plan.settings.seed) as pool:
+                self._note_closed(pool)
+                bystanders = Bystanders(pool.cpu_s)
                 for cell in cells:
                     self._say(str(cell), done)
                     start = perf_counter()
-                    entered = self._enter(cell, rooms)
+                    entered = self._enter(cell, pool)
                     entering_s += perf_counter() - start
                     done += 1
                     left = len(self.plan.cells) - done + 1
                     budget_s = (end - perf_counter()) / left - entering_s / done
                     self._time(cell, entered, max(0.0, budget_s))
-                    _leave(rooms)
-                self._after(rooms, bystanders, threads)
+                    _leave(pool)
+                self._after(pool, bystanders, threads)
         self._say("done", done)
 
     def _say(self, what: str, done: int) -> None:
         if self.progress is not None:
             self.progress(what, done, len(self.plan.cells))
 
-    def _note_closed(self, rooms: Rooms) -> None:
-        for home, why in rooms.closed.items():
+    def _note_closed(self, pool: WorkerPool) -> None:
+        for home, why in pool.errors.items():
             self.not_run.append(f"{home} could not be started: {why}")
-        for room in rooms.rooms.values():
-            if room.said and room.said not in self.remarks:
-                self.remarks.append(room.said)
+        for worker in pool.workers.values():
+            if worker.remark and worker.remark not in self.remarks:
+                self.remarks.append(worker.remark)
 
-    def _enter(self, cell: Cell, rooms: Rooms) -> dict[str, Entered]:
+    def _enter(self, cell: Cell, pool: WorkerPool) -> dict[str, Entered]:
         """Make everybody's call and run it once; who throws gets a row that says so."""
         entered: dict[str, Entered] = {}
         for number, (name, message) in enumerate(self._contestants(cell)):
             home = "numpy" if name == COPY else IMPLEMENTATIONS[name].home
-            if home in rooms.closed:
+            if home in pool.errors:
                 continue
-            room = rooms.rooms[home]
-            answer = _asked(room, number, message, cell)
+            worker = pool.workers[home]
+            answer = _asked(worker, number, message, cell)
             if "error" in answer:
                 self.rows.append(_row(cell, name, error=answer["error"]))
                 continue
             sample, notes = tuple(answer["sample"]), answer["notes"]
-            entered[name] = Entered(Seat(room, number), answer["first_call_ms"], sample, notes)
+            entered[name] = Entered(
+                RemoteCall(worker, number), answer["first_call_ms"], sample, notes
+            )
             if name not in (OURS, COPY) and OURS in entered:
                 notes += differs(sample, entered[OURS].sample, cell.dtype)
         return entered
@@ -116,20 +118,20 @@ class Study:
         yield COPY, {"activation": None, "peer": None}
 
     def _time(self, cell: Cell, entered: dict[str, Entered], budget_s: float) -> None:
-        scores = play([one.seat for one in entered.values()], budget_s)
+        scores = play([one.call for one in entered.values()], budget_s)
         for (name, one), score in zip(entered.items(), scores, strict=True):
             self.rows.append(_timed(cell, name, one, score))
 
-    def _after(self, rooms: Rooms, bystanders: Bystanders, threads: int) -> None:
+    def _after(self, pool: WorkerPool, bystanders: Bystanders, threads: int) -> None:
         share = bystanders.share()
         if share is not None:
             self.shares.append(share)
-        for room in rooms.rooms.values():
-            burnt = room.burnt_s / room.waited_s if room.waited_s else 0.0
+        for worker in pool.workers.values():
+            burnt = worker.burnt_s / worker.waited_s if worker.waited_s else 0.0
             if burnt > BURNING:
                 cores = "1 thread" if threads == 1 else f"{threads} threads"
                 self.remarks.append(
-                    f"{room.home} kept {burnt:.0%} of a core busy between its turns, with {cores}"
+                    f"{worker.home} kept {burnt:.0%} of a core busy between its turns, with {cores}"
                 )
 
     @property
@@ -138,21 +140,21 @@ class Study:
         return median(self.shares) if self.shares else None
 
 
-def _asked(room: Room, number: int, message: dict[str, Any], cell: Cell) -> dict[str, Any]:
+def _asked(worker: BenchWorker, number: int, message: dict[str, Any], cell: Cell) -> dict[str, Any]:
     task = {
         "quantity": cell.quantity, "dtype": cell.dtype, "count": cell.count, "inputs": cell.inputs,
     }  # fmt: skip
     try:
-        return room.ask("enter", number=number, **message, **task)
-    except Died as died:
+        return worker.request("enter", number=number, **message, **task)
+    except WorkerDied as died:
         return {"error": str(died)}
 
 
-def _leave(rooms: Rooms) -> None:
-    for home, room in rooms.rooms.items():
-        if home not in rooms.closed and room.alive:
-            with suppress(Died):  # it is started again for the next cell
-                room.ask("leave")
+def _leave(pool: WorkerPool) -> None:
+    for home, worker in pool.workers.items():
+        if home not in pool.errors and worker.alive:
+            with suppress(WorkerDied):  # it is started again for the next cell
+                worker.request("leave")
 
 
 def _row(cell: Cell, name: str, **more: Any) -> Row:
@@ -173,8 +175,8 @@ def _row(cell: Cell, name: str, **more: Any) -> Row:
 
 def _timed(cell: Cell, name: str, one: Entered, score: Score) -> Row:
     found = statistics(score)
-    if found is None or one.seat.error:
-        return _row(cell, name, error=one.seat.error or "no turn was timed")
+    if found is None or one.call.error:
+        return _row(cell, name, error=one.call.error or "no turn was timed")
     return _row(
         cell,
         name,

@@ -7,24 +7,18 @@ framework is asked in a process of its own.
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from ..peers import IMPLEMENTATIONS, Peer
 from ..peers.loading import loaded
+from ..worker import Parent, Worker
 
 COUNT = 4096
 """Elements of the array that is asked for: enough that scalars kept beside do not count."""
 LIMIT_S = 300.0
 EAGER = ("torch", "transformers", "softgate.torch")
 TRACED = ("jax", "softgate.jax")
-START = (
-    "import sys; sys.path[:] = {path!r}; "
-    "from softgate.studies.bench.saved_bytes import main; main()"
-)
 
 
 def kept_bytes(peers: Iterable[Peer]) -> dict[str, float | None]:
@@ -33,36 +27,30 @@ def kept_bytes(peers: Iterable[Peer]) -> dict[str, float | None]:
     found: dict[str, float | None] = {}
     for home in dict.fromkeys(IMPLEMENTATIONS[peer.implementation].home for peer in asked):
         chosen = [peer for peer in asked if IMPLEMENTATIONS[peer.implementation].home == home]
-        found |= _ask(chosen)
+        found |= _measure_in_worker(chosen)
     return found
 
 
-def _ask(peers: list[Peer]) -> dict[str, float | None]:
-    answer = subprocess.run(
-        [sys.executable, "-c", START.format(path=sys.path)],
-        input=json.dumps([peer.message() for peer in peers]),
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        timeout=LIMIT_S,
-        check=False,
-    )
-    if answer.returncode:  # a framework that cannot be imported, or that crashes, does not tell
+def _measure_in_worker(peers: list[Peer]) -> dict[str, float | None]:
+    with Worker("softgate.studies.bench.saved_bytes") as worker:
+        worker.send({"peers": [peer.message() for peer in peers]})
+        answer = worker.receive(LIMIT_S)
+    if answer is None:  # the framework cannot be imported, or it crashes
         return {peer.implementation: None for peer in peers}
-    last: dict[str, float | None] = json.loads(answer.stdout.splitlines()[-1])
-    return last
+    return answer
 
 
 def main() -> None:
-    """Read peers from standard input and write what each keeps, as the last line."""
-    messages: list[Mapping[str, Any]] = json.load(sys.stdin)
-    found: dict[str, float | None] = {}
-    for peer in map(Peer.of, messages):
-        try:
-            found[peer.implementation] = _measured(peer)
-        except Exception:  # whatever a peer throws: then it cannot be asked
-            found[peer.implementation] = None
-    sys.stdout.write("\n" + json.dumps(found) + "\n")
+    """Answer a list of peers with the bytes that each saves."""
+    parent = Parent()
+    for message in parent.messages():
+        saved: dict[str, float | None] = {}
+        for peer in map(Peer.of, message["peers"]):
+            try:
+                saved[peer.implementation] = _measured(peer)
+            except Exception:  # a peer may raise anything: its bytes cannot be measured then
+                saved[peer.implementation] = None
+        parent.send(saved)
 
 
 def _measured(peer: Peer) -> float:

@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import base64
 import gc
-import json
 import os
 import pickle
-import sys
 from collections.abc import Mapping
 from importlib import import_module
 from time import perf_counter, perf_counter_ns, process_time
@@ -20,9 +18,9 @@ from typing import Any
 
 import numpy as np
 
-from .. import worker_protocol
 from ..peers.peer import Peer
 from ..peers.timed_call import Absent, Contestant, Task
+from ..worker import Parent, c_function
 from .inputs import arrays
 
 SAMPLE_S = 1e-4
@@ -41,7 +39,7 @@ COMPARED = 64
 M_MMAP_MAX, M_TRIM_THRESHOLD, M_TOP_PAD = -4, -1, -2
 
 
-class Room:
+class Calls:
     """The contestants of one cell, and how they are called."""
 
     def __init__(self, home: str, threads: int, reused: bool, seed: int) -> None:
@@ -50,7 +48,7 @@ class Room:
             keep_freed_memory()
         self.calls = import_module(f"..peers.calls.{home}", __package__)
         pin(threads)
-        self.said = self.calls.start(threads)
+        self.remark = self.calls.start(threads)
         self._arrays: tuple[Any, Any] = (None, None)
         self._playing: dict[int, Playing] = {}
         gc.disable()
@@ -150,7 +148,7 @@ def pin(threads: int) -> None:
 
 def keep_freed_memory() -> None:
     """Let who has no output argument get back the memory it freed, not fresh pages (glibc)."""
-    mallopt = worker_protocol.in_process("mallopt")
+    mallopt = c_function("mallopt")
     if mallopt is not None:
         mallopt(M_MMAP_MAX, 0)
         mallopt(M_TRIM_THRESHOLD, 2**31 - 1)
@@ -164,20 +162,18 @@ def error_text(error: BaseException) -> str:
 
 
 def main() -> None:
-    """Read a line, do what it says, answer; end when there are no more."""
-    lines = worker_protocol.claim_stdout()
-    room: Room | None = None
-    for line in sys.stdin:
-        asked = json.loads(line)
-        what = asked.pop("do")
+    """Answer the parent's requests until it closes the connection."""
+    parent = Parent()
+    calls: Calls | None = None
+    for request in parent.messages():
+        action = request.pop("do")
         idle_s = process_time()
         try:
-            if what == "open":
-                room = Room(**asked)
-                answer: dict[str, Any] = {"said": room.said}
+            if action == "open":
+                calls = Calls(**request)
+                answer: dict[str, Any] = {"remark": calls.remark}
             else:
-                answer = getattr(room, what)(**asked)
-        except Exception as error:  # whatever a peer throws belongs into its cell
+                answer = getattr(calls, action)(**request)
+        except Exception as error:  # any error of a peer belongs in its cell
             answer = {"error": error_text(error)}
-        answer |= {"cpu_s": process_time(), "cpu_before_s": idle_s}
-        print(json.dumps(answer), file=lines, flush=True)
+        parent.send(answer | {"cpu_s": process_time(), "cpu_before_s": idle_s})

@@ -1,156 +1,129 @@
-"""The near side of the rooms: processes that are asked in turn, and started again when they die."""
+"""Bench workers: one process per framework, called in turn and restarted when it dies."""
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
-import tempfile
 from collections.abc import Sequence
-from queue import Empty
 from time import perf_counter, process_time, sleep
 from types import TracebackType
 from typing import Any, Self
 
-from .. import worker_protocol
+from ..worker import Worker
 from .interleave import Turn
 
-START = "import sys; sys.path[:] = {path!r}; from softgate.studies.bench.worker import main; main()"
-OPENING_S, ENTERING_S = 300.0, 300.0
-"""Seconds that importing a framework, and a first call or a turn, may take."""
+START_S, CALL_S = 300.0, 300.0
+"""Time limits for importing a framework, and for a first call or a turn."""
 
-
-REST_S = 0.003
-"""Between two turns: threads of the last one spin for work that does not come."""
-
+PAUSE_S = 0.003
+"""Pause between two turns: a framework's threads spin for a while after its last call."""
 
 IDLE_S = 0.005
-"""A wait between two questions that is shorter is not idle: reading and answering takes its time.
-"""
+"""A shorter gap between two messages is not idle time: reading and answering takes as long."""
+
+EXIT_S = 10.0
+"""Time that a worker may take to exit once its standard output is closed."""
 
 
-class Died(Exception):
-    """The process of a room ended, or did not answer in time."""
+class WorkerDied(Exception):
+    """A worker exited, or did not answer in time."""
 
 
-class Room:
-    """A process that runs one framework's contestants."""
+class BenchWorker:
+    """A process that times the calls of one framework."""
 
     def __init__(self, home: str, threads: int, reused: bool, seed: int) -> None:
         self.home, self.threads = home, threads
-        self.opening = {"home": home, "threads": threads, "reused": reused, "seed": seed}
-        self.said, self.cpu_s, self.burnt_s, self.waited_s = "", 0.0, 0.0, 0.0
-        self.started = 0
-        """How often: who entered before the last start is not there any more."""
+        self.settings = {"home": home, "threads": threads, "reused": reused, "seed": seed}
+        self.remark, self.cpu_s, self.burnt_s, self.waited_s = "", 0.0, 0.0, 0.0
+        self.starts = 0
+        """Number of starts: calls that were prepared before the last start are lost."""
         self._answered: float | None = None
         self._idle = False
-        self._errors = tempfile.TemporaryFile(  # noqa: SIM115  (closed by `end`)
-            "w+", encoding="utf-8", errors="replace"
-        )
-        self._process: subprocess.Popen[str] | None = None
+        self._worker: Worker | None = None
 
     def start(self) -> None:
         """Start the process without waiting for it."""
-        self._process = subprocess.Popen(
-            [sys.executable, "-c", START.format(path=sys.path)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._errors,
-            text=True,
-            encoding="utf-8",
-            **worker_protocol.OWN_GROUP,
-        )
-        self._answers = worker_protocol.listen(self._process)
+        self._worker = Worker("softgate.studies.bench.worker")
         self._answered, self.cpu_s = None, 0.0
-        self.started += 1
-        self._send({"do": "open", **self.opening})
+        self.starts += 1
+        self._send({"do": "open", **self.settings})
 
-    def opened(self) -> str:
-        """Wait until the framework is imported; return why it cannot be, or nothing."""
-        answer = self._receive(OPENING_S)
-        self.said = answer.get("said", "")
+    def wait_until_open(self) -> str:
+        """Wait until the framework is imported; return why it cannot be, or an empty string."""
+        answer = self._receive(START_S)
+        self.remark = answer.get("remark", "")
         error: str = answer.get("error", "")
         return error
 
     @property
     def alive(self) -> bool:
         """Whether there is a process."""
-        return self._process is not None
+        return self._worker is not None
 
-    def ask(self, do: str, **what: Any) -> dict[str, Any]:
-        """Ask for something and return the answer; Died where none comes."""
-        if self._process is None:
+    def request(self, do: str, **arguments: Any) -> dict[str, Any]:
+        """Send a request and return the answer; raise WorkerDied if there is none."""
+        if self._worker is None:
             self.start()
-            if error := self.opened():
-                raise Died(error)
-        self._send({"do": do, **what})
-        return self._receive(ENTERING_S)
+            if error := self.wait_until_open():
+                raise WorkerDied(error)
+        self._send({"do": do, **arguments})
+        return self._receive(CALL_S)
 
     def _send(self, message: dict[str, Any]) -> None:
-        assert self._process is not None
+        assert self._worker is not None
         waited_s = 0.0 if self._answered is None else perf_counter() - self._answered
         self._idle = waited_s > IDLE_S
         if self._idle:
             self.waited_s += waited_s
-        worker_protocol.send(self._process, message)
+        self._worker.send(message)
 
-    def _receive(self, limit_s: float) -> dict[str, Any]:
+    def _receive(self, timeout_s: float) -> dict[str, Any]:
+        assert self._worker is not None
         try:
-            line = self._answers.get(timeout=limit_s)
-        except Empty:
+            answer = self._worker.receive(timeout_s)
+        except TimeoutError:
             self.close()
-            raise Died(f"gave no answer for {limit_s:.0f} s and was ended") from None
-        if line is None:
-            status = self._process.wait() if self._process else 0
-            last = self._last_words()
+            raise WorkerDied(f"gave no answer for {timeout_s:.0f} s and was killed") from None
+        if answer is None:
+            code, last_line = self._worker.kill(EXIT_S)
             self.close()
-            raise Died(f"its process ended with status {status}{last}")
-        answer: dict[str, Any] = json.loads(line)
+            raise WorkerDied(
+                f"its process ended with status {code}" + (f": {last_line}" if last_line else "")
+            )
         self._account(answer.pop("cpu_before_s"), answer.pop("cpu_s"))
         return answer
 
     def _account(self, before_s: float, after_s: float) -> None:
-        """Keep what the process burnt while it was not asked for anything."""
+        """Add up the CPU time that the process used while no request was pending."""
         if self._idle:
             self.burnt_s += max(0.0, before_s - self.cpu_s)
         self.cpu_s, self._answered = after_s, perf_counter()
 
-    def _last_words(self) -> str:
-        self._errors.seek(0)
-        lines = self._errors.read().strip().splitlines()
-        return f": {lines[-1][:200]}" if lines else ""
-
     def close(self) -> None:
-        """End the process."""
-        process, self._process = self._process, None
-        if process is not None:
-            worker_protocol.end(process)
-
-    def end(self) -> None:
-        """End the process for good."""
-        self.close()
-        self._errors.close()
+        """Kill the process; `request` starts it again."""
+        worker, self._worker = self._worker, None
+        if worker is not None:
+            worker.kill()
 
 
-class Rooms:
-    """All rooms of one number of threads; they start together, and end with the `with` block."""
+class WorkerPool:
+    """The workers of one thread count; they start together and end with the `with` block."""
 
     def __init__(self, homes: Sequence[str], threads: int, reused: bool, seed: int) -> None:
-        self.rooms = {home: Room(home, threads, reused, seed) for home in homes}
-        self.closed: dict[str, str] = {}
-        """Why a room could not be opened."""
+        self.workers = {home: BenchWorker(home, threads, reused, seed) for home in homes}
+        self.errors: dict[str, str] = {}
+        """Why a worker could not be started, by its home."""
 
     def __enter__(self) -> Self:
         try:
-            for room in self.rooms.values():
-                room.start()
-            for home, room in self.rooms.items():
+            for worker in self.workers.values():
+                worker.start()
+            for home, worker in self.workers.items():
                 try:
-                    error = room.opened()
-                except Died as died:
+                    error = worker.wait_until_open()
+                except WorkerDied as died:
                     error = str(died)
                 if error:
-                    self.closed[home] = error
+                    self.errors[home] = error
         except BaseException:
             self.__exit__(None, None, None)
             raise
@@ -162,31 +135,31 @@ class Rooms:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        for room in self.rooms.values():
-            room.end()
+        for worker in self.workers.values():
+            worker.close()
 
     def cpu_s(self) -> float:
-        """Return the seconds that this process and the rooms have used so far."""
-        return process_time() + sum(room.cpu_s for room in self.rooms.values())
+        """Return the CPU seconds that this process and the workers have used so far."""
+        return process_time() + sum(worker.cpu_s for worker in self.workers.values())
 
 
-class Seat:
-    """A contestant in a room, as the rounds see it."""
+class RemoteCall:
+    """A timed call in a worker, as `interleave` runs it."""
 
-    def __init__(self, room: Room, number: int) -> None:
-        self.room, self.number, self.start = room, number, room.started
+    def __init__(self, worker: BenchWorker, number: int) -> None:
+        self.worker, self.number, self.start = worker, number, worker.starts
         self.error = ""
 
     def turn(self) -> Turn | None:
-        """Let it run; None where it threw, or its process ended."""
-        if self.room.started != self.start or not self.room.alive:
-            self.error = "its process ended in another's turn"
+        """Time some calls; return None if one raised or the worker died."""
+        if self.worker.starts != self.start or not self.worker.alive:
+            self.error = "its process died in another call's turn"
             return None
-        if self.room.threads > 1:
-            sleep(REST_S)
+        if self.worker.threads > 1:
+            sleep(PAUSE_S)
         try:
-            answer = self.room.ask("turn", number=self.number)
-        except Died as died:
+            answer = self.worker.request("turn", number=self.number)
+        except WorkerDied as died:
             self.error = str(died)
             return None
         if "error" in answer:

@@ -7,19 +7,13 @@ two copies.
 
 from __future__ import annotations
 
-import json
-import signal
-import subprocess
-import sys
 import tempfile
-import threading
 from pathlib import Path
-from queue import Empty
 from typing import Any, Self
 
 import numpy as np
 
-from .. import worker_protocol
+from ..worker import Worker
 from .backends.backend import Array
 from .description import Subject
 from .failure import CHANGED_INPUT, CRASHED, HUNG, Failure, Mistake
@@ -31,9 +25,8 @@ HALF = ELEMENTS * 8 + 4096
 """Bytes for inputs, and as many for results."""
 PREPARING_S = 300.0
 """Seconds that Python and a framework may take to be loaded: they are not what is measured."""
-START = (
-    "import sys; sys.path[:] = {path!r}; from softgate.studies.subjects.worker import main; main()"
-)
+EXIT_S = 10.0
+"""Time that a worker may take to exit once its standard output is closed."""
 
 
 class Child:
@@ -46,8 +39,7 @@ class Child:
         self._folder = tempfile.TemporaryDirectory(prefix="softgate-", ignore_cleanup_errors=True)
         file = Path(self._folder.name) / "arrays"
         self._memory: Any = np.memmap(file, np.uint8, "w+", shape=(2 * HALF,))
-        self._errors = Path(self._folder.name) / "stderr"
-        self._process: subprocess.Popen[str] | None = None
+        self._worker: Worker | None = None
         try:
             self.information = self._first(file)
         except BaseException:
@@ -69,7 +61,7 @@ class Child:
         given = memory[first : first + x.size * step * x.itemsize].view(x.dtype)[::step]
         given[...] = x
         asked = {"quantity": quantity, "dtype": x.dtype.name, "count": x.size}
-        self._ask(asked | {"offset": offset, "step": step})
+        self._request(asked | {"offset": offset, "step": step})
         unsigned = np.dtype(f"u{x.itemsize}")
         if not np.array_equal(given.view(unsigned), x.view(unsigned)):
             raise Failure(CHANGED_INPUT, f"of {x.size} elements, {x.dtype}")
@@ -77,7 +69,7 @@ class Child:
 
     def set_threads(self, count: int) -> bool:
         """Set the framework's threads, where it can be told."""
-        return bool(self._ask({"threads": count})["set"])
+        return bool(self._request({"threads": count})["set"])
 
     def _first(self, file: Path) -> Information:
         """Load the subject; what cannot even be loaded cannot be measured."""
@@ -88,18 +80,11 @@ class Child:
             raise Mistake(f"{self._message['text']} cannot be loaded: {failure}{more}") from None
 
     def _start(self, file: Path) -> Information:
-        with self._errors.open("wb") as errors:
-            self._process = subprocess.Popen(
-                [sys.executable, "-c", START.format(path=list(self.subject.path or sys.path))],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=errors,
-                text=True,
-                encoding="utf-8",
-                **worker_protocol.OWN_GROUP,
-            )
-        self._file, self._answers = file, worker_protocol.listen(self._process)
-        self._send({"subject": self._message, "memory": str(file), "one_core": self.one_core})
+        self._file = file
+        self._worker = Worker("softgate.studies.subjects.worker", path=self.subject.path)
+        self._worker.send(
+            {"subject": self._message, "memory": str(file), "one_core": self.one_core}
+        )
         answer = self._receive(PREPARING_S, "the framework's import")
         if "mistake" not in answer:
             answer = self._receive(self.time_limit, "its loading")
@@ -107,45 +92,38 @@ class Child:
             raise Mistake(answer["mistake"])
         return Information.of(answer["information"])
 
-    def _ask(self, message: dict[str, Any]) -> dict[str, Any]:
-        if self._process is None:
+    def _request(self, message: dict[str, Any]) -> dict[str, Any]:
+        if self._worker is None:
             self._start(self._file)
-        self._send(message)
+        assert self._worker is not None
+        self._worker.send(message)
         answer = self._receive(self.time_limit, f"a call with {message.get('count', 0):,} elements")
         if "failure" in answer:
             raise Failure(*answer["failure"])
         return answer
 
-    def _send(self, message: dict[str, Any]) -> None:
-        assert self._process is not None
-        worker_protocol.send(self._process, message)
-
-    def _receive(self, limit: float, during: str) -> dict[str, Any]:
+    def _receive(self, timeout_s: float, during: str) -> dict[str, Any]:
+        assert self._worker is not None
         try:
-            line = self._answers.get(timeout=min(limit, threading.TIMEOUT_MAX))
-        except Empty:
-            self._end()
-            raise Failure(HUNG, f"{during} took more than {limit:g} s") from None
-        if line is None:
-            assert self._process is not None
-            code = self._process.wait()
-            self._end()
-            raise Failure(CRASHED, f"{_words(code)} during {during}{self._last_words()}")
-        answer: dict[str, Any] = json.loads(line)
+            answer = self._worker.receive(timeout_s)
+        except TimeoutError:
+            self._kill()
+            raise Failure(HUNG, f"{during} took more than {timeout_s:g} s") from None
+        if answer is None:
+            ended = self._worker.kill(EXIT_S)
+            self._kill()
+            last_line = f": {ended.last_line}" if ended.last_line else ""
+            raise Failure(CRASHED, f"{ended.reason} during {during}{last_line}")
         return answer
 
-    def _last_words(self) -> str:
-        lines = self._errors.read_text(encoding="utf-8", errors="replace").strip().splitlines()
-        return f": {lines[-1][:200]}" if lines else ""
-
-    def _end(self) -> None:
-        process, self._process = self._process, None
-        if process is not None:
-            worker_protocol.end(process)
+    def _kill(self) -> None:
+        worker, self._worker = self._worker, None
+        if worker is not None:
+            worker.kill()
 
     def close(self) -> None:
         """End the process and remove the shared memory."""
-        self._end()
+        self._kill()
         self._memory = None
         self._folder.cleanup()
 
@@ -154,12 +132,3 @@ class Child:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def _words(code: int) -> str:
-    if code >= 0:
-        return f"exit code {code}"
-    try:
-        return signal.Signals(-code).name
-    except ValueError:
-        return f"signal {-code}"

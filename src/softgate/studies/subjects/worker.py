@@ -1,67 +1,55 @@
-"""The child's side: a subject loaded and called, one JSON line an answer, arrays in shared memory.
+"""A worker process that loads a subject and calls it on arrays in shared memory.
 
-The first half of a file that both processes map holds inputs, the second half results. Standard
-output is kept for answers; what libraries print there goes to standard error.
+The first half of a file that both processes map holds inputs, the second half results.
 """
 
 from __future__ import annotations
 
-import json
 import os
-import sys
-from typing import Any, TextIO
+from typing import Any
 
 import numpy as np
 
 from softgate.formula.formats import FORMATS
 from softgate.formula.rounding import dtype_of
 
-from .. import worker_protocol
+from ..worker import Parent
 from .description import from_message
 from .failure import Failure, Mistake
 from .loading import Loaded, load, prepare
 
 
 def main() -> None:
-    """Answer until the parent has gone."""
-    worker_protocol.die_with_parent()
-    answers = worker_protocol.claim_stdout()
-    first = json.loads(sys.stdin.readline())
-    if first["one_core"]:  # only where the system has it: see `certify`
+    """Load the subject of the first message and answer calls until the parent has gone."""
+    parent = Parent()
+    messages = parent.messages()
+    first = next(messages)
+    if first["one_core"]:  # only on systems that have it: see `certify`
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     memory = np.memmap(first["memory"], np.uint8, "r+")
     subject = from_message(first["subject"])
     try:
         prepare(subject)
-        _say(answers, {"prepared": True})
+        parent.send({"prepared": True})
         loaded = load(subject)
     except Mistake as error:
-        _say(answers, {"mistake": str(error)})
+        parent.send({"mistake": str(error)})
         return
-    _say(answers, {"information": loaded.information()})
-    for line in sys.stdin:
-        _say(answers, _answer(loaded, memory, json.loads(line)))
+    parent.send({"information": loaded.information()})
+    for message in messages:
+        parent.send(_answer(loaded, memory, message))
 
 
-def _answer(loaded: Loaded, memory: Any, asked: dict[str, Any]) -> dict[str, Any]:
-    if "threads" in asked:
-        return {"set": loaded.value.set_threads(asked["threads"])}
-    dtype = dtype_of(FORMATS[asked["dtype"]])
-    half, count, step = memory.size // 2, asked["count"], asked["step"]
-    first = asked["offset"] * dtype.itemsize
+def _answer(loaded: Loaded, memory: Any, request: dict[str, Any]) -> dict[str, Any]:
+    if "threads" in request:
+        return {"set": loaded.value.set_threads(request["threads"])}
+    dtype = dtype_of(FORMATS[request["dtype"]])
+    half, count, step = memory.size // 2, request["count"], request["step"]
+    first = request["offset"] * dtype.itemsize
     span = np.asarray(memory)[first : first + count * step * dtype.itemsize].view(dtype)
     try:
-        result = loaded.call(asked["quantity"], span[::step])
+        result = loaded.call(request["quantity"], span[::step])
     except Failure as error:
         return {"failure": [error.kind, error.message]}
     np.asarray(memory)[half : half + count * dtype.itemsize].view(dtype)[...] = result
     return {"done": count}
-
-
-def _say(answers: TextIO, message: dict[str, Any]) -> None:
-    answers.write(json.dumps(message) + "\n")
-    answers.flush()
-
-
-if __name__ == "__main__":
-    main()

@@ -1,22 +1,16 @@
-"""Trials in processes of this machine, a core for each: started once, replaced when one dies."""
+"""Trials in worker processes on this machine, one core each; a dead worker is replaced."""
 
 from __future__ import annotations
 
 import base64
-import json
 import signal
-import subprocess
-import sys
-import tempfile
 from collections.abc import Sequence
-from contextlib import suppress
 from queue import Empty, SimpleQueue
 from time import perf_counter
-from typing import Any
 
 from softgate.runtime.records import SPECIAL, plain
 
-from ... import worker_protocol
+from ...worker import Message, Worker
 from ..store import Store
 from ..trial import Outcome, Subject, Trial
 from .backend import TRIES
@@ -24,145 +18,123 @@ from .progress import Board
 from .scheduler import TICK_S, Shift
 from .serialization import SubjectError, pack
 
-THREADS = (
-    "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS",
-    "NUMEXPR_NUM_THREADS",
+ONE_THREAD = dict.fromkeys(
+    ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS",
+     "NUMEXPR_NUM_THREADS"),
+    "1",
 )  # fmt: skip
-"""Libraries read these when they are loaded; a trial has one thread."""
-
-START = (
-    "import os, sys; sys.path[:] = {path!r}; os.environ.update(dict.fromkeys({threads!r}, '1')); "
-    "from softgate.studies.compare.execution.worker import main; main()"
-)
+"""Libraries read these variables when they are loaded; a trial has one thread."""
 
 
-class Seat:
+class TrialWorker:
     """A process that runs one trial after another."""
 
-    def __init__(
-        self, opening: dict[str, Any], heard: SimpleQueue[tuple[Seat, str | None]]
-    ) -> None:
+    def __init__(self, first: Message, inbox: Inbox) -> None:
         self.trial: Trial | None = None
         self.ready, self.since_s = False, perf_counter()
-        self._errors = tempfile.TemporaryFile()  # noqa: SIM115  (closed by `end`)
-        self._process = subprocess.Popen(
-            [sys.executable, "-c", START.format(path=sys.path, threads=THREADS)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._errors,
-            text=True,
-            encoding="utf-8",
-            **worker_protocol.OWN_GROUP,
+        self.process = Worker(
+            "softgate.studies.compare.execution.worker",
+            environment=ONE_THREAD,
+            on_message=lambda message: inbox.put((self, message)),
         )
-        worker_protocol.hear(self._process, lambda line: heard.put((self, line)))
-        worker_protocol.send(self._process, opening)
+        self.process.send(first)
 
-    def give(self, trial: Trial) -> None:
-        """Ask for a trial."""
+    def start(self, trial: Trial) -> None:
+        """Start a trial."""
         self.trial, self.since_s = trial, perf_counter()
-        worker_protocol.send(self._process, plain(trial))
+        self.process.send(plain(trial))
 
-    @property
-    def dead(self) -> bool:
-        """Whether the process has ended; its children may still hold the line open."""
-        return self._process.poll() is not None
 
-    def end(self, patience_s: float = 0.0) -> str:
-        """Kill the process and all it has started; return how it had ended before, in words."""
-        with suppress(subprocess.TimeoutExpired):
-            self._process.wait(patience_s)
-        code = self._process.returncode
-        worker_protocol.kill_group(self._process)
-        worker_protocol.end(self._process)
-        self._errors.seek(0)
-        lines = self._errors.read().decode(errors="replace").strip().splitlines()
-        self._errors.close()
-        last = f" ({lines[-1][:200]})" if lines and code is not None and code >= 0 else ""
-        return ("killed" if code is None else ended(code)) + last
+Inbox = SimpleQueue[tuple[TrialWorker, Message | None]]
+"""Messages of all workers as they arrive; None is the end of a worker."""
 
 
 class Local:
-    """Processes of this machine."""
+    """Runs trials in worker processes on this machine."""
 
     def __init__(self, subject: Subject, jobs: int) -> None:
         self.width = jobs
         self._name, self._packed = subject.name, base64.b64encode(pack(subject)).decode("ascii")
-        self._heard: SimpleQueue[tuple[Seat, str | None]] = SimpleQueue()
-        self._seats: list[Seat] = []
-        self._stillborn = 0
+        self._inbox: Inbox = SimpleQueue()
+        self._workers: list[TrialWorker] = []
+        self._failed_starts = 0
 
     def run(self, todo: Sequence[Trial], store: Store, board: Board) -> None:
-        """Run trials in the processes; those that another command runs are waited for."""
+        """Run trials in the workers, and wait for those that another command runs."""
         shift = Shift(todo, store, board)
         while shift.unfinished:
-            self._fill(shift, store)
+            self._assign(shift, store)
             try:
-                seat, line = self._heard.get(timeout=TICK_S)
+                worker, message = self._inbox.get(timeout=TICK_S)
             except Empty:
-                self._bury(shift, [seat for seat in self._seats if seat.dead])
+                self._remove(shift, [worker for worker in self._workers if worker.process.exited])
                 continue
-            if seat not in self._seats:
-                continue  # the last words of one that was replaced
-            if line is None:
-                self._bury(shift, [seat])
+            if worker not in self._workers:
+                continue  # the last messages of a worker that was removed
+            if message is None:
+                self._remove(shift, [worker])
             else:
-                self._take(seat, json.loads(line), shift)
+                self._handle(worker, message, shift)
         shift.settle()
 
-    def _fill(self, shift: Shift, store: Store) -> None:
-        """Give every free process a trial; start as many as there is work for."""
-        for seat in self._seats:
-            if seat.ready and seat.trial is None and (trial := shift.next()) is not None:
-                seat.give(trial)
-        busy = sum(seat.trial is not None for seat in self._seats)
+    def _assign(self, shift: Shift, store: Store) -> None:
+        """Start a trial in every idle worker; start as many workers as there is work for."""
+        for worker in self._workers:
+            if worker.ready and worker.trial is None and (trial := shift.next()) is not None:
+                worker.start(trial)
+        busy = sum(worker.trial is not None for worker in self._workers)
         wanted = min(self.width, busy + shift.ahead)
         folder = None if store.folder is None else str(store.folder.resolve())
-        while len(self._seats) < wanted:
-            self._seats.append(Seat({"subject": self._packed, "store": folder}, self._heard))
+        while len(self._workers) < wanted:
+            first = {"subject": self._packed, "store": folder}
+            self._workers.append(TrialWorker(first, self._inbox))
 
-    def _take(self, seat: Seat, message: dict[str, Any], shift: Shift) -> None:
+    def _handle(self, worker: TrialWorker, message: Message, shift: Shift) -> None:
         if "error" in message:
             raise SubjectError(f"{self._name!r} cannot be loaded: {message['error']}")
         if "ready" in message:
-            seat.ready, self._stillborn = True, 0
+            worker.ready, self._failed_starts = True, 0
             return
-        assert seat.trial is not None
-        if "told" in message:
-            step, steps, loss = message["told"]
-            shift.board.told(seat.trial.key, step, steps, SPECIAL.get(loss, loss))
+        assert worker.trial is not None
+        if "progress" in message:
+            step, steps, loss = message["progress"]
+            shift.board.told(worker.trial.key, step, steps, SPECIAL.get(loss, loss))
             return
-        trial, seat.trial = seat.trial, None
+        trial, worker.trial = worker.trial, None
         if shift.store.folder is None and message.get("lasts"):
-            shift.store.write(Outcome.from_json(message["outcome"]))  # its process cannot do it
+            shift.store.write(Outcome.from_json(message["outcome"]))  # the worker has no folder
         shift.answer(trial, message)
 
-    def _bury(self, shift: Shift, dead: Sequence[Seat]) -> None:
-        for seat in dead:
-            self._seats.remove(seat)
-            how = seat.end(patience_s=TICK_S)  # its line is cut a moment before it is dead
-            if seat.trial is not None:
-                shift.died(seat.trial, how, perf_counter() - seat.since_s)
+    def _remove(self, shift: Shift, dead: Sequence[TrialWorker]) -> None:
+        for worker in dead:
+            self._workers.remove(worker)
+            code, last_line = worker.process.kill(grace_s=TICK_S)
+            how = "killed" if code is None else ended(code)
+            if last_line and code is not None and code >= 0:
+                how += f" ({last_line})"
+            if worker.trial is not None:
+                shift.died(worker.trial, how, perf_counter() - worker.since_s)
                 continue
-            self._stillborn += not seat.ready
-            if self._stillborn >= TRIES:
+            self._failed_starts += not worker.ready
+            if self._failed_starts >= TRIES:
                 raise SubjectError(
                     f"{self._name!r} cannot be loaded: its process was {how} before any trial began"
                 )
 
     def close(self) -> None:
-        """Kill the processes; what they have written stays, what they run is lost."""
-        seats, self._seats = self._seats, []
-        for seat in seats:
-            seat.end()
+        """Kill the workers; the outcomes that they have written stay, running trials are lost."""
+        workers, self._workers = self._workers, []
+        for worker in workers:
+            worker.process.kill()
 
 
 def ended(code: int) -> str:
-    """Return how a process ended, to be read after "was".
+    """Return how a process ended, as a phrase that follows "was".
 
     Examples
     --------
     >>> ended(-9), ended(3)
-    ('killed (SIGKILL, signal 9; the system kills so when memory runs out)', 'ended (exit code 3)')
+    ('killed (SIGKILL, signal 9; the system does this when memory runs out)', 'ended (exit code 3)')
     """
     if code >= 0:
         return f"ended (exit code {code})"
@@ -170,5 +142,5 @@ def ended(code: int) -> str:
         name = f"{signal.Signals(-code).name}, signal {-code}"
     except ValueError:
         name = f"signal {-code}"
-    hint = "; the system kills so when memory runs out" if name.startswith("SIGKILL") else ""
+    hint = "; the system does this when memory runs out" if name.startswith("SIGKILL") else ""
     return f"killed ({name}{hint})"

@@ -26,7 +26,7 @@ import numpy as np
 from softgate.runtime.machine import cpu_name, installed
 from softgate.runtime.threads import get_threads, set_threads
 
-from ...worker_protocol import in_process
+from ...worker import c_function
 from ..trial import Diverged, Measured, Outcome, Place, Status, Told, Trial, Work
 
 
@@ -200,7 +200,7 @@ def words(error: BaseException) -> str:
 def _fresh_peak() -> int | None:
     """Give free memory back, forget how much there was at most, return how much there is."""
     gc.collect()
-    trim = in_process("malloc_trim")
+    trim = c_function("malloc_trim")
     if trim is not None:  # glibc
         trim(0)
     if not CLEAR.exists():  # only Linux has it
