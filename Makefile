@@ -44,26 +44,26 @@ exhaustive: $(STAMP) ## all 2^32 float32 inputs of every activation, and the lon
 figures: certificates speed ## every table and picture of the README and of docs
 
 certificates: $(STAMP) ## certify ours and every installed peer: docs/accuracy.md, README
-	$(PY) tools/accuracy_page.py
+	$(PY) tools/docs/accuracy_page.py
 
 accuracy: $(STAMP) ## float64 against arb at 200,000 points a function
 	$(PY) tools/against_arb.py
 
 speed: $(STAMP) ## time every implementation installed: docs/speed.md, pictures, README
-	$(PY) tools/speed_page.py
+	$(PY) tools/docs/speed_page.py
 
 bench: $(STAMP) ## time the kernels against PyTorch and JAX, each held to its bar
 	$(PY) benchmarks/kernels.py
 
 fits: $(STAMP) ## derive every coefficient and colour again and compare with the source
-	$(PY) tools/derive_coefficients.py --check
+	$(PY) tools/fits/derive_coefficients.py --check
 	$(PY) tools/derive_colours.py --check
 
 digests: $(STAMP) ## compute the published bits of every function again, and print what changed
 	$(PY) tools/publish_digests.py
 
 support: $(STAMP) ## the README's table of what was run, from docs/support.toml
-	$(PY) tools/support_table.py
+	$(PY) tools/docs/support_table.py
 
 arm: $(STAMP) ## the published digests and the tests of the kernels on AArch64, emulated by QEMU
 	$(PY) tools/run_on_arm.py --jobs $(JOBS)

@@ -23,31 +23,15 @@ import pytest
 from mpmath import mpf
 from places import ROOT
 
-from softgate.blocks import (
-    erf_fits,
-    exponential_fits,
-    gaussian_fits,
-    gaussian_forms,
-    hyperbolic_fits,
-    logarithm_fits,
-    trigonometry_fits,
-)
+from softgate.blocks import coefficients, gaussian_forms
 from softgate.blocks.fits import Fit
 from softgate.formula.formats import FLOAT32, FORMATS
 
-MODULES = (
-    erf_fits,
-    exponential_fits,
-    gaussian_fits,
-    hyperbolic_fits,
-    logarithm_fits,
-    trigonometry_fits,
-)
 FITS = {
-    f"{module.__name__.rsplit('.', 1)[1].removesuffix('_fits')}:{name}": fit
-    for module in MODULES
-    for name, fit in vars(module).items()
-    if isinstance(fit, Fit)
+    f"{family.lower()}:{name}": fit
+    for family, fits in vars(coefficients).items()
+    if family.isupper()
+    for name, fit in fits.items()
 }
 RATES = {
     "UNIT": lambda: mpf(1),
@@ -202,7 +186,8 @@ def test_every_fit_states_itself() -> None:
 
 def check(root: Path, *families: str) -> subprocess.CompletedProcess[str]:
     """Derive families again and compare them with what `root` holds."""
-    command = [sys.executable, str(root / "tools" / "derive_coefficients.py"), "--check", *families]
+    script = root / "tools" / "fits" / "derive_coefficients.py"
+    command = [sys.executable, str(script), "--check", *families]
     return subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
 
 
@@ -251,12 +236,12 @@ TOOLS = ("polynomial", "rational", "targets")
 def targets() -> Iterator[None]:
     """The generator's modules within reach, as python has them for a file that it runs."""
     bits = flint.ctx.prec
-    sys.path.insert(0, str(ROOT / "tools"))
+    sys.path.insert(0, str(ROOT / "tools" / "fits"))
     with mpmath.workdps(60):
         yield
-    sys.path.remove(str(ROOT / "tools"))
+    sys.path.remove(str(ROOT / "tools" / "fits"))
     flint.ctx.prec = bits
-    for name in [one for one in sys.modules if one.partition(".")[0] in TOOLS]:
+    for name in [module for module in sys.modules if module.partition(".")[0] in TOOLS]:
         del sys.modules[name]
 
 
@@ -274,9 +259,9 @@ def test_every_family_has_a_generator() -> None:
 def test_the_generator_sees_a_difference(tmp_path: Path) -> None:
     for folder in ("tools", "src"):
         shutil.copytree(ROOT / folder, tmp_path / folder)
-    stored = tmp_path / "src" / "softgate" / "blocks" / "hyperbolic_fits.py"
+    stored = tmp_path / "src" / "softgate" / "blocks" / "coefficients.py"
     text = stored.read_text(encoding="utf-8")
-    second = hyperbolic_fits.SHRINK_FLOAT32.coefficients[1]
+    second = coefficients.HYPERBOLIC["SHRINK_FLOAT32"].coefficients[1]
     stored.write_text(text.replace(f"{second!r}", f"{second * (1 + 2**-23)!r}"), encoding="utf-8")
     assert stored.read_text(encoding="utf-8") != text
     assert check(tmp_path, "hyperbolic").returncode == 1

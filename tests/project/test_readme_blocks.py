@@ -17,7 +17,7 @@ import softgate as sg
 
 @pytest.fixture
 def blocks(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
-    monkeypatch.syspath_prepend(str(ROOT / "tools"))
+    monkeypatch.syspath_prepend(str(ROOT / "tools" / "docs"))
     import readme_blocks
 
     yield readme_blocks

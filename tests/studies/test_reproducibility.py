@@ -16,7 +16,7 @@ from click.testing import CliRunner
 from test_emit_javascript import run as run_javascript
 
 import softgate as sg
-from softgate.blocks import Kernel, gaussian_fits
+from softgate.blocks import Kernel, coefficients
 from softgate.cli import doctor
 from softgate.formula.graph import Node
 from softgate.runtime.activation import Activation
@@ -142,10 +142,10 @@ def test_emitted_javascript_has_the_published_bits(tmp_path: Path) -> None:
 
 def changed_coefficient(monkeypatch: pytest.MonkeyPatch) -> Activation:
     """gelu after the last coefficient of one fit moved by one part in 2**20."""
-    fit = gaussian_fits.QUICK_FLOAT32
+    fit = coefficients.GAUSSIAN["QUICK_FLOAT32"]
     *others, last = fit.coefficients
     moved = replace(fit, coefficients=(*others, last * (1 + 2.0**-20)))
-    monkeypatch.setattr(gaussian_fits, "QUICK_FLOAT32", moved)
+    monkeypatch.setitem(coefficients.GAUSSIAN, "QUICK_FLOAT32", moved)
     return Activation(replace(sg.gelu.entry))
 
 

@@ -11,14 +11,13 @@ from softgate.formula.formats import Format
 from softgate.formula.graph import Graph
 
 from .gaussian import Gaussian
-from .hyperbolic import Hyperbolic
 from .logarithm import Logarithm
 from .scaled import Tail, TwoFloat
 
 __all__ = ["Kernel", "Tail", "TwoFloat"]
 
 
-class Kernel(Gaussian, Hyperbolic, Logarithm):
+class Kernel(Gaussian, Logarithm):
     """The arithmetic that stable forms are written over, for float32 or float64 with fma."""
 
     def __init__(self, fmt: Format, graph: Graph | None = None, fused: bool = True) -> None:

@@ -13,9 +13,9 @@ from typing import NamedTuple
 from softgate.formula.formats import FLOAT32
 from softgate.formula.graph import Node
 
-from . import Kernel, erf_fits, logarithm_fits
+from . import Kernel
+from .coefficients import ERF, LOGARITHM
 from .exponential import LN2, MIRRORED
-from .fits import Fit
 
 EXP_RANGE = {"float32": (-105, 89), "float64": (-746, 710)}
 """Beyond it exp is 0, or larger than every number."""
@@ -84,8 +84,7 @@ def _logarithm(f: Kernel, w: Node, offset: Node | None = None, lost: Node | None
         t = f.where(e.same(0), offset, t)
     s = t / (t + 2)
     z = s * s
-    fit = logarithm_fits.LOG1P_FLOAT32 if f.fmt is FLOAT32 else logarithm_fits.LOG1P_FLOAT64
-    small = s * f.fma(-z, f.polynomial(z, fit.coefficients), t)
+    small = s * f.fma(-z, f.polynomial(z, f.fit(LOGARITHM, "LOG1P").coefficients), t)
     # So short that e·high is exact.
     digits = 1 << (f.fmt.precision - (8 if f.fmt is FLOAT32 else 11))
     high = Fraction(int(LN2 * digits), digits)
@@ -146,7 +145,6 @@ def erfc(f: Kernel, u: Node) -> Node:
 def erf(f: Kernel, u: Node) -> Node:
     """Return the error function, with full relative accuracy near 0."""
     a = f.abs(u)
-    fit: Fit = getattr(erf_fits, f"ERF_{f.fmt.name.upper()}")
-    near = f.fma(u, f.polynomial(u * u, fit.coefficients), u)
+    near = f.fma(u, f.polynomial(u * u, f.fit(ERF, "ERF").coefficients), u)
     far = f.fma(_complement(f, a), -2 * f.unit, 1)
     return f.where(a > ERF_NEAR, f.copysign(far, u), near)

@@ -6,6 +6,9 @@ The logistic function is not divided out as E/(1 + E), where every step rounds i
     sigma(-k·b) = s/(1 + s)·(1 - c),    c = 2·r/(T·(1 + s) + r·(1 - s)),    |c| <= 0.35:
 
 s and 1 + s are exact, and all that T, r and their sum lose counts only by the factor c.
+
+a - tanh(a) is a³/G(a²) for a < 1, with a fit G(y) = 3 + 6/5·y + ...; beyond, 1 - tanh(a) is added
+to a - 1: neither subtracts numbers of similar size.
 """
 
 from __future__ import annotations
@@ -17,7 +20,7 @@ from typing import NamedTuple
 from softgate.formula.formats import FLOAT32
 from softgate.formula.graph import Node, Number
 
-from . import exponential_fits as fits
+from .coefficients import EXPONENTIAL, HYPERBOLIC
 from .fits import Fit
 from .scaled import Scaled, Tail, TwoFloat
 
@@ -49,11 +52,15 @@ def _negative(fit: Fit) -> Fit:
     )
 
 
-UNIT = Rate(Fraction(1), fits.UNIT_FLOAT32, fits.UNIT_FLOAT64)
-TWICE = Rate(Fraction(2), fits.TWICE_FLOAT32, fits.TWICE_FLOAT64)
-QUICK = Rate(Fraction("1.702"), fits.QUICK_FLOAT32, fits.QUICK_FLOAT64)
+def _rate(k: Fraction, name: str) -> Rate:
+    return Rate(k, EXPONENTIAL[f"{name}_FLOAT32"], EXPONENTIAL[f"{name}_FLOAT64"])
+
+
+UNIT = _rate(Fraction(1), "UNIT")
+TWICE = _rate(Fraction(2), "TWICE")
+QUICK = _rate(Fraction("1.702"), "QUICK")
 MIRRORED = UNIT.mirrored
-GELU_TANH = Rate(SQRT_8_OVER_PI / CUBIC[0], fits.CUBIC_FLOAT32, fits.CUBIC_FLOAT64)
+GELU_TANH = _rate(SQRT_8_OVER_PI / CUBIC[0], "CUBIC")
 
 
 class Reduced(NamedTuple):
@@ -277,6 +284,25 @@ class Exponential(Scaled):
         below = self.fma(even, 1 + s, self.fma(-s, e.r, e.r))
         # tanh(a) <= a: what is below the floor is a itself.
         return self.minimum(a, above / below)
+
+    def over_shrink(self, numerator: Node, square: Node) -> Node:
+        """Return numerator/G(square) for a < 1; a³/G(a²) is a - tanh(a), without cancellation.
+
+        The smallest numerators are raised to where a³ is still 0: dividing a subnormal is slow.
+        """
+        raised = numerator + Fraction(2) ** (self.fmt.min_exponent + 6)
+        return raised / self.polynomial(square, self.fit(HYPERBOLIC, "SHRINK").coefficients)
+
+    def below_one(self, a: Node) -> Node:
+        """Return 1 - tanh(a) for a >= 1, down to what counts beside 1; NaN is kept.
+
+        With s, T and r of exp(-2·a) it is 2·s·(T - r)/(T + r + s·(T - r)).
+        """
+        e = self.reduce(self.bound(a, 0, 20), rate=TWICE, bias=self.fmt.max_exponent)
+        s = self.exponent_only(e.magic)
+        even = self.fma(e.square, e.rest, e.leading)
+        part = s * (even - e.r)
+        return (part + part) / (part + (even + e.r))
 
     def bound(self, x: Node, low: Node | Number, high: Node | Number) -> Node:
         """Return `x` between `low` and `high`; NaN is kept."""

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from softgate.formula.formats import FLOAT32
 from softgate.formula.graph import Node
 
-from . import gaussian_fits
+from .coefficients import GAUSSIAN
 from .fits import Fit
 from .gaussian_forms import EXACT, QUICK, TWO_LN2, Exponent, Form
 from .scaled import Scaled, Tail
@@ -64,15 +64,15 @@ class Gaussian(Scaled):
 
     def normal_density(self, a: Node) -> Tail:
         """Return phi(a)."""
-        w, magic = self._power(a, EXACT[self.fmt.name], self._fit("EXACT_POWER"), sign=-1)
+        w, magic = self._power(a, EXACT[self.fmt.name], self.fit(GAUSSIAN, "EXACT_POWER"), sign=-1)
         one = self.lift(1)
         return Tail(one, w, self.add_exponent(one, magic))
 
     def normal_gate_slope(self, a: Node) -> Tail:
         """Return Phi(-a) - a·phi(a) = phi(a)·(1/G - a)."""
         form = EXACT[self.fmt.name]
-        w, magic = self._power(a, form, self._fit("EXACT_POWER"), sign=-1)
-        ratio = self._ratio(a, self._fit("EXACT"))
+        w, magic = self._power(a, form, self.fit(GAUSSIAN, "EXACT_POWER"), sign=-1)
+        ratio = self._ratio(a, self.fit(GAUSSIAN, "EXACT"))
         small = a + ratio.above / ratio.below
         inverse = small + form.base
         mills = 1 / inverse
@@ -92,8 +92,8 @@ class Gaussian(Scaled):
         With smaller relative errors than either alone: what G and 1/G lost is given back.
         """
         form = EXACT[self.fmt.name]
-        w, magic = self._power(a, form, self._fit("EXACT_POWER"), sign=-1)
-        ratio = self._ratio(a, self._fit("EXACT_BOTH"))
+        w, magic = self._power(a, form, self.fit(GAUSSIAN, "EXACT_POWER"), sign=-1)
+        ratio = self._ratio(a, self.fit(GAUSSIAN, "EXACT_BOTH"))
         small = a + ratio.above / ratio.below
         inverse = small + form.base
         mills = 1 / inverse
@@ -110,24 +110,20 @@ class Gaussian(Scaled):
     def _scaled_mills(self, a: Node) -> tuple[Node, Node]:
         """Return 2**(scale - n)/(2·G) and 2**(-r/C) - 1."""
         form = QUICK[self.fmt.name]
-        w, magic = self._power(a, form, self._fit("QUICK_POWER"), sign=-1)
-        above, below = self._ratio(a, self._fit("QUICK"))
+        w, magic = self._power(a, form, self.fit(GAUSSIAN, "QUICK_POWER"), sign=-1)
+        above, below = self._ratio(a, self.fit(GAUSSIAN, "QUICK"))
         inverse = self.fma(a, below, self.fma(form.base, below, above))
         return self.add_exponent(below / inverse, magic), w
 
     def _inverse_tail(self, a: Node, lift: int = 1) -> Node:
         """Return lift·2**-scale/Phi(-a): dividing by it gives a number times 2**scale."""
         form = QUICK[self.fmt.name]
-        w, magic = self._power(a, form, self._fit("QUICK_POWER"), sign=1, lift=lift)
-        ratio = self._ratio(a, self._fit("QUICK"))
+        w, magic = self._power(a, form, self.fit(GAUSSIAN, "QUICK_POWER"), sign=1, lift=lift)
+        ratio = self._ratio(a, self.fit(GAUSSIAN, "QUICK"))
         # From the small end: the last sum is the only one that rounds in full.
         small = self.minimum(a, form.base) + ratio.above / ratio.below
         inverse = self.maximum(a, form.base) + small
         return self.add_exponent(self.fma(inverse, w, inverse), magic)
-
-    def _fit(self, name: str) -> Fit:
-        fit: Fit = getattr(gaussian_fits, f"{name}_{self.fmt.name.upper()}")
-        return fit
 
     def _ratio(self, a: Node, fit: Fit) -> Ratio:
         square = self.product(a, a)

@@ -12,7 +12,7 @@ from fractions import Fraction
 from softgate.formula.formats import FLOAT32
 from softgate.formula.graph import Node
 
-from . import logarithm_fits as fits
+from .coefficients import LOGARITHM
 from .exponential import MIRRORED, Exponential
 from .fits import Fit
 from .scaled import Tail, TwoFloat
@@ -34,8 +34,8 @@ class Logarithm(Exponential):
 
     def _quadratic(self, r: Node, sign: int = 1) -> tuple[Node, Node]:
         """Return r² and Q with exp(-sign·r) = 1 - sign·r + r²·Q, |r| <= ln(2)/2."""
-        fit = fits.EXPM1_FLOAT32 if self.fmt is FLOAT32 else fits.EXPM1_FLOAT64
-        signed = [c * sign**k for k, c in enumerate(fit.coefficients)]
+        coefficients = self.fit(LOGARITHM, "EXPM1").coefficients
+        signed = [c * sign**k for k, c in enumerate(coefficients)]
         return self.product(r, r), self.polynomial(r, signed)
 
     def expand(self, b: Node, lo: Node | None = None) -> Tail:
@@ -103,7 +103,7 @@ class Logarithm(Exponential):
     def log1p(self, tail: Tail) -> Tail:
         """Return log(1 + tail) for a tail (1 + w)·2**n <= 1; the result has the same form."""
         assert tail.lo is not None
-        fit = fits.LOG1P_FLOAT32 if self.fmt is FLOAT32 else fits.LOG1P_FLOAT64
+        fit = self.fit(LOGARITHM, "LOG1P")
         power = self.plain_power(tail.power)
         e = self.fma(power, tail.lo, power)
         inverse = 1 / self.fma(power, tail.lo, 2 + power)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import NamedTuple
 
 from softgate.formula.arithmetic import Machine
 from softgate.formula.graph import Node, Number
+
+from .fits import Fit
 
 
 class TwoFloat(NamedTuple):
@@ -34,6 +37,10 @@ class Tail(NamedTuple):
 
 class Scaled(Machine):
     """Two-part products, and the combinators that turn a tail into a result."""
+
+    def fit(self, family: Mapping[str, Fit], name: str) -> Fit:
+        """Return the fit `name` of one family of `coefficients`, in this format."""
+        return family[f"{name}_{self.fmt.name.upper()}"]
 
     def number(self, value: Fraction | str | int) -> TwoFloat:
         """Return a constant to twice the format's precision."""

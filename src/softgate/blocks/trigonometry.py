@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 from softgate.formula.graph import Node
 
-from . import Kernel, trigonometry_fits
+from . import Kernel
+from .coefficients import TRIGONOMETRY
 from .elementary import bias
-from .fits import Fit
 
 PI = Fraction("3.14159265358979323846264338327950288419716939937510582097494459230781640629")
 FAR = {"float32": 2.0**17, "float64": 2.0**45}
@@ -31,12 +31,6 @@ class Turn(NamedTuple):
     sin: Node
     cos: Node
     quarters: Node
-
-
-def fit(f: Kernel, name: str) -> Fit:
-    """Return a fit in the format of `f`."""
-    found: Fit = getattr(trigonometry_fits, f"{name}_{f.fmt.name.upper()}")
-    return found
 
 
 def parts(f: Kernel, value: Fraction, count: int) -> list[Fraction]:
@@ -63,8 +57,8 @@ def turn(f: Kernel, u: Node) -> Turn:
     r = f.bound(r, Fraction(-4, 5), Fraction(4, 5))
     quarter = f.fma(n, Fraction(1, 4), whole) - whole
     z = f.product(r, r)
-    sin = f.fma(r * z, f.polynomial(z, fit(f, "SIN").coefficients), r)
-    tail = f.polynomial(z, (-0.5, *fit(f, "COS").coefficients))
+    sin = f.fma(r * z, f.polynomial(z, f.fit(TRIGONOMETRY, "SIN").coefficients), r)
+    tail = f.polynomial(z, (-0.5, *f.fit(TRIGONOMETRY, "COS").coefficients))
     return Turn(sin, f.fma(z, tail, 1), f.fma(quarter, -4, n))
 
 
@@ -92,7 +86,7 @@ def atan(f: Kernel, u: Node) -> Node:
     above = f.where(near, a, f.where(far, -1, a - 1))
     t = above / f.where(near, 1, f.where(far, a, a + 1))
     z = t * t
-    small = f.fma(t * z, f.polynomial(z, fit(f, "ATAN").coefficients), t)
+    small = f.fma(t * z, f.polynomial(z, f.fit(TRIGONOMETRY, "ATAN").coefficients), t)
     quarter, half = parts(f, PI / 4, 2), parts(f, PI / 2, 2)
     base = [f.where(near, 0, f.where(far, h, q)) for q, h in zip(quarter, half, strict=True)]
     return f.copysign(base[0] + (small + base[1]), u)

@@ -1,6 +1,6 @@
 """tanhshrink(x) = x - tanh(x), which is x³/3 near 0 and x - 1 far out.
 
-The difference loses everything near 0. `blocks.hyperbolic` gives what tanh lacks of its argument,
+The difference loses everything near 0. `blocks.exponential` gives what tanh lacks of its argument,
 or of 1, by itself; the slope is tanh².
 """
 

@@ -14,7 +14,7 @@ from fractions import Fraction
 import numpy as np
 import torch
 
-from softgate.blocks import gaussian_fits
+from softgate.blocks.coefficients import GAUSSIAN
 from softgate.blocks.gaussian_forms import EXACT as MILLS_FORMS
 from softgate.formula.derivative import derivative
 from softgate.formula.graph import Graph, Node, walk
@@ -56,9 +56,8 @@ def _onnx_normal_cdf(x: torch.Tensor) -> torch.Tensor:
     a² is formed as h² + (a - h)·(a + h), where h² is exact: rounding a² would cost the tail a²/2
     ulps.
     """
-    double = x.dtype is torch.float64
-    form = MILLS_FORMS["float64" if double else "float32"]
-    fit = gaussian_fits.EXACT_FLOAT64 if double else gaussian_fits.EXACT_FLOAT32
+    name = "float64" if x.dtype is torch.float64 else "float32"
+    form, fit = MILLS_FORMS[name], GAUSSIAN[f"EXACT_{name.upper()}"]
     a = torch.where(x < 0, -x, x)
     a = torch.where(a > 40.0, 40.0, a)
     h = torch.round(a * _STEP) / _STEP

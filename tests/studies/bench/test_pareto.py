@@ -187,14 +187,14 @@ def test_bad_input(arguments, message):
 
 
 def page_tool():
-    spec = spec_from_file_location("speed_page", ROOT / "tools" / "speed_page.py")
+    spec = spec_from_file_location("speed_page", ROOT / "tools" / "docs" / "speed_page.py")
     module = module_from_spec(spec)
     sys.modules["speed_page"] = module  # dataclasses look their module up
-    sys.path.insert(0, str(ROOT / "tools"))  # as python itself has it for a file that it runs
+    sys.path.insert(0, str(ROOT / "tools" / "docs"))  # as for a script
     try:
         spec.loader.exec_module(module)
     finally:
-        sys.path.remove(str(ROOT / "tools"))
+        sys.path.remove(str(ROOT / "tools" / "docs"))
         del sys.modules["speed_page"]
     return module
 

@@ -1,6 +1,6 @@
 """Write the README's table of systems, CPUs and Pythons from docs/support.toml.
 
-    python tools/support_table.py [--add "all tests"] [--note "emulated by QEMU"]
+    python tools/docs/support_table.py [--add "all tests"] [--note "emulated by QEMU"]
 
 With --add, a run on this machine is added first: say what was run and passed.
 """
@@ -15,7 +15,7 @@ import readme_blocks
 
 from softgate.runtime.machine import Machine, this_machine
 
-FILE = Path(__file__).resolve().parent.parent / "docs" / "support.toml"
+FILE = Path(__file__).resolve().parents[2] / "docs" / "support.toml"
 FIELDS = ("checked", "system", "cpu", "python")
 
 

@@ -1,6 +1,6 @@
 """Certify softgate and every peer that is installed: docs/accuracy.md and the README's table.
 
-    python tools/accuracy_page.py [--check] [--samples 200000] [-o docs/accuracy.md]
+    python tools/docs/accuracy_page.py [--check] [--samples 200000] [-o docs/accuracy.md]
 
 Each row is a certificate of `softgate certify`; the page has no figure that is not from one. Takes
 some minutes. `--check` only says whether all certificates can be had, with few inputs.
@@ -22,7 +22,7 @@ from softgate.studies.certify.record import Certificate, Measurement
 from softgate.studies.certify.regions import SUBNORMAL_INPUTS, SUBNORMAL_RESULTS
 from softgate.studies.peers import Peer, absent, peers, subject
 
-PAGE = Path(__file__).parent.parent / "docs" / "accuracy.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "accuracy.md"
 FEW = 20_000
 
 
@@ -109,7 +109,7 @@ HEADER = (
 
 INTRODUCTION = """# How exact is it?
 
-Written by `python tools/accuracy_page.py`; every row is a certificate, as `softgate certify` prints
+Written by `python tools/docs/accuracy_page.py`; every row is a certificate, as `softgate certify` prints
 it, on {system}. Versions: {versions}.
 
 - The truth is the definition in arb balls; for the large samples our float64 kernel, itself

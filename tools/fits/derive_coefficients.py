@@ -1,24 +1,28 @@
-"""Derive every fit of softgate.blocks, or check that the stored ones are what comes out.
+"""Derive every fit of softgate.blocks, or check the stored ones against a new derivation.
 
-Without arguments it writes src/softgate/blocks/*_fits.py. With `--check` it derives again and
-compares: exit status 1 on a difference. Names of families restrict it to these.
+    python tools/fits/derive_coefficients.py [--check] [gaussian exponential …]
+
+Without `--check` it writes src/softgate/blocks/coefficients.py. With `--check` it compares and
+exits with status 1 on a difference. Names of families restrict it to these.
 """
 
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 
-SOURCE = Path(__file__).resolve().parent.parent / "src" / "softgate"
+SOURCE = Path(__file__).resolve().parents[2] / "src" / "softgate"
 BLOCKS = SOURCE / "blocks"
+STORED = BLOCKS / "coefficients.py"
 FAMILIES = ("gaussian", "exponential", "logarithm", "hyperbolic", "erf", "trigonometry")
 
 if __name__ == "__main__":
-    # The package needs the files written here, so only its leaves are imported, never the whole.
+    # The package needs the file written here, so only modules that do not are imported.
     for name, folder in (("softgate", SOURCE), ("softgate.blocks", BLOCKS)):
         package = ModuleType(name)
         package.__path__ = [str(folder)]
@@ -28,22 +32,33 @@ from softgate.blocks.fits import COMMAND, Fit  # noqa: E402
 
 
 def source(family: str, fits: dict[str, Fit]) -> str:
-    """Return the module that holds `fits`, as ruff would format it."""
-    lines = [
-        f'"""Coefficients of the {family} family, derived by `{COMMAND}`."""',
-        "",
-        "from .fits import Fit",
-    ]
+    """Return the assignment of a family's fits, as ruff formats it."""
+    lines = [f"{family.upper()} = {{"]
     for name, fit in fits.items():
-        lines += ["", f"{name} = Fit("]
-        lines += [f'    target="{fit.target}",', f'    form="{fit.form}",']
-        lines += [f"    interval={fit.interval!r},", f"    error_log2={fit.error_log2:.2f},"]
+        lines += [f'    "{name}": Fit(']
+        lines += [f'        target="{fit.target}",', f'        form="{fit.form}",']
+        lines += [f"        interval={fit.interval!r},"]
+        lines += [f"        error_log2={fit.error_log2:.2f},"]
         for field in ("coefficients", "denominator"):
             values = getattr(fit, field)
             if values:
-                lines += [f"    {field}=(", *(f"        {value!r}," for value in values), "    ),"]
-        lines.append(")")
-    return "\n".join(lines) + "\n"
+                numbers = (f"            {value!r}," for value in values)
+                lines += [f"        {field}=(", *numbers, "        ),"]
+        lines.append("    ),")
+    return "\n".join([*lines, "}"]) + "\n"
+
+
+HEADER = f'''"""Coefficients of every fit, written by `{COMMAND}`."""
+
+from .fits import Fit
+'''
+
+
+def stored() -> dict[str, str]:
+    """Return the assignment of each family in the stored file."""
+    text = STORED.read_text(encoding="utf-8") if STORED.exists() else ""
+    parts = re.finditer(r"(?ms)^([A-Z]+) = \{\n.*?^\}\n", text)
+    return {part[1].lower(): part[0] for part in parts}
 
 
 def table(family: str, fits: dict[str, Fit]) -> list[str]:
@@ -78,21 +93,23 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--check", action="store_true", help="compare instead of writing")
     options = parser.parse_args(arguments)
     print(f"{'family':12} {'fit':28} {'interval':22} {'degree':>6} {'error':10} target  ~  form")
-    different = []
+    different, texts = [], stored()
     for family in options.families:
         fits = derive(family)
         if fits is None:
-            print(f"{family:12} has no tools/targets/{family}.py")
+            print(f"{family:12} has no tools/fits/targets/{family}.py")
             continue
         print("\n".join(table(family, fits)), flush=True)
-        path = BLOCKS / f"{family}_fits.py"
         text = source(family, fits)
-        if not options.check:
-            path.write_text(text, encoding="utf-8")
-        elif not path.exists() or path.read_text(encoding="utf-8") != text:
-            different.append(path.name)
-    for name in different:
-        print(f"{name} differs from what is derived here: run `{COMMAND}`", file=sys.stderr)
+        if texts.get(family) != text:
+            different.append(family)
+            texts[family] = text
+    if not options.check:
+        ordered = [texts[family] for family in FAMILIES if family in texts]
+        STORED.write_text("\n".join([HEADER, *ordered]), encoding="utf-8")
+        return 0
+    for family in different:
+        print(f"the stored {family} fits differ: run `{COMMAND}`", file=sys.stderr)
     return 1 if different else 0
 
 

@@ -14,7 +14,7 @@ from softgate.studies.bench.record import OURS, Bench
 from softgate.studies.certify.record import Certificate
 from softgate.studies.certify.regions import SUBNORMAL_INPUTS, SUBNORMAL_RESULTS
 
-README = Path(__file__).parent.parent / "README.md"
+README = Path(__file__).resolve().parents[2] / "README.md"
 DTYPES = ("float32", "float64", "float16", "bfloat16")
 VERSIONS = ("torch", "jax", "tensorflow", "keras", "onnxruntime", "scipy", "numpy", "llvmlite")
 

@@ -1,6 +1,6 @@
 """Run the commands of benchmarks/speed.toml: docs/speed.md, two pictures, the README's tables.
 
-    python tools/speed_page.py [--check] [--records FOLDER] [--beside FOLDER] [-o docs/speed.md]
+    python tools/docs/speed_page.py [--check] [--records FOLDER] [--beside FOLDER] [-o docs/speed.md]
 
 The page is what the commands print: each is run with --json, and its record is shown as Markdown.
 Takes some ten minutes, on a machine that should do nothing else. `--check` runs every command with
@@ -32,7 +32,7 @@ from softgate.studies.bench.pareto import Pareto
 from softgate.studies.bench.plots import pareto_chart
 from softgate.studies.bench.record import Bench
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 DEFINITIONS = ROOT / "benchmarks" / "speed.toml"
 PAGE = ROOT / "docs" / "speed.md"
 
@@ -201,7 +201,7 @@ def write(
         for warning in record.warnings:
             print(f"  Warning: {warning}", file=sys.stderr)
     head = (
-        "# How fast is it?\n\nWritten by `python tools/speed_page.py` from the commands in "
+        "# How fast is it?\n\nWritten by `python tools/docs/speed_page.py` from the commands in "
         "`benchmarks/speed.toml`.\n\n" + "\n\n".join(machines.values())
     )
     page.write_text("\n\n".join([head, introduction, *texts]) + "\n", encoding="utf-8")
