@@ -52,7 +52,7 @@ accuracy: $(STAMP) ## float64 against arb at 200,000 points a function
 speed: $(STAMP) ## time every implementation installed: docs/speed.md, pictures, README
 	$(PY) tools/docs/speed_page.py
 
-bench: $(STAMP) ## time the kernels against PyTorch and JAX, each held to its bar
+bench: $(STAMP) ## time the kernels against PyTorch and JAX, each with its limit
 	$(PY) benchmarks/kernels.py
 
 fits: $(STAMP) ## derive every coefficient and colour again and compare with the source
@@ -80,7 +80,7 @@ distclean: clean ## and .venv
 $(PY):
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("softgate needs Python 3.11 or later, and $(PYTHON) is " + sys.version.split()[0] + ": make PYTHON=/path/to/python3.11")'
 	$(PYTHON) -m venv $(VENV)
-# The pip that comes with Python 3.11 takes twice as long to choose among so many packages.
+# The pip that comes with Python 3.11 takes twice as long to resolve this number of packages.
 	$(PY) -m pip install --quiet --upgrade pip
 
 $(STAMP): pyproject.toml constraints.txt | $(PY)

@@ -3,7 +3,7 @@
     python benchmarks/jax_calls.py [--count 1048576] [--rounds 100] [--json FILE]
 
 float32 from N(0, 1). In every round each has its turn of two calls, and rounds begin with another
-each time; the least time counts. The bar is 1.1 for the value.
+each time; the least time counts. The limit is 1.1 for the value.
 """
 
 from __future__ import annotations

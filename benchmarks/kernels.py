@@ -1,12 +1,12 @@
-"""Hold softgate's kernels to their bars: shares of the time that torch and jax.jit take.
+"""Hold softgate's kernels to their limits: shares of the time that torch and jax.jit take.
 
-    python benchmarks/kernels.py            the bars: 1M elements, 1 thread, all formats
+    python benchmarks/kernels.py            the limits: 1M elements, 1 thread, all formats
     python benchmarks/kernels.py --quick    float32 and bfloat16 in a minute or two
     python benchmarks/kernels.py --full     64K, 1M and 16M elements, 1 and all threads
 
-This says what is timed and which bars hold; `softgate.bench` does the timing. Everybody is called
-as users call it, with output memory that is made once and reused. Exit status is 0 unless --gate is
-given and a bar is missed.
+This defines what is timed and which limits apply; `softgate.bench` does the timing. Every
+implementation is called as users call it, with output memory that is made once and reused. Exit status is 0 unless --gate is
+given and a limit is missed.
 """
 
 from __future__ import annotations
@@ -18,8 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from bars import failed, judge, missed
-from markdown import shares
+from limits import failed, judge, missed, shares
 
 import softgate as sg
 from softgate.runtime.machine import installed
@@ -44,7 +43,7 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--json", metavar="FILE", type=Path, help="write what was measured there")
     parser.add_argument("--seed", type=int, default=0, help="of the inputs (default: 0)")
     parser.add_argument("--markdown", action="store_true", help="print the shares of torch's time")
-    parser.add_argument("--gate", action="store_true", help="exit with 1 when a bar is missed")
+    parser.add_argument("--gate", action="store_true", help="exit with 1 when a limit is missed")
     return parser.parse_args(arguments)
 
 
@@ -75,17 +74,17 @@ def measure(options: argparse.Namespace) -> Bench:
 
 
 def progress(what: str, done: int, total: int) -> None:
-    """Say on standard error what is being timed."""
+    """Print on standard error what is being timed."""
     print(f"[{done:3}/{total}] {what}", file=sys.stderr)
 
 
 def report(bench: Bench) -> str:
-    """Return which bars hold."""
+    """Return which limits hold."""
     verdicts = judge(bench)
     if not verdicts:
-        return "No bar binds here: they do at 1M elements, 1 thread."
+        return "No limit binds here: they do at 1M elements, 1 thread."
     bad = missed(verdicts)
-    lines = [f"Bars: {len(verdicts) - len(bad)} of {len(verdicts)} hold."]
+    lines = [f"Limits: {len(verdicts) - len(bad)} of {len(verdicts)} hold."]
     return "\n".join([*lines, *(f"  ✗ {verdict}" for verdict in bad)])
 
 

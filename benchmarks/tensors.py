@@ -5,8 +5,8 @@
     python benchmarks/tensors.py --only gelu,silu --dtype float32
 
 Both make their outputs anew and go through autograd: "value" is a call without gradients, "train"
-a call that records and its backward. Contestants take turns in every round, and the least time of
-many rounds counts. `--markdown` prints shares of torch's time. At 64 elements the bars are 6 µs for
+a call that records and its backward. Implementations take turns in every round, and the least time of
+many rounds counts. `--markdown` prints shares of torch's time. At 64 elements the limits are 6 µs for
 a value, and for training what F.gelu of float32 takes itself, which has its turn in each round.
 """
 
@@ -28,7 +28,7 @@ from softgate.frameworks.torch.native_ops import native
 DTYPES = {name: getattr(torch, name) for name in ("float32", "float64", "float16", "bfloat16")}
 SIZES = {"64": 64, "64K": 1 << 16, "1M": 1 << 20, "16M": 1 << 24}
 CALLS = {"64": 50, "64K": 3, "1M": 1, "16M": 1}
-VALUE_BAR_US = 6.0
+VALUE_LIMIT_US = 6.0
 Call = Callable[[], Any]
 
 
@@ -90,26 +90,26 @@ def measure(
                 "activation": name, "what": what, "dtype": str(dtype).removeprefix("torch."),
                 "size": size, "threads": threads, "ours_us": times["ours"],
                 "torch_us": times["torch"], "share": times["ours"] / times["torch"],
-                "bar_us": _bar_us(what, times),
+                "limit_us": _limit_us(what, times),
             })  # fmt: skip
     finally:
         gc.enable()
     return rows
 
 
-def _bar_us(what: str, times: dict[str, float]) -> float | None:
+def _limit_us(what: str, times: dict[str, float]) -> float | None:
     if "F.gelu" not in times:
         return None
-    return VALUE_BAR_US if what == "value" else times["F.gelu"]
+    return VALUE_LIMIT_US if what == "value" else times["F.gelu"]
 
 
 def show(row: dict[str, Any]) -> None:
-    bar = row["bar_us"]
-    said = "" if bar is None else f"  bar {bar:.1f} us: {row['ours_us'] / bar:.2f} of it"
+    limit = row["limit_us"]
+    note = "" if limit is None else f"  limit {limit:.1f} us: {row['ours_us'] / limit:.2f} of it"
     print(
         f"{row['activation']:<14}{row['dtype']:<10}{row['size']:>4}{row['threads']:>3}  "
         f"{row['what']:<6}{row['ours_us']:>11.2f}{row['torch_us']:>11.2f} us {row['share']:>7.2f}"
-        f"{said}",
+        f"{note}",
         flush=True,
     )
 

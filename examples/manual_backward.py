@@ -1,6 +1,6 @@
 """Backward passes by hand: a tanh layer, a GELU layer and one with GELU's tanh form.
 
-A layer computes y = f(z), z = x·Wᵀ + b. Given g = ∂L/∂y, the chain rule says
+A layer computes y = f(z), z = x·Wᵀ + b. Given g = ∂L/∂y, the chain rule gives
 
     d = g·f'(z)         ∂L/∂z, element by element
     ∂L/∂W = dᵀ·x        ∂L/∂b = Σ d        ∂L/∂x = d·W

@@ -6,8 +6,8 @@ tritanopia as Machado, Oliveira & Fernandes (2009) simulate them. The dozen that
 together is spread as far apart as a maximin search gets it; all others follow one by one, in the
 order of `FURTHER`, so that a name added at its end changes no colour before it.
 
-Without arguments it writes src/softgate/plotting/palette/derived.py. With `--check` it derives again and
-compares: exit status 1 on a difference. Either way it prints the table.
+Without arguments it writes src/softgate/plotting/palette/derived.py. With `--check` it derives the
+colours again and compares: exit status 1 on a difference. Either way it prints the table.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from softgate.studies.sweep import INPUTS, Sweep, sweep
 
 
 class Progress:
-    """A line on stderr that says how far a sweep is and how long it will take."""
+    """A progress line on stderr: share of the sweep done, and time left."""
 
     def __init__(self, what: str) -> None:
         self.what, self.done, self.start, self.shown = what, 0, time.monotonic(), 0.0

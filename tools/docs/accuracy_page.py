@@ -3,7 +3,7 @@
     python tools/docs/accuracy_page.py [--check] [--samples 200000] [-o docs/accuracy.md]
 
 Each row is a certificate of `softgate certify`; the page has no figure that is not from one. Takes
-some minutes. `--check` only says whether all certificates can be had, with few inputs.
+some minutes. `--check` only checks that every certificate can be made, with few inputs.
 """
 
 from __future__ import annotations
@@ -109,15 +109,15 @@ HEADER = (
 
 INTRODUCTION = """# How exact is it?
 
-Written by `python tools/docs/accuracy_page.py`; every row is a certificate, as `softgate certify` prints
-it, on {system}. Versions: {versions}.
+Written by `python tools/docs/accuracy_page.py`; every row is a certificate, as `softgate certify`
+prints it, on {system}. Versions: {versions}.
 
 - The truth is the definition in arb balls; for the large samples our float64 kernel, itself
   measured against arb in the same run. float16 and bfloat16 are measured at all 65,536 inputs,
   float32 and float64 at a stratified sample: every exponent, both signs, borders, roots, extrema.
 - An ulp is the spacing of the format at the exact result. For a slope of x·g it is the spacing at
-  max(|g|, |x·g'|): beside a root an ulp of the result means nothing. "no number": NaN or infinity
-  where the truth is a number.
+  max(|g|, |x·g'|): beside a root an ulp of the result means nothing. "NaN or inf": where the truth
+  is a finite number.
 - "0 for a normal number" counts results that are lost altogether. JAX and TensorFlow flush
   subnormal numbers on a CPU, inputs and results: that is counted too, and nothing is left out;
   "normal numbers" is the largest error where neither is subnormal.

@@ -45,7 +45,7 @@ def versions(found: Mapping[str, str]) -> str:
 def number(error_ulp: float) -> str:
     """Return an error as people read it."""
     if error_ulp == float("inf"):
-        return "no number"
+        return "NaN or inf"
     return f"{error_ulp:.2f}" if error_ulp < 100 else f"{error_ulp:.2g}"
 
 

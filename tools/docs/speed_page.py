@@ -1,6 +1,6 @@
 """Run the commands of benchmarks/speed.toml: docs/speed.md, two pictures, the README's tables.
 
-    python tools/docs/speed_page.py [--check] [--records FOLDER] [--beside FOLDER] [-o docs/speed.md]
+    python tools/docs/speed_page.py [--check] [--records FOLDER] [--beside FOLDER] [-o FILE]
 
 The page is what the commands print: each is run with --json, and its record is shown as Markdown.
 Takes some ten minutes, on a machine that should do nothing else. `--check` runs every command with
@@ -49,7 +49,7 @@ CHECKS = {
 
 
 EXPLAINED = ("note", "x copy", "x relu", "~")
-"""What every table says of itself, and the page once, in its introduction."""
+"""Legends of single tables that the page states once, in its introduction."""
 
 
 @dataclass(frozen=True)

@@ -1,15 +1,15 @@
 """What watching costs: a training step of a BERT-base-size feed-forward stack, watched and not.
 
-    python benchmarks/watching.py                    four blocks of 768/3072, 512 tokens
-    python benchmarks/watching.py --rounds 60        more rounds: a loaded machine needs them
-    python benchmarks/watching.py --gate             exit with 1 when a bar is missed
+    python benchmarks/watch_overhead.py                    four blocks of 768/3072, 512 tokens
+    python benchmarks/watch_overhead.py --rounds 60        more rounds: a loaded machine needs them
+    python benchmarks/watch_overhead.py --gate             exit with 1 when a limit is missed
 
-Contestants take turns of ten steps in every round, each round starts with another one: steps that
-nobody watches, steps under `watch(model)`, and under `watch(model, every=10)`.
+Three kinds of steps take turns of ten in every round, and each round starts with another kind:
+unwatched steps, steps under `watch(model)`, and steps under `watch(model, every=10)`.
 A step is forward, backward and an SGD update. What counts is the least time of a step of each kind
 over all rounds (for every=10: one that is looked at and nine that are not); medians beside it.
-Memory is what a watch of a small model holds. On a machine that others use too, wall time says
-little; --cpu counts the CPU time of one thread instead.
+Memory is what a watch of a small model holds. On a shared machine wall time is
+unreliable; --cpu counts the CPU time of one thread instead.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from softgate.studies.bench.system_load import Bystanders
 from softgate.torch import watch
 
 D_MODEL, D_HIDDEN, TOKENS = 768, 3072, 512
-BARS = {"every step": 0.15, "every=10": 0.02}
+LIMITS = {"every step": 0.15, "every=10": 0.02}
 """What watching may add to the time of a step."""
 PLAIN = "not watched"
 Times = dict[str, list[float]]
@@ -101,7 +101,7 @@ def measure(blocks: int, rounds: int, clock: Callable[[], float]) -> tuple[Times
 def added(times: Times) -> dict[str, tuple[float, float]]:
     """Return what watching adds, as a share: of the least times, and of the medians."""
     found = {}
-    for name in BARS:
+    for name in LIMITS:
         shares = []
         for of in (min, median):
             # A step that is looked at costs the same whether or not the next one is, too.
@@ -113,7 +113,7 @@ def added(times: Times) -> dict[str, tuple[float, float]]:
 
 
 def held_bytes(steps: int) -> int:
-    """Return what a watch holds after so many steps of a small model."""
+    """Return the bytes that a watch of a small model holds after `steps` steps."""
     model = nn.Sequential(nn.Linear(8, 64), nn.GELU(), nn.Linear(64, 8))
     x = torch.randn(16, 8)
     gc.collect()
@@ -129,23 +129,23 @@ def held_bytes(steps: int) -> int:
 
 
 def report(times: Times, others: float | None, console: Console) -> bool:
-    """Print a table; tell whether all bars are held."""
+    """Print a table; return whether every limit holds."""
     table = Table(title=f"Watching, {platform.machine()}, torch {torch.__version__}, "
                   f"{torch.get_num_threads()} threads")  # fmt: skip
-    for column in ("contestant", "least ms", "median ms", "added (least)", "(median)", "bar"):
-        table.add_column(column, justify="left" if column == "contestant" else "right")
+    for column in ("steps", "least ms", "median ms", "added (least)", "(median)", "limit"):
+        table.add_column(column, justify="left" if column == "steps" else "right")
     shares = added(times)
     for name, found in times.items():
         cells = [f"{of(found) * 1e3:.1f}" for of in (min, median)]
         if name in shares:
-            held = shares[name][0] <= BARS[name]
+            held = shares[name][0] <= LIMITS[name]
             cells += [f"{share:+.2%}" for share in shares[name]]
-            cells.append(f"≤ {BARS[name]:.0%} {'✓' if held else '✗'}")
+            cells.append(f"≤ {LIMITS[name]:.0%} {'✓' if held else '✗'}")
         table.add_row(name, *cells)
     console.print(table)
     if others is not None:
         console.print(f"Others took {others:.0%} of the machine meanwhile.")
-    return all(shares[name][0] <= bar for name, bar in BARS.items())
+    return all(shares[name][0] <= limit for name, limit in LIMITS.items())
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -158,7 +158,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--cpu", action="store_true", help="CPU time of one thread: for a machine that is shared"
     )
-    parser.add_argument("--gate", action="store_true", help="exit with 1 when a bar is missed")
+    parser.add_argument("--gate", action="store_true", help="exit with 1 when a limit is missed")
     options = parser.parse_args(arguments)
     if options.cpu:
         options.threads = 1

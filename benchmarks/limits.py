@@ -1,4 +1,4 @@
-"""The bars: ratios of times that must stay below a number. They bind at 1M elements, one thread."""
+"""The limits: ratios of times that must stay below a number. They bind at 1M elements, one thread."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ COUNT = 1 << 20
 
 @dataclass(frozen=True)
 class Verdict:
-    """One bar on one row."""
+    """One limit on one row."""
 
     row: Row
     against: str
@@ -81,12 +81,12 @@ class Verdict:
     def __str__(self) -> str:
         row = self.row
         text = f"{row.function} {row.quantity}, {row.dtype}: {self.measured:.2f} x {self.against}"
-        text += f", bar {self.limit:.2f}"
+        text += f", limit {self.limit:.2f}"
         return f"{text} ({self.aside})" if self.aside else text
 
 
 def binds(row: Row) -> bool:
-    """Tell whether bars apply; elsewhere ratios are only reported."""
+    """Tell whether limits apply; elsewhere ratios are only reported."""
     usual = (COUNT, 1, "randn", "reused")
     return row.implementation == OURS and usual == (
         row.count, row.threads, row.inputs, row.buffers
@@ -94,7 +94,7 @@ def binds(row: Row) -> bool:
 
 
 class Times:
-    """Least times by function, implementation, quantity, dtype and inputs, where bars bind."""
+    """Least times by function, implementation, quantity, dtype and inputs, where limits bind."""
 
     def __init__(self, bench: Bench) -> None:
         self.ns = {
@@ -111,18 +111,18 @@ class Times:
 
 
 def judge(bench: Bench) -> list[Verdict]:
-    """Hold every bar against what was measured; where a time is missing there is no verdict."""
+    """Hold every limit against what was measured; where a time is missing there is no verdict."""
     times = Times(bench)
     return [
         Verdict(row, against, limit, measured, aside)
         for row in bench
         if binds(row)
-        for against, limit, measured, aside in _bars(row, times)
+        for against, limit, measured, aside in _limits(row, times)
         if measured is not None
     ]
 
 
-def _bars(row: Row, times: Times) -> Iterator[tuple[str, float, float | None, str]]:
+def _limits(row: Row, times: Times) -> Iterator[tuple[str, float, float | None, str]]:
     """Yield what a row is held against, the limit, what was measured and what to say beside it."""
     share = _SHARES.get((row.function, row.dtype, row.quantity))
     if share is not None:
@@ -142,11 +142,38 @@ def _ratio(over: float | None, under: float | None) -> float | None:
 
 
 def missed(verdicts: Sequence[Verdict]) -> list[Verdict]:
-    """Return the bars that do not hold, the furthest off first."""
+    """Return the limits that do not hold, the furthest off first."""
     found = [verdict for verdict in verdicts if not verdict.holds]
     return sorted(found, key=lambda verdict: verdict.limit / verdict.measured)
 
 
 def failed(bench: Bench) -> bool:
-    """Tell whether a bar is missed, or a row in which one would bind has no time of ours."""
+    """Tell whether a limit is missed, or a row in which one would bind has no time of ours."""
     return bool(missed(judge(bench))) or any(binds(row) and row.error for row in bench)
+
+
+def shares(bench: Bench, peer: str = "torch") -> str:
+    """Return a table of ours over the peer's time: value / backward, a column for each format."""
+    ours = {(row.function, row.dtype, row.quantity): row for row in bench if binds(row)}
+    theirs = {
+        (row.function, row.setting): row.least_ns for row in bench if row.implementation == peer
+    }
+    dtypes = [name for name in DTYPES if any(name == dtype for _, dtype, _ in ours)]
+    lines = [f"| time / {peer}'s | " + " | ".join(dtypes) + " |"]
+    lines.append("| --- |" + " --- |" * len(dtypes))
+    for function in dict.fromkeys(name for name, _, _ in ours):
+        cells = [
+            " / ".join(
+                _cell(ours.get((function, dtype, quantity)), theirs)
+                for quantity in ("value", "backward")
+            )
+            for dtype in dtypes
+        ]
+        if any(part != "– / –" for part in cells):
+            lines.append(f"| {function} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def _cell(row: Row | None, theirs: dict[tuple[str, object], float | None]) -> str:
+    under = theirs.get((row.function, row.setting)) if row else None
+    return f"{row.least_ns / under:.2f}" if row and row.least_ns and under else "–"

@@ -1,6 +1,6 @@
 """gelu in several forms: largest error against time, the Pareto table of docs/experiments.md.
 
-    python benchmarks/pareto.py             float32 and float64, Markdown
+    python benchmarks/gelu_forms.py             float32 and float64, Markdown
 
 Forms differ in how Φ(-a) = 2**-n/(2·G·2**(r/C)) is put together from G = a + g + P/Q and
 w = 2**(±r/C) - 1 (see src/softgate/blocks/gaussian.py). Errors are the largest on a fixed sample,

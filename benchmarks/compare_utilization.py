@@ -1,4 +1,4 @@
-"""How busy workers are kept: `python benchmarks/compare_busy.py [--on ray|local] [--trials 200]`.
+"""How busy workers are kept: `python benchmarks/compare_utilization.py [--on ray|local] [--trials 200]`.
 
 Trials that wait for a second are run by two workers. The share of time in which a worker has a
 trial is counted from the moment that both have begun, because what comes before is the start of
@@ -15,7 +15,7 @@ from softgate.studies.compare.execution import Event, open_executor
 from softgate.studies.compare.store import Store
 from softgate.studies.compare.trial import Measure, Measured, Told, Trial, Work
 
-BAR = 0.95
+LIMIT = 0.95
 
 
 @dataclass(frozen=True)
@@ -70,9 +70,9 @@ def main() -> int:
     share, seconds = busy(spans(given.on, given.trials, given.seconds, Store(given.store)))
     print(
         f"{given.trials} trials of {given.seconds:g} s on {given.on}: 2 workers were busy "
-        f"{share:.1%} of {seconds:.1f} s (bar {BAR:.0%})"
+        f"{share:.1%} of {seconds:.1f} s (limit {LIMIT:.0%})"
     )
-    return 0 if share >= BAR else 1
+    return 0 if share >= LIMIT else 1
 
 
 if __name__ == "__main__":

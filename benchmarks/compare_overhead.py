@@ -1,11 +1,11 @@
 """What the harness of `compare` costs: a trial against a bare training loop written here.
 
-    python benchmarks/comparing.py                  digits, as it usually is
-    python benchmarks/comparing.py --rounds 200     more rounds: a loaded machine needs them
-    python benchmarks/comparing.py --gate           exit with 1 when the bar is missed
+    python benchmarks/compare_overhead.py                  digits, as it usually is
+    python benchmarks/compare_overhead.py --rounds 200     more rounds: a loaded machine needs them
+    python benchmarks/compare_overhead.py --gate           exit with 1 when the limit is missed
 
 Both train the same model on batches of the same size with the same optimizer and evaluate it on
-validation data: that is training, whoever writes it. They take turns, an epoch and an evaluation
+validation data: that is the training itself. They take turns, an epoch and an evaluation
 each, in every round; what counts is the median over rounds of the ratio within a round, as a
 machine that others use slows down and recovers. What a trial does once, whatever its length, is
 added: drawing weights, counting operations, and the diagnosis of all activations at the end. CPU
@@ -33,7 +33,7 @@ from softgate.studies.compare.training import Run, health
 from softgate.studies.compare.trial import Trial
 from softgate.torch import make
 
-BAR = 0.03
+LIMIT = 0.03
 LR = 1e-3
 ONCE = ("weights", "operations", "diagnosis")
 
@@ -112,7 +112,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=60)
     parser.add_argument("--activation", default="gelu")
     parser.add_argument("--wall", action="store_true", help="wall time, not CPU time")
-    parser.add_argument("--gate", action="store_true", help="exit with 1 when the bar is missed")
+    parser.add_argument("--gate", action="store_true", help="exit with 1 when the limit is missed")
     given = parser.parse_args()
     torch.set_num_threads(1)
     clock = perf_counter if given.wall else process_time
@@ -129,8 +129,8 @@ def main() -> int:
     print(f"updates and evaluations {updates:+.1%}; once a trial of {epochs} epochs {ends:+.1%}")
     print(f"bare against itself {noise:+.1%}: differences of this size are noise")
     share = updates + ends
-    print(f"overhead {share:+.1%}, bar {BAR:.0%}: {'met' if share <= BAR else 'missed'}")
-    return int(given.gate and share > BAR)
+    print(f"overhead {share:+.1%}, limit {LIMIT:.0%}: {'met' if share <= LIMIT else 'missed'}")
+    return int(given.gate and share > LIMIT)
 
 
 if __name__ == "__main__":

@@ -1,14 +1,14 @@
 """Memory and time of feed-forward blocks, softgate's beside torch's own and torch's checkpoint.
 
-    python benchmarks/feedforward.py                 768/3072 plain, 768/2048 gated, 1 and 2 threads
-    python benchmarks/feedforward.py --quick         fewer rounds and token counts
-    python benchmarks/feedforward.py --json FILE     write what was measured there
+    python benchmarks/feed_forward.py                 768/3072 plain, 768/2048 gated, 1 and 2 threads
+    python benchmarks/feed_forward.py --quick         fewer rounds and token counts
+    python benchmarks/feed_forward.py --json FILE     write what was measured there
 
 Memory is what autograd's hooks see saved (each piece of memory once, parameters apart), and how
 much the resident memory of a fresh process grows over one forward pass of 16,384 tokens, its output
-included. Time is that of forward and backward together; contestants take turns in every round, each
+included. Time is that of forward and backward together; implementations take turns in every round, each
 round starts with another one, and the median of the rounds' ratios counts. Exit status is 0 unless
---gate is given and a bar is missed.
+--gate is given and a limit is missed.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from softgate.torch import FeedForward, GatedFeedForward, saved_bytes
 
 D_MODEL, D_HIDDEN, D_GATED = 768, 3072, 2048
 GROWN_TOKENS = 16_384
-BARS = {"saved": 0.56, "growth": 0.56, "gradients": 1e-6, "time": 1.07}
+LIMITS = {"saved": 0.56, "growth": 0.56, "gradients": 1e-6, "time": 1.07}
 """The most that `preactivation` may be: shares of torch's figure, and a relative distance."""
 
 OURS, THEIRS = "preactivation", "torch"
@@ -96,19 +96,19 @@ class Row:
     tokens: int
     threads: int
     unit: str
-    bar: float | None = None
+    limit: float | None = None
     others_share: float | None = None
 
     @property
     def measured(self) -> float:
-        """What the bar is held against."""
+        """What the limit is held against."""
         if self.what == "gradients":
             return self.values[OURS]
         return self.values[f"{OURS} / {THEIRS}"]
 
     @property
     def holds(self) -> bool:
-        return self.bar is None or self.measured <= self.bar
+        return self.limit is None or self.measured <= self.limit
 
 
 def with_ratios(values: dict[str, float]) -> dict[str, float]:
@@ -122,7 +122,7 @@ def measure_saved(kind: str, tokens: int = 1024) -> Row:
     x = torch.randn(tokens, D_MODEL, requires_grad=True)
     values = {name: float(saved_bytes(block, x)) for name, block in blocks(kind).items()}
     return Row(
-        kind, "saved", with_ratios(values), tokens, torch.get_num_threads(), "B", BARS["saved"]
+        kind, "saved", with_ratios(values), tokens, torch.get_num_threads(), "B", LIMITS["saved"]
     )
 
 
@@ -153,7 +153,7 @@ def measure_growth(kind: str) -> Row:
         command = [sys.executable, __file__, "--grow", kind, name]
         values[name] = float(subprocess.run(command, capture_output=True, check=True).stdout)
     threads = torch.get_num_threads()
-    return Row(kind, "growth", with_ratios(values), GROWN_TOKENS, threads, "B", BARS["growth"])
+    return Row(kind, "growth", with_ratios(values), GROWN_TOKENS, threads, "B", LIMITS["growth"])
 
 
 def measure_gradients(kind: str, tokens: int = 1024) -> Row:
@@ -168,7 +168,7 @@ def measure_gradients(kind: str, tokens: int = 1024) -> Row:
         pairs = zip(found[name], found[THEIRS], strict=True)
         values[name] = max(float((a - b).norm() / b.norm()) for a, b in pairs)
     threads = torch.get_num_threads()
-    return Row(kind, "gradients", values, tokens, threads, "", BARS["gradients"])
+    return Row(kind, "gradients", values, tokens, threads, "", LIMITS["gradients"])
 
 
 def step(block: nn.Module, x: Tensor, grad: Tensor) -> Callable[[], float]:
@@ -184,7 +184,7 @@ def step(block: nn.Module, x: Tensor, grad: Tensor) -> Callable[[], float]:
 
 
 def measure_time(kind: str, tokens: int, threads: int, rounds: int) -> Row:
-    """Time everybody in turns."""
+    """Time all implementations in turns."""
     torch.set_num_threads(threads)
     x = torch.randn(tokens, D_MODEL, requires_grad=True)
     grad = torch.randn(tokens, D_MODEL)
@@ -204,7 +204,7 @@ def measure_time(kind: str, tokens: int, threads: int, rounds: int) -> Row:
     for name in CONTESTANTS[1:]:
         pairs = zip(times[name], times[THEIRS], strict=True)
         values[f"{name} / {THEIRS}"] = median(ours / theirs for ours, theirs in pairs)
-    return Row(kind, "time", values, tokens, threads, "s", BARS["time"], bystanders.share())
+    return Row(kind, "time", values, tokens, threads, "s", LIMITS["time"], bystanders.share())
 
 
 def shown(value: float, unit: str) -> str:
@@ -218,7 +218,7 @@ def report(rows: Sequence[Row], console: Console) -> None:
     table = Table(
         title=f"Feed-forward blocks, float32, {platform.machine()}, torch {torch.__version__}"
     )
-    for name in ("block", "figure", "tokens", "threads", *CONTESTANTS, "bar"):
+    for name in ("block", "figure", "tokens", "threads", *CONTESTANTS, "limit"):
         table.add_column(name, justify="left" if name in ("block", "figure") else "right")
     for row in rows:
         cells = []
@@ -226,11 +226,11 @@ def report(rows: Sequence[Row], console: Console) -> None:
             ratio = row.values.get(f"{name} / {THEIRS}")
             share = "" if ratio is None else f" ({ratio:.3f})"
             cells.append(shown(row.values[name], row.unit) + share)
-        bar = "" if row.bar is None else f"≤ {row.bar:g} {'✓' if row.holds else '✗'}"
+        limit = "" if row.limit is None else f"≤ {row.limit:g} {'✓' if row.holds else '✗'}"
         what = row.what
         if row.others_share is not None and row.others_share > 0.1:
             what += f" (others took {row.others_share:.0%})"
-        table.add_row(row.kind, what, str(row.tokens), str(row.threads), *cells, bar)
+        table.add_row(row.kind, what, str(row.tokens), str(row.threads), *cells, limit)
     console.print(table)
     console.print(
         "In brackets: share of torch's. saved: what hooks see, parameters apart. growth: of"
@@ -249,7 +249,7 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2], help="thread counts")
     parser.add_argument("--rounds", type=int, help="rounds at 1024 tokens (default: 40)")
     parser.add_argument("--json", metavar="FILE", type=Path, help="write what was measured there")
-    parser.add_argument("--gate", action="store_true", help="exit with 1 when a bar is missed")
+    parser.add_argument("--gate", action="store_true", help="exit with 1 when a limit is missed")
     parser.add_argument("--grow", nargs=2, metavar=("KIND", "NAME"), help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     options.tokens = options.tokens or ([256] if options.quick else [256, 1024, 4096])
