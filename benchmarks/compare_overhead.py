@@ -74,7 +74,7 @@ def look(model: nn.Module, part: Part) -> float:
     return score
 
 
-def contestants(activation: str) -> tuple[dict[str, Callable[[], object]], int]:
+def calls(activation: str) -> tuple[dict[str, Callable[[], object]], int]:
     """Return what is timed, and how many epochs a trial has."""
     chosen = task("digits")
     data, settings = chosen.load(), {**chosen.settings, **chosen.arms([activation])[0][2]}
@@ -95,7 +95,7 @@ def measure(
     rounds: int, activation: str, clock: Callable[[], float]
 ) -> tuple[dict[str, list[float]], int]:
     """Return the times of each, in turns of which every round begins with another."""
-    runs, epochs = contestants(activation)
+    runs, epochs = calls(activation)
     times: dict[str, list[float]] = {name: [] for name in runs}
     names = list(runs)
     for i in range(rounds + 2):

@@ -1,4 +1,6 @@
-"""How busy workers are kept: `python benchmarks/compare_utilization.py [--on ray|local] [--trials 200]`.
+"""Share of time in which workers of `compare` are busy.
+
+    python benchmarks/compare_utilization.py [--on ray|local] [--trials 200]
 
 Trials that wait for a second are run by two workers. The share of time in which a worker has a
 trial is counted from the moment that both have begun, because what comes before is the start of

@@ -6,8 +6,8 @@
 
 The loop over whole vectors is cut out of a kernel's assembly and simulated with llvm-mca, which
 comes with LLVM (Debian: `apt install llvm-19`; version 17 is the first with a model of Zen 4). The
-model has no caches and no memory: it shows which of two forms needs less arithmetic, and
-nothing about kernels that wait for memory. Two more limits: Zen 3 and 4 execute min and max beside the
+model has no caches and no memory: it shows which of two forms needs less arithmetic, and nothing
+about kernels that wait for memory. Two more limits: Zen 3 and 4 execute min and max beside the
 adders, the models beside the multipliers; and the models of Ice Lake and Sapphire Rapids have one
 unit for 512-bit fma, where most server parts have two.
 """

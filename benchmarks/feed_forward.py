@@ -1,14 +1,14 @@
 """Memory and time of feed-forward blocks, softgate's beside torch's own and torch's checkpoint.
 
-    python benchmarks/feed_forward.py                 768/3072 plain, 768/2048 gated, 1 and 2 threads
+    python benchmarks/feed_forward.py                768/3072 plain, 768/2048 gated, 1 and 2 threads
     python benchmarks/feed_forward.py --quick         fewer rounds and token counts
     python benchmarks/feed_forward.py --json FILE     write what was measured there
 
 Memory is what autograd's hooks see saved (each piece of memory once, parameters apart), and how
 much the resident memory of a fresh process grows over one forward pass of 16,384 tokens, its output
-included. Time is that of forward and backward together; implementations take turns in every round, each
-round starts with another one, and the median of the rounds' ratios counts. Exit status is 0 unless
---gate is given and a limit is missed.
+included. Time is that of forward and backward together; implementations take turns in every round,
+each round starts with another one, and the median of the rounds' ratios counts. Exit status is 0
+unless --gate is given and a limit is missed.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class Checkpointed(nn.Module):
 
 
 def blocks(kind: str) -> dict[str, nn.Module]:
-    """Return the contestants, with the same weights."""
+    """Return the calls, with the same weights."""
     torch.manual_seed(0)
     if kind == "gated":
         llama = Llama()
@@ -88,7 +88,7 @@ def blocks(kind: str) -> dict[str, nn.Module]:
 
 @dataclass
 class Row:
-    """One figure of every contestant."""
+    """One figure of every implementation."""
 
     kind: str
     what: str
@@ -147,7 +147,7 @@ def grow(kind: str, name: str) -> int:
 
 
 def measure_growth(kind: str) -> Row:
-    """Ask a fresh process for each contestant."""
+    """Measure each implementation in a fresh process."""
     values = {}
     for name in CONTESTANTS:
         command = [sys.executable, __file__, "--grow", kind, name]

@@ -161,7 +161,7 @@ def tensors(name: str, dtype: str, count: int) -> dict[str, tuple[Call, Call]]:
 
 
 def measure(calls: dict[str, tuple[Call, Call]], rounds: int) -> dict[str, tuple[float, float]]:
-    """Return the least time of ours and torch's, every contestant in turn in each round."""
+    """Return the least time of ours and torch's, each implementation in turn in each round."""
     best = {name: [float("inf")] * 2 for name in calls}
     for pair in calls.values():
         for call in pair:

@@ -38,7 +38,7 @@ def pulled(function: Callable[[Any], Any]) -> Callable[[Any, Any], Any]:
     return jax.jit(both)
 
 
-def contestants(count: int) -> dict[str, Call]:
+def calls(count: int) -> dict[str, Call]:
     rng = np.random.default_rng(0)
     x, grad = (jnp.asarray(rng.normal(size=count), jnp.float32) for _ in range(2))
     found: dict[str, Call] = {}
@@ -74,7 +74,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=100)
     parser.add_argument("--json", type=Path, help="write the times there")
     options = parser.parse_args()
-    times = least_ns(contestants(options.count), options.rounds, options.count)
+    times = least_ns(calls(options.count), options.rounds, options.count)
     print(f"jax {jax.__version__} on {jax.default_backend()}, {options.count} float32")
     for name, taken in times.items():
         print(f"{name:<42}{taken:>8.3f} ns")

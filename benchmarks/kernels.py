@@ -5,8 +5,8 @@
     python benchmarks/kernels.py --full     64K, 1M and 16M elements, 1 and all threads
 
 This defines what is timed and which limits apply; `softgate.bench` does the timing. Every
-implementation is called as users call it, with output memory that is made once and reused. Exit status is 0 unless --gate is
-given and a limit is missed.
+implementation is called as users call it, with output memory that is made once and reused. Exit
+status is 0 unless --gate is given and a limit is missed.
 """
 
 from __future__ import annotations

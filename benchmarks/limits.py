@@ -1,4 +1,4 @@
-"""The limits: ratios of times that must stay below a number. They bind at 1M elements, one thread."""
+"""Limits on ratios of times, checked at 1M elements on one thread."""
 
 from __future__ import annotations
 

@@ -4,10 +4,10 @@
     python benchmarks/tensors.py --full          64, 64K, 1M and 16M elements, 1 and all threads
     python benchmarks/tensors.py --only gelu,silu --dtype float32
 
-Both make their outputs anew and go through autograd: "value" is a call without gradients, "train"
-a call that records and its backward. Implementations take turns in every round, and the least time of
-many rounds counts. `--markdown` prints shares of torch's time. At 64 elements the limits are 6 µs for
-a value, and for training what F.gelu of float32 takes itself, which has its turn in each round.
+Both make their outputs anew and go through autograd: "value" is a call without gradients, "train" a
+call that records and its backward. Implementations take turns in every round, and the least time of
+many rounds counts. `--markdown` prints shares of torch's time. At 64 elements the limits are 6 µs
+for a value, and for training what F.gelu of float32 takes itself, which has its turn in each round.
 """
 
 from __future__ import annotations
@@ -52,14 +52,14 @@ def calls(function: Any, x: torch.Tensor, grad: torch.Tensor) -> dict[str, Call]
     return {"value": value, "train": train}
 
 
-def least_us(contestants: dict[str, Call], repeat: int, budget_s: float) -> dict[str, float]:
+def least_us(calls: dict[str, Call], repeat: int, budget_s: float) -> dict[str, float]:
     """The least time of one call in microseconds, in interleaved rounds."""
-    best = dict.fromkeys(contestants, float("inf"))
-    for call in contestants.values():
+    best = dict.fromkeys(calls, float("inf"))
+    for call in calls.values():
         call()
     start, rounds = perf_counter(), 0
     while rounds < 5 or perf_counter() - start < budget_s:
-        for name, call in contestants.items():
+        for name, call in calls.items():
             before = perf_counter_ns()
             for _ in range(repeat):
                 call()
@@ -82,10 +82,10 @@ def measure(
     gc.disable()
     try:
         for what, call in ours.items():
-            contestants = {"ours": call, "torch": theirs[what]}
+            calls = {"ours": call, "torch": theirs[what]}
             if size == "64":
-                contestants["F.gelu"] = gelu
-            times = least_us(contestants, CALLS[size], budget_s)
+                calls["F.gelu"] = gelu
+            times = least_us(calls, CALLS[size], budget_s)
             rows.append({
                 "activation": name, "what": what, "dtype": str(dtype).removeprefix("torch."),
                 "size": size, "threads": threads, "ours_us": times["ours"],

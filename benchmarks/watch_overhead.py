@@ -70,7 +70,7 @@ def trained(model: nn.Module, x: torch.Tensor, clock: Callable[[], float]) -> Ca
 
 
 def turn(name: str, model: nn.Module, step: Callable[[], float], times: Times) -> None:
-    """Let one contestant train for ten steps, so that the least is one of as many for each."""
+    """Train with one kind of step for ten steps, so that the least is one of as many for each."""
     if name == PLAIN:
         times[name] += [step() for _ in range(TURN)]
         return
@@ -80,7 +80,7 @@ def turn(name: str, model: nn.Module, step: Callable[[], float], times: Times) -
 
 
 def measure(blocks: int, rounds: int, clock: Callable[[], float]) -> tuple[Times, float | None]:
-    """Return the times of a step, by contestant."""
+    """Return the times of a step, by kind of step."""
     torch.manual_seed(0)
     model = nn.Sequential(*(Block() for _ in range(blocks)))
     step = trained(model, torch.randn(TOKENS, D_MODEL), clock)
