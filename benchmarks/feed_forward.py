@@ -70,7 +70,7 @@ class Checkpointed(nn.Module):
 
 
 def blocks(kind: str) -> dict[str, nn.Module]:
-    """Return the calls, with the same weights."""
+    """Return the implementations, with the same weights."""
     torch.manual_seed(0)
     if kind == "gated":
         llama = Llama()

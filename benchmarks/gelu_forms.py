@@ -20,6 +20,7 @@ import numpy as np
 import softgate as sg
 from softgate.blocks import Kernel, Tail
 from softgate.blocks.gaussian import LIFT
+from softgate.blocks.coefficients import GAUSSIAN
 from softgate.blocks.gaussian_forms import QUICK
 from softgate.formula.formats import FLOAT32, FLOAT64, Format
 from softgate.formula.graph import Node
@@ -35,8 +36,8 @@ Form = Callable[[Kernel, Node], Tail]
 def parts(f: Kernel, a: Node) -> tuple[Node, Node, Node, float]:
     """Return w, the power's bits, T = P/Q and g, for a division by G·2**(r/C)."""
     form = QUICK[f.fmt.name]
-    w, magic = f._power(a, form, f._fit("QUICK_POWER"), sign=1, lift=lift(f))
-    ratio = f._ratio(a, f._fit("QUICK"))
+    w, magic = f._power(a, form, f.fit(GAUSSIAN, "QUICK_POWER"), sign=1, lift=lift(f))
+    ratio = f._ratio(a, f.fit(GAUSSIAN, "QUICK"))
     return w, magic, ratio.above / ratio.below, form.base
 
 

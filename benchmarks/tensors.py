@@ -82,10 +82,10 @@ def measure(
     gc.disable()
     try:
         for what, call in ours.items():
-            calls = {"ours": call, "torch": theirs[what]}
+            timed = {"ours": call, "torch": theirs[what]}
             if size == "64":
-                calls["F.gelu"] = gelu
-            times = least_us(calls, CALLS[size], budget_s)
+                timed["F.gelu"] = gelu
+            times = least_us(timed, CALLS[size], budget_s)
             rows.append({
                 "activation": name, "what": what, "dtype": str(dtype).removeprefix("torch."),
                 "size": size, "threads": threads, "ours_us": times["ours"],
