@@ -19,8 +19,8 @@ import numpy as np
 
 import softgate as sg
 from softgate.blocks import Kernel, Tail
-from softgate.blocks.gaussian import LIFT
 from softgate.blocks.coefficients import GAUSSIAN
+from softgate.blocks.gaussian import LIFT
 from softgate.blocks.gaussian_forms import QUICK
 from softgate.formula.formats import FLOAT32, FLOAT64, Format
 from softgate.formula.graph import Node
