@@ -20,7 +20,7 @@ from softgate.studies.bench.interleave import (
     statistics,
 )
 from softgate.studies.bench.worker import LONG_S, MIDDLE_S, Playing
-from softgate.studies.peers.timed_call import Contestant
+from softgate.studies.peers.timed_call import TimedCall
 
 
 class Clock:
@@ -121,7 +121,7 @@ def test_a_turn_warms_the_caches_and_counts_a_long_call_that_does(
         clock.now += takes_s
         calls.append(clock.now)
 
-    playing = Playing(Contestant(call))
+    playing = Playing(TimedCall(call))
     calls.clear()
     times = playing.turn()["times_ns"]
     assert (len(calls), len(times)) == (called, timed)

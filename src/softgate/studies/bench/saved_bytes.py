@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from ..peers import IMPLEMENTATIONS, Peer
-from ..peers.loading import loaded
+from ..peers.timed_call import load
 from ..worker import Parent, Worker
 
 COUNT = 4096
@@ -54,7 +54,7 @@ def main() -> None:
 
 
 def _measured(peer: Peer) -> float:
-    function = loaded(peer)
+    function = load(peer)
     return (_by_pullback if peer.implementation in TRACED else _by_hooks)(function) / COUNT
 
 

@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from ..peers.peer import Peer
-from ..peers.timed_call import Absent, Contestant, Task
+from ..peers import Peer
+from ..peers.timed_call import Absent, Task, TimedCall
 from ..worker import Parent, c_function
 from .inputs import arrays
 
@@ -66,7 +66,7 @@ class Calls:
         contestant = self._make(peer, activation, given)
         result = contestant.call()
         first_s = perf_counter() - start
-        if contestant.given is not None and result is contestant.given:
+        if contestant.operand is not None and result is contestant.operand:
             raise Absent("hands back its input: there is nothing to time")
         values = np.asarray(contestant.read(result)).ravel()
         step = max(1, values.size // COMPARED)
@@ -86,9 +86,9 @@ class Calls:
 
     def _make(
         self, peer: Mapping[str, Any] | None, activation: str | None, task: Task
-    ) -> Contestant:
+    ) -> TimedCall:
         if activation is not None:
-            made: Contestant = self.calls.ours(pickle.loads(base64.b64decode(activation)), task)
+            made: TimedCall = self.calls.ours(pickle.loads(base64.b64decode(activation)), task)
         elif peer is not None:
             made = self.calls.make(Peer.of(peer), task)
         else:
@@ -109,7 +109,7 @@ class Calls:
 class Playing:
     """A contestant, how many calls make one time, and how many times one turn."""
 
-    def __init__(self, contestant: Contestant) -> None:
+    def __init__(self, contestant: TimedCall) -> None:
         self.call = contestant.call
         once_s = self._once_s()
         if once_s < 5 * LONG_S:  # the caches are warm now; the first may have been interrupted

@@ -1,7 +1,5 @@
-"""Other people's implementations of our functions: one registry for whoever compares with them."""
+"""Implementations of our functions in other libraries, for bench, certify and the report."""
 
-from .implementations import IMPLEMENTATIONS, Implementation, absent
-from .peer import Node, Peer
-from .registry import peers, subject
+from .registry import IMPLEMENTATIONS, Implementation, Node, Peer, absent, peers, subject
 
 __all__ = ["IMPLEMENTATIONS", "Implementation", "Node", "Peer", "absent", "peers", "subject"]

@@ -1,4 +1,8 @@
-"""The formulas as one writes them with NumPy and SciPy, in place: `y` and `w` are reused memory."""
+"""Activations written with NumPy and SciPy, in place.
+
+`value(x, y, w)` writes to `y`, `backward(x, g, y, w)` the gradient to `y`; `w` is scratch memory.
+`softgate.studies.peers.formulas:gelu` is the same formula as a function of one array.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +18,7 @@ Value = Callable[[Array, Array, Array], object]
 Backward = Callable[[Array, Array, Array, Array], object]
 
 C = sqrt(2 / pi)
+ALPHA, SCALE = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
 
 
 def _gelu(x: Array, y: Array, w: Array) -> None:
@@ -102,8 +107,7 @@ def _sigmoid_backward(x: Array, g: Array, y: Array, w: Array) -> None:
     y *= g
 
 
-def tanh(x: Array, y: Array, w: Array) -> None:
-    """NumPy's own."""
+def _tanh(x: Array, y: Array, w: Array) -> None:
     np.tanh(x, out=y)
 
 
@@ -114,7 +118,7 @@ def _tanh_backward(x: Array, g: Array, y: Array, w: Array) -> None:
     y *= g
 
 
-def elu(x: Array, y: Array, w: Array) -> None:
+def _elu(x: Array, y: Array, w: Array) -> None:
     """max(x, 0) + expm1(min(x, 0))."""
     np.minimum(x, 0, out=w)
     np.expm1(w, out=w)
@@ -122,7 +126,7 @@ def elu(x: Array, y: Array, w: Array) -> None:
     y += w
 
 
-def elu_backward(x: Array, g: Array, y: Array, w: Array) -> None:
+def _elu_backward(x: Array, g: Array, y: Array, w: Array) -> None:
     """g·exp(min(x, 0))."""
     np.minimum(x, 0, out=w)
     np.exp(w, out=y)
@@ -174,30 +178,184 @@ def _leaky_relu_backward(x: Array, g: Array, y: Array, w: Array) -> None:
     np.copyto(y, g, where=x > 0)
 
 
-VALUES: dict[str, Value] = {
-    "gelu": _gelu,
-    "gelu_tanh": _gelu_tanh,
-    "gelu_sigmoid": _gelu_sigmoid,
-    "silu": _silu,
-    "sigmoid": _sigmoid,
-    "tanh": tanh,
-    "elu": elu,
-    "softplus": _softplus,
-    "mish": _mish,
-    "relu": _relu,
-    "leaky_relu": _leaky_relu,
-}
+def _clipped(low: float, high: float) -> tuple[Value, Backward]:
+    def value(x: Array, y: Array, w: Array) -> None:
+        np.clip(x, low, high, out=y)
 
-BACKWARDS: dict[str, Backward] = {
-    "gelu": _gelu_backward,
-    "gelu_tanh": _gelu_tanh_backward,
-    "gelu_sigmoid": _gelu_sigmoid_backward,
-    "silu": _silu_backward,
-    "sigmoid": _sigmoid_backward,
-    "tanh": _tanh_backward,
-    "elu": elu_backward,
-    "softplus": _softplus_backward,
-    "mish": _mish_backward,
-    "relu": _relu_backward,
-    "leaky_relu": _leaky_relu_backward,
+    def backward(x: Array, g: Array, y: Array, w: Array) -> None:
+        np.multiply(g, (x > low) & (x < high), out=y)
+
+    return value, backward
+
+
+def _squared_relu(x: Array, y: Array, w: Array) -> None:
+    np.maximum(x, 0, out=y)
+    y *= y
+
+
+def _squared_relu_backward(x: Array, g: Array, y: Array, w: Array) -> None:
+    np.maximum(x, 0, out=y)
+    y *= 2
+    y *= g
+
+
+def _selu(x: Array, y: Array, w: Array) -> None:
+    np.minimum(x, 0, out=w)
+    np.expm1(w, out=w)
+    w *= ALPHA
+    np.maximum(x, 0, out=y)
+    y += w
+    y *= SCALE
+
+
+def _selu_backward(x: Array, g: Array, y: Array, w: Array) -> None:
+    np.minimum(x, 0, out=w)
+    np.exp(w, out=y)
+    y *= SCALE * ALPHA
+    np.copyto(y, SCALE, where=x > 0)
+    y *= g
+
+
+def _log_sigmoid(x: Array, y: Array, w: Array) -> None:
+    special.log_expit(x, out=y)
+
+
+def _log_sigmoid_backward(x: Array, g: Array, y: Array, w: Array) -> None:
+    np.negative(x, out=y)
+    special.expit(y, out=y)
+    y *= g
+
+
+def _hard_sigmoid(x: Array, y: Array, w: Array) -> None:
+    np.multiply(x, 1 / 6, out=y)
+    y += 0.5
+    np.clip(y, 0, 1, out=y)
+
+
+def _hard_sigmoid_backward(x: Array, g: Array, y: Array, w: Array) -> None:
+    np.multiply(g, np.abs(x) < 3, out=y)
+    y *= 1 / 6
+
+
+def _hard_swish(x: Array, y: Array, w: Array) -> None:
+    _hard_sigmoid(x, y, w)
+    y *= x
+
+
+def _hard_swish_backward(x: Array, g: Array, y: Array, w: Array) -> None:
+    np.multiply(x, 1 / 3, out=y)
+    y += 0.5
+    np.copyto(y, 0, where=x <= -3)
+    np.copyto(y, 1, where=x >= 3)
+    y *= g
+
+
+def _softshrink(x: Array, y: Array, w: Array) -> None:
+    np.clip(x, -0.5, 0.5, out=w)
+    np.subtract(x, w, out=y)
+
+
+def _hardshrink(x: Array, y: Array, w: Array) -> None:
+    np.multiply(x, np.abs(x) > 0.5, out=y)
+
+
+def _shrink_backward(x: Array, g: Array, y: Array, w: Array) -> None:
+    np.multiply(g, np.abs(x) > 0.5, out=y)
+
+
+def _tanhshrink(x: Array, y: Array, w: Array) -> None:
+    _tanh(x, w, y)
+    np.subtract(x, w, out=y)
+
+
+def _tanhshrink_backward(x: Array, g: Array, y: Array, w: Array) -> None:
+    _tanh(x, y, w)
+    y *= y
+    y *= g
+
+
+def _softsign(x: Array, y: Array, w: Array) -> None:
+    np.abs(x, out=w)
+    w += 1
+    np.divide(x, w, out=y)
+
+
+def _softsign_backward(x: Array, g: Array, y: Array, w: Array) -> None:
+    np.abs(x, out=w)
+    w += 1
+    w *= w
+    np.divide(g, w, out=y)
+
+
+def _root(x: Array, w: Array) -> None:
+    np.multiply(x, x, out=w)
+    w += 4
+    np.sqrt(w, out=w)
+
+
+def _squareplus(x: Array, y: Array, w: Array) -> None:
+    _root(x, w)
+    np.add(x, w, out=y)
+    y *= 0.5
+
+
+def _squareplus_backward(x: Array, g: Array, y: Array, w: Array) -> None:
+    _root(x, w)
+    np.divide(x, w, out=y)
+    y += 1
+    y *= 0.5
+    y *= g
+
+
+def _identity(x: Array, y: Array, w: Array) -> None:
+    np.copyto(y, x)
+
+
+def _identity_backward(x: Array, g: Array, y: Array, w: Array) -> None:
+    np.copyto(y, g)
+
+
+FORMULAS: dict[str, tuple[Value, Backward]] = {
+    "gelu": (_gelu, _gelu_backward),
+    "gelu_tanh": (_gelu_tanh, _gelu_tanh_backward),
+    "gelu_sigmoid": (_gelu_sigmoid, _gelu_sigmoid_backward),
+    "silu": (_silu, _silu_backward),
+    "sigmoid": (_sigmoid, _sigmoid_backward),
+    "tanh": (_tanh, _tanh_backward),
+    "elu": (_elu, _elu_backward),
+    "softplus": (_softplus, _softplus_backward),
+    "mish": (_mish, _mish_backward),
+    "relu": (_relu, _relu_backward),
+    "leaky_relu": (_leaky_relu, _leaky_relu_backward),
+    "relu6": _clipped(0, 6),
+    "squared_relu": (_squared_relu, _squared_relu_backward),
+    "celu": (_elu, _elu_backward),
+    "selu": (_selu, _selu_backward),
+    "log_sigmoid": (_log_sigmoid, _log_sigmoid_backward),
+    "hard_sigmoid": (_hard_sigmoid, _hard_sigmoid_backward),
+    "hard_tanh": _clipped(-1, 1),
+    "hard_swish": (_hard_swish, _hard_swish_backward),
+    "softshrink": (_softshrink, _shrink_backward),
+    "hardshrink": (_hardshrink, _shrink_backward),
+    "tanhshrink": (_tanhshrink, _tanhshrink_backward),
+    "softsign": (_softsign, _softsign_backward),
+    "squareplus": (_squareplus, _squareplus_backward),
+    "identity": (_identity, _identity_backward),
 }
+"""Value and backward by the function's name."""
+
+
+def __getattr__(name: str) -> Callable[[Array], Array]:
+    """Return a formula's value as a function that allocates its output."""
+    if name not in FORMULAS:
+        raise AttributeError(
+            f"there is no NumPy formula {name!r}; choose from {', '.join(FORMULAS)}"
+        )
+    value = FORMULAS[name][0]
+
+    def function(x: Array) -> Array:
+        out, work = np.empty_like(x), np.empty_like(x)
+        value(x, out, work)
+        return out
+
+    return function

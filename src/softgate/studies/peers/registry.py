@@ -1,24 +1,84 @@
-"""Who implements which function, read from what frameworks' names mean.
+"""Implementations of our functions in other libraries, read from what the frameworks' names mean.
 
-`names.toml` says which function each name of a framework computes, and which keywords make it
-another: so a peer is found for every function, with the parameters that are asked for, and no list
-is kept here. What frameworks have no name for (x·σ(1.702·x), relu squared) is composed of what they
-have, as people do; Hugging Face's decomposed forms are classes of their own.
+`names.toml` has the function that each name of a framework computes, and the keywords that make it
+another: so a peer is found for every function, with its parameters, and no list is kept here.
+Functions without a name in a framework (x·σ(1.702·x), squared ReLU) are composed of its operators;
+Hugging Face's decomposed forms are classes of their own.
 """
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from softgate.runtime.activation import Activation
 from softgate.runtime.framework_names import Name
 from softgate.runtime.names import names
 from softgate.runtime.registry import activations, label
 
-from .implementations import IMPLEMENTATIONS, absent
-from .peer import Node, Peer
+
+@dataclass(frozen=True)
+class Implementation:
+    """A column of a table: a library, or a way to use it."""
+
+    label: str
+    title: str
+    home: str
+    """The worker process it runs in: frameworks must not disturb each other."""
+    needs: tuple[str, ...] = ()
+    slow: str = ""
+    """Why it is not timed by default; empty if it is."""
+    backward: bool = True
+    """Whether it has derivatives."""
+
+
+IMPLEMENTATIONS = {
+    implementation.label: implementation
+    for implementation in (
+        Implementation("softgate", "softgate on NumPy arrays", "numpy"),
+        Implementation("torch", "PyTorch, eager", "torch", ("torch",)),
+        Implementation(
+            "torch.compile", "PyTorch, compiled", "torch", ("torch",),
+            "takes about 10 s to compile a function",
+        ),
+        Implementation("jax", "jax.jit", "jax", ("jax",)),
+        Implementation("tensorflow", "TensorFlow, eager", "tensorflow", ("tensorflow",)),
+        Implementation(
+            "tensorflow.xla", "tf.function(jit_compile=True)", "tensorflow", ("tensorflow",),
+            "compiles each function",
+        ),
+        Implementation("keras", "Keras, on its configured backend", "keras", ("keras",)),
+        Implementation(
+            "onnxruntime", "onnxruntime", "onnxruntime", ("onnx", "onnxruntime"), backward=False
+        ),
+        Implementation("scipy", "NumPy and SciPy, in place", "scipy", ("scipy",)),
+        Implementation(
+            "textbook", "NumPy and scipy.stats, as in textbooks", "scipy", ("scipy",)
+        ),
+        Implementation(
+            "scipy.erf", "x/2 * (1 + erf(x/√2))", "scipy", ("scipy",), "is one more form of gelu"
+        ),
+        Implementation(
+            "transformers", "Hugging Face's decomposed forms", "torch", ("torch", "transformers")
+        ),
+        Implementation(
+            "transformers.fast", "FastGELUActivation", "torch", ("torch", "transformers"),
+            "is one more form of gelu_tanh",
+        ),
+        Implementation(
+            "softgate.torch", "softgate on torch tensors", "torch", ("torch",),
+            "runs the kernels that softgate runs",
+        ),
+        Implementation(
+            "softgate.jax", "softgate under jax.jit", "jax", ("jax",), "compiles each function"
+        ),
+    )
+}  # fmt: skip
+"""Every implementation, in the order of a table's columns."""
 
 OPSET = 20
 """The oldest operator set that has Gelu."""
@@ -26,7 +86,7 @@ OPSET = 20
 
 OURS = "softgate"
 WITHIN = {"softgate.torch": ("softgate", "torch"), "softgate.jax": ("softgate.jax", "jax")}
-"""Where our own functions are found within a framework, and which that is."""
+"""Our functions for a framework's arrays: their module, and the framework."""
 
 PLACES: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "torch": ("torch", ("torch.nn.functional.", "torch.special.")),
@@ -36,7 +96,7 @@ PLACES: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "tensorflow.xla": ("tensorflow", ("tf.nn.",)),
     "keras": ("keras", ("keras.activations.",)),
 }
-"""Where an implementation's functions are: the source of its names, and the beginnings of paths."""
+"""The source of an implementation's names, and the prefixes of their paths."""
 
 MODULES = {"tf.nn": "tensorflow.nn"}
 
@@ -44,7 +104,7 @@ COMPOSED = {
     "torch": ("gelu_sigmoid", "squared_relu", "squareplus", "identity"),
     "jax": ("gelu_sigmoid", "squared_relu", "tanhshrink"),
 }
-"""What a framework has no name for, composed in `peers.composed_torch` and `peers.composed_jax`."""
+"""Functions without a name in a framework, composed in `calls.torch` and `calls.jax`."""
 
 TRANSFORMERS: Mapping[tuple[str, str], tuple[str, dict[str, Any]]] = {
     ("transformers", "gelu"): ("GELUActivation", {"use_gelu_python": True}),
@@ -60,13 +120,64 @@ TEXTBOOK = {
     ("textbook", "gelu_tanh"): ("gelu_tanh", "0.5 * z * (1 + np.tanh(…)), NumPy"),
     ("scipy.erf", "gelu"): ("gelu_erf", "x/2 * (1 + erf(x/√2)), SciPy"),
 }
-"""Functions of `peers.textbook`, and what they look like."""
+"""Functions of `peers.textbook`, and their formulas."""
+
+
+@dataclass(frozen=True)
+class Node:
+    """An ONNX operator; it has no Python name, so a model of it is built."""
+
+    operator: str
+    domain: str
+    opset: int
+
+
+@dataclass(frozen=True)
+class Peer:
+    """One implementation of a function, as plain data that can be sent as JSON.
+
+    `subject`, `keywords` and `framework` are what `softgate.certify` takes; see
+    `subject` for ONNX operators.
+    """
+
+    function: str
+    """What it computes, as commands take it: "gelu", "elu:alpha=0.5"."""
+    implementation: str
+    """A key of `IMPLEMENTATIONS`."""
+    title: str
+    subject: str = ""
+    keywords: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    framework: str | None = None
+    node: Node | None = None
+    usual: bool = True
+    """Whether the function's parameters are the catalogue's defaults."""
+
+    def message(self) -> dict[str, Any]:
+        """Return the fields as JSON values."""
+        return asdict(self)
+
+    @classmethod
+    def of(cls, message: Mapping[str, Any]) -> Self:
+        """Return the peer that `message` describes."""
+        node = message["node"]
+        return cls(**{**message, "node": None if node is None else Node(**node)})
+
+
+def absent(implementation: str) -> str:
+    """Return why an implementation cannot run here, or an empty string; imports no framework."""
+    needs = IMPLEMENTATIONS[implementation].needs
+    missing = [package for package in needs if find_spec(package) is None]
+    if missing:
+        return f"{' and '.join(missing)} not installed"
+    if implementation == "torch.compile" and not any(map(shutil.which, ("c++", "g++", "clang++"))):
+        return "no C++ compiler on the path"
+    return ""
 
 
 def peers(
     function: str | Activation, implementations: Iterable[str] = tuple(IMPLEMENTATIONS)
 ) -> dict[str, Peer]:
-    """Return who implements a function, by implementation, whether installed or not.
+    """Return the peers of a function by implementation, installed or not.
 
     Parameters
     ----------
@@ -84,18 +195,18 @@ def peers(
     ('tensorflow.nn:gelu', {'approximate': True})
     """
     activation = activations()[function] if isinstance(function, str) else function
-    found = {one: _peer(activation, one) for one in implementations}
-    return {one: peer for one, peer in found.items() if peer is not None}
+    candidates = {name: _peer(activation, name) for name in implementations}
+    return {name: peer for name, peer in candidates.items() if peer is not None}
 
 
 def subject(peer: Peer, folder: Path) -> str:
-    """Return what `certify` takes: of an ONNX operator a model, which is written to `folder`."""
+    """Return the subject for `certify`; the model of an ONNX operator is written to `folder`."""
     if peer.node is None:
         return peer.subject
-    from .models import model
+    from .timed_call import onnx_model
 
     file = folder / f"{peer.function.replace(':', '_')}.onnx"
-    file.write_bytes(model(peer, "float32"))
+    file.write_bytes(onnx_model(peer, "float32"))
     return str(file)
 
 
@@ -105,7 +216,7 @@ def _peer(activation: Activation, implementation: str) -> Peer | None:
     usual = ours and activation.parameters == activations()[name].parameters
     if implementation == OURS:
         return Peer(text, OURS, f"softgate.{name}", f"softgate:{name}", usual=usual)
-    if not ours:  # nobody else has a user's own formula
+    if not ours:  # a user's formula
         return None
     if implementation in WITHIN:
         place, framework = WITHIN[implementation]
@@ -154,7 +265,7 @@ def _composed(name: str, implementation: str, usual: bool) -> Peer | None:
     if not usual or name not in COMPOSED.get(source, ()):
         return None
     title = f"{name}, composed of {source}'s operators"
-    return Peer(name, implementation, title, f"softgate.studies.peers.composed_{source}:{name}",
+    return Peer(name, implementation, title, f"softgate.studies.peers.calls.{source}:{name}",
                 framework=source)  # fmt: skip
 
 
@@ -169,7 +280,10 @@ def _formula(name: str, implementation: str) -> Peer | None:
         return Peer(name, implementation, title, f"softgate.studies.peers.textbook:{function}")
     if implementation == "scipy" and name in _formulas():
         return Peer(
-            name, implementation, f"{name}, NumPy and SciPy", f"softgate.studies.peers.plain:{name}"
+            name,
+            implementation,
+            f"{name}, NumPy and SciPy",
+            f"softgate.studies.peers.formulas:{name}",
         )
     return None
 
@@ -177,20 +291,21 @@ def _formula(name: str, implementation: str) -> Peer | None:
 def _formulas() -> Iterable[str]:
     if absent("scipy"):
         return ()
-    from .plain import FORMULAS
+    from .formulas import FORMULAS
 
     return FORMULAS
 
 
 def _records(activation: Activation, source: str) -> Iterator[tuple[Name, dict[str, Any]]]:
-    """Yield the names that mean a function and the keywords it takes, the fewest first."""
-    known = [(record, keywords_for(record, activation)) for record in names(source)]
-    found = [(record, given) for record, given in known if given is not None and not record.gated]
-    yield from sorted(found, key=lambda pair: len(pair[1]))
+    """Yield the names of a function with the keywords they need, fewest keywords first."""
+    pairs = [(record, keywords_for(record, activation)) for record in names(source)]
+    matching = [(record, keywords) for record, keywords in pairs
+                if keywords is not None and not record.gated]  # fmt: skip
+    yield from sorted(matching, key=lambda pair: len(pair[1]))
 
 
 def keywords_for(record: Name, activation: Activation) -> dict[str, Any] | None:
-    """Return what a framework's function is called with to be `activation`; None where it is not.
+    """Return the keywords that make a framework's function `activation`, or None if none do.
 
     Examples
     --------
@@ -212,20 +327,20 @@ def keywords_for(record: Name, activation: Activation) -> dict[str, Any] | None:
 def _parameters(
     record: Name, has: Mapping[str, float], wanted: Mapping[str, Any]
 ) -> dict[str, Any] | None:
-    own = {ours: name for name, ours in reversed(list(record.takes.items()))}
+    theirs = {ours: name for name, ours in reversed(list(record.takes.items()))}
     keywords: dict[str, Any] = {}
     for name, value in wanted.items():
         if has.get(name) == value:
             continue
-        if name in own:
-            keywords[own[name]] = value
-        elif f"1/{name}" in own:
-            keywords[own[f"1/{name}"]] = 1 / value
+        if name in theirs:
+            keywords[theirs[name]] = value
+        elif f"1/{name}" in theirs:
+            keywords[theirs[f"1/{name}"]] = 1 / value
         else:
             return None
     return keywords
 
 
 def _title(path: str, keywords: Mapping[str, Any]) -> str:
-    given = ", ".join(f"{name}={value!r}" for name, value in keywords.items())
-    return f"{path} ({given})" if given else path
+    text = ", ".join(f"{name}={value!r}" for name, value in keywords.items())
+    return f"{path} ({text})" if text else path

@@ -1,4 +1,4 @@
-"""GELU as articles print it: scipy.stats.norm and NumPy, one new array for every operation."""
+"""GELU as textbooks write it: scipy.stats.norm and NumPy, a new array for every operation."""
 
 from __future__ import annotations
 
@@ -35,4 +35,4 @@ def gelu_erf(x: Array) -> Array:
 
 
 BACKWARDS = {"gelu": gelu_backward}
-"""By the name of the value's function."""
+"""Backwards by the name of the value's function."""

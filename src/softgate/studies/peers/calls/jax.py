@@ -1,6 +1,6 @@
-"""Calls under jax.jit; a donated buffer takes the output where memory is to be reused.
+"""Calls under jax.jit; with reused memory, the output goes to a donated buffer.
 
-jax has no output argument. Whether the buffer's address stays the same is checked, and said.
+jax has no output argument. A note is added if the donated buffer's address changes.
 """
 
 from __future__ import annotations
@@ -11,31 +11,30 @@ from typing import Any
 import jax
 import numpy as np
 
-from ..loading import loaded
-from ..peer import Peer
-from ..timed_call import FROM_X, Contestant, Task
+from ..registry import Peer
+from ..timed_call import FROM_X, Task, TimedCall, load
 
-NOT_TAKEN = "jax did not take the donated buffer: its output is fresh memory"
+NOT_DONATED = "jax did not use the donated buffer: its output is newly allocated"
 
 
 def start(threads: int) -> str:
-    """Prepare jax, which has as many threads as there are cores that it may use."""
+    """Prepare jax, which starts one thread for each core that the process may use."""
     jax.config.update("jax_enable_x64", True)  # type: ignore[no-untyped-call]
-    # Else each call wakes a thread.
+    # Otherwise each call wakes a thread.
     jax.config.update("jax_cpu_enable_async_dispatch", False)  # type: ignore[no-untyped-call]
-    jax.numpy.zeros(1).block_until_ready()  # starts its threads, on the cores it may use
+    jax.numpy.zeros(1).block_until_ready()  # starts its threads
     return ""
 
 
-def make(peer: Peer, task: Task) -> Contestant:
+def make(peer: Peer, task: Task) -> TimedCall:
     """Return the call of a jitted function."""
-    return of_function(loaded(peer), task)
+    return of_function(load(peer), task)
 
 
-def of_function(function: Callable[[Any], Any], task: Task) -> Contestant:
+def of_function(function: Callable[[Any], Any], task: Task) -> TimedCall:
     """Return the call of jax.jit of a function, or of its pull-back."""
-    given = [task.x] if task.quantity == "value" else [task.x, task.grad]
-    inputs = [jax.device_put(array, may_alias=True) for array in given]
+    arrays = [task.x] if task.quantity == "value" else [task.x, task.grad]
+    inputs = [jax.device_put(array, may_alias=True) for array in arrays]
     notes = () if task.quantity == "value" else (FROM_X,)
 
     def traced(*operands: Any) -> Any:
@@ -45,16 +44,31 @@ def of_function(function: Callable[[Any], Any], task: Task) -> Contestant:
 
     if not task.reused:
         plain = jax.jit(traced)
-        return Contestant(lambda: plain(*inputs).block_until_ready(), notes=notes)
+        return TimedCall(lambda: plain(*inputs).block_until_ready(), notes=notes)
     run = jax.jit(traced, donate_argnums=len(inputs), keep_unused=True)
     buffer: Any = jax.numpy.array(task.out, copy=True)
     address = buffer.unsafe_buffer_pointer()
     buffer = run(*inputs, buffer).block_until_ready()
-    taken = buffer.unsafe_buffer_pointer() == address
+    donated = buffer.unsafe_buffer_pointer() == address
 
     def call() -> Any:
         nonlocal buffer
         buffer = run(*inputs, buffer)
         return buffer.block_until_ready()
 
-    return Contestant(call, np.asarray, notes if taken else (*notes, NOT_TAKEN))
+    return TimedCall(call, np.asarray, notes if donated else (*notes, NOT_DONATED))
+
+
+def gelu_sigmoid(x: Any) -> Any:
+    """x·σ(1.702·x)."""
+    return x * jax.nn.sigmoid(1.702 * x)
+
+
+def squared_relu(x: Any) -> Any:
+    """max(x, 0)²."""
+    return jax.numpy.square(jax.nn.relu(x))
+
+
+def tanhshrink(x: Any) -> Any:
+    """X - tanh(x)."""
+    return x - jax.numpy.tanh(x)

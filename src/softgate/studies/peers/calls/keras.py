@@ -1,4 +1,4 @@
-"""Calls of Keras on its backend's tensors, in the way that the backend itself is called."""
+"""Calls of Keras on its backend's tensors, timed as the backend's functions are."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from typing import Any
 
 import keras
 
-from ..loading import loaded
-from ..peer import Peer
-from ..timed_call import Contestant, Task
+from ..registry import Peer
+from ..timed_call import Task, TimedCall, load
 
 
 def _backend() -> Any:
@@ -18,11 +17,11 @@ def _backend() -> Any:
 
 def start(threads: int) -> str:
     """Set the backend's threads."""
-    said = _backend().start(threads)
-    return "; ".join(filter(None, (f"Keras on {keras.backend.backend()}", said)))
+    remark = _backend().start(threads)
+    return "; ".join(filter(None, (f"Keras on {keras.backend.backend()}", remark)))
 
 
-def make(peer: Peer, task: Task) -> Contestant:
+def make(peer: Peer, task: Task) -> TimedCall:
     """Return the call of a function of the backend's tensors."""
-    made: Contestant = _backend().of_function(loaded(peer), task)
-    return made
+    call: TimedCall = _backend().of_function(load(peer), task)
+    return call

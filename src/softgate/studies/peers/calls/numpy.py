@@ -1,4 +1,4 @@
-"""Calls of ours on NumPy arrays, and the copy, in threads of ours too."""
+"""Calls of our functions on NumPy arrays, and a copy of the same bytes in our threads."""
 
 from __future__ import annotations
 
@@ -8,28 +8,28 @@ from softgate.lower.target import host
 from softgate.runtime.activation import Activation
 from softgate.runtime.threads import POOL, set_threads
 
-from ..timed_call import Array, Call, Contestant, Task
+from ..timed_call import Array, Call, Task, TimedCall
 
 
 def start(threads: int) -> str:
     """Set our threads."""
     set_threads(threads)
-    host()  # loads the compiler, which is no part of a call
+    host()  # loads the compiler, which must not count in a call
     np.seterr(all="ignore")
     return ""
 
 
-def ours(activation: Activation, task: Task) -> Contestant:
+def ours(activation: Activation, task: Task) -> TimedCall:
     """Return the public call."""
     out = task.out if task.reused else None
     if task.quantity == "value":
-        return Contestant(lambda: activation(task.x, out=out))
-    return Contestant(lambda: activation.backward(task.x, task.grad, out=out))
+        return TimedCall(lambda: activation(task.x, out=out))
+    return TimedCall(lambda: activation.backward(task.x, task.grad, out=out))
 
 
-def copy(task: Task) -> Contestant:
-    """Return a copy of as many bytes: for backward half as many again as for the value."""
-    return Contestant(_copy(task), lambda _: task.out)
+def copy(task: Task) -> TimedCall:
+    """Return a copy of the bytes that are read and written; backward has 1.5 times the value's."""
+    return TimedCall(_copy(task), lambda _: task.out)
 
 
 def _copy(task: Task) -> Call:

@@ -3,37 +3,36 @@
 from __future__ import annotations
 
 import numpy as np
-import onnx  # noqa: F401  (makes the models: its import is no part of a first call)
+import onnx  # noqa: F401  (builds the models: its import must not count in a first call)
 import onnxruntime
 
-from ..models import model
-from ..peer import Peer
-from ..timed_call import Absent, Array, Contestant, Task
+from ..registry import Peer
+from ..timed_call import Absent, Array, Task, TimedCall, onnx_model
 
 _THREADS = [1]
 
 
 def start(threads: int) -> str:
-    """Keep the number of threads for the sessions to come."""
+    """Set the number of threads of later sessions."""
     onnxruntime.set_default_logger_severity(3)
     _THREADS[0] = threads
     return ""
 
 
-def make(peer: Peer, task: Task) -> Contestant:
+def make(peer: Peer, task: Task) -> TimedCall:
     """Return the run of a model."""
     if task.quantity != "value":
-        raise Absent("runs models, and has no backward of this operator")
+        raise Absent("has no backward of this operator")
     if task.x.dtype.name == "bfloat16":
         raise Absent("has no bfloat16 on a CPU")
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
     options.intra_op_num_threads = _THREADS[0]
     session = onnxruntime.InferenceSession(
-        model(peer, task.x.dtype.name), options, providers=["CPUExecutionProvider"]
+        onnx_model(peer, task.x.dtype.name), options, providers=["CPUExecutionProvider"]
     )
     if not task.reused:
-        return Contestant(lambda: session.run(["y"], {"x": task.x})[0])
+        return TimedCall(lambda: session.run(["y"], {"x": task.x})[0])
     binding = session.io_binding()
     kind, shape = task.x.dtype.type, task.x.shape
     binding.bind_input("x", "cpu", 0, kind, shape, task.x.ctypes.data)
@@ -42,4 +41,4 @@ def make(peer: Peer, task: Task) -> Contestant:
     def read(_: object) -> Array:
         return np.array(task.out)
 
-    return Contestant(lambda: session.run_with_iobinding(binding), read)
+    return TimedCall(lambda: session.run_with_iobinding(binding), read)

@@ -1,4 +1,4 @@
-"""Calls of the formulas of NumPy and SciPy, apart from ours: a crash there is not ours."""
+"""Calls of the NumPy and SciPy formulas, in another process than ours so that a crash is theirs."""
 
 from __future__ import annotations
 
@@ -8,20 +8,21 @@ from typing import Any
 
 import numpy as np
 
-from .. import plain, textbook
-from ..peer import Peer
-from ..timed_call import Absent, Array, Contestant, Task
+from .. import textbook
+from ..formulas import FORMULAS
+from ..registry import Peer
+from ..timed_call import Absent, Array, Task, TimedCall
 
 ONE_THREAD = "NumPy and SciPy use one thread"
 
 
 def start(threads: int) -> str:
-    """Say that NumPy's functions have one thread."""
+    """Return a remark that NumPy's functions use one thread, if there are more."""
     np.seterr(all="ignore")
     return ONE_THREAD if threads > 1 else ""
 
 
-def make(peer: Peer, task: Task) -> Contestant:
+def make(peer: Peer, task: Task) -> TimedCall:
     """Return the call of a formula."""
     if peer.implementation == "scipy":
         return _in_place(peer, task)
@@ -30,24 +31,24 @@ def make(peer: Peer, task: Task) -> Contestant:
     wide = value(task.x[:1]).dtype != task.x.dtype
     notes = ("computes and returns float64",) if wide else ()
     if task.quantity == "value":
-        return Contestant(lambda: value(task.x), notes=notes)
+        return TimedCall(lambda: value(task.x), notes=notes)
     backward = textbook.BACKWARDS.get(name)
     if backward is None:
         raise Absent("is given without its derivative")
-    return Contestant(lambda: backward(task.x, task.grad), notes=notes)
+    return TimedCall(lambda: backward(task.x, task.grad), notes=notes)
 
 
-def _in_place(peer: Peer, task: Task) -> Contestant:
-    value, backward = plain.FORMULAS[peer.function]
+def _in_place(peer: Peer, task: Task) -> TimedCall:
+    value, backward = FORMULAS[peer.function]
     arguments = (task.x,) if task.quantity == "value" else (task.x, task.grad)
     run: Callable[..., Any] = value if task.quantity == "value" else backward
     work = np.ones_like(task.x)
     if task.reused:
-        return Contestant(lambda: run(*arguments, task.out, work), lambda _: task.out)
+        return TimedCall(lambda: run(*arguments, task.out, work), lambda _: task.out)
 
     def fresh() -> Array:
         out = np.empty_like(task.x)
         run(*arguments, out, work)
         return out
 
-    return Contestant(fresh)
+    return TimedCall(fresh)

@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from ..loading import loaded
-from ..peer import Peer
-from ..timed_call import ALLOCATES, FROM_X, Array, Contestant, Task
+from ..registry import Peer
+from ..timed_call import ALLOCATES, FROM_X, Array, Task, TimedCall, load
 
-TAPE = "through a gradient tape: the backward alone, from what the value kept"
+TAPE = "through a gradient tape: the backward alone, from the saved tensors"
 
 
 def start(threads: int) -> str:
@@ -23,44 +22,42 @@ def start(threads: int) -> str:
     return ""
 
 
-def make(peer: Peer, task: Task) -> Contestant:
+def make(peer: Peer, task: Task) -> TimedCall:
     """Return the call of a function of tensors."""
-    return of_function(loaded(peer), task, compiled=peer.implementation == "tensorflow.xla")
+    return of_function(load(peer), task, compiled=peer.implementation == "tensorflow.xla")
 
 
-def of_function(
-    function: Callable[[Any], Any], task: Task, *, compiled: bool = False
-) -> Contestant:
+def of_function(function: Callable[[Any], Any], task: Task, *, compiled: bool = False) -> TimedCall:
     """Return the call of a function, or of its gradient."""
     x, grad = tf.constant(task.x), tf.constant(task.grad)
     allocates = (ALLOCATES,) if task.reused else ()
     if compiled:
         return _compiled(function, task, x, grad, allocates)
     if task.quantity == "value":
-        return Contestant(lambda: function(x), read, allocates, x)
+        return TimedCall(lambda: function(x), read, allocates, x)
     with tf.GradientTape(persistent=True) as tape:
         tape.watch(x)
         y = function(x)
-    return Contestant(lambda: tape.gradient(y, x, grad), read, (TAPE, *allocates), grad)
+    return TimedCall(lambda: tape.gradient(y, x, grad), read, (TAPE, *allocates), grad)
 
 
 def _compiled(
     function: Callable[[Any], Any], task: Task, x: Any, grad: Any, allocates: tuple[str, ...]
-) -> Contestant:
+) -> TimedCall:
     if task.quantity == "value":
         value = tf.function(function, jit_compile=True)
-        return Contestant(lambda: value(x), read, allocates)
+        return TimedCall(lambda: value(x), read, allocates)
 
-    def pulled(x: Any, grad: Any) -> Any:
+    def vjp(x: Any, grad: Any) -> Any:
         with tf.GradientTape() as tape:
             tape.watch(x)
             y = function(x)
         return tape.gradient(y, x, grad)
 
-    backward = tf.function(pulled, jit_compile=True)
-    return Contestant(lambda: backward(x, grad), read, (FROM_X, *allocates))
+    backward = tf.function(vjp, jit_compile=True)
+    return TimedCall(lambda: backward(x, grad), read, (FROM_X, *allocates))
 
 
 def read(tensor: Any) -> Array:
-    """Return a tensor's numbers."""
+    """Return a tensor as an array."""
     return np.asarray(tensor.numpy())
