@@ -27,8 +27,10 @@ EXTRAS = {
 }
 """The extras that softgate asks to install, and what they bring."""
 PACKAGES = {*EXTRAS.values(), "accelerate", "pytorch_lightning", "sklearn", "statsmodels"}
-FOR_A_FRAMEWORK = re.compile(r"(^|/)(torch|keras|jax|tensorflow)\b|^(comparison|report/studies)/")
-"""The modules of softgate that import a framework when they are imported."""
+FOR_A_FRAMEWORK = re.compile(
+    r"(^|/)(torch|keras|jax|tensorflow)\b|^(studies/compare|reporting/sections)/"
+)
+"""The modules of softgate that may import a framework."""
 IMPORTED = re.compile(
     r'File "([^"]+)", line [^\n]*\n(?:(?!.*File ")[^\n]*\n){0,2}?'
     r"E? *ModuleNotFoundError: No module named '(\w+)"

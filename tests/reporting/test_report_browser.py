@@ -14,7 +14,7 @@ import quadrature
 import report_made
 
 import softgate as sg
-from softgate.reporting.sections import NAMES
+from softgate.reporting.sections import MODULES
 
 axe = pytest.importorskip("axe_playwright_python.sync_playwright")
 
@@ -65,7 +65,7 @@ def is_seen(page: Any) -> None:
         "main > section:has(h2)",
         "all => all.filter((s) => s.querySelector('h2').innerText.trim()).map((s) => s.id)",
     )
-    assert headed == list(NAMES)
+    assert headed == list(MODULES)
     assert not page.locator(".failed").count(), page.locator(".failed").all_inner_texts()
     assert browser.overflow(page) <= 0
     assert page.evaluate(CUT) == []

@@ -22,9 +22,9 @@ from test_emit_javascript import check, inputs
 from variants import parameter_sets
 
 import softgate as sg
-from softgate.reporting import Found, page
-from softgate.reporting.playground import playground
+from softgate.reporting import Results, render_page
 from softgate.reporting.sections import playground as section
+from softgate.reporting.sections.playground import playground
 from softgate.runtime.activation import Activation
 
 READY = "#pg-root[data-ready]"
@@ -68,9 +68,9 @@ def logarithm(f: Any, x: Any) -> Any:
 @pytest.fixture(scope="module")
 def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A page with the playground alone, formulas of one's own in it."""
-    found = Found({"playground": playground([*OWN, logarithm])})
+    found = Results({"playground": playground([*OWN, logarithm])})
     path = tmp_path_factory.mktemp("playground") / "page.html"
-    path.write_text(page([section.section(found)], "Playground", "alone"), encoding="utf-8")
+    path.write_text(render_page([section.section(found)], "Playground", "alone"), encoding="utf-8")
     return path
 
 

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 import softgate as sg
-from softgate.reporting import Found, Section, page
-from softgate.reporting.playground import playground
+from softgate.reporting import Results, Section, render_page
 from softgate.reporting.sections import playground as section
+from softgate.reporting.sections.playground import playground
 
 
 def test_a_formula_without_a_name_in_javascript_is_left_out_with_the_reason() -> None:
@@ -20,7 +20,7 @@ def test_a_formula_without_a_name_in_javascript_is_left_out_with_the_reason() ->
 
     found = playground([own])
     assert not any(choice.own for choice in found.choices)
-    assert "données" in section.section(Found({"playground": found})).body_html
+    assert "données" in section.section(Results({"playground": found})).body_html
 
 
 def test_a_formula_may_be_called_as_one_of_the_catalogue_is() -> None:
@@ -29,8 +29,8 @@ def test_a_formula_may_be_called_as_one_of_the_catalogue_is() -> None:
         return 2 * x
 
     found = playground([own])
-    made = section.section(Found({"playground": found}))
-    text = page([made], "t", "s")
+    made = section.section(Results({"playground": found}))
+    text = render_page([made], "t", "s")
     assert [choice.own for choice in found.choices if choice.name == "gelu"] == [False, True]
     assert "</script><b>" not in text
     assert "\u2028" not in made.script.split("const CHOICES")[0] + found.own["gelu"]
@@ -57,6 +57,6 @@ def test_every_option_is_an_activation_and_every_range_what_its_entry_states() -
 
 
 def test_the_section_is_a_section() -> None:
-    made = section.section(Found({"playground": playground()}))
+    made = section.section(Results({"playground": playground()}))
     assert isinstance(made, Section)
     assert made.id == "playground"

@@ -16,12 +16,14 @@ from click.testing import CliRunner, Result
 import softgate as sg
 from softgate import reporting
 from softgate.cli import report as cli
-from softgate.reporting import Found, Missing
-from softgate.reporting.studies.curves import curves
+from softgate.reporting import Missing, Results
+from softgate.reporting import run as runs
+from softgate.reporting.sections.curves import curves
+from softgate.studies.bench.record import Bench
 
 
 def light(run: Any) -> Any:
-    return curves([sg.activations()["gelu"], *run.own])
+    return curves([sg.activations()["gelu"], *run.formulas])
 
 
 def broken(run: Any) -> Any:
@@ -34,7 +36,7 @@ def ask(*arguments: str) -> Result:
 
 @pytest.fixture
 def studies(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
-    monkeypatch.setattr(reporting, "STUDIES", request.param)
+    monkeypatch.setattr(runs, "STUDIES", request.param)
 
 
 @pytest.mark.parametrize(
@@ -64,14 +66,14 @@ def test_a_place_that_cannot_be_written_to_ends_it_before_any_study(
         (("--budget", "0"), "--budget 0"),
         (("--formula", "json:dumps"), "softgate.activation"),
         (("--from-records", "nowhere"), "nowhere"),
-        (("--formula", "gelu"), "the formula gelu: there is another function of that name"),
+        (("--formula", "gelu"), "the formula gelu: another function on the page has that name"),
     ],
 )
 def test_mistakes_are_said_before_any_study(
     arguments: tuple[str, ...], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(reporting, "STUDIES", {"curves": broken})
+    monkeypatch.setattr(runs, "STUDIES", {"curves": broken})
     result = ask(*arguments)
     assert said in str(result.exception)
     assert list(tmp_path.iterdir()) == []
@@ -101,15 +103,15 @@ def test_exit_code_1_where_every_study_fails(studies: None, tmp_path: Path) -> N
 
 
 def needing(run: Any) -> Any:
-    return run.taken.take("speed", reporting.Bench)
+    return run.take("speed", Bench)
 
 
 @pytest.mark.parametrize("studies", [{"speed": broken, "pareto": needing}], indirect=True)
 def test_a_study_that_needs_another_says_which(studies: None) -> None:
     made = sg.report()
     missing = {one.study: one.reason for one in made.missing}
-    assert missing["pareto"] == "it needs speed: RuntimeError: the <machine> is on fire"
-    assert "Not known: " in str(made) or "not run" in str(made)
+    assert missing["pareto"] == "needs speed: RuntimeError: the <machine> is on fire"
+    assert "Unknown: " in str(made) or "not run" in str(made)
 
 
 @pytest.mark.parametrize("studies", [{"curves": light}], indirect=True)
@@ -128,7 +130,7 @@ def test_a_formula_of_the_users_is_on_the_page(
 def test_records_are_kept_and_shown_again(tmp_path: Path) -> None:
     made = reporting.Report(report_records.found())
     made.save_records(tmp_path / "kept")
-    assert {file.stem for file in (tmp_path / "kept").iterdir()} == set(reporting.KINDS) - {
+    assert {file.stem for file in (tmp_path / "kept").iterdir()} == set(reporting.RECORDS) - {
         "formulas"
     }
     again = reporting.read(tmp_path / "kept")
@@ -153,8 +155,8 @@ def test_a_record_that_cannot_be_read_is_a_message_in_its_section(tmp_path: Path
     assert failed == {"speed", "layer", "accuracy", "tables", "curves"}
     assert "version 99: expected softgate.bench" in sections["speed"].body_html
     assert "is no record" in sections["accuracy"].body_html
-    assert "there is no " in sections["tables"].body_html
-    assert "Not known" in sections["answer"].body_html
+    assert "articles.json does not exist" in sections["tables"].body_html
+    assert "Unknown: " in sections["answer"].body_html
     assert "<svg" in reporting.read(tmp_path).html
 
 
@@ -182,7 +184,7 @@ def test_a_file_is_written_whole_or_not_at_all(
 
 
 def test_a_report_without_any_record_is_empty() -> None:
-    assert reporting.Report(Found({"curves": Missing("curves", "no")})).empty
+    assert reporting.Report(Results({"curves": Missing("curves", "no")})).empty
     assert not reporting.Report(report_records.found()).empty
 
 

@@ -9,13 +9,12 @@ import pytest
 import report_records
 
 import softgate as sg
-from softgate.reporting import Found, Missing
-from softgate.reporting.sections import one
-from softgate.reporting.studies import articles as articles_study
-from softgate.reporting.studies.approximation import Approximations
-from softgate.reporting.studies.articles import Articles
-from softgate.reporting.studies.curves import Curves, grid
-from softgate.reporting.studies.printed import Column
+from softgate.reporting import Missing, Results
+from softgate.reporting.sections import build_section
+from softgate.reporting.sections import tables as articles_study
+from softgate.reporting.sections.approximation import Approximations
+from softgate.reporting.sections.curves import Curves, grid
+from softgate.reporting.sections.tables import Articles, Column
 from softgate.runtime.records import Record
 
 
@@ -34,7 +33,7 @@ def test_the_articles_have_the_errors_that_they_have(records: dict[str, Record |
         ("0.0833", "-0.0833"), ("0.8832", "0.8675"), ("1.0040", "1.0119"),
     }  # fmt: skip
     assert not any(statement.holds for statement in found.statements)
-    body = one("tables", Found(records)).body_html
+    body = build_section("tables", Results(records)).body_html
     assert body.count('class="wrong"') == 14
     assert "14 are wrong" in body
 

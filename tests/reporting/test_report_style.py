@@ -8,7 +8,7 @@ import pytest
 
 from softgate.plotting.palette.derived import POOL, TABLE
 from softgate.plotting.vega import IMPLEMENTATIONS, implementation
-from softgate.reporting.assets import asset
+from softgate.reporting.page import asset
 
 TEXT, GRAPHICS = 4.5, 3.0
 READ = [

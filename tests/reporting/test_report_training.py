@@ -9,10 +9,9 @@ import report_records
 from compare_outcomes import DIVERGED, RAISED, comparison
 
 from softgate.plotting import vega
-from softgate.reporting import KINDS, Found, Missing
-from softgate.reporting.sections import one
+from softgate.reporting import RECORDS, Missing, Results
+from softgate.reporting.sections import build_section, training
 from softgate.reporting.sections.answer import answers
-from softgate.reporting.studies import training
 
 HOSTILE = "</script><b>"
 GELU = (0.90, 0.91, 0.92, 0.93)
@@ -20,15 +19,16 @@ RELU = (0.89, DIVERGED, 0.95, RAISED)
 
 
 def section(record):
-    return one("training", Found({"training": record}))
+    return build_section("training", Results({"training": record}))
 
 
-@pytest.mark.parametrize(("relu", "said"), [(0.01, "shows in part in"), (0, "does not show in")])
+@pytest.mark.parametrize(("relu", "said"), [(0.01, "Some"), (0, "No")])
 def test_the_answer_says_what_training_shows(relu, said):
     scores = tuple(0.90 + 0.001 * seed for seed in range(6))
     record = comparison({"gelu": scores, "relu": tuple(score - relu for score in scores)})
     which, *_ = answers(report_records.found(training=record))
-    assert f"{said} 6 runs of {record.task} with each of gelu and relu" in which
+    runs = f"6 runs of {record.task} with each of gelu and relu"
+    assert f"{said} differences in quality were detected in {runs}" in which
 
 
 def values(spec):
@@ -99,5 +99,5 @@ def test_the_study_compares_five_seeds(monkeypatch):
 
     monkeypatch.setattr(Study, "run", run)
     found = training.training(lambda *news: told.append(news))
-    assert isinstance(found, KINDS["training"])
+    assert isinstance(found, RECORDS["training"])
     assert found.arms == training.ARMS

@@ -18,10 +18,10 @@ from click.testing import CliRunner, Result
 import softgate as sg
 from softgate import reporting
 from softgate.cli import report as cli
-from softgate.reporting import Found, Section, page
-from softgate.reporting.sections import one
-from softgate.reporting.studies import own_model
-from softgate.reporting.studies.units import UnitStudy, Watched, most_used, units
+from softgate.reporting import Results, Section, render_page
+from softgate.reporting import run as runs
+from softgate.reporting.sections import build_section
+from softgate.reporting.sections.units import UnitStudy, Watched, load_user_model, most_used, units
 from softgate.studies.diagnose.record import Diagnosis
 
 HOSTILE = "</script><script>alert('x')</script><b>"
@@ -29,7 +29,7 @@ HOSTILE = "</script><script>alert('x')</script><b>"
 
 def section(*seen: Diagnosis) -> Section:
     watched = tuple(Watched(f"network {i}", each) for i, each in enumerate(seen))
-    return one("units", Found({"units": UnitStudy("about", watched, ())}))
+    return build_section("units", Results({"units": UnitStudy("about", watched, ())}))
 
 
 def labels(made: Section) -> dict[str, str]:
@@ -39,7 +39,7 @@ def labels(made: Section) -> dict[str, str]:
 
 
 def test_it_says_and_draws_what_the_record_has() -> None:
-    made = one("units", Found({"units": diagnosed.study()}))
+    made = build_section("units", Results({"units": diagnosed.study()}))
     said = labels(made)
     assert list(said) == [
         f"units-{number}-{kind}"
@@ -52,7 +52,7 @@ def test_it_says_and_draws_what_the_record_has() -> None:
     assert "not finite at step 7" in said["units-0-outputs"]
     assert "1 has 2 dead units" in made.body_html
     assert "<code>softgate properties relu</code>" in made.body_html
-    assert "90.0 % right" in made.body_html
+    assert "90.0 % test accuracy" in made.body_html
     assert "the loss: 0.5 → 0.75" in made.body_html
     texts = [
         layer for layer in made.charts["units-0-units"]["layer"] if "text" in layer["encoding"]
@@ -63,12 +63,13 @@ def test_it_says_and_draws_what_the_record_has() -> None:
 @pytest.mark.parametrize(
     ("seen", "charts", "said"),
     [
-        (diagnosed.diagnosis(), 0, "0 sites, nothing found"),
-        (diagnosed.diagnosis(diagnosed.site(moments=1, gradient=None)), 2, "1 site, nothing found"),
-        (diagnosed.diagnosis(diagnosed.site(units=4096, dead=1)), 4, "found: dead"),
+        (diagnosed.diagnosis(), 0, "0 activations, no problems found"),
+        (diagnosed.diagnosis(diagnosed.site(moments=1, gradient=None)), 2,
+         "1 activation, no problems found"),
+        (diagnosed.diagnosis(diagnosed.site(units=4096, dead=1)), 4, "problems found: dead"),
         (diagnosed.exploding(), 4, "Crosses among gradients: 0 at layer.1.act"),
         (diagnosed.diagnosis(*(diagnosed.site(f"a.{i}", dead=1) for i in range(100))), 4,
-         "And 97 sites more"),
+         "And 97 more."),
     ],
     ids=["nothing", "one site", "4096 units", "exploding", "100 sites"],
 )  # fmt: skip
@@ -77,7 +78,7 @@ def test_it_stands_whatever_was_seen(seen: Diagnosis, charts: int, said: str) ->
     assert not made.failed, made.body_html
     assert len(made.charts) == charts
     assert said in made.body_html
-    drawn = page([made], "t", "s")
+    drawn = render_page([made], "t", "s")
     assert 'class="failed"' not in drawn
     assert drawn.partition("</main>")[0].count("<svg") == 2 * charts
 
@@ -94,7 +95,7 @@ def test_hostile_names_are_text() -> None:
     sites = [diagnosed.site(HOSTILE + str(i), HOSTILE, dead=1, broken=True) for i in range(2)]
     record = UnitStudy(HOSTILE, (Watched(HOSTILE, diagnosed.diagnosis(*sites, model=HOSTILE)),),
                        (diagnosed.what_if(HOSTILE),), (HOSTILE,))  # fmt: skip
-    drawn = page([one("units", Found({"units": record}))], "t", "s")
+    drawn = render_page([build_section("units", Results({"units": record}))], "t", "s")
     assert 'class="failed"' not in drawn
     outside = re.sub(r"<script.*?</script>", "", drawn, flags=re.DOTALL)
     assert "<b>" not in outside
@@ -117,9 +118,9 @@ def test_without_torch_or_scikit_learn_it_says_what_to_install(
     monkeypatch.setitem(sys.modules, absent, None)
     with pytest.raises(ImportError, match=r"pip install 'softgate\[compare\]'"):
         units(None)
-    monkeypatch.setattr(reporting, "STUDIES", {"units": lambda run: units(run.model)})
+    monkeypatch.setattr(runs, "STUDIES", {"units": lambda run: units(run.model)})
     (missing,) = sg.report().missing
-    made = one("units", Found({"units": missing}))
+    made = build_section("units", Results({"units": missing}))
     assert made.failed
     assert "pip install &#x27;softgate[compare]&#x27;" in made.body_html
 
@@ -200,7 +201,7 @@ def never(run: Any) -> Any:
 def test_mistakes_are_told_before_any_study(
     arguments: tuple[str, ...], said: str, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reporting, "STUDIES", {"curves": never})
+    monkeypatch.setattr(runs, "STUDIES", {"curves": never})
     result = ask(*arguments)
     assert said in str(result.exception), result.exception
     assert not (place / "softgate-report.html").exists()
@@ -209,7 +210,7 @@ def test_mistakes_are_told_before_any_study(
 def test_a_model_of_the_users_is_on_the_page_and_in_the_records(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reporting, "STUDIES", {"units": reporting.STUDIES["units"]})
+    monkeypatch.setattr(runs, "STUDIES", {"units": runs.STUDIES["units"]})
     result = ask("--model", "units_models:make", "--data", "data.npz", "--json", "-o", "page.html")
     assert result.exception is None, result.exception
     text = (place / "page.html").read_text(encoding="utf-8")
@@ -229,10 +230,10 @@ def test_a_model_of_the_users_is_on_the_page_and_in_the_records(
 
 
 def test_python_takes_a_module_and_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reporting, "STUDIES", {"units": reporting.STUDIES["units"]})
+    monkeypatch.setattr(runs, "STUDIES", {"units": runs.STUDIES["units"]})
     model = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.SiLU())
     made = sg.report(model=model, data=[torch.randn(50, 4)] * 2)
-    study = made.found.take("units", UnitStudy)
+    study = made.results.take("units", UnitStudy)
     assert study.watched[0].seen.sites[0].inputs == 100
     assert [one.replacement for one in study.exchanged] == ["relu", "gelu"]
     assert not made.missing
@@ -245,29 +246,29 @@ def test_python_takes_a_module_and_batches(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_a_model_without_activations_says_so(place: Path) -> None:
-    own = own_model.own_model("units_models:plain", "data.npz")
+    own = load_user_model("units_models:plain", "data.npz")
     study = units(own)
     assert study.exchanged == ()
-    made = one("units", Found({"units": study}))
+    made = build_section("units", Results({"units": study}))
     assert "no activation was seen" in made.body_html
 
 
 def test_what_does_not_fit_into_the_time_is_left_out_and_said(place: Path) -> None:
-    own = own_model.own_model("units_models:make", "data.npz", budget_s=1e-6)
+    own = load_user_model("units_models:make", "data.npz", budget_s=1e-6)
     assert own is not None
     assert (own.limit, len(own.batches)) == (1, 10)
     study = units(own)
     assert study.watched[0].seen.steps == 1
-    assert re.fullmatch(r"1 of 10 batches: all would take some \d+ s here; .*", study.notes[0])
-    assert "1 of 10 batches" in one("units", Found({"units": study})).body_html
-    whole = own_model.own_model("units_models:make", "data.npz", budget_s=1e9)
+    assert re.fullmatch(r"1 of 10 batches: all would take about \d+ s; .*", study.notes[0])
+    assert "1 of 10 batches" in build_section("units", Results({"units": study})).body_html
+    whole = load_user_model("units_models:make", "data.npz", budget_s=1e9)
     assert whole is not None
     assert replace(whole, loss=None).limit == 10
 
 
 def test_digits_are_learnt_and_torch_is_left_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("sklearn")
-    from softgate.reporting.studies import digits
+    from softgate.reporting.sections import units as digits
 
     monkeypatch.setattr(digits, "STEPS", 40)
     state, steps = torch.random.get_rng_state(), []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from softgate.reporting.studies.units import UnitStudy, Watched
+from softgate.reporting.sections.units import UnitStudy, Watched
 from softgate.studies.diagnose.record import Diagnosis, Finding, Histogram, NotFinite, Site, Units
 from softgate.studies.diagnose.thresholds import Thresholds
 from softgate.studies.diagnose.what_if import Exchanged, WhatIf

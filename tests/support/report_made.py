@@ -10,8 +10,8 @@ import pytest
 import report_records
 
 import softgate as sg
-from softgate.reporting import Found, page
-from softgate.reporting.sections import sections
+from softgate.reporting import Results, render_page
+from softgate.reporting.sections import build_sections
 
 HOSTILE = "</script><script>window.hacked = 1</script>"
 
@@ -23,8 +23,8 @@ def wavy(f: Any, x: Any, a: float = 1.0) -> Any:
 
 def made() -> str:
     """Return the page."""
-    found = Found(report_records.records((wavy,)))
-    return page(sections(found), "softgate report", HOSTILE)
+    found = Results(report_records.records((wavy,)))
+    return render_page(build_sections(found), "softgate report", HOSTILE)
 
 
 def shared(factory: pytest.TempPathFactory, worker: str) -> Path:

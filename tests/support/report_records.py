@@ -11,14 +11,14 @@ import compare_outcomes
 import diagnosed
 
 import softgate as sg
-from softgate.reporting import Found, Missing
-from softgate.reporting.playground import playground
-from softgate.reporting.studies.about import About
-from softgate.reporting.studies.accuracy import Accuracy, Certified
-from softgate.reporting.studies.approximation import approximations
-from softgate.reporting.studies.articles import articles
-from softgate.reporting.studies.curves import curves
-from softgate.reporting.studies.pareto import pareto
+from softgate.reporting import Missing, Results
+from softgate.reporting.sections.about import About
+from softgate.reporting.sections.accuracy import Accuracy, Certified
+from softgate.reporting.sections.approximation import approximations
+from softgate.reporting.sections.curves import curves
+from softgate.reporting.sections.playground import playground
+from softgate.reporting.sections.speed import pareto
+from softgate.reporting.sections.tables import articles
 from softgate.runtime.machine import Machine
 from softgate.runtime.records import Record
 from softgate.studies.bench.layer import Layer, LayerRow
@@ -138,6 +138,6 @@ def _records(own: tuple[sg.Activation, ...]) -> dict[str, Record | Missing]:
     }
 
 
-def found(**changed: Any) -> Found:
+def found(**changed: Any) -> Results:
     """Return what studies found, some of it replaced."""
-    return Found(records() | changed)
+    return Results(records() | changed)

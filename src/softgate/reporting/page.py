@@ -1,8 +1,8 @@
-"""One file that holds everything: sections, style, the scripts that draw, and their data.
+"""The page: one HTML file with all sections, the style sheet, the scripts and their data.
 
-Nothing is loaded: a content security policy forbids it, and names by their hashes the only scripts
-that may run, so that no text from a record can become one. Charts stand in the page as drawings;
-scripts come last and bring them to life.
+The page loads nothing: its content security policy forbids it, and lists the hashes of the only
+scripts that may run, so that no text from a record can become one. Charts are in the page as SVG;
+the scripts at its end replace them by interactive ones.
 """
 
 from __future__ import annotations
@@ -12,18 +12,23 @@ from base64 import b64encode
 from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
 from html import escape
+from importlib.resources import files
 from typing import Any
 
 from softgate.plotting import vega
 
-from .assets import asset
 from .section import Missing, Section, failure, marker
 
 PREFIX = "chart-data-"
-"""Begins the id of the element that has a chart's specification."""
+"""The prefix of the id of the element that holds a chart's specification."""
 
 
-def page(sections: Sequence[Section], title: str, subtitle: str) -> str:
+def asset(name: str) -> str:
+    """Return the text of a file in the folder `assets`."""
+    return files(__package__).joinpath("assets", name).read_text(encoding="utf-8")
+
+
+def render_page(sections: Sequence[Section], title: str, subtitle: str) -> str:
     """Return the page as HTML.
 
     Parameters
@@ -49,10 +54,10 @@ def page(sections: Sequence[Section], title: str, subtitle: str) -> str:
 
 
 def _scripts(sections: Sequence[Section]) -> list[str]:
-    """Return Vega, the page's own script and those of the sections, each in a scope of its own."""
+    """Return Vega, the page's script and those of the sections, each in its own scope."""
     charted = any(section.charts or "vegaEmbed(" in section.script for section in sections)
-    own = [_isolated(section.script) for section in sections if section.script]
-    return [*([vega.script()] if charted else []), asset("page.js"), *own]
+    scripts = [_isolated(section.script) for section in sections if section.script]
+    return [*([vega.script()] if charted else []), asset("page.js"), *scripts]
 
 
 def _isolated(script: str) -> str:
@@ -60,7 +65,7 @@ def _isolated(script: str) -> str:
 
 
 def _closed(script: str) -> str:
-    """Return JavaScript that no HTML parser takes for the end of a script or a comment."""
+    """Return JavaScript in which an HTML parser sees no end of a script, and no comment."""
     return script.replace("</script", "<\\/script").replace("<!--", "<\\!--")
 
 
@@ -100,20 +105,20 @@ def _navigation(sections: Iterable[Section]) -> str:
 
 
 def _shown(section: Section) -> tuple[str, dict[str, Any]]:
-    """Return a section, or why its charts cannot be drawn."""
+    """Return a section, or one with the reason that its charts cannot be drawn."""
     try:
         return _drawn(section)
-    except ValueError as error:  # from Vega: numbers out of a broken record
+    except ValueError as error:  # raised by Vega for the numbers of a broken record
         reason = Missing(section.id, f"its charts cannot be drawn: {error}")
         return _drawn(failure(section.id, section.title, reason))
 
 
 def _drawn(section: Section) -> tuple[str, dict[str, Any]]:
-    """Return a section with its charts drawn, and what makes them live."""
+    """Return a section with its charts as SVG, and their Vega specifications."""
     body, specs = section.body_html, {}
     for id, spec in section.charts.items():
         if marker(id) not in body:
-            raise ValueError(f"section {section.id}: there is no figure for the chart {id!r}")
+            raise ValueError(f"section {section.id} has no figure for the chart {id!r}")
         specs[id] = vega.compile_for_page(spec)
         body = body.replace(marker(id), _drawings(specs[id], spec), 1)
     id, title = escape(section.id), escape(section.title)
@@ -125,7 +130,7 @@ def _drawn(section: Section) -> tuple[str, dict[str, Any]]:
 
 
 def _drawings(compiled: Mapping[str, Any], spec: Mapping[str, Any]) -> str:
-    """Return the chart for a wide screen and for a phone, of which the style sheet shows one."""
+    """Return the chart for a wide screen and for a phone; the style sheet shows one of them."""
     return "".join(
         f'<div class="drawing {kind}" aria-hidden="true">{vega.svg_for_page(compiled, width)}</div>'
         for kind, width in (("wide", spec["width"]), ("narrow", vega.NARROW))
@@ -133,7 +138,7 @@ def _drawings(compiled: Mapping[str, Any], spec: Mapping[str, Any]) -> str:
 
 
 def _data(id: str, content: Any) -> str:
-    """Return JSON in an element, in which no text can end that element."""
+    """Return an element with JSON, escaped so that no text in it can end the element."""
     text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     text = text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
     return f'<script type="application/json" id="{escape(id)}">{text}</script>\n'

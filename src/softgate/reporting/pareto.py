@@ -8,7 +8,7 @@ from softgate.plotting.vega import TIMES, Spec, implementation, powers, quantita
 from softgate.studies.bench.pareto import Pareto, ulps
 
 from .chart import coloured
-from .section import WHOLE, Found, Missing, figure
+from .section import WHOLE, Missing, Results, figure
 from .table import Markup, breakable, shown, table
 
 HEADING = "<h3>Error against time</h3>"
@@ -18,10 +18,10 @@ MOST = 1e8
 """Where a result that is no number is drawn, on the scale of errors."""
 
 
-def front(found: Found, charts: dict[str, Any]) -> str:
+def front(results: Results, charts: dict[str, Any]) -> str:
     """Return error against time, or why it is not there; its chart goes to `charts`."""
     try:
-        record = found.take("pareto", Pareto)
+        record = results.take("pareto", Pareto)
     except Missing as missing:
         return f'{HEADING}<p class="failed" role="note">{shown(str(missing))}.</p>'
     charts["pareto"] = _chart(record)

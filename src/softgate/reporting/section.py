@@ -1,14 +1,14 @@
-"""A section of the report: text, charts and a script; and what its studies found.
+"""A section of the report (text, charts, a script) and the records that sections are made from.
 
-A module of `sections/` has a `TITLE` and `section(found) -> Section`, and a line in
-`sections/__init__.py`. It asks `found` for the records it shows; where a study failed, asking
-raises `Missing`, and the section shows the reason in place of its content. The rest stands.
+A module of `sections/` has a `TITLE` and a function `section(results) -> Section`, and is listed in
+`sections/__init__.py`. It reads its records with `Results.take`, which raises `Missing` if the
+study failed; the page then shows the reason in that section and keeps all others.
 
-Charts are Vega-Lite specifications by the id of the element that `figure` makes for them. The page
-draws each once in Python, so that curves are there before any script runs, and makes it live when
-the script has loaded. `width` in a specification is that on a wide screen: HALF or WHOLE.
-A script is plain JavaScript; `await softgate.view(id)` gives it the live view of a chart. All text
-that is not the module's own goes through `escape`.
+Charts are Vega-Lite specifications by the id of the element that `figure` returns for them. Each is
+drawn once in Python, so that the curves are visible before any script runs, and becomes interactive
+when the page's script has loaded. `width` in a specification is HALF or WHOLE, the width on a wide
+screen. A script is plain JavaScript; `await softgate.view(id)` returns the live view of a chart.
+Text from records must go through `escape`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ R = TypeVar("R", bound=Record)
 
 
 class Missing(Exception):
-    """A study has no record: it failed, was left out, or its file cannot be read."""
+    """A study has no record: it failed, was not run, or its file cannot be read."""
 
     def __init__(self, study: str, reason: str) -> None:
         super().__init__(study, reason)
@@ -38,39 +38,39 @@ class Missing(Exception):
 
 
 @dataclass(frozen=True)
-class Found:
-    """What the studies found: a record by the study's name, or why there is none."""
+class Results:
+    """The record of each study by the study's name, or the reason that there is none."""
 
     records: Mapping[str, Record | Missing]
 
     def take(self, study: str, kind: type[R]) -> R:
-        """Return the record of a study; raise `Missing` where there is none."""
-        found = self.records.get(study)
-        if found is None:
+        """Return the record of a study; raise `Missing` if there is none of this type."""
+        record = self.records.get(study)
+        if record is None:
             raise Missing(study, "this study was not run")
-        if isinstance(found, Missing):
-            raise found
-        if not isinstance(found, kind):
-            raise Missing(study, f"expected a {kind.__name__}, found a {type(found).__name__}")
-        return found
+        if isinstance(record, Missing):
+            raise record
+        if not isinstance(record, kind):
+            raise Missing(study, f"expected a {kind.__name__}, found a {type(record).__name__}")
+        return record
 
 
 @dataclass(frozen=True)
 class Section:
-    """One part of the page.
+    """One section of the page.
 
     Attributes
     ----------
     id, title : str
-        The element's id, which links lead to, and the heading.
+        The id of the element, which is the target of links, and the heading.
     body_html : str
-        What stands below the heading, with a `figure` for every chart.
+        The content below the heading, with a `figure` for every chart.
     charts : mapping
         Vega-Lite specifications by the id of their figure.
     script : str
-        JavaScript that runs when the page is there.
+        JavaScript that runs when the page has loaded.
     failed : bool
-        Whether it only says why there is nothing to show.
+        Whether the section shows only the reason that it has no content.
     """
 
     id: str
@@ -81,24 +81,24 @@ class Section:
     failed: bool = False
 
 
-def figure(id: str, caption: str, says: str, spec: Mapping[str, Any]) -> str:
-    """Return the place of a chart.
+def figure(id: str, caption: str, alternative: str, spec: Mapping[str, Any]) -> str:
+    """Return the HTML element of a chart.
 
     Parameters
     ----------
     id : str
-        Of the element, and of the chart in `Section.charts`.
+        The id of the element, and of the chart in `Section.charts`.
     caption : str
-        What the chart shows, for everybody.
-    says : str
-        What can be read from it, numbers included: its text alternative.
+        The visible caption.
+    alternative : str
+        The text alternative for screen readers: what can be read from the chart, with numbers.
     spec : mapping
         The Vega-Lite specification; its width and height set the size.
     """
     kind = "whole" if spec["width"] == WHOLE else "half"
     return (
         f'<figure class="{kind}"><figcaption>{escape(caption)}</figcaption>'
-        f'<div class="chart" id="{escape(id)}" role="img" aria-label="{escape(says)}" '
+        f'<div class="chart" id="{escape(id)}" role="img" aria-label="{escape(alternative)}" '
         f'style="height:{int(spec["height"])}px">{marker(id)}</div></figure>'
     )
 
@@ -109,9 +109,8 @@ def marker(id: str) -> str:
 
 
 def failure(id: str, title: str, missing: Missing) -> Section:
-    """Return the section of a study that has nothing to show."""
-    says = (
-        f'<p class="failed" role="note"><strong>There is nothing to show here.</strong> '
-        f"{escape(str(missing))}.</p>"
+    """Return a section that shows only why it has no content."""
+    message = (
+        f'<p class="failed" role="note"><strong>No results.</strong> {escape(str(missing))}.</p>'
     )
-    return Section(id, title, says, failed=True)
+    return Section(id, title, message, failed=True)

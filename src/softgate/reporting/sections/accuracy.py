@@ -1,54 +1,264 @@
-"""Certificates: how exact our kernels and the installed peers are, and where they are not."""
+"""Accuracy: certificates of softgate's kernels and of the installed peers, within the time budget.
+
+A peer's function runs in its own process, two at a time; most of that time is the import of its
+framework. What was not measured is listed with the command that measures it.
+"""
 
 from __future__ import annotations
 
 import math
-from typing import Any
+import shlex
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from threading import Lock
+from typing import Any, ClassVar
 
 from softgate.plotting.vega import implementation, powers, quantitative, scales
-from softgate.studies.certify.record import Measurement
+from softgate.runtime.activation import Activation
+from softgate.runtime.records import Cell, Grid, Record
+from softgate.runtime.registry import activations, label
+from softgate.studies.certify import certify
+from softgate.studies.certify.record import Certificate, Measurement
+from softgate.studies.peers import IMPLEMENTATIONS, Peer, absent, peers, subject
+from softgate.studies.subjects import Failure, Mistake
 
 from ..chart import chips, coloured, swatch, toggle
-from ..section import WHOLE, Found, Section, figure
-from ..studies.accuracy import FUNCTIONS, Accuracy, Certified
+from ..section import WHOLE, Results, Section, figure
 from ..table import Markup, breakable, minus, shown, table
 
 TITLE = "Accuracy"
+FUNCTIONS = ("gelu", "gelu_tanh", "silu")
+PEERS = ("torch", "onnxruntime", "scipy", "jax", "tensorflow")
+SAMPLES = 20_000
+QUANTITIES = ("value", "slope")
+PARALLEL = 2
+"""Certificates made at the same time."""
+TIME_LIMIT_S = 30.0
+"""Seconds for one call of a peer's function."""
+MISSING = "certificates need python-flint: pip install 'softgate[exact]'"
+
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True)
+class Certified:
+    """The certificate of a function in an implementation; `title` is the name to show."""
+
+    function: str
+    implementation: str
+    title: str
+    certificate: Certificate
+
+
+@dataclass(frozen=True)
+class Accuracy(Record):
+    """Certificates, and what was not measured: the reason and the command that measures it."""
+
+    schema: ClassVar[str] = "softgate.report.accuracy"
+
+    certified: tuple[Certified, ...]
+    left_out: tuple[str, ...]
+    samples: int
+
+    def grids(self) -> tuple[Grid, ...]:
+        """Return a row for each measurement."""
+        head = ("function", "implementation", "dtype", "quantity", "max ulp", "correctly rounded")
+        rows = tuple(
+            (
+                certified.function,
+                certified.implementation,
+                measurement.dtype,
+                measurement.quantity,
+                f"{measurement.max_ulp:.4g}",
+                f"{100 * measurement.rounded_share:.1f} %",
+            )
+            for certified in self.certified
+            for measurement in certified.certificate
+        )
+        return (Grid("Accuracy", head, rows, labels=2),)
+
+    def table(self) -> tuple[tuple[str, ...], list[tuple[Cell, ...]]]:
+        """Return a row for each region of each certificate."""
+        header: tuple[str, ...] = ()
+        rows: list[tuple[Cell, ...]] = []
+        for certified in self.certified:
+            header, regions = certified.certificate.table()
+            rows += [(certified.implementation, *region) for region in regions]
+        return ("implementation", *header), rows
+
+
+def accuracy(
+    own: Iterable[Activation] = (),
+    *,
+    budget_s: float = 60.0,
+    samples: int = SAMPLES,
+    implementations: Sequence[str] = PEERS,
+    progress: Progress | None = None,
+) -> Accuracy:
+    """Certify softgate's kernels, the user's formulas and the installed peers in float32.
+
+    Parameters
+    ----------
+    own : iterable of Activation
+        The user's formulas.
+    budget_s : float
+        A peer is not certified if that would end later than this, judging by the time of the last
+        certificate of the same implementation. softgate's own certificates are always made.
+    samples : int
+        Inputs of each certificate.
+    implementations : sequence of str
+        The peers.
+    progress : callable, optional
+        Called with the current step, the number of steps done, and their total.
+
+    Raises
+    ------
+    ImportError
+        If python-flint is not installed.
+    """
+    if find_spec("flint") is None:
+        raise ImportError(MISSING)
+    study = _Study(time.monotonic() + budget_s, samples, progress)
+    functions = [*(activations()[name] for name in FUNCTIONS), *own]
+    present = [name for name in implementations if not absent(name)]
+    study.left_out += [f"{name}: {absent(name)}" for name in implementations if absent(name)]
+    tasks = [(activation, peers(activation, ("softgate",))["softgate"]) for activation in functions]
+    for activation in functions:
+        tasks += [(activation, peer) for peer in peers(activation, present).values()]
+    return Accuracy(tuple(study.run(tasks)), tuple(study.left_out), samples)
+
+
+class _Study:
+    """Makes certificates until the deadline."""
+
+    def __init__(self, deadline: float, samples: int, progress: Progress | None) -> None:
+        self.deadline, self.samples, self.progress = deadline, samples, progress
+        self.left_out: list[str] = []
+        self.lock, self.done = Lock(), 0
+        self.took: dict[str, float] = {}
+
+    def run(self, tasks: Sequence[tuple[Activation, Peer]]) -> list[Certified]:
+        with tempfile.TemporaryDirectory() as folder, self.pool() as pool:
+            futures = [
+                pool.submit(self.certified, activation, peer, Path(folder), len(tasks))
+                for activation, peer in tasks
+            ]
+            results = [future.result() for future in futures]
+        return [certified for certified in results if certified is not None]
+
+    @contextmanager
+    def pool(self) -> Iterator[ThreadPoolExecutor]:
+        """Yield a pool of threads; if one raises, tasks not yet started are cancelled."""
+        pool = ThreadPoolExecutor(PARALLEL)
+        try:
+            yield pool
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+    def certified(
+        self, activation: Activation, peer: Peer, folder: Path, count: int
+    ) -> Certified | None:
+        """Return a certificate, or None after adding the reason to `left_out`."""
+        foreign = peer.implementation != "softgate"
+        start = time.monotonic()
+        if foreign and start + self.took.get(peer.implementation, 0.0) > self.deadline:
+            self.leave_out(peer, "not enough time")
+            return None
+        try:
+            certificate = self.certify(activation, peer, folder, foreign)
+        except (Failure, Mistake) as error:
+            self.leave_out(peer, str(error))
+            return None
+        finally:
+            self.took[peer.implementation] = time.monotonic() - start
+            self.step(peer, count)
+        if not certificate.measurements:
+            reason = "; ".join(map(str, certificate.findings)) or "nothing was measured"
+            self.leave_out(peer, reason)
+            return None
+        return Certified(label(activation), peer.implementation, peer.title, certificate)
+
+    def certify(
+        self, activation: Activation, peer: Peer, folder: Path, foreign: bool
+    ) -> Certificate:
+        if not foreign:
+            return certify(
+                activation, quantities=QUANTITIES, dtypes="float32", samples=self.samples
+            )
+        return certify(
+            subject(peer, folder),
+            activation,
+            keywords={} if peer.node is not None else peer.keywords,
+            framework=peer.framework,
+            quantities=QUANTITIES,
+            dtypes="float32",
+            samples=self.samples,
+            time_limit=TIME_LIMIT_S,
+        )
+
+    def leave_out(self, peer: Peer, reason: str) -> None:
+        """Add a peer to what was not measured, with the command that measures it."""
+        title = IMPLEMENTATIONS[peer.implementation].title
+        line = f"{peer.function}, {title}: {reason}"
+        if peer.subject:
+            options = [f"--with {shlex.quote(f'{k}={v}')}" for k, v in peer.keywords.items()]
+            command = ["softgate certify", peer.subject, "--as", peer.function, *options]
+            line += f". To measure it: {' '.join(command)}"
+        with self.lock:
+            self.left_out.append(line)
+
+    def step(self, peer: Peer, count: int) -> None:
+        """Report that a certificate is done."""
+        with self.lock:
+            self.done += 1
+            if self.progress is not None:
+                self.progress(f"{peer.function} in {peer.implementation}", self.done, count)
+
+
 HEIGHT = 300
-FURTHEST = 20.0
-PLACES = [-20, -10, -5, -2, -1, -0.5, 0, 0.5, 1, 2, 5, 10, 20]
+FARTHEST = 20.0
+"""The largest |x| drawn."""
+TICKS = [-20, -10, -5, -2, -1, -0.5, 0, 0.5, 1, 2, 5, 10, 20]
 LEAST, MOST = 0.1, 1e8
-"""What the scale of errors covers; NaN for a number is drawn at its upper end."""
+"""The ends of the axis of errors; a result that is NaN or inf is drawn at the upper one."""
 COUNTS = {
-    "not_numbers": "no number",
+    "not_numbers": "NaN or inf",
     "wrong_signs": "wrong sign",
-    "lost": "0 for a normal number",
-    "flushed": "0 for a subnormal",
+    "lost": "0 instead of a normal number",
+    "flushed": "0 instead of a subnormal number",
 }
-"""What is counted, and shown where it occurs at all."""
+"""Kinds of wrong results by their field; a column is shown if any count is above 0."""
 
 
-def section(found: Found) -> Section:
-    """Return the section."""
-    record = found.take("accuracy", Accuracy)
-    drawn = [one for one in record.certified if one.function == "gelu" or _is_own(one)]
+def section(results: Results) -> Section:
+    """Return the certificates: error over x, a table, and what was not measured."""
+    record = results.take("accuracy", Accuracy)
+    drawn = [c for c in record.certified if c.function == "gelu" or _is_own(c)]
     charts: dict[str, Any] = {}
     figures = ""
     for quantity in ("value", "slope"):
-        lines = {_name(one): m for one in drawn for m in one.certificate if m.quantity == quantity}
+        lines = {_name(c): m for c in drawn for m in c.certificate if m.quantity == quantity}
         if lines:
             id = f"accuracy-{quantity}"
-            charts[id] = _chart(lines, {_name(one): one.function for one in drawn if _is_own(one)})
-            whose = "GELU’s and of your formula’s" if any(map(_is_own, drawn)) else "GELU’s"
-            caption = f"Error of {whose} {quantity} in float32, in ulps, over x"
-            figures += figure(id, caption, _says(caption, lines), charts[id])
+            charts[id] = _chart(lines, {_name(c): c.function for c in drawn if _is_own(c)})
+            functions = "GELU and your formulas" if any(map(_is_own, drawn)) else "GELU"
+            caption = f"{functions}: error of the {quantity} in float32, in ulps, over x"
+            figures += figure(id, caption, _alternative(caption, lines), charts[id])
+    named = [(_name(c), _swatch(c), True) for c in drawn]
     body = (
-        "<p>One ulp is the spacing of float32 at the exact result; half an ulp is the best there "
-        "is. A certificate compares with a rigorous truth at "
-        f"{record.samples:,} inputs: every exponent and both signs, ends, roots, and points that "
-        "are hard to round. For a slope, ulps are those of its larger part, as beside its root "
-        "they mean nothing.</p>"
-        + chips("accuracy-names", "Implementations shown", [_chip(one) for one in drawn])
+        "<p>One ulp is the spacing of float32 numbers at the exact result. The error of a "
+        "correctly rounded result is at most half an ulp (dashed line). A certificate compares "
+        f"results with rigorous interval arithmetic at {record.samples:,} inputs: every exponent "
+        "and both signs, the ends of the range, roots, and points that are hard to round. For the "
+        "slope of x·g(x), which is g + x·g′, ulps are those of the larger term: near a root of the "
+        "slope its own ulps are arbitrarily small.</p>"
+        + chips("accuracy-names", "Implementations shown", named)
         + f'<div class="charts">{figures}</div>'
         + _table(record)
         + _left_out(record)
@@ -56,51 +266,49 @@ def section(found: Found) -> Section:
     return Section("accuracy", TITLE, body, charts, toggle("accuracy-names", charts))
 
 
-def _is_own(one: Certified) -> bool:
-    return one.function not in FUNCTIONS
+def _is_own(certified: Certified) -> bool:
+    """Return whether the function is a formula of the user."""
+    return certified.function not in FUNCTIONS
 
 
-def _name(one: Certified) -> str:
-    return one.function if _is_own(one) else one.implementation
+def _name(certified: Certified) -> str:
+    return certified.function if _is_own(certified) else certified.implementation
 
 
-def _swatch(one: Certified) -> str:
-    own = one.function.partition(":")[0]
-    return swatch(own) if _is_own(one) else coloured(implementation(one.implementation).colour)
-
-
-def _chip(one: Certified) -> tuple[str, str, bool]:
-    return _name(one), _swatch(one), True
+def _swatch(certified: Certified) -> str:
+    if _is_own(certified):
+        return swatch(certified.function.partition(":")[0])
+    return coloured(implementation(certified.implementation).colour)
 
 
 def _table(record: Accuracy) -> str:
-    measured = [(one, found) for one in record.certified for found in one.certificate]
-    counted = [count for count in COUNTS if any(found.total(count) for _, found in measured)]
+    measured = [(c, measurement) for c in record.certified for measurement in c.certificate]
+    counted = [count for count in COUNTS if any(m.total(count) for _, m in measured)]
     head = (
-        "function", "implementation", "of", "max ulp", "at x", "rounded right",
+        "function", "implementation", "quantity", "max ulp", "at x", "correctly rounded",
         *(COUNTS[count] for count in counted), "±0, ±inf, NaN",
     )  # fmt: skip
-    rows = [_row(one, found, counted) for one, found in measured]
+    rows = [_row(certified, measurement, counted) for certified, measurement in measured]
     return table("Certificates in float32", head, rows, labels=2)
 
 
-def _row(one: Certified, found: Measurement, counted: list[str]) -> tuple[str, ...]:
-    wrong = sum(not special.right for special in found.specials)
+def _row(certified: Certified, measurement: Measurement, counted: list[str]) -> tuple[str, ...]:
+    wrong = sum(not special.right for special in measurement.specials)
     return (
-        one.function,
-        Markup(_swatch(one) + breakable(one.title)),
-        found.quantity,
-        _ulps(found.max_ulp),
-        minus(f"{found.worst.worst:.5g}"),
-        f"{100 * found.rounded_share:.1f} %",
-        *(f"{found.total(count):,}" for count in counted),
-        "all right" if not wrong else f"{wrong} wrong",
+        certified.function,
+        Markup(_swatch(certified) + breakable(certified.title)),
+        measurement.quantity,
+        _ulps(measurement.max_ulp),
+        minus(f"{measurement.worst.worst:.5g}"),
+        f"{100 * measurement.rounded_share:.1f} %",
+        *(f"{measurement.total(count):,}" for count in counted),
+        "all correct" if not wrong else f"{wrong} wrong",
     )
 
 
 def _ulps(error: float) -> str:
     if math.isinf(error):
-        return "no number"
+        return "NaN or inf"
     return f"{error:.2f}" if error < 1000 else f"{error:,.0f}"
 
 
@@ -112,20 +320,20 @@ def _left_out(record: Accuracy) -> str:
     return f"<details><summary>Not measured ({count})</summary><ul>{lines}</ul></details>"
 
 
-def _says(caption: str, lines: dict[str, Measurement]) -> str:
+def _alternative(caption: str, lines: dict[str, Measurement]) -> str:
     parts = [
-        f"{name} at most {_ulps(found.max_ulp)}, at x = {found.worst.worst:.5g}"
-        for name, found in lines.items()
+        f"{name}: at most {_ulps(line.max_ulp)}, at x = {line.worst.worst:.5g}"
+        for name, line in lines.items()
     ]
     return f"{caption}. {'; '.join(parts)}."
 
 
 def _chart(lines: dict[str, Measurement], own: dict[str, str]) -> dict[str, Any]:
-    values = [{"f": name, **_points(found)} for name, found in lines.items()]
-    colours, dashes = scales(lines, {name: one.partition(":")[0] for name, one in own.items()})
-    across = {"type": "symlog", "constant": 0.25, "domain": [-FURTHEST, FURTHEST], "nice": False}
+    values = [{"f": name, **_points(line)} for name, line in lines.items()]
+    colours, dashes = scales(lines, {n: function.partition(":")[0] for n, function in own.items()})
+    across = {"type": "symlog", "constant": 0.25, "domain": [-FARTHEST, FARTHEST], "nice": False}
     upright = {"type": "log", "domain": [LEAST, MOST], "clamp": True, "nice": False}
-    places = {"format": "~g", "values": PLACES}
+    places = {"format": "~g", "values": TICKS}
     half = {"type": "rule", "strokeWidth": 1, "strokeDash": [4, 3], "stroke": "#888888"}
     return {
         "width": WHOLE,
@@ -158,12 +366,12 @@ def _chart(lines: dict[str, Measurement], own: dict[str, str]) -> dict[str, Any]
     }  # fmt: skip
 
 
-def _points(found: Measurement) -> dict[str, list[float]]:
-    """Return the middle of each step of the number line, and the largest error there."""
-    edges = found.profile.edges
+def _points(line: Measurement) -> dict[str, list[float]]:
+    """Return the middle of each interval of the profile, and the largest error in it."""
+    edges = line.profile.edges
     steps = [
         ((low + high) / 2, min(error, MOST))
-        for low, high, error in zip(edges, edges[1:], found.profile.max_ulp, strict=False)
-        if error is not None and max(abs(low), abs(high)) <= FURTHEST
+        for low, high, error in zip(edges, edges[1:], line.profile.max_ulp, strict=False)
+        if error is not None and max(abs(low), abs(high)) <= FARTHEST
     ]
     return {"x": [float(f"{x:.5g}") for x, _ in steps], "y": [max(y, LEAST) for _, y in steps]}

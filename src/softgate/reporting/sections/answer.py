@@ -1,6 +1,6 @@
-"""The answer in five lines: which activation, and what it costs here. All words follow a record.
+"""Answer: which activation to use and what it costs on this machine, in five lines.
 
-A line whose study has no record says why; the others stand.
+A line without its record shows the reason; the others are complete.
 """
 
 from __future__ import annotations
@@ -9,43 +9,43 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from softgate.studies.bench.layer import Layer, LayerRow
+from softgate.studies.bench.layer import Layer
 from softgate.studies.bench.ratios import DOUBTFUL, apart
 from softgate.studies.bench.record import COPY, OURS, Bench, Row
 from softgate.studies.compare.record import Comparison
 from softgate.studies.properties import PropertyTable
 
-from ..section import Found, Missing, Section
-from ..studies.accuracy import Accuracy
-from ..studies.approximation import FORMS, Approximations
-from ..studies.curves import Curves
+from ..section import Missing, Results, Section
 from ..table import Markup, minus, power, shown
+from .accuracy import Accuracy
+from .approximation import FORMS, Approximations
+from .curves import Curves
 
 TITLE = "Answer"
 NAMED = 2
-"""So many activations are named, and those that are not told apart from the last."""
+"""The number of activations recommended, plus those within the noise of the last one."""
 SMALL = 0.1
-"""A share of a layer's time that is no reason to choose another activation."""
+"""Below this share of a layer's time, the cost is not a reason to choose another activation."""
 
 
-def section(found: Found) -> Section:
-    """Return the section."""
-    lines = "".join(f"<li><span>{line}</span></li>" for line in answers(found))
+def section(results: Results) -> Section:
+    """Return the five lines, and a warning if times are disturbed."""
+    lines = "".join(f"<li><span>{line}</span></li>" for line in answers(results))
     lead = "<p>Which activation should I use, and what does it cost me here?</p>"
-    return Section("answer", TITLE, f'{lead}<ol class="lines">{lines}</ol>{_noise(found)}')
+    return Section("answer", TITLE, f'{lead}<ol class="lines">{lines}</ol>{_noise(results)}')
 
 
-def _noise(found: Found) -> str:
-    """Return a remark where times are not to be trusted."""
+def _noise(results: Results) -> str:
+    """Return a warning if the machine was busy while times were measured."""
     links = [
         f'<a href="#{study}">{title}</a>'
         for study, title in (("speed", "Speed"), ("layer", "Layer"))
-        if _disturbed(found.records.get(study))
+        if _disturbed(results.records.get(study))
     ]
     if not links:
         return ""
     return (
-        '<p class="note">Times were taken on a busy machine, and are to be taken with care: see '
+        '<p class="note">The machine was busy while times were measured, so they may be off: see '
         f"{' and '.join(links)}.</p>"
     )
 
@@ -54,54 +54,56 @@ def _disturbed(record: object) -> bool:
     return isinstance(record, Bench | Layer) and bool(record.warnings)
 
 
-def answers(found: Found) -> Iterator[Markup]:
+def answers(results: Results) -> Iterator[Markup]:
     """Yield the five lines as HTML."""
     for line in LINES:
         try:
-            yield Markup(line(found))
+            yield Markup(line(results))
         except Missing as missing:
-            yield Markup(f'<span class="note">Not known: {shown(str(missing))}.</span>')
+            yield Markup(f'<span class="note">Unknown: {shown(str(missing))}.</span>')
 
 
-def which(found: Found) -> str:
-    """Name the cheapest of those that are smooth, 0 at 0, and do not level off to the right."""
-    fit = [
-        one
-        for one in found.take("properties", PropertyTable)
-        if one.smoothness == "smooth"
-        and one.limits[1] == math.inf
-        and one.function in _through_zero(found)
-        and one.function not in FORMS
-        and one.function != "identity"
+def which(results: Results) -> str:
+    """Return the cheapest smooth activations that are 0 at 0 and unbounded above."""
+    properties = results.take("properties", PropertyTable)
+    through_zero = _through_zero(results)
+    candidates = [
+        p
+        for p in properties
+        if p.smoothness == "smooth"
+        and p.limits[1] == math.inf
+        and p.function in through_zero
+        and p.function not in FORMS
+        and p.function != "identity"
     ]
-    relu = [one for one in found.take("properties", PropertyTable) if one.function == "relu"]
-    times = _times(found.take("speed", Bench))
-    timed = sorted((one for one in fit if one.function in times), key=lambda p: times[p.function])
+    relu = [p for p in properties if p.function == "relu"]
+    times = _times(results.take("speed", Bench))
+    timed = sorted((p for p in candidates if p.function in times), key=lambda p: times[p.function])
     if not timed:
         raise Missing("speed", "no activation was timed that is smooth and 0 at 0")
-    most = times[timed[:NAMED][-1].function].surely
-    named = [one for one in timed if times[one.function].least_ns <= most]
-    names = [one.function for one in named]
-    flat = [f"{100 * (one.small_slope_share or 0):.1f} %" for one in (*named, *relu[:1])]
+    most_ns = times[timed[:NAMED][-1].function].upper_ns
+    chosen = [p for p in timed if times[p.function].least_ns <= most_ns]
+    names = [p.function for p in chosen]
+    flat = [f"{100 * (p.small_slope_share or 0):.1f} %" for p in (*chosen, *relu[:1])]
     than = f", relu for {flat[-1]}" if relu else ""
     return (
-        f"In a new network take <strong>{shown(listed(names, 'or'))}</strong>: of those timed "
-        "here that are smooth, 0 at 0 and do not level off to the right, the cheapest. They are "
-        f"flat (|slope| below 0.01) for {listed(flat[: len(names)])} of inputs from N(0,1){than}. "
-        f"{_trains_best(found)}; in a trained network keep what it was trained with."
+        f"For a new network, use <strong>{shown(listed(names, 'or'))}</strong>: the cheapest of "
+        "the timed activations that are smooth, 0 at 0 and unbounded for large x. Their slope is "
+        f"below 0.01 in magnitude for {listed(flat[: len(names)])} of inputs from N(0,1){than}. "
+        f"{_trains_best(results)}. For a trained network, keep the activation it was trained with."
     )
 
 
-def _trains_best(found: Found) -> str:
-    """Say what a few short runs tell about quality, of which costs tell nothing."""
+def _trains_best(results: Results) -> str:
+    """Return what the training runs show about the quality of the trained network."""
     try:
-        record = found.take("training", Comparison)
+        record = results.take("training", Comparison)
     except Missing:
-        return "Which one trains best is not measured here"
-    told = any(one.verdict in ("better", "worse") for one in record.differences)
-    runs = "a run" if len(record.seeds) == 1 else f"{len(record.seeds)} runs"
+        return "Which activation trains best was not measured"
+    differ = any(d.verdict in ("better", "worse") for d in record.differences)
+    runs = "1 run" if len(record.seeds) == 1 else f"{len(record.seeds)} runs"
     return (
-        f"Which one trains best {'shows in part' if told else 'does not show'} in {runs} of "
+        f"{'Some' if differ else 'No'} differences in quality were detected in {runs} of "
         f"{shown(record.task)} with each of {shown(listed(record.arms))} (see Training)"
     )
 
@@ -118,88 +120,87 @@ def listed(parts: Sequence[str], last_by: str = "and") -> str:
     return f"{', '.join(first)} {last_by} {last}" if first else last
 
 
-def _through_zero(found: Found) -> set[str]:
-    known = set()
-    for one in found.take("curves", Curves).functions:
-        line = one.line("value")
+def _through_zero(results: Results) -> set[str]:
+    """Return the labels of the functions with f(0) = 0."""
+    labels = set()
+    for function in results.take("curves", Curves).functions:
+        line = function.line("value")
         if dict(zip(line.x, line.y, strict=True)).get(0.0) == 0:
-            known.add(one.label)
-    return known
+            labels.add(function.label)
+    return labels
 
 
 class _Cost(NamedTuple):
-    """Least ns per element, and what it surely is below, given the doubt."""
+    """The shortest time per element in ns, and its upper bound given the uncertainty."""
 
     least_ns: float
-    surely: float
+    upper_ns: float
 
 
 def _times(record: Bench) -> dict[str, _Cost]:
-    """Return what value and backward take together in ours, in the first setting of each."""
-    found: dict[str, dict[str, _Cost]] = {}
+    """Return the time of value and backward together in softgate, in the first setting of each."""
+    costs: dict[str, dict[str, _Cost]] = {}
     for row in record:
         if row.implementation == OURS and row.least_ns and row.function != COPY:
             cost = _Cost(row.least_ns, row.least_ns * (1 + (row.doubt or 0.0)))
-            found.setdefault(row.function, {}).setdefault(row.quantity, cost)
-    both = len({row.quantity for row in record})
+            costs.setdefault(row.function, {}).setdefault(row.quantity, cost)
+    quantities = len({row.quantity for row in record})
     return {
         name: _Cost(*map(sum, zip(*parts.values(), strict=True)))
-        for name, parts in found.items()
-        if len(parts) == both
+        for name, parts in costs.items()
+        if len(parts) == quantities
     }
 
 
-def context(found: Found) -> str:
-    """Say what the activation takes of a layer, and what a cheaper one could gain."""
-    record = found.take("layer", Layer)
+def context(results: Results) -> str:
+    """Return the activation's share of a layer's time, and the gain from replacing gelu by relu."""
+    record = results.take("layer", Layer)
     steps = [row for row in record if row.phase == "step" and row.kind == "plain"]
     ours = [row for row in steps if row.implementation == OURS] or steps
-    ours = [row for row in ours if row.activation not in _own(found)]
+    ours = [row for row in ours if row.activation not in _own(results)]
     if not ours:
         raise Missing("layer", "no activation was timed in a training step")
-    least, most = min(ours, key=_share), max(ours, key=_share)
+    ours.sort(key=lambda row: row.share)
+    least, most = ours[0], ours[-1]
     gelu = next((row for row in ours if row.activation == "gelu"), most)
     gain = gelu.gain(record.reference(gelu))
-    advice = "Choose by quality, not by cost" if most.share < SMALL else "The cost counts here"
+    small = most.share < SMALL
+    advice = "Choose by quality, not by cost" if small else "The cost of the activation matters"
     doubt = max(row.doubt for row in (least, most, gelu))
-    noise = f" These shares are in doubt by up to {100 * doubt:.0f} % of their size."
+    noise = f" The uncertainty of these shares is up to {100 * doubt:.0f} % of their value."
     return (
         f"{advice}: in a training step of a feed-forward layer "
         f"({record.d_model} → {record.d_hidden} → {record.d_model}) {shown(gelu.implementation)}’s "
         f"activations take <strong>{100 * least.share:.1f} %</strong> ({shown(least.activation)}) "
         f"to <strong>{100 * most.share:.1f} %</strong> ({shown(most.activation)}) of the time. "
-        f"{shown(gelu.activation)} swapped for relu gains at most {100 * (gain - 1):.1f} %."
-        + (noise if doubt > DOUBTFUL else "")
+        f"Replacing {shown(gelu.activation)} by relu makes the step at most "
+        f"{100 * (gain - 1):.1f} % faster." + (noise if doubt > DOUBTFUL else "")
     )
 
 
-def _own(found: Found) -> set[str]:
-    """Return the names of formulas of the user's."""
-    return {one.label for one in found.take("curves", Curves).functions if one.own}
+def _own(results: Results) -> set[str]:
+    """Return the labels of the user's formulas."""
+    return {f.label for f in results.take("curves", Curves).functions if f.own}
 
 
-def _share(row: LayerRow) -> float:
-    return row.share
-
-
-def element(found: Found) -> str:
-    """Say what an element costs, ours and the fastest other's, and a formula of the user's."""
-    record = found.take("speed", Bench)
+def element(results: Results) -> str:
+    """Return the time per element of gelu in softgate and the fastest peer, and of formulas."""
+    record = results.take("speed", Bench)
     rows = [r for r in record if r.function == "gelu" and r.quantity == "value" and r.least_ns]
-    mine = next((row for row in rows if row.implementation == OURS), None)
-    if mine is None or mine.least_ns is None:
+    ours = next((row for row in rows if row.implementation == OURS), None)
+    if ours is None or ours.least_ns is None:
         raise Missing("speed", "gelu was not timed")
-    parts = [f"gelu costs <strong>{mine.least_ns:.2f} ns</strong> an element here"]
-    if mine.x_relu:
-        parts.append(f", {mine.x_relu:.1f} × relu")
+    parts = [f"gelu takes <strong>{ours.least_ns:.2f} ns</strong> per element"]
+    if ours.x_relu:
+        parts.append(f", {ours.x_relu:.1f} × relu")
     others = [row for row in rows if row.implementation != OURS]
     if others:
         best = min(others, key=lambda row: row.least_ns or math.inf)
         parts.append(
-            f"; the fastest other implementation installed, {shown(best.implementation)}, takes "
+            f"; the fastest other installed implementation, {shown(best.implementation)}, takes "
             f"{best.least_ns:.2f} ns"
         )
-    own = _own(found)
+    own = _own(results)
     parts += [
         f"; your {shown(row.function)} takes {row.least_ns:.2f} ns"
         for row in record
@@ -208,15 +209,15 @@ def element(found: Found) -> str:
     return "".join(parts) + "."
 
 
-def approximate(found: Found) -> str:
-    """Say what the tanh form costs and saves."""
+def approximate(results: Results) -> str:
+    """Return the error of the tanh form, and whether it is faster than exact gelu."""
     form = next(
-        f for f in found.take("approximation", Approximations).functions if f.name == FORMS[0]
+        f for f in results.take("approximation", Approximations).functions if f.name == FORMS[0]
     )
-    error = f"it is off by up to {power(form.largest)} (at x = ±{abs(form.largest_at):.2f})"
+    error = f"its error is up to {power(form.largest)} (at x = ±{abs(form.largest_at):.2f})"
     times: dict[str, float] = {}
     faster, unclear = [], []
-    for name, exact, tanh in _both_forms(found.take("speed", Bench)):
+    for name, exact, tanh in _both_forms(results.take("speed", Bench)):
         times[name] = (tanh.least_ns or 0.0) / (exact.least_ns or math.inf)
         if not apart(tanh, exact):
             unclear.append(name)
@@ -224,19 +225,19 @@ def approximate(found: Found) -> str:
             faster.append(name)
     if not times:
         return f"The tanh form approximates gelu: {error}."
-    verdict = "is no sure gain here" if unclear else "saves nothing here"
+    verdict = "is not measurably faster" if unclear else "is not faster"
     if faster:
-        only = f"is {'surely ' if unclear else ''}faster in {shown(listed(faster))} only"
-        verdict = "is faster here" if len(faster) == len(times) else only
-    said = listed([f"{ratio:.2f} × in {shown(name)}" for name, ratio in times.items()])
+        only = f"is {'measurably ' if unclear else ''}faster only in {shown(listed(faster))}"
+        verdict = "is faster" if len(faster) == len(times) else only
+    ratios = listed([f"{ratio:.2f} × in {shown(name)}" for name, ratio in times.items()])
     return (
-        f"The tanh form <strong>{verdict}</strong>: its value takes, beside exact gelu’s, {said}; "
-        f"and {error}."
+        f"The tanh form of gelu <strong>{verdict}</strong>: computing its value takes {ratios} the "
+        f"time of exact gelu, and {error}."
     )
 
 
 def _both_forms(record: Bench) -> Iterator[tuple[str, Row, Row]]:
-    """Yield who has both forms, with the times of their values: the exact one and the tanh form."""
+    """Yield each implementation that has both forms, with the times of exact gelu and tanh form."""
     values: dict[tuple[str, str], Row] = {}
     for row in record:
         if row.quantity == "value" and row.least_ns:
@@ -246,38 +247,43 @@ def _both_forms(record: Bench) -> Iterator[tuple[str, Row, Row]]:
             yield name, values[name, "gelu"], values[name, FORMS[0]]
 
 
-def exact(found: Found) -> str:
-    """Say how exact ours are, and the least exact that is installed."""
+def exact(results: Results) -> str:
+    """Return the largest error of softgate's gelu, and of the least accurate peer."""
     values = [
-        (one, measured)
-        for one in found.take("accuracy", Accuracy).certified
-        for measured in one.certificate
-        if one.function == "gelu" and measured.quantity == "value"
+        (certified, measurement)
+        for certified in results.take("accuracy", Accuracy).certified
+        for measurement in certified.certificate
+        if certified.function == "gelu" and measurement.quantity == "value"
     ]
-    mine = [measured for one, measured in values if one.implementation == OURS]
-    others = [(one, measured) for one, measured in values if one.implementation != OURS]
-    if not mine:
+    ours = [measurement for certified, measurement in values if certified.implementation == OURS]
+    others = [pair for pair in values if pair[0].implementation != OURS]
+    if not ours:
         raise Missing("accuracy", "gelu was not certified")
-    says = (
-        f"softgate’s gelu is within <strong>{mine[0].max_ulp:.2f} ulp</strong> at every float32 "
-        f"input tried"
+    line = (
+        f"The error of softgate’s gelu is at most <strong>{ours[0].max_ulp:.2f} ulp</strong> at "
+        "every float32 input tried"
     )
     if not others:
-        return says + "."
-    worst, measured = max(others, key=lambda pair: pair[1].max_ulp)
-    error = "no number" if math.isinf(measured.max_ulp) else f"{measured.max_ulp:,.0f} ulp off"
-    equal = [one.title for one, other in others if other.max_ulp == measured.max_ulp]
-    who = f"the least exact of {len(others)} others measured, {shown(listed(equal))}, "
-    who += "is" if len(equal) == 1 else "are"
-    if len(others) == 1:
-        who = f"{shown(worst.title)} is"
+        return line + "."
+    most_ulp = max(measurement.max_ulp for _, measurement in others)
+    least_accurate = [pair for pair in others if pair[1].max_ulp == most_ulp]
+    titles = shown(listed([certified.title for certified, _ in least_accurate]))
+    if len(others) > 1:
+        titles = f"the least accurate of {len(others)} other implementations, {titles},"
+    plural = len(least_accurate) > 1
+    worst = least_accurate[0][1].worst
+    x, returned, expected = (
+        minus(text)
+        for text in (f"{worst.worst:.4g}", f"{worst.computed:.3g}", f"{worst.expected:.3g}")
+    )
+    error = f"{'are' if plural else 'is'} off by {most_ulp:,.0f} ulp"
+    if math.isinf(most_ulp):
+        error = ("overflow" if math.isinf(worst.computed) else "fail") + ("" if plural else "s")
     return (
-        f"{says}; {who} {error} at x = {minus(f'{measured.worst.worst:.4g}')}, where "
-        f"{minus(f'{measured.worst.computed:.3g}')} comes out for "
-        f"{minus(f'{measured.worst.expected:.3g}')}. "
-        "Whether that matters to training is not measured here."
+        f"{line}; {titles} {error} at x = {x}: returned {returned}, expected {expected}. "
+        "The effect on training was not measured."
     )
 
 
-LINES: tuple[Callable[[Found], str], ...] = (which, context, element, approximate, exact)
-"""What the answer consists of."""
+LINES: tuple[Callable[[Results], str], ...] = (which, context, element, approximate, exact)
+"""The functions that return the five lines."""

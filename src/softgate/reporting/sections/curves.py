@@ -1,22 +1,153 @@
-"""Value, slope and curvature of every activation, and the logarithm of its left tail."""
+"""Curves: value, slope and curvature of every activation, and the logarithm of its left tail.
+
+The grid is dyadic, in sixteenths near 0, so that the kinks of functions (at 0, ±1/2, ±1, ±3, 6)
+are points of it and a reading is what the kernel returns there. Both sides of a jump are added with
+a gap between them, so that no line is drawn across it.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass
 from html import escape
-from typing import Any
+from typing import Any, ClassVar
 
+import numpy as np
+
+from softgate.plotting.curves import QUANTITIES, Curve, curve
 from softgate.plotting.vega import colours, dashes, powers, quantitative, rule
+from softgate.runtime.activation import Activation
+from softgate.runtime.records import Cell, Grid, Record
+from softgate.runtime.registry import label
 
-from ..assets import asset
 from ..chart import chips, swatch
-from ..section import HALF, Found, Section, figure
-from ..studies.curves import Curves, Function
+from ..page import asset
+from ..section import HALF, Results, Section, figure
 from ..table import minus
 
 TITLE = "Curves"
+DRAWN = tuple(what for what in QUANTITIES if what != "difference")
+GRID_LOW, GRID_HIGH, INNER = -10.0, 10.0, 4.0
+FINE, COARSE = 1 / 16, 1 / 8
+TAIL_LOW, TAIL_STEP = -12.0, 1 / 16
+DIGITS = 9
+"""Significant digits of the numbers that are drawn."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """One quantity of a function: points from left to right, with y = None at a gap."""
+
+    quantity: str
+    x: tuple[float, ...]
+    y: tuple[float | None, ...]
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function, the name that determines its style, and its lines; `tail` is |f(x)|, x < 0."""
+
+    name: str
+    label: str
+    formula: str
+    own: bool
+    """Whether it is one of the user's formulas."""
+    lines: tuple[Line, ...]
+    tail: Line
+
+    def line(self, quantity: str) -> Line:
+        """Return the line of a quantity."""
+        return next(line for line in self.lines if line.quantity == quantity)
+
+
+@dataclass(frozen=True)
+class Curves(Record):
+    """The lines of several functions."""
+
+    schema: ClassVar[str] = "softgate.report.curves"
+
+    functions: tuple[Function, ...]
+
+    def grids(self) -> tuple[Grid, ...]:
+        """Return the functions and their formulas."""
+        rows = tuple((function.label, function.formula) for function in self.functions)
+        return (Grid("", ("function", "formula"), rows, text=True),)
+
+    def table(self) -> tuple[tuple[str, ...], list[tuple[Cell, ...]]]:
+        """Return every point of every line."""
+        rows: list[tuple[Cell, ...]] = [
+            (function.label, line.quantity, x, y)
+            for function in self.functions
+            for line in (*function.lines, function.tail)
+            for x, y in zip(line.x, line.y, strict=True)
+        ]
+        return ("function", "quantity", "x", "y"), rows
+
+
+def curves(functions: Iterable[Activation]) -> Curves:
+    """Return the lines of activations."""
+    return Curves(tuple(_function(activation) for activation in functions))
+
+
+def grid() -> list[float]:
+    """Return the points at which every function is evaluated."""
+    inner = np.arange(-INNER, INNER + FINE / 2, FINE)
+    outer = np.arange(INNER + COARSE, GRID_HIGH + COARSE / 2, COARSE)
+    return [*(-outer[::-1]).tolist(), *inner.tolist(), *outer.tolist()]
+
+
+def _function(activation: Activation) -> Function:
+    lines = tuple(_line(activation, quantity) for quantity in DRAWN)
+    entry = activation.entry
+    return Function(
+        name=activation.name,
+        label=label(activation),
+        formula=entry.formula,
+        own=entry.user is not None,
+        lines=lines,
+        tail=_tail(activation),
+    )
+
+
+def _line(activation: Activation, quantity: str) -> Line:
+    """Return a line: the points of the grid, and both sides of each jump that `curve` returns."""
+    x_grid = np.array(grid())
+    function = activation if quantity == "value" else getattr(activation, quantity)
+    values = dict(zip(x_grid.tolist(), function(x_grid).tolist(), strict=True))
+    points: list[tuple[float, float | None]] = []
+    for i, (low, high, ends) in enumerate(
+        _pieces(curve(activation, quantity, GRID_LOW, GRID_HIGH))
+    ):
+        if i:
+            points.append((low, None))
+        inside = {x: y for x, y in values.items() if low <= x <= high}
+        points += sorted((inside | ends).items())
+    return Line(quantity, tuple(x for x, _ in points), tuple(drawable(y) for _, y in points))
+
+
+def _pieces(line: Curve) -> list[tuple[float, float, dict[float, float]]]:
+    """Return the ends of each continuous piece, and its values there."""
+    return [
+        (float(x[0]), float(x[-1]), {float(x[k]): float(y[k]) for k in (0, -1)})
+        for x, y in line.pieces
+    ]
+
+
+def _tail(activation: Activation) -> Line:
+    x = np.arange(TAIL_LOW, TAIL_STEP / 2, TAIL_STEP)
+    size = np.abs(activation(x))
+    return Line("tail", tuple(x.tolist()), tuple(drawable(y) if y else None for y in size.tolist()))
+
+
+def drawable(y: float | None) -> float | None:
+    """Return a number rounded to `DIGITS` digits, or None if it is not finite."""
+    return float(f"{y:.{DIGITS}g}") if y is not None and np.isfinite(y) else None
+
+
 FIRST = ("gelu", "relu", "silu", "elu", "tanh")
-"""What is shown before anything is chosen, beside formulas of the user's."""
+"""The functions shown at first, in addition to the user's formulas."""
 LOW, HIGH = -5, 5
+"""The range of x shown at first."""
 HEIGHT = 280
 CAPTIONS = {
     "value": "Value f(x)",
@@ -26,31 +157,31 @@ CAPTIONS = {
 }
 
 
-def section(found: Found) -> Section:
-    """Return the section."""
-    record = _ordered(found.take("curves", Curves))
-    shown = [one.label for one in record.functions if one.own or one.label in FIRST]
+def section(results: Results) -> Section:
+    """Return the charts, and a table of the functions at the cursor."""
+    record = _ordered(results.take("curves", Curves))
+    shown = [f.label for f in record.functions if f.own or f.label in FIRST]
     charts = {f"curves-{what}": _chart(record, what, shown) for what in CAPTIONS}
     figures = "".join(
-        figure(id, caption, _says(record, what, shown), charts[id])
+        figure(id, caption, _alternative(record, what, shown), charts[id])
         for (what, caption), id in zip(CAPTIONS.items(), charts, strict=True)
     )
     return Section("curves", TITLE, _body(record, shown, figures), charts, asset("curves.js"))
 
 
 def _ordered(record: Curves) -> Curves:
-    """Return the functions as people look for them: their own and the usual ones first."""
+    """Return the user's formulas first, then the common functions, then all others."""
     rank = {name: place for place, name in enumerate(FIRST)}
-    key = lambda one: (not one.own, rank.get(one.label, len(rank)), one.label.lower())  # noqa: E731
+    key = lambda f: (not f.own, rank.get(f.label, len(rank)), f.label.lower())  # noqa: E731
     return Curves(tuple(sorted(record.functions, key=key)))
 
 
 def _body(record: Curves, shown: list[str], figures: str) -> str:
-    named = [(one.label, swatch(one.name), one.label in shown) for one in record.functions]
+    named = [(f.label, swatch(f.name), f.label in shown) for f in record.functions]
     return (
-        "<p>Point at a curve, or move the slider, to read every function at one x. Names switch "
-        "curves on and off. Drag to move along x; zoom with the buttons or with Ctrl and the "
-        "wheel.</p>"
+        "<p>Point at a curve or move the slider to read all functions at one x. Click a name to "
+        "show or hide its curve. Drag to move along x; zoom with the buttons or with Ctrl and the "
+        "mouse wheel.</p>"
         + chips("curves-names", "Functions shown", named)
         + f"""<div class="controls"><label>x <input type="range" id="curves-x" min="{LOW}"
 max="{HIGH}" step="0.0625" value="1"></label><output id="curves-at" for="curves-x">1</output>
@@ -63,8 +194,8 @@ max="{HIGH}" step="0.0625" value="1"></label><output id="curves-at" for="curves-
 
 
 def _readings(record: Curves, shown: list[str]) -> str:
-    """Return the table that follows the cursor, filled at x = 1."""
-    rows = "".join(_reading(one) for one in record.functions if one.label in shown)
+    """Return the table that follows the cursor, with the values at x = 1."""
+    rows = "".join(_reading(f) for f in record.functions if f.label in shown)
     head = "".join(f'<th scope="col">{name}</th>' for name in ("f(x)", "f′(x)", "f″(x)"))
     return (
         '<div class="scroll" tabindex="0" role="region" aria-label="Readings at x">'
@@ -74,38 +205,34 @@ def _readings(record: Curves, shown: list[str]) -> str:
     )
 
 
-def _reading(one: Function) -> str:
-    cells = "".join(f"<td>{_number(_at(one, q, 1.0))}</td>" for q in list(CAPTIONS)[:3])
-    return f'<tr><th scope="row">{swatch(one.name)}{escape(one.label)}</th>{cells}</tr>'
+def _reading(function: Function) -> str:
+    values = [_at(function, quantity, 1.0) for quantity in DRAWN]
+    cells = "".join(f"<td>{'–' if y is None else minus(f'{y:.4f}')}</td>" for y in values)
+    name = f"{swatch(function.name)}{escape(function.label)}"
+    return f'<tr><th scope="row">{name}</th>{cells}</tr>'
 
 
-def _at(one: Function, quantity: str, x: float) -> float | None:
-    line = one.tail if quantity == "tail" else one.line(quantity)
+def _at(function: Function, quantity: str, x: float) -> float | None:
+    line = function.tail if quantity == "tail" else function.line(quantity)
     return dict(zip(line.x, line.y, strict=True)).get(x)
 
 
-def _number(value: float | None) -> str:
-    return "–" if value is None else minus(f"{value:.4f}")
-
-
-def _says(record: Curves, what: str, shown: list[str]) -> str:
-    """Return what the chart shows, in words."""
+def _alternative(record: Curves, what: str, shown: list[str]) -> str:
+    """Return the text alternative of a chart."""
     at = -3.0 if what == "tail" else 1.0
-    read = [
-        f"{one.label} {_at(one, what, at):.4g}"
-        for one in record.functions
-        if one.label in shown and _at(one, what, at) is not None
+    values = [
+        f"{function.label} {_at(function, what, at):.4g}"
+        for function in record.functions
+        if function.label in shown and _at(function, what, at) is not None
     ]
-    return f"{CAPTIONS[what]} of {', '.join(shown)}. At x = {at:g}: {', '.join(read) or 'all 0'}."
+    return f"{CAPTIONS[what]} of {', '.join(shown)}. At x = {at:g}: {', '.join(values) or 'all 0'}."
 
 
 def _chart(record: Curves, what: str, shown: list[str]) -> dict[str, Any]:
-    names = {one.label: one.name for one in record.functions}
-    lines = [
-        (one.label, one.tail if what == "tail" else one.line(what)) for one in record.functions
-    ]
-    values = [{"f": label, "x": list(line.x), "y": list(line.y)} for label, line in lines]
+    names = {function.label: function.name for function in record.functions}
     tail = what == "tail"
+    lines = [(f.label, f.tail if tail else f.line(what)) for f in record.functions]
+    values = [{"f": label, "x": list(line.x), "y": list(line.y)} for label, line in lines]
     across: dict[str, Any] = {"nice": False, "zero": False}
     across |= (
         {"domain": [-12, 0]}

@@ -1,26 +1,44 @@
-"""What an activation takes of a feed-forward layer, and what another could save at most."""
+"""Layer: the activation's share of the time of a feed-forward layer, and the most it could save."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from softgate.plotting.vega import implementation, quantitative, scales
+from softgate.runtime.activation import Activation
 from softgate.runtime.machine import in_bytes
 from softgate.studies.bench.layer import PHASES, Layer, LayerRow
+from softgate.studies.bench.layer_study import measure_layer
 
 from ..chart import coloured, swatch
-from ..section import HALF, Found, Section, figure
+from ..section import HALF, Results, Section, figure
 from ..table import Markup, notes, shown, table
 
 TITLE = "Layer"
+TIMED = ("relu", "gelu", "gelu_tanh", "silu")
+TOKENS = 128
+"""Rows of the input: few, so that each layer is timed many times."""
 
 
-def section(found: Found) -> Section:
-    """Return the section."""
-    record = found.take("layer", Layer)
+def layer(
+    own: Iterable[Activation], budget_s: float, progress: Callable[[str, float, float], None]
+) -> Layer:
+    """Time feed-forward layers with common activations and the user's."""
+    return measure_layer([*TIMED, *own], tokens=TOKENS, budget_s=budget_s, progress=progress)
+
+
+def section(results: Results) -> Section:
+    """Return the activation's share of a layer's time."""
+    record = results.take("layer", Layer)
     charts = {f"layer-{phase}": _chart(record, phase) for phase in PHASES}
     figures = "".join(
-        figure(id, f"Share of the layer’s time: {PHASES[phase]}", _says(record, phase), charts[id])
+        figure(
+            id,
+            f"Share of the layer’s time: {PHASES[phase]}",
+            _alternative(record, phase),
+            charts[id],
+        )
         for phase, id in zip(PHASES, charts, strict=True)
     )
     answers = "".join(f"<li>{shown(line)}</li>" for line in record.answers())
@@ -28,7 +46,7 @@ def section(found: Found) -> Section:
         f"<p>A feed-forward layer {record.d_model} → {record.d_hidden} → {record.d_model}, "
         f"{record.tokens:,} tokens, {shown(record.dtype)}, {record.threads} "
         f"thread{'s' if record.threads > 1 else ''}: the activation is timed inside the layer as "
-        "it runs. The rest is matrix products, which no activation changes.</p>"
+        "it runs. The rest is matrix products, which are the same for every activation.</p>"
         + notes(record.warnings)
         + f'<div class="charts">{figures}</div><ul>{answers}</ul>'
         + "".join(_table(record, phase) for phase in PHASES)
@@ -40,12 +58,12 @@ def _rows(record: Layer, phase: str) -> list[LayerRow]:
     return [row for row in record if row.phase == phase]
 
 
-def _says(record: Layer, phase: str) -> str:
+def _alternative(record: Layer, phase: str) -> str:
     parts = [
-        f"{row.activation} in {row.implementation} {100 * row.share:.1f} %"
+        f"{row.activation} in {row.implementation}: {100 * row.share:.1f} %"
         for row in _rows(record, phase)
     ]
-    return f"Share of the activation in the layer’s time, {PHASES[phase]}: {', '.join(parts)}."
+    return f"Share of the activation in the layer’s time, {PHASES[phase]}. {'; '.join(parts)}."
 
 
 def _table(record: Layer, phase: str) -> str:
@@ -62,7 +80,7 @@ def _table(record: Layer, phase: str) -> str:
         for row in _rows(record, phase)
     ]
     head = (
-        "activation", "in", "layer, ms", "activation, ms", "share", "× as fast with relu, reglu",
+        "activation", "framework", "layer, ms", "activation, ms", "share", "speed-up: relu, reglu",
         "saved for backward",
     )  # fmt: skip
     return table(f"Feed-forward layer, {PHASES[phase]}", head, rows, labels=2)
@@ -94,7 +112,7 @@ def _chart(record: Layer, phase: str) -> dict[str, Any]:
                       "legend": {"title": None, "orient": "top", "symbolType": "square"}},
             "tooltip": [
                 {"field": "function", "title": "activation"},
-                {"field": "f", "title": "in"},
+                {"field": "f", "title": "framework"},
                 {"field": "share", "title": "% of the time", "format": ".2f"},
             ],
         },

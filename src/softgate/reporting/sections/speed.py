@@ -1,49 +1,129 @@
-"""What an element costs in each implementation, and error against time."""
+"""Speed: the time per element in each implementation, and error against time.
+
+Error against time combines the times with the certificates of the section on accuracy.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from softgate.plotting.vega import TIMES, implementation, quantitative, scales
+from softgate.runtime.activation import Activation
+from softgate.runtime.registry import activations
+from softgate.studies.bench import bench
+from softgate.studies.bench.pareto import Pareto, Point, marked
+from softgate.studies.bench.pareto_study import chosen_rows
 from softgate.studies.bench.ratios import apart
 from softgate.studies.bench.record import COPY, OURS, Bench, Row, Setting
 from softgate.studies.bench.text import title
+from softgate.studies.certify.record import Measurement
+from softgate.studies.certify.regions import SUBNORMAL_INPUTS, SUBNORMAL_RESULTS
+from softgate.studies.peers import absent
 
 from ..chart import chips, coloured, swatch, toggle
 from ..pareto import front
-from ..section import HALF, Found, Section, figure
+from ..section import HALF, Results, Section, figure
 from ..table import Markup, notes, shown, table
+from .accuracy import PEERS, Accuracy, Certified
 
 TITLE = "Speed"
+TIMED = ("gelu", "gelu_tanh", "gelu_sigmoid", "silu", "relu", "elu", "tanh", "sigmoid", "mish")
+SIZE = "64K"
+"""Elements of a timed array: few, so that each function is timed many times."""
+FUNCTION, DTYPE = "gelu", "float32"
+"""What the chart of error against time is about."""
 QUANTITIES = {"value": "Value", "backward": "Backward"}
 
 
-def section(found: Found) -> Section:
-    """Return the section."""
-    record = found.take("speed", Bench)
+def speed(
+    own: Iterable[Activation], budget_s: float, progress: Callable[[str, int, int], None]
+) -> Bench:
+    """Time common activations and the user's, in softgate and in the installed peers."""
+    return bench(
+        [*TIMED, *own],
+        peers=[name for name in PEERS if not absent(name)] or "none",
+        sizes=SIZE,
+        budget_s=budget_s,
+        progress=progress,
+    )
+
+
+def pareto(bench: Bench, accuracy: Accuracy) -> Pareto:
+    """Return error against time of GELU in every implementation both timed and certified."""
+    errors = {
+        certified.implementation: (certified, measurement)
+        for certified in accuracy.certified
+        if certified.function == FUNCTION
+        for measurement in certified.certificate
+        if (measurement.quantity, measurement.dtype) == ("value", DTYPE)
+    }
+    (threads, *_) = bench.settings.threads
+    rows = chosen_rows(bench, activations()[FUNCTION], DTYPE, threads)
+    points = [
+        _point(row, *errors[row.implementation]) for row in rows if row.implementation in errors
+    ]
+    timed_only = [row.implementation for row in rows if row.implementation not in errors]
+    return Pareto(
+        machine=bench.machine,
+        function=FUNCTION,
+        dtype=DTYPE,
+        count=rows[0].count,
+        size=rows[0].size,
+        threads=threads,
+        samples=accuracy.samples,
+        seed=bench.settings.seed,
+        when=bench.when,
+        seconds=bench.seconds,
+        points=marked(points),
+        others_share=bench.others_share,
+        warnings=bench.warnings,
+        not_run=tuple(f"{name}: not certified in this report" for name in timed_only),
+    )
+
+
+def _point(row: Row, certified: Certified, measurement: Measurement) -> Point:
+    subnormal = (SUBNORMAL_INPUTS, SUBNORMAL_RESULTS)
+    return Point(
+        implementation=row.implementation,
+        title=certified.title,
+        max_ulp=measurement.max_ulp,
+        normal_ulp=max(r.max_ulp for r in measurement.ordinary if r.name not in subnormal),
+        worst_x=measurement.worst.worst,
+        inputs=measurement.inputs,
+        least_ns=row.least_ns or 0.0,
+        median_ns=row.median_ns or 0.0,
+        doubt=row.doubt,
+    )
+
+
+def section(results: Results) -> Section:
+    """Return the times per element in each implementation, and error against time."""
+    record = results.take("speed", Bench)
     charts: dict[str, Any] = {}
-    bars = tables = ""
+    figures = tables = ""
     for setting in record.settings_timed():
         rows = [row for row in record if row.setting == setting]
         id = f"speed-{len(charts)}"
-        charts[id] = _bars(rows)
+        charts[id] = _chart(rows)
         caption = f"{QUANTITIES.get(setting[0], setting[0])}, {setting[1]}: ns per element"
-        says = _says(f"{caption}, {_where(setting)}", rows)
-        bars += figure(id, caption, says, charts[id])
+        alternative = _alternative(f"{caption}, {_where(setting)}", rows)
+        figures += figure(id, caption, alternative, charts[id])
         tables += _table(setting, rows)
     named = [(n, coloured(implementation(n).colour), True) for n in _implementations(record)]
-    chosen = list(charts)
-    traded = front(found, charts)
+    timed = list(charts)
+    error_against_time = front(results, charts)
     body = (
-        "<p>Least time of many interleaved turns, so that what disturbs one disturbs all. A copy "
-        "of the same bytes, the dashed line, is the floor; bold is what is fastest, and what "
-        "cannot be told apart from it. Frameworks call their own operators, each in a process of "
-        "its own.</p>"
+        "<p>The shortest of many interleaved runs, so that a disturbance affects all "
+        "implementations alike. The dashed line is a copy of the same bytes, the lower limit for "
+        "any function. Bold: the fastest implementation, and those whose difference from it is "
+        "within the measurement noise. Frameworks call their own operators, each in its own "
+        "process.</p>"
         + notes(record.warnings)
         + chips("speed-names", "Implementations shown", named)
-        + f'<div class="charts">{bars}</div>{tables}{traded}'
+        + f'<div class="charts">{figures}</div>{tables}{error_against_time}'
     )
-    return Section("speed", TITLE, body, charts, toggle("speed-names", chosen))
+    return Section("speed", TITLE, body, charts, toggle("speed-names", timed))
 
 
 def _implementations(record: Bench) -> list[str]:
@@ -56,15 +136,15 @@ def _where(setting: Setting) -> str:
 
 
 def _timed(rows: list[Row]) -> dict[str, dict[str, float]]:
-    """Return times by function and implementation."""
-    found: dict[str, dict[str, float]] = {}
+    """Return the shortest times by function and implementation."""
+    times: dict[str, dict[str, float]] = {}
     for row in rows:
         if row.least_ns is not None:
-            found.setdefault(row.function, {})[row.implementation] = row.least_ns
-    return found
+            times.setdefault(row.function, {})[row.implementation] = row.least_ns
+    return times
 
 
-def _says(caption: str, rows: list[Row]) -> str:
+def _alternative(caption: str, rows: list[Row]) -> str:
     parts = [
         f"{function}: {', '.join(f'{name} {time:.2f}' for name, time in sorted(times.items()))}"
         for function, times in _timed(rows).items()
@@ -87,24 +167,22 @@ def _table(setting: Setting, rows: list[Row]) -> str:
         if function == COPY:
             cells = [f"{least:.3g}", *[""] * (len(columns) - 1)]
         body.append((Markup(swatch(function) + shown(function)), *cells))
-    heads = [_named(name) for name in columns]
+    heads = [
+        Markup(f'<span class="nowrap">{coloured(implementation(name).colour)}{shown(name)}</span>')
+        for name in columns
+    ]
     return table(title(setting), ("function", *heads), body)
 
 
 def _fastest(rows: list[Row], function: str) -> set[str]:
-    """Return the fastest implementation of a function, and those not told apart from it."""
+    """Return the fastest implementation of a function, and those within the noise of it."""
     timed = [row for row in rows if row.function == function and row.least_ns is not None]
     best = min(timed, key=lambda row: row.least_ns or 0.0)
     return {row.implementation for row in timed if not apart(row, best)}
 
 
-def _named(name: str) -> Markup:
-    swatch = coloured(implementation(name).colour)
-    return Markup(f'<span class="nowrap">{swatch}{shown(name)}</span>')
-
-
-def _bars(rows: list[Row]) -> dict[str, Any]:
-    """Return dots on a line for each function: an implementation each, on a scale of times."""
+def _chart(rows: list[Row]) -> dict[str, Any]:
+    """Return a row for each function with a point for each implementation, on an axis of time."""
     timed = _timed(rows)
     copy = timed.pop(COPY, {})
     names = list(dict.fromkeys(name for times in timed.values() for name in times))
@@ -128,7 +206,7 @@ def _bars(rows: list[Row]) -> dict[str, Any]:
         "height": 40 + 26 * len(timed),
         "params": [{"name": "shown", "value": names}],
         "layer": [
-            *(floor if copy else []),  # a scale of nothing would reach to infinity
+            *(floor if copy else []),  # the scale of an empty layer would be infinite
             {
                 "data": {"values": values},
                 "transform": [{"filter": "indexof(shown, datum.f) >= 0"}],

@@ -1,155 +1,418 @@
-"""Units that die, trap or saturate: a network watched while it learns, or the reader's own."""
+"""Units: dead, trapped and saturated units of a network in training, or of the user's model.
+
+By default two networks learn digits for a few seconds, alike except for the activation, relu or
+gelu. relu has dead units from the start: without normalisation, the inputs of many units in eight
+layers are negative for every picture.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import os
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from html import escape
-from itertools import groupby
+from importlib import import_module
+from itertools import groupby, pairwise
 from re import sub
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from softgate.runtime.records import Cell, Grid, Record
 from softgate.studies.diagnose import chart_data, text
 from softgate.studies.diagnose.record import Diagnosis, Finding
 from softgate.studies.diagnose.what_if import WhatIf
+from softgate.studies.identify import UNKNOWN
 
 from ..diagnosis_charts import charts, legend
-from ..section import Found, Section
-from ..studies.units import UnitStudy, Watched
+from ..section import Results, Section
 from ..table import notes, of_grid
 
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
 TITLE = "Units"
-SAID = 3
-"""Findings of one kind that are told; the others are counted."""
+REPLACEMENTS = ("relu", "gelu")
+"""The activations that replace the most used one of the user's model, without training."""
+LAYERS, WIDTH, STEPS, BATCH, RATE = 8, 128, 150, 128, 1e-3
+ABOUT = (
+    f"Two networks of {LAYERS} layers of {WIDTH} units, alike except for the activation, learn the "
+    f"digits of scikit-learn ({{train:,}} images of 8 × 8, {{test}} held out) in {STEPS} steps of "
+    f"Adam with learning rate {RATE:g}, batches of {BATCH} and PyTorch’s default initialisation. "
+    "Every step is observed. One run does not show which activation trains better. For your own "
+    "model: `softgate report --model TARGET --data FILE`."
+)
+MODEL_BUDGET_S = 20.0
+"""Seconds for the user's model; batches beyond that are left out, which a note on the page says."""
+PASSES = 4
+"""The cost of a batch in diagnoses of it: one diagnosis, and at most two replacements."""
+NEEDS_COMPARE = "the study of units needs torch and scikit-learn: pip install 'softgate[compare]'"
+NEEDS_TORCH = "your own model needs torch: pip install 'softgate[torch]'"
+FINDINGS = 3
+"""Findings of one kind that are shown; the others are counted."""
 LONG = 16
-"""A table with more rows than this is folded."""
+"""A table with more rows than this is collapsed."""
+
+Progress = Callable[[str, int, int], None]
 
 
-def section(found: Found) -> Section:
-    """Return the section."""
-    record = found.take("units", UnitStudy)
+@dataclass(frozen=True)
+class Watched:
+    """An observed network; `right` is its accuracy on the digits held out."""
+
+    title: str
+    seen: Diagnosis
+    right: float | None = None
+
+
+@dataclass(frozen=True)
+class UnitStudy(Record):
+    """Observed networks, and the effect of other activations without training."""
+
+    schema: ClassVar[str] = "softgate.report.units"
+
+    about: str
+    watched: tuple[Watched, ...]
+    exchanged: tuple[WhatIf, ...]
+    notes: tuple[str, ...] = ()
+
+    def grids(self) -> tuple[Grid, ...]:
+        """Return the tables of all diagnoses and replacements."""
+        parts = [*(network.seen for network in self.watched), *self.exchanged]
+        return tuple(grid for part in parts for grid in part.grids())
+
+    def table(self) -> tuple[tuple[str, ...], list[tuple[Cell, ...]]]:
+        """Return a row for each activation of each network."""
+        rows: list[tuple[Cell, ...]] = []
+        header: tuple[str, ...] = ()
+        for network in self.watched:
+            header, own_rows = network.seen.table()
+            rows += [(network.title, *row) for row in own_rows]
+        return ("network", *header), rows
+
+
+@dataclass(frozen=True)
+class UserModel:
+    """The user's model and its data."""
+
+    name: str
+    data: str
+    model: Any
+    batches: list[Any]
+    loss: Callable[[Any, Any], Any] | None
+    limit: int = 0
+    """The number of batches that fit into the time budget."""
+    seconds: float = 0.0
+    """The estimated time for all batches."""
+
+
+def load_user_model(model: Any, data: Any, budget_s: float = MODEL_BUDGET_S) -> UserModel | None:
+    """Return a model and its data after a diagnosis of the first batch; None without a model.
+
+    Called before any study, so that mistakes are reported at once.
+
+    Parameters
+    ----------
+    model : str or torch.nn.Module or None
+        A module, or what `softgate diagnose` takes: a folder, or module:function.
+    data : path or iterable
+        A file that `softgate diagnose` takes, or batches.
+    budget_s : float
+        Seconds for all batches.
+
+    Raises
+    ------
+    ValueError
+        If only one of `model` and `data` is given, or the model raises on the first batch.
+    TypeError
+        If `model` or `data` is of another type.
+    ImportError
+        If torch is not installed.
+    """
+    if model is None and data is None:
+        return None
+    if model is None or data is None:
+        present, absent = ("data", "model") if model is None else ("model", "data")
+        raise ValueError(f"{present} was given without {absent}: give both")
+    try:
+        from torch import nn
+    except ModuleNotFoundError as error:
+        raise ImportError(NEEDS_TORCH) from error
+    from softgate.studies.diagnose.loading import load_batches, load_model
+
+    module = load_model(model) if isinstance(model, str) else model
+    if not isinstance(module, nn.Module):
+        raise TypeError(
+            f"model is a {type(model).__name__}: expected a torch.nn.Module, a folder or "
+            "module:function"
+        )
+    name = model if isinstance(model, str) else type(module).__name__
+    if isinstance(data, str | os.PathLike):
+        batches, loss = load_batches(os.fspath(data), module, name)
+        user_model = UserModel(name, os.path.basename(data), module, batches, loss)  # noqa: PTH119 a label
+    elif isinstance(data, Iterable):
+        user_model = UserModel(name, "its data", module, list(data), None)
+    else:
+        raise TypeError(f"data is a {type(data).__name__}: expected a file or batches")
+    return _fit_to_budget(user_model, budget_s)
+
+
+def _fit_to_budget(user_model: UserModel, budget_s: float) -> UserModel:
+    """Diagnose the first batch, and set how many batches fit into the budget."""
+    from softgate.studies.diagnose.loading import told
+    from softgate.torch import diagnose
+
+    batches = user_model.batches
+    if not batches:
+        raise ValueError("data has no batches: expected at least one")
+    total_s = 0.0
+    for _ in range(2):  # the first diagnosis takes longer, because it identifies the functions
+        start = time.perf_counter()
+        with told(user_model.name, user_model.data):
+            diagnose(user_model.model, batches[:1], loss=user_model.loss)
+        total_s = PASSES * (time.perf_counter() - start) * len(batches)
+        if total_s < budget_s:
+            break
+    limit = min(len(batches), int(len(batches) * budget_s / max(total_s, 1e-9)))
+    return replace(user_model, limit=max(1, limit), seconds=total_s)
+
+
+def units(user_model: UserModel | None, progress: Progress | None = None) -> UnitStudy:
+    """Return the study of the user's model, or of networks that learn digits."""
+    return _digits(progress) if user_model is None else _study(user_model)
+
+
+def _study(user_model: UserModel) -> UnitStudy:
+    """Diagnose a model, and run it with other activations in place of its most used one."""
+    from softgate.studies.diagnose.loading import told
+    from softgate.torch import diagnose, what_if
+
+    batches, loss = user_model.batches[: user_model.limit], user_model.loss
+    with told(user_model.name, user_model.data):
+        diagnosis = diagnose(user_model.model, batches, loss=loss)
+        replaced = most_used(diagnosis)
+        exchanged = tuple(
+            what_if(user_model.model, batches, name, only=replaced, loss=loss)
+            for name in REPLACEMENTS
+            if replaced not in (None, name)
+        )
+    remarks = []
+    if len(batches) < len(user_model.batches):
+        remarks.append(
+            f"{len(batches)} of {len(user_model.batches)} batches: all would take about "
+            f"{user_model.seconds:.0f} s; softgate diagnose runs all of them"
+        )
+    if replaced is None and diagnosis.sites:
+        remarks.append("no activation was identified: none was replaced by another")
+    about = (
+        f"{user_model.name} on {user_model.data}, {len(batches)} "
+        f"batch{'es' if len(batches) > 1 else ''}: the model is evaluated, not trained. "
+        "`softgate diagnose` prints the same."
+    )
+    return UnitStudy(about, (Watched(user_model.name, diagnosis),), exchanged, tuple(remarks))
+
+
+def most_used(diagnosis: Diagnosis) -> str | None:
+    """Return the identified function that most units have, or None if none was identified."""
+    counts: Counter[str] = Counter()
+    for site in diagnosis.sites:
+        if site.function != UNKNOWN:
+            counts[site.function] += site.units
+    return counts.most_common(1)[0][0] if counts else None
+
+
+def _digits(progress: Progress | None = None) -> UnitStudy:
+    """Train two networks on digits under observation, and exchange their activations."""
+    try:
+        import_module("torch")  # before scikit-learn, whose error for a missing torch misleads
+        from softgate.studies.compare.tasks.digits import digits
+
+        data = digits()
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in ("torch", "sklearn"):
+            raise
+        raise ImportError(NEEDS_COMPARE) from error
+    import torch
+    from torch import nn
+    from torch.nn.functional import cross_entropy
+
+    from softgate.torch import what_if
+
+    train, test = data.train, data.test
+    watched, exchanged = [], []
+    with _one_thread():
+        for number, (name, other, activation) in enumerate(
+            (("relu", "gelu", nn.ReLU), ("gelu", "relu", nn.GELU))
+        ):
+            if progress is not None:
+                progress(f"training with {name}", number, 2)
+            model, diagnosis = _train(activation, train.x, train.y)
+            title = f"the network with {name}"
+            with torch.no_grad():
+                right = float((model(test.x).argmax(dim=1) == test.y).float().mean())
+            watched.append(Watched(name, replace(diagnosis, model=title), right))
+            exchange = what_if(model, [test.x], other, loss=lambda y, _: cross_entropy(y, test.y))
+            exchanged.append(replace(exchange, model=title))
+    about = ABOUT.format(train=len(train), test=len(test))
+    return UnitStudy(about, tuple(watched), tuple(exchanged))
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Use one thread, which is fastest for small matrices; restore torch's threads and seed."""
+    import torch
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        with torch.random.fork_rng(devices=[]):
+            yield
+    finally:
+        torch.set_num_threads(threads)
+
+
+def _train(activation: type[nn.Module], x: Tensor, y: Tensor) -> tuple[nn.Module, Diagnosis]:
+    """Return a trained network, and the diagnosis of its training."""
+    import torch
+    from torch import nn
+
+    from softgate.torch import watch
+
+    torch.manual_seed(0)
+    widths = [x.shape[1], *[WIDTH] * LAYERS]
+    layers = [
+        layer
+        for inputs, outputs in pairwise(widths)
+        for layer in (nn.Linear(inputs, outputs), activation())
+    ]
+    model = nn.Sequential(*layers, nn.Linear(WIDTH, 10))
+    adam = torch.optim.Adam(model.parameters(), lr=RATE)
+    generator = torch.Generator().manual_seed(1)
+    with watch(model) as watching:
+        for _ in range(STEPS):
+            rows = torch.randint(0, len(x), (BATCH,), generator=generator)
+            loss = nn.functional.cross_entropy(model(x[rows]), y[rows])
+            adam.zero_grad()
+            torch.autograd.backward(loss)
+            adam.step()
+    return model, watching.report()
+
+
+def section(results: Results) -> Section:
+    """Return the findings, charts and tables of each network, and the effect of replacements."""
+    record = results.take("units", UnitStudy)
     specs: dict[str, Any] = {}
     figures: dict[str, str] = {}
-    all_seen = [one.seen for one in record.watched]
-    for number, one in enumerate(record.watched):
-        for id, (spec, drawn) in charts(one.seen, f"units-{number}", one.title, all_seen).items():
-            specs[id], figures[id] = spec, drawn
+    diagnoses = [network.seen for network in record.watched]
+    for number, network in enumerate(record.watched):
+        drawn = charts(network.seen, f"units-{number}", network.title, diagnoses)
+        for id, (spec, html) in drawn.items():
+            specs[id], figures[id] = spec, html
     body = (
         f"<p>{_coded(record.about)}</p>"
         + notes(record.notes)
-        + "".join(_words(one) for one in record.watched)
-        + (_pictures(record, figures) if figures else "")
-        + "".join(_table(one) for one in record.watched if one.seen.sites)
+        + "".join(map(_findings, record.watched))
+        + (_figures(record, figures) if figures else "")
+        + "".join(_table(network) for network in record.watched if network.seen.sites)
         + _exchanged(record.exchanged)
     )
     return Section("units", TITLE, body, specs)
 
 
-def _pictures(record: UnitStudy, figures: Mapping[str, str]) -> str:
+def _figures(record: UnitStudy, figures: Mapping[str, str]) -> str:
+    kinds: set[str] = set()
+    for network in record.watched:
+        sites = chart_data.rows(network.seen)
+        blocks = chart_data.units(sites) + chart_data.deaths(network.seen, sites)
+        kinds |= {block.kind for block in blocks}
     drawn = "".join(figures[id] for id in sorted(figures, key=_place))
     return (
-        f"<h3>By site</h3><p>{escape(_legend(record))}</p>{legend(_kinds(record))}"
+        f"<h3>By activation</h3><p>{escape(_explanation(record))}</p>{legend(kinds)}"
         f'<div class="charts">{drawn}</div>'
     )
 
 
 def _place(id: str) -> tuple[int, int]:
-    """Return where a figure stands: the same picture of two networks side by side."""
+    """Return the position of a figure: the same chart of two networks side by side."""
     _, number, kind = id.split("-")
     return ["outputs", "units", "deaths", "gradients"].index(kind), int(number)
 
 
-def _kinds(record: UnitStudy) -> set[str]:
-    """Return which shades there are."""
-    found: set[str] = set()
-    for one in record.watched:
-        sites = chart_data.rows(one.seen)
-        blocks = chart_data.units(sites) + chart_data.deaths(one.seen, sites)
-        found |= {block.kind for block in blocks}
-    return found
-
-
-def _legend(record: UnitStudy) -> str:
-    """Return how to read the charts, and what does not fit on their axes."""
+def _explanation(record: UnitStudy) -> str:
+    """Return how to read the charts, and what is outside of their axes."""
     flat = record.watched[0].seen.thresholds.flat
-    legend_text = (
-        "Sites stand in rows, the first one called on top. Outputs: the height is the root of "
-        "their density, to its own peak; the first steps stand behind and are pale. A unit is "
-        f"flat where its slope is below {flat:g}, up or down, and dead where it is so on every "
-        "input, or on every one of the last quarter of the steps."
-    )
-    for one in record.watched:
-        sites = chart_data.rows(one.seen)
-        for more in (
-            text.reaching(chart_data.ridges(one.seen)),
+    parts = [
+        "Each row is an activation, in the order of the calls. Outputs: the height is the square "
+        "root of the density, scaled to its maximum; the first steps are behind, in pale colours. "
+        f"A unit is flat on an input if its |slope| is below {flat:g}, and dead if it is flat on "
+        "every input, or on every input of the last quarter of the steps."
+    ]
+    for network in record.watched:
+        sites = chart_data.rows(network.seen)
+        outside = (
+            text.reaching(chart_data.ridges(network.seen)),
             text.silent(chart_data.names(sites), chart_data.flows(sites)),
-        ):
-            legend_text += f" {one.title}: {more}" if more else ""
-    return legend_text
+        )
+        parts += [f"{network.title}: {remark}" for remark in outside if remark]
+    return " ".join(parts)
 
 
-def _words(one: Watched) -> str:
-    """Return what was found, in text."""
-    head = f"<h3>{escape(one.title)}: {escape(_summary(one))}</h3>"
-    if not one.seen.findings:
-        return head
-    return head + f"<ul>{''.join(_findings(one.seen.findings))}</ul>"
+def _findings(network: Watched) -> str:
+    """Return the heading of a network with its findings below; those with one advice together."""
+    findings = network.seen.findings
+    kinds = list(dict.fromkeys(finding.kind for finding in findings))
+    problems = f"problems found: {', '.join(kinds)}" if kinds else "no problems found"
+    right = "" if network.right is None else f"; {100 * network.right:.1f} % test accuracy"
+    count = text.counted(len(network.seen.sites), "activation")
+    head = f"<h3>{escape(f'{network.title}: {count}, {problems}{right}')}</h3>"
+    groups = groupby(findings, key=lambda finding: finding.advice)
+    items = "".join(_group(advice, list(group)) for advice, group in groups)
+    return head + (f"<ul>{items}</ul>" if items else "")
 
 
-def _summary(one: Watched) -> str:
-    kinds = list(dict.fromkeys(finding.kind for finding in one.seen.findings))
-    found = f"found: {', '.join(kinds)}" if kinds else "nothing found"
-    right = "" if one.right is None else f", {100 * one.right:.1f} % right on what was held back"
-    return f"{text.counted(len(one.seen.sites), 'site')}, {found}{right}"
-
-
-def _findings(findings: Iterable[Finding]) -> Iterable[str]:
-    """Yield findings of one kind and one advice together, so that a deep network is not a wall."""
-    for advice, group in groupby(findings, key=lambda finding: finding.advice):
-        some = list(group)
-        texts = "".join(f"{_coded(finding.text)}.<br>" for finding in some[:SAID])
-        more = len(some) - SAID
-        rest = f"And {text.counted(more, 'site')} more.<br>" if more > 0 else ""
-        yield f"<li>{texts}{rest}→ {_coded(advice)}.</li>"
+def _group(advice: str, findings: list[Finding]) -> str:
+    shown = "".join(f"{_coded(finding.text)}.<br>" for finding in findings[:FINDINGS])
+    more = len(findings) - FINDINGS
+    rest = f"And {more:,} more.<br>" if more > 0 else ""
+    return f"<li>{shown}{rest}→ {_coded(advice)}.</li>"
 
 
 def _coded(text: str) -> str:
-    """Return text for HTML, what stands in `…` set as code."""
+    """Return text for HTML, with `…` as code."""
     return sub("`([^`]*)`", r"<code>\1</code>", escape(text))
 
 
-def _table(one: Watched) -> str:
-    drawn = of_grid(_sites(one.seen), f"{one.title}: sites, {_flow(one.seen)}")
-    if len(one.seen.sites) <= LONG:
-        return drawn
-    folded = f"{text.counted(len(one.seen.sites), 'site')} in numbers"
-    return f"<details><summary>{escape(folded)}</summary>{drawn}</details>"
+def _table(network: Watched) -> str:
+    diagnosis = network.seen
+    ratio = diagnosis.gradient_ratio
+    of = f" (of {diagnosis.loss})" if diagnosis.loss else ""
+    gradient = "" if ratio is None else f", gradient first/last {ratio:.3g}{of}"
+    steps = f"{diagnosis.looked_at:,} of {diagnosis.steps:,} steps observed"
+    table = of_grid(diagnosis.grids()[0], f"{network.title}: {steps}{gradient}")
+    if len(diagnosis.sites) <= LONG:
+        return table
+    summary = f"{text.counted(len(diagnosis.sites), 'activation')} as a table"
+    return f"<details><summary>{escape(summary)}</summary>{table}</details>"
 
 
-def _sites(seen: Diagnosis) -> Any:
-    return seen.grids()[0]
-
-
-def _flow(seen: Diagnosis) -> str:
-    ratio = seen.gradient_ratio
-    of = f" (of {seen.loss})" if seen.loss else ""
-    flow = "" if ratio is None else f", gradient first/last {ratio:.3g}{of}"
-    return f"{seen.looked_at:,} of {seen.steps:,} steps looked at{flow}"
-
-
-def _exchanged(found: Iterable[WhatIf]) -> str:
-    """Return what other activations would do, untrained: outputs first, then deaths."""
+def _exchanged(replacements: Iterable[WhatIf]) -> str:
+    """Return the effect of other activations without training."""
     tables = ""
-    for one in found:
-        (grid,) = one.grids()
-        drawn = of_grid(grid)
-        if len(one.sites) > LONG:
-            said = escape(grid.title)
-            drawn = f"<p>{said}</p><details><summary>By site</summary>{drawn}</details>"
-        tables += drawn
+    for what_if in replacements:
+        (grid,) = what_if.grids()
+        table = of_grid(grid)
+        if len(what_if.sites) > LONG:
+            table = (
+                f"<p>{escape(grid.title)}</p>"
+                f"<details><summary>By activation</summary>{table}</details>"
+            )
+        tables += table
     if not tables:
         return ""
     return (
-        "<h3>What if it had another activation, without training?</h3><p>Two things happen: the "
-        "layers behind get what they were not trained for, which shows at once in outputs and "
-        "loss, and units may be dead, which shows only in further training.</p>" + tables
+        "<h3>Another activation without training</h3><p>Replacing the activation of a trained "
+        "network has two effects: later layers get inputs that they were not trained on, which "
+        "changes outputs and loss immediately; and units may be dead, which matters only in "
+        "further training.</p>" + tables
     )

@@ -1,0 +1,135 @@
+"""The studies of a report: which there are, in which order they run, and in how many seconds."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+
+from softgate.runtime.activation import Activation
+from softgate.runtime.records import Record
+from softgate.runtime.registry import activations
+from softgate.studies.bench.layer import Layer
+from softgate.studies.bench.pareto import Pareto
+from softgate.studies.bench.record import Bench
+from softgate.studies.compare.record import Comparison
+from softgate.studies.properties import PropertyTable, properties
+
+from .section import Missing, R, Results
+from .sections.about import About
+from .sections.accuracy import Accuracy, accuracy
+from .sections.approximation import Approximations, approximations
+from .sections.curves import Curves, curves
+from .sections.layer import layer
+from .sections.playground import playground
+from .sections.speed import pareto, speed
+from .sections.tables import Articles, articles
+from .sections.training import training
+from .sections.units import UnitStudy, UserModel, units
+
+BUDGET_S = 75.0
+"""Seconds for certificates; timing takes half of that, everything else about 60 s more."""
+SPARE_S = 60.0
+"""Seconds for everything else before the certificates' time is cut: with these two and about 10 s
+to draw the page, a report takes less than three minutes on two cores."""
+SHARES = {"speed": 0.35, "layer": 0.15, "accuracy": 1.0}
+"""The share of the budget for each timed study."""
+
+FORMULAS = "formulas"
+"""Properties of the user's formulas, a study of its own: if it fails, `properties` must not."""
+
+RECORDS: dict[str, type[Record]] = {
+    "curves": Curves,
+    "properties": PropertyTable,
+    "formulas": PropertyTable,
+    "approximation": Approximations,
+    "articles": Articles,
+    "speed": Bench,
+    "layer": Layer,
+    "units": UnitStudy,
+    "training": Comparison,
+    "accuracy": Accuracy,
+    "pareto": Pareto,
+    "about": About,
+}
+"""The type of each study's record; files are named after the study."""
+
+ReportProgress = Callable[[str, int, int, str], None]
+"""Called with a study, its number, the number of studies, and what it is doing."""
+
+
+class Run:
+    """One run of all studies; a study that raises leaves the reason in place of its record."""
+
+    def __init__(
+        self,
+        formulas: Sequence[Activation],
+        budget_s: float,
+        progress: ReportProgress | None,
+        model: UserModel | None = None,
+    ) -> None:
+        self.formulas, self.budget_s, self.progress = formulas, budget_s, progress
+        self.model = model
+        self.records: dict[str, Record | Missing] = {}
+        self.seconds: dict[str, float] = {}
+        self.start = time.perf_counter()
+        self.names = [name for name in STUDIES if formulas or name != FORMULAS]
+        self.name = ""
+
+    def run(self) -> None:
+        """Run all studies in their order."""
+        for name in self.names:
+            self.name = name
+            self.step("", 0, 0)
+            start = time.perf_counter()
+            self.records[name] = self._record(STUDIES[name])
+            self.seconds[name] = time.perf_counter() - start
+
+    def _record(self, study: Callable[[Run], Record]) -> Record | Missing:
+        try:
+            return study(self)
+        except Missing as missing:
+            return Missing(self.name, f"needs {missing}")
+        except ImportError as error:
+            return Missing(self.name, str(error))
+        except Exception as error:  # frameworks and users' formulas may raise anything
+            return Missing(self.name, f"{type(error).__name__}: {error}")
+
+    def take(self, study: str, kind: type[R]) -> R:
+        """Return the record of an earlier study; raise `Missing` if there is none."""
+        return Results(self.records).take(study, kind)
+
+    def step(self, what: str, done: int, total: int) -> None:
+        """Report the progress of the running study."""
+        if self.progress is not None:
+            detail = f"{what} ({done}/{total})" if what and total else what
+            self.progress(self.name, self.names.index(self.name) + 1, len(self.names), detail)
+
+    def step_seconds(self, what: str, done: float, total: float) -> None:
+        """Report the progress of a study that counts seconds."""
+        self.step(f"{what}, {done:.0f} of {total:.0f} s", 0, 0)
+
+    def budget(self) -> float:
+        """Return the seconds for the running study."""
+        return self.budget_s * SHARES[self.name]
+
+    def remaining(self) -> float:
+        """Return the seconds for the last study: less where a busy machine slowed the others."""
+        left = self.start + self.budget_s + SPARE_S - time.perf_counter()
+        return max(1.0, min(self.budget(), left))
+
+
+STUDIES: Mapping[str, Callable[[Run], Record]] = {
+    "curves": lambda run: curves([*activations().values(), *run.formulas]),
+    "properties": lambda run: properties(*activations().values()),
+    "formulas": lambda run: properties(*run.formulas),
+    "approximation": lambda run: approximations(run.formulas),
+    "articles": lambda run: articles(run.take("approximation", Approximations), run.formulas),
+    "playground": lambda run: playground(run.formulas),
+    "units": lambda run: units(run.model, run.step),
+    "training": lambda run: training(run.step),
+    "speed": lambda run: speed(run.formulas, run.budget(), run.step),
+    "layer": lambda run: layer(run.formulas, run.budget(), run.step_seconds),
+    "accuracy": lambda run: accuracy(run.formulas, budget_s=run.remaining(), progress=run.step),
+    "pareto": lambda run: pareto(run.take("speed", Bench), run.take("accuracy", Accuracy)),
+}
+"""The studies in their order: those that only compute first, then those that are timed."""
