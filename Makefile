@@ -80,7 +80,7 @@ distclean: clean ## and .venv
 $(PY):
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("softgate needs Python 3.11 or later, and $(PYTHON) is " + sys.version.split()[0] + ": make PYTHON=/path/to/python3.11")'
 	$(PYTHON) -m venv $(VENV)
-# The pip that comes with Python 3.11 takes twice as long to resolve this number of packages.
+# The pip that comes with Python 3.11 takes twice as long to resolve these dependencies.
 	$(PY) -m pip install --quiet --upgrade pip
 
 $(STAMP): pyproject.toml constraints.txt | $(PY)
