@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import subprocess
@@ -142,6 +143,44 @@ def test_doctor_fails_when_a_kernel_is_wrong(monkeypatch: pytest.MonkeyPatch) ->
     result = CliRunner().invoke(doctor.command, standalone_mode=False)
     assert result.return_value == 1
     assert "WRONG" in result.output
+
+
+@pytest.mark.parametrize("columns", [60, 100])
+def test_doctor_fits_into_the_terminal(columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    from softgate import reproducibility
+    from softgate.reproducibility import Comparison, Reproduction
+
+    quantities = ("value", "slope", "curvature", "backward", "from_value")
+    formats = ("float16", "bfloat16", "float32", "float64", "float32 in float64")
+    digest = "0" * 32
+    comparisons = [
+        Comparison("gelu", quantity, dtype, digest, "1" * 32 if dtype == "float16" else digest)
+        for dtype in formats
+        for quantity in quantities[: 3 if dtype == "bfloat16" else 5]
+    ]
+    record = Reproduction("a CPU", tuple(comparisons))
+    monkeypatch.setattr(doctor, "kernel_checks", list)
+    monkeypatch.setattr(reproducibility, "check_bits", lambda full: record)
+    monkeypatch.setenv("COLUMNS", str(columns))
+    piped = run_doctor(monkeypatch, terminal=False)
+    shown = run_doctor(monkeypatch, terminal=True)
+    assert max(map(len, shown)) <= columns
+    assert " ".join(" ".join(shown).split()) == " ".join(" ".join(piped).split())
+    assert sum(line.endswith(f"published {'1' * 32}") for line in piped) == 5
+
+
+def run_doctor(monkeypatch: pytest.MonkeyPatch, terminal: bool) -> list[str]:
+    """Return the lines that `softgate doctor --full` prints to a terminal or a pipe."""
+
+    class Output(io.StringIO):
+        def isatty(self) -> bool:
+            return terminal
+
+    output = Output()
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "stdout", output)
+        doctor.command.main(["--full"], standalone_mode=False)
+    return output.getvalue().splitlines()
 
 
 def test_the_checkup_sees_a_wrong_kernel() -> None:

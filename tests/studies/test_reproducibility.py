@@ -219,7 +219,76 @@ def test_a_function_without_digests_is_no_success() -> None:
     new = Activation(replace(sg.relu.entry, name="new"))
     result = sg.check_bits(functions={"new": new})
     assert not result.ok
-    assert "new value float32: no digest is published" in str(result)
+    assert str(result).startswith("no digests are published for 'new': softgate publishes those of")
+    assert len(str(result).splitlines()) == 1
+    assert result.grids()[0].title == str(result)
+    both = sg.check_bits(functions={"new": new, "relu": sg.relu})
+    assert not both.ok
+    assert "reproduces the published bits: 1 of 1 functions\n2 digests checked:\n" in str(both)
+    assert str(result) in str(both)
+
+
+def test_a_digest_missing_from_the_file_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    case = Case("relu", "value", "float32")
+    published = {**digests.read(), "bits": dict(digests.read()["bits"])}
+    del published["bits"][case.name]
+    monkeypatch.setattr(reproducibility, "read", lambda: published)
+    result = sg.check_bits(functions=["relu"])
+    assert not result.ok
+    assert "does not reproduce the published bits: 0 of 1 functions" in str(result)
+    assert "relu value float32: no digest is published" in str(result)
+
+
+@sg.activation
+def users_formula(f: Any, x: Any) -> Any:
+    return x * f.sigmoid(x)
+
+
+@sg.activation(name="relu")
+def users_relu(f: Any, x: Any) -> Any:
+    return x * f.sigmoid(x)
+
+
+def test_functions_are_selected_by_name_or_as_they_are() -> None:
+    for functions in ("relu", ["relu"], sg.relu, (sg.relu,), iter(["relu"])):
+        result = sg.check_bits(functions=functions)
+        assert result.ok
+        assert {one.function for one in result.comparisons} == {"relu"}
+    result = sg.check_bits(functions=["swiglu", sg.relu])
+    assert result.ok
+    assert {one.function for one in result.comparisons} == {"swiglu", "relu"}
+
+
+@pytest.mark.parametrize(
+    ("function", "name"),
+    [
+        (users_formula, "users_formula"),
+        (users_relu, "relu()"),
+        (sg.leaky_relu.bind(slope=0.3), "leaky_relu(slope=0.3)"),
+        (sg.swiglu.bind(beta=2.0), "swiglu(beta=2.0)"),
+    ],
+)
+def test_functions_outside_the_catalogue_have_no_digests(function: Function, name: str) -> None:
+    result = sg.check_bits(functions=[function])
+    assert not result.ok
+    assert str(result).startswith(f"no digests are published for {name!r}: ")
+
+
+@pytest.mark.parametrize(
+    ("functions", "kind", "message"),
+    [
+        (["rellu"], ValueError, "no digests are published for 'rellu': .*did you mean 'relu'"),
+        (["nothing like it"], ValueError, "no digests are published for 'nothing like it': "),
+        ([], ValueError, "functions is empty"),
+        ({}, ValueError, "functions is empty"),
+        ([3], TypeError, "functions contains 3: expected names or functions"),
+        ({"relu": 3}, TypeError, "functions contains 3: expected names or functions"),
+        (3, TypeError, "functions = 3: expected names or functions"),
+    ],
+)
+def test_wrong_selections_are_named(functions: Any, kind: type[Exception], message: str) -> None:
+    with pytest.raises(kind, match=message):
+        sg.check_bits(functions=functions)
 
 
 def test_full_checks_every_digest() -> None:
@@ -230,6 +299,11 @@ def test_full_checks_every_digest() -> None:
     total = len(list(digests.cases(functions)))
     assert done == [(i + 1, total) for i in range(total)]
     assert "2 of 2 functions" in str(result)
+    assert str(result).splitlines()[1:] == [
+        f"{total} digests checked:",
+        "  float16, bfloat16, float32, float64: value, slope, curvature, backward, from_value",
+        "  float32 in float64: value",
+    ]
     assert isinstance(functions["reglu"], Gated)
 
 

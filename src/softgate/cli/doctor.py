@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import sys
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict
+from shutil import get_terminal_size
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -90,7 +94,7 @@ def command(as_json: bool, full: bool) -> int:
 
 
 def show(found: dict[str, Any], checks: list[Checkup], reproduction: Reproduction) -> None:
-    """Print what was found, a line each."""
+    """Print the findings, one line each; in a terminal, lines are wrapped to its width."""
     rows: list[tuple[str, str]] = [("softgate", found["softgate"])]
     here = found["machine"]
     rows += [("python", here["python"]), ("system", here["system"])]
@@ -109,6 +113,22 @@ def show(found: dict[str, Any], checks: list[Checkup], reproduction: Reproductio
     rows += [(f"kernel {check.dtype}", str(check)) for check in checks]
     first, *rest = str(reproduction).splitlines()
     rows += [("bits", first), *(("", line) for line in rest)]
-    width = max(len(name) for name, _ in rows)
+    for line in aligned(rows, get_terminal_size().columns if sys.stdout.isatty() else None):
+        click.echo(line)
+
+
+def aligned(rows: Iterable[tuple[str, str]], width: int | None) -> Iterator[str]:
+    """Yield lines of names and texts in two columns, no line longer than `width` if possible.
+
+    A line starts further to the right where it continues the text of the line above.
+    """
+    rows = list(rows)
+    start = max(len(name) for name, _ in rows) + 2
     for name, text in rows:
-        click.echo(f"{name:<{width}}  {text}")
+        parts = [text]
+        if width is not None:
+            indent = " " * (len(text) - len(text.lstrip()))
+            options = {"break_long_words": False, "break_on_hyphens": False}
+            parts = wrap(text, max(width - start, 20), subsequent_indent=indent + "  ", **options)
+        for i, part in enumerate(parts):
+            yield f"{'' if i else name:<{start}}{part}"

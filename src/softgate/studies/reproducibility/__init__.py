@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from difflib import get_close_matches
 
+from .._activation import Activation
+from .._gated import Gated
 from .digests import Case, cases, catalogue, compute, quick_cases, read
 from .inputs import Function
 from .record import Comparison, Reproduction
@@ -14,7 +17,7 @@ __all__ = ["Comparison", "Reproduction", "check_bits"]
 def check_bits(
     *,
     full: bool = False,
-    functions: Mapping[str, Function] | None = None,
+    functions: Mapping[str, Function] | Iterable[str | Function] | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Reproduction:
     """Compute digests on this machine and compare them with the published ones.
@@ -24,8 +27,9 @@ def check_bits(
     full : bool
         Check every published digest, which takes about half a minute. By default
         the float32 value and the float64 backward of every function.
-    functions : mapping of str to Activation or Gated, optional
-        What to check, by the names of the catalogue. By default the whole catalogue.
+    functions : iterable of str, Activation or Gated, or a mapping of str to these, optional
+        Names or functions of the catalogue; in a mapping, functions to be compared with the
+        digests published for the names. By default the whole catalogue.
     progress : callable, optional
         Called with the number of digests computed and the number of all.
 
@@ -33,17 +37,24 @@ def check_bits(
     -------
     Reproduction
         A record. `ok` is True where all digests are the published ones; printed, it names the
-        function, quantity and dtype of those that are not.
+        function, quantity and dtype of those that are not, and functions without digests.
+
+    Raises
+    ------
+    ValueError
+        If a name is not in the catalogue, or `functions` is empty.
+    TypeError
+        If `functions` contains anything but names and functions.
 
     Examples
     --------
     >>> import softgate as sg
-    >>> sg.check_bits(functions={"relu": sg.relu}).ok
+    >>> sg.check_bits(functions=["relu", "swiglu"]).ok
     True
     """
     from softgate.runtime.machine import this_machine
 
-    chosen = catalogue() if functions is None else functions
+    chosen = catalogue() if functions is None else _selected(functions)
     selected = list(cases(chosen) if full else quick_cases(chosen))
     published = read()["bits"]
     comparisons = []
@@ -53,6 +64,52 @@ def check_bits(
         if progress is not None:
             progress(i + 1, len(selected))
     return Reproduction(this_machine().processor, tuple(comparisons))
+
+
+def _selected(
+    functions: Mapping[str, Function] | Iterable[str | Function],
+) -> dict[str, Function]:
+    """Return the functions to check, by the names of their digests."""
+    if isinstance(functions, str | Activation | Gated):
+        functions = [functions]
+    if isinstance(functions, Mapping):
+        selected = dict(functions)
+    elif isinstance(functions, Iterable):
+        selected = dict(map(_named, functions))
+    else:
+        raise TypeError(f"functions = {functions!r}: expected names or functions of the catalogue")
+    if not selected:
+        raise ValueError("functions is empty: leave it out to check the whole catalogue")
+    for function in selected.values():
+        _check_kind(function)
+    return selected
+
+
+def _named(function: str | Function) -> tuple[str, Function]:
+    """Return a function and the name of its digests, which only the catalogue's own has."""
+    known = catalogue()
+    if isinstance(function, str):
+        if function not in known:
+            near = get_close_matches(function.casefold(), known, 1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise ValueError(
+                f"no digests are published for {function!r}: it is not the name of a function of "
+                f"the catalogue{hint}"
+            )
+        return function, known[function]
+    _check_kind(function)
+    if known.get(function.name, function) is function:
+        return function.name, function
+    # What `bind` returns has other kernels, and a user's function may have a name of ours.
+    parameters = ",".join(f"{name}={value!r}" for name, value in function.parameters.items())
+    return f"{function.name}({parameters})", function
+
+
+def _check_kind(function: object) -> None:
+    if not isinstance(function, Activation | Gated):
+        raise TypeError(
+            f"functions contains {function!r}: expected names or functions of the catalogue"
+        )
 
 
 def _comparison(case: Case, computed: str, expected: str | None) -> Comparison:

@@ -50,25 +50,51 @@ class Reproduction(Record):
         return tuple(comparison for comparison in self.comparisons if not comparison.ok)
 
     @property
+    def unpublished(self) -> tuple[str, ...]:
+        """The functions of which no digest is published."""
+        published = {c.function for c in self.comparisons if c.published is not None}
+        functions = dict.fromkeys(comparison.function for comparison in self.comparisons)
+        return tuple(function for function in functions if function not in published)
+
+    @property
     def checked(self) -> str:
-        """The quantities and dtypes that were compared."""
+        """The quantities and dtypes that were compared, one line for each set of quantities."""
         by_dtype: dict[str, list[str]] = {}
-        for comparison in self.comparisons:
+        for comparison in self._published:
             quantities = by_dtype.setdefault(comparison.dtype, [])
             if comparison.quantity not in quantities:
                 quantities.append(comparison.quantity)
-        return "; ".join(f"{dtype}: {', '.join(names)}" for dtype, names in by_dtype.items())
+        dtypes: dict[str, list[str]] = {}
+        for dtype, quantities in by_dtype.items():
+            dtypes.setdefault(", ".join(quantities), []).append(dtype)
+        return "\n".join(f"{', '.join(names)}: {listed}" for listed, names in dtypes.items())
+
+    @property
+    def _published(self) -> tuple[Comparison, ...]:
+        """The comparisons of functions that have published digests."""
+        unpublished = self.unpublished
+        return tuple(c for c in self.comparisons if c.function not in unpublished)
 
     def __str__(self) -> str:
-        names = {plain_name(comparison.function) for comparison in self.comparisons}
-        wrong = {plain_name(comparison.function) for comparison in self.differing}
-        verdict = "does not reproduce" if wrong else "reproduces"
-        lines = [
-            f"this CPU ({self.cpu}) {verdict} the published bits: "
-            f"{len(names - wrong)} of {len(names)} functions",
-            f"{len(self.comparisons)} digests checked ({self.checked})",
-        ]
-        return "\n".join([*lines, *map(str, self.differing)])
+        lines = []
+        compared = self._published
+        if compared:
+            names = {plain_name(comparison.function) for comparison in compared}
+            differing = [comparison for comparison in compared if not comparison.ok]
+            wrong = {plain_name(comparison.function) for comparison in differing}
+            lines = [
+                f"this CPU ({self.cpu}) {'does not reproduce' if wrong else 'reproduces'} the "
+                f"published bits: {len(names - wrong)} of {len(names)} functions",
+                f"{len(compared)} digests checked:",
+                *(f"  {line}" for line in self.checked.splitlines()),
+                *map(str, differing),
+            ]
+        for function in self.unpublished:
+            lines.append(
+                f"no digests are published for {function!r}: softgate publishes those of its own "
+                "functions, with the parameters in digests.toml"
+            )
+        return "\n".join(lines)
 
     def grids(self) -> tuple[Grid, ...]:
         """Return the digests that differ, or all of them where none does."""
