@@ -124,7 +124,8 @@ def test_what_arithmetic_does_sooner_needs_no_table(cheap: tuple[Activation, str
 def test_16_bit_backward_within_an_ulp_at_every_input(activation: Activation, dtype: Any) -> None:
     """Infinite and NaN x included; grad = 1 and -3 are exact, so only the slope can err."""
     x = np.arange(1 << 16, dtype=np.uint16).view(dtype)
-    with np.errstate(invalid="ignore", over="ignore"):  # signalling NaNs, 2·x of the largest x
+    # float32 is computed at the NaNs of x, signalling ones included, and 2·x overflows.
+    with np.errstate(invalid="ignore", over="ignore"):
         slope = activation.slope(x.astype(np.float32), arithmetic="float64").astype(np.float64)
         for factor in (1.0, -3.0):
             expected = (slope * factor).astype(dtype).astype(np.float64)

@@ -13,7 +13,8 @@ import pytest
 import softgate as sg
 from softgate.blocks import Kernel
 from softgate.catalogue import Bound
-from softgate.formula.formats import BFLOAT16, FLOAT16, FLOAT32, FLOAT64
+from softgate.formula import rounding
+from softgate.formula.formats import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, Format
 from softgate.formula.graph import Node
 from softgate.runtime.activation import Activation
 
@@ -151,6 +152,22 @@ def test_nan_that_vanishes() -> None:
             checks.check_specials(wrong(value=nan_lost), "value", fmt)
     with pytest.raises(AssertionError, match="inf ulp"):
         checks.check_sweep(wrong(value=nan_lost), "value", 0x7FC00000, 0x7FC00000 + (1 << 18))
+
+
+@pytest.mark.parametrize("fmt", [FLOAT16, BFLOAT16], ids=lambda fmt: fmt.name)
+def test_another_nan_of_16_bits(fmt: Format) -> None:
+    """A lost payload is seen in every result, the sign and the quiet bit in those of tables."""
+    quiet = 1 << (fmt.mantissa_bits - 1)
+    x = np.arange(1 << 16, dtype=np.uint16)
+    table = x | np.uint16(quiet)
+    for exact in (True, False):
+        checks.check_nan_payloads(table, fmt, exact)
+    signalling = int(np.flatnonzero(np.isnan(rounding.all16(fmt)))[0])
+    for changed, exact in ((1, True), (1, False), (quiet, True), (1 << 15, True)):
+        results = table.copy()
+        results[signalling] ^= changed
+        with pytest.raises(AssertionError):
+            checks.check_nan_payloads(results, fmt, exact)
 
 
 def test_results_that_depend_on_the_position() -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import compiled
+import ml_dtypes
 import numpy as np
 import pytest
 from click.testing import CliRunner
@@ -72,8 +73,18 @@ LAYOUTS: dict[str, Callable[[Any], Any]] = {
 LAID_OUT = [("float32", "value"), ("float64", "backward"), ("bfloat16", "value")]
 
 
+def has_table(function: Function) -> bool:
+    kind = np.dtype(ml_dtypes.bfloat16)
+    return isinstance(function, Activation) and function.route("value", kind).uses_table
+
+
 @EACH
 def test_layouts_and_threads_do_not_change_a_bit(function: Function, all_threads: None) -> None:
+    """NaNs included where a table has them; a digest takes all NaNs for one.
+
+    A kernel's NaN has the sign and payload that a CPU's instructions give it. They depend on the
+    order of operands, which the compiler chooses for vectors and for the remainder of a loop.
+    """
     for dtype, quantity in LAID_OUT:
         case = Case(function.name, quantity, dtype)
         given = operands(function, quantity, dtype)
@@ -81,6 +92,8 @@ def test_layouts_and_threads_do_not_change_a_bit(function: Function, all_threads
             results = call(case, function, [layout(x) for x in given])
             native = [y.astype(y.dtype.newbyteorder("=")) for y in results]
             assert digest(*native) == expected(case), (case.name, name)
+            if case.dtype == "bfloat16" and has_table(function):
+                assert native[0].tobytes() == function(*given).tobytes(), (case.name, name)
         # Rows are shared out among threads; every row is one copy of the operands.
         rows = -(-(3 << 20) // given[0].nbytes)
         tiled = [np.tile(x, (rows, 1)) for x in given]

@@ -45,6 +45,7 @@ def tensors(function: Function, quantity: str, dtype: str) -> list[Any]:
 
 
 def digest_of(*results: Any) -> str:
+    """Return the digest of tensors; NaNs are alike, as a CPU chooses their sign and payload."""
     found = [y.detach().contiguous() for y in results]
     if found[0].dtype == torch.bfloat16:
         return digest(*(y.view(torch.int16).numpy().view(ml_dtypes.bfloat16) for y in found))

@@ -109,7 +109,7 @@ def check_rounded_once(
 
 
 def check_16bit(activation: Activation, quantity: str, fmt: Format, **parameters: float) -> None:
-    """Every one of the 65,536 results is correctly rounded, NaN stays NaN, limits hold."""
+    """Every one of the 65,536 results is correctly rounded, NaN keeps its payload, limits hold."""
     key = activation.check_parameters(parameters)
     expected = accuracy.correctly_rounded(activation.entry, quantity, fmt, dict(key))
     x = rounding.all16(fmt)
@@ -124,12 +124,27 @@ def check_16bit(activation: Activation, quantity: str, fmt: Format, **parameters
         same[i] = arb.truth(truth, 60, x=float(x[finite][i]), **dict(key)) == 0
     wrong = np.flatnonzero(~same)
     assert wrong.size == 0, f"{wrong.size} wrong, first at {x[finite][wrong[0]]!r}"
-    with np.errstate(invalid="ignore"):  # a choice keeps a signalling NaN as it is
-        numbers = run.astype(np.float64)
-    assert np.isnan(numbers[np.isnan(x)]).all()
+    uses_table = activation.route(quantity, run.dtype, None, parameters).uses_table
+    check_nan_payloads(run.view(np.uint16), fmt, exact=uses_table)
     ends = np.isinf(x)
     wide = call(activation, quantity, x[ends], **parameters)
-    assert np.array_equal(numbers[ends], rounding.round_to(wide, fmt))
+    assert np.array_equal(run[ends].astype(np.float64), rounding.round_to(wide, fmt))
+
+
+def check_nan_payloads(results: Any, fmt: Format, exact: bool) -> None:
+    """The result at each NaN of a 16-bit format is that NaN; from a table it is quiet.
+
+    Two bits are not compared where the result is computed, because the CPU chooses them: a result
+    that is one of the operands keeps a signalling NaN, arithmetic makes it quiet; and an
+    instruction that subtracts may negate its operand, NaN included.
+    """
+    x = np.arange(1 << 16, dtype=np.uint16)
+    nan = np.isnan(rounding.all16(fmt))
+    sign, quiet = np.uint16(1 << 15), np.uint16(1 << (fmt.mantissa_bits - 1))
+    if exact:
+        np.testing.assert_array_equal(results[nan], x[nan] | quiet)
+    else:
+        np.testing.assert_array_equal(results[nan] | sign | quiet, x[nan] | sign | quiet)
 
 
 def as16(bits: Any, fmt: Format) -> Any:

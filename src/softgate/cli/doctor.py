@@ -128,7 +128,12 @@ def aligned(rows: Iterable[tuple[str, str]], width: int | None) -> Iterator[str]
         parts = [text]
         if width is not None:
             indent = " " * (len(text) - len(text.lstrip()))
-            options = {"break_long_words": False, "break_on_hyphens": False}
-            parts = wrap(text, max(width - start, 20), subsequent_indent=indent + "  ", **options)
+            parts = wrap(
+                text,
+                max(width - start, 20),
+                subsequent_indent=indent + "  ",
+                break_long_words=False,
+                break_on_hyphens=False,
+            )
         for i, part in enumerate(parts):
             yield f"{'' if i else name:<{start}}{part}"

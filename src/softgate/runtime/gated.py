@@ -314,7 +314,10 @@ class Gated:
 
 
 def adapter_for(*operands: Any) -> ModuleType | None:
-    """Return the adapter of a Proxy, else of the first operand that is no number or array."""
+    """Return the adapter of the first operand that is neither a number nor an array, or None.
+
+    A `torch.fx.Proxy` comes first in any position.
+    """
     recorder = recorder_of(*operands)
     if recorder is not None:
         return recorder
