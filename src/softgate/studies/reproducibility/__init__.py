@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 
-from .._activation import Activation
-from .._gated import Gated
+from softgate.runtime.activation import Activation
+from softgate.runtime.gated import Gated
+
 from .digests import Case, cases, catalogue, compute, quick_cases, read
 from .inputs import Function
 from .record import Comparison, Reproduction
