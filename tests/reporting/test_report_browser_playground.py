@@ -16,9 +16,9 @@ import pytest
 import quadrature
 import xoshiro
 from checks import call
+from javascript import check, inputs
 from playground_page import give, number, one_layer, pick, shows
 from scipy.stats import norm
-from test_emit_javascript import check, inputs
 from variants import parameter_sets
 
 import softgate as sg
@@ -210,21 +210,21 @@ def test_a_number_that_makes_no_sense_is_refused(live: Any, id: str, given: str,
     assert live.inner_text("#pg-variance-ratio") == before
     give(live, **{id: 1})
     assert live.get_attribute(f"#pg-{id}-number", "aria-invalid") == "false"
-    assert "needs" not in live.inner_text(f"#pg-{id}-hint")
+    assert "expected" not in live.inner_text(f"#pg-{id}-hint")
 
 
 def test_an_own_formula_can_be_picked(live: Any) -> None:
     pick(live, "snake")
     give(live, mean=0.5, sd=1, flat=0.05)
     one_layer(live, formulas.snake, 0.5, 1, 0.05)
-    assert "fixed here: a = 1" in live.inner_text("#pg-parameter-none")
+    assert "parameters are fixed: a = 1" in live.inner_text("#pg-parameter-none")
 
 
 def test_a_formula_that_is_no_number_everywhere_is_shown_where_it_is_one(live: Any) -> None:
     pick(live, "logarithm")
     give(live, mean=0, sd=1, depth=5)
     assert live.inner_text("#pg-out-mean") == "not defined"
-    assert "no number for some" in live.inner_text("#pg-one-words")
+    assert "not defined for some" in live.inner_text("#pg-one-words")
     assert live.inner_text("#pg-variance-verdict") == "is not defined"
     give(live, mean=4, sd=0.25, flat=0.25)
     one_layer(live, logarithm, 4, 0.25, 0.25)
@@ -263,7 +263,7 @@ def test_layers_vanish_and_hold(live: Any) -> None:
     live.click("#pg-hold")
     browser.settle(live)
     assert float(live.input_value("#pg-gain-number")) == pytest.approx(2**0.5, rel=1e-4)
-    assert live.inner_text("#pg-variance-verdict") == "holds"
+    assert live.inner_text("#pg-variance-verdict") == "is stable"
     give(live, gain=3)
     assert live.inner_text("#pg-variance-verdict") == "explodes"
 

@@ -14,7 +14,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from test_emit_javascript import run as run_javascript
+from javascript import run as run_javascript
 
 import softgate as sg
 from softgate.blocks import Kernel, coefficients

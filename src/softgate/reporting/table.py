@@ -1,4 +1,4 @@
-"""Tables for the page: captions, scopes, and a frame that scrolls where a phone is too narrow."""
+"""HTML tables with captions and scopes that scroll on a narrow screen, and formatted numbers."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from softgate.runtime.records import Grid
 
 
 class Markup(str):
-    """HTML that a section has made itself; all other text in a table is escaped."""
+    """HTML that is not escaped, unlike all other text in a table."""
 
     __slots__ = ()
 
 
 Content = str | Markup
 PLAIN = (0.01, 1000.0)
-"""Numbers from here to there are written without a power of ten."""
+"""Numbers in this range are written without a power of ten."""
 
 
 def table(
@@ -34,19 +34,19 @@ def table(
     Parameters
     ----------
     caption : str
-        What the table is of.
+        The caption, also the name of the region for screen readers.
     header, rows
         Text, which is escaped, or `Markup`.
     labels : int
-        So many cells on the left name their row.
+        The number of cells on the left that are row headers.
     kind : str
-        Classes: "words" are set from the left, and "long" ones broken into lines.
+        CSS classes: "words" aligns text to the left, "long" wraps it.
     """
     head = "".join(_head(cell, i < labels) for i, cell in enumerate(header))
     body = "".join(f"<tr>{_row(row, labels)}</tr>" for row in rows)
-    named = escape(_plain(caption))
+    name = escape(re.sub("<[^>]*>", "", caption) if isinstance(caption, Markup) else caption)
     return (
-        f'<div class="scroll" tabindex="0" role="region" aria-label="{named}">'
+        f'<div class="scroll" tabindex="0" role="region" aria-label="{name}">'
         f'<table class="{kind}">'
         f'<caption><span class="name">{shown(caption)}</span></caption>'
         f"<thead><tr>{head}</tr></thead>"
@@ -55,30 +55,30 @@ def table(
 
 
 def of_grid(grid: Grid, caption: str | None = None) -> str:
-    """Return a record's grid as a table."""
+    """Return a grid of a record as a table."""
     title = grid.title if caption is None else caption
     rows = [tuple(map(minus, row)) for row in grid.rows]
     return table(title, grid.header, rows, labels=grid.labels, kind="words" if grid.text else "")
 
 
 def notes(lines: Iterable[str]) -> str:
-    """Return remarks that a reader should see before the figures; nothing where there are none."""
+    """Return a box with warnings, or an empty string without any."""
     items = "".join(f"<li>{escape(line)}</li>" for line in lines)
     return f'<div class="warned" role="note"><ul>{items}</ul></div>' if items else ""
 
 
 def shown(text: Content) -> str:
-    """Return text for HTML: escaped, a break for each line's end."""
+    """Return text for HTML: escaped, with line breaks."""
     return text if isinstance(text, Markup) else escape(text).replace("\n", "<br>")
 
 
 def breakable(text: str) -> str:
-    """Return text for HTML that a phone may break after a dot, as in torch.nn.functional.gelu."""
+    """Return text for HTML that may wrap after each dot, as in torch.nn.functional.gelu."""
     return f'<span class="breakable">{escape(text).replace(".", ".<wbr>")}</span>'
 
 
 def minus(text: str) -> str:
-    """Return text in which numbers have a true minus sign.
+    """Return text with minus signs instead of hyphens in numbers.
 
     Examples
     --------
@@ -89,7 +89,7 @@ def minus(text: str) -> str:
 
 
 def power(value: float, digits: int = 2) -> Markup:
-    """Return a number as a · 10^b; plainly where that is as short."""
+    """Return a number as a · 10^b, or without a power of ten if it is within `PLAIN`."""
     if not math.isfinite(value):
         return Markup("–")
     if value == 0 or PLAIN[0] <= abs(value) < PLAIN[1]:
@@ -110,8 +110,3 @@ def _row(row: Sequence[Content], labels: int) -> str:
         f'<th scope="row">{shown(cell)}</th>' if i < labels else f"<td>{shown(cell)}</td>"
         for i, cell in enumerate(row)
     )
-
-
-def _plain(text: Content) -> str:
-    """Return what a caption says without its markup."""
-    return re.sub("<[^>]*>", "", text) if isinstance(text, Markup) else text

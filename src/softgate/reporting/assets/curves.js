@@ -1,4 +1,4 @@
-// Curves: what is shown, where it is read, and how far one sees, the same in every chart.
+// Curves: the functions shown, the cursor and the range of x, the same in every chart.
 const quantities = ["value", "slope", "curvature"];
 const drawn = [...quantities, "tail"];
 const ids = drawn.map((name) => `curves-${name}`);
@@ -65,7 +65,7 @@ const update = async (signals) => {
 softgate.toggle("curves-names", ids);
 names.addEventListener("shown", read);
 
-// Beyond ±4 the functions are known at eighths, within at sixteenths: the cursor goes by these.
+// The functions are computed at multiples of 1/16 within ±4 and of 1/8 beyond; so moves the cursor.
 const snapped = (x) => {
   const step = Math.abs(x) > 4 ? 8 : 16;
   return Math.min(limits.high, Math.max(limits.low, Math.round(x * step) / step));
@@ -98,34 +98,34 @@ for (const button of document.querySelectorAll("[data-zoom]")) {
   });
 }
 
-// Beside the pointer, what the curves of one chart read; the table below has all of them.
-const beside = document.createElement("div");
-beside.className = "beside";
-beside.setAttribute("aria-hidden", "true");
-const told = (y, quantity) => {
+// A tooltip with the values of the curves of one chart; the table below has all quantities.
+const tooltip = document.createElement("div");
+tooltip.className = "beside";
+tooltip.setAttribute("aria-hidden", "true");
+const formatted = (y, quantity) => {
   if (quantity !== "tail" || y === undefined) return number(y);
   if (y === null) return "0"; // no line is drawn there
   return (y < 0.01 ? y.toExponential(2) : y.toFixed(4)).replaceAll("-", "−");
 };
-const tell = (element, event) => {
+const showTooltip = (element, event) => {
   const quantity = element.id.replace("curves-", "");
   const head = document.createElement("b");
   head.textContent = `x = ${place(state.cursor)}`;
   const rows = shown().map((name) => {
     const row = document.createElement("div");
     const value = document.createElement("span");
-    value.textContent = told(lines.get(quantity).get(name).get(state.cursor), quantity);
+    value.textContent = formatted(lines.get(quantity).get(name).get(state.cursor), quantity);
     const label = document.createElement("span");
     label.append(swatch(name), name);
     row.append(label, value);
     return row;
   });
-  beside.replaceChildren(head, ...rows);
+  tooltip.replaceChildren(head, ...rows);
   const box = element.getBoundingClientRect();
   const left = event.clientX - box.left;
-  beside.style.left = left < box.width / 2 ? `${left + 16}px` : "auto";
-  beside.style.right = left < box.width / 2 ? "auto" : `${box.width - left + 16}px`;
-  element.append(beside);
+  tooltip.style.left = left < box.width / 2 ? `${left + 16}px` : "auto";
+  tooltip.style.right = left < box.width / 2 ? "auto" : `${box.width - left + 16}px`;
+  element.append(tooltip);
 };
 
 const inverted = (view, element, event) => {
@@ -143,10 +143,10 @@ for (const id of ids) {
       zoom(held.low + moved, held.high + moved);
     } else {
       point(inverted(view, element, event));
-      tell(element, event);
+      showTooltip(element, event);
     }
   });
-  element.addEventListener("pointerleave", () => beside.remove());
+  element.addEventListener("pointerleave", () => tooltip.remove());
   if (id === "curves-tail") continue;
   element.addEventListener("pointerdown", (event) => {
     if (event.pointerType !== "mouse" || event.button !== 0) return;

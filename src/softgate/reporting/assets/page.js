@@ -2,14 +2,14 @@
 (() => {
   const root = document.documentElement;
 
-  // The theme follows the system until the reader says otherwise.
+  // The theme follows the system until the reader chooses one.
   const themes = ["automatic", "light", "dark"];
   const button = document.getElementById("theme");
   const remembered = () => {
     try {
       return localStorage.getItem("softgate-theme");
     } catch {
-      return null; // a browser may refuse to keep anything for a file
+      return null; // a browser may refuse storage for a file
     }
   };
   const show = (theme) => {
@@ -26,11 +26,11 @@
     try {
       localStorage.setItem("softgate-theme", theme);
     } catch {
-      // then it holds for this visit only
+      // the choice lasts for this visit only
     }
   });
 
-  // Charts: each drawing is replaced by a live view of the same size.
+  // Charts: each SVG is replaced by a live view of the same size.
   const views = new Map();
   const waiting = new Map();
   const width = (element) => Math.max(200, Math.floor(element.clientWidth));
@@ -41,16 +41,16 @@
     }
     return specs.get(id);
   };
-  const enliven = async (element) => {
+  const activate = async (element) => {
     const spec = specification(element.id);
     spec.width = width(element);
     const host = document.createElement("div");
     host.className = "live";
-    host.setAttribute("aria-hidden", "true"); // the element around it has the name
+    host.setAttribute("aria-hidden", "true"); // the surrounding element has the text alternative
     const { view } = await vegaEmbed(host, spec, {
       mode: "vega",
       renderer: "svg",
-      ast: true, // expressions are interpreted: the page forbids making code out of text
+      ast: true, // expressions are interpreted: the page forbids evaluating code
       actions: false,
       defaultStyle: false,
       tooltip: { theme: "custom", disableDefaultStyle: true },
@@ -63,7 +63,7 @@
   const start = (id) => {
     if (!waiting.has(id)) {
       const element = document.getElementById(id);
-      const begun = enliven(element).then((view) => {
+      const begun = activate(element).then((view) => {
         views.set(id, view);
         return view;
       });
@@ -74,7 +74,7 @@
   const pause = () => new Promise((resume) => setTimeout(resume, 0));
   const all = async () => {
     for (const element of document.querySelectorAll(".chart")) {
-      await pause(); // the reader may scroll meanwhile
+      await pause(); // so that the reader can scroll meanwhile
       await start(element.id);
     }
     root.dataset.ready = "true";
@@ -90,9 +90,9 @@
     });
   });
 
-  // For the sections' scripts: a chart's live view, those there are, and the data of its first set.
+  // For the sections' scripts: a chart's live view, all live views, and the first data set of a chart.
   const rows = (id) => specification(id).data.find((set) => set.values)?.values ?? [];
-  // Buttons that switch lines of charts on and off; each chart has the names in its `shown`.
+  // Buttons that show and hide lines of charts; each chart has the shown names in its signal `shown`.
   const toggle = (id, charts) => {
     const group = document.getElementById(id);
     group.addEventListener("click", async (event) => {

@@ -31,7 +31,7 @@ SMALL = 0.1
 def section(results: Results) -> Section:
     """Return the five lines, and a warning if times are disturbed."""
     lines = "".join(f"<li><span>{line}</span></li>" for line in answers(results))
-    lead = "<p>Which activation should I use, and what does it cost me here?</p>"
+    lead = "<p>Which activation should I use, and what does it cost on this machine?</p>"
     return Section("answer", TITLE, f'{lead}<ol class="lines">{lines}</ol>{_noise(results)}')
 
 
@@ -85,7 +85,7 @@ def which(results: Results) -> str:
     chosen = [p for p in timed if times[p.function].least_ns <= most_ns]
     names = [p.function for p in chosen]
     flat = [f"{100 * (p.small_slope_share or 0):.1f} %" for p in (*chosen, *relu[:1])]
-    than = f", relu for {flat[-1]}" if relu else ""
+    than = f", that of relu for {flat[-1]}" if relu else ""
     return (
         f"For a new network, use <strong>{shown(listed(names, 'or'))}</strong>: the cheapest of "
         "the timed activations that are smooth, 0 at 0 and unbounded for large x. Their slope is "
@@ -231,8 +231,8 @@ def approximate(results: Results) -> str:
         verdict = "is faster" if len(faster) == len(times) else only
     ratios = listed([f"{ratio:.2f} × in {shown(name)}" for name, ratio in times.items()])
     return (
-        f"The tanh form of gelu <strong>{verdict}</strong>: computing its value takes {ratios} the "
-        f"time of exact gelu, and {error}."
+        f"The tanh form of gelu <strong>{verdict}</strong>: its value takes, relative to exact "
+        f"gelu, {ratios}; {error}."
     )
 
 
@@ -268,7 +268,7 @@ def exact(results: Results) -> str:
     most_ulp = max(measurement.max_ulp for _, measurement in others)
     least_accurate = [pair for pair in others if pair[1].max_ulp == most_ulp]
     titles = shown(listed([certified.title for certified, _ in least_accurate]))
-    if len(others) > 1:
+    if len(others) > len(least_accurate):
         titles = f"the least accurate of {len(others)} other implementations, {titles},"
     plural = len(least_accurate) > 1
     worst = least_accurate[0][1].worst

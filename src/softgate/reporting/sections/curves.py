@@ -225,7 +225,7 @@ def _alternative(record: Curves, what: str, shown: list[str]) -> str:
         for function in record.functions
         if function.label in shown and _at(function, what, at) is not None
     ]
-    return f"{CAPTIONS[what]} of {', '.join(shown)}. At x = {at:g}: {', '.join(values) or 'all 0'}."
+    return f"{CAPTIONS[what]}: {', '.join(shown)}. At x = {at:g}: {', '.join(values) or 'all 0'}."
 
 
 def _chart(record: Curves, what: str, shown: list[str]) -> dict[str, Any]:

@@ -4,7 +4,7 @@ The page contains no formula of its own: the JavaScript is emitted from the grap
 are compiled from, and the ranges of parameters come from the catalogue. The user's formulas are
 emitted separately, so that they may share a name with one of the catalogue. The script joins that
 code with the files in `assets/playground`: quadrature and crossings (mesh, statistics), a random
-network and its mean field (layers), the gate (gate), charts, controls and the three panels.
+network and its mean field (network), the gate (gate), charts, controls and the three panels.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ MOST_PARAMETERS = 2
 LINE_ENDS = re.compile("[\u2028\u2029]")
 """Characters that end a comment in JavaScript, but not a line in Python."""
 PARTS = (
-    "random", "mesh", "statistics", "layers", "gate",
-    "charts", "controls", "chosen", "one", "stack", "soft", "start",
+    "random", "mesh", "statistics", "network", "gate", "charts", "controls", "selection",
+    "layer_panel", "network_panel", "gate_panel", "start",
 )  # fmt: skip
 """The files of `assets/playground`, each after those it uses."""
 NODES = 16
@@ -154,7 +154,7 @@ def _choice(activation: Activation, own: bool = False) -> Choice:
         raise ValueError(
             f"{entry.name} has {len(entry.parameters)} parameters, but the playground has sliders "
             f"for {MOST_PARAMETERS}: increase MOST_PARAMETERS, and change `functionsOf` in "
-            "chosen.js to match"
+            "selection.js to match"
         )
     fixed = ", ".join(f"{name} = {value:g}" for name, value in activation.parameters.items())
     return Choice(
@@ -323,7 +323,7 @@ def _one(record: Playground) -> str:
     numbers = _numbers([
         ("out-mean", "Mean of the outputs", "If not 0, it acts like a bias in the next layer."),
         ("out-variance", "Variance of the outputs", "0 means that all outputs are equal."),
-        ("out-gain", "Variance gain", "Variance of outputs / of inputs; below 1 it shrinks."),
+        ("out-gain", "Variance gain", "Outputs / inputs: below 1, the signal shrinks."),
         ("out-gradient", "Gradient gain", "Mean squared slope: the factor of a squared gradient."),
         ("out-flat", "In the flat region", "These inputs get almost no gradient."),
         ("out-falling", "Decreasing", "Negative slope: a larger input gives a smaller output."),

@@ -131,8 +131,8 @@ def _implementations(record: Bench) -> list[str]:
 
 
 def _where(setting: Setting) -> str:
-    _, dtype, count, size, threads, *_ = setting
-    return f"{dtype}, {count:,} elements ({size}), {threads} thread{'s' if threads > 1 else ''}"
+    _, _, count, size, threads, *_ = setting
+    return f"{count:,} elements ({size}), {threads} thread{'s' if threads > 1 else ''}"
 
 
 def _timed(rows: list[Row]) -> dict[str, dict[str, float]]:

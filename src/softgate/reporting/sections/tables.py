@@ -366,7 +366,7 @@ def _figure(figure: Figure) -> Markup:
     printed = shown(minus(figure.printed))
     return Markup(
         f'<span class="wrong"><s><span class="hidden">wrong: </span>{printed}</s>'
-        f'<span class="hidden">true: </span><strong>{true}</strong></span>'
+        f'<span class="hidden"> true: </span><strong>{true}</strong></span>'
     )
 
 

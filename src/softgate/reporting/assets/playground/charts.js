@@ -1,7 +1,7 @@
-// The charts: Vega views that are made once and then given new data.
+// The charts: Vega views that are created once and updated with new data.
 //
 // Text and lines are drawn in `currentColor`, so that they follow the page's theme by themselves.
-// Sizes are fixed by the style sheet before anything is drawn: nothing moves.
+// The style sheet fixes their sizes before they are drawn, so that nothing moves.
 
 const INK = "currentColor";
 const CONFIG = {
@@ -37,7 +37,7 @@ const word = (text, x, y) =>
 const tables = (...names) => names.map((name) => ({ name, values: [] }));
 const signals = (values) => Object.entries(values).map(([name, value]) => ({ name, value }));
 
-// Input below, function in the middle, output on the right: how one becomes the other.
+// Inputs at the bottom, the function in the middle, outputs on the right.
 const ACROSS = "width - side - 10";
 const DOWN = "height - 92";
 
@@ -138,7 +138,7 @@ function depthSpec() {
   };
 }
 
-// The running average of the gate's outputs, closing in on the truth.
+// The running average of the gate's outputs, and its limit.
 function gateSpec() {
   const place = { x: at("x", "n"), y: at("y", "average") }, clip = { clip: true };
   return {
@@ -170,26 +170,26 @@ function gateSpec() {
   };
 }
 
-// Expressions are interpreted, as the page forbids making code out of text; nothing is loaded.
+// Expressions are interpreted because the page forbids evaluating code; nothing is loaded.
 const EMBED = {
   mode: "vega", renderer: "svg", ast: true, actions: false, defaultStyle: false, tooltip: false,
   loader: { load: () => Promise.reject(new Error("nothing is loaded")) },
 };
 
-// A view in an element, as wide as that element is, now and later.
+// A view in an element, resized with it.
 async function chart(id, spec) {
   const element = byId(id), { left, right, top, bottom } = spec.padding;
   const across = () => Math.max(element.clientWidth - left - right, 120);
   const sized = { ...spec, width: across(), height: element.clientHeight - top - bottom };
   const host = document.createElement("div");
-  host.setAttribute("aria-hidden", "true"); // the element around it has the name
+  host.setAttribute("aria-hidden", "true"); // the surrounding element has the text alternative
   const { view } = await vegaEmbed(host, sized, EMBED);
   element.replaceChildren(host);
   new ResizeObserver(() => view.width(across()).runAsync()).observe(element);
   return {
     element,
     view,
-    // Names of signals and of data with their new values, and the picture in words.
+    // New values of signals and data by name, and the text alternative.
     show(signals, data, words) {
       for (const [name, value] of Object.entries(signals)) view.signal(name, value);
       for (const [name, rows] of Object.entries(data)) view.data(name, rows);

@@ -1,11 +1,11 @@
-// Controls: a slider and a number that say the same, and numbers that are read aloud when at rest.
+// Controls: a slider and a number field for one value, and announcements for screen readers.
 
 const byId = (id) => document.getElementById(`pg-${id}`);
 
-// Four digits as people read them; not more than they mean.
+// A number with four significant digits.
 function shown(x) {
   if (Number.isNaN(x)) return "not defined";
-  if (x === 0 || !Number.isFinite(x)) return x === 0 ? "0" : "beyond numbers";
+  if (x === 0 || !Number.isFinite(x)) return x === 0 ? "0" : "infinite";
   const size = Math.abs(x);
   const text = size >= 1e-4 && size < 1e6 ? x.toPrecision(4) : x.toExponential(3);
   return text.replace(/^-/, "\u2212").replace("e+", "e");
@@ -17,7 +17,7 @@ const say = (id, text) => {
   byId(id).textContent = text;
 };
 
-// `changed` once a frame however many events come in.
+// Call `changed` at most once per frame.
 function perFrame(changed) {
   let waiting = false;
   return () => {
@@ -30,7 +30,7 @@ function perFrame(changed) {
   };
 }
 
-// A sentence for screen readers, when nothing has changed for a while; nothing as the page opens.
+// Announce a sentence to screen readers when nothing has changed for 0.4 s; not when the page opens.
 function announcer(id) {
   let timer, opening = true;
   return (text) => {
@@ -43,16 +43,16 @@ function announcer(id) {
   };
 }
 
-// A field of `body.py`: slider, number, hint. `refuse` says why a number is not accepted, or "".
+// A field: slider, number, hint. `refuse` returns why a number is not accepted, or "".
 function field(id, changed, refuse = () => "") {
   const slider = byId(id), number = byId(`${id}-number`), hint = byId(`${id}-hint`);
   let value = Number(slider.value), usual = hint.textContent;
   const reason = (text) => {
-    const given = text.trim() === "" ? NaN : Number(text);
-    if (!Number.isFinite(given)) return "needs a number";
-    if (number.step === "1" && !Number.isInteger(given)) return "needs a whole number";
-    const { min, max } = number, inside = given >= Number(min) && given <= Number(max);
-    return min !== "" && !inside ? `needs ${plain(min)} to ${plain(max)}` : refuse(given);
+    const entered = text.trim() === "" ? NaN : Number(text);
+    if (!Number.isFinite(entered)) return "expected a number";
+    if (number.step === "1" && !Number.isInteger(entered)) return "expected a whole number";
+    const { min, max } = number, inside = entered >= Number(min) && entered <= Number(max);
+    return min !== "" && !inside ? `expected ${plain(min)} to ${plain(max)}` : refuse(entered);
   };
   const take = () => {
     const why = reason(number.value);
@@ -81,9 +81,9 @@ function field(id, changed, refuse = () => "") {
       for (const input of [slider, number]) Object.assign(input, { min: low, max: high });
       this.set(Math.min(Math.max(value, low), high), `${plain(low)} to ${plain(high)}`);
     },
-    set(given, words = usual) {
-      [value, usual] = [given, words];
-      slider.value = number.value = String(given);
+    set(next, text = usual) {
+      [value, usual] = [next, text];
+      slider.value = number.value = String(next);
       return take();
     },
   };

@@ -1,4 +1,4 @@
-// The soft gate: x passes with probability Φ(x), else 0 comes out; the average is x·Φ(x).
+// The soft gate: the output is x with probability Φ(x) and 0 otherwise; its mean is x·Φ(x).
 
 const MOST_DRAWS = 100000;
 
@@ -9,11 +9,11 @@ function uniformNumbers(seed, count) {
   return drawn.numbers;
 }
 
-// Numbers of draws at which the running average is shown: all of the first, then ever fewer.
+// The numbers of draws at which the running average is shown: all at first, then in steps of 4 %.
 function shownCounts(count) {
-  const found = [];
-  for (let n = 1; n < count; n = Math.max(n + 1, Math.round(n * 1.04))) found.push(n);
-  return [...found, count];
+  const counts = [];
+  for (let n = 1; n < count; n = Math.max(n + 1, Math.round(n * 1.04))) counts.push(n);
+  return [...counts, count];
 }
 
 function gates(x, count, seed) {

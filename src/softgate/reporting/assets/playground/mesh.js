@@ -1,10 +1,10 @@
-// Where a function is smooth: panels on which one Gauss-Legendre rule gives its integral.
+// Panels on which a function is smooth enough for one Gauss-Legendre rule.
 //
-// A panel is halved until the rule agrees with the rule on its halves. Where no halving helps there
-// is a corner or a jump; panels are then cut there. That is done once for an activation and its
-// parameters, and serves every input distribution.
+// A panel is halved until the rule on it agrees with the rule on its halves. If that never happens,
+// there is a kink or a jump, and panels are cut there. The mesh depends on the activation and its
+// parameters only, and is used for every input distribution.
 
-const LAST = 2 ** 12; // beyond this, functions are taken to be smooth
+const LAST = 2 ** 12; // functions are assumed to be smooth beyond this
 const AGREE = 1e-10;
 const HALVINGS = 44;
 
@@ -22,33 +22,33 @@ function panelSums(f, low, high) {
   return { low, high, value, slope, size, finite };
 }
 
-function settled(whole, left, right) {
+function converged(whole, left, right) {
   const error =
     Math.abs(whole.value - left.value - right.value) +
     Math.abs(whole.slope - left.slope - right.slope);
   return error <= AGREE * whole.size + 1e-13 * (whole.high - whole.low);
 }
 
-// The edges of settled panels within consecutive `edges`, and where nothing settled.
+// The edges of converged panels within consecutive `edges`, and the points without convergence.
 function halved(f, edges, halvings) {
-  const found = [edges[0]], breaks = [];
+  const refined = [edges[0]], breaks = [];
   for (let i = 1; i < edges.length; i++) {
     const open = [{ panel: panelSums(f, edges[i - 1], edges[i]), depth: 0 }];
-    let patience = 200; // a formula may oscillate ever faster
+    let patience = 200; // a formula may oscillate faster and faster
     while (open.length > 0) {
       const { panel, depth } = open.pop();
       const middle = (panel.low + panel.high) / 2;
       const left = panelSums(f, panel.low, middle), right = panelSums(f, middle, panel.high);
-      const done = !panel.finite || settled(panel, left, right) || --patience < 0;
+      const done = !panel.finite || converged(panel, left, right) || --patience < 0;
       if (done || depth >= halvings) {
         if (!done) breaks.push(middle);
-        found.push(panel.high);
+        refined.push(panel.high);
         continue;
       }
       open.push({ panel: right, depth: depth + 1 }, { panel: left, depth: depth + 1 });
     }
   }
-  return { edges: found, breaks };
+  return { edges: refined, breaks };
 }
 
 function jumps(f, x) {
@@ -62,13 +62,13 @@ function mesh(f) {
   const powers = [];
   for (let x = 1; x <= LAST; x *= 4) powers.push(x);
   const edges = [...powers.map((x) => -x).reverse(), 0, ...powers];
-  let found = halved(f, edges, HALVINGS);
-  const { breaks } = found;
+  let panels = halved(f, edges, HALVINGS);
+  const { breaks } = panels;
   if (breaks.length > 0) {
     const cut = [...new Set([...edges, ...breaks])].sort((a, b) => a - b);
-    found = halved(f, cut, 12);
+    panels = halved(f, cut, 12);
   }
-  // A corner on an edge is in nobody's way, but lines are drawn up to it.
-  const known = new Set([...breaks, ...found.edges.filter((x) => jumps(f, x))]);
-  return { edges: found.edges, breaks: [...known] };
+  // A kink at an edge does not affect the integral, but lines must end there.
+  const all = new Set([...breaks, ...panels.edges.filter((x) => jumps(f, x))]);
+  return { edges: panels.edges, breaks: [...all] };
 }

@@ -1,6 +1,6 @@
-// Numbers that look random and are the same in every browser, told by a seed.
+// Pseudo-random numbers from a seed, the same in every browser.
 
-// Uniform on [0, 1) with 53 bits: xoshiro128** (Blackman & Vigna 2018), started by splitmix32.
+// Uniform on [0, 1) with 53 bits: xoshiro128** (Blackman & Vigna 2018), seeded by splitmix32.
 function uniforms(seed) {
   let state = seed >>> 0;
   const start = () => {
@@ -10,17 +10,17 @@ function uniforms(seed) {
     z = Math.imul(z ^ (z >>> 15), 0x735a2d97);
     return (z ^ (z >>> 15)) >>> 0;
   };
-  const turned = (word, by) => (word << by) | (word >>> (32 - by));
+  const rotated = (word, by) => (word << by) | (word >>> (32 - by));
   let a = start(), b = start(), c = start(), d = start();
   const word = () => {
-    const result = Math.imul(turned(Math.imul(b, 5), 7), 9) >>> 0;
+    const result = Math.imul(rotated(Math.imul(b, 5), 7), 9) >>> 0;
     const t = b << 9;
     c ^= a;
     d ^= b;
     b ^= c;
     a ^= d;
     c ^= t;
-    d = turned(d, 11);
+    d = rotated(d, 11);
     return result;
   };
   return () => ((word() >>> 5) * 67108864 + (word() >>> 6)) / 9007199254740992;

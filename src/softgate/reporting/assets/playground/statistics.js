@@ -1,19 +1,19 @@
-// What an activation makes of normal inputs: shares, mean, variance, output distribution.
+// Statistics of an activation for normal inputs: shares, mean, variance, output distribution.
 //
-// With x normal, an average of a quantity is an integral against the bell curve: Gauss-Legendre on
-// the panels of `mesh`, cut again at every standard deviation. A share is the mass between the
-// points where the slope crosses the limit, which bisection finds to the last bit.
+// The mean of a quantity is an integral with the normal density: Gauss-Legendre on the panels of
+// `mesh`, cut again at every standard deviation. A share is the probability between the points
+// where the slope crosses the limit, which are found by bisection to the last bit.
 
-const REACH = 9; // standard deviations; beyond lies less than 3e-19
+const REACH = 9; // standard deviations; the probability beyond is below 3e-19
 const CELLS = 1600; // of the output distribution and of the search for crossings
 const GRID = new Float64Array(CELLS + 1).map((_, i) => (i / CELLS) * 16 - 8);
 
-// The mass between two points of the standard normal distribution, exact in both tails.
+// The probability between two points of the standard normal distribution, exact in both tails.
 function mass(low, high) {
   return low > 0 ? KERNELS.Phi(-low) - KERNELS.Phi(-high) : KERNELS.Phi(high) - KERNELS.Phi(low);
 }
 
-let masses; // of the cells of GRID, the tails beyond it in the outermost
+let masses; // of the cells of GRID; the outermost include the tails
 function cellMasses() {
   if (!masses) {
     masses = new Float64Array(CELLS).map((_, i) => mass(GRID[i], GRID[i + 1]));
@@ -31,7 +31,7 @@ function cutPanels(edges, mean, sd, reach, every) {
   return all.filter((x, i) => i === 0 || x > all[i - 1]);
 }
 
-// Averages over x from N(mean, sd²); null where the function is no number for some x.
+// Means over x from N(mean, sd²), or null if the function is not defined for some x.
 function averages(f, edges, mean, sd, reach = REACH, every = 1) {
   const panels = cutPanels(edges, mean, sd, reach, every);
   const y = [], weight = [];
@@ -51,24 +51,24 @@ function averages(f, edges, mean, sd, reach = REACH, every = 1) {
   }
   const rms = Math.sqrt(square / total);
   let average = first / total;
-  // What rounding leaves of an odd function's average is no average.
+  // The mean of an odd function is 0 except for rounding errors.
   if (Math.abs(average) < 1e-13 * rms) average = 0;
   let variance = 0;
   for (let i = 0; i < y.length; i++) variance += weight[i] * (y[i] - average) ** 2;
-  const found = {
+  const moments = {
     mean: average,
     variance: variance / total,
     square: square / total,
     slopeSquare: slopeSquare / total,
   };
-  return Object.values(found).every(Number.isFinite) ? found : null;
+  return Object.values(moments).every(Number.isFinite) ? moments : null;
 }
 
 const kind = (slope, flat) => (Math.abs(slope) < flat ? 2 : 0) + (slope < 0 ? 1 : 0);
 
-// Stretches of x on which the slope is of one kind; `slopes` are those at mean + sd·GRID.
+// Intervals of x on which the slope is of one kind; `slopes` are those at mean + sd·GRID.
 function stretches(f, slopes, mean, sd, flat) {
-  const found = [];
+  const intervals = [];
   let start = -Infinity;
   for (let i = 0; i < CELLS; i++) {
     const end = mean + sd * GRID[i + 1], last = kind(slopes[i + 1], flat);
@@ -82,12 +82,12 @@ function stretches(f, slopes, mean, sd, flat) {
         if (there === now) a = middle;
         else [b, next] = [middle, there];
       }
-      found.push({ low: start, high: b, kind: now });
+      intervals.push({ low: start, high: b, kind: now });
       [start, from, now] = [b, b, next];
     }
   }
-  found.push({ low: start, high: Infinity, kind: kind(slopes[CELLS], flat) });
-  return found;
+  intervals.push({ low: start, high: Infinity, kind: kind(slopes[CELLS], flat) });
+  return intervals;
 }
 
 function share(stretchesOfX, mean, sd, wanted) {
@@ -98,7 +98,7 @@ function share(stretchesOfX, mean, sd, wanted) {
   return sum;
 }
 
-// Where between two points a function jumps from about `a` to about `b`.
+// The position between two points at which a function jumps from about `a` to about `b`.
 function jumpBetween(f, low, high, a, b) {
   for (let step = 0; step < 60; step++) {
     const middle = (low + high) / 2, y = f.value(middle);
@@ -108,7 +108,7 @@ function jumpBetween(f, low, high, a, b) {
   return high;
 }
 
-// How outputs are distributed: the mass of each cell spread evenly between its two outputs.
+// The distribution of the outputs: the probability of each cell, spread between its two outputs.
 function outputBins(f, { values, slopes }, mean, sd, low, high, count) {
   const bins = new Float64Array(count), scale = count / (high - low), cells = cellMasses();
   const put = (y, m) => {
@@ -122,7 +122,7 @@ function outputBins(f, { values, slopes }, mean, sd, low, high, count) {
     const first = Math.floor((a - low) * scale), last = Math.floor((b - low) * scale);
     if (first === last) put(a, cells[i]);
     else if (b - a > 3 * steepest * width + 1e-12) {
-      const [from, to] = [values[i], values[i + 1]]; // nothing lies between
+      const [from, to] = [values[i], values[i + 1]]; // no outputs in between
       const x = jumpBetween(f, mean + sd * GRID[i], mean + sd * GRID[i + 1], from, to);
       const before = mass(GRID[i], (x - mean) / sd);
       put(from, before);
@@ -141,11 +141,11 @@ function outputBins(f, { values, slopes }, mean, sd, low, high, count) {
 function statistics(f, edges, mean, sd, flat) {
   const values = GRID.map((z) => f.value(mean + sd * z));
   const slopes = GRID.map((z) => f.slope(mean + sd * z));
-  const found = averages(f, edges, mean, sd);
-  if (!found || !values.every(Number.isFinite) || !slopes.every(Number.isFinite)) return null;
+  const moments = averages(f, edges, mean, sd);
+  if (!moments || !values.every(Number.isFinite) || !slopes.every(Number.isFinite)) return null;
   const parts = stretches(f, slopes, mean, sd, flat);
   return {
-    ...found,
+    ...moments,
     flat: share(parts, mean, sd, (k) => k >= 2),
     falling: share(parts, mean, sd, (k) => k % 2 === 1),
     values,

@@ -1,4 +1,4 @@
-// The activation that has been picked: its functions, parameters, and panels.
+// The selected activation: its functions, parameters and integration panels.
 
 const chosen = { choice: CHOICES[0], parameters: [], f: null, edges: [], breaks: [] };
 
@@ -24,7 +24,7 @@ function pick(choice, parameters) {
   Object.assign(chosen, { choice, parameters, f, ...meshes.get(key) });
 }
 
-// Why a parameter's value is not accepted: what its entry states, as `Parameter.check` has it.
+// The reason that a parameter's value is not accepted, or ""; the same rules as `Parameter.check`.
 function refused(parameter, value, others) {
   const { above, below, closed, exceeds, range } = parameter;
   const low = above === null || value > above || (closed && value === above);
@@ -33,7 +33,7 @@ function refused(parameter, value, others) {
   return `${parameter.name} must be ${range}`;
 }
 
-// The row of each parameter; rows that the activation has no use for keep their place, unseen.
+// The row of each parameter; unused rows are invisible but keep their space.
 function parameterFields(changed) {
   const values = () => chosen.choice.parameters.map((_, i) => fields[i].value);
   const named = () =>
@@ -51,15 +51,15 @@ function parameterFields(changed) {
   );
   return (choice) => {
     chosen.choice = choice;
-    for (const [i, own] of fields.entries()) {
+    for (const [i, input] of fields.entries()) {
       const parameter = choice.parameters[i], row = byId(`parameter-${i}-row`);
       row.classList.toggle("pg-unused", !parameter);
-      own.slider.disabled = own.number.disabled = !parameter;
+      input.slider.disabled = input.number.disabled = !parameter;
       if (!parameter) continue;
       byId(`parameter-${i}-label`).textContent = parameter.name;
-      own.number.setAttribute("aria-label", `${parameter.name}, as a number`);
-      Object.assign(own.slider, { min: parameter.low, max: parameter.high, step: parameter.step });
-      own.set(parameter.default, parameter.hint);
+      input.number.setAttribute("aria-label", `${parameter.name}, as a number`);
+      Object.assign(input.slider, { min: parameter.low, max: parameter.high, step: parameter.step });
+      input.set(parameter.default, parameter.hint);
     }
     say("parameter-none", choice.parameters.length > 0 ? "" : choice.without);
     pick(choice, values());

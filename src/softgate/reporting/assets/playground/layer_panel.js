@@ -1,16 +1,16 @@
-// One layer: an input distribution, an activation, and what comes out.
+// The panel of one layer: the input distribution, the activation, and the output distribution.
 
 const CURVE_POINTS = 320;
 const OUTPUT_BINS = 64;
 const NUMBERS = ["mean", "variance", "gain", "gradient", "flat", "falling"];
 
-// How far the picture reaches: in steps, so that the axis stands still while a slider moves.
+// The range of the axis, in steps, so that it does not change with every move of a slider.
 const reachOf = (mean, sd) => [5, 10, 20].find((r) => r >= Math.abs(mean) + 2.2 * sd) ?? 20;
 
 const orNull = (x) => (Number.isFinite(x) ? x : null);
 const pointAt = (x) => ({ x, value: orNull(chosen.f.value(x)), slope: orNull(chosen.f.slope(x)) });
 
-// Points of the curve; at a corner or a jump the line ends, and begins again.
+// Points of the curve, with a gap at each kink or jump.
 function curvePoints(reach) {
   const points = [];
   for (let i = 0; i <= CURVE_POINTS; i++) points.push(pointAt(((2 * i) / CURVE_POINTS - 1) * reach));
@@ -21,16 +21,16 @@ function curvePoints(reach) {
   return points.sort((a, b) => a.x - b.x);
 }
 
-// The part of some stretches that the picture has room for; neighbours become one.
+// The parts of intervals that are within the axis; adjacent ones are joined.
 function within(parts, reach) {
-  const found = [];
+  const joined = [];
   for (const part of parts) {
     const low = Math.max(part.low, -reach), high = Math.min(part.high, reach);
     if (low >= high) continue;
-    if (found.at(-1)?.high === low) found.at(-1).high = high;
-    else found.push({ low, high });
+    if (joined.at(-1)?.high === low) joined.at(-1).high = high;
+    else joined.push({ low, high });
   }
-  return found;
+  return joined;
 }
 
 function yDomainOf(points) {
@@ -49,8 +49,8 @@ function bell(mean, sd, reach) {
   return rows.sort((a, b) => a.x - b.x);
 }
 
-function binRows(found, mean, sd, [low, high]) {
-  const bins = outputBins(chosen.f, found, mean, sd, low, high, OUTPUT_BINS);
+function binRows(moments, mean, sd, [low, high]) {
+  const bins = outputBins(chosen.f, moments, mean, sd, low, high, OUTPUT_BINS);
   const step = (high - low) / OUTPUT_BINS;
   return [...bins].map((share, k) => ({ low: low + k * step, high: low + (k + 1) * step, share }));
 }
@@ -60,27 +60,27 @@ async function oneLayer() {
   const announce = announcer("one-summary");
   const update = perFrame(() => {
     draw(statistics(chosen.f, chosen.edges, mean.value, sd.value, flat.value));
-    if (concernsOthers) for (const other of listeners) other(); // which wait for the next frame
-    concernsOthers = false;
+    if (changed) for (const listener of listeners) listener(); // drawn in the next frame
+    changed = false;
   });
   const later = () => {
-    concernsOthers = true;
+    changed = true;
     update();
   };
-  let concernsOthers = false;
+  let changed = false;
   const listeners = [];
   const mean = field("mean", later), sd = field("sd", later), flat = field("flat", update);
   const probe = field("probe", () => read());
 
-  // Drawn from outputs that are numbers; of others the page says so.
-  function draw(found) {
+  // `moments` is null if the function is not defined for some inputs.
+  function draw(moments) {
     const reach = reachOf(mean.value, sd.value), points = curvePoints(reach);
     const yDomain = yDomainOf(points), name = chosen.choice.name;
-    const parts = found ? found.stretches : [], none = { share: 0, low: 0, high: 0 };
-    const bins = found ? binRows(found, mean.value, sd.value, yDomain) : [];
+    const parts = moments ? moments.stretches : [], none = { share: 0, low: 0, high: 0 };
+    const bins = moments ? binRows(moments, mean.value, sd.value, yDomain) : [];
     const tallest = bins.reduce((a, b) => (b.share > a.share ? b : a), none);
-    const words = found ? numbers(found) : `${name} is no number for some of these inputs.`;
-    if (!found) for (const id of NUMBERS) say(`out-${id}`, "not defined");
+    const words = moments ? numbers(moments) : `${name} is not defined for some of these inputs.`;
+    if (!moments) for (const id of NUMBERS) say(`out-${id}`, "not defined");
     if (Number(probe.slider.max) !== reach) probe.limit(-reach, reach);
     const input = bell(mean.value, sd.value, reach);
     picture.show(
@@ -96,50 +96,50 @@ async function oneLayer() {
         falling: within(parts.filter((p) => p.kind % 2 === 1), reach),
         probe: [pointAt(probe.value)],
       },
-      `${name} and its slope over inputs from ${-reach} to ${reach}; below, how inputs are ` +
-        `distributed; on the right, outputs, most of them (${percent(tallest.share)}) between ` +
-        `${shown(tallest.low)} and ${shown(tallest.high)}.`,
+      `${name} and its slope for inputs from ${-reach} to ${reach}. Bottom: distribution of the ` +
+        `inputs. Right: distribution of the outputs, whose mode (${percent(tallest.share)}) is ` +
+        `between ${shown(tallest.low)} and ${shown(tallest.high)}.`,
     );
-    say("one-words", found ? meaning(found) : words);
+    say("one-words", moments ? meaning(moments) : words);
     announce(words);
     read();
   }
 
-  function numbers(found) {
+  function numbers(moments) {
     const { choice } = chosen, input = sd.value ** 2;
-    say("out-mean", shown(found.mean));
-    say("out-variance", shown(found.variance));
-    say("out-gain", `\u00d7 ${shown(found.variance / input)}`);
-    say("out-gradient", `\u00d7 ${shown(found.slopeSquare)}`);
-    say("out-flat", percent(found.flat));
-    say("out-falling", percent(found.falling));
+    say("out-mean", shown(moments.mean));
+    say("out-variance", shown(moments.variance));
+    say("out-gain", `\u00d7 ${shown(moments.variance / input)}`);
+    say("out-gradient", `\u00d7 ${shown(moments.slopeSquare)}`);
+    say("out-flat", percent(moments.flat));
+    say("out-falling", percent(moments.falling));
     return (
-      `${choice.name}: outputs have mean ${shown(found.mean)} and variance ` +
-      `${shown(found.variance)}; ${percent(found.flat)} of inputs are in the flat region, ` +
-      `${percent(found.falling)} where it falls.`
+      `${choice.name}: the outputs have mean ${shown(moments.mean)} and variance ` +
+      `${shown(moments.variance)}; ${percent(moments.flat)} of the inputs are in the flat region, ` +
+      `${percent(moments.falling)} have a negative slope.`
     );
   }
 
-  // One sentence on what is to be seen.
-  function meaning(found) {
-    const gain = found.variance / sd.value ** 2;
-    if (found.flat > 0.5) return "More than half of the inputs are in the flat region: they hardly learn.";
-    if (found.falling > 0.25) return "More than a quarter of the inputs are where the curve falls.";
-    if (gain < 0.5) return "Less than half of the variance is left: the next layer needs larger weights.";
+  // One sentence of interpretation.
+  function meaning(moments) {
+    const gain = moments.variance / sd.value ** 2;
+    if (moments.flat > 0.5) return "More than half of the inputs are in the flat region, with almost no gradient.";
+    if (moments.falling > 0.25) return "More than a quarter of the inputs have a negative slope.";
+    if (gain < 0.5) return "The variance is more than halved: the next layer needs larger weights.";
     if (gain > 2) return "The variance more than doubles: the next layer needs smaller weights.";
-    return "Most inputs are where the slope is alive, and the variance is about as large as before.";
+    return "Most inputs are outside of the flat region, and the variance changes by less than a factor of 2.";
   }
 
   function read() {
     const { name } = chosen.choice, x = probe.value, point = pointAt(x);
     picture.view.data("probe", [point]).runAsync();
-    const text = (y) => (y === null ? "no number" : shown(y));
+    const text = (y) => (y === null ? "not defined" : shown(y));
     const words = `${name}(${plain(x)}) = ${text(point.value)}, slope ${text(point.slope)}`;
     say("probe-text", words);
     probe.slider.setAttribute("aria-valuetext", words);
   }
 
-  // A pointer over the picture reads it off, too.
+  // A pointer over the chart moves the probe, too.
   const pointed = (event) => {
     const scale = picture.view.scale("x"), box = picture.element.getBoundingClientRect();
     const x = scale.invert(event.clientX - box.left - PADDING.left), [low, high] = scale.domain();

@@ -1,13 +1,13 @@
-// Many layers on top of each other: a random network, and what infinitely wide ones do.
+// A deep random network, and its limit of infinite width (mean field).
 //
 // h₀ has `width` numbers from the input distribution; then y = f(h) and h ← gain/√width · W·y, with
-// W standard normal and no bias. Backwards, a standard normal vector d comes in at the top, and
-// d ← f'(h) · gain/√width · Wᵀ·d. Infinitely wide (mean field), h is normal with variance q, and
-// q ← gain²·E f(√q·z)², while d's mean square is multiplied by gain²·E f'(√q·z)².
+// W standard normal and no bias. The backward pass starts with a standard normal vector d, and
+// d ← f'(h) · gain/√width · Wᵀ·d. In the limit of infinite width, h is normal with variance q, and
+// q ← gain²·E f(√q·z)², and the mean square of d is multiplied by gain²·E f'(√q·z)².
 
 const WIDEST = 128;
 const DEEPEST = 50;
-const HUGE = 1e30; // beyond, or below one over it, layers are not followed any more
+const HUGE = 1e30; // the simulation stops at a variance above this or below its inverse
 
 function meanField(f, edges, { mean, sd, gain, depth }) {
   const variance = [sd * sd], factor = [];
@@ -16,19 +16,19 @@ function meanField(f, edges, { mean, sd, gain, depth }) {
     const q = variance[layer];
     if (!(q < HUGE && q > 1 / HUGE)) break;
     const centre = layer === 0 ? mean : 0;
-    const same = centre === 0 && Math.abs(q - last.q) <= 1e-14 * q; // it has come to rest
-    const found = same ? last.found : averages(f, edges, centre, Math.sqrt(q), 8, 2);
-    if (!found) break;
-    last = centre === 0 ? { q, found } : last;
-    variance.push(gain * gain * found.square);
-    factor.push(gain * gain * found.slopeSquare);
+    const same = centre === 0 && Math.abs(q - last.q) <= 1e-14 * q; // a fixed point
+    const moments = same ? last.moments : averages(f, edges, centre, Math.sqrt(q), 8, 2);
+    if (!moments) break;
+    last = centre === 0 ? { q, moments } : last;
+    variance.push(gain * gain * moments.square);
+    factor.push(gain * gain * moments.slopeSquare);
   }
   const gradient = [1];
   for (const x of factor.reverse()) gradient.unshift(x * gradient[0]);
   return { variance, gradient };
 }
 
-// The random numbers of a seed, so many that every width and depth takes its part of them.
+// The random numbers of a seed for the largest network; smaller ones use a part of them.
 const networks = new Map();
 function network(seed) {
   if (!networks.has(seed)) {
@@ -83,9 +83,9 @@ function simulate(f, { mean, sd, gain, depth, width, seed }) {
   return { variance, gradient };
 }
 
-// The gain with which N(0, sd²) keeps its variance from layer to layer; null where there is none.
-function holdingGain(f, edges, sd) {
-  const found = averages(f, edges, 0, sd);
-  const gain = found ? sd / Math.sqrt(found.square) : NaN;
+// The gain with which N(0, sd²) keeps its variance from layer to layer, or null.
+function stableGain(f, edges, sd) {
+  const moments = averages(f, edges, 0, sd);
+  const gain = moments ? sd / Math.sqrt(moments.square) : NaN;
   return Number.isFinite(gain) ? gain : null;
 }

@@ -1,8 +1,8 @@
-// Layers on layers: does the signal, and does the gradient, reach the other end?
+// The panel of many layers: does the signal, and does the gradient, vanish or explode?
 
-const FLOOR = 1e-12; // what is smaller, or larger than one over it, is drawn at the edge
+const FLOOR = 1e-12; // smaller values, and values above its inverse, are drawn at the edge
 
-// The powers of ten that an axis goes over, and those it names: seven at most.
+// The range of an axis in powers of ten, and its labels: at most seven.
 function decades(rows) {
   const sizes = rows.map((row) => Math.min(Math.max(row.size, FLOOR), 1 / FLOOR));
   const low = Math.floor(Math.log10(Math.min(...sizes, 0.1)));
@@ -17,11 +17,11 @@ const rowsOf = (sizes) =>
     .map((size, layer) => ({ layer, size: Math.max(size, FLOOR) }))
     .filter((row) => Number.isFinite(row.size));
 
-// Within a factor of ten either way it holds.
+// Stable: within a factor of ten.
 function verdict(ratio) {
   if (Number.isNaN(ratio)) return "is not defined";
   if (ratio > 10) return "explodes";
-  return ratio < 0.1 ? "vanishes" : "holds";
+  return ratio < 0.1 ? "vanishes" : "is stable";
 }
 
 async function stackedLayers(one) {
@@ -31,7 +31,7 @@ async function stackedLayers(one) {
   const update = perFrame(draw);
   const depth = field("depth", update), width = field("width", update);
   const gain = field("gain", update), seed = field("network", update);
-  let holding = null;
+  let stable = null;
 
   function draw() {
     const settings = {
@@ -46,11 +46,11 @@ async function stackedLayers(one) {
       picture.show(signals, rows, describe(key, made[key]));
     }
     const words = [numbers("variance", theory, made), numbers("gradient", theory, made)];
-    holding = holdingGain(chosen.f, chosen.edges, settings.sd);
+    stable = stableGain(chosen.f, chosen.edges, settings.sd);
     const [least, most] = [Number(gain.number.min), Number(gain.number.max)];
-    byId("hold").disabled = holding === null || holding < least || holding > most;
-    const offer = `Set the gain that holds: ${shown(holding)}`;
-    say("hold", holding === null ? "No gain holds it" : offer);
+    byId("hold").disabled = stable === null || stable < least || stable > most;
+    const offer = `Set the stable gain: ${shown(stable)}`;
+    say("hold", stable === null ? "No gain is stable" : offer);
     announce(`${chosen.choice.name}, ${depth.value} layers: ${words.join(" ")}`);
   }
 
@@ -60,22 +60,22 @@ async function stackedLayers(one) {
       `${shown(sizes.at(-1))} at layer ${sizes.length - 1}.`;
   }
 
-  // The signal is followed up from layer 0, the gradient down to it.
+  // The ratio of the signal is last over first layer, that of the gradient first over last.
   function numbers(key, theory, made) {
     const ratio = ({ [key]: s }) => (key === "variance" ? s.at(-1) / s[0] : s[0] / s.at(-1));
-    const followed = theory[key].length - 1, layers = made[key].length - 1;
-    const wide = followed > 0 ? ratio(theory) : NaN, own = ratio(made);
+    const theoryLayers = theory[key].length - 1, layers = made[key].length - 1;
+    const wide = theoryLayers > 0 ? ratio(theory) : NaN, simulated = ratio(made);
     const what = key === "variance" ? "signal" : "gradient";
-    say(`${key}-ratio`, `\u00d7 ${shown(own)}`);
+    say(`${key}-ratio`, `\u00d7 ${shown(simulated)}`);
     say(`${key}-theory`, `\u00d7 ${shown(wide)}`);
-    say(`${key}-layer`, `\u00d7 ${shown(wide ** (1 / followed))}`);
-    say(`${key}-verdict`, verdict(own));
-    const stopped = layers < depth.value ? ` (followed for ${layers} layers)` : "";
-    return `The ${what} ${verdict(own)}: \u00d7 ${shown(own)}${stopped}.`;
+    say(`${key}-layer`, `\u00d7 ${shown(wide ** (1 / theoryLayers))}`);
+    say(`${key}-verdict`, verdict(simulated));
+    const stopped = layers < depth.value ? ` (stopped after ${layers} layers)` : "";
+    return `The ${what} ${verdict(simulated)}: \u00d7 ${shown(simulated)}${stopped}.`;
   }
 
   byId("hold").addEventListener("click", () => {
-    gain.set(Number(holding.toPrecision(5)));
+    gain.set(Number(stable.toPrecision(5)));
     update();
   });
   byId("another").addEventListener("click", () => {
