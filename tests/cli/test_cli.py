@@ -147,7 +147,7 @@ def test_doctor_fails_when_a_kernel_is_wrong(monkeypatch: pytest.MonkeyPatch) ->
 
 @pytest.mark.parametrize("columns", [60, 100])
 def test_doctor_fits_into_the_terminal(columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    from softgate import reproducibility
+    from softgate.studies import reproducibility
     from softgate.studies.reproducibility import Comparison, Reproduction
 
     quantities = ("value", "slope", "curvature", "backward", "from_value")
