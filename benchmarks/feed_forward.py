@@ -32,7 +32,7 @@ from rich.table import Table
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from softgate.studies.bench.system_load import Bystanders
+from softgate.studies.bench.interleave import SystemLoad
 from softgate.torch import FeedForward, GatedFeedForward, saved_bytes
 
 D_MODEL, D_HIDDEN, D_GATED = 768, 3072, 2048
@@ -192,7 +192,7 @@ def measure_time(kind: str, tokens: int, threads: int, rounds: int) -> Row:
     for run in steps.values():
         run()
     times: dict[str, list[float]] = {name: [] for name in steps}
-    names, bystanders = list(steps), Bystanders()
+    names, load = list(steps), SystemLoad()
     gc.collect()
     gc.disable()
     for index in range(rounds):
@@ -204,7 +204,7 @@ def measure_time(kind: str, tokens: int, threads: int, rounds: int) -> Row:
     for name in CONTESTANTS[1:]:
         pairs = zip(times[name], times[THEIRS], strict=True)
         values[f"{name} / {THEIRS}"] = median(ours / theirs for ours, theirs in pairs)
-    return Row(kind, "time", values, tokens, threads, "s", LIMITS["time"], bystanders.share())
+    return Row(kind, "time", values, tokens, threads, "s", LIMITS["time"], load.share())
 
 
 def shown(value: float, unit: str) -> str:

@@ -25,7 +25,7 @@ import torch
 import torch.nn.functional as F
 
 import softgate as sg
-from softgate.studies.bench.system_load import Bystanders
+from softgate.studies.bench.interleave import SystemLoad
 
 A = torch.ops.aten
 COUNT = 1 << 20
@@ -181,7 +181,7 @@ def on_tensors(options: argparse.Namespace) -> int:
     print(f"tensors, {options.rounds} rounds; torch {torch.__version__}")
     head = "| function | dtype | elements | threads | call | ours µs | torch µs | ratio |"
     print(f"\n{head}\n" + "| --- " * 8 + "|")
-    bystanders, most = Bystanders(), torch.get_num_threads()
+    load, most = SystemLoad(), torch.get_num_threads()
     for name in options.only.split(","):
         for dtype in options.dtype.split(","):
             for count, threads in ((64, 1), *((COUNT, n) for n in sorted({1, most}))):
@@ -190,7 +190,7 @@ def on_tensors(options: argparse.Namespace) -> int:
                 for call, (ours, torchs) in measure(tensors(name, dtype, count), rounds).items():
                     times = f"{1e6 * ours:.1f} | {1e6 * torchs:.1f} | {ours / torchs:.2f}"
                     print(f"| {name} | {dtype} | {count} | {threads} | {call} | {times} |")
-    print(f"\nother processes took {bystanders.share():.0%} of the machine meanwhile")
+    print(f"\nother processes took {load.share():.0%} of the machine meanwhile")
     return 0
 
 
@@ -209,7 +209,7 @@ def main() -> int:
         f"{COUNT} elements a half, one thread, {options.rounds} rounds; torch {torch.__version__}"
     )
     print("\n| function | dtype | call | ours ns | torch ns | ratio |\n" + "| --- " * 6 + "|")
-    bystanders = Bystanders()
+    load = SystemLoad()
     for name in options.only.split(","):
         for dtype in options.dtype.split(","):
             calls = two_arrays(name, dtype)
@@ -218,7 +218,7 @@ def main() -> int:
             for call, (ours, torchs) in measure(calls, options.rounds).items():
                 times = f"{1e9 * ours / COUNT:.2f} | {1e9 * torchs / COUNT:.2f}"
                 print(f"| {name} | {dtype} | {call} | {times} | {ours / torchs:.2f} |", flush=True)
-    print(f"\nother processes took {bystanders.share():.0%} of the machine meanwhile")
+    print(f"\nother processes took {load.share():.0%} of the machine meanwhile")
     return 0
 
 

@@ -28,7 +28,7 @@ from rich.console import Console
 from rich.table import Table
 from torch import nn
 
-from softgate.studies.bench.system_load import Bystanders
+from softgate.studies.bench.interleave import SystemLoad
 from softgate.torch import watch
 
 D_MODEL, D_HIDDEN, TOKENS = 768, 3072, 512
@@ -87,7 +87,7 @@ def measure(blocks: int, rounds: int, clock: Callable[[], float]) -> tuple[Times
     times: Times = {name: [] for name in (*STEPS, "skipped")}
     for name in STEPS:  # kernels are compiled and functions recognised once
         turn(name, model, step, {name: [] for name in times})
-    names, bystanders = list(STEPS), Bystanders()
+    names, load = list(STEPS), SystemLoad()
     gc.collect()
     gc.disable()
     for index in range(rounds):
@@ -95,7 +95,7 @@ def measure(blocks: int, rounds: int, clock: Callable[[], float]) -> tuple[Times
         for name in names[first:] + names[:first]:
             turn(name, model, step, times)
     gc.enable()
-    return times, bystanders.share()
+    return times, load.share()
 
 
 def added(times: Times) -> dict[str, tuple[float, float]]:

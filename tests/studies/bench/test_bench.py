@@ -14,11 +14,11 @@ import softgate as sg
 from softgate.cli import bench as cli
 from softgate.cli import softgate as commands
 from softgate.runtime.machine import Machine, caches, this_machine
-from softgate.studies.bench import plan, sizes
+from softgate.studies.bench import plan
 from softgate.studies.bench.baseline import compare, merged
-from softgate.studies.bench.inputs import DTYPES, arrays
-from softgate.studies.bench.ratios import apart, related, warnings
-from softgate.studies.bench.record import Bench, Row, Settings
+from softgate.studies.bench.inputs import DTYPES, UNKNOWN, Size, arrays
+from softgate.studies.bench.inputs import size as size_of
+from softgate.studies.bench.record import Bench, Row, Settings, apart, related, warnings
 from softgate.studies.bench.run import Study, differs
 
 MACHINE = Machine(
@@ -92,7 +92,7 @@ def test_a_noisy_machine_is_warned_of() -> None:
     assert warnings(ROWS, None, 1) == ()
     said = warnings([row("gelu", "torch", 1.0, doubt=0.5)], 0.6, 2)
     assert "60% of the cores" in said[0]
-    assert "DO NOT BELIEVE" in said[0]
+    assert "DO NOT TRUST" in said[0]
     assert "gelu in torch, 50%" in said[1]
     assert "too noisy" in said[1]
 
@@ -155,14 +155,14 @@ def sizes_of_smallest_normal(dtype: str) -> float:
 
 
 def test_sizes_follow_the_caches() -> None:
-    found = {text: sizes.size(text, 4, MACHINE) for text in ("L1", "L2", "L3", "DRAM")}
+    found = {text: size_of(text, 4, MACHINE) for text in ("L1", "L2", "L3", "DRAM")}
     for level, size in found.items():
         held = MACHINE.caches.get(level)
         assert held is None or size.count * 4 * 3 <= held / 2
         assert size.label == level
     assert found["DRAM"].count * 4 * 3 >= 4 * MACHINE.caches["L3"]
-    assert sizes.size("64k", 8, MACHINE) == sizes.Size(1 << 16, "L3")
-    assert sizes.size("1M", 4, replace(MACHINE, caches={})).label == sizes.UNKNOWN
+    assert size_of("64k", 8, MACHINE) == Size(1 << 16, "L3")
+    assert size_of("1M", 4, replace(MACHINE, caches={})).label == UNKNOWN
 
 
 @pytest.mark.parametrize(
@@ -173,7 +173,7 @@ def test_sizes_follow_the_caches() -> None:
         ({"sizes": "L7"}, "expected L1"),
         ({"sizes": "9000G"}, "are free: give a smaller size"),
         ({"functions": "gelo"}, "did you mean"),
-        ({"functions": ()}, "no function was named"),
+        ({"functions": ()}, "functions is empty"),
         ({"peers": "torhc"}, "did you mean 'torch'"),
         ({"dtypes": "float31"}, "did you mean"),
         ({"quantities": ""}, "quantities is empty"),
@@ -260,12 +260,12 @@ def test_another_machine_or_another_definition_is_refused_and_versions_are_said(
     with pytest.raises(ValueError, match=r"machine.*cpu: A made-up CPU here, Another there"):
         compare(BENCH, elsewhere, 0.1)
     longer = replace(BENCH, rows=tuple(replace(one, count=2048) for one in ROWS))
-    with pytest.raises(ValueError, match="nothing in common"):
+    with pytest.raises(ValueError, match="shares no row"):
         compare(BENCH, longer, 0.1)
     newer = replace(BENCH, machine=replace(MACHINE, versions={"numpy": "2.1"}))
     assert "numpy was 2.0, and is 2.1" in compare(newer, BENCH, 0.1).remarks
     part = replace(BENCH, rows=ROWS[:1])
-    assert "4 figures were timed then only" in compare(part, BENCH, 0.1).remarks
+    assert "4 times are in the old result only" in compare(part, BENCH, 0.1).remarks
 
 
 def test_the_command_compares_and_says_by_its_exit_code(

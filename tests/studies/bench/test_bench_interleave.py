@@ -1,4 +1,4 @@
-"""bench's rounds, turns and statistics, with clocks and players made up."""
+"""Interleaved timing and its statistics, with a fake clock and fake calls."""
 
 from __future__ import annotations
 
@@ -14,17 +14,16 @@ from softgate.studies.bench.interleave import (
     LEAST_TURNS,
     SLOW_S,
     SLOW_TURNS,
-    Score,
     Turn,
-    play,
+    interleave,
     statistics,
 )
-from softgate.studies.bench.worker import LONG_S, MIDDLE_S, Playing
+from softgate.studies.bench.worker import LONG_S, MIDDLE_S, CallClock
 from softgate.studies.peers.timed_call import TimedCall
 
 
 class Clock:
-    """Time that passes only when somebody takes a turn."""
+    """Time that passes only during a turn."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -34,8 +33,8 @@ class Clock:
 
 
 @dataclass
-class Player:
-    """Takes as long as told, turn after turn."""
+class FakeTimer:
+    """Takes a given time, turn after turn."""
 
     name: str
     clock: Clock
@@ -55,50 +54,50 @@ class Player:
         return Turn((1e9 * taken,), taken)
 
 
-def players(*takes_s: float | Callable[[int], float]) -> tuple[list[Player], Clock, list[str]]:
+def timers(*takes_s: float | Callable[[int], float]) -> tuple[list[FakeTimer], Clock, list[str]]:
     clock, log = Clock(), list[str]()
     made = [
-        Player(name, clock, log, takes if callable(takes) else lambda _, takes=takes: takes)
+        FakeTimer(name, clock, log, takes if callable(takes) else lambda _, takes=takes: takes)
         for name, takes in zip("abcdef", takes_s, strict=False)
     ]
     return made, clock, log
 
 
-def test_everybody_has_a_turn_in_each_round_and_another_begins() -> None:
-    made, clock, log = players(0.1, 0.1, 0.1)
-    play(made, 1.15, clock)
+def test_every_timer_has_a_turn_in_each_round_and_another_begins() -> None:
+    made, clock, log = timers(0.1, 0.1, 0.1)
+    interleave(made, 1.15, clock)
     rounds = ["".join(log[i : i + 3]) for i in range(0, len(log), 3)]
     assert rounds == ["abc", "bca", "cab", "abc"]
 
 
-def test_a_slow_player_has_its_share_of_time_and_not_more() -> None:
-    made, clock, log = players(0.001, 0.05)
-    scores = play(made, 2.0, clock)
-    assert scores[0].spent_s == pytest.approx(scores[1].spent_s, rel=0.1)
+def test_a_slow_timer_has_its_share_of_time_and_not_more() -> None:
+    made, clock, log = timers(0.001, 0.05)
+    timed_series = interleave(made, 2.0, clock)
+    assert timed_series[0].spent_s == pytest.approx(timed_series[1].spent_s, rel=0.1)
     first, last = log.index("b"), len(log) - 1 - log[::-1].index("b")
     assert first < 3
     assert last > 0.9 * len(log)  # spread over the whole time
 
 
-def test_everybody_has_some_turns_without_any_budget() -> None:
-    made, clock, _ = players(0.1, SLOW_S)
-    scores = play(made, 0.0, clock)
-    assert [len(score.turns) for score in scores] == [LEAST_TURNS, SLOW_TURNS]
+def test_every_timer_has_some_turns_without_any_budget() -> None:
+    made, clock, _ = timers(0.1, SLOW_S)
+    timed_series = interleave(made, 0.0, clock)
+    assert [len(series.turns) for series in timed_series] == [LEAST_TURNS, SLOW_TURNS]
 
 
-def test_quick_ones_have_enough_times_or_enough_seconds_without_any_budget() -> None:
-    made, clock, _ = players(1e-4, ENOUGH_S / 8)
-    scores = play(made, 0.0, clock)
-    assert [len(score.turns) for score in scores] == [ENOUGH_TIMES, 8]
+def test_quick_timers_have_enough_times_or_enough_seconds_without_any_budget() -> None:
+    made, clock, _ = timers(1e-4, ENOUGH_S / 8)
+    timed_series = interleave(made, 0.0, clock)
+    assert [len(series.turns) for series in timed_series] == [ENOUGH_TIMES, 8]
 
 
-def test_who_drops_out_does_not_stop_the_others() -> None:
-    made, clock, _ = players(0.01, 0.01)
+def test_a_failed_timer_does_not_stop_the_others() -> None:
+    made, clock, _ = timers(0.01, 0.01)
     made[0].dies_at = 2
-    scores = play(made, 0.2, clock)
-    assert (scores[0].out, len(scores[0].turns)) == (True, 2)
-    assert len(scores[1].turns) > 10
-    assert play([], 1.0, clock) == []
+    timed_series = interleave(made, 0.2, clock)
+    assert (timed_series[0].failed, len(timed_series[0].turns)) == (True, 2)
+    assert len(timed_series[1].turns) > 10
+    assert interleave([], 1.0, clock) == []
 
 
 @pytest.mark.parametrize(
@@ -121,22 +120,21 @@ def test_a_turn_warms_the_caches_and_counts_a_long_call_that_does(
         clock.now += takes_s
         calls.append(clock.now)
 
-    playing = Playing(TimedCall(call))
+    call_clock = CallClock(TimedCall(call))
     calls.clear()
-    times = playing.turn()["times_ns"]
+    times = call_clock.turn()["times_ns"]
     assert (len(calls), len(times)) == (called, timed)
     assert times == pytest.approx([1e9 * takes_s] * timed)
 
 
-def score_of(*turns: tuple[float, ...]) -> Score:
-    made, _, _ = players(1.0)
-    return Score(made[0], [(i, Turn(times, 1.0)) for i, times in enumerate(turns)])
+def turns_of(*turns: tuple[float, ...]) -> list[Turn]:
+    return [Turn(times, 1.0) for times in turns]
 
 
 def test_least_median_spread_and_doubt() -> None:
-    found = statistics(score_of((10.0, 12.0), (11.0, 30.0), (14.0, 16.0)))
+    found = statistics(turns_of((10.0, 12.0), (11.0, 30.0), (14.0, 16.0)))
     assert found is not None
     assert (found.least_ns, found.median_ns, found.calls) == (10.0, 13.0, 6)
     assert found.spread == pytest.approx(0.3)
     assert found.doubt == pytest.approx(0.1)  # 11 without every other turn, 10 with them
-    assert statistics(score_of()) is None
+    assert statistics(turns_of()) is None

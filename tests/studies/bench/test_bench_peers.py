@@ -21,17 +21,17 @@ from softgate.studies.peers import IMPLEMENTATIONS, Peer, absent, peers, subject
 
 COUNT = "2K"
 ELU, LEAKY = sg.elu.bind(alpha=0.5), sg.leaky_relu.bind(slope=0.3)
-"""With parameters of their own, which reach every peer by keywords that names.toml knows."""
+"""Functions with other parameters than the default, passed to peers by keywords of names.toml."""
 
 COMPILED = ("tensorflow.xla", "softgate.jax", "softgate.torch")
-"""Who compiles for long does so for one function."""
+"""Implementations that take long to compile, tested for one function."""
 
 HERE = tuple(name for name in IMPLEMENTATIONS if not absent(name) and name != "torch.compile")
-"""Who is installed; torch's compiler alone would take longer than all others here."""
+"""Installed implementations; torch's compiler would take longer than all others."""
 
 
 def some(activation: sg.Activation, names: tuple[str, ...]) -> dict[str, Peer]:
-    """Return everybody for gelu, and who is quick for the others."""
+    """Return all peers of gelu, and those that are quick for other functions."""
     known = peers(activation, names)
     return {k: v for k, v in known.items() if k not in COMPILED or activation is sg.gelu}
 
@@ -46,7 +46,7 @@ def bench() -> Bench:
 
 
 def wrong(bench: Bench) -> list[tuple[str, str, str]]:
-    """Return who computes something else."""
+    """Return the implementations that compute another function."""
     return [
         (row.function, row.implementation, note)
         for row in bench
@@ -73,7 +73,7 @@ def test_every_function_is_timed_wherever_it_is_listed(bench: Bench) -> None:
 
 
 def expected(error: str) -> bool:
-    return error.startswith(("is given without its derivative", "hands back its input"))
+    return error.startswith(("is given without its derivative", "returns its input unchanged"))
 
 
 def test_the_record_survives_json(bench: Bench) -> None:
@@ -183,7 +183,7 @@ def test_ones_own_formula_from_the_command_line_as_json(tmp_path: Path) -> None:
     assert mine == "bent"
     assert rows[mine]["least_ns"] > 0
     assert not rows[mine]["error"]
-    assert found["remarks"] == []  # nobody idles who is asked again at once
+    assert found["remarks"] == []  # no worker is idle between its turns
     assert "starting numpy" in err
 
 

@@ -193,7 +193,7 @@ def test_torch_is_left_as_it_was():
         ({"threads": 10**6}, "threads '1000000': expected numbers from 1 to"),
         ({"budget_s": 0}, "budget_s = 0: expected a positive number of seconds"),
         ({"activations": ["geluu"]}, "unknown activation 'geluu'; did you mean 'gelu'"),
-        ({"activations": []}, "no activation is given"),
+        ({"activations": []}, "activations is empty"),
     ],
 )
 def test_bad_input(given, message):
@@ -210,7 +210,7 @@ def test_the_command():
     record = Layer.from_json(found.stdout)
     assert (record.d_model, record.d_hidden, record.tokens) == (8, 16, 4)
     assert json.loads(found.stdout)["schema"] == "softgate.layer"
-    assert "swapping gelu for relu" in record.answers()[0]
+    assert "replacing gelu by relu" in record.answers()[0]
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,7 @@ def test_operations_of_one_formula_by_hand():
     product = graph.node("fma", shared, folded, graph.const(0))
     found = count(graph.node("where", x < 0, product, shared / product))
     assert (found.flops, found.moves) == (2 + 1 + 1 + 1, 1)
-    with pytest.raises(ValueError, match="Phi is no operation of a kernel"):
+    with pytest.raises(ValueError, match="Phi is not an operation of a kernel"):
         count(graph.node("Phi", x))
 
 

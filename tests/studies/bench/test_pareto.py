@@ -1,4 +1,4 @@
-"""Error against time: the front, what is kept, the pictures, the page made of commands."""
+"""Error against time: the front, the bytes saved, the charts, the page made of commands."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from softgate.studies.bench.pareto import Pareto, Point, marked
 from softgate.studies.bench.pareto_study import measure_pareto
 from softgate.studies.bench.plots import pareto_chart
 from softgate.studies.bench.record import Bench
-from softgate.studies.bench.saved_bytes import kept_bytes
+from softgate.studies.bench.run import saved_bytes
 from softgate.studies.peers import peers
 
 
@@ -72,7 +72,7 @@ def test_equals_do_not_beat_each_other():
 def test_a_record_goes_through_json_and_is_shown():
     assert Pareto.from_json(FOUND.to_json()) == FOUND
     text = str(FOUND)
-    assert "no number" in text
+    assert "NaN or inf" in text
     assert "textbook: returns float64" in text
     header, rows = FOUND.table()
     assert len(rows) == len(POINTS)
@@ -121,7 +121,7 @@ def test_what_is_kept_is_asked_of_torch():
     pytest.importorskip("torch")
     composed = replace(peers("gelu_sigmoid")["torch"], implementation="transformers")
     broken = replace(peers("gelu")["softgate.torch"], subject="softgate:no_such")
-    found = kept_bytes([peers("gelu")["torch"], composed, broken, peers("gelu")["scipy"]])
+    found = saved_bytes([peers("gelu")["torch"], composed, broken, peers("gelu")["scipy"]])
     assert found.pop("transformers") > 4
     assert found == {"torch": 4, "softgate.torch": None}
 

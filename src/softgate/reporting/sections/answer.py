@@ -10,8 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from softgate.studies.bench.layer import Layer
-from softgate.studies.bench.ratios import DOUBTFUL, apart
-from softgate.studies.bench.record import COPY, OURS, Bench, Row
+from softgate.studies.bench.record import COPY, DOUBTFUL, OURS, Bench, Row, apart
 from softgate.studies.compare.record import Comparison
 from softgate.studies.properties import PropertyTable
 

@@ -14,8 +14,7 @@ from softgate.runtime.registry import activations
 from softgate.studies.bench import bench
 from softgate.studies.bench.pareto import Pareto, Point, marked
 from softgate.studies.bench.pareto_study import chosen_rows
-from softgate.studies.bench.ratios import apart
-from softgate.studies.bench.record import COPY, OURS, Bench, Row, Setting
+from softgate.studies.bench.record import COPY, OURS, Bench, Row, Setting, apart
 from softgate.studies.bench.text import title
 from softgate.studies.certify.record import Measurement
 from softgate.studies.certify.regions import SUBNORMAL_INPUTS, SUBNORMAL_RESULTS

@@ -1,4 +1,4 @@
-"""`bench`: what each activation costs on this machine, in each implementation installed here."""
+"""`bench`: the time of each activation on this machine, in each installed implementation."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from softgate.runtime.activation import Activation
 from softgate.runtime.machine import this_machine
 from softgate.runtime.registry import label
 
-from . import sizes as sizes_of
-from .inputs import DTYPES, INPUTS
+from ..progress import Progress
+from .inputs import DTYPES, INPUTS, default_size
 from .plan import (
     BUFFERS,
     QUANTITIES,
@@ -23,15 +23,14 @@ from .plan import (
     choose_threads,
     make_plan,
 )
-from .ratios import related, warnings
-from .record import Bench, Settings
-from .run import Progress, Study
+from .record import Bench, Settings, related, warnings
+from .run import Study
 
 BUDGET_S = 45.0
-"""Seconds that a benchmark takes unless told otherwise."""
+"""Seconds that a benchmark takes by default."""
 
 CELL_S = 0.8
-"""Seconds for each function in each setting, where there are many."""
+"""Seconds for each function in each setting, if there are many."""
 
 
 def bench(  # noqa: PLR0913  (settings of one study, by keyword)
@@ -50,37 +49,37 @@ def bench(  # noqa: PLR0913  (settings of one study, by keyword)
 ) -> Bench:
     """Time functions in every implementation that is installed, and return the record.
 
-    Each framework runs in a process of its own; all who compute the same function take turns, and
-    the least time of many turns counts. A peer that throws gets a row that says so. relu and a copy
-    of the same bytes are timed with everything, as limits.
+    Each framework runs in a process of its own; implementations of the same function take turns,
+    and the least time of many turns counts. A peer that raises gets a row with the error. relu and
+    a copy of the same bytes are always timed too, as limits.
 
     Parameters
     ----------
     functions : str, Activation or iterable of them, optional
         Which functions; all of the catalogue by default.
     peers : str or iterable of str, optional
-        Whom to time beside softgate: "torch", "jax", …; "all" for those too that take long to
-        compile, "none" for softgate alone. By default whoever is installed and quick.
+        What to time beside softgate: "torch", "jax", …; "all" includes those that take long to
+        compile, "none" is softgate alone. By default all that are installed and quick.
     quantities, dtypes, inputs, buffers : str or iterable of str
         Some of value and backward; of float32, float64, float16 and bfloat16; of randn and mix
         (tails, subnormals, infinities, NaN); of reused and fresh output memory.
     sizes : str or iterable of str, optional
         L1, L2, L3, DRAM by this machine's caches, or numbers such as 4096, 64K and 1M. By default
-        what fits the last cache.
+        the last cache's size.
     threads : int, str or iterable
-        Numbers of threads, or "all".
+        Thread counts, or "all".
     budget_s : float, optional
-        Seconds that it should take in all, 45 or 0.8 a cell by default; everybody has a few turns
+        Total seconds, by default 45 or 0.8 per cell, whichever is more; each call gets a few turns
         even if that takes longer.
     seed : int
-        Of the inputs.
+        Seed of the inputs.
     progress : callable, optional
-        Called with what is being timed, how many cells are done, and how many there are.
+        Called with what is being timed, the number of cells done, and their total.
 
     Returns
     -------
     Bench
-        A record: `find` returns one row, printed it is a table for every setting.
+        A record: `find` returns a row; printing it gives a table for every setting.
 
     Examples
     --------
@@ -94,9 +93,9 @@ def bench(  # noqa: PLR0913  (settings of one study, by keyword)
     start = perf_counter()
     machine = this_machine()
     chosen = choose_functions(functions)
-    sized = sizes_of.usual(machine) if sizes is None else sizes
+    sized = default_size(machine) if sizes is None else sizes
     settings = Settings(
-        functions=tuple(label(one) for one in chosen),
+        functions=tuple(map(label, chosen)),
         implementations=choose_implementations(peers),
         quantities=choose("quantities", quantities, QUANTITIES),
         dtypes=choose("dtypes", dtypes, DTYPES),

@@ -1,4 +1,4 @@
-"""Two benches of one machine: what got slower, by ratios of least times."""
+"""Compares two benches of one machine by the ratios of their least times."""
 
 from __future__ import annotations
 
@@ -8,26 +8,25 @@ from typing import ClassVar
 from softgate.runtime.machine import Machine
 from softgate.runtime.records import Cell, Grid, Record
 
-from .ratios import related
-from .record import COPY, Bench, Row
+from .record import COPY, Bench, Row, related
 
 SHOWN = (
     "function", "implementation", "quantity", "dtype", "count", "size", "threads", "inputs",
     "buffers",
 )  # fmt: skip
-"""What a figure is of: the columns before its times."""
+"""The columns before the times."""
 
 
 @dataclass(frozen=True)
 class Change:
-    """One figure, then and now."""
+    """A row of the old and of the new bench."""
 
     old_ns: float
     now: Row
 
     @property
     def ratio(self) -> float | None:
-        """Now over then: above 1 is slower; None where there is no time now."""
+        """New time over old time, above 1 if slower; None if there is no new time."""
         return self.now.least_ns / self.old_ns if self.now.least_ns else None
 
     def __str__(self) -> str:
@@ -41,7 +40,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Comparison(Record):
-    """What an older bench and a new one have in common, and where the new one is slower."""
+    """The rows that two benches share, and where the new one is slower."""
 
     schema: ClassVar[str] = "softgate.bench.comparison"
     old_when: str
@@ -52,62 +51,61 @@ class Comparison(Record):
 
     @property
     def slower(self) -> tuple[Change, ...]:
-        """What got slower by more than the tolerance, the worst first."""
-        past = [
-            one for one in self.changes if one.ratio is not None and one.ratio > 1 + self.tolerance
-        ]
-        return tuple(sorted(past, key=lambda one: -(one.ratio or 0.0)))
+        """Changes that are slower by more than the tolerance, the worst first."""
+        limit = 1 + self.tolerance
+        past = [change for change in self.changes if change.ratio and change.ratio > limit]
+        return tuple(sorted(past, key=lambda change: -(change.ratio or 0.0)))
 
     @property
     def lost(self) -> tuple[Change, ...]:
-        """What had a time and has none now."""
-        return tuple(one for one in self.changes if one.now.least_ns is None)
+        """Changes without a new time."""
+        return tuple(change for change in self.changes if change.now.least_ns is None)
 
     @property
     def failures(self) -> tuple[str, ...]:
-        """What got slower past the tolerance, or has no time any more; a line each."""
+        """A line for each change that is slower by more than the tolerance or has no new time."""
         slower = [
-            f"{one}: {one.ratio:.2f} times as long as then ({one.old_ns:.3f} ns, now "
-            f"{one.now.least_ns:.3f}); allowed {1 + self.tolerance:.2f}"
-            for one in self.slower
+            f"{change}: {change.ratio:.2f} times the old time ({change.old_ns:.3f} ns, now "
+            f"{change.now.least_ns:.3f}); allowed {1 + self.tolerance:.2f}"
+            for change in self.slower
         ]
-        return (*slower, *(f"{one}: had a time then, and has none now" for one in self.lost))
+        return (*slower, *(f"{change}: had a time, and has none now" for change in self.lost))
 
     def grids(self) -> tuple[Grid, ...]:
-        """Return every figure with its ratio, and the remarks."""
-        header = (*SHOWN, "then ns", "now ns", "ratio", "")
-        past = {id(one) for one in (*self.slower, *self.lost)}
+        """Return every change with its ratio, and the remarks."""
+        header = (*SHOWN, "old ns", "new ns", "ratio", "")
+        past = {id(change) for change in (*self.slower, *self.lost)}
         rows = tuple(
             (
-                *(str(getattr(one.now, name)) for name in SHOWN),
-                *(_number(value) for value in (one.old_ns, one.now.least_ns, one.ratio)),
-                "SLOWER" if id(one) in past else "",
+                *(str(getattr(change.now, name)) for name in SHOWN),
+                *(_number(value) for value in (change.old_ns, change.now.least_ns, change.ratio)),
+                "SLOWER" if id(change) in past else "",
             )
-            for one in self.changes
+            for change in self.changes
         )
-        title = f"{self.old_when} and {self.new_when}: least ns per element, ratio now/then"
-        shown = (Grid(title, header, rows, labels=2),)
+        title = f"{self.old_when} and {self.new_when}: least ns per element, ratio new/old"
+        table = Grid(title, header, rows, labels=2)
         if not self.remarks:
-            return shown
+            return (table,)
         remarks = tuple((text,) for text in self.remarks)
-        return (*shown, Grid("", ("remarks",), remarks, text=True))
+        return (table, Grid("", ("remarks",), remarks, text=True))
 
     def table(self) -> tuple[tuple[str, ...], list[tuple[Cell, ...]]]:
-        """Return every figure with all digits."""
+        """Return every change with all digits."""
         header = (*SHOWN, "old_ns", "new_ns", "ratio")
         return header, [
             (
-                *(getattr(one.now, name) for name in SHOWN),
-                one.old_ns,
-                one.now.least_ns,
-                one.ratio,
+                *(getattr(change.now, name) for name in SHOWN),
+                change.old_ns,
+                change.now.least_ns,
+                change.ratio,
             )
-            for one in self.changes
+            for change in self.changes
         ]
 
 
-def merged(one: Bench, again: Bench) -> Bench:
-    """Return a bench with the least time of two runs of it, where the second timed a row too."""
+def merged(first: Bench, again: Bench) -> Bench:
+    """Return the first bench, with the second's rows where those are faster."""
     second = {row.key: row for row in again.rows if row.least_ns is not None}
 
     def better(row: Row) -> Row:
@@ -116,23 +114,24 @@ def merged(one: Bench, again: Bench) -> Bench:
             return row
         return other if row.least_ns is None or other.least_ns < row.least_ns else row
 
-    return replace(one, rows=related(better(row) for row in one.rows))
+    return replace(first, rows=related(better(row) for row in first.rows))
 
 
 def check_machine(here: Machine, there: Machine) -> None:
-    """Refuse to compare times of two machines."""
-    apart = here.differs(there)
-    if apart:
+    """Raise ValueError if two machines differ: their times cannot be compared."""
+    differences = here.differs(there)
+    if differences:
         raise ValueError(
-            "the older result is of another machine, and times of two machines do not compare: "
-            + "; ".join(apart)
+            "the old result is of another machine, whose times cannot be compared: "
+            + "; ".join(differences)
         )
 
 
 def compare(new: Bench, old: Bench, tolerance: float) -> Comparison:
-    """Hold a bench against an older one; ValueError where times of the two do not compare.
+    """Compare a bench with an older one; raise ValueError if their times cannot be compared.
 
-    Another machine is refused. What only one of them timed is said, as are other versions.
+    They cannot if the machines differ or no row is shared. Rows that only one has and versions
+    that differ are listed as remarks.
     """
     check_machine(new.machine, old.machine)
     now = {row.key: row for row in new.rows}
@@ -140,24 +139,24 @@ def compare(new: Bench, old: Bench, tolerance: float) -> Comparison:
     shared = [key for key in then if key in now]
     if not shared:
         raise ValueError(
-            "the older result has nothing in common with what was timed now: leave out the names "
-            "and options, and what was timed then is timed again"
+            "the old result shares no row with the new one: leave out the names and options to "
+            "time the same rows again"
         )
     changes = tuple(Change(then[key], now[key]) for key in shared)
     return Comparison(old.when, new.when, tolerance, changes, _remarks(new, old, len(shared)))
 
 
 def _remarks(new: Bench, old: Bench, shared: int) -> tuple[str, ...]:
-    said = []
+    remarks = []
     names = dict.fromkeys((*old.machine.versions, *new.machine.versions))
     for name in names:
         then, now = old.machine.versions.get(name), new.machine.versions.get(name)
         if then != now:
-            said.append(f"{name} was {then or 'not installed'}, and is {now or 'not installed'}")
-    for which, bench in (("then", old), ("now", new)):
+            remarks.append(f"{name} was {then or 'not installed'}, and is {now or 'not installed'}")
+    for which, bench in (("old", old), ("new", new)):
         timed = sum(row.least_ns is not None for row in bench.rows)
         if timed > shared:
-            said.append(f"{timed - shared} figures were timed {which} only")
+            remarks.append(f"{timed - shared} times are in the {which} result only")
     copies = [
         (row.least_ns, other.least_ns)
         for row in new.rows
@@ -166,11 +165,11 @@ def _remarks(new: Bench, old: Bench, shared: int) -> tuple[str, ...]:
     ]
     moved = [a / b for a, b in copies if a and b]
     if moved and max(moved) > 1.1:
-        said.append(
-            f"the copy alone takes up to {max(moved):.2f} times as long as then: the machine is "
+        remarks.append(
+            f"the copy alone takes up to {max(moved):.2f} times the old time: the machine is "
             "slower, or busy"
         )
-    return tuple(said)
+    return tuple(remarks)
 
 
 def _number(value: float | None) -> str:

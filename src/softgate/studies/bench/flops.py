@@ -1,8 +1,8 @@
-"""Floating-point operations, counted: of products by their shapes, of kernels by their graphs.
+"""Counts floating-point operations: of products by their shapes, of kernels by their graphs.
 
-An fma is two, a comparison one, as everybody counts them. Choices, signs and exponent bits move
-bits and are counted apart. What does not depend on an element is computed once, by the compiler,
-and counts nothing.
+An fma counts as two, a comparison as one, as usual. Selections, signs and exponent bits move bits
+and are counted apart. What does not depend on the element is computed once, by the compiler, and
+does not count.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ MOVES = frozenset(
 
 @dataclass(frozen=True)
 class Operations:
-    """What one element costs: arithmetic, and what only moves bits."""
+    """Operations per element: arithmetic, and those that only move bits."""
 
     flops: int
     moves: int
@@ -35,7 +35,7 @@ class Operations:
 
 
 def count(*roots: Node) -> Operations:
-    """Return the operations of graphs that are evaluated together, shared nodes once.
+    """Return the operations of graphs that are evaluated together; shared nodes count once.
 
     Examples
     --------
@@ -52,13 +52,13 @@ def count(*roots: Node) -> Operations:
             continue
         varying.add(node)
         if node.op == "fma":
-            flops += 1 if _is_zero(node.args[2]) else 2  # a product that must not be slow
+            flops += 1 if _is_zero(node.args[2]) else 2  # a product
         elif node.op in ARITHMETIC:
             flops += 1
         elif node.op in MOVES:
             moves += 1
         elif node.op != "input":
-            raise ValueError(f"{node.op} is no operation of a kernel: it cannot be counted")
+            raise ValueError(f"{node.op} is not an operation of a kernel and cannot be counted")
     return Operations(flops, moves)
 
 
@@ -70,7 +70,7 @@ def _is_zero(node: Node) -> bool:
 def kernel_operations(
     entry: Entry | GatedEntry, quantity: str, dtype: str, parameters: Mapping[str, float]
 ) -> Operations | None:
-    """Return what a kernel does for one element, None where the result is looked up in a table.
+    """Return a kernel's operations per element, or None if the result is looked up in a table.
 
     Examples
     --------
@@ -93,7 +93,7 @@ def kernel_operations(
 
 
 def linear_flops(tokens: int, shapes: Iterable[tuple[int, int]]) -> int:
-    """Return the operations of tokens going through linear layers of these shapes, biases apart.
+    """Return the operations of linear layers of these shapes on `tokens` rows, without biases.
 
     Examples
     --------

@@ -1,11 +1,20 @@
-"""The arrays that all contestants share: randn, a mix of special values, gradients, one output."""
+"""The arrays that are timed: their values, and their sizes by this machine's caches.
+
+A level's size is the largest power of two whose three arrays (x, gradient, output) fill at most
+half of that cache: the rest is for other processes. DRAM is four to eight times the last cache.
+"""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import ml_dtypes
 import numpy as np
+
+from softgate.runtime.machine import Machine, free_bytes, in_bytes
 
 INPUTS = ("randn", "mix")
 DTYPES = ("float32", "float64", "float16", "bfloat16")
@@ -13,24 +22,34 @@ DTYPES = ("float32", "float64", "float16", "bfloat16")
 Array = np.ndarray[Any, Any]
 
 ALIGNMENT = 64
-"""jax reads NumPy's memory without a copy only when it begins on such a boundary."""
+"""jax reads NumPy's memory without a copy only if it starts on such a boundary."""
 
 TAIL = (3.0, 15.0)
 TINY = 1e-30
 
+ARRAYS = 3
+FILLED = 2
+BEYOND = 4
+DRAM = "DRAM"
+UNKNOWN = "?"
+NUMBER = re.compile(r"(\d+)([KMG]?)", re.IGNORECASE)
+FACTORS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+HELD = 8
+"""Arrays that a process may hold at once: inputs, output, saved tensors, copies."""
+
 
 def dtype_of(name: str) -> np.dtype[Any]:
-    """Return a format by name; bfloat16 is not one of NumPy's own."""
+    """Return a format by name; NumPy has no bfloat16."""
     return np.dtype(ml_dtypes.bfloat16 if name == "bfloat16" else name)
 
 
 def finfo(dtype: np.dtype[Any]) -> Any:
-    """Return a format's limits; NumPy's own finfo does not know bfloat16."""
+    """Return a format's limits; NumPy's finfo has no bfloat16."""
     return ml_dtypes.finfo(dtype)  # type: ignore[no-untyped-call]
 
 
 def empty(count: int, dtype: np.dtype[Any]) -> Array:
-    """Return aligned memory whose pages have all been touched."""
+    """Return an aligned array whose pages have all been touched."""
     size = count * dtype.itemsize
     memory = np.zeros(size + ALIGNMENT, np.uint8)
     memory[:] = 1
@@ -54,7 +73,7 @@ def _filled(values: Array, dtype: np.dtype[Any]) -> Array:
 
 
 def special(rng: np.random.Generator, count: int, dtype: np.dtype[Any]) -> Array:
-    """Return tails, tiny and subnormal numbers, infinities, NaN, zeros, of both signs."""
+    """Return tails, tiny and subnormal numbers, infinities, NaN and zeros, of both signs."""
     parts = [count * share // 100 for share in (40, 15, 15, 10, 10)]
     tails, tiny, subnormal, infinite, nan = parts
     array = empty(count, dtype)
@@ -75,7 +94,7 @@ def special(rng: np.random.Generator, count: int, dtype: np.dtype[Any]) -> Array
 
 
 def _tiny(dtype: np.dtype[Any]) -> float:
-    """Return 1e-30, or the smallest normal number of a format that has none so small."""
+    """Return 1e-30, or the smallest normal number of the format if that is larger."""
     return max(TINY, float(finfo(dtype).smallest_normal))
 
 
@@ -83,3 +102,68 @@ def _subnormals(rng: np.random.Generator, count: int, dtype: np.dtype[Any]) -> A
     """Return numbers whose exponent field is 0 and whose mantissa is not."""
     top = 1 << int(finfo(dtype).nmant)
     return rng.integers(1, top, count, dtype=f"u{dtype.itemsize}").view(dtype)
+
+
+@dataclass(frozen=True)
+class Size:
+    """A number of elements, and the cache that they fit."""
+
+    count: int
+    label: str
+
+
+def size(text: str, item_bytes: int, machine: Machine) -> Size:
+    """Return the size that `text` means: L1, L2, L3, DRAM, 4096, 64K or 1M."""
+    wanted = text.strip()
+    levels = _levels(item_bytes, machine)
+    if wanted.upper() in levels:
+        return Size(levels[wanted.upper()], wanted.upper())
+    number = NUMBER.fullmatch(wanted)
+    if not number:
+        known = ", ".join(levels) or "no cache name, since this machine's caches are unknown"
+        raise ValueError(f"size {text!r}: expected {known}, or a number such as 4096, 64K or 1M")
+    count = int(number[1]) * FACTORS[number[2].upper()]
+    if count < 1:
+        raise ValueError(f"size {text!r}: expected at least 1 element")
+    return Size(count, where(count, item_bytes, machine))
+
+
+def where(count: int, item_bytes: int, machine: Machine) -> str:
+    """Return the cache that three arrays of `count` elements fit into, or DRAM."""
+    for level, cache_bytes in machine.caches.items():
+        if count * item_bytes * ARRAYS <= cache_bytes:
+            return level
+    return DRAM if machine.caches else UNKNOWN
+
+
+def default_size(machine: Machine) -> str:
+    """Return the size that is timed by default: the last cache's, or 1M."""
+    return list(machine.caches)[-1] if machine.caches else "1M"
+
+
+def check_memory(counts: Iterable[tuple[int, int]], processes: int) -> None:
+    """Raise ValueError if arrays do not fit; `counts` are pairs of a count and an item's bytes."""
+    available = free_bytes()
+    if available is None:
+        return
+    for count, item_bytes in counts:
+        needed = count * item_bytes * HELD * processes
+        if needed > available:
+            raise ValueError(
+                f"{count:,} elements of {item_bytes} bytes need up to {in_bytes(needed)} in "
+                f"{processes} processes, and {in_bytes(available)} are free: give a smaller size, "
+                "or fewer peers"
+            )
+
+
+def _levels(item_bytes: int, machine: Machine) -> dict[str, int]:
+    levels = {level: _power(size // FILLED, item_bytes) for level, size in machine.caches.items()}
+    if machine.caches:
+        last = list(machine.caches.values())[-1]
+        levels[DRAM] = _power(last * BEYOND * 2 - 1, item_bytes)
+    return levels
+
+
+def _power(total_bytes: int, item_bytes: int) -> int:
+    """Return the largest power of two of which three arrays fit into `total_bytes`."""
+    return 1 << max(0, (total_bytes // (ARRAYS * item_bytes)).bit_length() - 1)

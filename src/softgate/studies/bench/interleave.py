@@ -1,73 +1,80 @@
-"""Interleaved rounds: everybody has a turn in each, so that noise hits all alike.
+"""Interleaved timing: calls take turns, so that noise affects all of them alike.
 
-A turn is a call that warms the caches, and then calls that count. Rounds begin with another player
-each time, so that nobody always follows the one who leaves the caches worst. A slow player sits out
-until the others have used as much time: all have the same share of the budget, and their turns are
+A turn is a call that warms the caches, and then calls that count. Each round starts with another
+call, so that none always follows the one that leaves the caches worst. A slow call skips rounds
+until the others have used as much time: all get the same share of the budget, and their turns are
 spread over all of it.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from statistics import median
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import Protocol
 
 LEAST_TURNS = 4
-"""So many turns everybody has, whatever the budget says."""
+"""Turns that every call gets, whatever the budget is."""
 
 ENOUGH_TIMES, ENOUGH_S = 40, 0.06
-"""Whoever has fewer times and used less time has more turns: a busy machine interrupts all of four.
+"""A call with fewer times that used less time gets more turns: a busy machine may interrupt four.
 """
 
 SLOW_TURNS, SLOW_S = 2, 1.0
-"""Whoever takes so many seconds has fewer turns: the least of two calls of a second says enough."""
+"""A call that takes this long gets fewer turns: the least of two is enough."""
 
 MOST_ROUNDS = 2000
+
+STAT = Path("/proc/stat")
+BUSY = (0, 1, 2, 5, 6, 7)
+"""Fields of /proc/stat: user, nice, system, irq, softirq, steal; not idle, not waiting for a disk.
+"""
 
 
 @dataclass(frozen=True)
 class Turn:
-    """What one turn took: the time of a call, several times, and all of it."""
+    """The times of one turn: of single calls, and of all of it."""
 
     times_ns: tuple[float, ...]
     spent_s: float
 
 
-class Player(Protocol):
-    """Somebody who can take a turn; None where he cannot any more."""
+class Timer(Protocol):
+    """Something that can be timed for a turn."""
 
     def turn(self) -> Turn | None:
-        """Run, and tell the times."""
+        """Run, and return the times; None if it failed and cannot go on."""
 
 
 @dataclass
-class Score:
-    """A player's turns so far, with the round that each was in."""
+class Series:
+    """The turns of one timer so far."""
 
-    player: Player
-    turns: list[tuple[int, Turn]] = field(default_factory=list)
+    timer: Timer
+    turns: list[Turn] = field(default_factory=list)
     spent_s: float = 0.0
-    out: bool = False
+    failed: bool = False
 
-    def play(self, number: int) -> None:
-        """Take a turn in a round."""
-        turn = self.player.turn()
+    def run(self) -> None:
+        """Take a turn."""
+        turn = self.timer.turn()
         if turn is None:
-            self.out = True
+            self.failed = True
             return
-        self.turns.append((number, turn))
+        self.turns.append(turn)
         self.spent_s += turn.spent_s
 
     @property
     def due(self) -> bool:
         """Whether more turns are needed even if the budget is used up."""
-        turns = len(self.turns)
         if self.spent_s >= SLOW_S:
-            return turns < SLOW_TURNS
-        times = sum(len(turn.times_ns) for _, turn in self.turns)
-        return turns < LEAST_TURNS or (times < ENOUGH_TIMES and self.spent_s < ENOUGH_S)
+            return len(self.turns) < SLOW_TURNS
+        times = sum(len(turn.times_ns) for turn in self.turns)
+        few = times < ENOUGH_TIMES and self.spent_s < ENOUGH_S
+        return few or len(self.turns) < LEAST_TURNS
 
 
 @dataclass(frozen=True)
@@ -81,43 +88,37 @@ class Statistics:
     calls: int
 
 
-def play(
-    players: Sequence[Player], budget_s: float, clock: Callable[[], float] = perf_counter
-) -> list[Score]:
-    """Let the players take turns until the budget is used up; return their scores."""
-    scores = [Score(player) for player in players]
+def interleave(
+    timers: Sequence[Timer], budget_s: float, clock: Callable[[], float] = perf_counter
+) -> list[Series]:
+    """Give the timers turns until the budget is used up; return their series in the same order."""
+    everything = [Series(timer) for timer in timers]
     start = clock()
     for number in range(MOST_ROUNDS):
-        left = [score for score in scores if not score.out]
+        running = [series for series in everything if not series.failed]
         over = clock() - start >= budget_s
-        due = [score for score in left if score.due]
-        if over and not due:
+        due = [series for series in running if series.due]
+        if not running or (over and not due):
             break
-        share = sum(score.spent_s for score in left) / max(1, len(left))
-        ready = due if over else [score for score in left if score.spent_s <= share]
-        first = number % len(scores) if scores else 0
-        order = scores[first:] + scores[:first]
-        for score in [score for score in order if any(score is one for one in ready)]:
-            score.play(number)
-        if not left:
-            break
-    return scores
+        share = sum(series.spent_s for series in running) / len(running)
+        ready = due if over else [series for series in running if series.spent_s <= share]
+        first = number % len(everything)
+        for series in everything[first:] + everything[:first]:
+            if any(series is other for other in ready):
+                series.run()
+    return everything
 
 
-def statistics(score: Score) -> Statistics | None:
-    """Return least, median, spread and doubt; None where nothing was timed.
+def statistics(turns: Sequence[Turn]) -> Statistics | None:
+    """Return least, median, spread and doubt; None if there are no times.
 
-    The doubt is how far the least of every other turn is from the least of the rest: what one would
-    have got from half the work.
+    The doubt is how far the least of every other turn is from the least of the rest: the result of
+    half the work.
     """
-    times = [time for _, turn in score.turns for time in turn.times_ns]
+    times = [time for turn in turns for time in turn.times_ns]
     if not times:
         return None
-    halves = [
-        [time for index, (_, turn) in enumerate(score.turns) if index % 2 == half
-         for time in turn.times_ns]
-        for half in (0, 1)
-    ]  # fmt: skip
+    halves = [[time for turn in turns[half::2] for time in turn.times_ns] for half in (0, 1)]
     least, middle = min(times), median(times)
     both = [min(half) for half in halves if half]
     return Statistics(
@@ -127,3 +128,37 @@ def statistics(score: Score) -> Statistics | None:
         doubt=(max(both) - min(both)) / min(both) if len(both) == 2 and min(both) else 0.0,
         calls=len(times),
     )
+
+
+class SystemLoad:
+    """The share of all cores that other processes use from now on.
+
+    The least of many times is not affected by short disturbances of one thread. It is affected if
+    all threads wait for each other and one has no core: such a figure must not be trusted.
+
+    Parameters
+    ----------
+    measured_s : callable
+        Returns the CPU seconds that the measured processes have used; this process's by default.
+    """
+
+    def __init__(self, measured_s: Callable[[], float] = process_time) -> None:
+        self._measured_s = measured_s
+        self._start = self._read()
+
+    def share(self) -> float | None:
+        """Return the share that others used since the start; None where /proc/stat is missing."""
+        now = self._read()
+        if self._start is None or now is None:
+            return None
+        busy, measured, wall = (b - a for a, b in zip(self._start, now, strict=True))
+        return max(0.0, busy - measured) / (wall * (os.cpu_count() or 1)) if wall > 0 else None
+
+    def _read(self) -> tuple[float, float, float] | None:
+        """Return busy seconds of all cores, those of the measured processes, and the time."""
+        try:
+            fields = STAT.read_text(encoding="utf-8").split("\n", 1)[0].split()[1:]
+            ticks = sum(int(fields[i]) for i in BUSY)
+        except (OSError, IndexError, ValueError):
+            return None
+        return ticks / os.sysconf("SC_CLK_TCK"), self._measured_s(), perf_counter()

@@ -1,33 +1,42 @@
-"""The activation in context: its share of a feed-forward layer's time, memory and arithmetic.
+"""The record of a feed-forward layer: the activation's share of its time, memory and arithmetic.
 
-What swapping one activation for another can gain follows by Amdahl's law from the share that the
-first has and from how much less the second takes. Everything else in the layer stays as it is, so
-no swap gains more.
+The gain of replacing an activation follows by Amdahl's law from its share of the time and from the
+time of its replacement. The rest of the layer stays the same, so this is an upper bound.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
+from textwrap import fill
 from typing import ClassVar
 
-from softgate.runtime.machine import Machine
+from softgate.runtime.machine import Machine, in_bytes
 from softgate.runtime.records import Cell, Grid, Record
+
+from .record import DOUBTFUL
 
 OURS, THEIRS = "softgate", "torch"
 PHASES = {"forward": "forward", "step": "training step"}
-"""What is timed, and what readers call it."""
+"""The phases that are timed, and their names in tables."""
 REFERENCES = {"plain": "relu", "gated": "reglu"}
-"""What the others are held against: the cheapest of their kind."""
+"""The activation of each kind that the others are compared with: the cheapest."""
+
+NOTHING = "–"
+SLOWER = "it is slower here"
+FASTER = "it is faster here"
+UNCLEAR = "the difference is within the noise here"
+WIDTH = 96
+"""Columns of a line of text."""
 
 
 @dataclass(frozen=True)
 class LayerRow:
-    """One layer in one phase: times in ns of the whole and of the activation within."""
+    """One layer in one phase: times in ns of the layer and of the activation in it."""
 
     activation: str
     kind: str
-    """"plain", or "gated" where one linear layer gates another."""
+    """"plain", or "gated" if one linear layer gates another."""
     implementation: str
     phase: str
     """"forward", or "step": forward and backward, to the input and to every weight."""
@@ -37,18 +46,18 @@ class LayerRow:
     activation_ns: float
     activation_median_ns: float
     doubt: float
-    """How far the least times of every other run and of the rest are apart, as a share of the
-    smaller; of the whole or of the activation, whichever is larger."""
+    """Distance of the least times of every other run and of the rest, relative to the smaller; of
+    the layer or of the activation, whichever is larger."""
     runs: int
     saved_bytes: int | None
-    """Kept for the way back, as autograd's hooks see it; None of a forward pass alone."""
+    """Saved for backward, counted by autograd's hooks; None for a forward pass alone."""
     matmul_flops: int
     activation_flops: int | None
-    """None where it is not counted: torch's own, and what is looked up in a table."""
+    """None if not counted: torch's operators, and results that are looked up in a table."""
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """What the row is of."""
+        """Activation, implementation and phase."""
         return self.activation, self.implementation, self.phase
 
     @property
@@ -58,17 +67,17 @@ class LayerRow:
 
     @property
     def gain_if_free(self) -> float:
-        """How many times as fast the layer would be if its activation took no time."""
+        """Speed-up of the layer if its activation took no time."""
         return 1 / (1 - self.share)
 
     def gain(self, other: LayerRow) -> float:
-        """How many times as fast the layer would be with another's activation: Amdahl's law."""
+        """Return the speed-up of the layer with another row's activation, by Amdahl's law."""
         return 1 / (1 - self.share * (1 - other.activation_ns / self.activation_ns))
 
 
 @dataclass(frozen=True)
 class Layer(Record):
-    """What activations cost inside a feed-forward layer, torch's own and softgate's."""
+    """Times of activations inside a feed-forward layer, torch's and softgate's."""
 
     schema: ClassVar[str] = "softgate.layer"
     machine: Machine
@@ -82,7 +91,7 @@ class Layer(Record):
     seconds: float
     rows: tuple[LayerRow, ...]
     others_share: float | None = None
-    """What other processes took of all cores meanwhile."""
+    """Share of all cores that other processes used meanwhile."""
     warnings: tuple[str, ...] = ()
     not_run: tuple[str, ...] = ()
 
@@ -90,7 +99,7 @@ class Layer(Record):
         return iter(self.rows)
 
     def find(self, activation: str, implementation: str, phase: str) -> LayerRow:
-        """Return one row; ValueError where it was not measured."""
+        """Return one row; raise ValueError if it was not measured."""
         for row in self.rows:
             if row.key == (activation, implementation, phase):
                 return row
@@ -98,7 +107,7 @@ class Layer(Record):
             dict.fromkeys(f"{row.activation} in {row.implementation}" for row in self)
         )
         raise ValueError(
-            f"{activation} in {implementation}, {phase}: not measured; there are {measured}, "
+            f"{activation} in {implementation}, {phase}: not measured; choose from {measured}, "
             f"each with {' and '.join(PHASES)}"
         )
 
@@ -107,18 +116,223 @@ class Layer(Record):
         return self.find(REFERENCES[row.kind], row.implementation, row.phase)
 
     def grids(self) -> tuple[Grid, ...]:
-        """Return times, memory and operations, what swaps can gain, and the answers in words."""
-        from .layer_text import grids
-
+        """Return times, memory and operations, the gains of swaps, and the answers in words."""
         return grids(self)
 
     def answers(self) -> tuple[str, ...]:
-        """Return in sentences what the figures say."""
-        from .layer_text import answers
-
+        """Return the conclusions as sentences."""
         return answers(self)
 
     def table(self) -> tuple[tuple[str, ...], list[tuple[Cell, ...]]]:
         """Return every row with all digits."""
-        header = (*(one.name for one in fields(LayerRow)), "share")
+        header = (*(field.name for field in fields(LayerRow)), "share")
         return header, [tuple(getattr(row, name) for name in header) for row in self.rows]
+
+
+def grids(layer: Layer) -> tuple[Grid, ...]:
+    """Return the tables of a record, without empty ones."""
+    method = (
+        "least and median of interleaved runs, the activation timed inside the layer; seed "
+        f"{layer.seed}, {layer.seconds:.0f} s, {layer.when}"
+    )
+    tables = [origin(layer.machine, method), *(_times(layer, phase) for phase in PHASES)]
+    tables.append(_operations(layer))
+    if swaps := _swaps(layer):
+        tables.append(swaps)
+    tables.append(_words("In words", answers(layer)))
+    if layer.warnings:
+        tables.append(_words("Warnings", layer.warnings))
+    if layer.not_run:
+        tables.append(_words("Not run", layer.not_run))
+    return tuple(tables)
+
+
+def origin(machine: Machine, method: str) -> Grid:
+    """Return a table of the machine, the versions, and the method."""
+    versions = ", ".join(f"{name} {version}" for name, version in machine.versions.items())
+    rows = (("versions", fill(versions, WIDTH)), ("method", fill(method, WIDTH)))
+    return Grid("", ("machine", fill(str(machine), WIDTH)), rows, text=True)
+
+
+def _words(header: str, sentences: tuple[str, ...]) -> Grid:
+    rows = tuple((fill(sentence, WIDTH),) for sentence in sentences)
+    return Grid("", (header,), rows, labels=0, text=True)
+
+
+def _shape(layer: Layer) -> str:
+    return (
+        f"{layer.d_model} → {layer.d_hidden} → {layer.d_model}, {layer.tokens:,} tokens, "
+        f"{layer.dtype}, {_threads(layer.threads)}"
+    )
+
+
+def _threads(count: int) -> str:
+    return f"{count} thread" + ("s" if count > 1 else "")
+
+
+def _times(layer: Layer, phase: str) -> Grid:
+    rows = tuple(
+        (
+            row.activation,
+            row.implementation,
+            f"{row.whole_ns / 1e6:.2f}",
+            f"{row.whole_median_ns / 1e6:.2f}",
+            f"{row.activation_ns / 1e6:.3f}",
+            f"{row.activation_median_ns / 1e6:.3f}",
+            f"{100 * row.share:.1f} %",
+            f"{row.activation_ns / layer.reference(row).activation_ns:.2f}",
+        )
+        for row in layer
+        if row.phase == phase
+    )
+    header = (
+        "activation", "in", "layer ms", "median", "activation ms", "median", "share",
+        "x relu, reglu",
+    )  # fmt: skip
+    return Grid(f"Feed-forward layer, {PHASES[phase]}: {_shape(layer)}", header, rows, 2)
+
+
+def _operations(layer: Layer) -> Grid:
+    rows = []
+    for row in (row for row in layer if row.phase == "step"):
+        forward = layer.find(row.activation, row.implementation, "forward")
+        assert row.saved_bytes is not None
+        rows.append(
+            (
+                row.activation,
+                row.implementation,
+                str(row.d_hidden),
+                in_bytes(row.saved_bytes),
+                _millions(forward.matmul_flops),
+                _activation(forward),
+                _each(layer, forward),
+                _millions(row.matmul_flops),
+                _activation(row),
+            )
+        )
+    header = (
+        "activation", "in", "hidden", "saved for backward", "products MFLOP\nforward",
+        "activation MFLOP\nforward", "FLOP per element\nforward", "products MFLOP\nstep",
+        "activation MFLOP\nstep",
+    )  # fmt: skip
+    title = "Memory and arithmetic: products by their shapes, softgate's kernels by their graphs"
+    return Grid(title, header, tuple(rows), 2)
+
+
+def _millions(flops: int) -> str:
+    return f"{flops / 1e6:,.0f}" if flops >= 1e8 else f"{flops / 1e6:.3g}"
+
+
+def _activation(row: LayerRow) -> str:
+    if row.activation_flops is not None:
+        return _millions(row.activation_flops)
+    return "looked up" if row.implementation == OURS else NOTHING
+
+
+def _each(layer: Layer, row: LayerRow) -> str:
+    """Return the operations of one element."""
+    if row.activation_flops is None:
+        return NOTHING
+    return f"{row.activation_flops // (layer.tokens * row.d_hidden)}"
+
+
+def _swaps(layer: Layer) -> Grid | None:
+    rows = []
+    for row in layer:
+        if row.phase == "forward" and row.activation not in REFERENCES.values():
+            phases = (row, layer.find(row.activation, row.implementation, "step"))
+            gains = [f"{phase.gain(layer.reference(phase)):.3f}" for phase in phases]
+            free = [f"{phase.gain_if_free:.3f}" for phase in phases]
+            rows.append((row.activation, row.implementation, REFERENCES[row.kind], *gains, *free))
+    if not rows:
+        return None
+    header = (
+        "replacing", "in", "by", "x as fast\nforward", "x as fast\ntraining step",
+        "if it were free\nforward", "if it were free\ntraining step",
+    )  # fmt: skip
+    return Grid("Largest gain of a replacement (Amdahl's law, shares as above)", header,
+                tuple(rows), 3)  # fmt: skip
+
+
+def answers(layer: Layer) -> tuple[str, ...]:
+    """Return the conclusions as sentences."""
+    return (*_swap_answers(layer), *_tanh_answers(layer), *_flop_answers(layer), *_memory(layer))
+
+
+def _measured(layer: Layer, *activations: str) -> Iterator[str]:
+    """Yield the implementations in which all of these were measured."""
+    for implementation in dict.fromkeys(row.implementation for row in layer):
+        measured = {row.activation for row in layer if row.implementation == implementation}
+        if measured.issuperset(activations):
+            yield implementation
+
+
+def _swap_answers(layer: Layer) -> Iterator[str]:
+    """Yield the gain for gelu, or for the first that is not a reference; the table has the rest."""
+    swapped = [row for row in layer if row.activation not in REFERENCES.values()]
+    swapped.sort(key=lambda row: row.activation != "gelu")
+    if not swapped:
+        return
+    activation, other = swapped[0].activation, REFERENCES[swapped[0].kind]
+    parts = []
+    for name in _measured(layer, activation, other):
+        rows = [layer.find(activation, name, phase) for phase in PHASES]
+        forward, step = (row.gain(layer.reference(row)) for row in rows)
+        parts.append(f"{forward:.3f} x as fast forward and {step:.3f} x in training in {name}")
+    doubt = max(row.doubt for row in layer if row.activation in (activation, other))
+    noise = f" These times are uncertain by up to {doubt:.0%}." if doubt > DOUBTFUL else ""
+    yield f"Largest gain of replacing {activation} by {other}: {', '.join(parts)}.{noise}"
+
+
+def _tanh_answers(layer: Layer) -> Iterator[str]:
+    """Yield the time of the tanh form, often called the fast one, against the exact form's."""
+    for name in _measured(layer, "gelu", "gelu_tanh"):
+        parts, verdicts = [], []
+        for phase, name_of_phase in PHASES.items():
+            exact, tanh = (layer.find(a, name, phase) for a in ("gelu", "gelu_tanh"))
+            ratio = tanh.activation_ns / exact.activation_ns
+            times = f"{tanh.activation_ns / 1e6:.2f} against {exact.activation_ns / 1e6:.2f} ms"
+            parts.append(f"{ratio:.2f} times the exact form's time {_in(name_of_phase)} ({times})")
+            clear = abs(ratio - 1) > max(exact.doubt, tanh.doubt)
+            verdicts.append((SLOWER if ratio > 1 else FASTER) if clear else UNCLEAR)
+        verdict = verdicts[0] if len(set(verdicts)) == 1 else UNCLEAR
+        yield f"The tanh form of gelu takes {' and '.join(parts)} in {name}: {verdict}."
+
+
+def _in(phase: str) -> str:
+    return phase if phase == "forward" else f"in a {phase}"
+
+
+def _flop_answers(layer: Layer) -> Iterator[str]:
+    for name in _measured(layer, "gelu", "relu"):
+        gelu, relu = (layer.find(a, name, "forward") for a in ("gelu", "relu"))
+        if gelu.activation_flops is None or not relu.activation_flops:
+            continue
+        times = gelu.activation_flops / relu.activation_flops
+        yield (
+            f"gelu has {times:.0f} times the FLOPs of relu, counted in {name}'s kernels (the "
+            "literature claims three to four), which is "
+            f"{100 * gelu.activation_flops / gelu.matmul_flops:.2f} % of the products'. It takes "
+            f"{gelu.activation_ns / relu.activation_ns:.1f} times relu's time and "
+            f"{100 * gelu.share:.1f} % of the layer's: FLOPs do not predict the time."
+        )
+
+
+def _memory(layer: Layer) -> Iterator[str]:
+    """Yield the activations for which one implementation saves less than the other."""
+    alike: dict[str, list[str]] = {}
+    for activation in dict.fromkeys(row.activation for row in layer):
+        saved = {
+            row.implementation: row.saved_bytes
+            for row in layer
+            if row.phase == "step" and row.activation == activation and row.saved_bytes
+        }
+        if len(saved) == 2 and len(set(saved.values())) == 2:
+            (more, most), (less, least) = sorted(saved.items(), key=lambda item: -item[1])
+            sentence = (
+                f"{less} saves {in_bytes(least)} for backward, {more} {in_bytes(most)}: "
+                f"{least / most:.2f} of it."
+            )
+            alike.setdefault(sentence, []).append(activation)
+    for sentence, activations in alike.items():
+        yield f"With {', '.join(activations)}, {sentence}"

@@ -1,8 +1,8 @@
-"""Feed-forward layers, torch's own and ours, that tell how long their activation took inside a run.
+"""Feed-forward layers, torch's and ours, that measure the time of their activation inside a run.
 
-A layer is timed as it runs, the activation by a clock within it: on a CPU every operator is done
-when it returns. Its way back is an autograd node, or `Hidden.pull` where the layer makes its hidden
-layer again. So memory is where it is in real use, in a cache or not, and nothing is subtracted.
+A layer is timed as it runs, the activation by a clock inside it: on a CPU every operator is done
+when it returns. Its backward is an autograd node, or `Hidden.pull` if the layer recomputes its
+hidden layer. So memory is in a cache or not as in real use, and nothing is subtracted.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ IMPLEMENTATIONS = (THEIRS, OURS)
 
 
 @contextmanager
-def settled(threads: int, seed: int) -> Iterator[None]:
-    """Give torch so many threads and its generator a seed; as they were, afterwards."""
+def torch_state(threads: int, seed: int) -> Iterator[None]:
+    """Set torch's thread count and seed its generator; restore both afterwards."""
     before = torch.get_num_threads()
     torch.set_num_threads(threads)
     try:
@@ -56,7 +56,7 @@ class Watch:
 
 
 class Theirs:
-    """The hidden layer of torch's own operators: act(h), or act(gate)·up."""
+    """The hidden layer with torch's operators: act(h), or act(gate)·up."""
 
     def __init__(self, act: Native) -> None:
         self.act = act
@@ -67,22 +67,22 @@ class Theirs:
         return self.act(gate) * up[0] if up else self.act(gate)
 
     def pull(self, grad: Tensor, needs: Sequence[bool], *inputs: Tensor) -> tuple[Any, ...]:
-        """Never called: torch's way back is autograd's."""
-        raise NotImplementedError("torch's own operators are differentiated by autograd")
+        """Never called: autograd computes torch's backward."""
+        raise NotImplementedError("torch's operators are differentiated by autograd")
 
     def keeps_one(self) -> bool:
-        """Never asked: torch keeps what it wants."""
+        """Never called: torch decides what it saves."""
         return False
 
 
 class Watched:
-    """A hidden layer that starts and stops a watch, there and on the way back."""
+    """A hidden layer that starts and stops a watch, forward and backward."""
 
     def __init__(self, hidden: feedforward.Hidden, watch: Watch) -> None:
         self.hidden, self.watch, self.keeps_one = hidden, watch, hidden.keeps_one
 
     def value(self, *inputs: Tensor) -> Tensor:
-        """Return the hidden layer; what autograd recorded of it is watched too."""
+        """Return the hidden layer; the autograd nodes of it are timed too."""
         self.watch.begin()
         result = self.hidden.value(*inputs)
         self.watch.end()
@@ -95,13 +95,13 @@ class Watched:
     def pull(self, grad: Tensor, needs: Sequence[bool], *inputs: Tensor) -> tuple[Any, ...]:
         """Return the gradients of the inputs."""
         self.watch.begin()
-        found = self.hidden.pull(grad, needs, *inputs)
+        gradients = self.hidden.pull(grad, needs, *inputs)
         self.watch.end()
-        return found
+        return gradients
 
 
 def _between(last: Any, first: set[Any]) -> Iterator[Any]:
-    """Yield autograd's nodes from `last` back to where the inputs came from, those apart."""
+    """Yield autograd's nodes from `last` back to those in `first`, which are left out."""
     seen, left = set(first), [last]
     while left:
         node = left.pop()
@@ -113,7 +113,7 @@ def _between(last: Any, first: set[Any]) -> Iterator[Any]:
 
 
 class Block(nn.Module):
-    """One or two linear layers side by side, a hidden layer made from them, one linear layer."""
+    """One or two parallel linear layers, a hidden layer of their outputs, one linear layer."""
 
     def __init__(
         self, before: Sequence[nn.Module], hidden: feedforward.Hidden, after: nn.Linear, ours: bool
@@ -131,7 +131,7 @@ class Block(nn.Module):
 
 @dataclass(frozen=True)
 class Shape:
-    """The sizes of a layer and what its numbers are."""
+    """The sizes and the format of a layer."""
 
     d_model: int
     d_hidden: int
@@ -144,15 +144,17 @@ class Widths:
 
     def __init__(self, shape: Shape, gated: bool) -> None:
         dtype = getattr(torch, shape.dtype)
-        made: nn.Module
+        module: nn.Module
         self.before: tuple[nn.Linear, ...]
         if gated:
-            made = GatedFeedForward(shape.d_model, shape.d_hidden, match="parameters", dtype=dtype)
-            self.before = (made.gate_proj, made.up_proj)
-            self.after = made.down_proj
+            module = GatedFeedForward(
+                shape.d_model, shape.d_hidden, match="parameters", dtype=dtype
+            )
+            self.before = (module.gate_proj, module.up_proj)
+            self.after = module.down_proj
         else:
-            made = FeedForward(shape.d_model, shape.d_hidden, dtype=dtype)
-            self.before, self.after = (made.fc1,), made.fc2
+            module = FeedForward(shape.d_model, shape.d_hidden, dtype=dtype)
+            self.before, self.after = (module.fc1,), module.fc2
         self.d_hidden = int(self.after.in_features)
 
     def shapes(self) -> list[tuple[int, int]]:
@@ -161,7 +163,7 @@ class Widths:
 
 
 def make(function: Activation | Gated, widths: Widths, implementation: str) -> Block | None:
-    """Return the layer with this activation, None where torch has no operator for it."""
+    """Return the layer with this activation, or None if torch has no operator for it."""
     gated = isinstance(function, Gated)
     act = function.act.bind(**function.parameters) if isinstance(function, Gated) else function
     ours = implementation == OURS
@@ -191,7 +193,7 @@ class Run:
 
 
 def runner(block: Block, phase: str, x: Tensor, grad: Tensor) -> Callable[[], Run]:
-    """Return a function that runs a layer once, forward alone or with the way back."""
+    """Return a function that runs a layer once, forward alone or with backward."""
     leaves = [x, *block.parameters()]
     watch = block.watch
 

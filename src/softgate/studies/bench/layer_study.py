@@ -1,6 +1,6 @@
-"""Measure what activations cost inside a feed-forward layer: rounds in which every layer runs once.
+"""Measures activations inside a feed-forward layer, with interleaved runs of all layers.
 
-All layers of one kind share their weights, so what differs between two rows is the activation.
+All layers of one kind share their weights, so that only the activation differs between rows.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from softgate.runtime.gated import Gated
 from softgate.runtime.machine import free_bytes, in_bytes, this_machine
 from softgate.runtime.registry import label
 
+from ..progress import Progress
 from .flops import Operations, kernel_operations, linear_flops
-from .interleave import Score, Statistics, Turn, play, statistics
+from .interleave import Statistics, SystemLoad, Turn, interleave, statistics
 from .layer import OURS, PHASES, REFERENCES, Layer, LayerRow
 from .plan import choose_threads
-from .ratios import DISTURBED, DOUBTFUL
-from .system_load import Bystanders
+from .record import DISTURBED, DOUBTFUL
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -33,17 +33,14 @@ if TYPE_CHECKING:
     from .layer_blocks import Block, Run, Shape, Widths
 
 ACTIVATIONS = ("relu", "gelu", "gelu_tanh", "silu", "reglu", "geglu", "swiglu")
-"""What is measured when nobody says."""
+"""What is measured by default."""
 BUDGET_S = 30.0
 HIDDEN_TENSORS, MODEL_TENSORS = 6, 5
-"""As many tensors of a layer's widths are there at once, at most, in a training step."""
-
-Progress = Callable[[str, int, int], None]
-"""Called with what is being done, how much of it is done, and how much there is."""
+"""Largest number of tensors of the hidden and of the outer width in a training step."""
 
 
 @dataclass
-class Contestant:
+class TimedLayer:
     """One layer in one phase, and its runs so far."""
 
     function: Activation | Gated
@@ -56,10 +53,10 @@ class Contestant:
     runs: list[Run] = field(default_factory=list)
 
     def turn(self) -> Turn:
-        """Run once; how long the activation took is kept."""
-        found = self.run()
-        self.runs.append(found)
-        return Turn((float(found.whole_ns),), found.whole_ns / 1e9)
+        """Run once."""
+        run = self.run()
+        self.runs.append(run)
+        return Turn((float(run.whole_ns),), run.whole_ns / 1e9)
 
 
 def measure_layer(  # noqa: PLR0913 - settings of one study, by keyword
@@ -74,30 +71,30 @@ def measure_layer(  # noqa: PLR0913 - settings of one study, by keyword
     seed: int = 0,
     progress: Progress | None = None,
 ) -> Layer:
-    """Measure the share of activations in a feed-forward layer, torch's own and softgate's.
+    """Measure the share of activations in a feed-forward layer, torch's and softgate's.
 
     Parameters
     ----------
     activations : iterable of str, Activation or Gated
-        Plain ones stand between two linear layers; gated ones in a block of as many parameters.
-        relu (for gated ones reglu) is measured in any case, to hold the others against.
+        Plain ones are between two linear layers; gated ones in a block of as many parameters.
+        relu (for gated ones reglu) is always measured too, for comparison.
     d_model, d_hidden, tokens : int
         Width of the layer, width of its hidden layer, rows of the input. By default BERT-base's.
     dtype : {"float32", "float64", "bfloat16", "float16"}
-        Of the input and of the weights.
+        Format of the input and of the weights.
     threads : int
-        torch's.
+        torch's threads.
     budget_s : float
-        Seconds to spend on rounds; at least four are run.
+        Seconds of timing; each layer runs at least four times.
     seed : int
-        Of weights and inputs.
+        Seed of weights and inputs.
     progress : callable, optional
-        Called with what is being done, the seconds spent and the seconds to spend.
+        Called with a label, the seconds spent, and the seconds to spend.
 
     Returns
     -------
     Layer
-        A record: times, saved bytes, operations, and what swaps can gain at most.
+        A record: times, saved bytes, operations, and the largest gain of swaps.
 
     Examples
     --------
@@ -112,20 +109,20 @@ def measure_layer(  # noqa: PLR0913 - settings of one study, by keyword
     (threads,) = choose_threads(threads)
     functions = _functions(activations)
     _check_memory(d_model, d_hidden, tokens, dtype)
-    from softgate.torch import saved_bytes  # first: it says what to install where there is no torch
+    from softgate.torch import saved_bytes  # first: its error names the extra that has torch
 
-    from .layer_blocks import Shape, settled
+    from .layer_blocks import Shape, torch_state
 
     shape = Shape(d_model, d_hidden, tokens, dtype)
     start = perf_counter()
-    with settled(threads, seed):
-        contestants, absent = _enter(functions, shape)
-        bystanders = Bystanders()
-        _rounds(contestants, budget_s, progress)
-        others_share = bystanders.share()
+    with torch_state(threads, seed):
+        layers, absent = _prepare(functions, shape)
+        load = SystemLoad()
+        _time(layers, budget_s, progress)
+        others_share = load.share()
         rows = tuple(
-            _row(one, shape, saved_bytes(one.block, one.x) if one.phase == "step" else None)
-            for one in contestants
+            _row(layer, shape, saved_bytes(layer.block, layer.x) if layer.phase == "step" else None)
+            for layer in layers
         )
     return Layer(
         machine=this_machine(),
@@ -145,17 +142,17 @@ def measure_layer(  # noqa: PLR0913 - settings of one study, by keyword
 
 
 def _functions(activations: Iterable[str | Activation | Gated]) -> list[Activation | Gated]:
-    """Return what is measured, each kind's reference first."""
-    given = [activations] if isinstance(activations, str | Activation | Gated) else activations
-    found = [function_of_block(one) if isinstance(one, str) else one for one in given]
-    if not found:
-        raise ValueError("no activation is given: expected at least one, such as gelu")
+    """Return the functions to measure, each kind's reference first."""
+    names = [activations] if isinstance(activations, str | Activation | Gated) else activations
+    functions = [function_of_block(name) if isinstance(name, str) else name for name in names]
+    if not functions:
+        raise ValueError("activations is empty: expected at least one, such as gelu")
     by_name: dict[str, Activation | Gated] = {}
     for kind in (Activation, Gated):
-        chosen = [one for one in found if isinstance(one, kind)]
+        chosen = [function for function in functions if isinstance(function, kind)]
         if chosen:
             reference = function_of_block(REFERENCES["gated" if kind is Gated else "plain"])
-            by_name |= {_label(one): one for one in (reference, *chosen)}
+            by_name |= {_label(function): function for function in (reference, *chosen)}
     return list(by_name.values())
 
 
@@ -164,24 +161,26 @@ def _label(function: Activation | Gated) -> str:
 
 
 def _check_memory(d_model: int, d_hidden: int, tokens: int, dtype: str) -> None:
-    """Refuse what would not fit, before any of it is allocated."""
+    """Raise ValueError if the layers do not fit into memory."""
     weights = 2 * d_model * d_hidden
     rows = tokens * (HIDDEN_TENSORS * d_hidden + MODEL_TENSORS * d_model)
-    needed = (3 * weights + rows) * FORMATS[dtype].bits // 8  # plain, gated, one's gradients
+    needed = (3 * weights + rows) * FORMATS[dtype].bits // 8  # plain, gated, gradients of one
     free = free_bytes()
     if free is not None and needed > free:
         raise ValueError(
             f"d_model = {d_model}, d_hidden = {d_hidden}, tokens = {tokens} in {dtype}: a training "
-            f"step needs about {in_bytes(needed)}, and {in_bytes(free)} are free; take fewer "
+            f"step needs about {in_bytes(needed)}, and {in_bytes(free)} are free; use fewer "
             "tokens or a narrower layer"
         )
 
 
-def _enter(functions: list[Activation | Gated], shape: Shape) -> tuple[list[Contestant], list[str]]:
-    """Return the layers, each run once to compile, and what torch has no operator for."""
+def _prepare(
+    functions: list[Activation | Gated], shape: Shape
+) -> tuple[list[TimedLayer], list[str]]:
+    """Return the layers, each run once to compile, and the activations that torch lacks."""
     from .layer_blocks import IMPLEMENTATIONS, Widths, inputs, make, runner
 
-    entered, absent = [], []
+    layers, absent = [], []
     x, grad = inputs(shape)
     of_kind: dict[bool, Widths] = {}
     for function in functions:
@@ -195,12 +194,12 @@ def _enter(functions: list[Activation | Gated], shape: Shape) -> tuple[list[Cont
             for phase in PHASES:
                 run = runner(block, phase, x, grad)
                 run()
-                entered.append(Contestant(function, implementation, phase, block, widths, x, run))
-    return entered, absent
+                layers.append(TimedLayer(function, implementation, phase, block, widths, x, run))
+    return layers, absent
 
 
-def _rounds(contestants: list[Contestant], budget_s: float, progress: Progress | None) -> None:
-    """Let the layers take turns; what is shown of it happens between two runs."""
+def _time(layers: list[TimedLayer], budget_s: float, progress: Progress | None) -> None:
+    """Run the layers in turns; `progress` is called between two runs."""
     total, start = max(1, round(budget_s)), perf_counter()
 
     def clock() -> float:
@@ -212,68 +211,67 @@ def _rounds(contestants: list[Contestant], budget_s: float, progress: Progress |
     gc.collect()
     gc.disable()
     try:
-        play(contestants, budget_s, clock)
+        interleave(layers, budget_s, clock)
     finally:
         gc.enable()
 
 
-def _statistics(one: Contestant, times_ns: Iterable[int]) -> Statistics:
-    turns = [(number, Turn((float(time),), 0.0)) for number, time in enumerate(times_ns)]
-    found = statistics(Score(one, turns))
-    assert found is not None  # everybody has had a turn
-    return found
+def _statistics(times_ns: Iterable[int]) -> Statistics:
+    times = statistics([Turn((float(time),), 0.0) for time in times_ns])
+    assert times is not None  # every layer has run
+    return times
 
 
-def _row(one: Contestant, shape: Shape, saved: int | None) -> LayerRow:
-    whole = _statistics(one, (run.whole_ns for run in one.runs))
-    inside = _statistics(one, (run.activation_ns for run in one.runs))
+def _row(layer: TimedLayer, shape: Shape, saved: int | None) -> LayerRow:
+    whole = _statistics(run.whole_ns for run in layer.runs)
+    inside = _statistics(run.activation_ns for run in layer.runs)
     return LayerRow(
-        activation=_label(one.function),
-        kind="gated" if isinstance(one.function, Gated) else "plain",
-        implementation=one.implementation,
-        phase=one.phase,
-        d_hidden=one.widths.d_hidden,
+        activation=_label(layer.function),
+        kind="gated" if isinstance(layer.function, Gated) else "plain",
+        implementation=layer.implementation,
+        phase=layer.phase,
+        d_hidden=layer.widths.d_hidden,
         whole_ns=whole.least_ns,
         whole_median_ns=whole.median_ns,
         activation_ns=inside.least_ns,
         activation_median_ns=inside.median_ns,
         doubt=max(whole.doubt, inside.doubt),
-        runs=len(one.runs),
+        runs=len(layer.runs),
         saved_bytes=saved,
-        matmul_flops=linear_flops(shape.tokens, one.widths.shapes())
-        * (1 if one.phase == "forward" else 3),  # of a product there and two back
-        activation_flops=_activation_flops(one, shape),
+        matmul_flops=linear_flops(shape.tokens, layer.widths.shapes())
+        * (1 if layer.phase == "forward" else 3),  # one product forward and two backward
+        activation_flops=_activation_flops(layer, shape),
     )
 
 
-def _activation_flops(one: Contestant, shape: Shape) -> int | None:
-    """Return what our kernels do in this phase; what torch's do is not known."""
-    if one.implementation != OURS:
+def _activation_flops(layer: TimedLayer, shape: Shape) -> int | None:
+    """Return the operations of our kernels in this phase; None for torch's, which are unknown."""
+    if layer.implementation != OURS:
         return None
     passes = ["value"]
-    if one.phase == "step":
-        passes += ["from_value"] if one.block.hidden.keeps_one() else ["value", "backward"]
+    if layer.phase == "step":
+        passes += ["from_value"] if layer.block.hidden.keeps_one() else ["value", "backward"]
     total = Operations(0, 0)
     for quantity in passes:
-        found = kernel_operations(
-            one.function.entry, quantity, shape.dtype, one.function.parameters
+        operations = kernel_operations(
+            layer.function.entry, quantity, shape.dtype, layer.function.parameters
         )
-        if found is None:
+        if operations is None:
             return None
-        total += found
-    return total.flops * shape.tokens * one.widths.d_hidden
+        total += operations
+    return total.flops * shape.tokens * layer.widths.d_hidden
 
 
 def _warnings(rows: tuple[LayerRow, ...], others_share: float | None) -> tuple[str, ...]:
-    found = []
+    texts = []
     if others_share is not None and others_share > DISTURBED:
-        found.append(f"Other processes took {100 * others_share:.0f} % of the cores meanwhile.")
+        texts.append(f"Other processes used {100 * others_share:.0f} % of the cores meanwhile.")
     doubtful = [row for row in rows if row.doubt > DOUBTFUL]
     if doubtful:
         worst = max(doubtful, key=lambda row: row.doubt)
-        found.append(
-            f"The machine is too noisy for {len(doubtful)} of {len(rows)} figures: from half of "
+        texts.append(
+            f"The machine is too noisy for {len(doubtful)} of {len(rows)} times: from half of "
             f"its runs, {worst.activation} in {worst.implementation} ({worst.phase}) would take "
-            f"{100 * worst.doubt:.0f} % more. Give it more time, or run again when it is quiet."
+            f"{100 * worst.doubt:.0f} % more. Use a larger budget, or run again when it is quiet."
         )
-    return tuple(found)
+    return tuple(texts)

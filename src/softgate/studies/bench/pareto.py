@@ -1,7 +1,7 @@
-"""Exactness against time: every installed implementation of one function as a point.
+"""The record of error against time: every installed implementation of one function as a point.
 
-Who is on the front cannot be beaten in one without giving up the other: no implementation here is
-at least as exact and at least as fast, and better in one of the two.
+A point is on the Pareto front if no other is both at least as accurate and at least as fast, and
+better in one of the two.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ NOTHING = "–"
 
 @dataclass(frozen=True)
 class Point:
-    """One implementation: its largest error, its time, and what it keeps for the way back."""
+    """One implementation: its largest error, its time, and the bytes it saves for backward."""
 
     implementation: str
     title: str
     max_ulp: float
-    """Over all finite inputs of the certificate; infinite where a number became none."""
+    """Over all finite inputs of the certificate; infinite for a wrong NaN or inf."""
     normal_ulp: float
-    """The same where neither input nor result is subnormal: some flush those to 0."""
+    """The same without subnormal inputs and results, which some implementations flush to 0."""
     worst_x: float
     """The input of the largest error."""
     inputs: int
@@ -34,17 +34,17 @@ class Point:
     median_ns: float
     doubt: float | None
     saved_bytes: float | None = None
-    """For each element; None where it cannot be asked, or has no gradient."""
+    """Per element; None if it cannot be measured or there is no gradient."""
     on_front: bool = False
 
     def beaten_by(self, other: Point) -> bool:
-        """Tell whether another is as good in both and better in one."""
+        """Return whether another point is at least as good in both and better in one."""
         mine, theirs = (self.max_ulp, self.least_ns), (other.max_ulp, other.least_ns)
         return theirs != mine and theirs[0] <= mine[0] and theirs[1] <= mine[1]
 
 
 def marked(points: Sequence[Point]) -> tuple[Point, ...]:
-    """Return the points, the fastest first, those on the front marked."""
+    """Return the points, the fastest first, with `on_front` set."""
     return tuple(
         replace(point, on_front=not any(map(point.beaten_by, points)))
         for point in sorted(points, key=lambda point: (point.least_ns, point.max_ulp))
@@ -61,10 +61,10 @@ class Pareto(Record):
     dtype: str
     count: int
     size: str
-    """Where so many elements lie: a cache such as "L2", or "DRAM"."""
+    """Where the arrays fit: a cache such as "L2", or "DRAM"."""
     threads: int
     samples: int | None
-    """Inputs that each certificate was asked for; None: its own number."""
+    """Requested inputs of each certificate; None for certify's default."""
     seed: int
     when: str
     seconds: float
@@ -78,35 +78,35 @@ class Pareto(Record):
 
     @property
     def front(self) -> tuple[Point, ...]:
-        """The implementations that none beats, the fastest first."""
+        """The points on the Pareto front, the fastest first."""
         return tuple(point for point in self.points if point.on_front)
 
     @property
     def title(self) -> str:
-        """What a picture is headed with."""
+        """The title of a chart."""
         return f"{self.function}, {self.dtype}: error against time"
 
     @property
     def setting(self) -> str:
-        """What times depend on, in words."""
+        """Elements and threads, as text."""
         threads = f"{self.threads} thread" + ("s" if self.threads > 1 else "")
         return f"{self.count:,} elements ({self.size}), {threads}"
 
     def alternative(self) -> str:
-        """Return the picture in words, for who does not see it."""
-        told = "; ".join(
+        """Return the chart's alternative text."""
+        points = "; ".join(
             f"{point.implementation} {point.least_ns:.2f} ns and {ulps(point.max_ulp)} ulp"
             for point in self.points
         )
         best = ", ".join(point.implementation for point in self.front)
         return (
-            f"{self.title}, {self.setting}. Time an element and largest error: {told}. "
+            f"{self.title}, {self.setting}. Time per element and largest error: {points}. "
             f"On the Pareto front: {best}."
         )
 
     def grids(self) -> tuple[Grid, ...]:
-        """Return the points as a table, and what keeps them from being trusted."""
-        from .layer_text import origin
+        """Return the points as a table, with warnings and what was not run."""
+        from .layer import origin
 
         rows = tuple(
             (
@@ -123,35 +123,35 @@ class Pareto(Record):
             for point in self.points
         )
         header = (
-            "implementation", "what is called", "ns", "median", "max ulp",
-            "where nothing\nis subnormal", "worst at x", "bytes kept\nan element", "Pareto",
+            "implementation", "function", "ns", "median", "max ulp",
+            "without\nsubnormals", "worst at x", "bytes saved\nper element", "Pareto",
         )  # fmt: skip
-        asked = "certify's own number of" if self.samples is None else f"{self.samples:,}"
+        inputs = "certify's number of" if self.samples is None else f"{self.samples:,}"
         method = (
-            f"least time of many interleaved turns; largest error at {asked} inputs or more; seed "
+            f"least time of many interleaved turns; largest error at {inputs} inputs or more; seed "
             f"{self.seed}, {self.when}"
         )
         table = Grid(f"{self.title}, {self.setting}", header, rows, 2)
-        found = [origin(self.machine, method), table]
+        tables = [origin(self.machine, method), table]
         for name, lines in (("Warnings", self.warnings), ("Not run", self.not_run)):
             if lines:
-                found.append(Grid("", (name,), tuple((line,) for line in lines), 0, text=True))
-        return tuple(found)
+                tables.append(Grid("", (name,), tuple((line,) for line in lines), 0, text=True))
+        return tuple(tables)
 
     def table(self) -> tuple[tuple[str, ...], list[tuple[Cell, ...]]]:
         """Return every point with all digits."""
-        header = tuple(one.name for one in fields(Point))
+        header = tuple(field.name for field in fields(Point))
         return header, [tuple(getattr(point, name) for name in header) for point in self.points]
 
 
 def ulps(error: float) -> str:
-    """Return an error as people read it.
+    """Return an error as text.
 
     Examples
     --------
     >>> ulps(2.771), ulps(16777216.0), ulps(float("inf"))
-    ('2.77', '1.7e+07', 'no number')
+    ('2.77', '1.7e+07', 'NaN or inf')
     """
     if not math.isfinite(error):
-        return "no number"
+        return "NaN or inf"
     return f"{error:.2f}" if error < 100 else f"{error:.2g}"

@@ -1,4 +1,4 @@
-"""Error against time: times of a `Bench`, errors of certificates, bytes that are kept."""
+"""Measures error against time: times of a `Bench`, errors of certificates, saved bytes."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from ..certify import certify
 from ..certify.record import Certificate, Measurement
 from ..certify.regions import SUBNORMAL_INPUTS, SUBNORMAL_RESULTS
 from ..peers import IMPLEMENTATIONS, Peer, peers, subject
+from ..progress import Progress
 from ..properties import named
 from ..subjects import Failure, Mistake
 from .pareto import Pareto, Point, marked
 from .record import OURS, Bench, Row
-from .run import Progress
-from .saved_bytes import kept_bytes
+from .run import saved_bytes
 
 COMPILED = ("torch.compile", "tensorflow.xla")
-"""What a compiler makes of a function is not what `certify` calls."""
+"""`certify` calls the function itself, not its compiled form."""
 
 
 def measure_pareto(
@@ -42,27 +42,27 @@ def measure_pareto(
     Parameters
     ----------
     bench : Bench
-        The times: of the first size that it has in this format and with so many threads.
+        The times; those of its first size with this format and thread count are used.
     function : str or Activation
-        Whose value is looked at.
+        The function.
     dtype : {"float32", "float64", "float16", "bfloat16"}
         The format.
     threads : int
-        Of the times.
+        Threads of the times.
     samples : int, optional
-        Inputs of each certificate; by default as many as `certify` takes.
+        Inputs of each certificate; by default `certify`'s.
     budget_s : float, optional
-        Seconds after which no further certificate is begun; what is left out is said. Each takes
-        some seconds to start a process in which the implementation is loaded.
+        Seconds after which no further certificate is started; `not_run` lists what is left out.
+        Each takes some seconds to start a process that loads the implementation.
     seed : int
-        Of the samples.
+        Seed of the samples.
     progress : callable, optional
-        Called with what is being done, how much of it is done, and how much there is.
+        Called with a label, the number of certificates done, and their total.
 
     Returns
     -------
     Pareto
-        A record of points, those on the Pareto front marked.
+        A record of points, with those on the Pareto front marked.
 
     Examples
     --------
@@ -73,19 +73,21 @@ def measure_pareto(
     """
     activation, start = named(function), perf_counter()
     rows = chosen_rows(bench, activation, dtype, threads)
-    found = peers(activation, [row.implementation for row in rows])
+    timed = peers(activation, [row.implementation for row in rows])
     errors: dict[str, Measurement | str] = {}
     with tempfile.TemporaryDirectory() as folder:
-        for number, (name, peer) in enumerate(found.items()):
+        for number, (name, peer) in enumerate(timed.items()):
             if progress is not None:
-                progress(f"certifying {name}", number, len(found))
+                progress(f"certifying {name}", number, len(timed))
             errors[name] = "no time was left to certify it"
             if budget_s is None or perf_counter() - start < budget_s or not number:
                 errors[name] = _certified(activation, peer, Path(folder), dtype, samples, seed)
-    titles = {name: f"{IMPLEMENTATIONS[name].title}: {it.title}" for name, it in found.items()}
-    kept = kept_bytes(it for name, it in found.items() if isinstance(errors[name], Measurement))
+    titles = {name: f"{IMPLEMENTATIONS[name].title}: {peer.title}" for name, peer in timed.items()}
+    saved = saved_bytes(
+        peer for name, peer in timed.items() if isinstance(errors[name], Measurement)
+    )
     return replace(
-        joined(bench, rows, errors, titles, kept),
+        joined(bench, rows, errors, titles, saved),
         samples=samples, seed=seed, seconds=perf_counter() - start,
     )  # fmt: skip
 
@@ -95,21 +97,21 @@ def joined(
     rows: Sequence[Row],
     errors: Mapping[str, Measurement | str],
     titles: Mapping[str, str],
-    kept: Mapping[str, float | None],
+    saved: Mapping[str, float | None],
 ) -> Pareto:
-    """Return error against time of what was timed and certified already.
+    """Return error against time from times and certificates.
 
     `rows` are what `chosen_rows` returns; `errors` are certificates' measurements of the same
-    function and format by implementation, or why there is none.
+    function and format by implementation, or the reason why there is none.
     """
     points, left_out = [], []
     for row in rows:
         name = row.implementation
-        found = errors.get(name, "it has no certificate here")
-        if isinstance(found, str):
-            left_out.append(f"{name}: {found}")
+        error = errors.get(name, "it has no certificate here")
+        if isinstance(error, str):
+            left_out.append(f"{name}: {error}")
         else:
-            points.append(_point(row, titles.get(name, name), found, kept.get(name)))
+            points.append(_point(row, titles.get(name, name), error, saved.get(name)))
     first = rows[0]
     return Pareto(
         machine=bench.machine,
@@ -130,8 +132,8 @@ def joined(
 
 
 def chosen_rows(bench: Bench, activation: Activation, dtype: str, threads: int) -> list[Row]:
-    """Return the times of a function's value, one an implementation; ValueError where none is."""
-    found = [
+    """Return the times of a function's value, one per implementation; raise ValueError if none."""
+    rows = [
         row
         for row in bench
         if (row.function, row.quantity, row.dtype, row.threads)
@@ -139,20 +141,19 @@ def chosen_rows(bench: Bench, activation: Activation, dtype: str, threads: int) 
         and (row.inputs, row.buffers) == ("randn", "reused")
         and row.least_ns is not None
     ]
-    if not found:
+    if not rows:
         raise ValueError(
             f"{label(activation)}: no implementation was timed in {dtype} with {threads} threads"
         )
-    first = found[0].count
-    return [row for row in found if row.count == first]
+    return [row for row in rows if row.count == rows[0].count]
 
 
 def _certified(
     activation: Activation, peer: Peer, folder: Path, dtype: str, samples: int | None, seed: int
 ) -> Measurement | str:
-    """Return what a certificate says of the value, or why there is none."""
+    """Return a certificate's measurement of the value, or why there is none."""
     if peer.implementation in COMPILED:
-        return "certify calls the function, not what a compiler makes of it"
+        return "certify calls the function, not its compiled form"
     try:
         certificate = certify(
             activation if peer.implementation == OURS else subject(peer, folder),
@@ -173,22 +174,22 @@ def _certified(
 
 
 def _why(certificate: Certificate) -> str:
-    told = [*map(str, certificate.findings), *certificate.untested]
-    return told[0] if told else "certify measured nothing"
+    reasons = [*map(str, certificate.findings), *certificate.untested]
+    return reasons[0] if reasons else "certify measured nothing"
 
 
-def _point(row: Row, title: str, found: Measurement, saved: float | None) -> Point:
-    apart = (SUBNORMAL_INPUTS, SUBNORMAL_RESULTS)
-    normal = [region.max_ulp for region in found.ordinary if region.name not in apart]
+def _point(row: Row, title: str, error: Measurement, saved: float | None) -> Point:
+    subnormal = (SUBNORMAL_INPUTS, SUBNORMAL_RESULTS)
+    normal = [region.max_ulp for region in error.ordinary if region.name not in subnormal]
     assert row.least_ns is not None
     assert row.median_ns is not None
     return Point(
         implementation=row.implementation,
         title=title,
-        max_ulp=found.max_ulp,
+        max_ulp=error.max_ulp,
         normal_ulp=max(normal),
-        worst_x=found.worst.worst,
-        inputs=found.inputs,
+        worst_x=error.worst.worst,
+        inputs=error.inputs,
         least_ns=row.least_ns,
         median_ns=row.median_ns,
         doubt=row.doubt,

@@ -1,4 +1,4 @@
-"""What is asked for, checked before anything is started or allocated."""
+"""The plan of a benchmark: settings checked before anything is started or allocated."""
 
 from __future__ import annotations
 
@@ -14,21 +14,20 @@ from softgate.runtime.threads import available
 
 from ..peers import IMPLEMENTATIONS, Peer, absent, peers
 from ..properties import named
-from . import sizes
-from .inputs import dtype_of
+from .inputs import check_memory, dtype_of, size
 from .record import OURS, RELU, Settings
 
 QUANTITIES = ("value", "backward")
 BUFFERS = ("reused", "fresh")
 ALL = "all"
 FEW = 4
-"""So many functions are shown in full, a row for each implementation."""
+"""Up to this number of functions, a table has a row for each implementation."""
 Names = str | Iterable[str]
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One function in one setting: all who take part are timed together."""
+    """One function in one setting; its implementations are timed together."""
 
     activation: Activation
     quantity: str
@@ -42,7 +41,7 @@ class Cell:
     def __str__(self) -> str:
         threads = "1 thread" if self.threads == 1 else f"{self.threads} threads"
         text = f"{label(self.activation)} {self.quantity}, {self.dtype}, {self.size}, {threads}"
-        return text + "".join(f", {it}" for it in (self.inputs, self.buffers) if it in RARE)
+        return text + "".join(f", {name}" for name in (self.inputs, self.buffers) if name in RARE)
 
 
 RARE = ("mix", "fresh")
@@ -50,7 +49,7 @@ RARE = ("mix", "fresh")
 
 @dataclass(frozen=True)
 class Plan:
-    """The cells of a benchmark, and who takes part."""
+    """The cells of a benchmark."""
 
     activations: tuple[Activation, ...]
     cells: tuple[Cell, ...]
@@ -58,23 +57,23 @@ class Plan:
     not_run: tuple[str, ...]
 
     def peers(self, cell: Cell) -> dict[str, Peer]:
-        """Return who takes part in a cell; ours is first."""
-        found = _peers(cell.activation, self.settings.implementations)
+        """Return the implementations timed in a cell, ours first."""
+        known = _peers(cell.activation, self.settings.implementations)
         backward = cell.quantity == "backward"
         return {
             name: peer
-            for name, peer in found.items()
+            for name, peer in known.items()
             if IMPLEMENTATIONS[name].backward or not backward
         }
 
     def homes(self, cells: Iterable[Cell]) -> tuple[str, ...]:
-        """Return the rooms that cells need, the one of NumPy's arrays first."""
+        """Return the workers that cells need, NumPy's first."""
         used = {IMPLEMENTATIONS[name].home for cell in cells for name in self.peers(cell)}
-        order = dict.fromkeys(one.home for one in IMPLEMENTATIONS.values())
+        order = dict.fromkeys(known.home for known in IMPLEMENTATIONS.values())
         return tuple(home for home in order if home in used)
 
     def groups(self) -> Iterator[tuple[tuple[int, str], tuple[Cell, ...]]]:
-        """Yield the cells that share their processes: one number of threads, one kind of buffer."""
+        """Yield the cells that share workers: the same thread count and the same kind of buffer."""
         for key in dict.fromkeys((cell.threads, cell.buffers) for cell in self.cells):
             yield key, tuple(c for c in self.cells if (c.threads, c.buffers) == key)
 
@@ -84,90 +83,90 @@ def _peers(activation: Activation, implementations: tuple[str, ...]) -> dict[str
     return peers(activation, implementations)
 
 
-def make_plan(asked: Settings, chosen: tuple[Activation, ...], machine: Machine) -> Plan:
-    """Return the cells of what was asked for; relu, a limit of every table, is among them."""
+def make_plan(settings: Settings, chosen: tuple[Activation, ...], machine: Machine) -> Plan:
+    """Return the cells of these settings; relu, a limit in every table, is always among them."""
     functions = chosen
-    if RELU not in {label(one) for one in functions}:
+    if RELU not in map(label, functions):
         functions = (*functions, activations()[RELU])
     spans = {
-        (text, dtype): sizes.size(text, dtype_of(dtype).itemsize, machine)
-        for text in asked.sizes
-        for dtype in asked.dtypes
+        (text, dtype): size(text, dtype_of(dtype).itemsize, machine)
+        for text in settings.sizes
+        for dtype in settings.dtypes
     }
     cells = tuple(
         Cell(activation, quantity, dtype, spans[text, dtype].count, spans[text, dtype].label,
              threads, inputs, buffers)
-        for threads in asked.threads
-        for buffers in asked.buffers
-        for dtype in asked.dtypes
-        for text in asked.sizes
-        for inputs in asked.inputs
-        for quantity in asked.quantities
+        for threads in settings.threads
+        for buffers in settings.buffers
+        for dtype in settings.dtypes
+        for text in settings.sizes
+        for inputs in settings.inputs
+        for quantity in settings.quantities
         for activation in functions
     )  # fmt: skip
-    not_run = (*left_out(asked.implementations), *lacking(chosen, asked.implementations))
-    plan = Plan(functions, cells, asked, not_run)
+    not_run = (*left_out(settings.implementations), *lacking(chosen, settings.implementations))
+    plan = Plan(functions, cells, settings, not_run)
     counts = {(cell.count, dtype_of(cell.dtype).itemsize) for cell in cells}
-    sizes.check_memory(counts, len(plan.homes(cells)))
+    check_memory(counts, len(plan.homes(cells)))
     return plan
 
 
 def choose_functions(
-    given: str | Activation | Iterable[str | Activation] | None,
+    functions: str | Activation | Iterable[str | Activation] | None,
 ) -> tuple[Activation, ...]:
-    """Return the activations that were named; all of the catalogue where none was."""
-    if given is None:
+    """Return the activations that are named; the whole catalogue for None."""
+    if functions is None:
         return tuple(activations().values())
-    asked = [given] if isinstance(given, str | Activation) else list(given)
-    if not asked:
-        raise ValueError("no function was named: name some, or leave it out for all of them")
-    found = [named(one) for one in asked]
-    for one in found:
-        if one.entry.user is not None and one.__module__ == "__main__":
+    names = [functions] if isinstance(functions, str | Activation) else list(functions)
+    if not names:
+        raise ValueError("functions is empty: name some, or leave it out for the whole catalogue")
+    chosen = [named(name) for name in names]
+    for function in chosen:
+        if function.entry.user is not None and function.__module__ == "__main__":
             raise ValueError(
-                f"{one.name} is defined in the program itself, and other processes cannot import "
-                "it: put it into a module"
+                f"{function.name} is defined in the program itself, and other processes cannot "
+                "import it: put it into a module"
             )
-    return tuple({label(one): one for one in found}.values())
+    return tuple({label(function): function for function in chosen}.values())
 
 
-def choose(name: str, given: Names, known: Iterable[str]) -> tuple[str, ...]:
-    """Return what was asked for in the usual order; ValueError with the nearest name else."""
+def choose(name: str, choice: Names, known: Iterable[str]) -> tuple[str, ...]:
+    """Return the chosen names in the order of `known`; raise ValueError for an unknown one."""
     known = tuple(known)
-    asked = given.split(",") if isinstance(given, str) else list(given)
-    asked = [part.strip() for part in asked if part.strip()]
-    if not asked:
+    parts = choice.split(",") if isinstance(choice, str) else list(choice)
+    chosen = [part.strip() for part in parts if part.strip()]
+    if not chosen:
         raise ValueError(f"{name} is empty: expected some of {', '.join(known)}")
-    for one in asked:
-        if one not in known:
-            near = get_close_matches(one, known, 1)
-            meant = f"; did you mean {near[0]!r}?" if near else ""
-            raise ValueError(f"{name} {one!r}: expected some of {', '.join(known)}{meant}")
-    return tuple(one for one in known if one in asked)
+    for part in chosen:
+        if part not in known:
+            near = get_close_matches(part, known, 1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise ValueError(f"{name} {part!r}: expected some of {', '.join(known)}{hint}")
+    return tuple(part for part in known if part in chosen)
 
 
-def choose_implementations(given: Names | None) -> tuple[str, ...]:
-    """Return who is timed: what was named and is installed, ours always among them."""
-    if given is None:
+def choose_implementations(choice: Names | None) -> tuple[str, ...]:
+    """Return the implementations to time, ours always among them; raise if one is not installed."""
+    if choice is None:
         return tuple(
-            name for name, one in IMPLEMENTATIONS.items() if not one.slow and not absent(name)
+            name for name, known in IMPLEMENTATIONS.items() if not known.slow and not absent(name)
         )
-    if given == ALL:
+    if choice == ALL:
         return tuple(name for name in IMPLEMENTATIONS if not absent(name))
-    if given == "none":
+    if choice == "none":
         return (OURS,)
-    asked = choose("peers", given, IMPLEMENTATIONS)
-    for name in asked:
+    chosen = choose("peers", choice, IMPLEMENTATIONS)
+    for name in chosen:
         if why := absent(name):
             raise ValueError(f"peers {name!r} cannot run here: {why}")
-    return tuple(dict.fromkeys((OURS, *asked)))
+    return tuple(dict.fromkeys((OURS, *chosen)))
 
 
-def choose_threads(given: str | int | Iterable[str | int]) -> tuple[int, ...]:
-    """Return numbers of threads: "all" is every core that may be used."""
-    asked = given.split(",") if isinstance(given, str) else given
-    parts = [asked] if isinstance(asked, int) else list(asked)
-    found: dict[int, None] = {}
+def choose_threads(choice: str | int | Iterable[str | int]) -> tuple[int, ...]:
+    """Return thread counts: "all" is every core that may be used."""
+    split = choice.split(",") if isinstance(choice, str) else choice
+    parts = [split] if isinstance(split, int) else list(split)
+    counts: dict[int, None] = {}
     for part in parts:
         text = str(part).strip()
         count = available() if text == ALL else int(text) if text.isdigit() else 0
@@ -175,26 +174,26 @@ def choose_threads(given: str | int | Iterable[str | int]) -> tuple[int, ...]:
             raise ValueError(
                 f"threads {text!r}: expected numbers from 1 to {available()}, or 'all'"
             )
-        found[count] = None
-    if not found:
+        counts[count] = None
+    if not counts:
         raise ValueError("threads is empty: expected a number, or 'all'")
-    return tuple(found)
+    return tuple(counts)
 
 
 def lacking(chosen: Iterable[Activation], implementations: tuple[str, ...]) -> tuple[str, ...]:
-    """Return who has no such function, a line each, where few functions were asked for."""
+    """Return the implementations without a function, a line each, if there are few functions."""
     functions = tuple(chosen)
     if len(functions) > FEW:
-        return ()  # a table of many has an empty cell for each
-    has = {label(one): _peers(one, implementations) for one in functions}
+        return ()  # a table of many functions has an empty cell for each
+    has = {label(function): _peers(function, implementations) for function in functions}
     missing = {name: [text for text in has if name not in has[text]] for name in implementations}
     return tuple(f"{name}: has no {', '.join(texts)}" for name, texts in missing.items() if texts)
 
 
 def left_out(implementations: Iterable[str]) -> tuple[str, ...]:
-    """Return who is not timed, and why, a line for each reason."""
+    """Return the implementations that are not timed, a line for each reason."""
     timed, why = set(implementations), dict[str, list[str]]()
-    for name, one in IMPLEMENTATIONS.items():
+    for name, known in IMPLEMENTATIONS.items():
         if name not in timed:
-            why.setdefault(absent(name) or one.slow or "not asked for", []).append(name)
+            why.setdefault(absent(name) or known.slow or "not selected", []).append(name)
     return tuple(f"{', '.join(names)}: {reason}" for reason, names in why.items())

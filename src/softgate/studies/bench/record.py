@@ -1,14 +1,14 @@
-"""What was timed, on which machine, and what came out: one row a figure.
+"""The record of a benchmark: settings, machine, and a row for each time.
 
-Times are per element. `least_ns` is what a quiet machine would give, `median_ns` what this one
-gave, `spread` how far the two are apart; `doubt` is how far apart the least times of every other
-turn and of the rest are: figures nearer to each other than that cannot be told apart.
+Times are per element. `least_ns` is the time on a quiet machine, `median_ns` the usual one here,
+`spread` the distance of the two; `doubt` is the distance of the least times of every other turn and
+of the rest: times that are closer than that cannot be distinguished.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, fields
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields, replace
 from typing import ClassVar
 
 from softgate.runtime.machine import Machine
@@ -18,17 +18,23 @@ OURS = "softgate"
 """The label of our own implementation."""
 
 COPY = "copy"
-"""The function that moves the bytes and computes nothing; its implementation is NumPy's."""
+"""The function that copies the bytes and computes nothing; its implementation is NumPy's."""
 
 RELU = "relu"
 
 Setting = tuple[str, str, int, str, int, str, str]
-"""Quantity, dtype, count, size, threads, inputs, buffers: what two figures must share."""
+"""Quantity, dtype, count, size, threads, inputs, buffers: what comparable times share."""
+
+DOUBTFUL = 0.1
+"""Doubt above which a time gets a warning."""
+
+DISTURBED = 0.1
+"""Share of all cores used by other processes above which there is a warning."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """One figure: what an implementation of a function took, an element."""
+    """The time of one implementation of a function, per element."""
 
     function: str
     implementation: str
@@ -37,34 +43,34 @@ class Row:
     dtype: str
     count: int
     size: str
-    """Where that many elements lie: a cache such as "L2", or "DRAM"."""
+    """Where the arrays fit: a cache such as "L2", or "DRAM"."""
     threads: int
     inputs: str
     """"randn", or "mix": tails, subnormals, infinities, NaN, zeros."""
     buffers: str
-    """"reused" or "fresh": where the output goes."""
+    """"reused" or "fresh" output memory."""
     least_ns: float | None = None
     median_ns: float | None = None
     spread: float | None = None
     """(median - least)/least."""
     doubt: float | None = None
-    """The least of every other turn and of the rest: their distance, a share of the smaller."""
+    """Distance of the least time of every other turn and of the rest, relative to the smaller."""
     calls: int = 0
     first_call_ms: float | None = None
     """The first call alone: tracing, compiling, building tables."""
     x_copy: float | None = None
-    """As a multiple of a copy of the same bytes, here and in the same rounds."""
+    """As a multiple of a copy of the same bytes in the same rounds."""
     x_relu: float | None = None
-    """As a multiple of the same implementation's relu; of ours where it has none."""
+    """As a multiple of the same implementation's relu; of ours if it has none."""
     x_ours: float | None = None
-    """As a multiple of softgate's time for the same."""
+    """As a multiple of softgate's time."""
     error: str = ""
     """Why there is no time."""
     notes: tuple[str, ...] = ()
 
     @property
     def setting(self) -> Setting:
-        """What a figure must share with another to be compared."""
+        """The fields that comparable times share."""
         return (
             self.quantity, self.dtype, self.count, self.size, self.threads, self.inputs,
             self.buffers,
@@ -72,13 +78,13 @@ class Row:
 
     @property
     def key(self) -> tuple[str, str, Setting]:
-        """What the figure is of."""
+        """Function, implementation and setting."""
         return (self.function, self.implementation, self.setting)
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What was asked for: the definition of a benchmark, apart from the machine."""
+    """The settings of a benchmark, apart from the machine."""
 
     functions: tuple[str, ...]
     implementations: tuple[str, ...]
@@ -94,10 +100,10 @@ class Settings:
 
 @dataclass(frozen=True)
 class Bench(Record):
-    """What each function costs in each implementation, on one machine.
+    """Times of each function in each implementation, on one machine.
 
-    `not_run` is what was left out and why, `remarks` what frameworks said of themselves, `warnings`
-    what keeps figures from being trusted.
+    `not_run` lists what was left out and why, `remarks` what frameworks reported, `warnings` why
+    times may not be reliable.
     """
 
     schema: ClassVar[str] = "softgate.bench"
@@ -107,7 +113,7 @@ class Bench(Record):
     seconds: float
     rows: tuple[Row, ...]
     others_share: float | None = None
-    """What other processes took of all cores meanwhile."""
+    """Share of all cores that other processes used during the benchmark."""
     warnings: tuple[str, ...] = ()
     not_run: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
@@ -116,32 +122,95 @@ class Bench(Record):
         return iter(self.rows)
 
     def find(self, function: str, implementation: str = OURS, **setting: str | int) -> Row:
-        """Return the one row that matches; ValueError where there is none, or several.
+        """Return the one row that matches; raise ValueError if there is none or several.
 
         `setting` names fields of a row: quantity="value", dtype="float32", threads=1.
         """
         wanted = {"function": function, "implementation": implementation, **setting}
-        found = [row for row in self.rows if all(getattr(row, k) == v for k, v in wanted.items())]
-        if len(found) != 1:
-            said = ", ".join(f"{name}={value!r}" for name, value in wanted.items())
-            raise ValueError(f"{len(found)} rows have {said}: expected one; say more, or less")
-        return found[0]
+        rows = [row for row in self.rows if all(getattr(row, k) == v for k, v in wanted.items())]
+        if len(rows) != 1:
+            fields = ", ".join(f"{name}={value!r}" for name, value in wanted.items())
+            raise ValueError(f"{len(rows)} rows have {fields}: expected one; give other fields")
+        return rows[0]
 
     def settings_timed(self) -> tuple[Setting, ...]:
-        """Return the settings that rows were timed in, in their order."""
+        """Return the settings of the rows, in their order."""
         return tuple(dict.fromkeys(row.setting for row in self.rows))
 
     def grids(self) -> tuple[Grid, ...]:
-        """Return a table for every setting, ours beside the others'."""
+        """Return a table for every setting."""
         from .text import grids
 
         return grids(self)
 
     def table(self) -> tuple[tuple[str, ...], list[tuple[Cell, ...]]]:
         """Return every row with all digits."""
-        header = tuple(one.name for one in fields(Row))
+        header = tuple(field.name for field in fields(Row))
         return header, [tuple(map(_cell, (getattr(row, n) for n in header))) for row in self.rows]
 
 
 def _cell(value: Cell | Iterable[str]) -> Cell:
     return "; ".join(value) if isinstance(value, tuple) else value  # type: ignore[return-value]
+
+
+def related(rows: Iterable[Row]) -> tuple[Row, ...]:
+    """Return the rows with their ratios to copy, relu and ours, and one copy for each setting."""
+    unique = _one_copy(rows)
+    times = {row.key: row.least_ns for row in unique if row.least_ns}
+
+    def ratio(row: Row, function: str, implementation: str) -> float | None:
+        base = times.get((function, implementation, row.setting))
+        return row.least_ns / base if row.least_ns and base else None
+
+    return tuple(
+        replace(
+            row,
+            x_copy=ratio(row, COPY, "numpy"),
+            x_relu=ratio(row, RELU, row.implementation) or ratio(row, RELU, OURS),
+            x_ours=ratio(row, row.function, OURS),
+        )
+        for row in unique
+    )
+
+
+def _one_copy(rows: Iterable[Row]) -> list[Row]:
+    """Return the rows with only the least of the copies timed in a setting."""
+    least: dict[Setting, Row] = {}
+    others: list[Row] = []
+    for row in rows:
+        if row.function != COPY:
+            others.append(row)
+        elif row.least_ns is not None:
+            best = least.get(row.setting)
+            if best is None or best.least_ns is None or row.least_ns < best.least_ns:
+                least[row.setting] = row
+    return others + list(least.values())
+
+
+def apart(row: Row, other: Row) -> bool:
+    """Return whether two times differ by more than their doubts."""
+    if row.least_ns is None or other.least_ns is None:
+        return False
+    doubt = (row.doubt or 0.0) + (other.doubt or 0.0)
+    low, high = sorted((row.least_ns, other.least_ns))
+    return high > low * (1 + doubt)
+
+
+def warnings(rows: Sequence[Row], others_share: float | None, threads: int) -> tuple[str, ...]:
+    """Return why the times may not be reliable."""
+    texts = []
+    if others_share is not None and others_share > DISTURBED:
+        effect = "times are noisy, and those of long calls, which get interrupted, too high"
+        if threads > 1:
+            effect = "DO NOT TRUST times of several threads"
+        texts.append(f"other processes used {others_share:.0%} of the cores meanwhile: {effect}")
+    timed = [row for row in rows if row.doubt is not None]
+    doubtful = [row for row in timed if (row.doubt or 0.0) > DOUBTFUL]
+    if doubtful:
+        worst = max(doubtful, key=lambda row: row.doubt or 0.0)
+        texts.append(
+            f"{len(doubtful)} of {len(timed)} times are uncertain by more than {DOUBTFUL:.0%} "
+            f"(worst: {worst.function} in {worst.implementation}, {worst.doubt:.0%}): this machine "
+            "is too noisy; run again, or with a larger budget"
+        )
+    return tuple(texts)

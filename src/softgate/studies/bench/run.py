@@ -1,41 +1,211 @@
-"""Runs a plan: opens the rooms, lets everybody of a cell take turns, makes rows of the times."""
+"""Runs a plan: starts the workers, times the calls of a cell in turns, makes rows of the times.
+
+Each framework runs in a worker process of its own, which is restarted when it dies.
+"""
 
 from __future__ import annotations
 
 import base64
 import pickle
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from statistics import median
-from time import perf_counter
-from typing import Any
+from time import perf_counter, process_time, sleep
+from types import TracebackType
+from typing import Any, Self
 
 import numpy as np
 
 from softgate.runtime.activation import Activation
 from softgate.runtime.registry import label
 
-from ..peers import IMPLEMENTATIONS
+from ..peers import IMPLEMENTATIONS, Peer
+from ..progress import Progress
+from ..worker import Worker
 from .inputs import dtype_of, finfo
-from .interleave import Score, play, statistics
+from .interleave import Series, SystemLoad, Turn, interleave, statistics
 from .plan import Cell, Plan
 from .record import COPY, OURS, Row
-from .system_load import Bystanders
-from .worker_pool import BenchWorker, RemoteCall, WorkerDied, WorkerPool
 
-Progress = Callable[[str, int, int], None]
+START_S, CALL_S = 300.0, 300.0
+"""Time limits for importing a framework, and for a first call or a turn."""
+
+PAUSE_S = 0.003
+"""Pause between two turns: a framework's threads spin for a while after its last call."""
+
+IDLE_S = 0.005
+"""A shorter gap between two messages is not idle time: reading and answering takes as long."""
+
+SAVING = ("torch", "transformers", "softgate.torch", "jax", "softgate.jax")
+"""Implementations for which the bytes saved for backward can be measured."""
+
+EXIT_S = 10.0
+"""Time that a worker may take to exit once its standard output is closed."""
+
+
+class WorkerDied(Exception):
+    """A worker exited, or did not answer in time."""
+
+
+class BenchWorker:
+    """A process that times the calls of one framework."""
+
+    def __init__(self, home: str, threads: int, reused: bool, seed: int) -> None:
+        self.home, self.threads = home, threads
+        self.settings = {"home": home, "threads": threads, "reused": reused, "seed": seed}
+        self.remark, self.cpu_s, self.burnt_s, self.waited_s = "", 0.0, 0.0, 0.0
+        self.starts = 0
+        """Number of starts: calls that were prepared before the last start are lost."""
+        self._answered: float | None = None
+        self._idle = False
+        self._worker: Worker | None = None
+
+    def start(self) -> None:
+        """Start the process without waiting for it."""
+        self._worker = Worker("softgate.studies.bench.worker")
+        self._answered, self.cpu_s = None, 0.0
+        self.starts += 1
+        self._send({"do": "open", **self.settings})
+
+    def wait_until_open(self) -> str:
+        """Wait until the framework is imported; return why it cannot be, or an empty string."""
+        answer = self._receive(START_S)
+        self.remark = answer.get("remark", "")
+        error: str = answer.get("error", "")
+        return error
+
+    @property
+    def alive(self) -> bool:
+        """Whether there is a process."""
+        return self._worker is not None
+
+    def request(self, do: str, **arguments: Any) -> dict[str, Any]:
+        """Send a request and return the answer; raise WorkerDied if there is none."""
+        if self._worker is None:
+            self.start()
+            if error := self.wait_until_open():
+                raise WorkerDied(error)
+        self._send({"do": do, **arguments})
+        return self._receive(CALL_S)
+
+    def _send(self, message: dict[str, Any]) -> None:
+        assert self._worker is not None
+        waited_s = 0.0 if self._answered is None else perf_counter() - self._answered
+        self._idle = waited_s > IDLE_S
+        if self._idle:
+            self.waited_s += waited_s
+        self._worker.send(message)
+
+    def _receive(self, timeout_s: float) -> dict[str, Any]:
+        assert self._worker is not None
+        try:
+            answer = self._worker.receive(timeout_s)
+        except TimeoutError:
+            self.close()
+            raise WorkerDied(f"gave no answer for {timeout_s:.0f} s and was killed") from None
+        if answer is None:
+            code, last_line = self._worker.kill(EXIT_S)
+            self.close()
+            raise WorkerDied(
+                f"its process ended with status {code}" + (f": {last_line}" if last_line else "")
+            )
+        self._account(answer.pop("cpu_before_s"), answer.pop("cpu_s"))
+        return answer
+
+    def _account(self, before_s: float, after_s: float) -> None:
+        """Add up the CPU time that the process used while no request was pending."""
+        if self._idle:
+            self.burnt_s += max(0.0, before_s - self.cpu_s)
+        self.cpu_s, self._answered = after_s, perf_counter()
+
+    def close(self) -> None:
+        """Kill the process; `request` starts it again."""
+        worker, self._worker = self._worker, None
+        if worker is not None:
+            worker.kill()
+
+
+class WorkerPool:
+    """The workers of one thread count; they start together and end with the `with` block."""
+
+    def __init__(self, homes: Sequence[str], threads: int, reused: bool, seed: int) -> None:
+        self.workers = {home: BenchWorker(home, threads, reused, seed) for home in homes}
+        self.errors: dict[str, str] = {}
+        """Why a worker could not be started, by its home."""
+
+    def __enter__(self) -> Self:
+        try:
+            for worker in self.workers.values():
+                worker.start()
+            for home, worker in self.workers.items():
+                try:
+                    error = worker.wait_until_open()
+                except WorkerDied as died:
+                    error = str(died)
+                if error:
+                    self.errors[home] = error
+        except BaseException:
+            self.__exit__(None, None, None)
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for worker in self.workers.values():
+            worker.close()
+
+    def release(self) -> None:
+        """Drop the prepared calls of all workers."""
+        for home, worker in self.workers.items():
+            if home not in self.errors and worker.alive:
+                with suppress(WorkerDied):  # it is restarted for the next cell
+                    worker.request("release")
+
+    def cpu_s(self) -> float:
+        """Return the CPU seconds that this process and the workers have used so far."""
+        return process_time() + sum(worker.cpu_s for worker in self.workers.values())
+
+
+class RemoteCall:
+    """A timed call in a worker, as `interleave` runs it."""
+
+    def __init__(self, worker: BenchWorker, number: int) -> None:
+        self.worker, self.number, self.start = worker, number, worker.starts
+        self.error = ""
+
+    def turn(self) -> Turn | None:
+        """Time some calls; return None if one raised or the worker died."""
+        if self.worker.starts != self.start or not self.worker.alive:
+            self.error = "its process died in another call's turn"
+            return None
+        if self.worker.threads > 1:
+            sleep(PAUSE_S)
+        try:
+            answer = self.worker.request("turn", number=self.number)
+        except WorkerDied as died:
+            self.error = str(died)
+            return None
+        if "error" in answer:
+            self.error = answer["error"]
+            return None
+        return Turn(tuple(answer["times_ns"]), answer["spent_s"])
+
 
 TOLERANCE_EPS = 32
-"""Whoever is further from ours, in epsilons of 1 + |result|, computes something else."""
+"""Results further from ours, in epsilons of 1 + |result|, are of another function."""
 
 BURNING = 0.1
-"""From this share of a core on, what a framework burns between its turns is worth a note."""
+"""Share of a core from which a framework's CPU use between its turns gets a remark."""
 
 
 @dataclass
-class Entered:
-    """Who takes part in a cell: a seat in a room, and what the first call told."""
+class Prepared:
+    """A call that is ready to be timed, and what its first run gave."""
 
     call: RemoteCall
     first_call_ms: float
@@ -53,63 +223,69 @@ class Study:
     not_run: list[str] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
     shares: list[float] = field(default_factory=list)
-    """What others took of all cores, for each group of cells."""
+    """Share of all cores that other processes used, for each group of cells."""
 
     def run(self) -> None:
-        """Time every cell; the time that is left is shared out among the cells that are left."""
+        """Time every cell; the remaining time is divided among the remaining cells."""
         end = perf_counter() + self.plan.settings.budget_s
-        done, entering_s = 0, 0.0
+        done, preparing_s = 0, 0.0
         for (threads, buffers), cells in self.plan.groups():
             homes = self.plan.homes(cells)
-            self._say("starting " + ", ".join(homes), done)
+            self._report("starting " + ", ".join(homes), done)
             with WorkerPool(homes, threads, buffers == "reused", self.plan.settings.seed) as pool:
-                self._note_closed(pool)
-                bystanders = Bystanders(pool.cpu_s)
+                self._note_starts(pool)
+                load = SystemLoad(pool.cpu_s)
                 for cell in cells:
-                    self._say(str(cell), done)
+                    self._report(str(cell), done)
                     start = perf_counter()
-                    entered = self._enter(cell, pool)
-                    entering_s += perf_counter() - start
+                    prepared = self._prepare(cell, pool)
+                    preparing_s += perf_counter() - start
                     done += 1
                     left = len(self.plan.cells) - done + 1
-                    budget_s = (end - perf_counter()) / left - entering_s / done
-                    self._time(cell, entered, max(0.0, budget_s))
-                    _leave(pool)
-                self._after(pool, bystanders, threads)
-        self._say("done", done)
+                    budget_s = (end - perf_counter()) / left - preparing_s / done
+                    self._time(cell, prepared, max(0.0, budget_s))
+                    pool.release()
+                self._note_load(pool, load, threads)
+        self._report("done", done)
 
-    def _say(self, what: str, done: int) -> None:
+    def _report(self, label: str, done: int) -> None:
         if self.progress is not None:
-            self.progress(what, done, len(self.plan.cells))
+            self.progress(label, done, len(self.plan.cells))
 
-    def _note_closed(self, pool: WorkerPool) -> None:
+    def _note_starts(self, pool: WorkerPool) -> None:
         for home, why in pool.errors.items():
             self.not_run.append(f"{home} could not be started: {why}")
         for worker in pool.workers.values():
             if worker.remark and worker.remark not in self.remarks:
                 self.remarks.append(worker.remark)
 
-    def _enter(self, cell: Cell, pool: WorkerPool) -> dict[str, Entered]:
-        """Make everybody's call and run it once; who throws gets a row that says so."""
-        entered: dict[str, Entered] = {}
-        for number, (name, message) in enumerate(self._contestants(cell)):
+    def _prepare(self, cell: Cell, pool: WorkerPool) -> dict[str, Prepared]:
+        """Prepare and run each call of a cell once; one that raises gets a row with its error."""
+        prepared: dict[str, Prepared] = {}
+        task = {
+            "quantity": cell.quantity, "dtype": cell.dtype, "count": cell.count,
+            "inputs": cell.inputs,
+        }  # fmt: skip
+        for number, (name, function) in enumerate(self._functions(cell)):
             home = "numpy" if name == COPY else IMPLEMENTATIONS[name].home
             if home in pool.errors:
                 continue
             worker = pool.workers[home]
-            answer = _asked(worker, number, message, cell)
+            try:
+                answer = worker.request("prepare", number=number, **function, **task)
+            except WorkerDied as died:
+                answer = {"error": str(died)}
             if "error" in answer:
                 self.rows.append(_row(cell, name, error=answer["error"]))
                 continue
             sample, notes = tuple(answer["sample"]), answer["notes"]
-            entered[name] = Entered(
-                RemoteCall(worker, number), answer["first_call_ms"], sample, notes
-            )
-            if name not in (OURS, COPY) and OURS in entered:
-                notes += differs(sample, entered[OURS].sample, cell.dtype)
-        return entered
+            call, first_call_ms = RemoteCall(worker, number), answer["first_call_ms"]
+            prepared[name] = Prepared(call, first_call_ms, sample, notes)
+            if name not in (OURS, COPY) and OURS in prepared:
+                notes += differs(sample, prepared[OURS].sample, cell.dtype)
+        return prepared
 
-    def _contestants(self, cell: Cell) -> Iterator[tuple[str, dict[str, Any]]]:
+    def _functions(self, cell: Cell) -> Iterator[tuple[str, dict[str, Any]]]:
         for name, peer in self.plan.peers(cell).items():
             if name == OURS:
                 yield name, {"activation": pickled(cell.activation), "peer": None}
@@ -117,13 +293,13 @@ class Study:
                 yield name, {"activation": None, "peer": peer.message()}
         yield COPY, {"activation": None, "peer": None}
 
-    def _time(self, cell: Cell, entered: dict[str, Entered], budget_s: float) -> None:
-        scores = play([one.call for one in entered.values()], budget_s)
-        for (name, one), score in zip(entered.items(), scores, strict=True):
-            self.rows.append(_timed(cell, name, one, score))
+    def _time(self, cell: Cell, prepared: dict[str, Prepared], budget_s: float) -> None:
+        timed = interleave([call.call for call in prepared.values()], budget_s)
+        for (name, call), series in zip(prepared.items(), timed, strict=True):
+            self.rows.append(_timed(cell, name, call, series))
 
-    def _after(self, pool: WorkerPool, bystanders: Bystanders, threads: int) -> None:
-        share = bystanders.share()
+    def _note_load(self, pool: WorkerPool, load: SystemLoad, threads: int) -> None:
+        share = load.share()
         if share is not None:
             self.shares.append(share)
         for worker in pool.workers.values():
@@ -131,30 +307,34 @@ class Study:
             if burnt > BURNING:
                 cores = "1 thread" if threads == 1 else f"{threads} threads"
                 self.remarks.append(
-                    f"{worker.home} kept {burnt:.0%} of a core busy between its turns, with {cores}"
+                    f"{worker.home} used {burnt:.0%} of a core between its turns, with {cores}"
                 )
 
     @property
     def others_share(self) -> float | None:
-        """What others took of all cores while cells were timed."""
+        """Share of all cores that other processes used while cells were timed."""
         return median(self.shares) if self.shares else None
 
 
-def _asked(worker: BenchWorker, number: int, message: dict[str, Any], cell: Cell) -> dict[str, Any]:
-    task = {
-        "quantity": cell.quantity, "dtype": cell.dtype, "count": cell.count, "inputs": cell.inputs,
-    }  # fmt: skip
-    try:
-        return worker.request("enter", number=number, **message, **task)
-    except WorkerDied as died:
-        return {"error": str(died)}
+def saved_bytes(peers: Iterable[Peer]) -> dict[str, float | None]:
+    """Return the bytes per float32 element that implementations save for their backward.
 
-
-def _leave(pool: WorkerPool) -> None:
-    for home, worker in pool.workers.items():
-        if home not in pool.errors and worker.alive:
-            with suppress(WorkerDied):  # it is started again for the next cell
-                worker.request("leave")
+    torch's hooks of saved tensors and the leaves of JAX's pullbacks count them. Other frameworks
+    cannot be measured and are left out; None if a peer fails.
+    """
+    by_home: dict[str, list[Peer]] = {}
+    for peer in peers:
+        if peer.implementation in SAVING:
+            by_home.setdefault(IMPLEMENTATIONS[peer.implementation].home, []).append(peer)
+    saved: dict[str, float | None] = {}
+    with WorkerPool(tuple(by_home), threads=1, reused=False, seed=0) as pool:
+        for home, group in by_home.items():
+            saved |= dict.fromkeys(peer.implementation for peer in group)
+            if home not in pool.errors:
+                with suppress(WorkerDied):
+                    messages = [peer.message() for peer in group]
+                    saved |= pool.workers[home].request("saved_bytes", peers=messages)
+    return saved
 
 
 def _row(cell: Cell, name: str, **more: Any) -> Row:
@@ -173,25 +353,25 @@ def _row(cell: Cell, name: str, **more: Any) -> Row:
     )
 
 
-def _timed(cell: Cell, name: str, one: Entered, score: Score) -> Row:
-    found = statistics(score)
-    if found is None or one.call.error:
-        return _row(cell, name, error=one.call.error or "no turn was timed")
+def _timed(cell: Cell, name: str, prepared: Prepared, series: Series) -> Row:
+    times = statistics(series.turns)
+    if times is None or prepared.call.error:
+        return _row(cell, name, error=prepared.call.error or "no turn was timed")
     return _row(
         cell,
         name,
-        least_ns=found.least_ns / cell.count,
-        median_ns=found.median_ns / cell.count,
-        spread=found.spread,
-        doubt=found.doubt,
-        calls=found.calls,
-        first_call_ms=one.first_call_ms,
-        notes=tuple(one.notes),
+        least_ns=times.least_ns / cell.count,
+        median_ns=times.median_ns / cell.count,
+        spread=times.spread,
+        doubt=times.doubt,
+        calls=times.calls,
+        first_call_ms=prepared.first_call_ms,
+        notes=tuple(prepared.notes),
     )
 
 
 def differs(sample: tuple[float, ...], ours: tuple[float, ...], dtype: str) -> list[str]:
-    """Return a note where results are not ours; NaN and infinities must be where ours are."""
+    """Return a note if results differ from ours; NaN and infinities must be in the same places."""
     theirs, reference = np.array(sample), np.array(ours)
     if theirs.shape != reference.shape:
         return [f"returned {theirs.size} results where ours has {reference.size}"]
@@ -208,5 +388,5 @@ def differs(sample: tuple[float, ...], ours: tuple[float, ...], dtype: str) -> l
 
 
 def pickled(activation: Activation) -> str:
-    """Return an activation as text that another process makes it of."""
+    """Return an activation as text, for a message to a worker."""
     return base64.b64encode(pickle.dumps(activation)).decode("ascii")

@@ -1,8 +1,7 @@
-"""A bench as people read it: a table for every setting, limits at the end, remarks below.
+"""A bench as text: a table for every setting with the limits at its end, and notes.
 
-Few functions are shown in full, a row for each implementation. Of many there is one row each, and a
-column for each implementation. `~` stands where two times are nearer to each other than the
-machine's noise.
+A few functions have a row for each implementation. Many have one row each, and a column for each
+implementation. `~` marks a ratio whose two times differ by less than the machine's noise.
 """
 
 from __future__ import annotations
@@ -14,82 +13,81 @@ from textwrap import fill
 from softgate.runtime.records import Grid
 
 from .plan import FEW
-from .ratios import apart
-from .record import COPY, OURS, RELU, Bench, Row, Setting
+from .record import COPY, OURS, RELU, Bench, Row, Setting, apart
 
 NONE = "–"
 WIDTH = 69
-"""Of sentences, so that a line fits into 80 columns."""
+"""Columns of a sentence, so that a line fits into 80."""
 
 
 class Footnotes:
-    """Letters for remarks, in the order in which they are first made."""
+    """Letters for notes, in the order of their first use."""
 
     def __init__(self) -> None:
         self.letters: dict[str, str] = {}
 
-    def mark(self, remarks: Iterable[str]) -> str:
-        """Return the letters of some remarks."""
-        return "".join(self._letter(remark) for remark in remarks)
+    def mark(self, notes: Iterable[str]) -> str:
+        """Return the letters of some notes."""
+        return "".join(self._letter(note) for note in notes)
 
-    def _letter(self, remark: str) -> str:
+    def _letter(self, note: str) -> str:
         count = len(self.letters)
         first = ascii_lowercase[count // 26 - 1] if count >= 26 else ""
-        return self.letters.setdefault(remark, first + ascii_lowercase[count % 26])
+        return self.letters.setdefault(note, first + ascii_lowercase[count % 26])
 
 
 def grids(record: Bench) -> tuple[Grid, ...]:
-    """Return the machine, a table for every setting, and the remarks."""
+    """Return the machine, a table for every setting, and the notes."""
     notes = Footnotes()
-    shown = []
+    tables = []
     for setting in record.settings_timed():
         rows = [row for row in record.rows if row.setting == setting]
         functions = dict.fromkeys(row.function for row in rows if row.function != COPY)
         many = len([name for name in functions if name in record.settings.functions]) > FEW
         make = _matrix if many else _full
-        shown.append(make(setting, rows, list(functions), notes))
-    return (head(record), *shown, *foot(record, notes))
+        tables.append(make(setting, rows, list(functions), notes))
+    return (head(record), *tables, *foot(record, notes))
 
 
 def head(record: Bench) -> Grid:
-    """Return what was timed on, and with."""
+    """Return the machine, the versions and the method."""
     versions = ", ".join(f"{name} {version}" for name, version in record.machine.versions.items())
     threads = ", ".join(map(str, record.settings.threads))
     rows = (
         ("versions", versions),
         ("threads", threads),
-        ("method", "least time of many interleaved turns, ns per element; the median and how far "
-                   "it is above that; 1st: the first call alone, compiling included; seed "
+        ("method", "least time of many interleaved turns, ns per element; the median and by how "
+                   "much it is larger; 1st: the first call alone, compiling included; seed "
                    f"{record.settings.seed}, {record.seconds:.0f} s, {record.when}"),
     )  # fmt: skip
     return _text((("machine", str(record.machine)), *rows))
 
 
 def foot(record: Bench, notes: Footnotes) -> tuple[Grid, ...]:
-    """Return warnings, remarks and what was not run, where there are any."""
+    """Return warnings, notes, remarks and what was not run."""
     rows = [("WARNING", text) for text in record.warnings]
-    rows += [(letter, remark) for remark, letter in notes.letters.items()]
+    rows += [(letter, note) for note, letter in notes.letters.items()]
     rows += [("remark", text) for text in record.remarks]
     rows += [("not run", text) for text in record.not_run]
     rows += [
         ("x copy", "as a multiple of a copy of the same bytes; x ours: of softgate's time"),
         (
             "x relu",
-            "as a multiple of the same implementation's relu; of softgate's where it has none",
+            "as a multiple of the same implementation's relu; of softgate's if it has none",
         ),
         ("~", "the two times differ by less than the machine's noise"),
     ]
-    return (_text((("note", "what the figures are"), *rows)),)
+    return (_text((("note", "meaning"), *rows)),)
 
 
 def _text(rows: Sequence[tuple[str, str]]) -> Grid:
-    """Return a grid of names and sentences, which are broken into lines."""
+    """Return a table of names and wrapped sentences."""
     header, *lines = ((name, fill(text, WIDTH)) for name, text in rows)
     return Grid("", header, tuple(lines), text=True)
 
 
 def title(setting: Setting) -> str:
-    """Return a setting in words."""
+    """Return a setting as text."""
     quantity, dtype, count, size, threads, inputs, buffers = setting
     where = f"{count:,} elements ({size})"
     cores = "1 thread" if threads == 1 else f"{threads} threads"
@@ -106,8 +104,8 @@ def _full(
     lines = []
     for function in sorted(functions, key=lambda name: name == RELU):
         ours = by_name.get((function, OURS))
-        mine = sorted((row for row in rows if row.function == function), key=_rank)
-        for index, row in enumerate(mine):
+        timed = sorted((row for row in rows if row.function == function), key=_rank)
+        for index, row in enumerate(timed):
             name = function if not index else ""
             lines.append((name, *_line(row, ours, notes)))
     copies = [row for row in rows if row.function == COPY]
@@ -135,7 +133,7 @@ def _line(row: Row, ours: Row | None, notes: Footnotes) -> tuple[str, ...]:
 
 
 def _relative(row: Row, ours: Row | None) -> str:
-    """Return a time as a multiple of ours; ~ where the noise is larger than the difference."""
+    """Return a time as a multiple of ours, with ~ if the noise is larger than the difference."""
     if ours is None or row.x_ours is None:
         return ""
     same = row is ours or apart(row, ours)
@@ -181,7 +179,7 @@ def _multiples(row: Row | None) -> tuple[str, str]:
 
 
 def _against(ours: Row | None, timed: Sequence[Row | None]) -> str:
-    """Return our time as a multiple of the fastest other's, and whose that is."""
+    """Return our time as a multiple of the fastest other's, and the name of that."""
     others = [row for row in timed if row is not None and row is not ours and row.least_ns]
     if ours is None or not ours.least_ns or not others:
         return ""

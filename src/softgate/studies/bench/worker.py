@@ -1,8 +1,7 @@
-"""A process of its own for one framework and one number of threads: what runs on its far side.
+"""A worker process that times the calls of one framework with one thread count.
 
-Frameworks bring threads that spin, allocators and switches of their own; in one process they would
-disturb each other. So each has a room, and whoever is not having a turn waits for a line on its
-standard input. Lines are JSON; what libraries print goes to standard error.
+Frameworks have threads that spin, allocators and switches of their own, and would disturb each
+other in one process. A worker that is not timing waits for a line on its standard input.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ import base64
 import gc
 import os
 import pickle
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from importlib import import_module
 from time import perf_counter, perf_counter_ns, process_time
 from typing import Any
@@ -19,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from ..peers import Peer
-from ..peers.timed_call import Absent, Task, TimedCall
+from ..peers.timed_call import Absent, Task, TimedCall, load
 from ..worker import Parent, c_function
 from .inputs import arrays
 
@@ -29,88 +28,102 @@ SAMPLE_S = 1e-4
 TURN_S = 2e-3
 MOST_SAMPLES = 10
 MIDDLE_S, LONG_S = 1e-3, 2e-2
-"""From the first on, the call that warms the caches counts too: when it is over, so is the slice of
-time that a busy machine gives, and the next one is interrupted. A long call warms its own caches.
-"""
+"""From the first on, the call that warms the caches counts too: a busy machine's time slice ends
+with it, and the next call is interrupted. A call of the second length warms its own caches."""
 
 COMPARED = 64
-"""So many results, spread over the output, are compared with ours."""
+"""Number of results, spread over the output, that are compared with ours."""
+
+SAVED_COUNT = 4096
+"""Elements of the array for which saved bytes are counted: enough that scalars do not matter."""
 
 M_MMAP_MAX, M_TRIM_THRESHOLD, M_TOP_PAD = -4, -1, -2
 
 
 class Calls:
-    """The contestants of one cell, and how they are called."""
+    """The prepared calls of one cell; its methods are the requests of a worker."""
 
     def __init__(self, home: str, threads: int, reused: bool, seed: int) -> None:
         self.reused, self.seed = reused, seed
         if reused:
             keep_freed_memory()
-        self.calls = import_module(f"..peers.calls.{home}", __package__)
+        self.framework = import_module(f"..peers.calls.{home}", __package__)
         pin(threads)
-        self.remark = self.calls.start(threads)
+        self.remark = self.framework.start(threads)
         self._arrays: tuple[Any, Any] = (None, None)
-        self._playing: dict[int, Playing] = {}
+        self._clocks: dict[int, CallClock] = {}
         gc.disable()
-        gc.freeze()  # else each collection looks through all that a framework has imported
+        gc.freeze()  # otherwise each collection traverses all that a framework has imported
 
-    def enter(
+    def prepare(
         self, number: int, peer: Mapping[str, Any] | None, activation: str | None, **task: Any
     ) -> dict[str, Any]:
-        """Make a contestant, call it once, and tell what that took and what came out."""
+        """Prepare a call and run it once; return the time of that and some of the results."""
         x, grad, out = self._data(task)
-        given = Task(task["quantity"], x, grad, out, self.reused)
         if peer is not None and peer["subject"]:
-            import_module(peer["subject"].partition(":")[0])  # an import is no part of a call
+            import_module(peer["subject"].partition(":")[0])  # not part of the first call
         start = perf_counter()
-        contestant = self._make(peer, activation, given)
-        result = contestant.call()
+        timed = self._make(peer, activation, Task(task["quantity"], x, grad, out, self.reused))
+        result = timed.call()
         first_s = perf_counter() - start
-        if contestant.operand is not None and result is contestant.operand:
-            raise Absent("hands back its input: there is nothing to time")
-        values = np.asarray(contestant.read(result)).ravel()
+        if timed.operand is not None and result is timed.operand:
+            raise Absent("returns its input unchanged: there is nothing to time")
+        values = np.asarray(timed.read(result)).ravel()
         step = max(1, values.size // COMPARED)
-        self._playing[number] = Playing(contestant)
+        self._clocks[number] = CallClock(timed)
         return {
             "first_call_ms": 1e3 * first_s,
             "sample": [float(value) for value in values[::step][:COMPARED]],
-            "notes": list(contestant.notes),
+            "notes": list(timed.notes),
         }
 
     def _data(self, task: Mapping[str, Any]) -> Any:
         key = (task["inputs"], task["dtype"], task["count"])
         if self._arrays[0] != key:
-            self._arrays = (None, None)
+            self._arrays = (None, None)  # frees the memory before the next arrays are made
             self._arrays = (key, arrays(*key, self.seed))
         return self._arrays[1]
 
     def _make(
         self, peer: Mapping[str, Any] | None, activation: str | None, task: Task
     ) -> TimedCall:
+        timed: TimedCall
         if activation is not None:
-            made: TimedCall = self.calls.ours(pickle.loads(base64.b64decode(activation)), task)
+            timed = self.framework.ours(pickle.loads(base64.b64decode(activation)), task)
         elif peer is not None:
-            made = self.calls.make(Peer.of(peer), task)
+            timed = self.framework.make(Peer.of(peer), task)
         else:
-            made = self.calls.copy(task)
-        return made
+            timed = self.framework.copy(task)
+        return timed
 
     def turn(self, number: int) -> dict[str, Any]:
-        """Let a contestant take a turn."""
-        return self._playing[number].turn()
+        """Time a prepared call for a turn."""
+        return self._clocks[number].turn()
 
-    def leave(self) -> dict[str, Any]:
-        """Forget the contestants and what they hold."""
-        self._playing.clear()
+    def release(self) -> dict[str, Any]:
+        """Drop the prepared calls and the memory that they hold."""
+        self._clocks.clear()
         gc.collect()
         return {}
 
+    def saved_bytes(self, peers: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+        """Return the bytes per element that peers save for backward, None for one that raises."""
+        saved: dict[str, float | None] = {}
+        for peer in map(Peer.of, peers):
+            try:
+                total = self.framework.saved_bytes(load(peer), SAVED_COUNT)
+            except Exception:  # a peer may raise anything
+                saved[peer.implementation] = None
+            else:
+                saved[peer.implementation] = total / SAVED_COUNT
+        return saved
 
-class Playing:
-    """A contestant, how many calls make one time, and how many times one turn."""
 
-    def __init__(self, contestant: TimedCall) -> None:
-        self.call = contestant.call
+class CallClock:
+    """Times a call: how many calls make one time, and how many times one turn."""
+
+    def __init__(self, timed: TimedCall) -> None:
+        self.call = timed.call
         once_s = self._once_s()
         if once_s < 5 * LONG_S:  # the caches are warm now; the first may have been interrupted
             once_s = min(once_s, self._once_s())
@@ -125,7 +138,7 @@ class Playing:
         return perf_counter() - start
 
     def turn(self) -> dict[str, Any]:
-        """Warm up, then call and time."""
+        """Warm the caches, then time the calls."""
         call, calls = self.call, range(self.calls)
         times = []
         begun = perf_counter()
@@ -140,14 +153,14 @@ class Playing:
 
 
 def pin(threads: int) -> None:
-    """Bind this process to so many cores: some libraries count cores when they first run."""
+    """Bind this process to `threads` cores: some libraries count the cores when they first run."""
     if hasattr(os, "sched_setaffinity"):
         cores = sorted(os.sched_getaffinity(0))
         os.sched_setaffinity(0, cores[-threads:])  # the first cores serve most interrupts
 
 
 def keep_freed_memory() -> None:
-    """Let who has no output argument get back the memory it freed, not fresh pages (glibc)."""
+    """Have glibc reuse freed memory, not fresh pages, for calls without an output argument."""
     mallopt = c_function("mallopt")
     if mallopt is not None:
         mallopt(M_MMAP_MAX, 0)
@@ -156,7 +169,7 @@ def keep_freed_memory() -> None:
 
 
 def error_text(error: BaseException) -> str:
-    """Return what a contestant threw, in one line."""
+    """Return an error of a call in one line."""
     first = (str(error).strip() or "no message").splitlines()[0]
     return first if isinstance(error, Absent) else f"{type(error).__name__}: {first}"
 

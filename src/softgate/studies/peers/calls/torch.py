@@ -58,6 +58,13 @@ def of_function(function: Callable[[Any], Any], task: Task) -> TimedCall:
     return TimedCall(backward, read, (AUTOGRAD, *allocates), grad)
 
 
+def saved_bytes(function: Callable[[Any], Any], count: int) -> int:
+    """Return the bytes that autograd saves for the backward of a function."""
+    from softgate.torch import saved_bytes as count_bytes
+
+    return count_bytes(function, torch.linspace(-3, 3, count, requires_grad=True))
+
+
 def read(tensor: Any) -> Array:
     """Return a tensor as an array."""
     return np.asarray(from_tensor(tensor))
