@@ -17,7 +17,8 @@ import numpy as np
 
 import softgate as sg
 from softgate.formula.formats import FLOAT64
-from softgate.studies import accuracy, samples
+from softgate.studies import accuracy
+from softgate.studies.accuracy import samples
 
 SLICE = 5_000
 CONTRACT_ULP = 4.0

@@ -12,35 +12,30 @@ import sys
 import time
 
 import softgate as sg
-from softgate.studies.sweep import INPUTS, Sweep, sweep
+from softgate.studies.accuracy.sweep import INPUTS, Largest, largest_error
 
 
 class Progress:
-    """A progress line on stderr: share of the sweep done, and time left."""
+    """A line on stderr with the share of inputs done and the time left."""
 
-    def __init__(self, what: str) -> None:
-        self.what, self.done, self.start, self.shown = what, 0, time.monotonic(), 0.0
+    def __init__(self, label: str) -> None:
+        self.label, self.start = label, time.monotonic()
 
-    def __call__(self, inputs: int) -> None:
-        self.done += inputs
-        now = time.monotonic()
-        if now - self.shown < 0.5 and self.done < INPUTS:
-            return
-        self.shown = now
-        left = (now - self.start) * (INPUTS - self.done) / self.done
-        share = 100 * self.done / INPUTS
+    def __call__(self, done: int) -> None:
+        left = (time.monotonic() - self.start) * (INPUTS - done) / done
+        share = 100 * done / INPUTS
         if sys.stderr.isatty():
-            print(f"\r{self.what}: {share:3.0f} %, {left:3.0f} s left ", end="", file=sys.stderr)
+            print(f"\r{self.label}: {share:3.0f} %, {left:3.0f} s left ", end="", file=sys.stderr)
 
 
-def row(found: Sweep, bound: float, markdown: bool) -> str:
+def row(name: str, quantity: str, largest: Largest, bound: float, markdown: bool) -> str:
     cells = [
-        found.activation,
-        found.quantity,
-        f"{found.max_ulp:.3f}",
+        name,
+        quantity,
+        f"{largest.max_ulp:.3f}",
         f"{bound:g}",
-        f"{found.worst!r}",
-        "yes" if found.max_ulp <= bound else "NO",
+        f"{largest.worst!r}",
+        "yes" if largest.max_ulp <= bound else "NO",
     ]
     if markdown:
         return "| " + " | ".join(cells) + " |"
@@ -59,22 +54,23 @@ def main() -> int:
     arguments = parser.parse_args()
     known = sg.activations()
     if unknown := [name for name in arguments.names if name not in known]:
-        parser.error(f"unknown: {', '.join(unknown)}; known: {', '.join(known)}")
+        parser.error(f"unknown: {', '.join(unknown)}; choose from: {', '.join(known)}")
     if arguments.markdown:
         print("| " + " | ".join(HEAD) + " |\n|" + " --- |" * len(HEAD))
     else:
         print("{:<14}{:<8}{:>9}{:>8}   {:<26}{}".format(*HEAD))
     broken = False
     for name in arguments.names or known:
-        entry = known[name].entry
         for quantity in [arguments.quantity] if arguments.quantity else ["value", "slope"]:
             progress = Progress(f"{name} {quantity}")
-            found = sweep(entry, quantity, threads=arguments.threads, progress=progress)
-            bound = getattr(entry.bounds["float32"], quantity)
-            broken |= not found.max_ulp <= bound
+            largest = largest_error(
+                known[name], quantity, threads=arguments.threads, progress=progress
+            )
+            bound = getattr(known[name].entry.bounds["float32"], quantity)
+            broken |= not largest.max_ulp <= bound
             if sys.stderr.isatty():
                 print("\r\033[K", end="", file=sys.stderr)
-            print(row(found, bound, arguments.markdown), flush=True)
+            print(row(name, quantity, largest, bound, arguments.markdown), flush=True)
     return int(broken)
 
 

@@ -15,7 +15,8 @@ from compiled import FAST, Library, same_bits
 import softgate as sg
 from softgate.formula.formats import FLOAT32, FLOAT64, Format
 from softgate.runtime.activation import Activation
-from softgate.studies import accuracy, samples
+from softgate.studies import accuracy
+from softgate.studies.accuracy import samples
 
 OWN = [formulas.snake, formulas.swish, formulas.isru, formulas.tanhexp]
 pytestmark = pytest.mark.skipif(compiled.COMPILER is None, reason=compiled.MISSING)

@@ -26,7 +26,8 @@ from softgate.formula.formats import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, FORMAT
 from softgate.lower import float64
 from softgate.runtime import kernels
 from softgate.runtime.activation import Activation
-from softgate.studies import accuracy, samples
+from softgate.studies import accuracy
+from softgate.studies.accuracy import samples
 
 APART = Path(sys.prefix) / "triton"
 """Where `make` installs Triton. In one process with TensorFlow it aborts (two LLVMs), and torch's

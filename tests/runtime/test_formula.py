@@ -25,7 +25,8 @@ from softgate.lower.notation import infix
 from softgate.runtime.activation import Activation
 from softgate.runtime.registry import label
 from softgate.runtime.tables import truth_graph
-from softgate.studies import accuracy, samples
+from softgate.studies import accuracy
+from softgate.studies.accuracy import samples
 
 WHERE = ((-1.0, 1.0), (0.6, 1.5), (-20.0, 20.0), (-1.1, -0.9), (-750.0, 710.0), (-110.0, 90.0))
 LARGE = 1e30

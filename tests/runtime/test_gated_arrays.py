@@ -16,7 +16,7 @@ import pytest
 import softgate as sg
 from softgate.formula.formats import FLOAT64
 from softgate.runtime.gated import Gated
-from softgate.studies import samples
+from softgate.studies.accuracy import samples
 
 GATED = sg.gated()
 EACH = pytest.mark.parametrize("gated", GATED.values(), ids=GATED)

@@ -19,7 +19,8 @@ from softgate.lower import arb
 from softgate.runtime import kernels
 from softgate.runtime.activation import Activation
 from softgate.runtime.gated import Gated
-from softgate.studies import accuracy, samples
+from softgate.studies import accuracy
+from softgate.studies.accuracy import samples
 
 
 def activation_of(gated: Gated) -> Activation:
@@ -173,11 +174,8 @@ def evaluate(gated: Gated, quantity: str, x: Any, values: dict[str, float]) -> A
 
 def scale(gated: Gated, gates: Any, values: dict[str, float]) -> Any:
     """The scale of an error in the activation's slope: see `accuracy`."""
-    graphs = accuracy.scale_graphs(gated.entry.act, "slope")
-    if len(graphs) == 1:
-        return np.abs(evaluate(gated, "slope", gates, values))
-    wide = gates.astype(np.float64)
-    return np.maximum.reduce([np.abs(accuracy.evaluate(g, x=wide, **values)) for g in graphs])
+    wide, slope = gates.astype(np.float64), evaluate(gated, "slope", gates, values)
+    return accuracy.Reference(gated.entry.act, "slope", values).scale(wide, slope)
 
 
 def check_slopes(gated: Gated, fmt: Format, count: int, **parameters: float) -> None:

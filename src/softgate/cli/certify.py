@@ -187,9 +187,9 @@ def _usual(subject: str, function: Activation | None, asked: dict[str, Any]) -> 
 
 def _kept(file: Path) -> str:
     """Return what an interrupt left, and how to go on."""
-    from softgate.studies.certify.exhaustive import INPUTS, kept
+    from softgate.studies.accuracy.sweep import INPUTS, saved_counts
 
-    done = [f"{name} {n:,} of {INPUTS:,} inputs" for name, n in kept(file).items()]
+    done = [f"{name} {n:,} of {INPUTS:,} inputs" for name, n in saved_counts(file).items()]
     if not done:
         return "Nothing is kept, as no input of a sweep was done: the same command starts anew."
     return f"Kept in {file}: {', '.join(done)}. The same command goes on from there."
@@ -235,8 +235,8 @@ def _read(file: str, subject: str, asked: dict[str, Any]) -> Certificate:
 
 def _check_inputs(file: str, old: Certificate, asked: dict[str, Any]) -> None:
     """Refuse to measure at other inputs than the baseline was measured at."""
-    from softgate.studies.certify import QUANTITIES, chosen, counts
-    from softgate.studies.certify.inputs import DEFAULT, ORDER
+    from softgate.studies.certify import DEFAULT, QUANTITIES, chosen, counts
+    from softgate.studies.certify.measure import ORDER
 
     samples = counts(asked["samples"])
     dtypes = chosen("dtypes", asked["dtypes"], ORDER) or ORDER

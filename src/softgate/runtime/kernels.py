@@ -152,13 +152,17 @@ def _compile(specification: Specification) -> Compiled:
 
 
 def evaluate64(
-    entry: Entry, quantity: str, x: npt.NDArray[np.float64], parameters: Parameters
+    entry: Entry,
+    quantity: str,
+    x: npt.NDArray[np.float64],
+    parameters: Parameters,
+    out: npt.NDArray[np.float64] | None = None,
 ) -> npt.NDArray[np.float64]:
     """Return a quantity at contiguous float64 `x` from the float64 kernel, on this thread."""
     specification = Specification(
         entry, quantity, FLOAT64, FLOAT64, specialised=is_default(entry, parameters)
     )
-    out = np.empty_like(x)
+    out = np.empty_like(x) if out is None else out
     packed = pack(entry, parameters, FLOAT64, quantity)
     compiled(specification)(out.ctypes.data, x.ctypes.data, packed.ctypes.data, x.size)
     return out

@@ -22,7 +22,8 @@ from softgate.formula import rounding
 from softgate.formula.formats import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, Format
 from softgate.lower.target import host
 from softgate.runtime.activation import Activation
-from softgate.studies import accuracy, samples
+from softgate.studies import accuracy
+from softgate.studies.accuracy import samples
 
 LIMIT_ULP = 5.0
 """What is measured is below 3.4; 8 is promised, for XLA may choose otherwise on other machines."""

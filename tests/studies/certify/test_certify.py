@@ -14,10 +14,9 @@ from softgate.catalogue.gelu import fine_value
 from softgate.formula.formats import BFLOAT16, FLOAT16, FLOAT32, FLOAT64
 from softgate.formula.rounding import dtype_of
 from softgate.runtime.activation import Activation
-from softgate.studies.certify import exhaustive
+from softgate.studies.accuracy import Reference, sweep
+from softgate.studies.accuracy.regions import Regions, marks, roots_of
 from softgate.studies.certify.record import DIFFERS, NOT_TESTED, SAME, Certificate
-from softgate.studies.certify.reference import Truths
-from softgate.studies.certify.regions import Regions, marks, roots_of
 from softgate.studies.reproducibility.digests import published_digest
 
 FEW = 4000
@@ -121,20 +120,20 @@ def test_nan_for_one_bit_pattern_in_16_bits() -> None:
 
 
 def test_nan_for_one_bit_pattern_among_all_of_float32() -> None:
-    truths = Truths(sg.gelu.entry, "value", {})
-    truths.certify(np.linspace(-3, 3, 50))
+    reference = Reference(sg.gelu.entry, "value", {})
+    reference.check_kernel(np.linspace(-3, 3, 50))
     regions = Regions(FLOAT32, ())
     pattern = int(np.float32(faulty.PATTERN).view(np.uint32))
-    start = pattern & ~(exhaustive.BLOCK - 1)
+    start = pattern & ~(sweep.BLOCK - 1)
     for function, expected in ((faulty.nan_for_one_pattern, 1), (faulty.right, 0)):
-        state = exhaustive.sweep(
+        state = sweep.sweep(
             function,
-            truths,
+            reference,
             regions,
-            state=exhaustive.State.fresh(regions, start),
-            stop=start + exhaustive.BLOCK,
+            state=sweep.State.fresh(regions, start),
+            stop=start + sweep.BLOCK,
         )
-        assert sum(tally.inputs for tally in state.tallies) == exhaustive.BLOCK
+        assert sum(tally.inputs for tally in state.tallies) == sweep.BLOCK
         assert sum(tally.not_numbers for tally in state.tallies) == expected
         assert (state.profile.max_ulp == np.inf).sum() == expected
 
@@ -203,18 +202,18 @@ def test_what_is_not_tested_is_said() -> None:
 def test_exact_ties_are_decided_exactly(fmt: Any) -> None:
     """x/2 of an odd subnormal is a tie for leaky_relu; for gelu it lies a hair beside one."""
     unit = 2.0**fmt.smallest_exponent
-    tie = Truths(sg.leaky_relu.entry, "value", {"slope": 0.5})
+    tie = Reference(sg.leaky_relu.entry, "value", {"slope": 0.5})
     assert tie.is_rounded(-3 * unit, -2 * unit, fmt)
     assert not tie.is_rounded(-3 * unit, -unit, fmt)
     assert tie.is_rounded(-unit, -0.0, fmt)
-    below = Truths(sg.gelu.entry, "value", {})
+    below = Reference(sg.gelu.entry, "value", {})
     assert below.is_rounded(-3 * unit, -unit, fmt)
     assert not below.is_rounded(-3 * unit, -2 * unit, fmt)
     assert below.is_rounded(3 * unit, 2 * unit, fmt)
 
 
 def test_rounding_at_the_ends_of_binades_and_ranges() -> None:
-    same = Truths(sg.identity.entry, "value", {})
+    same = Reference(sg.identity.entry, "value", {})
     largest = float(np.finfo(np.float32).max)
     beyond = largest + 2.0 ** (127 - 24)  # a tie with infinity, which is even
     assert same.is_rounded(beyond, np.inf, FLOAT32)
@@ -259,13 +258,13 @@ def test_every_input_is_in_one_region(name: str, quantity: str) -> None:
     entry = sg.activations()[name].entry
     parameters = {p.name: p.default for p in entry.parameters}
     roots = roots_of(marks(entry, tuple(parameters.items())), quantity)
-    truths = Truths(entry, quantity, parameters)
+    reference = Reference(entry, quantity, parameters)
     for fmt in (FLOAT16, FLOAT32):
         regions = Regions(fmt, roots)
         bits = np.arange(1 << 16, dtype=np.uint32) << (fmt.bits - 16)
         with np.errstate(invalid="ignore"):
             x = bits.astype(f"u{fmt.bits // 8}").view(dtype_of(fmt)).astype(np.float64)
-        truth = truths.kernel(x)
+        truth = reference.kernel(x)
         where = regions.assign(x, truth)
         assert ((where >= 0) & (where < len(regions.names))).all()
         for start in range(0, x.size, 64):  # runs of neighbours: one region, or none is named

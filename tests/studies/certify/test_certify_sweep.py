@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 import pytest
 from certifying import QUICK, Run, certify_in
 
-from softgate.studies.certify import exhaustive
+from softgate.studies.accuracy import sweep
 
 
 @pytest.fixture
@@ -24,9 +24,9 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp
 @pytest.fixture
 def small_sweeps(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sweeps over the first patterns only, in four rounds."""
-    monkeypatch.setattr(exhaustive, "INPUTS", 1 << 22)
-    monkeypatch.setattr(exhaustive, "ROUND", 1 << 20)
-    monkeypatch.setattr(exhaustive, "BLOCK", 1 << 18)
+    monkeypatch.setattr(sweep, "INPUTS", 1 << 22)
+    monkeypatch.setattr(sweep, "ROUND", 1 << 20)
+    monkeypatch.setattr(sweep, "BLOCK", 1 << 18)
 
 
 @pytest.mark.usefixtures("small_sweeps")
@@ -38,22 +38,22 @@ def test_an_interrupted_sweep_goes_on(
     assert code == 0
     assert list(tmp_path.iterdir()) == []
     started: list[int] = []
-    measure = exhaustive.Meter.measure
+    measure = sweep.RegionMeter.measure
 
-    def interrupted(meter: exhaustive.Meter, first: int, y: object) -> None:
+    def interrupted(meter: sweep.RegionMeter, first: int, y: object) -> None:
         started.append(first)
         if first >= 1 << 21:
             raise KeyboardInterrupt
         measure(meter, first, y)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(exhaustive.Meter, "measure", interrupted)
+    monkeypatch.setattr(sweep.RegionMeter, "measure", interrupted)
     code, out, err = run(*arguments)
     assert (code, out) == (130, "")
     assert "float32 value 2,097,152 of 4,194,304 inputs. The same command goes on" in err
     (state,) = tmp_path.iterdir()
     assert json.loads(state.read_text())["sweeps"]["float32 value"]["done"] == 1 << 21
     started.clear()
-    monkeypatch.setattr(exhaustive.Meter, "measure", measure)
+    monkeypatch.setattr(sweep.RegionMeter, "measure", measure)
     code, again, err = run(*arguments)
     assert code == 0
     assert "Going on from" in err
@@ -67,37 +67,37 @@ def test_an_interrupt_in_the_first_round_keeps_what_was_done(
 ) -> None:
     arguments = ("softgate:gelu", *QUICK, "--exhaustive", "--json")
     _, whole, _ = run(*arguments)
-    measure, main = exhaustive.Meter.measure, threading.main_thread()
+    measure, main = sweep.RegionMeter.measure, threading.main_thread()
     sent = threading.Event()
-    created: list[exhaustive.Blocks] = []
+    created: list[sweep.Blocks] = []
 
-    class RecordedBlocks(exhaustive.Blocks):
+    class RecordedBlocks(sweep.Blocks):
         def __init__(self, *arguments: Any) -> None:
             super().__init__(*arguments)
             created.append(self)
 
-    def interrupting(meter: exhaustive.Meter, first: int, y: Any) -> None:
+    def interrupting(meter: sweep.RegionMeter, first: int, y: Any) -> None:
         measure(meter, first, y)
-        if first == exhaustive.BLOCK:
+        if first == sweep.BLOCK:
             assert main.ident is not None
             signal.pthread_kill(main.ident, signal.SIGINT)
             sent.set()
-        if first >= exhaustive.BLOCK:  # no thread takes another block until the sweep has stopped
+        if first >= sweep.BLOCK:  # no thread takes another block until the sweep has stopped
             assert sent.wait(60)
             deadline = time.monotonic() + 60
             while not created[-1].stopped and time.monotonic() < deadline:
                 time.sleep(0.01)
 
-    monkeypatch.setattr(exhaustive, "Blocks", RecordedBlocks)
-    monkeypatch.setattr(exhaustive, "ROUND", exhaustive.INPUTS)
-    monkeypatch.setattr(exhaustive.Meter, "measure", interrupting)
+    monkeypatch.setattr(sweep, "Blocks", RecordedBlocks)
+    monkeypatch.setattr(sweep, "ROUND", sweep.INPUTS)
+    monkeypatch.setattr(sweep.RegionMeter, "measure", interrupting)
     code, out, err = run(*arguments)
     assert (code, out) == (130, "")
     (state,) = tmp_path.iterdir()
     done = json.loads(state.read_text())["sweeps"]["float32 value"]["done"]
-    assert 2 * exhaustive.BLOCK <= done < exhaustive.INPUTS
+    assert 2 * sweep.BLOCK <= done < sweep.INPUTS
     assert f"Kept in {state.name}: float32 value {done:,} of 4,194,304 inputs" in err
-    monkeypatch.setattr(exhaustive.Meter, "measure", measure)
+    monkeypatch.setattr(sweep.RegionMeter, "measure", measure)
     assert run(*arguments)[1] == whole
 
 
@@ -107,7 +107,7 @@ def test_an_interrupt_before_the_sweep_says_that_nothing_is_kept(
     def interrupted(*_: object, **__: object) -> NoReturn:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(exhaustive, "sweep", interrupted)
+    monkeypatch.setattr(sweep, "sweep", interrupted)
     code, _, err = run("softgate:gelu", *QUICK, "--exhaustive")
     assert code == 130
     assert "Nothing is kept" in err
@@ -132,4 +132,4 @@ def test_another_sweeps_state_is_refused(run: Run, tmp_path: Path) -> None:
     (tmp_path / "state.json").write_text("nonsense")
     code, _, err = run(*arguments)
     assert code == 2
-    assert "no state of a sweep" in err
+    assert "does not hold the state of a sweep" in err

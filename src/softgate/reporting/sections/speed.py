@@ -11,13 +11,13 @@ from typing import Any
 from softgate.plotting.vega import TIMES, implementation, quantitative, scales
 from softgate.runtime.activation import Activation
 from softgate.runtime.registry import activations
+from softgate.studies.accuracy.regions import SUBNORMAL_INPUTS, SUBNORMAL_RESULTS
 from softgate.studies.bench import bench
 from softgate.studies.bench.pareto import Pareto, Point, marked
 from softgate.studies.bench.pareto_study import chosen_rows
 from softgate.studies.bench.record import COPY, OURS, Bench, Row, Setting, apart
 from softgate.studies.bench.text import title
 from softgate.studies.certify.record import Measurement
-from softgate.studies.certify.regions import SUBNORMAL_INPUTS, SUBNORMAL_RESULTS
 from softgate.studies.peers import absent
 
 from ..chart import chips, coloured, swatch, toggle

@@ -11,9 +11,9 @@ from time import perf_counter
 from softgate.runtime.activation import Activation
 from softgate.runtime.registry import label
 
+from ..accuracy.regions import SUBNORMAL_INPUTS, SUBNORMAL_RESULTS
 from ..certify import certify
 from ..certify.record import Certificate, Measurement
-from ..certify.regions import SUBNORMAL_INPUTS, SUBNORMAL_RESULTS
 from ..peers import IMPLEMENTATIONS, Peer, peers, subject
 from ..progress import Progress
 from ..properties import named

@@ -17,11 +17,14 @@ from ..identify import UNKNOWN, identified
 from ..properties import named
 from ..subjects import Failure, Mistake, Session, Subject, describe, open_session
 from ..subjects.session import TIME_LIMIT
-from .inputs import DEFAULT, FEWEST, ORDER
-from .measure import Plan, Progress, Study
+from .measure import ORDER, Plan, Progress, Study
 from .record import Certificate
 
 QUANTITIES = ("value", "slope", "curvature")
+DEFAULT = {"float32": 2_000_000, "float64": 20_000}
+"""Inputs of a sample; float64 is measured against arb, one by one."""
+FEWEST = 1000
+"""Fewer inputs do not reach every exponent."""
 
 
 def certify(  # noqa: PLR0913  (settings of one study, by keyword)

@@ -12,9 +12,9 @@ from softgate.formula import rounding
 from softgate.formula.formats import Format
 from softgate.lower.decimal_arithmetic import limit_at_infinity
 
+from ..accuracy import Reference
 from ..subjects import Failure, Session
 from .record import DIFFERS, NOT_TESTED, SAME, Dependence, Special
-from .reference import Truths
 
 Array = npt.NDArray[Any]
 LENGTHS = (1, 3, 8, 17, 33, 255)
@@ -29,7 +29,7 @@ CLOSE_ULP = 4.0
 """A special result that is a number but 0 is right within this; its error is measured apart."""
 
 
-def specials(truths: Truths, quantity: str, fmt: Format, session: Session) -> list[Special]:
+def specials(reference: Reference, quantity: str, fmt: Format, session: Session) -> list[Special]:
     """Return the results at ±0, ±inf, NaN and the ends of the subnormal range."""
     x = _special_inputs(fmt)
     # As long as what was tried first: some frameworks compile anew for every length.
@@ -37,7 +37,7 @@ def specials(truths: Truths, quantity: str, fmt: Format, session: Session) -> li
     y = session.evaluate(quantity, filled)[: x.size].astype(np.float64)
     with np.errstate(invalid="ignore"):
         wide = x.astype(np.float64)
-    return [_judged(truths, fmt, float(a), float(b)) for a, b in zip(wide, y, strict=True)]
+    return [_judged(reference, fmt, float(a), float(b)) for a, b in zip(wide, y, strict=True)]
 
 
 def _special_inputs(fmt: Format) -> Array:
@@ -48,11 +48,11 @@ def _special_inputs(fmt: Format) -> Array:
         return both.astype(rounding.dtype_of(fmt))
 
 
-def _judged(truths: Truths, fmt: Format, x: float, y: float) -> Special:
+def _judged(reference: Reference, fmt: Format, x: float, y: float) -> Special:
     if np.isnan(x):
         sign = "-" if np.signbit(x) else ""
         return Special(f"{sign}nan", "nan", repr(y), bool(np.isnan(y)))
-    expected, signed = _expected(truths, fmt, x)
+    expected, signed = _expected(reference, fmt, x)
     if np.isnan(expected):
         return Special(repr(x), "any: there is no limit", repr(y), True)
     rounded = float(rounding.round_to(np.float64(expected), fmt))
@@ -64,25 +64,25 @@ def _judged(truths: Truths, fmt: Format, x: float, y: float) -> Special:
     return Special(repr(x), shown, repr(y), bool(right))
 
 
-def _expected(truths: Truths, fmt: Format, x: float) -> tuple[float, bool]:
+def _expected(reference: Reference, fmt: Format, x: float) -> tuple[float, bool]:
     """Return the true result at a special input, and whether the sign of a zero there is known.
 
     A zero's sign is that of the values beside it; slopes that underflow may have either.
     """
-    value = truths.quantity == "value"
+    value = reference.quantity == "value"
     if np.isinf(x):
-        limit = limit_at_infinity(truths.root, int(np.sign(x)), truths.parameters).limit
-        return limit, value and not truths.is_zero(float(np.copysign(FAR, x)))
-    exact = _true(truths, fmt, x)
+        limit = limit_at_infinity(reference.root, int(np.sign(x)), reference.parameters).limit
+        return limit, value and not reference.is_zero(float(np.copysign(FAR, x)))
+    exact = _true(reference, fmt, x)
     if exact == 0 and value:
-        beside = _true(truths, fmt, float(np.copysign(2.0**fmt.smallest_exponent, x)))
+        beside = _true(reference, fmt, float(np.copysign(2.0**fmt.smallest_exponent, x)))
         return float(np.copysign(0.0, beside)), beside != 0
     return exact, value
 
 
-def _true(truths: Truths, fmt: Format, x: float) -> float:
+def _true(reference: Reference, fmt: Format, x: float) -> float:
     place = np.array([x])
-    return float(truths.against_arb(place, place, fmt).truth[0])
+    return float(reference.against_arb(place, place, fmt).truth[0])
 
 
 def same(a: Array, b: Array) -> npt.NDArray[np.bool_]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 
 from softgate.formula.formats import FLOAT32, FORMATS, Format
@@ -15,21 +17,21 @@ from softgate.runtime.kernels import is_default
 from softgate.runtime.registry import label
 from softgate.runtime.threads import get_threads
 
+from ..accuracy import Reference, samples, sweep
+from ..accuracy.regions import Profile, Regions, Tally, marks, roots_of
 from ..reproducibility.digests import digest, published_digest
 from ..reproducibility.inputs import operands
 from ..subjects import Failure, Mistake, Session, Subject
 from ..subjects.failure import RAISED, WRONG_DTYPE
-from . import exhaustive, inputs, sampled
+from ..subjects.session import Local
 from .behaviour import Behaviour, probe, specials
-from .profile import Profile
 from .record import Dependence, Finding, Measurement, Region
 from .record import Profile as ProfileRecord
-from .reference import Truths
-from .regions import Regions, marks, roots_of
-from .tally import Tally
 
 Array = npt.NDArray[Any]
 Progress = Callable[[str, int, int], None]
+ORDER = ("float32", "float64", "float16", "bfloat16")
+"""Formats in the order in which they are measured."""
 CONTRACT_ULP = 4.0
 """What ours hold with parameters for which no entry states a bound."""
 NO_DERIVATIVE = "has no automatic derivative here"
@@ -63,8 +65,8 @@ class Study:
         self.one_core, self.progress = one_core, progress
         self.entry, self.parameters = activation.entry, activation.parameters
         self.marks = marks(self.entry, tuple(self.parameters.items()))
-        self.truths: dict[str, Truths] = {}
-        self.saved: exhaustive.Saved | None = None
+        self.references: dict[str, Reference] = {}
+        self.saved: sweep.Saved | None = None
         self.findings: list[Finding] = []
         self.untested: list[str] = []
         self._raised: list[Finding] = []
@@ -78,14 +80,14 @@ class Study:
             "code": self.subject.fingerprint,
             "function": label(self.activation),
         } | versions
-        self.saved = exhaustive.Saved(file, key)
+        self.saved = sweep.Saved(file, key)
         self.saved.check()
 
     def run(self) -> list[Measurement]:
         """Return what was measured; `findings` and `untested` hold the rest."""
         found: list[Measurement] = []
         refused: list[str] = []
-        taken = self.plan.dtypes or self.session.information.dtypes or tuple(inputs.ORDER)
+        taken = self.plan.dtypes or self.session.information.dtypes or ORDER
         for dtype in taken:
             for quantity in self._quantities(dtype):
                 why = self._refusal(quantity, FORMATS[dtype])
@@ -149,53 +151,53 @@ class Study:
             return None
 
     def _measure(self, quantity: str, fmt: Format) -> Measurement:
-        truths = self.truths.setdefault(
+        reference = self.references.setdefault(
             quantity,
-            Truths(self.entry, quantity, self.parameters, self.marks["breaks"]),
+            Reference(self.entry, quantity, self.parameters, self.marks["breaks"]),
         )
         regions = Regions(fmt, roots_of(self.marks, quantity))
         count = self.plan.samples.get(fmt.name, 0)
-        x = inputs.choose(truths, regions, fmt, self.marks, count, self.plan.seed)
+        x = samples.inputs_for(reference, regions, fmt, self.marks, count, self.plan.seed)
         name = f"{fmt.name} {quantity}"
         all_of_them = self.plan.exhaustive and fmt is FLOAT32 and quantity != "curvature"
-        self._say(name, 0, exhaustive.INPUTS if all_of_them else x.size)
+        self._say(name, 0, sweep.INPUTS if all_of_them else x.size)
         y = self.session.evaluate(quantity, x)
-        found = sampled.measure(truths, regions, fmt, x, y, self.plan.seed)
+        found = samples.measure(reference, regions, fmt, x, y, self.plan.seed)
         seen = found.inputs
         tallies, profile = found.tallies, found.profile
         if all_of_them:
-            state = self._sweep(quantity, truths, regions, name)
-            tallies, profile, seen = state.tallies, state.profile, exhaustive.INPUTS
+            state = self._sweep(quantity, reference, regions, name)
+            tallies, profile, seen = state.tallies, state.profile, sweep.INPUTS
         return Measurement(
             quantity=quantity,
             dtype=fmt.name,
             inputs=seen,
             exhaustive=all_of_them or fmt.bits == 16,
-            truth=_words(truths, fmt, found.by_arb),
+            truth=_words(reference, fmt, found.by_arb),
             margin_ulp=found.margin,
-            kernel_ulp=None if found.by_arb else truths.kernel_ulp,
-            kernel_points=0 if found.by_arb else truths.checked,
+            kernel_ulp=None if found.by_arb else reference.kernel_ulp,
+            kernel_points=0 if found.by_arb else reference.checked,
             stated_ulp=self._stated(quantity, fmt),
             digest=self._digest(quantity, fmt),
             regions=_regions(regions, tallies),
-            specials=tuple(specials(truths, quantity, fmt, self.session)),
+            specials=tuple(specials(reference, quantity, fmt, self.session)),
             dependences=tuple(self._dependences(quantity, x, y)),
             profile=_profile(profile),
         )
 
     def _sweep(
-        self, quantity: str, truths: Truths, regions: Regions, name: str
-    ) -> exhaustive.State:
+        self, quantity: str, reference: Reference, regions: Regions, name: str
+    ) -> sweep.State:
         saved = self.saved
         try:
-            return exhaustive.sweep(
-                exhaustive.evaluator(self.session, quantity),
-                truths,
+            return sweep.sweep(
+                evaluator(self.session, quantity),
+                reference,
                 regions,
                 threads=get_threads(),
                 state=None if saved is None else saved.read(regions, name),
-                stop=exhaustive.INPUTS,
-                progress=lambda done: self._say(name, done, exhaustive.INPUTS),
+                stop=sweep.INPUTS,
+                progress=lambda done: self._say(name, done, sweep.INPUTS),
                 save=None if saved is None else lambda state: saved.offer(state, name),
             )
         except BaseException:
@@ -247,15 +249,16 @@ def _catalogued(activation: Activation) -> Mapping[str, float]:
     return activation.parameters if known is None else known.parameters
 
 
-def _words(truths: Truths, fmt: Format, by_arb: bool) -> str:
-    kinks = truths.kinks(fmt)
+def _words(reference: Reference, fmt: Format, by_arb: bool) -> str:
+    kinks = reference.kinks(fmt)
     places = ", ".join(f"{place:g}" for place in kinks)
     extra = f"; at {places} any number between its two sides is right" if kinks else ""
     if by_arb:
         return f"against arb{extra}"
     return (
-        f"against our float64 kernel, itself within {truths.kernel_ulp:.3g} of its ulps of arb at "
-        f"{truths.checked:,} inputs: errors are right to {truths.margin(fmt):.1g} ulp{extra}"
+        f"against our float64 kernel, itself within {reference.kernel_ulp:.3g} of its ulps of arb "
+        f"at {reference.checked:,} inputs: errors are right to {reference.margin(fmt):.1g} ulp"
+        f"{extra}"
     )
 
 
@@ -276,3 +279,19 @@ _SHARED = tuple(key for key in Region.__dataclass_fields__ if key in Tally.__dat
 
 def _profile(profile: Profile) -> ProfileRecord:
     return ProfileRecord(*profile.steps())
+
+
+def evaluator(session: Session, quantity: str) -> sweep.Evaluate:
+    """Return the function that computes a block of a sweep.
+
+    softgate's activations run on the calling thread, other subjects one call at a time.
+    """
+    if isinstance(session, Local) and session.ours is not None:
+        return sweep.in_slices(session.ours.activation, quantity)
+    lock = threading.Lock()
+
+    def evaluate(x: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+        with lock:
+            return session.evaluate(quantity, x)
+
+    return evaluate

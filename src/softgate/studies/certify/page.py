@@ -12,7 +12,7 @@ from bisect import bisect_left
 from html import escape
 from typing import TYPE_CHECKING
 
-from .regions import NEAR, TAIL
+from ..accuracy.regions import NEAR, TAIL
 from .text import ulps
 
 if TYPE_CHECKING:

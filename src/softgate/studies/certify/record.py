@@ -8,8 +8,8 @@ from typing import ClassVar
 
 from softgate.runtime.records import Cell, Grid, Record
 
-SPECIAL_VALUES, ROOT = "±0, ±inf, NaN", "root "
-"""The names of a region that stands apart, and of what begins those of regions beside roots."""
+from ..accuracy.regions import SPECIAL_VALUES
+
 NOT_TESTED, SAME, DIFFERS = "not tested", "same bits", "differs"
 
 

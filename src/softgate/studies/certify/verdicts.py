@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from .record import DIFFERS, ROOT, Certificate, Measurement, Region
+from ..accuracy.regions import ROOT
+from .record import DIFFERS, Certificate, Measurement, Region
 from .text import number, ulps
 
 WORSE = 1.0 + 1e-9

@@ -23,7 +23,6 @@ from softgate.runtime import arrays, kernels
 from softgate.runtime.activation import Activation
 from softgate.runtime.registry import activations, gated
 
-from ..samples import UNSIGNED
 from .inputs import Floats, Function, infinity_bits, operands
 
 VERSION = 1
@@ -136,7 +135,7 @@ def digest(*results: Floats) -> str:
     state = hashlib.sha256()
     for result in results:
         fmt = FORMATS[result.dtype.name]
-        unsigned = np.dtype(UNSIGNED[fmt.name])
+        unsigned = np.dtype(f"u{fmt.bits // 8}")
         bits = np.ascontiguousarray(result).view(unsigned)
         sign, infinity = unsigned.type(1 << (fmt.bits - 1)), infinity_bits(fmt)
         quiet = unsigned.type(infinity | (1 << (fmt.mantissa_bits - 1)))

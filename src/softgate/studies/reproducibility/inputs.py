@@ -17,8 +17,6 @@ from softgate.formula.formats import BFLOAT16, FLOAT16, FORMATS, Format
 from softgate.runtime.activation import Activation
 from softgate.runtime.gated import Gated
 
-from ..samples import UNSIGNED
-
 PER_INTERVAL, TIES, NEAR, PATTERNS = 1024, 2048, 8192, 8192
 """How many inputs of each kind float32 and float64 get."""
 
@@ -96,7 +94,7 @@ def infinity_bits(fmt: Format) -> int:
 
 
 def _floats(bits: Words, fmt: Format) -> Floats:
-    floats = bits.astype(UNSIGNED[fmt.name]).view(rounding.dtype_of(fmt))
+    floats = bits.astype(f"u{fmt.bits // 8}").view(rounding.dtype_of(fmt))
     floats.flags.writeable = False
     return floats
 

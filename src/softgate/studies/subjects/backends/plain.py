@@ -12,9 +12,6 @@ from softgate.runtime.threads import get_threads, set_threads
 
 from .backend import Array, Backend, as_array
 
-SLICE = 1 << 16
-"""Of ours so many elements a call: the threads of a sweep are its own then, and caches are warm."""
-
 
 class Plain(Backend):
     """A function of a NumPy array; nobody knows its derivatives."""
@@ -44,14 +41,6 @@ class Ours(Backend):
         method = self.activation if quantity == "value" else getattr(self.activation, quantity)
         result: Array = method(x)
         return result
-
-    def sliced(self, quantity: str, x: Array) -> Array:
-        """Return a quantity at contiguous `x` on this thread alone."""
-        method = self.activation if quantity == "value" else getattr(self.activation, quantity)
-        out = np.empty_like(x)
-        for start in range(0, x.size, SLICE):
-            method(x[start : start + SLICE], out=out[start : start + SLICE])
-        return out
 
     def set_threads(self, count: int) -> bool:
         """Set softgate's threads."""

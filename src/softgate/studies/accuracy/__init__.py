@@ -1,0 +1,13 @@
+"""Errors in ulps: against arb at points, against the float64 kernel in bulk.
+
+`errors` has the reference values and the errors, `samples` the inputs to measure at, `regions` the
+counts by region, `sweep` all 2**32 float32 inputs. Used by certify, by the tests and by the tools.
+"""
+
+from .errors import Errors as Errors
+from .errors import Reference as Reference
+from .errors import against_arb as against_arb
+from .errors import against_float64 as against_float64
+from .errors import correctly_rounded as correctly_rounded
+from .errors import gate as gate
+from .errors import scale_graphs as scale_graphs

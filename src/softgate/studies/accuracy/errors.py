@@ -1,0 +1,385 @@
+"""Reference values of one function, and errors against them in ulps.
+
+The reference is arb, whose balls are tightened until they decide; in bulk it is the float64 kernel.
+That kernel is the reference of narrower formats only after it has been measured against arb in the
+same run: twice the largest error found is taken as its uncertainty, the margin, which a certificate
+states and within which arb decides a rounding.
+
+The ulp is the spacing of the format at the exact result, never at the computed one. For a slope of
+f = x·g it is the spacing at max(|g|, |x·g'|), both from the definition: next to a root of the
+slope an ulp of the slope itself is meaningless.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from softgate.catalogue import Entry
+from softgate.formula import rounding
+from softgate.formula.derivative import derivative
+from softgate.formula.formats import FLOAT64, Format
+from softgate.formula.graph import Node
+from softgate.runtime import kernels
+from softgate.runtime.tables import truth_graph
+
+Array = npt.NDArray[Any]
+Float64s = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
+Parameters = Mapping[str, float]
+
+SIGN_ULP = 4.0
+"""A sign counts as wrong from this error on: next to a root of a slope no sign is reliable."""
+FIRST_BITS = 256
+
+
+def gate(entry: Entry) -> Node | None:
+    """Return g where the definition is x·g, else None."""
+    root = entry.define()
+    if root.op == "mul" and root.args[0].op == "input":
+        return root.args[1]
+    return None
+
+
+def scale_graphs(entry: Entry, quantity: str) -> tuple[Node, ...]:
+    """Return the graphs whose largest magnitude is the scale of an error in `quantity`."""
+    g = gate(entry)
+    if quantity == "slope" and g is not None:
+        x = g.graph.input("x")
+        return g, x * derivative(g)
+    return (truth_graph(entry, quantity),)
+
+
+@dataclass
+class Errors:
+    """Results at inputs in ascending or descending order, with reference values and errors."""
+
+    fmt: Format
+    x: Float64s
+    computed: Float64s
+    truth: Float64s
+    """The reference values, rounded to float64."""
+    error_ulp: Float64s
+    """In ulps of the scale; infinite for NaN or inf where the truth is finite, and vice versa."""
+    own_ulp: Float64s
+    """In ulps of the truth itself, which decides whether a result is correctly rounded."""
+    doubt_ulp: Float64s | float = 0.0
+    """The uncertainty of `own_ulp`."""
+
+    def __getitem__(self, index: Any) -> Errors:
+        doubt = self.doubt_ulp[index] if isinstance(self.doubt_ulp, np.ndarray) else self.doubt_ulp
+        x, computed, truth = self.x[index], self.computed[index], self.truth[index]
+        return Errors(
+            self.fmt, x, computed, truth, self.error_ulp[index], self.own_ulp[index], doubt
+        )
+
+    @property
+    def max_ulp(self) -> float:
+        """The largest error."""
+        return float(np.max(self.error_ulp, initial=0.0))
+
+    @property
+    def worst(self) -> float:
+        """The input with the largest error."""
+        return float(self.x[np.argmax(self.error_ulp)]) if self.x.size else float("nan")
+
+    def flaws(self) -> dict[str, Mask]:
+        """Return where signs and zeros are wrong, by kind; kinds that cannot occur are left out.
+
+        "wrong_signs" and "wrong_zeros" have the other sign, "lost" and "flushed" are zeros where
+        the truth is a normal number and where it is subnormal.
+        """
+        flaws: dict[str, Mask] = {}
+        other = np.signbit(self.computed) != np.signbit(self.truth)
+        zero = self.computed == 0
+        if other.any():
+            known = other & (self.truth != 0) & ~np.isnan(self.computed) & ~np.isnan(self.truth)
+            # Next to a root of a slope 0 of either sign is as good as any number of that size.
+            underflows = np.abs(self.truth) < 2.0**self.fmt.smallest_exponent
+            flaws["wrong_zeros"] = known & zero & ((self.error_ulp >= 1.0) | underflows)
+            flaws["wrong_signs"] = known & ~zero & (self.error_ulp >= SIGN_ULP)
+        if zero.any():
+            size = np.abs(self.truth)
+            normal = size >= 2.0**self.fmt.min_exponent
+            flaws["lost"] = zero & normal & (self.error_ulp >= 1.0)
+            small = (size >= 2.0**self.fmt.smallest_exponent) & (self.own_ulp >= 1.0)
+            flaws["flushed"] = zero & ~normal & small
+        return flaws
+
+    def _either(self, *kinds: str) -> Mask:
+        flaws, either = self.flaws(), np.zeros(self.x.shape, np.bool_)
+        for kind in kinds:
+            either |= flaws.get(kind, False)
+        return either
+
+    @property
+    def wrong_sign(self) -> Mask:
+        """Where a result, or a zero, has the other sign than the truth."""
+        return self._either("wrong_signs", "wrong_zeros")
+
+    @property
+    def early_zero(self) -> Mask:
+        """Where a result is 0, an ulp or more from the truth."""
+        return self._either("lost", "flushed") & (self.error_ulp >= 1.0)
+
+    def __str__(self) -> str:
+        return (
+            f"max {self.max_ulp:.3f} ulp at {self.worst!r} ({float(self.worst).hex()}), "
+            f"{int(self.wrong_sign.sum())} wrong signs, {int(self.early_zero.sum())} early zeros"
+        )
+
+
+def ulp_errors(x: Float64s, y: Float64s, truth: Float64s, scale: Float64s, fmt: Format) -> Float64s:
+    """Return errors in ulps of `scale`, as `lower.ulp_error` computes them for float32.
+
+    Infinite for NaN or infinity where the truth rounds to a finite number, and vice versa.
+    """
+    largest = (2.0 - 2.0**-fmt.precision) * 2.0**fmt.max_exponent
+    with np.errstate(invalid="ignore", over="ignore"):
+        exact = np.where(np.abs(truth) >= largest, np.copysign(np.inf, truth), truth)
+        errors = np.abs(y - exact) / rounding.ulp(scale, fmt)
+    errors = np.where(np.isnan(errors), np.inf, errors)
+    errors = np.where(y == exact, 0.0, errors)
+    x_nan, y_nan = np.isnan(x), np.isnan(y)
+    return np.where(x_nan | y_nan, np.where(x_nan & y_nan, 0.0, np.inf), errors)
+
+
+class Reference:
+    """The exact results of one quantity of one function, and errors against them."""
+
+    def __init__(
+        self,
+        entry: Entry,
+        quantity: str,
+        parameters: Parameters | None = None,
+        breaks: tuple[float, ...] = (),
+    ) -> None:
+        self.entry, self.quantity, self.breaks = entry, quantity, breaks
+        values = {p.name: p.default for p in entry.parameters} | dict(parameters or {})
+        self.parameters = {name: float(value) for name, value in values.items()}
+        self.root = truth_graph(entry, quantity)
+        self.scales = scale_graphs(entry, quantity)
+        self.scaled = len(self.scales) > 1
+        """Whether errors are measured in ulps of another scale than the truth."""
+        self.kernel_ulp = float("nan")
+        """The largest error of the float64 kernel against arb, in its ulps, at `checked` inputs."""
+        self.checked = 0
+        self._kinks: dict[str, dict[float, tuple[float, float]]] = {}
+
+    def kernel(self, x: Float64s, out: Float64s | None = None) -> Float64s:
+        """Return the float64 kernel's results."""
+        with np.errstate(all="ignore"):
+            return kernels.evaluate64(self.entry, self.quantity, x, self.parameters, out)
+
+    def scale(self, x: Float64s, truth: Float64s) -> Float64s:
+        """Return the magnitudes whose ulp errors are measured in.
+
+        For f = x·g these are max(|g|, |x·g'|) from the kernels: g is f/x, and x·g' is f' - g. The
+        definition in plain float64 would cancel, as 1 + tanh(x) does for x < 0. Where the
+        difference cancels, g is the larger of the two.
+        """
+        if not self.scaled:
+            return np.abs(truth)
+        with np.errstate(all="ignore"):
+            g = kernels.evaluate64(self.entry, "value", x, self.parameters) / x
+            largest = np.maximum(np.abs(g), np.abs(truth - g))
+        return np.where(np.isfinite(largest), largest, np.abs(truth))
+
+    def scale_of_run(self, x: Float64s, truth: Float64s, fmt: Format) -> Float64s | float:
+        """Return the scale of a run of neighbouring inputs: one number where it has one ulp.
+
+        Every thousandth input is compared; between them the scale is smooth.
+        """
+        few = np.append(np.arange(0, x.size, 1024), x.size - 1)
+        some = self.scale(x[few], truth[few])
+        units = rounding.ulp(some, fmt)
+        if np.isfinite(some).all() and (units == units[0]).all():
+            return float(some[0])
+        return self.scale(x, truth)
+
+    def at_kinks(self, x: Float64s, y: Float64s, truth: Float64s, fmt: Format) -> Float64s:
+        """Return `truth` with, at each kink, the number nearest to `y` between the two sides.
+
+        A slope has two one-sided limits there, and any number between them is a subgradient.
+        """
+        for place, (low, high) in self.kinks(fmt).items():
+            ends = x[[0, -1]]
+            if np.isnan(ends).any() or ends.min() <= place <= ends.max():
+                here = (x == place) & ~np.isnan(y)
+                truth[here] = np.clip(y[here], low, high)
+        return truth
+
+    def kinks(self, fmt: Format) -> dict[float, tuple[float, float]]:
+        """Return the inputs of `fmt` at which the quantity jumps, with the two one-sided limits."""
+        if fmt.name not in self._kinks:
+            kinks: dict[float, tuple[float, float]] = {}
+            for place in self.breaks if self.quantity != "value" else ():
+                if rounding.round_to(np.float64(place), fmt) != place:
+                    continue
+                step = max(abs(place), 2.0**-20) * 2.0**-30
+                left, right = self.kernel(np.array([place - step, place + step])).tolist()
+                if abs(left - right) > 2.0**-20 * max(abs(left), abs(right)):
+                    kinks[place] = (min(left, right), max(left, right))
+            self._kinks[fmt.name] = kinks
+        return self._kinks[fmt.name]
+
+    def check_kernel(self, x: Float64s) -> None:
+        """Measure the float64 kernel against arb at `x`, and update `kernel_ulp` and `checked`."""
+        x = x[np.isfinite(x)]
+        errors = self.against_arb(x, self.kernel(x), FLOAT64)
+        known = 0.0 if np.isnan(self.kernel_ulp) else self.kernel_ulp
+        self.kernel_ulp = max(known, errors.max_ulp)
+        self.checked += x.size
+
+    def margin(self, fmt: Format) -> float:
+        """Return the uncertainty, in ulps of `fmt`, of errors measured against the kernel."""
+        return 2 * self.kernel_ulp * 2.0 ** (fmt.precision - FLOAT64.precision)
+
+    def against_arb(self, x: Array, computed: Array, fmt: Format) -> Errors:
+        """Measure results at finite `x` against arb balls: rigorous, some 50 microseconds each."""
+        from softgate.lower import arb
+
+        xs, ys = x.astype(np.float64), computed.astype(np.float64)
+        truth, sizes, distances = np.empty(x.size), np.empty(x.size), []
+        for i, (point, result) in enumerate(zip(xs.tolist(), ys.tolist(), strict=True)):
+            ball = arb.truth(self.root, x=point, **self.parameters)
+            truth[i] = float(ball.mid())
+            sizes[i] = self._scale_by_arb(point) if self.scaled else truth[i]
+            distances.append(abs(arb.exact(result) - ball).mid() if math.isfinite(result) else None)
+        units = rounding.ulp(sizes, fmt).tolist()
+        error = [
+            math.inf if distance is None else float(distance / arb.exact(unit))
+            for distance, unit in zip(distances, units, strict=True)
+        ]
+        overflows = np.isinf(ys) & (rounding.round_to(truth, fmt) == ys)
+        own = ulp_errors(xs, ys, truth, np.abs(truth), fmt)
+        return Errors(fmt, xs, ys, truth, np.where(overflows, 0.0, np.array(error)), own)
+
+    def _scale_by_arb(self, x: float) -> float:
+        from softgate.lower import arb
+
+        balls = (arb.truth(graph, 40, x=x, **self.parameters) for graph in self.scales)
+        return max(abs(float(ball.mid())) for ball in balls)
+
+    def against_kernel(self, x: Array, computed: Array, fmt: Format) -> Errors:
+        """Measure narrower results at finite `x` against the float64 kernel, in bulk."""
+        xs, ys = x.astype(np.float64), computed.astype(np.float64)
+        return self.errors(xs, ys, self.kernel(xs), fmt)
+
+    def errors(self, x: Float64s, y: Float64s, truth: Float64s, fmt: Format) -> Errors:
+        """Return the errors of `y` against `truth`, which is the kernel's or as exact."""
+        own = ulp_errors(x, y, truth, np.abs(truth), fmt)
+        if not self.scaled:
+            return Errors(fmt, x, y, truth, own, own, self.margin(fmt))
+        scale = self.scale(x, truth)
+        ratio = rounding.ulp(scale, fmt) / rounding.ulp(truth, fmt)
+        error = ulp_errors(x, y, truth, scale, fmt)
+        return Errors(fmt, x, y, truth, error, own, self.margin(fmt) * ratio)
+
+    def is_rounded(self, x: float, y: float, fmt: Format) -> bool:
+        """Return whether `y` is the truth at `x` rounded to nearest, ties to even: by arb alone."""
+        if np.isnan(y):
+            return False
+        low, high, even = _rounding_interval(y, fmt)
+        above = 1 if low is None else self.side(x, low)
+        below = -1 if high is None else self.side(x, high)
+        return (above > 0 or (above == 0 and even)) and (below < 0 or (below == 0 and even))
+
+    def is_zero(self, x: float) -> bool:
+        """Return whether the truth at `x` is exactly 0."""
+        from softgate.lower import arb
+
+        return bool(arb.evaluate(self.root, FIRST_BITS, x=x, **self.parameters) == 0)
+
+    def side(self, x: float, place: Fraction) -> int:
+        """Return the sign of the truth minus `place`; 0 where 4096 bits show no difference."""
+        from softgate.lower import arb
+
+        bits = FIRST_BITS
+        while bits <= arb.MAX_BITS:
+            try:
+                ball = arb.evaluate(self.root - place, bits, x=x, **self.parameters)
+            except arb.Undecided:
+                bits *= 2
+                continue
+            if ball > 0 or ball < 0:
+                return 1 if ball > 0 else -1
+            bits *= 2
+        return 0
+
+
+def _rounding_interval(y: float, fmt: Format) -> tuple[Fraction | None, Fraction | None, bool]:
+    """Return the ends of what rounds to `y` (None where unbounded), and whether `y` is even."""
+    unit = Fraction(2) ** fmt.smallest_exponent
+    largest = (2 - Fraction(2) ** -fmt.mantissa_bits) * Fraction(2) ** fmt.max_exponent
+    over = largest + Fraction(2) ** (fmt.max_exponent - fmt.precision)
+    if np.isinf(y):
+        return (over, None, True) if y > 0 else (None, -over, True)
+    if y == 0:
+        return -unit / 2, unit / 2, True
+    size = Fraction(abs(y))
+    step = Fraction(float(rounding.ulp(np.float64(abs(y)), fmt)))
+    is_power = size.numerator & (size.numerator - 1) == 0
+    below = step / 2 if is_power and size > Fraction(2) ** fmt.min_exponent else step
+    near, far = size - below / 2, size + step / 2
+    even = (size / step) % 2 == 0
+    return (near, far, even) if y > 0 else (-far, -near, even)
+
+
+def against_arb(
+    entry: Entry,
+    quantity: str,
+    fmt: Format,
+    x: Array,
+    computed: Array,
+    parameters: Parameters | None = None,
+) -> Errors:
+    """Measure `computed` at finite `x` against arb balls: rigorous, some 50 microseconds each."""
+    return Reference(entry, quantity, parameters).against_arb(x, computed, fmt)
+
+
+def against_float64(
+    entry: Entry,
+    quantity: str,
+    fmt: Format,
+    x: Array,
+    computed: Array,
+    parameters: Parameters | None = None,
+) -> Errors:
+    """Measure narrower results at finite `x` against the float64 kernel, in bulk.
+
+    Exact to a few 2**-29 of a float32 ulp if that kernel is within 4 ulp of arb, which is measured
+    separately.
+    """
+    return Reference(entry, quantity, parameters).against_kernel(x, computed, fmt)
+
+
+def correctly_rounded(
+    entry: Entry, quantity: str, fmt: Format, parameters: Parameters | None = None
+) -> Float64s:
+    """Return the correctly rounded results at all 65,536 inputs of a 16-bit format, from arb alone.
+
+    NaN where the input is not finite: those results are limits, not values.
+    """
+    from softgate.lower import arb
+
+    reference = Reference(entry, quantity, parameters)
+    x = rounding.all16(fmt)
+    exact = np.full(x.size, np.nan)
+    for i in np.flatnonzero(np.isfinite(x)):
+        exact[i] = float(arb.truth(reference.root, 64, x=float(x[i]), **reference.parameters).mid())
+    rounded = rounding.round_to(exact, fmt)
+    for i in np.flatnonzero(rounding.near_tie(exact, fmt, 2.0**-50)):
+        unit = Fraction(float(rounding.ulp(exact[i], fmt)))
+        below = math.floor(Fraction(exact[i]) / unit)
+        side = reference.side(float(x[i]), (below + Fraction(1, 2)) * unit)
+        up = below % 2 == 1 if side == 0 else side > 0
+        result = rounding.round_to(np.float64((below + int(up)) * unit), fmt)  # or infinity
+        rounded[i] = result or np.copysign(0.0, exact[i])
+    return rounded

@@ -1,0 +1,447 @@
+"""All 2**32 float32 inputs, in rounds, so that an interrupt loses nothing that was measured.
+
+Inputs are bit patterns in order, so that a chunk nearly always lies in one region and one step of
+the profile. Several threads compute and measure blocks; kernels, the errors and NumPy's loops all
+run without the GIL. `sweep` counts errors by region, `largest_error` keeps the largest only, which
+is three times as fast.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from time import monotonic
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from softgate.formula import rounding
+from softgate.formula.formats import FLOAT32
+from softgate.runtime import kernels, records
+from softgate.runtime.activation import Activation
+
+from .errors import Errors, Float64s, Reference
+from .regions import Profile, Regions, Tally
+
+INPUTS = 1 << 32
+CHUNK = 1 << 16
+"""Inputs measured at once: results, truth and errors stay in the caches."""
+BLOCK = 1 << 20
+"""Inputs of one call of the function under test."""
+LARGEST_BLOCK = 1 << 18
+"""Inputs computed and measured at once by `largest_error`."""
+ROUND = 1 << 25
+"""Inputs between two states that can be saved."""
+SAVED_S = 5.0
+"""Seconds between two writes of the state."""
+
+Float32s = npt.NDArray[np.float32]
+Evaluate = Callable[[Float32s], Float32s]
+
+
+class _State(Protocol):
+    """The outcome of a sweep below the bit pattern `done`."""
+
+    @property
+    def done(self) -> int: ...
+
+    def joined(self: S, others: Iterable[S], done: int) -> S: ...
+
+
+S = TypeVar("S", bound=_State)
+S_co = TypeVar("S_co", bound=_State, covariant=True)
+
+
+class _Meter(Protocol[S_co]):
+    """Measures blocks of results; each thread has its own."""
+
+    @property
+    def state(self) -> S_co: ...
+
+    def measure(self, first: int, y: Float32s, /) -> None: ...
+
+
+@dataclass
+class State:
+    """The counts of all inputs below the bit pattern `done`."""
+
+    tallies: list[Tally]
+    profile: Profile
+    done: int = 0
+
+    @classmethod
+    def fresh(cls, regions: Regions, start: int = 0) -> State:
+        """Return the state before the first input."""
+        return cls([Tally() for _ in regions.names], Profile(FLOAT32), start)
+
+    def joined(self, others: Iterable[State], done: int) -> State:
+        """Return a new state with other parts: an interrupt may come at any time."""
+        state = State([Tally() for _ in self.tallies], Profile(FLOAT32), done)
+        for part in (self, *others):
+            for total, tally in zip(state.tallies, part.tallies, strict=True):
+                total.merge(tally)
+            state.profile.merge(part.profile)
+        return state
+
+
+@dataclass
+class Saved:
+    """The states of sweeps in a file, with a key that identifies the function under test."""
+
+    file: Path
+    key: Mapping[str, Any]
+    written: float = field(default_factory=monotonic)
+    last: tuple[State, str] | None = None
+
+    def read(self, regions: Regions, name: str) -> State | None:
+        """Return the saved state of the sweep called `name`, or None."""
+        content = self._content().get(name)
+        if content is None:
+            return None
+        state = State.fresh(regions, content["done"])
+        state.tallies = [Tally(**_numbers(tally)) for tally in content["tallies"]]
+        state.profile.max_ulp = np.array(list(_numbers(content["profile"]).values()))
+        return state
+
+    def write(self, state: State, name: str) -> None:
+        """Save the state, beside those of other sweeps of the same subject."""
+        sweeps = self._content()
+        sweeps[name] = {
+            "done": state.done,
+            "tallies": [records.plain(asdict(tally)) for tally in state.tallies],
+            "profile": records.plain(dict(enumerate(state.profile.max_ulp.tolist()))),
+        }
+        text = json.dumps({"key": records.plain(dict(self.key)), "sweeps": sweeps})
+        beside = self.file.with_suffix(self.file.suffix + ".new")
+        beside.write_text(text, encoding="utf-8")
+        beside.replace(self.file)  # at once: an interrupt leaves the old state or the new one
+        self.written = monotonic()
+
+    def _content(self) -> dict[str, Any]:
+        """Return the states in the file by the names of their sweeps."""
+        if not self.file.exists():
+            return {}
+        try:
+            content = json.loads(self.file.read_text(encoding="utf-8"))
+            known, sweeps = dict(content["key"]), dict(content["sweeps"])
+        except (ValueError, KeyError, TypeError):
+            raise ValueError(
+                f"{self.file} does not hold the state of a sweep: choose another file"
+            ) from None
+        if known != records.plain(dict(self.key)):
+            raise ValueError(
+                f"{self.file} holds the state of another sweep ({known.get('subject')}): remove it "
+                "or choose another file"
+            )
+        return sweeps
+
+    def offer(self, state: State, name: str) -> None:
+        """Save the state if the saved one is older than `SAVED_S`, or if the sweep has ended."""
+        self.last = (state, name)
+        if monotonic() - self.written > SAVED_S or state.done >= INPUTS:
+            self.write(state, name)
+
+    def save_last(self) -> None:
+        """Save the last state that was offered, after an interrupt."""
+        if self.last is not None:
+            self.write(*self.last)
+
+    def check(self) -> None:
+        """Raise if the file holds another sweep or cannot be written."""
+        self._content()
+        beside = self.file.with_suffix(self.file.suffix + ".new")
+        beside.touch()
+        beside.unlink()
+
+    def remove(self) -> None:
+        """Remove the file, once all sweeps have ended."""
+        self.file.unlink(missing_ok=True)
+
+
+def saved_counts(file: Path) -> dict[str, int]:
+    """Return the number of inputs done by each sweep saved in a file; empty without a file."""
+    if not file.exists():
+        return {}
+    sweeps = json.loads(file.read_text(encoding="utf-8"))["sweeps"]
+    return {name: sweep["done"] for name, sweep in sweeps.items()}
+
+
+def _numbers(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return numbers that JSON holds as text, such as "inf", as floats."""
+    return {k: records.SPECIAL[v] if isinstance(v, str) else v for k, v in values.items()}
+
+
+class RegionMeter:
+    """Counts errors by region."""
+
+    def __init__(self, reference: Reference, regions: Regions) -> None:
+        from softgate.lower.ulp_error import compile_error
+
+        self.reference, self.regions = reference, regions
+        self.state = State.fresh(regions)
+        self.error = kernels.once("plain error", lambda: compile_error(strict=False))
+        self.margin = reference.margin(FLOAT32)
+
+    def measure(self, first: int, y: Float32s) -> None:
+        """Count the results at the bit patterns from `first` on."""
+        for start in range(0, y.size, CHUNK):
+            bits = np.arange(first + start, first + start + CHUNK, dtype=np.uint32)
+            errors = self._errors(bits.view(np.float32), y[start : start + CHUNK])
+            self.state.profile.add_run(first + start, float(errors.error_ulp.max()))
+            region = self.regions.of_run(errors.x, errors.truth)
+            if region is not None:
+                self.state.tallies[region].add(errors)
+                continue
+            where = self.regions.assign(errors.x, errors.truth)
+            for i in np.unique(where).tolist():
+                self.state.tallies[i].add(errors[np.flatnonzero(where == i)])
+
+    def _errors(self, x32: Float32s, y32: Float32s) -> Errors:
+        with np.errstate(invalid="ignore"):  # signalling NaNs
+            x, y = x32.astype(np.float64), y32.astype(np.float64)
+        truth = self.reference.at_kinks(x, y, self.reference.kernel(x), FLOAT32)
+        own = _measured(self.error, x32, y32, truth, truth)
+        if not self.reference.scaled:
+            return Errors(FLOAT32, x, y, truth, own, own, self.margin)
+        scale = self.reference.scale_of_run(x, truth, FLOAT32)
+        if isinstance(scale, float):
+            ratio = _ratio(truth, scale)
+            if ratio is not None:
+                error = own if ratio == 1 else own * ratio
+                return Errors(FLOAT32, x, y, truth, error, own, self.margin / ratio)
+            scale = np.full(x.size, scale)
+        error = _measured(self.error, x32, y32, truth, scale)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            inverse = own / error  # of the two ulps
+        doubt = self.margin * np.where(np.isfinite(inverse), inverse, 1.0)
+        return Errors(FLOAT32, x, y, truth, error, own, doubt)
+
+
+def _measured(
+    error: Callable[..., None],
+    x: Float32s,
+    y: Float32s,
+    truth: Float64s,
+    scale: Float64s,
+    out: Float64s | None = None,
+) -> Float64s:
+    """Return the errors that the compiled loop `error` computes."""
+    errors = np.empty_like(truth) if out is None else out
+    operands = (errors, x, y, truth, scale)
+    error(*(operand.ctypes.data for operand in operands), x.size)
+    return errors
+
+
+def _ratio(truth: Float64s, scale: float) -> float | None:
+    """Return the truth's ulp over that of the scale, a power of two; None where it changes."""
+    low, high = float(truth.min()), float(truth.max())
+    if not (math.isfinite(low) and math.isfinite(high)) or low < 0 < high:
+        return None
+    first, last = rounding.ulp(np.array([low, high]), FLOAT32).tolist()
+    return first / float(rounding.ulp(np.float64(scale), FLOAT32)) if first == last else None
+
+
+@dataclass(frozen=True)
+class Largest:
+    """The largest error of all inputs below the bit pattern `done`."""
+
+    done: int
+    max_ulp: float = -1.0
+    worst_bits: int = 0
+
+    @property
+    def worst(self) -> float:
+        """The input with the largest error."""
+        return float(np.uint32(self.worst_bits).view(np.float32))
+
+    def joined(self, others: Iterable[Largest], done: int) -> Largest:
+        """Return the largest error of several parts; of equal ones that of the first input."""
+        part = max((self, *others), key=lambda part: (part.max_ulp, -part.worst_bits))
+        return Largest(done, part.max_ulp, part.worst_bits)
+
+    def __str__(self) -> str:
+        return f"max {self.max_ulp:.4f} ulp at {self.worst!r} (0x{self.worst_bits:08x})"
+
+
+class LargestMeter:
+    """Keeps the largest error; a lost zero or a lost sign counts as infinite.
+
+    Slopes of f = x·g are first measured in ulps of the slope itself, which is at most twice the
+    scale max(|g|, |x·g'|); the scale is computed only where that may exceed the largest so far.
+    """
+
+    def __init__(self, reference: Reference, so_far: Largest) -> None:
+        from softgate.lower.ulp_error import compile_error
+
+        self.reference, self.state = reference, so_far
+        self.error = kernels.once("error", compile_error)
+        # Arrays of this size, allocated for each block, cost page faults: twice the time.
+        self.buffers = np.empty((3, LARGEST_BLOCK))
+
+    def measure(self, first: int, y: Float32s) -> None:
+        """Measure the results at the bit patterns from `first` on."""
+        x32 = np.arange(first, first + y.size, dtype=np.uint32).view(np.float32)
+        x, truth, errors = self.buffers[:, : y.size]
+        with np.errstate(invalid="ignore"):  # signalling NaNs
+            np.copyto(x, x32)
+        self.reference.kernel(x, out=truth)
+        _measured(self.error, x32, y, truth, truth, errors)
+        if self.reference.scaled:
+            doubtful = np.flatnonzero(errors > max(self.state.max_ulp, 0.0) / 2)
+            some = truth[doubtful]
+            scale = self.reference.scale(x[doubtful], some)
+            errors[doubtful] = _measured(self.error, x32[doubtful], y[doubtful], some, scale)
+        worst = int(np.argmax(errors))
+        if errors[worst] > self.state.max_ulp:
+            self.state = Largest(self.state.done, float(errors[worst]), first + worst)
+
+
+def sweep(
+    evaluate: Evaluate,
+    reference: Reference,
+    regions: Regions,
+    *,
+    threads: int = 2,
+    state: State | None = None,
+    stop: int = INPUTS,
+    progress: Callable[[int], None] | None = None,
+    save: Callable[[State], None] | None = None,
+) -> State:
+    """Count errors by region at the bit patterns from the end of `state` to `stop`.
+
+    `save` is called with every state that the sweep can resume from, after an interrupt too.
+    """
+    return _sweep(
+        Blocks(evaluate, BLOCK),
+        lambda _: RegionMeter(reference, regions),
+        State.fresh(regions) if state is None else state,
+        stop,
+        threads,
+        progress,
+        save,
+    )
+
+
+def largest_error(
+    activation: Activation,
+    quantity: str,
+    *,
+    threads: int = 2,
+    start: int = 0,
+    stop: int = INPUTS,
+    progress: Callable[[int], None] | None = None,
+) -> Largest:
+    """Return the largest error of a float32 kernel at the bit patterns from `start` to `stop`."""
+    reference = Reference(activation.entry, quantity, activation.parameters)
+    return _sweep(
+        Blocks(in_slices(activation, quantity), LARGEST_BLOCK),
+        lambda so_far: LargestMeter(reference, so_far),
+        Largest(start),
+        stop,
+        threads,
+        progress,
+    )
+
+
+def _sweep(
+    blocks: Blocks,
+    meter: Callable[[S], _Meter[S]],
+    state: S,
+    stop: int,
+    threads: int,
+    progress: Callable[[int], None] | None = None,
+    save: Callable[[S], None] | None = None,
+) -> S:
+    with ThreadPoolExecutor(threads) as pool:
+        while state.done < stop:
+            meters = [meter(state) for _ in range(threads)]
+            blocks.reset(state.done, min(state.done + ROUND, stop))
+            try:
+                state = _round(pool, blocks, meters, state)
+            except Halted as halted:
+                if save is not None:
+                    save(halted.state)
+                raise KeyboardInterrupt from None
+            if save is not None:
+                save(state)
+            if progress is not None:
+                progress(state.done)
+    return state
+
+
+class Halted(Exception):
+    """An interrupt, raised once all begun blocks have ended: `state` can be resumed from."""
+
+    def __init__(self, state: Any) -> None:
+        super().__init__()
+        self.state = state
+
+
+def _round(pool: ThreadPoolExecutor, blocks: Blocks, meters: list[_Meter[S]], state: S) -> S:
+    """Return the state after a round; after an interrupt, raise Halted with all blocks begun."""
+    try:
+        list(pool.map(blocks.work, meters))
+    except KeyboardInterrupt:
+        blocks.stopped = True
+        pool.shutdown()  # waits for the blocks that have begun
+        if not blocks.failed:  # raised in this thread, not in a worker
+            raise Halted(state.joined([meter.state for meter in meters], blocks.next)) from None
+        raise
+    finally:
+        blocks.stopped = True  # where one thread fails all end
+    return state.joined([meter.state for meter in meters], blocks.end)
+
+
+class Blocks:
+    """The blocks of one round, which threads take in turn."""
+
+    def __init__(self, evaluate: Evaluate, size: int) -> None:
+        self.evaluate, self.size = evaluate, size
+        self._lock = threading.Lock()
+        self.reset(0, 0)
+
+    def reset(self, start: int, end: int) -> None:
+        """Begin the round from `start` to `end`."""
+        self.next, self.end = start, end
+        self.stopped = self.failed = False
+
+    def _take(self) -> int | None:
+        """Return where a block begins; all below `next` are done once the threads have ended."""
+        with self._lock:
+            if self.stopped or self.next >= self.end:
+                return None
+            first, self.next = self.next, min(self.next + self.size, self.end)
+            return first
+
+    def work(self, meter: _Meter[Any]) -> None:
+        """Compute and measure blocks until none is left."""
+        try:
+            while (first := self._take()) is not None:
+                count = min(self.size, self.end - first)
+                bits = np.arange(first, first + count, dtype=np.uint32)
+                meter.measure(first, self.evaluate(bits.view(np.float32)))
+        except BaseException:
+            self.stopped = self.failed = True
+            raise
+
+
+def in_slices(activation: Activation, quantity: str) -> Evaluate:
+    """Return a function that computes a quantity on the calling thread alone.
+
+    Slices are too short for softgate's own threads and keep the caches warm.
+    """
+    method = activation if quantity == "value" else getattr(activation, quantity)
+
+    def evaluate(x: Float32s) -> Float32s:
+        out = np.empty_like(x)
+        for start in range(0, x.size, CHUNK):
+            method(x[start : start + CHUNK], out=out[start : start + CHUNK])
+        return out
+
+    return evaluate
