@@ -1,8 +1,7 @@
-"""softgate for Keras 3, on TensorFlow, JAX or torch: activations and layers that are saved by name.
+"""softgate for Keras 3, on TensorFlow, JAX or torch: activations and layers serialised by name.
 
-Every activation of softgate is an object here, `softgate.keras.gelu`, for `activation=` of any
-layer; `get` finds one by any framework's name. A model that uses them is loaded after
-`import softgate.keras`.
+Every activation is an object here, `softgate.keras.gelu`, for `activation=` of any layer; `get`
+returns one by any framework's name. Import `softgate.keras` before loading a model that uses them.
 
 Examples
 --------
@@ -16,7 +15,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from softgate.frameworks import keras as _adapter  # noqa: F401 - first: it says what is missing or too old
+from softgate.frameworks import keras as _adapter  # noqa: F401 - raises if Keras is missing or too old
 from softgate.frameworks.block_arguments import matched_width, unknown
 from softgate.runtime.registry import activations, gated
 
@@ -24,7 +23,7 @@ from .activation import Activation, GatedActivation, get
 from .attention import SelfAttention
 from .blocks import TransformerBlock
 from .feed_forward import FeedForward, GatedFeedForward
-from .weights import load_state_dict
+from .layer import load_state_dict
 
 __all__ = [  # noqa: PLE0604 - the activations' names come from the catalogue
     "Activation",

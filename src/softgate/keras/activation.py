@@ -1,6 +1,6 @@
-"""Activations as objects that Keras layers take and model files name.
+"""Activations as objects for Keras layers, serialised by name.
 
-One object a function: `get("gelu") is gelu`, also after a model has been saved and loaded.
+There is one object per function: `get("gelu") is gelu`, also after a model was saved and loaded.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from softgate.runtime.activation import Activation as Function
 from softgate.runtime.gated import Gated as GatedFunction
 from softgate.runtime.names import get as get_function
 
-FIRST = ("keras", "tensorflow", "jax", "torch", "huggingface")
-"""Who is asked what a name means, after softgate itself."""
+NAME_SOURCES = ("keras", "tensorflow", "jax", "torch", "huggingface")
+"""Frameworks whose names take precedence, in this order, after softgate's."""
 
 
 class _Named:
-    """A function of softgate under Keras' rules for callables that are saved."""
+    """A function of softgate that Keras can serialise."""
 
     def __init__(self, function: Function | GatedFunction) -> None:
         self.__name__ = self.__qualname__ = function.name
@@ -34,7 +34,7 @@ class _Named:
 
     @classmethod
     def from_config(cls, config: Config) -> Any:
-        """Return the object that `get_config` describes, the same one each time."""
+        """Return the object that `get_config` describes; always the same object."""
         return _wrapped(function_of(config))
 
     def __eq__(self, other: object) -> bool:
@@ -52,15 +52,15 @@ class _Named:
 class Activation(_Named):
     """An activation for `keras.layers`: called with a tensor, saved by its name.
 
-    Every activation of softgate is there under its name, `softgate.keras.gelu`; with parameters it
-    is `softgate.keras.leaky_relu.bind(slope=0.2)` or `softgate.keras.get("leaky_relu", slope=0.2)`.
+    Every activation is available by its name, `softgate.keras.gelu`; with parameters it is
+    `softgate.keras.leaky_relu.bind(slope=0.2)` or `softgate.keras.get("leaky_relu", slope=0.2)`.
 
     Parameters
     ----------
     activation : str or softgate.Activation
-        Which function; a formula of one's own (`@softgate.activation`) is one, too.
+        The function, built-in or defined with `@softgate.activation`.
     **parameters : float
-        The formula's own parameters.
+        Parameters of the formula.
 
     Examples
     --------
@@ -70,13 +70,13 @@ class Activation(_Named):
     """
 
     def __init__(self, activation: str | Function, **parameters: float) -> None:
-        self.activation = activation_of_block(activation, FIRST, **parameters)
+        self.activation = activation_of_block(activation, NAME_SOURCES, **parameters)
         super().__init__(self.activation)
 
     def bind(self, **parameters: float) -> Activation:
         """Return the same activation with other parameters."""
-        found: Activation = _wrapped(self.activation.bind(**parameters))
-        return found
+        bound: Activation = _wrapped(self.activation.bind(**parameters))
+        return bound
 
     def __call__(self, x: Any) -> Any:
         """Return the value at each element of a tensor, symbolic or not."""
@@ -87,15 +87,15 @@ class Activation(_Named):
 class GatedActivation(_Named):
     """A gated function of one tensor cut in two, or of two tensors.
 
-    Not for `activation=` of a layer: Keras gives an activation no say in shapes, so that a model
-    with `Dense(8, activation=softgate.keras.swiglu)` is built for 8 features, gets 4, and nothing
-    can tell. Call it on a tensor, in a functional model or in a layer's `call`, or take
+    Do not pass it as `activation=` of a layer: Keras assumes that activations keep the shape, so
+    `Dense(8, activation=softgate.keras.swiglu)` is built for 8 features and returns 4, without an
+    error. Call it on a tensor, in a functional model or in a layer's `call`, or use
     `GatedFeedForward`.
 
     Parameters
     ----------
     function : str or softgate.Gated
-        Which one.
+        The gated function.
     gate : {"first", "second"}, optional
         Which half is the gate.
     **parameters : float
@@ -112,14 +112,14 @@ class GatedActivation(_Named):
         self, function: str | GatedFunction, *, gate: str | None = None, **parameters: float
     ) -> None:
         if isinstance(function, str):
-            function = named_gate(function, FIRST)
+            function = named_gate(function, NAME_SOURCES)
         self.function = function.bind(gate=gate, **parameters)
         super().__init__(self.function)
 
     def bind(self, *, gate: Any = None, **parameters: float) -> GatedActivation:
         """Return the same function with another gate or other parameters."""
-        found: GatedActivation = _wrapped(self.function.bind(gate=gate, **parameters))
-        return found
+        bound: GatedActivation = _wrapped(self.function.bind(gate=gate, **parameters))
+        return bound
 
     def __call__(self, x: Any, other: Any = None, /, *, axis: int | None = None) -> Any:
         """Return act(gate)·other of two tensors, or of the halves of `x` along `axis`."""
@@ -135,24 +135,24 @@ def get(
 ) -> Activation | GatedActivation:
     """Return an activation for Keras by any name that a framework has for it.
 
-    softgate's own names come first, then what Keras means, then the others'. Where Keras means
-    something else by one of softgate's own (leaky_relu has slope 0.01 here and 0.2 there), give the
-    parameters or the source. Keras' own parameters are taken, too: `negative_slope=0.3`.
+    softgate's names take precedence, then those of Keras, then the others. Where softgate and Keras
+    differ (leaky_relu has slope 0.01 in softgate and 0.2 in Keras), give the parameters or the
+    source. Keras' parameter names are accepted, too: `negative_slope=0.3`.
 
     Parameters
     ----------
     name : str, or a function of softgate
-        Such as "gelu_new", "quick_gelu", "leaky_relu", "swiglu", or a function itself.
+        Such as "gelu_new", "quick_gelu", "leaky_relu", "swiglu", or a function.
     source : str, optional
-        Whose name it is, such as "keras", whose parameters are then taken, too.
+        The framework that the name belongs to, such as "keras", whose parameters are then accepted.
     **parameters : float
-        The formula's own parameters.
+        Parameters of the formula.
 
     Raises
     ------
     ValueError
-        With the nearest known name, where the name is unknown; with both meanings, where softgate's
-        and Keras' differ.
+        If the name is unknown (the message suggests the nearest), or if it means different
+        functions in softgate and Keras (the message lists both).
 
     Examples
     --------
@@ -161,17 +161,17 @@ def get(
     >>> get("leaky_relu", source="keras")
     softgate.keras.get('leaky_relu', slope=0.2)
     """
-    given: Any = name
-    if isinstance(given, Activation | GatedActivation | GatedFunction):
-        bound = given.bind(**parameters)
+    function: Any = name
+    if isinstance(function, Activation | GatedActivation | GatedFunction):
+        bound = function.bind(**parameters)
         return _wrapped(bound) if isinstance(bound, GatedFunction) else bound
     if source is not None:
         if not isinstance(name, str):
-            raise TypeError(f"source = {source!r} says whose name it is, and name is {name!r}")
+            raise TypeError(f"source = {source!r} needs a name as a string: name = {name!r}")
         return _wrapped(get_function(name, source, **parameters))
-    if isinstance(given, Function):
-        return _wrapped(given.bind(**parameters))
-    return _wrapped(function_of_block(given, FIRST, **parameters))
+    if isinstance(function, Function):
+        return _wrapped(function.bind(**parameters))
+    return _wrapped(function_of_block(function, NAME_SOURCES, **parameters))
 
 
 @lru_cache(maxsize=256)
@@ -182,7 +182,7 @@ def _wrapped(function: Function | GatedFunction) -> Any:
 
 
 def as_tensor(x: Any) -> Any:
-    """Return a tensor of the backend, in a float format, as Keras' own operations take it."""
+    """Return a floating-point tensor of the backend; integers become `keras.config.floatx()`."""
     if not isinstance(x, keras.KerasTensor):
         x = keras.ops.convert_to_tensor(x)
     dtype = keras.backend.standardize_dtype(x.dtype)

@@ -101,7 +101,7 @@ class SelfAttention(keras.layers.Layer):
         training: bool | None = None,
         mask: Any = None,
     ) -> Any:
-        """Return the attention's output; masks mean what they do in torch's nn.MultiheadAttention.
+        """Return the attention's output; masks are those of torch's nn.MultiheadAttention.
 
         Parameters
         ----------
@@ -112,15 +112,16 @@ class SelfAttention(keras.layers.Layer):
             (queries, keys) or (batch·n_heads, queries, keys): True where a query must not see a
             key, or numbers to add to the scores.
         key_padding_mask : tensor, optional
-            (batch, keys), or (keys,): True where nobody may see a key, or numbers to add.
+            (batch, keys), or (keys,): True where a key is hidden from all queries, or numbers
+            to add to the scores.
         training : bool, optional
             Whether attention weights are dropped.
         mask : tensor, optional
-            Keras' own, of the shape of `x` without its last axis: False where nobody may see a key.
+            Keras' mask, of the shape of `x` without its last axis: False where a key is hidden.
 
         Notes
         -----
-        A query that may see nothing gets zeros from the attention, not NaN.
+        A query with every key hidden gets zeros from the attention, not NaN.
         """
         rank = len(x.shape)
         if rank not in (2, 3):
@@ -130,7 +131,7 @@ class SelfAttention(keras.layers.Layer):
             key_padding_mask = _first(key_padding_mask)
             mask = _first(mask)
         elif not self.batch_first:
-            x = ops.transpose(x, (1, 0, 2))  # swapaxes has no way for a variable of TensorFlow
+            x = ops.transpose(x, (1, 0, 2))  # swapaxes fails on a TensorFlow variable
             mask = None if mask is None else ops.swapaxes(mask, 0, 1)
         blocked = [] if mask is None else [ops.logical_not(mask)[:, None, None, :]]
         blocked += self._masks(x, attn_mask, key_padding_mask)
@@ -189,7 +190,7 @@ def _times(batch: Any, heads: int) -> Any:
 
 
 def _softmax(scores: Any, masks: list[Any]) -> Any:
-    """Return softmax over keys; zeros where all are hidden."""
+    """Return softmax over keys; zeros where all keys are hidden."""
     dtype = scores.dtype
     if keras.backend.standardize_dtype(dtype) in ("float16", "bfloat16"):
         scores = ops.cast(scores, "float32")
@@ -212,18 +213,18 @@ def _checked(name: str, mask: Any, *shapes: tuple[Any, ...]) -> Any:
     dtype = keras.backend.standardize_dtype(mask.dtype)
     if dtype != "bool" and "float" not in dtype:
         raise TypeError(f"{name} is {dtype}: expected bool (True: hidden) or numbers to add")
-    given = tuple(mask.shape)
-    if not any(_fits(given, shape) for shape in shapes):
+    mask_shape = tuple(mask.shape)
+    if not any(_compatible(mask_shape, shape) for shape in shapes):
         known = " or ".join(str(tuple(map(_shown, shape))) for shape in shapes)
-        raise ValueError(f"{name} has shape {given}: expected {known}")
+        raise ValueError(f"{name} has shape {mask_shape}: expected {known}")
     return mask
 
 
-def _fits(given: tuple[Any, ...], shape: tuple[Any, ...]) -> bool:
-    """Tell whether a shape is the one expected, as far as both are known."""
-    if len(given) != len(shape):
+def _compatible(shape: tuple[Any, ...], expected: tuple[Any, ...]) -> bool:
+    """Return whether two shapes agree where both are known."""
+    if len(shape) != len(expected):
         return False
-    pairs = zip(given, shape, strict=True)
+    pairs = zip(shape, expected, strict=True)
     return all(a == b for a, b in pairs if isinstance(a, int) and isinstance(b, int))
 
 

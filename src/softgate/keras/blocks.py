@@ -1,7 +1,7 @@
 """A transformer block as a Keras layer: attention and feed-forward, with residuals and norms.
 
-Norms stand after the sums ("post": the original, BERT) or before the sublayers ("pre": GPT-2, ViT,
-T5, LLaMA).
+Norms are applied after the sums ("post": the original, BERT) or before the sublayers ("pre": GPT-2,
+ViT, T5, LLaMA).
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ import keras
 from softgate.frameworks.block_arguments import check_choice, check_share, is_gated
 from softgate.frameworks.keras.recipes import Config
 
-from .activation import FIRST, get
+from .activation import NAME_SOURCES, get
 from .attention import SelfAttention
 from .feed_forward import FeedForward, GatedFeedForward
-from .layer import Given, dropout_layer, dropped, function_of, normalizer
+from .layer import ActivationArgument, dropout_layer, dropped, function_of, normalizer
 
 
 @keras.saving.register_keras_serializable(package="softgate")
@@ -30,7 +30,7 @@ class TransformerBlock(keras.layers.Layer):
     activation : str, Activation or keras.layers.Layer
         As in `FeedForward`; a gated one ("swiglu", "geglu", …) makes a `GatedFeedForward`.
     norm : {"post", "pre"}
-        Where the norms stand.
+        Position of the norms.
     batch_first : bool
         Whether inputs are (batch, sequence, d_model), as elsewhere in Keras, and not (sequence,
         batch, d_model), which is the default here as in torch.
@@ -66,7 +66,7 @@ class TransformerBlock(keras.layers.Layer):
         d_model: int,
         n_heads: int,
         d_hidden: int,
-        activation: Given = "gelu",
+        activation: ActivationArgument = "gelu",
         norm: str = "post",
         batch_first: bool = False,
         causal: bool = False,
@@ -88,9 +88,9 @@ class TransformerBlock(keras.layers.Layer):
         super().__init__(name=name, dtype=dtype, trainable=trainable)
         self.norm = check_choice("norm", norm, ("post", "pre"))
         self.dropout = check_share("dropout", dropout)
-        given = function_of(activation)
-        gates = is_gated(given, FIRST)
-        self.activation = get(given) if gates else activation
+        function = function_of(activation)
+        gates = is_gated(function, NAME_SOURCES)
+        self.activation = get(function) if gates else activation
         self._arguments = {
             "d_model": d_model, "n_heads": n_heads, "d_hidden": d_hidden, "norm": norm,
             "batch_first": batch_first, "causal": causal, "dropout": self.dropout,
@@ -158,7 +158,7 @@ class TransformerBlock(keras.layers.Layer):
         return dropped(self._drop, self.attention(x, training=training, **masks), training)
 
     def get_config(self) -> Config:
-        """Return the arguments; the activation by its name, or as the layer it is."""
+        """Return the arguments; the activation by its name, or as a serialised layer."""
         gates = isinstance(self.feed_forward, GatedFeedForward)
         act = self.activation if gates else self.feed_forward.act
         saved = keras.saving.serialize_keras_object(act)

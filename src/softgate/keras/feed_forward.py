@@ -1,4 +1,4 @@
-"""Feed-forward blocks as Keras layers: linear - activation - linear, and with a gate.
+"""Feed-forward blocks as Keras layers: linear - activation - linear, and gated.
 
 Arguments, defaults, errors and results are those of `softgate.torch`; a kernel is torch's weight
 transposed.
@@ -11,6 +11,7 @@ from typing import Any
 import keras
 
 from softgate.frameworks.block_arguments import (
+    check_choice,
     check_share,
     check_widths,
     gate_activation,
@@ -18,32 +19,32 @@ from softgate.frameworks.block_arguments import (
 )
 from softgate.frameworks.keras.recipes import Config
 
-from .activation import FIRST, get
+from .activation import NAME_SOURCES, get
 from .layer import (
-    Given,
+    SAVE,
+    ActivationArgument,
     as_callable,
-    check_save,
     dropout_layer,
     dropped,
     function_of,
-    remade,
+    recomputed,
     repeatable,
 )
 
 
 class _Block(keras.layers.Layer):
-    """What plain and gated blocks share: shapes, masks, and how they are saved."""
+    """Base of the plain and the gated block: shapes, masks, serialisation."""
 
     d_model: int
     d_hidden: int
 
     def _set_up(self, d_hidden: int, bias: bool, shares: tuple[float, float], save: str) -> None:
-        self.d_hidden, self.bias, self.save = d_hidden, bias, check_save(save)
+        self.d_hidden, self.bias, self.save = d_hidden, bias, check_choice("save", save, SAVE)
         self.dropout = check_share("dropout", shares[0])
         self.hidden_dropout = check_share("hidden_dropout", shares[1])
         self._drop = dropout_layer(self.dropout, "dropout", self.dtype_policy)
         self._drop_hidden = dropout_layer(self.hidden_dropout, "hidden_dropout", self.dtype_policy)
-        self._remakes = save == "preactivation" and not self.hidden_dropout
+        self._recomputes = save == "preactivation" and not self.hidden_dropout
         self.supports_masking = True
 
     def _linear(self, width: int, name: str) -> Any:
@@ -63,11 +64,11 @@ class _Block(keras.layers.Layer):
         return input_shape
 
     def get_config(self) -> Config:
-        """Return the arguments; the activation by its name, or as the layer it is."""
+        """Return the arguments; the activation by its name, or as a serialised layer."""
         names = ("d_model", "d_hidden", "bias", "dropout", "save", "hidden_dropout")
-        kept = {name: getattr(self, name) for name in names}
+        arguments = {name: getattr(self, name) for name in names}
         act = keras.saving.serialize_keras_object(self.act)
-        return super().get_config() | kept | {"activation": act}
+        return super().get_config() | arguments | {"activation": act}
 
     @classmethod
     def from_config(cls, config: Config) -> Any:
@@ -85,22 +86,22 @@ class FeedForward(_Block):
     d_model, d_hidden : int
         Width of input and output, and of the hidden layer.
     activation : str, Activation or keras.layers.Layer
-        Any name that softgate knows, one of its activations, or a layer.
+        A name, an activation of softgate, or a layer.
     bias : bool
         Whether the linear layers have biases.
     dropout : float
         Share of outputs set to 0 in training (where BERT and GPT-2 have it).
     save : {"preactivation", "all"}
-        What is kept for the gradient in training: the input and the pre-activation, from which the
-        hidden layer is made again, or all that the backend keeps. Where `hidden_dropout` drops,
-        all; also where the activation is a layer that has a state or a random seed, or asks
-        whether it is trained.
+        What is saved for the gradient in training: the input and the pre-activation, from which the
+        hidden layer is recomputed, or everything the backend saves. Everything is saved with
+        `hidden_dropout`, and if the activation is a layer with state, a seed or a `training`
+        argument.
     hidden_dropout : float
         The same as `dropout` for the hidden layer, after the activation (where T5 has it).
     name, dtype, trainable
         As in every Keras layer.
     **parameters
-        The activation's own, such as `slope` for leaky_relu.
+        Parameters of the activation, such as `slope` for leaky_relu.
 
     Notes
     -----
@@ -120,7 +121,7 @@ class FeedForward(_Block):
         self,
         d_model: int,
         d_hidden: int,
-        activation: Given = "gelu",
+        activation: ActivationArgument = "gelu",
         bias: bool = True,
         dropout: float = 0.0,
         save: str = "preactivation",
@@ -148,8 +149,8 @@ class FeedForward(_Block):
     def call(self, x: Any, training: bool | None = None) -> Any:
         """Return the block's output for the last axis of `x`."""
         h = self.fc1(x)
-        if training and self._remakes and repeatable(self.act):
-            y = remade(lambda h: self.fc2(self.act(h)), h)
+        if training and self._recomputes and repeatable(self.act):
+            y = recomputed(lambda h: self.fc2(self.act(h)), h)
         else:
             y = self.fc2(dropped(self._drop_hidden, self.act(h), training))
         return dropped(self._drop, y, training)
@@ -167,7 +168,7 @@ class GatedFeedForward(_Block):
         Width of the hidden layer; by default such that the block has as many parameters as a plain
         one of 4·d_model.
     activation : {"swiglu", "geglu", "geglu_tanh", "reglu", "glu"}, Gated or Activation
-        The gated activation, or what to apply to the gate.
+        The gated activation, or the activation of the gate.
     bias, dropout, save, hidden_dropout, name, dtype, trainable, **parameters
         As in `FeedForward`; the pre-activations are gate and up.
     match : {"parameters"}, optional
@@ -190,7 +191,7 @@ class GatedFeedForward(_Block):
         self,
         d_model: int,
         d_hidden: int | None = None,
-        activation: Given = "swiglu",
+        activation: ActivationArgument = "swiglu",
         bias: bool = False,
         dropout: float = 0.0,
         save: str = "preactivation",
@@ -209,7 +210,7 @@ class GatedFeedForward(_Block):
         self._set_up(width, bias, (dropout, hidden_dropout), save)
         self.gate_proj = self._linear(width, "gate_proj")
         self.up_proj = self._linear(width, "up_proj")
-        self.act = get(gate_activation(function_of(activation), FIRST, **parameters))
+        self.act = get(gate_activation(function_of(activation), NAME_SOURCES, **parameters))
         self.down_proj = self._linear(d_model, "down_proj")
 
     def build(self, input_shape: Any) -> None:
@@ -219,8 +220,8 @@ class GatedFeedForward(_Block):
     def call(self, x: Any, training: bool | None = None) -> Any:
         """Return the block's output for the last axis of `x`."""
         gate, up = self.gate_proj(x), self.up_proj(x)
-        if training and self._remakes:
-            y = remade(lambda gate, up: self.down_proj(self.act(gate) * up), gate, up)
+        if training and self._recomputes:
+            y = recomputed(lambda gate, up: self.down_proj(self.act(gate) * up), gate, up)
         else:
             y = self.down_proj(dropped(self._drop_hidden, self.act(gate) * up, training))
         return dropped(self._drop, y, training)

@@ -1,51 +1,46 @@
-"""What softgate's Keras layers share: how an activation is given, kept, saved and called."""
+"""Shared by the Keras layers: activation arguments, dropout, norms, recomputation, weights."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from inspect import signature
 from typing import Any
 
 import keras
+import numpy as np
 
 from softgate.frameworks.block_arguments import activation_of_block, check_choice
 from softgate.runtime.activation import Activation as Function
 from softgate.runtime.gated import Gated as GatedFunction
 
-from .activation import FIRST, Activation, GatedActivation, get
+from .activation import NAME_SOURCES, Activation, GatedActivation, get
 
-Given = str | Function | GatedFunction | Activation | GatedActivation | keras.layers.Layer
-SAVE = ("preactivation", "all")
+ActivationArgument = str | Function | GatedFunction | Activation | GatedActivation |
+keras.layers.Layer SAVE = ("preactivation", "all")
+"""What a block may save for the gradient."""
 
 
 def function_of(activation: Any) -> Any:
-    """Return softgate's own function where one of its Keras objects is given."""
+    """Return the softgate function behind a Keras object of ours; anything else unchanged."""
     if isinstance(activation, Activation):
         return activation.activation
     return activation.function if isinstance(activation, GatedActivation) else activation
 
 
 def as_callable(activation: Any, parameters: dict[str, float]) -> Any:
-    """Return what applies the activation of a plain block; a layer is taken as it is."""
+    """Return the callable of a plain block's activation; a layer is returned unchanged."""
     if isinstance(activation, keras.layers.Layer):
         if parameters:
-            given = ", ".join(parameters)
+            names = ", ".join(parameters)
             raise TypeError(
-                f"{given}: parameters of {activation.name}, a layer, are given to itself"
+                f"{names}: {activation.name} is a layer: give the parameters to the layer"
             )
         return activation
-    return get(activation_of_block(function_of(activation), FIRST, **parameters))
-
-
-def check_save(save: str) -> str:
-    """Return what to save, or raise."""
-    if save not in SAVE:
-        raise ValueError(f"save = {save!r}: accepted are {' and '.join(map(repr, SAVE))}")
-    return save
+    return get(activation_of_block(function_of(activation), NAME_SOURCES, **parameters))
 
 
 def dropout_layer(share: float, name: str, policy: Any) -> Any:
-    """Return a dropout layer, None where nothing is dropped: it would keep a seed for nothing."""
+    """Return a dropout layer, or None for a share of 0, which needs no seed."""
     return keras.layers.Dropout(share, dtype=policy, name=name) if share else None
 
 
@@ -63,16 +58,83 @@ def normalizer(kind: str, eps: float, bias: bool, name: str, policy: Any) -> Any
 
 
 def repeatable(act: Any) -> bool:
-    """Tell whether an activation, called once more for the gradient, does what it did before.
+    """Return whether calling an activation again in the backward pass gives the same result.
 
-    A layer with a state or a seed changes it, and one that asks whether it is trained may then be
-    told otherwise: it is called after the training step has left it.
+    False for a layer with state or a seed, and for one with a `training` argument: the second call
+    happens outside the training step, where that argument may differ.
     """
     if not isinstance(act, keras.layers.Layer):
         return True
     return not act.non_trainable_variables and "training" not in signature(act.call).parameters
 
 
-def remade(hidden: Callable[..., Any], *inputs: Any) -> Any:
-    """Return hidden(*inputs), keeping the inputs alone for the gradient."""
+def recomputed(hidden: Callable[..., Any], *inputs: Any) -> Any:
+    """Return hidden(*inputs), saving only the inputs and recomputing the rest for the gradient."""
     return keras.remat(hidden)(*inputs)
+
+
+PARTS = (
+    "attention", "in_proj", "out_proj", "feed_forward", "fc1", "fc2", "gate_proj", "up_proj",
+    "down_proj", "norm1", "norm2",
+)  # fmt: skip
+"""Names of the blocks' layers, the same as in torch."""
+
+
+def load_state_dict(layer: Any, state: Mapping[str, Any]) -> None:
+    """Load the weights of the corresponding block of `softgate.torch`.
+
+    Parameters
+    ----------
+    layer : keras.layers.Layer
+        A FeedForward, GatedFeedForward, SelfAttention or TransformerBlock that has been built.
+    state : mapping
+        `state_dict()` of the torch block, as tensors or arrays.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from softgate.keras import FeedForward, load_state_dict
+    >>> layer = FeedForward(2, 3, bias=False)
+    >>> layer.build((None, 2))
+    >>> load_state_dict(layer, {"fc1.weight": np.ones((3, 2)), "fc2.weight": np.ones((2, 3))})
+    >>> float(layer.count_params())
+    12.0
+    """
+    if not layer.built:
+        raise ValueError(f"{layer.name} has no weights yet: call it once, or its build(shape)")
+    known = dict(_variables(layer))
+    if set(known) != set(state):
+        missing, beyond = sorted(set(known) - set(state)), sorted(set(state) - set(known))
+        raise ValueError(
+            f"the state dict lacks {missing} and has {beyond}, unknown to {layer.name}"
+        )
+    arrays = {}
+    for name, (variable, transposed) in known.items():
+        value = state[name]
+        value = np.asarray(value.detach().cpu() if hasattr(value, "detach") else value)
+        arrays[name] = value.T if transposed else value
+        if arrays[name].shape != tuple(variable.shape):
+            raise ValueError(
+                f"{name} has shape {value.shape}: {layer.name} needs "
+                f"{tuple(variable.shape)[:: -1 if transposed else 1]}"
+            )
+    for name, (variable, _) in known.items():
+        variable.assign(arrays[name])
+
+
+def _variables(layer: Any, prefix: str = "") -> Iterator[tuple[str, tuple[Any, bool]]]:
+    """Yield torch's name of each weight, the variable, and whether torch stores it transposed."""
+    if isinstance(layer, keras.layers.Dense):
+        yield f"{prefix}weight", (layer.kernel, True)
+        if layer.use_bias:
+            yield f"{prefix}bias", (layer.bias, False)
+    elif isinstance(layer, keras.layers.LayerNormalization):
+        yield f"{prefix}weight", (layer.gamma, False)
+        if layer.center:
+            yield f"{prefix}bias", (layer.beta, False)
+    elif isinstance(layer, keras.layers.RMSNormalization):
+        yield f"{prefix}weight", (layer.scale, False)
+    for part in PARTS:
+        if hasattr(layer, part):
+            end = "_" if part == "in_proj" else "."  # one parameter of nn.MultiheadAttention
+            yield from _variables(getattr(layer, part), f"{prefix}{part}{end}")

@@ -27,9 +27,7 @@ from softgate.frameworks.torch.native_ops import prefer_torch_operators
 from . import functional as functional
 from .attention import SelfAttention
 from .blocks import TransformerBlock
-from .feed_forward import FeedForward, GatedFeedForward
-from .making import make
-from .memory import saved_bytes
+from .feed_forward import FeedForward, GatedFeedForward, saved_bytes
 from .modules import (
     CELU,
     ELU,
@@ -58,6 +56,7 @@ from .modules import (
     Tanh,
     Tanhshrink,
     Threshold,
+    make,
 )
 from .presets import Preset, known_presets, preset
 from .stack import Stack

@@ -1,7 +1,7 @@
 """softmax(q·kᵀ/√d)·v on torch's fused operator, with the masks of nn.MultiheadAttention.
 
-Parameters have nn.MultiheadAttention's names and shapes, so that its state dicts load as they are;
-beyond it, key and value heads may be fewer (as in Mistral) and of any width (as in Gemma).
+Parameters have nn.MultiheadAttention's names and shapes, so its state dicts load unchanged.
+Key and value heads may be fewer (as in Mistral) and of any width (as in Gemma).
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class SelfAttention(nn.Module):
     def forward(
         self, x: Tensor, attn_mask: Tensor | None = None, key_padding_mask: Tensor | None = None
     ) -> Tensor:
-        """Return the attention's output; masks mean what they do in nn.MultiheadAttention.
+        """Return the attention's output; masks are those of nn.MultiheadAttention.
 
         Parameters
         ----------
@@ -91,11 +91,12 @@ class SelfAttention(nn.Module):
             (queries, keys) or (batch·n_heads, queries, keys): True where a query must not see a
             key, or numbers to add to the scores.
         key_padding_mask : Tensor, optional
-            (batch, keys), or (keys,): True where nobody may see a key, or numbers to add.
+            (batch, keys), or (keys,): True where a key is hidden from all queries, or numbers
+            to add to the scores.
 
         Notes
         -----
-        A query that may see nothing gets zeros from the attention, not NaN.
+        A query with every key hidden gets zeros from the attention, not NaN.
         """
         batched = x.dim() == 3
         if not batched:
@@ -125,7 +126,7 @@ class SelfAttention(nn.Module):
         return y if batched else y.squeeze(0 if self.batch_first else 1)
 
     def _mask(self, q: Tensor, attn: Tensor | None, padding: Tensor | None) -> Tensor | None:
-        """Return one mask for torch's operator, whose True means the opposite; None if needless."""
+        """Return one mask for torch's operator, where True means visible, or None without masks."""
         batch, heads, length, _ = q.shape
         masks = []
         if attn is not None:
@@ -151,7 +152,7 @@ class SelfAttention(nn.Module):
         return added
 
     def extra_repr(self) -> str:
-        """Say how heads are laid out, and what is not torch's default."""
+        """Return the heads' layout and the options that differ from the defaults."""
         shown = [f"n_heads={self.n_heads}", f"d_head={self.d_head}"]
         if self.n_kv_heads != self.n_heads:
             shown.insert(1, f"n_kv_heads={self.n_kv_heads}")

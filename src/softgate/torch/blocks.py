@@ -1,7 +1,7 @@
 """A transformer block: attention and feed-forward, each with a residual and a norm.
 
-Norms stand after the sums ("post": the original, BERT) or before the sublayers ("pre": GPT-2, ViT,
-T5, LLaMA).
+Norms are applied after the sums ("post": the original, BERT) or before the sublayers ("pre": GPT-2,
+ViT, T5, LLaMA).
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from softgate.frameworks.block_arguments import check_choice, check_share, check_widths
+from softgate.frameworks.block_arguments import check_choice, check_share, check_widths, is_gated
 from softgate.runtime.activation import Activation
 from softgate.runtime.gated import Gated
 
 from .attention import SelfAttention
 from .feed_forward import FeedForward, GatedFeedForward, Save
-from .naming import needs_gate
+from .modules import NAME_SOURCES
 
 Norm = Literal["post", "pre"]
 Normalization = Literal["layer", "rms"]
@@ -34,7 +34,7 @@ class TransformerBlock(nn.Module):
     activation : str, Activation or Module
         As in `FeedForward`; a gated one ("swiglu", "geglu", …) makes a `GatedFeedForward`.
     norm : {"post", "pre"}
-        Where the norms stand.
+        Position of the norms.
     batch_first : bool
         Whether inputs are (batch, sequence, d_model), and not (sequence, batch, d_model).
     causal : bool
@@ -102,7 +102,7 @@ class TransformerBlock(nn.Module):
             batch_first=batch_first,
             **where,
         )
-        make: Any = GatedFeedForward if needs_gate(activation) else FeedForward
+        make: Any = GatedFeedForward if is_gated(activation, NAME_SOURCES) else FeedForward
         self.feed_forward: FeedForward | GatedFeedForward = make(
             d_model,
             d_hidden,
@@ -131,7 +131,7 @@ class TransformerBlock(nn.Module):
         return F.dropout(self.attention(x, attn, padding), self.dropout, self.training)
 
     def extra_repr(self) -> str:
-        """Say where the norms stand."""
+        """Return the position of the norms and the dropout."""
         dropped = f", dropout={self.dropout:g}" if self.dropout else ""
         return f"norm={self.norm!r}{dropped}"
 

@@ -1,27 +1,36 @@
 """Feed-forward blocks, linear - activation - linear, that train with about half the memory.
 
-With `save="preactivation"` a block keeps its input and what goes into the activation; the hidden
-layer is made again for the gradient. Results and gradients are those of `save="all"`, bit for bit
-in float32 and float64 except where the slope is told from the value there (tanh and its like).
+With `save="preactivation"` a block saves its input and the pre-activation; the hidden layer is
+recomputed for the gradient. Results and gradients are those of `save="all"`, bit for bit in float32
+and float64 except where that mode computes the slope from the value (tanh and similar functions).
 
-Activation checkpointing (`torch.utils.checkpoint`) keeps the input alone and runs the first
-product again as well: less memory still, at the price of that product.
+Activation checkpointing (`torch.utils.checkpoint`) saves only the input and repeats the first
+matrix product as well: less memory still, at the cost of that product.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Literal, get_args
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from softgate.frameworks.block_arguments import check_share, check_widths, gated_width
+from softgate.frameworks.block_arguments import (
+    activation_of_block,
+    check_choice,
+    check_share,
+    check_widths,
+    gate_activation,
+    gated_width,
+)
 from softgate.frameworks.torch import feedforward
 from softgate.runtime.activation import Activation
 from softgate.runtime.gated import Gated
 
-from . import modules, naming
+from . import modules
+from .modules import NAME_SOURCES
 
 Save = Literal["preactivation", "all"]
 
@@ -34,7 +43,7 @@ class FeedForward(nn.Module):
     d_model, d_hidden : int
         Width of input and output, and of the hidden layer.
     activation : str, Activation or Module
-        Any name that softgate knows, an activation, or a module (which then keeps what it wants).
+        A name, an activation of softgate, or a module (which then saves what it needs itself).
     bias : bool
         Whether the linear layers have biases.
     dropout : float
@@ -42,14 +51,14 @@ class FeedForward(nn.Module):
     hidden_dropout : float
         The same for the hidden layer, after the activation (where T5 has it).
     save : {"preactivation", "all"}
-        What is kept for the gradient: the input and the pre-activation, or all that torch keeps.
+        What is saved for the gradient: the input and the pre-activation, or all that torch saves.
     **parameters
-        The activation's own, such as `slope` for leaky_relu.
+        Parameters of the activation, such as `slope` for leaky_relu.
 
     Notes
     -----
-    The layers are `fc1`, `act` and `fc2`. If one of the last two is replaced or hooked, or its
-    `forward` is, it is called as a module, and memory is as with `save="all"`.
+    The layers are `fc1`, `act` and `fc2`. If `act` or `fc2`, or its `forward`, is replaced or
+    hooked, it is called as a module, and memory is as with `save="all"`.
 
     Examples
     --------
@@ -77,7 +86,7 @@ class FeedForward(nn.Module):
     ) -> None:
         super().__init__()
         d_model, d_hidden = check_widths(d_model=d_model, d_hidden=d_hidden)
-        self.save = check_save(save)
+        self.save = check_choice("save", save, get_args(Save))
         self.dropout = check_share("dropout", dropout)
         self.hidden_dropout = check_share("hidden_dropout", hidden_dropout)
         self.fc1 = nn.Linear(d_model, d_hidden, bias, device, dtype)
@@ -100,7 +109,7 @@ class FeedForward(nn.Module):
         """
         check_linears(fc1=fc1, fc2=fc2)
         if fc1.out_features != fc2.in_features or fc1.in_features != fc2.out_features:
-            raise ValueError(f"{fc1} and {fc2} do not follow each other there and back")
+            raise ValueError(f"the shapes of {fc1} and {fc2} are not transposes of each other")
         block = cls(fc1.in_features, fc1.out_features, activation, device="meta", **options)
         block.fc1, block.fc2 = fc1, fc2
         return block
@@ -119,7 +128,7 @@ class FeedForward(nn.Module):
         return F.dropout(y, self.dropout, self.training)
 
     def extra_repr(self) -> str:
-        """Say what is dropped and what is saved."""
+        """Return the dropout and `save` options."""
         return describe(self)
 
 
@@ -134,7 +143,7 @@ class GatedFeedForward(nn.Module):
         Width of the hidden layer; by default such that the block has as many parameters as a plain
         one of 4·d_model.
     activation : {"swiglu", "geglu", "geglu_tanh", "reglu", "glu"}, Gated or Activation
-        The gated activation, in any spelling ("SwiGLU"), or what to apply to the gate.
+        The gated activation, in any spelling ("SwiGLU"), or the activation of the gate.
     bias, dropout, hidden_dropout, save, **parameters
         As in `FeedForward`; the pre-activations are gate and up.
     match : {"parameters"}, optional
@@ -173,12 +182,12 @@ class GatedFeedForward(nn.Module):
         super().__init__()
         (d_model,) = check_widths(d_model=d_model)
         d_hidden = gated_width(d_model, d_hidden, bias, match, multiple_of)
-        self.d_hidden, self.save = d_hidden, check_save(save)
+        self.d_hidden, self.save = d_hidden, check_choice("save", save, get_args(Save))
         self.dropout = check_share("dropout", dropout)
         self.hidden_dropout = check_share("hidden_dropout", hidden_dropout)
         self.gate_proj = nn.Linear(d_model, d_hidden, bias, device, dtype)
         self.up_proj = nn.Linear(d_model, d_hidden, bias, device, dtype)
-        self.act = modules.Activation(naming.gate(activation, **parameters))
+        self.act = modules.Activation(gate_activation(activation, NAME_SOURCES, **parameters))
         self.down_proj = nn.Linear(d_hidden, d_model, bias, device, dtype)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -195,56 +204,48 @@ class GatedFeedForward(nn.Module):
         return F.dropout(y, self.dropout, self.training)
 
     def extra_repr(self) -> str:
-        """Say what is dropped and what is saved."""
+        """Return the dropout and `save` options."""
         return describe(self)
 
 
 def as_module(activation: str | Activation | nn.Module, parameters: dict[str, float]) -> nn.Module:
-    """Return the module that applies an activation; a module is taken as it is."""
+    """Return the module of an activation; a module is returned unchanged."""
     if isinstance(activation, nn.Module):
         if parameters:
-            given = ", ".join(parameters)
-            raise TypeError(f"{given}: parameters of {activation}, a module, are given to itself")
+            names = ", ".join(parameters)
+            raise TypeError(f"{names}: {activation} is a module: give the parameters to the module")
         return activation
-    return modules.Activation(naming.plain_activation(activation, **parameters))
+    return modules.Activation(activation_of_block(activation, NAME_SOURCES, **parameters))
 
 
 def unobserved(h: object, *layers: nn.Module) -> bool:
-    """Tell whether layers do what their classes say and nobody asked to be told when they run.
+    """Return whether layers may be fused: unmodified, unhooked, and called with a tensor.
 
-    Who traces symbolically, with something that is no tensor, watches them all.
+    Symbolic tracers call them with proxies and must see each layer.
     """
     return isinstance(h, Tensor) and not (
-        nn.modules.module._has_any_global_hook() or any(map(_watched, layers))
+        nn.modules.module._has_any_global_hook() or any(map(_observed, layers))
     )
 
 
-def _watched(module: nn.Module) -> bool:
+def _observed(module: nn.Module) -> bool:
     hooked = (
         module._forward_hooks
         or module._forward_pre_hooks
         or module._backward_hooks
         or module._backward_pre_hooks
     )
-    own = "forward" in vars(module) or type(module) not in (nn.Linear, modules.Activation)
-    return bool(hooked) or own
+    modified = "forward" in vars(module) or type(module) not in (nn.Linear, modules.Activation)
+    return bool(hooked) or modified
 
 
 def describe(block: FeedForward | GatedFeedForward) -> str:
-    """Return the options that are not layers."""
+    """Return the options of a block as text."""
     shown = [f"save={block.save!r}"]
     for name in ("dropout", "hidden_dropout"):
         if getattr(block, name):
             shown.insert(0, f"{name}={getattr(block, name):g}")
     return ", ".join(shown)
-
-
-def check_save(save: Save) -> Save:
-    """Return what to save, or raise."""
-    if save not in get_args(Save):
-        known = " and ".join(map(repr, get_args(Save)))
-        raise ValueError(f"save = {save!r}: accepted are {known}")
-    return save
 
 
 def check_linears(**layers: Any) -> None:
@@ -255,3 +256,46 @@ def check_linears(**layers: Any) -> None:
                 f"{name} is a {type(layer).__name__}: expected torch.nn.Linear (of a Conv1D, copy "
                 "the transposed weight into one)"
             )
+
+
+def saved_bytes(function: Callable[..., Any], *inputs: Any) -> int:
+    """Return the bytes that a forward pass keeps for its backward pass.
+
+    Each storage counts once, regardless of how many saved tensors view it. A module's parameters do
+    not count, since they exist anyway; its inputs count if they are saved.
+
+    Parameters
+    ----------
+    function : Callable
+        A module, or any function of tensors.
+    *inputs
+        Its arguments.
+
+    Returns
+    -------
+    int
+        The number of bytes.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from softgate.torch import FeedForward, saved_bytes
+    >>> x = torch.zeros(10, 768)
+    >>> saved_bytes(FeedForward(768, 3072), x), saved_bytes(FeedForward(768, 3072, save="all"), x)
+    (153600, 276480)
+    """
+    parameters: set[int] = set()
+    if isinstance(function, nn.Module):
+        parameters = {parameter.untyped_storage().data_ptr() for parameter in function.parameters()}
+    sizes: dict[int, int] = {}
+
+    def pack(tensor: Tensor) -> Tensor:
+        storage = tensor.untyped_storage()
+        if storage.data_ptr() not in parameters:
+            sizes[storage.data_ptr()] = storage.nbytes()
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+        result = function(*inputs)  # kept alive, so that no address is used twice
+    del result
+    return sum(sizes.values())

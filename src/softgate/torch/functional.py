@@ -31,6 +31,7 @@ from torch import Tensor
 from softgate.frameworks.torch import evaluate, overwrite, trainable_parameters
 from softgate.frameworks.torch.inplace_copy import overwrite_keeping
 from softgate.frameworks.torch.proxies import traceable
+from softgate.runtime.activation import Activation
 from softgate.runtime.names import UnknownName, names
 from softgate.runtime.registry import activations, gated
 
@@ -62,11 +63,16 @@ def gelu(input: Tensor, approximate: str = "none") -> Tensor:
     >>> gelu(torch.tensor([-1.0, 1.0]), approximate="tanh")
     tensor([-0.1588,  0.8412])
     """
+    result: Tensor = _gelu_form(approximate)(input)
+    return result
+
+
+def _gelu_form(approximate: str) -> Activation:
+    """Return the form of gelu, or raise for an unknown one."""
     if approximate not in _GELU:
         known = ", ".join(map(repr, _GELU))
-        raise ValueError(f"approximate = {approximate!r}: accepted are {known}")
-    result: Tensor = _GELU[approximate](input)
-    return result
+        raise ValueError(f"approximate = {approximate!r}: expected one of {known}")
+    return _GELU[approximate]
 
 
 def relu(input: Tensor, inplace: bool = False) -> Tensor:

@@ -10,24 +10,28 @@ Each is a subclass of its twin in torch.nn, so that arguments, `repr`, state dic
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from softgate.frameworks.block_arguments import activation_of_block, function_of_block
 from softgate.runtime import registry
+from softgate.runtime.activation import Activation as Function
 
 from . import functional as F
-from .naming import plain_activation
+
+NAME_SOURCES = ("torch", "huggingface")
+"""Frameworks whose names take precedence, after softgate's, in this package."""
 
 
 class GELU(nn.GELU):
     """x·Phi(x) (`approximate="none"`), its tanh form ("tanh") or its sigmoid form ("sigmoid")."""
 
     def __init__(self, approximate: str = "none") -> None:
-        if approximate not in F._GELU:
-            known = ", ".join(map(repr, F._GELU))
-            raise ValueError(f"approximate = {approximate!r}: accepted are {known}")
+        F._gelu_form(approximate)
         super().__init__(approximate)
 
     def forward(self, input: Tensor) -> Tensor:
@@ -263,7 +267,7 @@ class Activation(nn.Module):
 
     def __init__(self, activation: Any, **parameters: float) -> None:
         super().__init__()
-        self.activation = plain_activation(activation, **parameters)
+        self.activation = activation_of_block(activation, NAME_SOURCES, **parameters)
 
     def forward(self, input: Tensor) -> Tensor:
         """Return the value."""
@@ -274,3 +278,71 @@ class Activation(nn.Module):
         """Name the function and its parameters."""
         values = (f"{name}={value:g}" for name, value in self.activation.parameters.items())
         return ", ".join((self.activation.name, *values))
+
+
+_TWINS: dict[str, Callable[..., nn.Module]] = {  # called with the parameters in their order
+    "celu": CELU,
+    "elu": ELU,
+    "gelu": GELU,
+    "gelu_sigmoid": partial(GELU, "sigmoid"),
+    "gelu_tanh": partial(GELU, "tanh"),
+    "hard_swish": Hardswish,
+    "hard_tanh": Hardtanh,
+    "hardshrink": Hardshrink,
+    "identity": Identity,
+    "leaky_relu": LeakyReLU,
+    "log_sigmoid": LogSigmoid,
+    "mish": Mish,
+    "relu": ReLU,
+    "relu6": ReLU6,
+    "selu": SELU,
+    "sigmoid": Sigmoid,
+    "silu": lambda beta: SiLU() if beta == 1 else Swish(beta),
+    "softplus": Softplus,
+    "softshrink": Softshrink,
+    "softsign": Softsign,
+    "tanh": Tanh,
+    "tanhshrink": Tanhshrink,
+}
+
+_MODULES: dict[str, Callable[..., nn.Module]] = {
+    "prelu": PReLU,
+    "rrelu": RReLU,
+    "threshold": Threshold,
+}
+"""Modules without a formula of softgate: trainable, random, or without default parameters."""
+
+
+def make(name: str | Function, **parameters: float) -> nn.Module:
+    """Return a module for an activation by any name that a framework has for it.
+
+    softgate's names take precedence, then those of torch and Hugging Face, then the others.
+
+    Parameters
+    ----------
+    name : str or Activation
+        Such as "gelu_new", "quick_gelu", "HardSwish", or an activation. Of the gated functions only
+        "glu" is a layer; for the others use `GatedFeedForward`.
+    **parameters : float
+        Parameters of the formula; those of torch.nn where softgate has no formula (PReLU).
+
+    Examples
+    --------
+    >>> make("gelu_new")
+    GELU(approximate='tanh')
+    >>> make("squareplus", b=1.0)
+    Activation(squareplus, b=1)
+    """
+    if isinstance(name, str) and (module := _MODULES.get(name.rpartition(".")[2].casefold())):
+        return module(**parameters)
+    glu = registry.gated()["glu"]
+    if isinstance(name, str) and not parameters and function_of_block(name, NAME_SOURCES) is glu:
+        return GLU()
+    activation = activation_of_block(name, NAME_SOURCES, **parameters)
+    known = registry.activations().get(activation.name)
+    if known is None or known.entry.definition is not activation.entry.definition:
+        return Activation(activation)
+    if activation.name == "hard_sigmoid" and activation.parameters["width"] == 6:
+        return Hardsigmoid()
+    twin = _TWINS.get(activation.name)
+    return Activation(activation) if twin is None else twin(*activation.parameters.values())

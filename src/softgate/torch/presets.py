@@ -13,12 +13,12 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, ClassVar
 
-from softgate.frameworks.block_arguments import check_widths, unknown
+from softgate.frameworks.block_arguments import check_widths, is_gated, unknown
 from softgate.runtime.records import Cell, Grid, Record
 
 from .blocks import Norm, Normalization, TransformerBlock
 from .feed_forward import FeedForward, GatedFeedForward
-from .naming import needs_gate
+from .modules import NAME_SOURCES
 from .stack import Stack
 
 
@@ -72,7 +72,7 @@ class Preset(Record):
         Activation(silu, beta=1)
         """
         made, options = self._changed(changes)
-        make: Any = GatedFeedForward if needs_gate(made.activation) else FeedForward
+        make: Any = GatedFeedForward if is_gated(made.activation, NAME_SOURCES) else FeedForward
         shape = {name: getattr(made, name) for name in ("bias", "dropout", "hidden_dropout")}
         block: FeedForward | GatedFeedForward = make(
             made.d_model, made.d_hidden, made.activation, **(shape | options)

@@ -1,4 +1,4 @@
-"""Blocks on top of each other, and a norm at the end where the blocks' own stand before."""
+"""A stack of transformer blocks, with a final norm after pre-norm blocks."""
 
 from __future__ import annotations
 
@@ -12,18 +12,19 @@ from .blocks import TransformerBlock, normalizer
 
 
 class Stack(nn.Module):
-    """`n_blocks` transformer blocks of one shape, each with parameters of its own.
+    """`n_blocks` transformer blocks of one shape, each with its own parameters.
 
     Parameters
     ----------
     n_blocks : int
-        How many.
+        Number of blocks.
     d_model, n_heads, d_hidden : int
         As in `TransformerBlock`.
     final_norm : bool, optional
-        Whether a norm follows; by default where `norm="pre"`, whose blocks do not norm their sum.
+        Whether a norm follows; by default only with `norm="pre"`, whose blocks do not norm their
+        sum.
     **options
-        All others of `TransformerBlock`.
+        Other arguments of `TransformerBlock`.
 
     Examples
     --------

@@ -10,10 +10,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from softgate.frameworks.block_arguments import activation_of_block
 from softgate.frameworks.torch.watching import Call, Known
 from softgate.runtime.activation import Activation
 from softgate.runtime.registry import label
-from softgate.torch.naming import plain_activation
+from softgate.torch.modules import NAME_SOURCES
 
 from .record import Diagnosis
 from .watch import Watch
@@ -140,7 +141,7 @@ def what_if(
     >>> found.outputs_moved < 0.01
     True
     """
-    new = plain_activation(replacement)
+    new = activation_of_block(replacement, NAME_SOURCES)
     if not isinstance(batches, list | tuple):
         batches = list(batches)  # the second time, a loader that shuffles would give others
     now = _run(model, batches, Exchange(model, None, only), loss)
