@@ -301,7 +301,7 @@ def check_wrong_arguments() -> None:
         (ValueError, "did you mean 'gelu'", lambda: sk.get("gelo")),
         (AttributeError, "did you mean 'gelu'", lambda: sk.gelo),
         (TypeError, "has no parameter", lambda: sk.gelu.bind(slope=1.0)),
-        (TypeError, "says whose name", lambda: sk.get(sg.gelu, "keras")),
+        (TypeError, "needs a name as a string", lambda: sk.get(sg.gelu, "keras")),
         (ValueError, "did you mean 'gelu'", lambda: sk.FeedForward(8, 24, "gelo")),
         (ValueError, "use GatedFeedForward", lambda: sk.FeedForward(8, 24, sk.swiglu)),
         (TypeError, "activation is 3", lambda: sk.FeedForward(8, 24, 3)),

@@ -15,8 +15,10 @@ from softgate.runtime.gated import Gated as GatedFunction
 
 from .activation import NAME_SOURCES, Activation, GatedActivation, get
 
-ActivationArgument = str | Function | GatedFunction | Activation | GatedActivation |
-keras.layers.Layer SAVE = ("preactivation", "all")
+ActivationArgument = (
+    str | Function | GatedFunction | Activation | GatedActivation | keras.layers.Layer
+)
+SAVE = ("preactivation", "all")
 """What a block may save for the gradient."""
 
 
