@@ -54,7 +54,11 @@ def count(block: nn.Module) -> int:
         (lambda: plain(dropout=-0.1), ValueError, "dropout = -0.1: expected a probability"),
         (lambda: plain(dropuot=0.1), TypeError, "gelu has no parameter 'dropuot'"),
         (lambda: FeedForward(8, 2.5), ValueError, "d_hidden = 2.5: expected a positive integer"),
-        (lambda: FeedForward.from_linears(nn.Linear(2, 3), nn.Linear(4, 2)), ValueError, "follow"),
+        (
+            lambda: FeedForward.from_linears(nn.Linear(2, 3), nn.Linear(4, 2)),
+            ValueError,
+            "not transposes",
+        ),
         (lambda: FeedForward.from_linears(nn.Linear(2, 3), nn.ReLU()), TypeError, "fc2 is a ReLU"),
     ],
 )

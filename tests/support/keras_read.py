@@ -322,7 +322,7 @@ def check_wrong_arguments() -> None:
         (ValueError, "lacks ['fc1.bias'", lambda: sk.load_state_dict(built(), {})),
         (
             TypeError,
-            "given to itself",
+            "give the parameters to the layer",
             lambda: sk.FeedForward(8, 24, keras.layers.ReLU(), slope=0.1),
         ),
     ):

@@ -314,7 +314,9 @@ def test_a_module_that_learns_its_activation() -> None:
     block = plain(activation=Swish(learnable=True))
     block(torch.randn(5, 8)).sum().backward()
     assert block.act.beta.grad is not None
-    with pytest.raises(TypeError, match="alpha: parameters of Swish"):
+    with pytest.raises(
+        TypeError, match=r"alpha: Swish\(beta=1\) is a module: give the parameters to the module"
+    ):
         plain(activation=Swish(), alpha=1.0)
 
 
