@@ -179,7 +179,7 @@ def test_tables_leave_the_users_mpmath_alone() -> None:
     """Tables made in many threads neither use nor change mpmath's global precision."""
     out = run("""
         import threading, ml_dtypes, mpmath, numpy as np, softgate as sg
-        from softgate import tables
+        from softgate.runtime import tables
         from softgate.formula.formats import BFLOAT16
         stop = threading.Event()
         def user():
