@@ -1,4 +1,4 @@
-"""Checks of softgate.keras on one backend, with the writer's directory: see tests/support/keras_checks.py.
+"""Checks of softgate.keras on one backend, with the writer's directory: see keras_checks.py.
 
 Every function called check_… is one check (checking.py).
 """

@@ -1,4 +1,4 @@
-"""Checks of softgate.keras as others' models use it, on one backend: see tests/support/keras_checks.py.
+"""Checks of softgate.keras as others' models use it, on one backend: see keras_checks.py.
 
 A model saved before softgate.keras is imported, layers as activations, names with two meanings.
 """

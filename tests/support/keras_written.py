@@ -1,4 +1,4 @@
-"""What tests/support/keras_read.py compares with: torch's blocks and their gradients, and saved models.
+"""What keras_read.py compares with: torch's blocks and their gradients, and saved models.
 
 Run with KERAS_BACKEND=torch and a directory; it knows nothing of the backends that read it.
 """
