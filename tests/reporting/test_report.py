@@ -76,7 +76,7 @@ class Elements(HTMLParser):
             self.scripts[-1] = (kind, text + data)
 
 
-def test_every_section_stands_and_the_file_is_small(whole: str) -> None:
+def test_all_sections_are_shown_and_the_file_is_small(whole: str) -> None:
     places = [whole.index(f'<section id="{name}"') for name in MODULES]
     assert places == sorted(places)
     assert 'class="failed"' not in whole
@@ -84,7 +84,7 @@ def test_every_section_stands_and_the_file_is_small(whole: str) -> None:
     assert all(f'href="#{name}"' in whole for name in MODULES)
 
 
-def test_nothing_is_loaded_and_only_our_scripts_run(whole: str) -> None:
+def test_nothing_is_loaded_and_only_listed_scripts_run(whole: str) -> None:
     elements = Elements(whole)
     policy = next(a["content"] for t, a in elements.tags if a.get("http-equiv"))
     assert policy is not None
@@ -100,7 +100,7 @@ def test_nothing_is_loaded_and_only_our_scripts_run(whole: str) -> None:
             assert value.startswith(("#", "data:,")) or not value, (tag, value)
 
 
-def test_charts_are_drawn_before_any_script_and_have_words_with_numbers(whole: str) -> None:
+def test_charts_are_drawn_before_any_script_and_have_text_alternatives(whole: str) -> None:
     before, _, _ = whole.partition("<script")
     charts = re.findall(r'<div class="chart" id="([^"]+)" role="img" aria-label="([^"]+)"', before)
     assert len(charts) >= 10
@@ -124,23 +124,23 @@ def test_tables_have_captions_and_scopes(whole: str) -> None:
 
 
 @pytest.mark.parametrize("study", list(NEEDS))
-def test_a_study_that_failed_leaves_its_section_with_the_reason(
+def test_failed_study_shows_its_reason_in_its_sections(
     study: str, records: dict[str, Record | Missing]
 ) -> None:
-    found = Results(records | {study: Missing(study, "the <reason> of it")})
-    for section in build_sections(found):
+    results = Results(records | {study: Missing(study, "the <reason> of it")})
+    for section in build_sections(results):
         says = "the &lt;reason&gt; of it" in section.body_html
         assert says == (section.id in NEEDS[study]), section.id
         assert "<reason>" not in section.body_html
 
 
-def test_a_study_that_was_not_run_says_so() -> None:
+def test_study_that_was_not_run() -> None:
     section = build_section("curves", Results({}))
     assert section.failed
     assert "was not run" in section.body_html
 
 
-def test_a_record_of_another_kind_or_with_nonsense_inside_is_a_message(
+def test_record_of_another_type_or_with_invalid_fields(
     records: dict[str, Record | Missing],
 ) -> None:
     wrong = build_section("layer", Results(records | {"layer": records["speed"]}))
@@ -154,7 +154,7 @@ def test_a_record_of_another_kind_or_with_nonsense_inside_is_a_message(
     assert "cannot be shown" in section.body_html
 
 
-def test_a_chart_that_cannot_be_drawn_is_a_message() -> None:
+def test_chart_that_cannot_be_drawn() -> None:
     spec = {"width": 524, "height": 100, "mark": "nonsense"}
     section = Section("odd", "Odd", figure("odd-chart", "c", "s 1", spec), {"odd-chart": spec})
     made = render_page([section, Section("even", "Even", "<p>here</p>")], "t", "s")
@@ -162,7 +162,7 @@ def test_a_chart_that_cannot_be_drawn_is_a_message() -> None:
     assert "<p>here</p>" in made
 
 
-def test_hostile_strings_are_text_everywhere(whole: str) -> None:
+def test_hostile_strings_are_escaped_everywhere(whole: str) -> None:
     @sg.activation(name="evil", formula=HOSTILE, paper=HOSTILE)
     def evil(f: Any, x: Any) -> Any:
         return x * f.sigmoid(x) + f.sin(x)
@@ -188,7 +188,7 @@ def test_hostile_strings_are_text_everywhere(whole: str) -> None:
     assert "alert('x')" not in outside
 
 
-def test_a_hostile_name_in_a_layer_is_text(records: dict[str, Record | Missing]) -> None:
+def test_hostile_name_in_a_layer_is_escaped(records: dict[str, Record | Missing]) -> None:
     shares = {"relu": 0.01, HOSTILE: 0.02, "gelu": 0.03}
     made = render_page(
         [build_section("layer", Results({"layer": report_records.layer(shares)}))], "t", "s"
@@ -197,14 +197,14 @@ def test_a_hostile_name_in_a_layer_is_text(records: dict[str, Record | Missing])
     assert "<script>alert" not in made
 
 
-def test_the_check_for_hostile_strings_can_fail() -> None:
+def test_check_for_hostile_strings_can_fail() -> None:
     careless = Section("x", "x", f"<p>{HOSTILE}</p>")
     elements = Elements(render_page([careless], "t", "s"))
     assert "alert('x')" in [text for _, text in elements.scripts]
 
 
-def test_the_answer_says_what_the_records_say() -> None:
-    which, context, element, tanh, exact = answers(report_records.found())
+def test_answer_follows_the_records() -> None:
+    which, context, element, tanh, exact = answers(report_records.results())
     assert "<strong>silu or gelu</strong>" in which
     assert "<strong>1.0 %</strong> (relu) to <strong>4.0 %</strong> (gelu)" in context
     assert "at most 3.1 %" in context
@@ -216,36 +216,36 @@ def test_the_answer_says_what_the_records_say() -> None:
     assert "is off by 10,000,000 ulp at x = −3.5: returned 0, expected −1e−09." in exact
 
 
-def test_the_answer_changes_with_the_records() -> None:
+def test_answer_changes_with_the_records() -> None:
     quick = report_records.NS | {
         ("gelu_tanh", "softgate"): 0.2,
         ("gelu_tanh", "torch"): 0.2,
         ("silu", "softgate"): 0.9,
     }
-    which, _, _, tanh, _ = answers(report_records.found(speed=report_records.speed(quick)))
+    which, _, _, tanh, _ = answers(report_records.results(speed=report_records.speed(quick)))
     assert "<strong>gelu or silu</strong>" in which
     assert "is faster</strong>" in tanh
     mixed = report_records.NS | {("gelu_tanh", "softgate"): 0.2}
-    *_, tanh, _ = answers(report_records.found(speed=report_records.speed(mixed)))
+    *_, tanh, _ = answers(report_records.results(speed=report_records.speed(mixed)))
     assert "is faster only in softgate</strong>" in tanh
 
 
-def test_the_answer_tells_no_differences_within_the_noise() -> None:
+def test_answer_ignores_differences_within_the_noise() -> None:
     near = report_records.NS | {("gelu_tanh", "softgate"): 0.501, ("mish", "softgate"): 0.501}
-    found = report_records.found(
+    results = report_records.results(
         speed=report_records.speed(near),
         properties=sg.properties("gelu", "silu", "relu", "mish"),
         curves=curves([sg.gelu, sg.silu, sg.relu, sg.mish]),
         layer=report_records.layer({"relu": 0.01, "gelu": 0.3}, doubt=0.5),
     )
-    which, context, _, tanh, _ = answers(found)
+    which, context, _, tanh, _ = answers(results)
     assert "<strong>silu, gelu or mish</strong>" in which
     assert "The cost of the activation matters" in context
     assert "uncertainty of these shares is up to 50 %" in context
     assert "is not measurably faster</strong>" in tanh
 
 
-def test_a_certificate_that_is_no_number_is_drawn_and_said() -> None:
+def test_certificate_with_infinite_error() -> None:
     made = Accuracy(
         (Certified("gelu", "softgate", "s", report_records.certificate("s", float("inf"))),), (), 10
     )
@@ -253,7 +253,7 @@ def test_a_certificate_that_is_no_number_is_drawn_and_said() -> None:
     assert "at most NaN or inf" in body
 
 
-def test_a_figure_without_a_place_is_refused() -> None:
+def test_chart_without_a_figure() -> None:
     made = render_page([Section("x", "x", "", {"chart": {"width": 10, "height": 10}})], "t", "s")
     assert "has no figure for the chart" in made
 
@@ -274,7 +274,7 @@ def test_tables_escape_text_and_keep_markup() -> None:
     ]
 
 
-def test_without_vl_convert_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_vl_convert_raises_with_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "vl_convert", None)
     vega.library.cache_clear()
     with pytest.raises(ImportError, match=r"pip install 'softgate\[report\]'"):
@@ -282,21 +282,21 @@ def test_without_vl_convert_it_says_what_to_install(monkeypatch: pytest.MonkeyPa
     vega.library.cache_clear()
 
 
-def test_a_formula_that_is_not_defined_everywhere_is_shown() -> None:
+def test_formula_that_is_not_defined_everywhere() -> None:
     @sg.activation
     def half(f: Any, x: Any) -> Any:
         return x * f.log(x)
 
-    found = Results(report_records.records((half,)))
-    assert [section.id for section in build_sections(found) if section.failed] == []
-    body = build_section("approximation", found).body_html
+    results = Results(report_records.records((half,)))
+    assert [section.id for section in build_sections(results) if section.failed] == []
+    body = build_section("approximation", results).body_html
     assert ">half</th>" in body
     assert "–" in body
     assert "nan" not in body
 
 
-def test_a_formula_that_cannot_be_studied_takes_no_other_with_it() -> None:
-    found = report_records.found(formulas=Missing("formulas", "it is too involved"))
-    body = build_section("tables", found).body_html
+def test_failed_formula_does_not_affect_other_functions() -> None:
+    results = report_records.results(formulas=Missing("formulas", "it is too involved"))
+    body = build_section("tables", results).body_html
     assert "it is too involved" in body
     assert "Properties of every activation" in body

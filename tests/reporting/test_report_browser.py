@@ -1,4 +1,4 @@
-"""The report in a real browser, from disk and without a network: it stands, moves and is quiet."""
+"""The report in Chromium, from disk and without a network: layout, interaction, no errors."""
 
 from __future__ import annotations
 
@@ -46,21 +46,21 @@ def chromium() -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def live(chromium: Any, file: Path) -> Iterator[Any]:
-    """The report on a wide screen, open for all tests of this module."""
+    """Return the report on a wide screen, open for all tests of this module."""
     with browser.opened(chromium, file) as opened:
         opened.wait_for_selector(READY)
         yield opened
 
 
-def stands(page: Any) -> None:
-    """Hold a page to what every screen must show, whoever looks at it or has it read out."""
-    is_seen(page)
-    found = axe.Axe().run(page, options=RULES).response["violations"]
-    assert not found, [(one["id"], one["nodes"][0]["html"]) for one in found]
+def check_page(page: Any) -> None:
+    """Check layout and accessibility."""
+    check_layout(page)
+    violations = axe.Axe().run(page, options=RULES).response["violations"]
+    assert not violations, [(one["id"], one["nodes"][0]["html"]) for one in violations]
 
 
-def is_seen(page: Any) -> None:
-    """Hold a page to its sections, sizes and names."""
+def check_layout(page: Any) -> None:
+    """Check the sections, the sizes and the text alternatives."""
     headed = page.eval_on_selector_all(
         "main > section:has(h2)",
         "all => all.filter((s) => s.querySelector('h2').innerText.trim()).map((s) => s.id)",
@@ -74,7 +74,7 @@ def is_seen(page: Any) -> None:
 
 
 @pytest.mark.parametrize(("width", "theme"), SCREENS, ids=str)
-def test_it_stands_on_every_screen(chromium: Any, file: Path, width: int, theme: str) -> None:
+def test_page_on_every_screen(chromium: Any, file: Path, width: int, theme: str) -> None:
     with browser.opened(chromium, file, width, theme) as page:
         page.wait_for_selector(READY)
         page.evaluate("() => scrollTo(0, document.body.scrollHeight)")
@@ -82,11 +82,12 @@ def test_it_stands_on_every_screen(chromium: Any, file: Path, width: int, theme:
         print(f"{width} px, {theme}: first paint after {page.evaluate(browser.PAINT)} ms")
         paper = page.evaluate("() => getComputedStyle(document.body).backgroundColor")
         assert (sum(map(int, re.findall(r"\d+", paper)[:3])) < 200) == (theme == "dark")
-        # Colours depend on the theme alone, and sizes on the width: each is looked through once.
-        (stands if (width, theme) in ((1400, "light"), (390, "dark")) else is_seen)(page)
+        # Colours depend on the theme only and sizes on the width only: axe checks each once.
+        check = check_page if (width, theme) in ((1400, "light"), (390, "dark")) else check_layout
+        check(page)
 
 
-def test_it_is_small_and_asks_for_nothing(file: Path) -> None:
+def test_page_is_small_and_loads_nothing(file: Path) -> None:
     text = file.read_text(encoding="utf-8")
     assert len(text.encode()) < 3_000_000
     text = re.sub(r"(<script[^>]*>).*?</script>", r"\1", text, flags=re.DOTALL)
@@ -97,7 +98,7 @@ def paths(page: Any, chart: str) -> list[str]:
     return [one.get_attribute("d") for one in page.locator(f"#{chart} svg .mark-line path").all()]
 
 
-def test_a_curve_toggles(live: Any) -> None:
+def test_curve_toggles(live: Any) -> None:
     before = paths(live, "curves-value")
     name = live.locator("#curves-names [data-name=relu]")
     row = live.locator("#curves-readings tbody th", has_text=re.compile("^relu$"))
@@ -140,7 +141,7 @@ def test_curves_zoom(live: Any) -> None:
     assert paths(live, "curves-value") == before
 
 
-def test_a_slider_moves_the_numbers_and_they_are_the_kernels(live: Any) -> None:
+def test_slider_changes_the_numbers_to_those_of_the_kernels(live: Any) -> None:
     before = live.inner_text("#pg-out-mean")
     live.focus("#pg-mean")
     for _ in range(4):
@@ -153,7 +154,7 @@ def test_a_slider_moves_the_numbers_and_they_are_the_kernels(live: Any) -> None:
     assert shown == f"{quadrature.moments(sg.gelu, mean, 1.0)['mean']:.4g}"
 
 
-def test_keys_and_fingers_work_on_a_phone(chromium: Any, file: Path) -> None:
+def test_keyboard_and_touch_on_a_phone(chromium: Any, file: Path) -> None:
     with browser.opened(chromium, file, 390, "light") as page:
         page.wait_for_selector(READY)
         page.keyboard.press("Tab")
@@ -171,7 +172,7 @@ def test_keys_and_fingers_work_on_a_phone(chromium: Any, file: Path) -> None:
         assert page.inner_text("#pg-gate-count") == "200"
 
 
-def test_it_prints(live: Any) -> None:
+def test_page_prints(live: Any) -> None:
     live.emulate_media(media="print", color_scheme="dark")
     try:
         assert not live.locator("#pg-mean").is_visible()
@@ -185,7 +186,7 @@ def test_it_prints(live: Any) -> None:
         live.emulate_media(media="screen", color_scheme="light")
 
 
-def test_hostile_names_stay_text(live: Any) -> None:
+def test_hostile_names_are_not_run(live: Any) -> None:
     assert live.evaluate("window.hacked") is None
     assert report_made.HOSTILE in live.content().replace("&lt;", "<").replace("&gt;", ">")
 
@@ -204,7 +205,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("wrong", WRONG)
-def test_a_page_that_is_not_quiet_fails(chromium: Any, tmp_path: Path, wrong: str) -> None:
+def test_page_with_errors_or_requests_fails(chromium: Any, tmp_path: Path, wrong: str) -> None:
     path, (body, says) = tmp_path / "wrong.html", WRONG[wrong]
     path.write_text(f"<!doctype html><title>wrong</title>{body}", encoding="utf-8")
     with (
@@ -222,16 +223,16 @@ SPOILT = {
     "label": ("$('#pg-x-label').htmlFor = 'lost'", "$('#pg-x-label').htmlFor = 'pg-x'"),
     "failed": ("$('main p').className = 'failed'", "$('main p').className = ''"),
 }
-"""What is wrong, and how it is put right again."""
+"""Scripts that introduce and undo a defect."""
 
 
 @pytest.mark.parametrize("spoilt", SPOILT)
-def test_a_page_that_does_not_stand_fails(live: Any, spoilt: str) -> None:
+def test_page_with_a_defect_fails(live: Any, spoilt: str) -> None:
     wrong, right = (
         f"() => {{ const $ = (s) => document.querySelector(s); {words}; }}"
         for words in SPOILT[spoilt]
     )
     live.evaluate(wrong)
     with pytest.raises(AssertionError):
-        stands(live)
+        check_page(live)
     live.evaluate(right)

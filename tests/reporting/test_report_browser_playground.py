@@ -43,14 +43,14 @@ EVALUATE = """(jobs) => jobs.map(([own, name, parameters, text]) => {
 STATISTICS = """(jobs) => jobs.map(([name, parameters, mean, sd, flat]) => {
   const { CHOICES, functionsOf, mesh, statistics } = softgate.playground;
   const f = functionsOf(CHOICES.find((one) => one.name === name), parameters);
-  const found = statistics(f, mesh(f).edges, mean, sd, flat);
-  return { ...found, values: 0, slopes: 0, stretches: 0 };
+  const result = statistics(f, mesh(f).edges, mean, sd, flat);
+  return { ...result, values: 0, slopes: 0, stretches: 0 };
 })"""
 OUTPUTS = """([name, mean, sd, low, high, bins]) => {
   const { CHOICES, functionsOf, mesh, statistics, outputBins } = softgate.playground;
   const f = functionsOf(CHOICES.find((one) => one.name === name), []);
-  const found = statistics(f, mesh(f).edges, mean, sd, 0.05);
-  return Array.from(outputBins(f, found, mean, sd, low, high, bins));
+  const result = statistics(f, mesh(f).edges, mean, sd, 0.05);
+  return Array.from(outputBins(f, result, mean, sd, low, high, bins));
 }"""
 LAYERS = """(jobs) => jobs.map(([what, name, settings]) => {
   const { CHOICES, functionsOf, mesh, ...offered } = softgate.playground;
@@ -68,9 +68,9 @@ def logarithm(f: Any, x: Any) -> Any:
 @pytest.fixture(scope="module")
 def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A page with the playground alone, formulas of one's own in it."""
-    found = Results({"playground": playground([*OWN, logarithm])})
+    result = Results({"playground": playground([*OWN, logarithm])})
     path = tmp_path_factory.mktemp("playground") / "page.html"
-    path.write_text(render_page([section.section(found)], "Playground", "alone"), encoding="utf-8")
+    path.write_text(render_page([section.section(result)], "Playground", "alone"), encoding="utf-8")
     return path
 
 
@@ -92,8 +92,8 @@ def hold(live: Any, chosen: Activation, sets: list[dict[str, float]], own: bool 
         given = [v for _, v in chosen.check_parameters(parameters)] if parameters else []
         job = name if quantity == "value" else f"{name}_{quantity}"
         jobs.append([own and name, job, given, packed])
-    found = [np.frombuffer(base64.b64decode(text)) for text in live.evaluate(EVALUATE, jobs)]
-    for (parameters, quantity), y in zip(cases, found, strict=True):
+    result = [np.frombuffer(base64.b64decode(text)) for text in live.evaluate(EVALUATE, jobs)]
+    for (parameters, quantity), y in zip(cases, result, strict=True):
         check(y, call(chosen, quantity, x, **parameters))
 
 
@@ -102,7 +102,7 @@ def test_emitted_code_gives_the_kernels_results_in_the_browser(live: Any) -> Non
         hold(live, chosen, parameter_sets(chosen))
 
 
-def test_formulas_of_ones_own_too(live: Any) -> None:
+def test_users_formulas_equal_the_kernels(live: Any) -> None:
     for chosen in OWN:
         hold(live, chosen, [{}], own=True)
 
@@ -114,10 +114,10 @@ def test_statistics_are_the_kernels(live: Any) -> None:
         for parameters in parameter_sets(chosen)
         for setting in INPUTS
     ]
-    asked = [[a.name, [*a.parameters.values()], *setting] for a, setting in jobs]
-    for (chosen, setting), found in zip(jobs, live.evaluate(STATISTICS, asked), strict=True):
+    calls = [[a.name, [*a.parameters.values()], *setting] for a, setting in jobs]
+    for (chosen, setting), result in zip(jobs, live.evaluate(STATISTICS, calls), strict=True):
         for name, expected in quadrature.statistics(chosen, *setting).items():
-            assert found[name] == pytest.approx(expected, rel=1e-7, abs=1e-9), (
+            assert result[name] == pytest.approx(expected, rel=1e-7, abs=1e-9), (
                 chosen,
                 setting,
                 name,
@@ -127,10 +127,10 @@ def test_statistics_are_the_kernels(live: Any) -> None:
 @pytest.mark.parametrize("name", ["gelu", "relu", "hardshrink", "phi"])
 def test_outputs_are_distributed_as_the_kernels_outputs(live: Any, name: str) -> None:
     mean, sd, low, high, bins = 0.3, 1.4, -1.05, 3.05, 41
-    found = live.evaluate(OUTPUTS, [name, mean, sd, low, high, bins])
+    result = live.evaluate(OUTPUTS, [name, mean, sd, low, high, bins])
     z = norm.ppf((np.arange(400_000) + 0.5) / 400_000)
     counts, _ = np.histogram(sg.activations()[name](mean + sd * z), bins, (low, high))
-    np.testing.assert_allclose(found, counts / z.size, atol=1e-4)
+    np.testing.assert_allclose(result, counts / z.size, atol=1e-4)
 
 
 def test_mean_field_is_the_kernels_and_for_relu_a_power_of_two(live: Any) -> None:
@@ -138,8 +138,8 @@ def test_mean_field_is_the_kernels_and_for_relu_a_power_of_two(live: Any) -> Non
     relu = {"mean": 0, "sd": 1, "gain": 1, "depth": 30}
     names = ("gelu", "tanh", "hard_tanh", "softplus")
     jobs = [["meanField", name, settings] for name in names]
-    *found, halved = live.evaluate(LAYERS, [*jobs, ["meanField", "relu", relu]])
-    for name, one in zip(names, found, strict=True):
+    *result, halved = live.evaluate(LAYERS, [*jobs, ["meanField", "relu", relu]])
+    for name, one in zip(names, result, strict=True):
         expected = quadrature.mean_field(sg.activations()[name], **settings)
         for key in ("variance", "gradient"):
             np.testing.assert_allclose(one[key], expected[key], rtol=1e-9)
@@ -147,12 +147,12 @@ def test_mean_field_is_the_kernels_and_for_relu_a_power_of_two(live: Any) -> Non
     np.testing.assert_allclose(halved["gradient"], 0.5 ** np.arange(31)[::-1], rtol=1e-10)
 
 
-def test_the_network_is_the_one_its_seed_tells(live: Any) -> None:
+def test_network_is_determined_by_its_seed(live: Any) -> None:
     settings = {"mean": -0.3, "sd": 1.5, "gain": 1.3, "depth": 3, "width": 24, "seed": 7}
-    (found,) = live.evaluate(LAYERS, [["simulate", "gelu", settings]])
+    (result,) = live.evaluate(LAYERS, [["simulate", "gelu", settings]])
     expected = xoshiro.network(sg.gelu, settings)
     for key in ("variance", "gradient"):
-        np.testing.assert_allclose(found[key], expected[key], rtol=1e-9)
+        np.testing.assert_allclose(result[key], expected[key], rtol=1e-9)
 
 
 # What is shown.
@@ -166,7 +166,7 @@ def test_shown_numbers_are_the_kernels(live: Any, name: str) -> None:
         one_layer(live, sg.activations()[name], mean, sd, flat)
 
 
-def test_a_parameter_moves_the_numbers(live: Any) -> None:
+def test_parameter_changes_the_numbers(live: Any) -> None:
     pick(live, "silu")
     give(live, mean=0, sd=1, flat=0.05)
     before = live.inner_text("#pg-out-mean")
@@ -178,7 +178,7 @@ def test_a_parameter_moves_the_numbers(live: Any) -> None:
     one_layer(live, sg.silu.bind(beta=1.01), 0, 1, 0.05)
 
 
-def test_a_refused_parameter_says_why_and_changes_nothing(live: Any) -> None:
+def test_invalid_parameter_shows_a_reason_and_changes_nothing(live: Any) -> None:
     pick(live, "hard_tanh")
     give(live, mean=0, sd=1)
     before = live.inner_text("#pg-out-mean")
@@ -202,7 +202,9 @@ def test_a_refused_parameter_says_why_and_changes_nothing(live: Any) -> None:
         ("gain", "", "a number"),
     ],
 )
-def test_a_number_that_makes_no_sense_is_refused(live: Any, id: str, given: str, says: str) -> None:
+def test_invalid_number_shows_a_reason_and_changes_nothing(
+    live: Any, id: str, given: str, says: str
+) -> None:
     before = live.inner_text("#pg-variance-ratio")
     give(live, **{id: given})
     assert says in live.inner_text(f"#pg-{id}-hint")
@@ -213,14 +215,14 @@ def test_a_number_that_makes_no_sense_is_refused(live: Any, id: str, given: str,
     assert "expected" not in live.inner_text(f"#pg-{id}-hint")
 
 
-def test_an_own_formula_can_be_picked(live: Any) -> None:
+def test_users_formula_can_be_selected(live: Any) -> None:
     pick(live, "snake")
     give(live, mean=0.5, sd=1, flat=0.05)
     one_layer(live, formulas.snake, 0.5, 1, 0.05)
     assert "parameters are fixed: a = 1" in live.inner_text("#pg-parameter-none")
 
 
-def test_a_formula_that_is_no_number_everywhere_is_shown_where_it_is_one(live: Any) -> None:
+def test_formula_that_is_defined_on_a_half_line(live: Any) -> None:
     pick(live, "logarithm")
     give(live, mean=0, sd=1, depth=5)
     assert live.inner_text("#pg-out-mean") == "not defined"
@@ -231,13 +233,13 @@ def test_a_formula_that_is_no_number_everywhere_is_shown_where_it_is_one(live: A
     assert live.inner_text("#pg-variance-verdict") == "is not defined"  # it has a mean of 0 by then
 
 
-def test_the_curve_is_read_where_the_slider_or_the_pointer_says(live: Any) -> None:
+def test_curve_is_read_at_the_slider_and_at_the_pointer(live: Any) -> None:
     pick(live, "gelu")
     give(live, mean=0, sd=1, probe=-0.75)
     value, slope = float(sg.gelu(-0.75)), float(sg.gelu.slope(-0.75))
-    found = re.fullmatch(r"gelu\(−0.75\) = (\S+), slope (\S+)", live.inner_text("#pg-probe-text"))
-    assert found
-    for text, expected in zip(found.groups(), (value, slope), strict=True):
+    result = re.fullmatch(r"gelu\(−0.75\) = (\S+), slope (\S+)", live.inner_text("#pg-probe-text"))
+    assert result
+    for text, expected in zip(result.groups(), (value, slope), strict=True):
         shown, half = number(text)
         assert abs(shown - expected) <= half
     chart = live.locator("#pg-through")
@@ -245,7 +247,7 @@ def test_the_curve_is_read_where_the_slider_or_the_pointer_says(live: Any) -> No
     box = chart.bounding_box()
     live.mouse.move(box["x"] + box["width"] / 3, box["y"] + 100)
     browser.settle(live)
-    assert live.inner_text("#pg-probe-text") != found[0]
+    assert live.inner_text("#pg-probe-text") != result[0]
     give(live, mean=4, sd=2)  # and so the picture is wider
     live.mouse.move(box["x"] + box["width"] / 2, box["y"] + 110)
     browser.settle(live)
@@ -253,7 +255,7 @@ def test_the_curve_is_read_where_the_slider_or_the_pointer_says(live: Any) -> No
     assert live.get_attribute("#pg-probe", "max") == "10"
 
 
-def test_layers_vanish_and_hold(live: Any) -> None:
+def test_signal_vanishes_is_stable_and_explodes(live: Any) -> None:
     pick(live, "relu")
     give(live, mean=0, sd=1, depth=20, width=128, gain=1, network=1)
     assert live.inner_text("#pg-variance-verdict") == "vanishes"
@@ -268,7 +270,7 @@ def test_layers_vanish_and_hold(live: Any) -> None:
     assert live.inner_text("#pg-variance-verdict") == "explodes"
 
 
-def test_draws_are_those_of_the_seed(live: Any) -> None:
+def test_draws_are_determined_by_the_seed(live: Any) -> None:
     give(live, x=-0.7, seed=5)
     live.click("#pg-gate-again")
     for draws in ("100", "1", "100"):
@@ -286,7 +288,7 @@ def test_draws_are_those_of_the_seed(live: Any) -> None:
     assert last == "".join("●" if one else "○" for one in is_open[:-49:-1])
 
 
-def test_the_average_closes_in(live: Any) -> None:
+def test_average_converges(live: Any) -> None:
     give(live, x=0.8, seed=1)
     live.click("[data-draws='10000']")
     browser.settle(live)
@@ -295,7 +297,7 @@ def test_the_average_closes_in(live: Any) -> None:
     assert abs(average - float(sg.gelu(0.8))) < 4 * error < 0.02
 
 
-def test_charts_say_what_they_show_and_screen_readers_are_told(live: Any) -> None:
+def test_charts_have_text_alternatives_and_changes_are_announced(live: Any) -> None:
     pick(live, "gelu")
     give(live, mean=1, sd=1)
     for id in ("through", "forward", "backward", "gate"):
@@ -325,7 +327,7 @@ def test_keys_reach_every_control(live: Any) -> None:
 # Checks of the checks.
 
 
-def test_a_wrong_kernel_is_noticed(live: Any) -> None:
+def test_check_detects_a_wrong_kernel(live: Any) -> None:
     live.evaluate(
         "const old = softgate.kernels.silu; softgate.kernels.silu = (x) => 1.001 * old(x)"
     )
@@ -337,7 +339,7 @@ def test_a_wrong_kernel_is_noticed(live: Any) -> None:
         hold(live, sg.silu, [{}])
 
 
-def test_a_wrong_digit_is_noticed(live: Any) -> None:
+def test_check_detects_a_wrong_digit(live: Any) -> None:
     give(live, x=0.8)
     shows(live, "gate-truth", float(sg.gelu(0.8)))
     with pytest.raises(AssertionError):

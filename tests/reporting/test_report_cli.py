@@ -1,4 +1,4 @@
-"""`softgate report`: where the page goes, what fails and what stands, exit codes, records."""
+"""`softgate report`: output file, failed studies, exit codes, records."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def broken(run: Any) -> Any:
     raise RuntimeError("the <machine> is on fire")
 
 
-def ask(*arguments: str) -> Result:
+def invoke(*arguments: str) -> Result:
     return CliRunner().invoke(cli.command, arguments, standalone_mode=False)
 
 
@@ -40,14 +40,14 @@ def studies(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> 
 
 
 @pytest.mark.parametrize(
-    ("output", "said"),
+    ("output", "expected"),
     [
         ("no/such/folder/x.html", "there is no folder"),
         (".", "that is a folder"),
     ],
 )
-def test_a_place_that_cannot_be_written_to_ends_it_before_any_study(
-    output: str, said: str, tmp_path: Path
+def test_unwritable_output_is_reported_before_any_study(
+    output: str, expected: str, tmp_path: Path
 ) -> None:
     result = subprocess.run(
         [sys.executable, "-m", "softgate", "report", "-o", output],
@@ -56,12 +56,12 @@ def test_a_place_that_cannot_be_written_to_ends_it_before_any_study(
     assert result.returncode == 2
     assert result.stdout == ""
     assert len(result.stderr.splitlines()) == 1
-    assert said in result.stderr or "is a directory" in result.stderr
+    assert expected in result.stderr or "is a directory" in result.stderr
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "expected"),
     [
         (("--budget", "0"), "--budget 0"),
         (("--formula", "json:dumps"), "softgate.activation"),
@@ -69,20 +69,20 @@ def test_a_place_that_cannot_be_written_to_ends_it_before_any_study(
         (("--formula", "gelu"), "the formula gelu: another function on the page has that name"),
     ],
 )
-def test_mistakes_are_said_before_any_study(
-    arguments: tuple[str, ...], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_wrong_options_are_reported_before_any_study(
+    arguments: tuple[str, ...], expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(runs, "STUDIES", {"curves": broken})
-    result = ask(*arguments)
-    assert said in str(result.exception)
+    result = invoke(*arguments)
+    assert expected in str(result.exception)
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("studies", [{"curves": light, "speed": broken}], indirect=True)
-def test_a_study_that_fails_is_said_and_the_page_is_written(studies: None, tmp_path: Path) -> None:
+def test_failed_study_is_reported_and_the_page_is_written(studies: None, tmp_path: Path) -> None:
     file = tmp_path / "report.html"
-    result = ask("-o", str(file))
+    result = invoke("-o", str(file))
     assert result.exception is None
     assert result.return_value == 0
     lines = result.stderr.splitlines()
@@ -97,8 +97,8 @@ def test_a_study_that_fails_is_said_and_the_page_is_written(studies: None, tmp_p
 
 
 @pytest.mark.parametrize("studies", [{"curves": broken, "speed": broken}], indirect=True)
-def test_exit_code_1_where_every_study_fails(studies: None, tmp_path: Path) -> None:
-    result = ask("-o", str(tmp_path / "report.html"))
+def test_exit_code_1_if_every_study_fails(studies: None, tmp_path: Path) -> None:
+    result = invoke("-o", str(tmp_path / "report.html"))
     assert result.return_value == 1
 
 
@@ -107,7 +107,7 @@ def needing(run: Any) -> Any:
 
 
 @pytest.mark.parametrize("studies", [{"speed": broken, "pareto": needing}], indirect=True)
-def test_a_study_that_needs_another_says_which(studies: None) -> None:
+def test_study_that_needs_a_failed_one(studies: None) -> None:
     made = sg.report()
     missing = {one.study: one.reason for one in made.missing}
     assert missing["pareto"] == "needs speed: RuntimeError: the <machine> is on fire"
@@ -115,33 +115,33 @@ def test_a_study_that_needs_another_says_which(studies: None) -> None:
 
 
 @pytest.mark.parametrize("studies", [{"curves": light}], indirect=True)
-def test_a_formula_of_the_users_is_on_the_page(
+def test_users_formula_is_on_the_page(
     studies: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = "import softgate as sg\n\n@sg.activation\ndef bend(f, x):\n    return x * f.tanh(x)\n"
     (tmp_path / "my_own_bends.py").write_text(text, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [*sys.path])
-    result = ask("--formula", "my_own_bends:bend", "-o", "page.html")
+    result = invoke("--formula", "my_own_bends:bend", "-o", "page.html")
     assert result.exception is None
     assert 'data-name="bend"' in (tmp_path / "page.html").read_text(encoding="utf-8")
 
 
-def test_records_are_kept_and_shown_again(tmp_path: Path) -> None:
-    made = reporting.Report(report_records.found())
-    made.save_records(tmp_path / "kept")
-    assert {file.stem for file in (tmp_path / "kept").iterdir()} == set(reporting.RECORDS) - {
+def test_saved_records_give_the_same_page(tmp_path: Path) -> None:
+    made = reporting.Report(report_records.results())
+    made.save_records(tmp_path / "records")
+    assert {file.stem for file in (tmp_path / "records").iterdir()} == set(reporting.RECORDS) - {
         "formulas"
     }
-    again = reporting.read(tmp_path / "kept")
+    again = reporting.read(tmp_path / "records")
     assert again.missing == ()
     for one, other in zip(made.sections, again.sections, strict=True):
         assert one.body_html == other.body_html or one.id == "playground"
     assert str(again) == str(made)
 
 
-def test_a_record_that_cannot_be_read_is_a_message_in_its_section(tmp_path: Path) -> None:
-    made = reporting.Report(report_records.found())
+def test_unreadable_record_shows_a_message_in_its_section(tmp_path: Path) -> None:
+    made = reporting.Report(report_records.results())
     made.save_records(tmp_path)
     newer = json.loads((tmp_path / "speed.json").read_text(encoding="utf-8")) | {"version": 99}
     (tmp_path / "speed.json").write_text(json.dumps(newer), encoding="utf-8")
@@ -160,9 +160,7 @@ def test_a_record_that_cannot_be_read_is_a_message_in_its_section(tmp_path: Path
     assert "<svg" in reporting.read(tmp_path).html
 
 
-def test_a_file_is_written_whole_or_not_at_all(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_write_is_atomic(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "page.html"
     file.write_text("the old one", encoding="utf-8")
 
@@ -183,12 +181,12 @@ def test_a_file_is_written_whole_or_not_at_all(
         assert file.stat().st_mode & 0o777 == 0o666 & ~mask
 
 
-def test_a_report_without_any_record_is_empty() -> None:
+def test_report_without_records_is_empty() -> None:
     assert reporting.Report(Results({"curves": Missing("curves", "no")})).empty
-    assert not reporting.Report(report_records.found()).empty
+    assert not reporting.Report(report_records.results()).empty
 
 
-def test_report_is_a_function_whichever_module_is_imported_first() -> None:
+def test_report_is_a_function_after_importing_a_submodule() -> None:
     script = (
         "import softgate.reporting.page, softgate as sg, inspect;"
         "assert inspect.isfunction(sg.report)"

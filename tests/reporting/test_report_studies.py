@@ -1,4 +1,4 @@
-"""What only the report measures: printed tables checked, approximations, lines to be drawn."""
+"""The report's own studies: articles, approximations, curves."""
 
 from __future__ import annotations
 
@@ -23,35 +23,35 @@ def records() -> dict[str, Record | Missing]:
     return report_records.records()
 
 
-def test_the_articles_have_the_errors_that_they_have(records: dict[str, Record | Missing]) -> None:
-    found = records["articles"]
-    assert isinstance(found, Articles)
-    wrong = [figure for figure in found.figures if not figure.right]
-    assert (len(found.figures), len(wrong)) == (84, 14)
+def test_errors_of_the_articles(records: dict[str, Record | Missing]) -> None:
+    record = records["articles"]
+    assert isinstance(record, Articles)
+    wrong = [figure for figure in record.figures if not figure.right]
+    assert (len(record.figures), len(wrong)) == (84, 14)
     assert {(f.printed, f.true) for f in wrong} == {
         ("-0.0040", "-0.0036"), ("2.9960", "2.9964"), ("0.0040", "-0.0119"),
         ("0.0833", "-0.0833"), ("0.8832", "0.8675"), ("1.0040", "1.0119"),
     }  # fmt: skip
-    assert not any(statement.holds for statement in found.statements)
+    assert not any(statement.holds for statement in record.statements)
     body = build_section("tables", Results(records)).body_html
     assert body.count('class="wrong"') == 14
     assert "14 are wrong" in body
 
 
-def test_a_right_figure_is_not_called_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_right_figure_is_not_called_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
     exact = Column("GELU", "gelu", "value", ("-0.004", "-0.15866", "0", "0.346", "0.8", "2.99595"))
     off = replace(exact, printed=("-0.005", *exact.printed[1:]))
     monkeypatch.setattr(articles_study, "TABLES", (("right", (exact,)), ("off", (off,))))
-    found = articles_study.articles(report_records.approximations())
-    assert [figure.right for figure in found.figures] == [True] * 6 + [False] + [True] * 5
+    record = articles_study.articles(report_records.approximations())
+    assert [figure.right for figure in record.figures] == [True] * 6 + [False] + [True] * 5
 
 
-def test_the_approximations_are_as_far_off_as_they_are(
+def test_errors_of_the_approximations(
     records: dict[str, Record | Missing],
 ) -> None:
-    found = records["approximation"]
-    assert isinstance(found, Approximations)
-    tanh = found.functions[0]
+    record = records["approximation"]
+    assert isinstance(record, Approximations)
+    tanh = record.functions[0]
     assert tanh.largest == pytest.approx(4.73236e-4, rel=1e-5)
     assert abs(tanh.largest_at) == pytest.approx(2.699, abs=1e-3)
     assert tanh.mean == pytest.approx(8.52e-5, rel=1e-3)
@@ -61,7 +61,7 @@ def test_the_approximations_are_as_far_off_as_they_are(
 
 
 @pytest.mark.parametrize("name", ["gelu", "relu", "hardshrink"])
-def test_lines_are_what_the_kernels_return_and_do_not_bridge_jumps(
+def test_lines_equal_the_kernels_and_have_gaps_at_jumps(
     name: str, records: dict[str, Record | Missing]
 ) -> None:
     curves = records["curves"]
@@ -81,9 +81,9 @@ def test_lines_are_what_the_kernels_return_and_do_not_bridge_jumps(
     assert len(gaps) == {"gelu": 0, "relu": 1, "hardshrink": 2}[name]
 
 
-def test_records_go_through_json(records: dict[str, Record | Missing]) -> None:
+def test_records_survive_json(records: dict[str, Record | Missing]) -> None:
     for name, record in records.items():
-        if name != "playground":  # which is not read from files, as it holds code
+        if name != "playground":  # contains code and is not read from files
             assert isinstance(record, Record)
             text = record.to_json()
             assert type(record).from_json(text).to_json() == text, name

@@ -1,4 +1,4 @@
-"""The report's style sheet: contrast by WCAG in both themes, computed from the CSS itself."""
+"""The report's style sheet: contrast by WCAG in every theme, computed from the CSS."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ def variables(block: str) -> dict[str, str]:
 
 
 def themes() -> dict[str, dict[str, str]]:
-    """Return the colours of each theme, wherever the style sheet sets them."""
+    """Return the colours of each theme by its place in the style sheet."""
     css = asset("page.css")
     rules = re.findall(r"(:root[^{]*)\{([^}]*)\}", css)
-    found = {}
+    colours = {}
     for place, (selector, block) in enumerate(rules):
         if variables(block):
-            found[f"{place} {selector.strip()[:40]}"] = variables(block)
-    return found
+            colours[f"{place} {selector.strip()[:40]}"] = variables(block)
+    return colours
 
 
 def luminance(colour: str) -> float:
@@ -45,12 +45,12 @@ def contrast(one: str, other: str) -> float:
     return (high + 0.05) / (low + 0.05)
 
 
-def test_the_formula_is_that_of_wcag() -> None:
+def test_contrast_formula_of_wcag() -> None:
     assert contrast("#000000", "#ffffff") == pytest.approx(21)
     assert contrast("#777777", "#ffffff") == pytest.approx(4.48, abs=0.01)
 
 
-def test_there_are_a_light_a_dark_and_a_printed_theme() -> None:
+def test_light_dark_and_print_theme() -> None:
     papers = [colours["paper"] for colours in themes().values()]
     assert papers == ["#ffffff", "#121212", "#121212", "#ffffff"]
     by_system, by_hand = list(themes().values())[1:3]
@@ -58,20 +58,20 @@ def test_there_are_a_light_a_dark_and_a_printed_theme() -> None:
 
 
 @pytest.mark.parametrize("theme", list(themes()))
-def test_text_and_edges_stand_out(theme: str) -> None:
+def test_contrast_of_text_and_edges(theme: str) -> None:
     colours = themes()[theme]
     for ink, paper, least in READ + SEEN:
-        found = contrast(colours[ink], colours[paper])
-        assert found >= least, (ink, paper, round(found, 2))
+        ratio = contrast(colours[ink], colours[paper])
+        assert ratio >= least, (ink, paper, round(ratio, 2))
 
 
 @pytest.mark.parametrize("paper", ["#ffffff", "#121212"])
-def test_lines_stand_out(paper: str) -> None:
+def test_contrast_of_lines(paper: str) -> None:
     for name, (colour, _) in IMPLEMENTATIONS.items():
         assert contrast(colour, paper) >= GRAPHICS, name
 
 
-def test_implementations_have_colours_of_the_pool_and_of_their_own() -> None:
+def test_implementations_have_distinct_colours_of_the_pool() -> None:
     colours = [colour for colour, _ in IMPLEMENTATIONS.values()]
     assert len(set(colours)) == len(colours)
     assert set(colours) <= set(POOL)
@@ -79,7 +79,7 @@ def test_implementations_have_colours_of_the_pool_and_of_their_own() -> None:
     assert implementation("another") == implementation("another")
 
 
-def test_scripts_make_no_code_out_of_text() -> None:
+def test_scripts_do_not_evaluate_text() -> None:
     for name in ("page.js", "curves.js"):
         text = asset(name)
         assert "innerHTML" not in text

@@ -22,13 +22,13 @@ def section(record):
     return build_section("training", Results({"training": record}))
 
 
-@pytest.mark.parametrize(("relu", "said"), [(0.01, "Some"), (0, "No")])
-def test_the_answer_says_what_training_shows(relu, said):
+@pytest.mark.parametrize(("relu", "expected"), [(0.01, "Some"), (0, "No")])
+def test_answer_mentions_differences_in_training(relu, expected):
     scores = tuple(0.90 + 0.001 * seed for seed in range(6))
     record = comparison({"gelu": scores, "relu": tuple(score - relu for score in scores)})
-    which, *_ = answers(report_records.found(training=record))
+    which, *_ = answers(report_records.results(training=record))
     runs = f"6 runs of {record.task} with each of gelu and relu"
-    assert f"{said} differences in quality were detected in {runs}" in which
+    assert f"{expected} differences in quality were detected in {runs}" in which
 
 
 def values(spec):
@@ -46,51 +46,49 @@ def values(spec):
     [{"gelu": GELU, "relu": RELU}, {"gelu": GELU}, {"gelu": (0.5,), "relu": (RAISED,)},
      {("a", "gelu"): GELU, ("a", "relu"): RELU, ("b", "gelu"): GELU, ("b", "relu"): GELU}],
 )  # fmt: skip
-def test_charts_compile_and_all_is_said(scores):
+def test_charts_compile_and_the_summary_is_shown(scores):
     record = comparison(scores, about="Digits")
-    found = section(record)
-    assert not found.failed
-    for id, spec in found.charts.items():
-        assert f'id="{id}"' in found.body_html
+    made = section(record)
+    assert not made.failed
+    for id, spec in made.charts.items():
+        assert f'id="{id}"' in made.body_html
         assert vega.compile_for_page(spec)["marks"]
         numbers = [x for row in values(spec) for x in row.values() if isinstance(x, float)]
         assert all(math.isfinite(x) for x in numbers)
     kinds = {"learning", "runs"} | ({"differences"} if record.differences else set())
-    assert {id.rsplit("-", 1)[1] for id in found.charts} == kinds
+    assert {id.rsplit("-", 1)[1] for id in made.charts} == kinds
     for line in record.summary:
-        assert line.replace("'", "&#x27;").replace(">", "&gt;") in found.body_html
+        assert line.replace("'", "&#x27;").replace(">", "&gt;") in made.body_html
 
 
 def test_runs_that_diverged_are_in_the_charts():
-    found = section(comparison({"gelu": GELU, "relu": RELU}))
-    runs = values(found.charts["training-0-runs"])
+    made = section(comparison({"gelu": GELU, "relu": RELU}))
+    runs = values(made.charts["training-0-runs"])
     assert sum(row.get("failed") == "diverged" for row in runs) == 1
     assert sum(row.get("failed") == "no score" for row in runs) == 1
-    crosses = [row for row in values(found.charts["training-0-differences"]) if "count" in row]
+    crosses = [row for row in values(made.charts["training-0-differences"]) if "count" in row]
     mark, number = ((row["arm"], row["count"]) for row in crosses)
     assert mark == number == ("relu", 1)
-    assert 'aria-label="Mean test accuracy in %: gelu 91.5, relu 92.0 (2 of 4' in found.body_html
+    assert 'aria-label="Mean test accuracy in %: gelu 91.5, relu 92.0 (2 of 4' in made.body_html
 
 
-def test_words_that_are_not_ours_are_escaped():
+def test_text_of_the_record_is_escaped():
     scores = {"gelu": GELU, HOSTILE: RELU}
-    found = section(comparison(scores, about=HOSTILE, notes=[HOSTILE]))
-    assert not found.failed
-    assert HOSTILE not in found.body_html
+    made = section(comparison(scores, about=HOSTILE, notes=[HOSTILE]))
+    assert not made.failed
+    assert HOSTILE not in made.body_html
 
 
-def test_a_study_that_failed_says_why():
-    found = section(Missing("training", "pip install 'softgate[compare]'"))
-    assert found.failed
-    assert "softgate[compare]" in found.body_html
+def test_failed_study_shows_its_reason():
+    made = section(Missing("training", "pip install 'softgate[compare]'"))
+    assert made.failed
+    assert "softgate[compare]" in made.body_html
 
 
-def test_the_study_compares_five_seeds(monkeypatch):
+def test_study_compares_five_seeds(monkeypatch):
     pytest.importorskip("torch", reason="the study trains")
     pytest.importorskip("sklearn", reason="digits come from scikit-learn")
     from softgate.studies.compare.run import Study
-
-    told = []
 
     def run(self, progress):
         assert self.plan.counts == (0, 20)
@@ -98,6 +96,6 @@ def test_the_study_compares_five_seeds(monkeypatch):
         return comparison(dict.fromkeys(training.ARMS, GELU))
 
     monkeypatch.setattr(Study, "run", run)
-    found = training.training(lambda *news: told.append(news))
-    assert isinstance(found, RECORDS["training"])
-    assert found.arms == training.ARMS
+    made = training.training(lambda *step: None)
+    assert isinstance(made, RECORDS["training"])
+    assert made.arms == training.ARMS

@@ -1,4 +1,4 @@
-"""The report's section on units: digits by default, a model of the user's where one is given."""
+"""The report's section on units: networks that learn digits, or the user's model."""
 
 from __future__ import annotations
 
@@ -33,35 +33,35 @@ def section(*seen: Diagnosis) -> Section:
 
 
 def labels(made: Section) -> dict[str, str]:
-    """Return what each chart says in words, by its id."""
+    """Return the text alternative of each chart by its id."""
     return dict(re.findall(r'class="chart" id="([^"]+)" role="img" aria-label="([^"]*)"',
                            made.body_html))  # fmt: skip
 
 
-def test_it_says_and_draws_what_the_record_has() -> None:
+def test_section_shows_the_record() -> None:
     made = build_section("units", Results({"units": diagnosed.study()}))
-    said = labels(made)
-    assert list(said) == [
+    texts = labels(made)
+    assert list(texts) == [
         f"units-{number}-{kind}"
         for kind in ("outputs", "units", "deaths", "gradients") for number in (0, 1)
     ]  # fmt: skip
-    assert set(said) == set(made.charts)
-    assert "dead are 2 at site 1, 5 at site 3" in said["units-0-units"]
-    assert "0 are dead" in said["units-1-units"]
-    assert "3 from 0 to 5 of 8" in said["units-0-deaths"]
-    assert "not finite at step 7" in said["units-0-outputs"]
+    assert set(texts) == set(made.charts)
+    assert "dead are 2 at site 1, 5 at site 3" in texts["units-0-units"]
+    assert "0 are dead" in texts["units-1-units"]
+    assert "3 from 0 to 5 of 8" in texts["units-0-deaths"]
+    assert "not finite at step 7" in texts["units-0-outputs"]
     assert "1 has 2 dead units" in made.body_html
     assert "<code>softgate properties relu</code>" in made.body_html
     assert "90.0 % test accuracy" in made.body_html
     assert "the loss: 0.5 → 0.75" in made.body_html
-    texts = [
+    marks = [
         layer for layer in made.charts["units-0-units"]["layer"] if "text" in layer["encoding"]
     ]
-    assert [value["text"] for value in texts[0]["data"]["values"]] == ["2 dead", "5 dead"]
+    assert [value["text"] for value in marks[0]["data"]["values"]] == ["2 dead", "5 dead"]
 
 
 @pytest.mark.parametrize(
-    ("seen", "charts", "said"),
+    ("diagnosis", "charts", "expected"),
     [
         (diagnosed.diagnosis(), 0, "0 activations, no problems found"),
         (diagnosed.diagnosis(diagnosed.site(moments=1, gradient=None)), 2,
@@ -73,17 +73,17 @@ def test_it_says_and_draws_what_the_record_has() -> None:
     ],
     ids=["nothing", "one site", "4096 units", "exploding", "100 sites"],
 )  # fmt: skip
-def test_it_stands_whatever_was_seen(seen: Diagnosis, charts: int, said: str) -> None:
-    made = section(seen)
+def test_section_of_any_diagnosis(diagnosis: Diagnosis, charts: int, expected: str) -> None:
+    made = section(diagnosis)
     assert not made.failed, made.body_html
     assert len(made.charts) == charts
-    assert said in made.body_html
+    assert expected in made.body_html
     drawn = render_page([made], "t", "s")
     assert 'class="failed"' not in drawn
     assert drawn.partition("</main>")[0].count("<svg") == 2 * charts
 
 
-def test_gradients_side_by_side_have_one_axis() -> None:
+def test_gradients_side_by_side_share_an_axis() -> None:
     seen = [diagnosed.diagnosis(diagnosed.site("1", gradient=norm)) for norm in (0.05, 5e-4)]
     made = section(*seen)
     for number in (0, 1):
@@ -91,7 +91,7 @@ def test_gradients_side_by_side_have_one_axis() -> None:
         assert line["encoding"]["x"]["scale"]["domain"] == pytest.approx([1e-4, 0.1])
 
 
-def test_hostile_names_are_text() -> None:
+def test_hostile_names_are_escaped() -> None:
     sites = [diagnosed.site(HOSTILE + str(i), HOSTILE, dead=1, broken=True) for i in range(2)]
     record = UnitStudy(HOSTILE, (Watched(HOSTILE, diagnosed.diagnosis(*sites, model=HOSTILE)),),
                        (diagnosed.what_if(HOSTILE),), (HOSTILE,))  # fmt: skip
@@ -102,7 +102,7 @@ def test_hostile_names_are_text() -> None:
     assert "alert('x')" not in re.findall(r"<script[^>]*>(.*?)</script>", drawn, re.DOTALL)
 
 
-def test_the_record_is_read_again_as_it_was() -> None:
+def test_record_survives_json() -> None:
     record = diagnosed.study()
     assert UnitStudy.from_json(record.to_json()) == record
     assert str(record).count("site  function") == 2
@@ -112,7 +112,7 @@ def test_the_record_is_read_again_as_it_was() -> None:
 
 
 @pytest.mark.parametrize("absent", ["torch", "sklearn.datasets"])
-def test_without_torch_or_scikit_learn_it_says_what_to_install(
+def test_missing_torch_or_scikit_learn_raises_with_the_extra(
     absent: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, absent, None)
@@ -125,7 +125,7 @@ def test_without_torch_or_scikit_learn_it_says_what_to_install(
     assert "pip install &#x27;softgate[compare]&#x27;" in made.body_html
 
 
-def test_most_used_counts_units_and_knows_no_unknown_ones() -> None:
+def test_most_used_counts_units_of_identified_functions() -> None:
     sites = [diagnosed.site("1", "relu", 4), diagnosed.site("2", "gelu", 8),
              diagnosed.site("3", "unknown", 99)]  # fmt: skip
     assert most_used(diagnosed.diagnosis(*sites)) == "gelu"
@@ -166,7 +166,7 @@ def broken():
 
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with models and data, in which commands run."""
+    """Return the working directory, with models and data."""
     (tmp_path / "units_models.py").write_text(MODEL, encoding="utf-8")
     rng = np.random.default_rng(0)
     x = rng.standard_normal((300, 4)).astype(np.float32)
@@ -177,16 +177,16 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def ask(*arguments: str) -> Result:
+def invoke(*arguments: str) -> Result:
     return CliRunner().invoke(cli.command, arguments, standalone_mode=False)
 
 
 def never(run: Any) -> Any:
-    raise AssertionError("a study ran before the mistake was told")
+    raise AssertionError("a study ran before the mistake was reported")
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "expected"),
     [
         (("--model", "units_models:make"), "give both"),
         (("--data", "data.npz"), "give both"),
@@ -198,29 +198,31 @@ def never(run: Any) -> Any:
         (("--model", "units_models:make", "--data", "data.npz", "--from-records", "."), "leave"),
     ],
 )
-def test_mistakes_are_told_before_any_study(
-    arguments: tuple[str, ...], said: str, place: Path, monkeypatch: pytest.MonkeyPatch
+def test_wrong_models_are_reported_before_any_study(
+    arguments: tuple[str, ...], expected: str, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(runs, "STUDIES", {"curves": never})
-    result = ask(*arguments)
-    assert said in str(result.exception), result.exception
+    result = invoke(*arguments)
+    assert expected in str(result.exception), result.exception
     assert not (place / "softgate-report.html").exists()
 
 
-def test_a_model_of_the_users_is_on_the_page_and_in_the_records(
+def test_users_model_is_on_the_page_and_in_the_records(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(runs, "STUDIES", {"units": runs.STUDIES["units"]})
-    result = ask("--model", "units_models:make", "--data", "data.npz", "--json", "-o", "page.html")
+    result = invoke(
+        "--model", "units_models:make", "--data", "data.npz", "--json", "-o", "page.html"
+    )
     assert result.exception is None, result.exception
     text = (place / "page.html").read_text(encoding="utf-8")
-    kept = json.loads((place / "page.records" / "units.json").read_text(encoding="utf-8"))
-    (watched,) = kept["watched"]
+    record = json.loads((place / "page.records" / "units.json").read_text(encoding="utf-8"))
+    (watched,) = record["watched"]
     assert watched["title"] == "units_models:make"
     (site,) = watched["seen"]["sites"]
     assert (site["function"], site["inputs"], site["unit"]["dead"]) == ("gelu", 300, [0, 1, 2, 3])
     assert watched["seen"]["loss"] == "the loss"
-    assert [one["replacement"] for one in kept["exchanged"]] == ["relu"]
+    assert [one["replacement"] for one in record["exchanged"]] == ["relu"]
     assert "What if Sequential had relu, untrained" in text
     assert "4 dead" in text
     again = reporting.read(place / "page.records")
@@ -245,7 +247,7 @@ def test_python_takes_a_module_and_batches(monkeypatch: pytest.MonkeyPatch) -> N
             sg.report(**half)
 
 
-def test_a_model_without_activations_says_so(place: Path) -> None:
+def test_model_without_activations(place: Path) -> None:
     own = load_user_model("units_models:plain", "data.npz")
     study = units(own)
     assert study.exchanged == ()
@@ -253,7 +255,7 @@ def test_a_model_without_activations_says_so(place: Path) -> None:
     assert "no activation was seen" in made.body_html
 
 
-def test_what_does_not_fit_into_the_time_is_left_out_and_said(place: Path) -> None:
+def test_batches_beyond_the_time_budget_are_left_out_with_a_note(place: Path) -> None:
     own = load_user_model("units_models:make", "data.npz", budget_s=1e-6)
     assert own is not None
     assert (own.limit, len(own.batches)) == (1, 10)
@@ -266,7 +268,7 @@ def test_what_does_not_fit_into_the_time_is_left_out_and_said(place: Path) -> No
     assert replace(whole, loss=None).limit == 10
 
 
-def test_digits_are_learnt_and_torch_is_left_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_digits_are_learnt_and_torch_state_is_restored(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("sklearn")
     from softgate.reporting.sections import units as digits
 

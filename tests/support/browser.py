@@ -1,7 +1,7 @@
-"""Headless Chromium without a network, and pages opened from disk in it.
+"""Headless Chromium without a network, for pages opened from disk.
 
-A page that writes to its console, throws, or asks for anything but its own file fails the test that
-opened it, whatever else the test looks at.
+A page that writes to its console, throws, or requests anything but its own file fails the test that
+opened it.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ PAINT = "performance.getEntriesByName('first-contentful-paint').map((entry) => e
 
 
 def executable() -> str:
-    """Return where Chromium is; a root user without one gets Debian's."""
+    """Return the path of Chromium; install Debian's if there is none and the user is root."""
     found = next(filter(None, map(shutil.which, NAMES)), None)
     apt = shutil.which("apt-get")
     if found is None and apt and os.geteuid() == 0:
@@ -54,7 +54,7 @@ def executable() -> str:
 
 @contextmanager
 def launched() -> Iterator[Any]:
-    """Give a running browser."""
+    """Yield a running browser."""
     playwright = pytest.importorskip("playwright.sync_api")
     path = executable()
     with playwright.sync_playwright() as driver:
@@ -71,9 +71,9 @@ def opened(
     theme: str = "light",
     heard: tuple[str, ...] = ("error", "assert"),
 ) -> Iterator[Any]:
-    """Give a page opened from disk, and hold it to silence while it is open.
+    """Yield a page opened from disk; fail if it reports a problem while it is open.
 
-    `heard` are the kinds of messages that it may not write to its console.
+    `heard` are the kinds of console messages that count as problems.
     """
     phone = width < 500
     context = browser.new_context(
@@ -101,7 +101,7 @@ def opened(
         page.evaluate("() => new Promise((done) => setTimeout(done, 0))")
     finally:
         context.close()
-        assert not problems, problems  # first of all, also where the page never got ready
+        assert not problems, problems  # also if the page never became ready
 
 
 def _watch(url: str, file: Path, problems: list[str]) -> None:
@@ -110,7 +110,7 @@ def _watch(url: str, file: Path, problems: list[str]) -> None:
 
 
 def settle(page: Any) -> None:
-    """Wait until what was changed is drawn."""
+    """Wait until changes are drawn."""
     page.evaluate(
         "async () => { for (let i = 0; i < 3; i++) "
         "await new Promise((done) => requestAnimationFrame(() => setTimeout(done, 0))); }"
@@ -118,10 +118,10 @@ def settle(page: Any) -> None:
 
 
 def shift(page: Any) -> float:
-    """Return how much has moved without the reader's doing, as browsers measure it."""
+    """Return the cumulative layout shift."""
     return float(sum(page.evaluate("window.shifts")))
 
 
 def overflow(page: Any) -> int:
-    """Return by how many pixels the page is wider than its window."""
+    """Return the number of pixels by which the page is wider than its window."""
     return int(page.evaluate("document.documentElement.scrollWidth - innerWidth"))

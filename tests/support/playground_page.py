@@ -1,4 +1,4 @@
-"""The playground as a reader uses it: pick, give numbers, and read what is shown."""
+"""Use the playground: select activations, enter numbers, check what is shown."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from softgate.runtime.activation import Activation
 
 
 def number(text: str) -> tuple[float, float]:
-    """Return a shown number, and half a unit of its last digit."""
+    """Return a displayed number, and half a unit of its last digit."""
     found = re.search(r"[−-]?\d[\d,]*\.?(\d*)(e-?\d+)?", text)
     assert found, text
     share = 0.01 if text.endswith("%") else 1.0
@@ -22,7 +22,7 @@ def number(text: str) -> tuple[float, float]:
 
 
 def shows(live: Any, id: str, expected: float) -> None:
-    """Hold a shown number to the digits it shows."""
+    """Check a displayed number to its last digit."""
     text = live.inner_text(f"#pg-{id}")
     value, half = number(text)
     assert abs(value - expected) <= half * (1 + 1e-6) + 1e-12, (id, text, expected)
@@ -40,7 +40,7 @@ def give(live: Any, **numbers: object) -> None:
 
 
 def one_layer(live: Any, chosen: Activation, mean: float, sd: float, flat: float) -> None:
-    """Hold the numbers of the first panel to the kernels."""
+    """Compare the numbers of the first panel with the kernels."""
     expected = quadrature.statistics(chosen, mean, sd, flat)
     shows(live, "out-mean", expected["mean"])
     shows(live, "out-variance", expected["variance"])

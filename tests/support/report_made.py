@@ -1,4 +1,4 @@
-"""The report of `report_records` in a file, with a formula of one's own whose words are hostile."""
+"""The page of `report_records` in a file, with a formula whose texts are hostile."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def made() -> str:
 
 
 def shared(factory: pytest.TempPathFactory, worker: str) -> Path:
-    """Return the report's file, made once for all processes of a test run."""
+    """Return the file of the page, made once for all processes of a test run."""
     base = factory.getbasetemp() if worker == "master" else factory.getbasetemp().parent
     file = base / "softgate-report.html"
     with (base / "softgate-report.lock").open("w") as lock:

@@ -1,4 +1,4 @@
-"""Small records made by hand, with numbers chosen so that the report's words are known."""
+"""Small records with chosen numbers, so that the sentences of the report are known."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ NS = {
     ("silu", "softgate"): 0.4,
     ("relu", "softgate"): 0.1,
 }
-"""Nanoseconds an element, of the value; backward takes twice as long."""
+"""Nanoseconds per element for the value; backward takes twice as long."""
 SHARES = {"relu": 0.01, "gelu": 0.04}
 
 
@@ -138,6 +138,6 @@ def _records(own: tuple[sg.Activation, ...]) -> dict[str, Record | Missing]:
     }
 
 
-def found(**changed: Any) -> Results:
-    """Return what studies found, some of it replaced."""
+def results(**changed: Any) -> Results:
+    """Return the results, with some records replaced."""
     return Results(records() | changed)

@@ -153,17 +153,19 @@ def read(folder: str | os.PathLike[str], formulas: Iterable[Activation] = ()) ->
     if not place.is_dir():
         raise ValueError(f"{place} is not a folder: expected one with records, such as speed.json")
     vega.library("report")
-    own = _unambiguous(formulas)
+    named_formulas = _unambiguous(formulas)
     names = [name for name in RECORDS if name != FORMULAS or (place / f"{name}.json").exists()]
     records: dict[str, Record | Missing] = {name: _read(place, name) for name in names}
-    records["playground"] = playground(own)  # contains code, which is never read from a file
+    records["playground"] = playground(
+        named_formulas
+    )  # contains code, which is never read from a file
     return Report(Results(records))
 
 
 def _unambiguous(formulas: Iterable[Activation]) -> tuple[Activation, ...]:
     """Return the formulas; raise ValueError if one has the name of another function on the page."""
-    taken, own = set(activations()), tuple(formulas)
-    for formula in own:
+    taken, formulas = set(activations()), tuple(formulas)
+    for formula in formulas:
         name = label(formula) if formula.entry.user is None else formula.name
         if name in taken:
             raise ValueError(
@@ -171,7 +173,7 @@ def _unambiguous(formulas: Iterable[Activation]) -> tuple[Activation, ...]:
                 f"different one, as in @softgate.activation(name='my_{formula.name}')"
             )
         taken.add(name)
-    return own
+    return formulas
 
 
 def _read(folder: Path, name: str) -> Record | Missing:

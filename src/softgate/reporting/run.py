@@ -35,7 +35,7 @@ SHARES = {"speed": 0.35, "layer": 0.15, "accuracy": 1.0}
 """The share of the budget for each timed study."""
 
 FORMULAS = "formulas"
-"""Properties of the user's formulas, a study of its own: if it fails, `properties` must not."""
+"""Properties of the user's formulas, a separate study: if it fails, `properties` must not."""
 
 RECORDS: dict[str, type[Record]] = {
     "curves": Curves,

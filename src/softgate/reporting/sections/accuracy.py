@@ -94,7 +94,7 @@ class Accuracy(Record):
 
 
 def accuracy(
-    own: Iterable[Activation] = (),
+    formulas: Iterable[Activation] = (),
     *,
     budget_s: float = 60.0,
     samples: int = SAMPLES,
@@ -105,7 +105,7 @@ def accuracy(
 
     Parameters
     ----------
-    own : iterable of Activation
+    formulas : iterable of Activation
         The user's formulas.
     budget_s : float
         A peer is not certified if that would end later than this, judging by the time of the last
@@ -125,7 +125,7 @@ def accuracy(
     if find_spec("flint") is None:
         raise ImportError(MISSING)
     study = _Study(time.monotonic() + budget_s, samples, progress)
-    functions = [*(activations()[name] for name in FUNCTIONS), *own]
+    functions = [*(activations()[name] for name in FUNCTIONS), *formulas]
     present = [name for name in implementations if not absent(name)]
     study.left_out += [f"{name}: {absent(name)}" for name in implementations if absent(name)]
     tasks = [(activation, peers(activation, ("softgate",))["softgate"]) for activation in functions]
@@ -328,9 +328,10 @@ def _alternative(caption: str, lines: dict[str, Measurement]) -> str:
     return f"{caption}. {'; '.join(parts)}."
 
 
-def _chart(lines: dict[str, Measurement], own: dict[str, str]) -> dict[str, Any]:
+def _chart(lines: dict[str, Measurement], formulas: dict[str, str]) -> dict[str, Any]:
     values = [{"f": name, **_points(line)} for name, line in lines.items()]
-    colours, dashes = scales(lines, {n: function.partition(":")[0] for n, function in own.items()})
+    styles = {name: function.partition(":")[0] for name, function in formulas.items()}
+    colours, dashes = scales(lines, styles)
     across = {"type": "symlog", "constant": 0.25, "domain": [-FARTHEST, FARTHEST], "nice": False}
     upright = {"type": "log", "domain": [LEAST, MOST], "clamp": True, "nice": False}
     places = {"format": "~g", "values": TICKS}

@@ -97,11 +97,11 @@ class Approximations(Record):
         return ("function", "x", "difference", "relative"), rows
 
 
-def approximations(own: Iterable[Activation] = ()) -> Approximations:
+def approximations(formulas: Iterable[Activation] = ()) -> Approximations:
     """Compare GELU's approximate forms and the user's formulas with GELU."""
     catalogue = activations()
     x = np.arange(LOW, HIGH + STEP / 2, STEP)
-    forms = [*(catalogue[name] for name in FORMS), *own]
+    forms = [*(catalogue[name] for name in FORMS), *formulas]
     functions = tuple(_compare(form, catalogue[REFERENCE], x) for form in forms)
     return Approximations(REFERENCE, tuple(x.tolist()), functions)
 

@@ -118,7 +118,7 @@ class Playground(Record):
         return header, rows
 
 
-def playground(own: Iterable[Activation] = ()) -> Playground:
+def playground(formulas: Iterable[Activation] = ()) -> Playground:
     """Return the choices and the code of the catalogue and of the user's formulas.
 
     Examples
@@ -134,7 +134,7 @@ def playground(own: Iterable[Activation] = ()) -> Playground:
     choices = [_choice(catalogue[name]) for name in names]
     modules: dict[str, str] = {}
     refused = []
-    for activation in own:
+    for activation in formulas:
         try:
             modules[activation.name] = _emitted([activation])
         except ValueError as error:

@@ -36,11 +36,11 @@ QUANTITIES = {"value": "Value", "backward": "Backward"}
 
 
 def speed(
-    own: Iterable[Activation], budget_s: float, progress: Callable[[str, int, int], None]
+    formulas: Iterable[Activation], budget_s: float, progress: Callable[[str, int, int], None]
 ) -> Bench:
     """Time common activations and the user's, in softgate and in the installed peers."""
     return bench(
-        [*TIMED, *own],
+        [*TIMED, *formulas],
         peers=[name for name in PEERS if not absent(name)] or "none",
         sizes=SIZE,
         budget_s=budget_s,

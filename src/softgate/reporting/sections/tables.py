@@ -168,10 +168,10 @@ class Articles(Record):
         return ("table", "column", "z", "printed", "true", "right"), rows
 
 
-def articles(approximations: Approximations, own: Iterable[Activation] = ()) -> Articles:
+def articles(approximations: Approximations, formulas: Iterable[Activation] = ()) -> Articles:
     """Check the articles; statements on the tanh form are compared with `approximations`."""
-    formulas = tuple(own)
-    own_tables = value_table(formulas, at=POINTS, digits=DECIMALS).tables if formulas else ()
+    own = tuple(formulas)
+    own_tables = value_table(own, at=POINTS, digits=DECIMALS).tables if own else ()
     return Articles(
         tables=tuple(_check_table(title, columns) for title, columns in TABLES),
         statements=tuple(test(approximations) for test in TESTS),

@@ -44,7 +44,7 @@ ABOUT = (
     "model: `softgate report --model TARGET --data FILE`."
 )
 MODEL_BUDGET_S = 20.0
-"""Seconds for the user's model; batches beyond that are left out, which a note on the page says."""
+"""Seconds for the user's model; batches beyond that are left out, with a note on the page."""
 PASSES = 4
 """The cost of a batch in diagnoses of it: one diagnosis, and at most two replacements."""
 NEEDS_COMPARE = "the study of units needs torch and scikit-learn: pip install 'softgate[compare]'"
