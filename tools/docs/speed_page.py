@@ -23,13 +23,11 @@ from pathlib import Path
 
 import readme_blocks
 
-from softgate.plotting.figure import write as write_picture
 from softgate.runtime.machine import Machine
 from softgate.runtime.records import Grid
-from softgate.studies.bench import dot_plot
 from softgate.studies.bench.layer import Layer
 from softgate.studies.bench.pareto import Pareto
-from softgate.studies.bench.plots import pareto_chart
+from softgate.studies.bench.plots import pareto_chart, time_chart
 from softgate.studies.bench.record import Bench
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -159,11 +157,11 @@ def section_text(section: Section, record: Timed, folder: Path, beside: Timed | 
     picture = folder / picture_name(section.command)
     if section.figure:
         assert isinstance(record, Bench)
-        words = dot_plot.alternative(record, section.figure)
-        write_picture(dot_plot.time_chart(record, section.figure), picture, words)
-        parts.append(f"![{words}]({picture.name})")
+        chart = time_chart(record, section.figure)
+        chart.save(picture)
+        parts.append(f"![{chart.alternative}]({picture.name})")
     elif isinstance(record, Pareto):
-        write_picture(pareto_chart(record), picture, record.alternative())
+        pareto_chart(record).save(picture)
         parts.append(f"![{record.alternative()}]({picture.name})")
     parts += [markdown(grid) for grid in record.grids() if not is_machine(grid)]
     if beside is not None:

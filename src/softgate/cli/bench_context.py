@@ -102,7 +102,6 @@ def run_pareto(
         raise click.UsageError("--pareto is of one function: name one, such as gelu.")
     activation = functions[0] if functions else activations()["gelu"]
     dtype, threads = _one_dtype("--pareto", asked), _one_number("--pareto", asked)
-    from softgate.plotting.figure import write
     from softgate.studies.bench.pareto_study import measure_pareto
     from softgate.studies.bench.plots import pareto_chart
 
@@ -114,7 +113,7 @@ def run_pareto(
         )  # fmt: skip
     finally:
         progress.end()
-    write(pareto_chart(found), path, found.alternative())
+    pareto_chart(found).save(path)
     click.echo(f"Wrote {path}", err=True)
     return found
 

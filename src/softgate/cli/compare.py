@@ -77,9 +77,11 @@ def command(  # noqa: PLR0913, PLR0917  (click passes options by keyword)
         return 0
     check_formats(as_json, as_csv)
     if output is not None:
-        from softgate.plotting.figure import file_format
+        from softgate.plotting.picture import file_format
+        from softgate.plotting.vega import library
 
         file_format(Path(output))
+        library()
         check_output(Path(output))
     if no_store and store is not None:
         raise click.UsageError("--no-store and --store: give one.")

@@ -1,4 +1,4 @@
-"""Where a picture goes: told before minutes of work, not after."""
+"""Checks of the file that a picture is written to, before minutes of work."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ import click
 
 
 def picture_file(option: str, file: str) -> Path:
-    """Return where a picture goes, checked before anything is run."""
-    from softgate.plotting.plot import drawing
+    """Return the path of a picture; raise if it cannot be written or vl-convert is missing."""
+    from softgate.plotting.picture import file_format
+    from softgate.plotting.vega import library
 
     path = Path(file)
-    drawing().file_format(path)
+    file_format(path)
+    library()
     if not path.absolute().parent.is_dir():
         raise click.UsageError(f"{option} {file}: there is no folder {path.parent}.")
     _try_writing(option, path)
@@ -20,7 +22,7 @@ def picture_file(option: str, file: str) -> Path:
 
 
 def _try_writing(option: str, path: Path) -> None:
-    """Refuse a file that cannot be written; os.access does not know of every reason."""
+    """Raise if a file cannot be written; os.access misses some reasons."""
     there = path.exists()
     try:
         path.open("ab").close()

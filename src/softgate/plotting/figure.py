@@ -7,7 +7,6 @@ there is room for one.
 
 from __future__ import annotations
 
-from html import escape
 from io import BytesIO
 from itertools import pairwise
 from pathlib import Path
@@ -25,7 +24,6 @@ from .picture import Picture, apart, last_shown, span
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-FORMATS = ("svg", "png", "pdf")
 DOTS_PER_INCH = 200
 INK, GRID = "#222222", "#d9d9d9"
 SETTINGS: dict[Any, Any] = {
@@ -217,15 +215,6 @@ def end_of(axes: Axes, curve: Curve) -> Floats:
     return np.asarray(axes.transData.transform(found), dtype=np.float64)
 
 
-def file_format(path: Path) -> str:
-    """Return the kind of file that a name asks for."""
-    kind = path.suffix.lower().lstrip(".")
-    if kind not in FORMATS:
-        known = ", ".join(f".{name}" for name in FORMATS)
-        raise ValueError(f"{path} ends in {path.suffix or 'nothing'}: files end in {known}")
-    return kind
-
-
 def save(figure: Figure, target: Path | BinaryIO, kind: str) -> None:
     """Write a figure; the same figure gives the same bytes, for no date is written."""
     metadata: dict[str, dict[str, str | None]] = {
@@ -240,17 +229,3 @@ def save(figure: Figure, target: Path | BinaryIO, kind: str) -> None:
             if error.filename is not None or not isinstance(target, Path):
                 raise
             raise OSError(error.errno, error.strerror or str(error), str(target)) from error
-
-
-def write(figure: Chart, path: Path, alternative: str) -> None:
-    """Write a figure to an .svg, .png or .pdf file; an SVG file has the words in it too."""
-    kind = file_format(path)
-    if kind != "svg":
-        save(figure, path, kind)
-        return
-    buffer = BytesIO()
-    save(figure, buffer, kind)
-    head, tag, rest = buffer.getvalue().decode().partition("<svg ")
-    opening, end, body = rest.partition(">")
-    words = f"\n <title>{escape(alternative)}</title>"
-    path.write_text(f'{head}{tag}role="img" {opening}{end}{words}{body}', encoding="utf-8")

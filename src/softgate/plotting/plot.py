@@ -11,7 +11,6 @@ import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from numbers import Real
-from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +23,7 @@ from softgate.runtime.registry import label
 
 from .curves import QUANTITIES, check_range, curve
 from .palette import Style, style, variants
-from .picture import Picture
+from .picture import Picture, check_file, file_format
 
 if TYPE_CHECKING:
     from .figure import Chart
@@ -140,15 +139,6 @@ def check_size(width: Any, height: Any) -> None:
         )
 
 
-def check_file(file: Any) -> Path:
-    """Return a file's path; raise where there is none."""
-    if not isinstance(file, str | os.PathLike):
-        raise TypeError(f"file = {file!r}: expected a path that ends in .svg, .png or .pdf")
-    if not os.fspath(file):
-        raise ValueError(f"file = {file!r} is empty: expected a name in .svg, .png or .pdf")
-    return Path(file)
-
-
 def found(activation: Any) -> Activation:
     """Return an activation given by itself or by its name; raise where it cannot be drawn."""
     if isinstance(activation, str):
@@ -238,7 +228,7 @@ def chart(
     check_size(width, height)
     path = None if file is None else check_file(file)
     renderer = drawing()
-    kind = "" if path is None else renderer.file_format(path)
+    kind = "" if path is None else file_format(path)
     picture = wanted.picture()
     figure = renderer.draw(picture, width, height)
     if path is not None:

@@ -8,17 +8,23 @@ network nor Node.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
+from html import escape
+from itertools import pairwise
 from types import ModuleType
 from typing import Any
 
 from .palette import Style, style
+from .picture import apart, check_file, file_format
 
 Spec = dict[str, Any]
 
-NARROW = 326
-"""Width in pixels of a chart on a phone screen of 390 pixels."""
+HALF, WHOLE, NARROW = 524, 1080, 326
+"""Pixels of a chart on a page: half and all of a wide one, and on a phone of 390 pixels."""
 LINE_WIDTH = 2
 NAME_SIZE, NAME_HEIGHT = 12, 15
 """Font size and line height in pixels of names in a chart."""
@@ -40,6 +46,10 @@ IMPLEMENTATIONS = {
     "textbook": ("#876399", "dotted"),
 }
 """Colour and dash of an implementation, from the palette's pool; others get those of their name."""
+CLIP = re.compile(r"(?<=[\"#])clip\d+\b")
+SIZE = re.compile(r'\b(?:width|height)="([\d.]+)"')
+PDF_ENTRIES = re.compile(rb"(?:^ */[a-z]+\d+ [^\n]*\n)+", re.MULTILINE)
+PDF_REFERENCE = re.compile(rb"\b(\d+) 0 R\b")
 SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 CONFIG: Spec = {
@@ -66,6 +76,26 @@ CONFIG: Spec = {
     "line": {"strokeWidth": LINE_WIDTH, "strokeCap": "butt", "strokeJoin": "round"},
 }
 """Settings of the report's charts; its style sheet sets text colours for light and dark themes."""
+FILE_CONFIG: Spec = {
+    **CONFIG,
+    "background": "#ffffff",
+    "font": "'Liberation Sans', Arial, Helvetica, sans-serif",  # vl-convert brings the first
+    "padding": 14,
+    "axis": {**CONFIG["axis"], "labelColor": INK, "titleColor": INK, "labelFlush": False,
+             "labelPadding": 8},
+    "legend": {
+        "labelFontSize": 11, "labelColor": INK, "title": None, "orient": "top", "offset": 4,
+        "padding": 0, "columnPadding": 8, "symbolSize": 90, "symbolStrokeWidth": LINE_WIDTH,
+        "labelLimit": 0,
+    },
+    "text": {"color": INK, "fontSize": NAME_SIZE},
+    "title": {
+        "anchor": "start", "fontSize": 13, "fontWeight": "normal", "color": INK, "offset": 8,
+        "subtitleFontSize": 11, "subtitleColor": INK, "subtitlePadding": 4,
+    },
+}  # fmt: skip
+"""Settings of charts in files, which are on white."""
+PIXELS_PER_INCH, PNG_PIXELS_PER_INCH = 96, 200
 
 
 @cache
@@ -103,6 +133,144 @@ def svg_for_page(vega: Mapping[str, Any], width: float) -> str:
     )
 
 
+@dataclass(frozen=True)
+class Panel:
+    """A part of a picture: its Vega-Lite specification, its caption, and what it shows in words."""
+
+    spec: Spec
+    caption: str
+    alternative: str
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A chart for files and notebooks: a Vega-Lite specification and its text alternative.
+
+    Attributes
+    ----------
+    spec : mapping
+        The Vega-Lite specification.
+    alternative : str
+        The chart in words; the title of an SVG file.
+    width : float, optional
+        Inches to scale the chart to; without, 96 pixels of the specification are an inch.
+    """
+
+    spec: Mapping[str, Any]
+    alternative: str
+    width: float | None = None
+
+    def svg(self) -> str:
+        """Return the chart as SVG; the same chart gives the same text."""
+        svg: str = library().vegalite_to_svg({**self.spec, "config": FILE_CONFIG})
+        ids = {name: f"clip{i}" for i, name in enumerate(dict.fromkeys(CLIP.findall(svg)))}
+        svg = CLIP.sub(lambda match: ids[match[0]], svg)  # Vega numbers them on from its last chart
+        opening, _, body = svg.partition(">")
+        if self.width is not None:
+            wide, high = (float(size) for size in SIZE.findall(opening))
+            pixels = self.width * PIXELS_PER_INCH
+            sizes = iter((f'width="{pixels:g}"', f'height="{pixels * high / wide:g}"'))
+            opening = SIZE.sub(lambda _: next(sizes), opening)
+        return f'{opening} role="img">\n<title>{escape(self.alternative)}</title>{body}\n'
+
+    def save(self, file: str | os.PathLike[str]) -> None:
+        """Write an .svg, .png or .pdf file; raise ValueError for other names."""
+        path = check_file(file)
+        kind, svg = file_format(path), self.svg()
+        if kind == "svg":
+            data = svg.encode()
+        elif kind == "png":
+            scale = 72 / PIXELS_PER_INCH  # vl-convert takes a pixel for a point
+            data = library().svg_to_png(svg, scale=scale, ppi=PNG_PIXELS_PER_INCH)
+        else:
+            data = ordered_pdf(library().svg_to_pdf(svg))
+        try:
+            path.write_bytes(data)
+        except OSError as error:  # a full disk does not name the file
+            raise OSError(error.errno, error.strerror, str(path)) from error
+
+    def _repr_svg_(self) -> str:
+        return self.svg()
+
+
+def ordered_pdf(data: bytes) -> bytes:
+    """Return a PDF file with its objects in the order of their first use.
+
+    vl-convert writes fonts and opacities in the order of a hash table, another one each time. A
+    file without a plain cross-reference table, from another PDF writer, is returned unchanged.
+    """
+    table = int(data[data.rindex(b"startxref") :].split()[1])
+    if not data.startswith(b"xref", table):
+        return data
+    trailer = data[data.rindex(b"trailer") : data.rindex(b"startxref")]
+    starts = [int(at) for at in re.findall(rb"(\d{10}) 00000 n", data[table:])]
+    ends = dict(pairwise([*sorted(starts), table]))
+    objects: dict[int, tuple[bytes, bytes]] = {}
+    for number, at in enumerate(starts, 1):
+        head, mark, stream = data[at : ends[at]].partition(b"\nstream\n")
+        head = PDF_ENTRIES.sub(lambda match: b"".join(sorted(match[0].splitlines(True))), head)
+        objects[number] = head.partition(b" 0 obj")[2], mark + stream
+    order: dict[int, int] = {}
+    waiting = [int(number) for number in PDF_REFERENCE.findall(trailer)]
+    while waiting:
+        number = waiting.pop(0)
+        if number not in order:
+            order[number] = len(order) + 1
+            waiting += [int(other) for other in PDF_REFERENCE.findall(objects[number][0])]
+
+    def renumbered(text: bytes) -> bytes:
+        return PDF_REFERENCE.sub(lambda match: b"%d 0 R" % order[int(match[1])], text)
+
+    result, places = data[: min(starts)], []
+    for number, new in order.items():
+        head, stream = objects[number]
+        places.append(b"%010d 00000 n\r\n" % len(result))
+        result += b"%d 0 obj" % new + renumbered(head) + stream
+    count = len(order) + 1
+    trailer = re.sub(rb"/Size \d+", b"/Size %d" % count, renumbered(trailer))
+    head = b"xref\n0 %d\n0000000000 65535 f\r\n" % count
+    return result + head + b"".join(places) + trailer + b"startxref\n%d\n%%%%EOF" % len(result)
+
+
+def concat(direction: str, specs: Sequence[Spec], **more: Any) -> Spec:
+    """Return charts side by side ("hconcat") or one below another ("vconcat")."""
+    independent = dict.fromkeys(("color", "strokeDash", "fill", "stroke", "opacity"), "independent")
+    return {direction: list(specs), "spacing": 28, "resolve": {"scale": independent}, **more}
+
+
+def line_ends(ends: Sequence[tuple[str, Style, float]], width: float, height: float) -> list[Spec]:
+    """Return layers with names right of a chart of lines, each led to from the end of its line.
+
+    Parameters
+    ----------
+    ends : sequence of (str, Style, float)
+        Name and style of each line, and the height of its end in pixels from the top.
+    width, height : float
+        Of the chart in pixels.
+    """
+    rises = apart([height - y for *_, y in ends], 0, height, NAME_HEIGHT)
+    places = [height - rise for rise in rises]
+    pixels = {"type": "quantitative", "scale": None, "axis": None}
+    layers: list[Spec] = []
+    for (name, drawn, end), place in zip(ends, places, strict=True):
+        path = [(width + 2, end), (width + 12, place), (width + 20, place)]
+        line = {"type": "line", "stroke": drawn.colour, "strokeWidth": 1.5,
+                "strokeDash": dash_array(drawn)}  # fmt: skip
+        layers.append({
+            "data": {"values": [{"px": x, "py": y, "name": name} for x, y in path]},
+            "encoding": {"x": {"field": "px", **pixels}, "y": {"field": "py", **pixels}},
+            "layer": [
+                {"mark": line},
+                {
+                    "transform": [{"filter": f"datum.px === {width + 20}"}],
+                    "mark": {"type": "text", "align": "left", "baseline": "middle", "dx": 4},
+                    "encoding": {"text": {"field": "name"}},
+                },
+            ],
+        })  # fmt: skip
+    return layers
+
+
 def colours(names: Mapping[str, str]) -> Spec:
     """Return a scale of colours; `names` has, by label, the name that an activation is drawn by."""
     return {"domain": list(names), "range": [style(name).colour for name in names.values()]}
@@ -110,21 +278,29 @@ def colours(names: Mapping[str, str]) -> Spec:
 
 def dashes(names: Mapping[str, str]) -> Spec:
     """Return a scale of dash patterns, as `colours` does."""
-    patterns = [[LINE_WIDTH * part for part in style(n).pattern] or [1, 0] for n in names.values()]
-    return {"domain": list(names), "range": patterns}
+    return {"domain": list(names), "range": [dash_array(style(n)) for n in names.values()]}
 
 
-def quantitative(field: str, title: str | None, **more: Any) -> Spec:
+def dash_array(drawn: Style) -> list[float]:
+    """Return the dash pattern of a line in pixels, of its strokes and gaps."""
+    return [LINE_WIDTH * part for part in drawn.pattern] or [1, 0]
+
+
+def quantitative(field: str, title: str | list[str] | None, **more: Any) -> Spec:
     """Return an axis of numbers."""
     axis = {"title": title, **more.pop("axis", {})}
     return {"field": field, "type": "quantitative", "axis": axis, **more}
 
 
-def powers(low: int, high: int, step: int) -> Spec:
-    """Return the numbers of a logarithmic axis: 10 to some powers, written so."""
-    places = list(range(low, high + 1, step))
-    labels = [str(10**k) if 0 <= k <= 2 else f"10{str(k).translate(SUPERSCRIPT)}" for k in places]
-    values = [float(f"1e{k}") for k in places]
+def powers(low: int, high: int, step: int, *, superscript: bool = True) -> Spec:
+    """Return the ticks of a logarithmic axis at powers of ten, as 10⁸ or as 1e8.
+
+    In files they are not superscript: the font of PNG and PDF files lacks those digits.
+    """
+    exponents = list(range(low, high + 1, step))
+    text = (lambda k: f"10{str(k).translate(SUPERSCRIPT)}") if superscript else "1e{}".format
+    labels = [str(10**k) if 0 <= k <= 2 else text(k) for k in exponents]
+    values = [float(f"1e{k}") for k in exponents]
     named = json.dumps(labels, ensure_ascii=False)
     return {"values": values, "labelExpr": f"{named}[indexof({json.dumps(values)}, datum.value)]"}
 
@@ -150,12 +326,17 @@ def implementation(name: str) -> Style:
     return Style(*IMPLEMENTATIONS[name]) if name in IMPLEMENTATIONS else style(name)
 
 
-def scales(names: Iterable[str], own: Mapping[str, str]) -> tuple[Spec, Spec]:
-    """Return colours and dashes of implementations, and of functions by the name in `own`."""
-    styles = {name: style(own[name]) if name in own else implementation(name) for name in names}
-    patterns = [[LINE_WIDTH * part for part in one.pattern] or [1, 0] for one in styles.values()]
+def scales(names: Iterable[str], activations: Mapping[str, str]) -> tuple[Spec, Spec]:
+    """Return scales of colours and of dash patterns.
+
+    `names` are implementations, and functions drawn as the activation in `activations`.
+    """
+    styles = {
+        name: style(activations[name]) if name in activations else implementation(name)
+        for name in names
+    }
     domain = list(styles)
     return (
-        {"domain": domain, "range": [one.colour for one in styles.values()]},
-        {"domain": domain, "range": patterns},
+        {"domain": domain, "range": [drawn.colour for drawn in styles.values()]},
+        {"domain": domain, "range": [dash_array(drawn) for drawn in styles.values()]},
     )

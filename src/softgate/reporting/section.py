@@ -18,10 +18,8 @@ from dataclasses import dataclass, field
 from html import escape
 from typing import Any, TypeVar
 
+from softgate.plotting.vega import WHOLE
 from softgate.runtime.records import Record
-
-HALF, WHOLE = 524, 1080
-"""Widths of a chart on a wide screen, in pixels: two side by side, or one alone."""
 
 R = TypeVar("R", bound=Record)
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+import re
 import shlex
 import sys
 from dataclasses import replace
 from importlib.util import module_from_spec, spec_from_file_location
+from itertools import combinations
 from types import SimpleNamespace
 from xml.etree import ElementTree
 
@@ -16,12 +18,11 @@ from places import ROOT
 
 import softgate as sg
 from softgate.cli.bench import command
-from softgate.plotting.figure import write
+from softgate.plotting.vega import GREY
 from softgate.runtime.machine import this_machine
-from softgate.studies.bench import dot_plot
 from softgate.studies.bench.pareto import Pareto, Point, marked
 from softgate.studies.bench.pareto_study import measure_pareto
-from softgate.studies.bench.plots import pareto_chart
+from softgate.studies.bench.plots import lower_limits, pareto_chart, time_chart, value_times
 from softgate.studies.bench.record import Bench
 from softgate.studies.bench.run import saved_bytes
 from softgate.studies.peers import peers
@@ -80,36 +81,49 @@ def test_a_record_goes_through_json_and_is_shown():
     assert FOUND.alternative().endswith("On the Pareto front: torch.compile, softgate, scipy.")
 
 
-def labels(figure):
-    names = {one.implementation for one in POINTS}
-    texts = figure.axes[0].texts
-    return [text for text in texts if text.get_text().partition(",")[0] in names]
+SVG = "{http://www.w3.org/2000/svg}"
 
 
 def test_the_picture_names_every_point_once_and_legibly():
-    figure = pareto_chart(FOUND)
-    found = labels(figure)
-    assert len(found) == len(POINTS)
-    boxes = [text.get_window_extent() for text in found]
-    for i, box in enumerate(boxes):
-        assert figure.bbox.x0 <= box.x0
-        assert box.x1 <= figure.bbox.x1
-        assert not any(box.overlaps(other) for other in boxes[i + 1 :])
-    bold = {text.get_text().partition(",")[0] for text in found if text.get_fontweight() == "bold"}
-    assert bold == {one.implementation for one in FOUND.front}
+    """No two names overlap, and none is cut off, with the wider letters of another font."""
+    font = pytest.importorskip("matplotlib.textpath").TextPath
+    svg = ElementTree.fromstring(pareto_chart(FOUND).svg())
+    (group,) = [one for one in svg.iter(f"{SVG}g") if "names_marks" in one.get("class", "")]
+    boxes = {}
+    for text in group.iter(f"{SVG}text"):
+        x, y = map(float, re.findall(r"-?[\d.]+", text.get("transform"))[:2])
+        width = font((0, 0), text.text, size=12).get_extents().width
+        left = {"start": x, "middle": x - width / 2, "end": x - width}[text.get("text-anchor")]
+        boxes[text.text] = (left, y - 12, left + width, y + 3)
+    assert sorted(name.partition(",")[0] for name in boxes) == sorted(
+        one.implementation for one in POINTS
+    )
+    for one, other in combinations(boxes.values(), 2):
+        assert one[2] < other[0] or other[2] < one[0] or one[3] < other[1] or other[3] < one[1]
+    wide = float(svg.get("width"))
+    assert all(left > -60 and right < wide for left, _, right, _ in boxes.values())
+
+
+def test_marks_on_the_front_are_outlined():
+    svg = ElementTree.fromstring(pareto_chart(FOUND).svg())
+    marks = [one for one in svg.iter(f"{SVG}path") if one.get("stroke") == GREY]
+    assert len(marks) == len(FOUND.front)
 
 
 def test_the_files(tmp_path):
-    for name in ("a.svg", "b.svg", "c.png"):
-        write(pareto_chart(FOUND), tmp_path / name, FOUND.alternative())
-    assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
-    assert (tmp_path / "c.png").read_bytes().startswith(b"\x89PNG")
+    names = ("a.svg", "b.svg", "a.png", "b.png", "a.pdf", "b.pdf")
+    for name in names:
+        pareto_chart(FOUND).save(tmp_path / name)
+    for kind in ("svg", "png", "pdf"):
+        assert (tmp_path / f"a.{kind}").read_bytes() == (tmp_path / f"b.{kind}").read_bytes()
+    assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
+    assert (tmp_path / "a.pdf").read_bytes().startswith(b"%PDF")
     root = ElementTree.parse(tmp_path / "a.svg").getroot()
     assert root.get("role") == "img"
     assert root[0].tag.endswith("title")
     assert root[0].text == FOUND.alternative()
     with pytest.raises(ValueError, match="files end in"):
-        write(pareto_chart(FOUND), tmp_path / "a.txt", "")
+        pareto_chart(FOUND).save(tmp_path / "a.txt")
 
 
 def test_nothing_to_draw():
@@ -154,19 +168,21 @@ def test_what_was_not_timed(bench):
         measure_pareto(bench, dtype="float64")
 
 
-def test_the_picture_of_times(bench, tmp_path):
+def test_the_picture_of_times(bench):
     functions = ("gelu", "gelu_tanh")
-    figure = dot_plot.time_chart(bench, functions)
-    rows = dot_plot.chosen(bench, functions)
-    assert [text.get_text() for text in figure.axes[0].get_yticklabels()] == list(rows)
-    gids = {line.get_gid() for line in figure.axes[0].lines}
-    assert gids >= {f"{name} {function}" for name, it in rows.items() for function in it}
+    rows = value_times(bench, functions)
+    chart = time_chart(bench, functions)
+    texts = [one.text for one in ElementTree.fromstring(chart.svg()).iter(f"{SVG}text")]
+    assert [text for text in texts if text in rows] == list(rows)
     times = [it["gelu"].least_ns for it in rows.values()]
     assert times == sorted(times)
-    assert set(dot_plot.limits(bench, rows["softgate"]["gelu"])) == {"copy", "relu"}
-    assert f"softgate {times[0]:.2f} (gelu)" in dot_plot.alternative(bench, functions)
+    assert {f"{time:.2f}" for time in times} <= set(texts)
+    drawn = {(one["implementation"], one["function"]) for one in chart.spec["data"]["values"]}
+    assert drawn == {(name, function) for name, it in rows.items() for function in it}
+    assert set(lower_limits(bench, rows["softgate"]["gelu"])) == {"copy", "relu"} <= set(texts)
+    assert f"softgate {times[0]:.2f} (gelu)" in chart.alternative
     with pytest.raises(ValueError, match="mish: not timed, there is nothing to draw"):
-        dot_plot.time_chart(bench, ("mish",))
+        time_chart(bench, ("mish",))
 
 
 @pytest.mark.parametrize(

@@ -3,53 +3,78 @@
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import replace
+from xml.etree import ElementTree
 
 import pytest
 from compare_outcomes import ACCURACY, DIVERGED, LOSS, RAISED, comparison, outcome, reported
 
+from softgate.plotting import vega
+from softgate.plotting.vega import CROSS
 from softgate.runtime.records import Record
-from softgate.studies.compare import chart_data
+from softgate.studies.compare import chart_data, plots
 from softgate.studies.compare.record import Comparison
 from softgate.studies.compare.trial import Measured
 
-pytest.importorskip("matplotlib", reason="pictures need matplotlib")
+pytest.importorskip("vl_convert", reason="pictures need vl-convert-python")
 
 GELU = (0.90, 0.91, 0.92, 0.93)
 RELU = (0.89, DIVERGED, 0.95, RAISED)
 
 
-def marks(axes, kind):
-    """Return the places of all marks of a kind."""
-    lines = [line for line in axes.get_lines() if line.get_marker() == kind]
-    return [place for line in lines for place in line.get_xydata().tolist()]
+def values(panel, *, mark, filtered=None):
+    """Return the data of the layer of a panel that has a mark and a filter."""
+    for layer in panel.spec["layer"]:
+        if layer["mark"].get("shape", layer["mark"]["type"]) == mark:
+            rows = layer.get("data", panel.spec["data"])["values"]
+            (rule,) = layer.get("transform", [None])
+            if rule is None and filtered is None:
+                return rows
+            if rule == {"filter": f"datum.failed === '{filtered}'"}:
+                return [row for row in rows if row["failed"] == filtered]
+    raise AssertionError(f"there is no layer of {mark}")
 
 
-def said(figure):
-    return " ".join(text.get_text() for axes in figure.axes for text in axes.texts) + " ".join(
-        text.get_text() for text in figure.texts
-    )
+def texts(chart):
+    root = ElementTree.fromstring(chart.svg())
+    lines = [one for one in root.iter() if one.tag.endswith(("}text", "}tspan"))]
+    return " ".join(one.text for one in lines if one.text)
 
 
 @pytest.mark.parametrize("measure", [ACCURACY, LOSS])
 def test_every_run_is_drawn(measure):
     record = comparison({"gelu": GELU, "relu": RELU}, measure)
-    figure = record.figure()
-    learning, runs, differences = figure.axes
-    assert len(marks(runs, "o")) == 6
-    ((x, y),) = marks(runs, "x")
-    scores = [place[1] for place in marks(runs, "o")]
-    assert x == 1
-    assert y < min(scores) if measure.higher else y > max(scores)
-    assert "?" in said(figure)
-    assert len(marks(learning, "x")) == 1
-    assert len(marks(differences, "o")) == 2
-    ((lost, _),) = marks(differences, "x")
-    assert lost < 0 if measure.higher else lost > 0
-    low, high = sorted(differences.get_xlim())
-    assert low <= lost <= high
-    assert "no detectable\ndifference, p = 1" in said(figure)
-    assert "×: diverged" in said(figure)
+    panels = plots.panels(record, "", printed=True)
+    runs, differences = panels["runs"], panels["differences"]
+    scores = [row["y"] for row in values(runs, mark="point", filtered="")]
+    assert len(scores) == 6
+    (diverged,) = values(runs, mark=CROSS, filtered="diverged")
+    assert diverged["arm"] == "relu"
+    assert diverged["y"] < min(scores) if measure.higher else diverged["y"] > max(scores)
+    assert len(values(runs, mark="text", filtered="no score")) == 1
+    assert len(values(panels["learning"], mark=CROSS)) == 1
+    assert len(values(differences, mark="point")) == 2
+    (lost,) = values(differences, mark=CROSS)
+    assert lost["x"] < 0 if measure.higher else lost["x"] > 0
+    low, high = chart_data.difference_range(record, "").edges
+    assert low <= lost["x"] <= high
+    shown = texts(record.figure())
+    assert "?" in shown
+    assert "no detectable difference, p = 1" in shown
+    assert "×: diverged" in shown
+
+
+def test_several_failed_runs_are_counted():
+    record = comparison({"gelu": GELU, "relu": (0.9, DIVERGED, DIVERGED, DIVERGED)})
+    panels = plots.panels(record, "")
+    for name in ("runs", "differences"):
+        counts = [
+            layer["data"]["values"]
+            for layer in panels[name].spec["layer"]
+            if layer["encoding"].get("text") == {"field": "count"}
+        ]
+        assert [[row["count"] for row in rows] for rows in counts] == [[3]]
 
 
 def test_axes_hold_intervals_and_dots():
@@ -69,9 +94,10 @@ def test_axes_hold_intervals_and_dots():
 )  # fmt: skip
 def test_little_and_much_is_drawn(scores):
     record = comparison(scores)
-    figure = record.figure()
-    assert len(figure.axes) == 3 * len(record.conditions)
-    assert all(arm in figure._repr_svg_() for arm in record.arms)
+    chart = record.figure()
+    assert [len(row["hconcat"]) for row in chart.spec["vconcat"]] == [3] * len(record.conditions)
+    shown = texts(chart)
+    assert all(arm in shown for arm in record.arms)
 
 
 def test_a_run_without_a_curve_is_no_crash():
@@ -79,7 +105,7 @@ def test_a_run_without_a_curve_is_no_crash():
             for arm in ("gelu", "relu") for seed in (0, 1)]  # fmt: skip
     record = Comparison.of(bare, measure=ACCURACY)
     assert chart_data.learning(record, "") is None
-    assert "no run has a curve" in said(record.figure())
+    assert "no run has a curve" in texts(record.figure())
 
 
 def test_a_curve_is_no_better_for_runs_that_are_gone():
@@ -93,7 +119,7 @@ def test_a_curve_is_no_better_for_runs_that_are_gone():
     assert [step for step, _ in cut.ends] == [20, 20]
 
 
-def test_training_loss_stands_in_where_nobody_validated():
+def test_training_loss_is_drawn_where_there_is_no_validation_loss():
     outcomes = reported({"gelu": GELU, "relu": GELU})
     first = outcomes[0]
     curve = tuple(replace(point, validation_loss=None) for point in first.measured.curve)
@@ -115,9 +141,14 @@ def test_arms_that_share_an_activation_are_told_apart():
 
 def test_the_same_record_gives_the_same_file(tmp_path):
     record = comparison({"gelu": GELU, "relu": RELU})
-    for name in ("a.svg", "b.svg", "a.png", "a.pdf"):
-        record.save(tmp_path / name, width=6.0)
-    assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
+    for name in ("a", "b"):
+        for kind in ("svg", "png", "pdf"):
+            record.save(tmp_path / f"{name}.{kind}", width=6.0)
+    for kind in ("svg", "png", "pdf"):
+        assert (tmp_path / f"a.{kind}").read_bytes() == (tmp_path / f"b.{kind}").read_bytes()
+    root = ElementTree.parse(tmp_path / "a.svg").getroot()
+    assert root.get("width") == "576"
+    assert "Mean differences: relu to gelu" in root[0].text
     assert (tmp_path / "a.png").read_bytes()[:4] == b"\x89PNG"
     assert (tmp_path / "a.pdf").read_bytes()[:4] == b"%PDF"
     with pytest.raises(ValueError, match=r"files end in \.svg"):
@@ -130,8 +161,8 @@ def test_a_notebook_shows_pictures_and_tables(monkeypatch):
     assert "<svg" in shown
     assert "no detectable difference" in shown
 
-    def undrawn(self):
-        raise ModuleNotFoundError("No module named 'matplotlib'", name="matplotlib")
-
-    monkeypatch.setattr(Comparison, "figure", undrawn)
+    vega.library.cache_clear()
+    monkeypatch.setitem(sys.modules, "vl_convert", None)
     assert record._repr_html_() == Record._repr_html_(record)
+    with pytest.raises(ImportError, match=r"pip install 'softgate\[plot\]'"):
+        record.figure().svg()

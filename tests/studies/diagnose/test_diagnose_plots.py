@@ -15,6 +15,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from softgate.cli import softgate
+from softgate.plotting import vega
+from softgate.plotting.vega import Chart
 from softgate.studies.diagnose import chart_data, text
 from softgate.studies.diagnose.record import Diagnosis, Histogram, Site
 
@@ -154,26 +156,42 @@ def test_of_many_sites_the_worst_and_the_ends_are_shown() -> None:
     assert names == sorted(names, key=int)
 
 
+def texts(chart: Chart) -> set[str | None]:
+    root = ElementTree.fromstring(chart.svg())
+    return {one.text for one in root.iter() if one.tag.endswith("}text")}
+
+
 def test_the_figure_is_drawn_and_written(seen: Diagnosis, tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
-    figure = seen.figure()
-    expected = 2 + bool(chart_data.deaths(seen, seen.sites))
-    expected += chart_data.decades(chart_data.flows(seen.sites)) is not None
-    assert len(figure.axes) == expected
+    pytest.importorskip("vl_convert")
+    expected = {text.OUTPUTS, text.UNITS}
+    if chart_data.deaths(seen, seen.sites):
+        expected.add(text.DEATHS)
+    if chart_data.decades(chart_data.flows(seen.sites)) is not None:
+        expected.add(text.GRADIENTS)
+    columns = seen.figure().spec["hconcat"]
+    titles = [panel["title"]["text"] for column in columns for panel in column["vconcat"]]
+    assert {title.partition(",")[0] for title in titles} == expected
+    assert len(titles) == len(expected)
     seen.save(tmp_path / "seen.svg")
     root = ElementTree.parse(tmp_path / "seen.svg").getroot()
-    assert root.find("{http://www.w3.org/2000/svg}title").text == text.alternative(seen)
+    title = root.find("{http://www.w3.org/2000/svg}title")
+    assert title is not None
+    assert title.text == text.alternative(seen)
+
+
+def test_names_with_dollar_signs_are_shown() -> None:
+    pytest.importorskip("vl_convert")
+    assert {"$x$", "$"} <= texts(SHAPES["$ in names"]().figure())
 
 
 def test_the_figure_says_how_many_are_dead_and_where_it_broke() -> None:
-    pytest.importorskip("matplotlib")
+    pytest.importorskip("vl_convert")
     seen = diagnosed.study().watched[0].seen
-    texts = [text.get_text() for axes in seen.figure().axes for text in axes.texts]
-    assert {"2 dead", "5 dead", "not finite at step 7"} <= set(texts)
+    assert {"2 dead", "5 dead", "not finite at step 7"} <= texts(seen.figure())
 
 
 def test_files_of_other_kinds_are_refused(tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
+    pytest.importorskip("vl_convert")
     seen = diagnosed.diagnosis(diagnosed.site())
     with pytest.raises(ValueError, match=r"ends in \.gif: files end in \.svg"):
         seen.save(tmp_path / "seen.gif")
@@ -185,7 +203,7 @@ def test_files_of_other_kinds_are_refused(tmp_path: Path) -> None:
 
 
 def test_a_notebook_shows_the_figure_and_the_tables() -> None:
-    pytest.importorskip("matplotlib")
+    pytest.importorskip("vl_convert")
     seen = diagnosed.diagnosis(diagnosed.site(dead=1), model="<b>&")
     shown = seen._repr_html_()
     assert shown.startswith('<img src="data:image/svg+xml;base64,')
@@ -194,14 +212,11 @@ def test_a_notebook_shows_the_figure_and_the_tables() -> None:
     assert "<img" not in diagnosed.diagnosis()._repr_html_()
 
 
-def test_without_matplotlib_there_are_tables_and_what_to_install(
+def test_without_vl_convert_there_are_tables_and_what_to_install(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    for name in [name for name in sys.modules if name.split(".")[0] == "matplotlib"]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.delitem(sys.modules, "softgate.plotting.figure", raising=False)
-    monkeypatch.delattr("softgate.plotting.figure", raising=False)
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    vega.library.cache_clear()
+    monkeypatch.setitem(sys.modules, "vl_convert", None)
     seen = diagnosed.diagnosis(diagnosed.site(dead=1))
     shown = seen._repr_html_()
     assert shown.count("<table>") == 2

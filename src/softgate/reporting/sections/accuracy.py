@@ -19,7 +19,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, ClassVar
 
-from softgate.plotting.vega import implementation, powers, quantitative, scales
+from softgate.plotting.vega import WHOLE, implementation, powers, quantitative, scales
 from softgate.runtime.activation import Activation
 from softgate.runtime.records import Cell, Grid, Record
 from softgate.runtime.registry import activations, label
@@ -29,7 +29,7 @@ from softgate.studies.peers import IMPLEMENTATIONS, Peer, absent, peers, subject
 from softgate.studies.subjects import Failure, Mistake
 
 from ..chart import chips, coloured, swatch, toggle
-from ..section import WHOLE, Results, Section, figure
+from ..section import Results, Section, figure
 from ..table import Markup, breakable, minus, shown, table
 
 TITLE = "Accuracy"

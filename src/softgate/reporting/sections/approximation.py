@@ -14,13 +14,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from softgate.plotting.curves import Floats, quantity
-from softgate.plotting.vega import colours, dashes, powers, quantitative
+from softgate.plotting.vega import HALF, colours, dashes, powers, quantitative
 from softgate.runtime.activation import Activation
 from softgate.runtime.records import Cell, Grid, Record
 from softgate.runtime.registry import activations, label
 
 from ..chart import chips, swatch, toggle
-from ..section import HALF, Results, Section, figure
+from ..section import Results, Section, figure
 from ..table import Markup, minus, power, shown, table
 from .curves import drawable
 

@@ -15,14 +15,14 @@ from typing import Any, ClassVar
 import numpy as np
 
 from softgate.plotting.curves import QUANTITIES, Curve, curve
-from softgate.plotting.vega import colours, dashes, powers, quantitative, rule
+from softgate.plotting.vega import HALF, colours, dashes, powers, quantitative, rule
 from softgate.runtime.activation import Activation
 from softgate.runtime.records import Cell, Grid, Record
 from softgate.runtime.registry import label
 
 from ..chart import chips, swatch
 from ..page import asset
-from ..section import HALF, Results, Section, figure
+from ..section import Results, Section, figure
 from ..table import minus
 
 TITLE = "Curves"

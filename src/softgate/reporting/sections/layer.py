@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from softgate.plotting.vega import implementation, quantitative, scales
+from softgate.plotting.vega import HALF, implementation, quantitative, scales
 from softgate.runtime.activation import Activation
 from softgate.runtime.machine import in_bytes
 from softgate.studies.bench.layer import PHASES, Layer, LayerRow
 from softgate.studies.bench.layer_study import measure_layer
 
 from ..chart import coloured, swatch
-from ..section import HALF, Results, Section, figure
+from ..section import Results, Section, figure
 from ..table import Markup, notes, shown, table
 
 TITLE = "Layer"

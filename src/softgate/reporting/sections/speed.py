@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from softgate.plotting.vega import TIMES, implementation, quantitative, scales
+from softgate.plotting.vega import HALF, TIMES, implementation, quantitative, scales
 from softgate.runtime.activation import Activation
 from softgate.runtime.registry import activations
 from softgate.studies.accuracy.regions import SUBNORMAL_INPUTS, SUBNORMAL_RESULTS
@@ -22,7 +22,7 @@ from softgate.studies.peers import absent
 
 from ..chart import chips, coloured, swatch, toggle
 from ..pareto import front
-from ..section import HALF, Results, Section, figure
+from ..section import Results, Section, figure
 from ..table import Markup, notes, shown, table
 from .accuracy import PEERS, Accuracy, Certified
 

@@ -21,10 +21,10 @@ from shlex import join
 from typing import Any
 
 from softgate.studies.compare.chart_data import styles
+from softgate.studies.compare.plots import panels
 
 from ..chart import coloured
-from ..comparison_charts import charts
-from ..section import Results, Section
+from ..section import Results, Section, figure
 from ..table import of_grid
 
 TITLE = "Training"
@@ -51,9 +51,10 @@ def section(results: Results) -> Section:
     specs: dict[str, Any] = {}
     figures = ""
     for number, condition in enumerate(record.conditions):
-        for id, (spec, drawn) in charts(record, condition, f"training-{number}").items():
-            specs[id] = spec
-            figures += drawn
+        for name, panel in panels(record, condition).items():
+            id = f"training-{number}-{name}"
+            specs[id] = panel.spec
+            figures += figure(id, panel.caption, panel.alternative, panel.spec)
     summary = "".join(f"<li>{escape(line)}</li>" for line in record.summary)
     tables = "".join(
         of_grid(grid, grid.title.removesuffix(f"\n{record.about}"))  # which the section starts with

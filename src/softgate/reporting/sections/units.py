@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from html import escape
@@ -21,12 +21,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from softgate.runtime.records import Cell, Grid, Record
 from softgate.studies.diagnose import chart_data, text
+from softgate.studies.diagnose.plots import GRADIENTS, SHADES, TIMES, css_colour, panels
 from softgate.studies.diagnose.record import Diagnosis, Finding
 from softgate.studies.diagnose.what_if import WhatIf
 from softgate.studies.identify import UNKNOWN
 
-from ..diagnosis_charts import charts, legend
-from ..section import Results, Section
+from ..section import Results, Section, figure
 from ..table import notes, of_grid
 
 if TYPE_CHECKING:
@@ -306,9 +306,10 @@ def section(results: Results) -> Section:
     figures: dict[str, str] = {}
     diagnoses = [network.seen for network in record.watched]
     for number, network in enumerate(record.watched):
-        drawn = charts(network.seen, f"units-{number}", network.title, diagnoses)
-        for id, (spec, html) in drawn.items():
-            specs[id], figures[id] = spec, html
+        for name, panel in panels(network.seen, diagnoses).items():
+            id, caption = f"units-{number}-{name}", f"{network.title}: {panel.caption}"
+            specs[id] = panel.spec
+            figures[id] = figure(id, caption, panel.alternative, panel.spec)
     body = (
         f"<p>{_coded(record.about)}</p>"
         + notes(record.notes)
@@ -328,7 +329,7 @@ def _figures(record: UnitStudy, figures: Mapping[str, str]) -> str:
         kinds |= {block.kind for block in blocks}
     drawn = "".join(figures[id] for id in sorted(figures, key=_place))
     return (
-        f"<h3>By activation</h3><p>{escape(_explanation(record))}</p>{legend(kinds)}"
+        f"<h3>By activation</h3><p>{escape(_explanation(record))}</p>{_key(kinds)}"
         f'<div class="charts">{drawn}</div>'
     )
 
@@ -337,6 +338,28 @@ def _place(id: str) -> tuple[int, int]:
     """Return the position of a figure: the same chart of two networks side by side."""
     _, number, kind = id.split("-")
     return ["outputs", "units", "deaths", "gradients"].index(kind), int(number)
+
+
+def _key(used: Container[str]) -> str:
+    """Return the legend of the charts, as a list beside them, where lines can break."""
+    parts = (
+        ("Units, by the share of inputs with a flat slope", SHADES),
+        ("Dead units over time, by their share then", TIMES),
+        ("Gradients", {name: (drawn.colour, 1.0) for name, drawn in GRADIENTS.values()}),
+    )
+    swatch = (
+        '<span class="swatch" aria-hidden="true" style="border-top-width:0.8em;'
+        'vertical-align:-0.05em;border-color:{}"></span>'
+    )
+    lines: list[str] = []
+    for about, shades in parts:
+        named = [
+            f'<span class="nowrap">{swatch.format(css_colour(*shade))}{escape(kind)}</span>'
+            for kind, shade in shades.items()
+            if kind in used or shades not in (SHADES, TIMES)
+        ]
+        lines += [f"<li>{escape(about)}: {', '.join(named)}</li>"] if named else []
+    return f"<ul>{''.join(lines)}</ul>"
 
 
 def _explanation(record: UnitStudy) -> str:

@@ -1,224 +1,369 @@
-"""Pictures of times: error against time, and one function's time in every implementation.
+"""Charts of a benchmark: error against time, and the time of one function by implementation.
 
-What softgate does has the function's own colour, everybody else's is grey, and each name stands at
-its mark, so that colour never has to be enough. The page behind is white on every screen. An SVG
-file carries the picture in words as well.
+Every mark has its name beside it, so that no chart depends on colour alone.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from itertools import pairwise
 
-import matplotlib as mpl
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.ticker import FuncFormatter, NullFormatter
-
-from softgate.plotting.figure import DOTS_PER_INCH, GRID, INK, SETTINGS, Chart
 from softgate.plotting.palette import style
+from softgate.plotting.vega import (
+    GREY,
+    INK,
+    NAME_HEIGHT,
+    NAME_SIZE,
+    NARROW,
+    TIMES,
+    Chart,
+    Spec,
+    implementation,
+    powers,
+    quantitative,
+)
 
-from .pareto import Pareto, Point
+from .pareto import Pareto, Point, ulps
+from .record import COPY, OURS, RELU, Bench, Row
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-OTHERS, FRONT = "#767676", "#222222"
-"""Grey of 4.5:1 on white."""
-NAME_SIZE = 8.0
-PLACES = (
-    (1, 0), (-1, 0), (1, 1.2), (1, -1.2), (0, 1.5), (0, -1.5), (-1, 1.2), (-1, -1.2), (1, 2.4),
-    (1, -2.4), (0, 2.7), (0, -2.7), (-1, 2.4), (-1, -2.4), (1, 3.6), (1, -3.6), (0, 3.9),
-    (0, -3.9), (-1, 3.6), (-1, -3.6), (1, 4.8), (1, -4.8), (1, 6), (1, -6),
+WIDTH, HEIGHT = 600, 380
+"""Pixels between the axes of a chart of error against time."""
+AXES = 56
+"""Pixels that axes and padding take of the width of a chart on a page."""
+LETTER = 0.5 * NAME_SIZE
+"""Width of a letter in pixels, more than the mean of the font."""
+REACH, MARGIN = 7, 9
+"""Pixels around a mark that names keep clear of, and from a mark to its name."""
+SIDES = (
+    (1, 0), (-1, 0), (1, 1.1), (1, -1.1), (0, 1.4), (0, -1.4), (-1, 1.1), (-1, -1.1), (1, 2.2),
+    (1, -2.2), (0, 2.5), (0, -2.5), (-1, 2.2), (-1, -2.2), (1, 3.3), (1, -3.3), (0, 3.6),
+    (0, -3.6), (-1, 3.3), (-1, -3.3), (1, 4.4), (1, -4.4), (1, 5.5), (1, -5.5),
 )  # fmt: skip
-"""Where a name may stand beside its mark, the best first: sides, and lines up or down."""
-
+"""Places of a name around its mark, the best first: right or left of it, and lines down or up."""
+KEY = (
+    "Outlined and dashed: the Pareto front.  Ring: the error without subnormal numbers.",
+    "B: bytes saved for the gradient, per element; the mark grows with them.",
+)
+ROW, TIME_WIDTH = 30, 520
+"""Pixels of an implementation in a chart of times, and of its time axis."""
 
 Box = tuple[float, float, float, float]
-"""Left, low, right, high, in pixels."""
+"""Left, top, right, bottom, in pixels."""
 
 
 @dataclass(frozen=True)
-class Mark:
-    """A name to be written beside a place."""
+class Name:
+    """The place of a name, in pixels right of and below its mark, and the end of its leader."""
 
-    name: str
-    place: tuple[float, float]
-    bold: bool
-
-
-def pareto_chart(found: Pareto, width: float = 7.0, height: float = 4.6) -> Chart:
-    """Return the figure of a `Pareto`, `width` by `height` inches."""
-    if not found.points:
-        raise ValueError(f"{found.function}: no implementation was measured, nothing to draw")
-    ours = style(found.function.partition(":")[0]).colour
-    with drawing():
-        figure, axes = frame(found.title, width, height)
-        axes.set_xscale("log")
-        axes.set_yscale("log")
-        top = _top(found)
-        for point in found.points:
-            _mark(axes, point, top, ours if _is_ours(point) else OTHERS)
-        _limits(axes, found, top)
-        _front(axes, found, top)
-        axes.set_xlabel(f"ns an element, {found.setting}", color=INK)
-        axes.set_ylabel(f"largest error in ulps of {found.dtype}", color=INK)
-        plain_ticks(axes)
-        axes.yaxis.set_minor_formatter(NullFormatter())
-        marks = [Mark(_shown(p), (p.least_ns, min(p.max_ulp, top)), p.on_front) for p in found]
-        _names(axes, marks, [(p.least_ns, p.normal_ulp) for p in found if _flushes(p)])
-        figure.text(
-            0.01, 0.012,
-            "bold and dashed: the Pareto front.  ring: the error where nothing is subnormal.  "
-            "B: bytes kept for the gradient, an element; the mark grows with them.",
-            fontsize=6.5, color=INK,
-        )  # fmt: skip
-    return figure
+    dx: float
+    dy: float
+    align: str
+    lead_x: float
+    lead_y: float
 
 
-def drawing() -> AbstractContextManager[None]:
-    """Return the context in which figures are made: softgate's own settings, not the user's."""
-    return mpl.rc_context(SETTINGS)
+def pareto_chart(record: Pareto) -> Chart:
+    """Return the chart of error against time."""
+    if not record.points:
+        raise ValueError(f"{record.function}: no implementation was measured, nothing to draw")
+    title = {"text": record.title, "subtitle": list(KEY)}
+    return Chart({**pareto_spec(record, WIDTH, HEIGHT), "title": title}, record.alternative())
 
 
-def frame(title: str, width: float, height: float, left: float = 0.8) -> tuple[Chart, Axes]:
-    """Return an empty figure and its axes, so many inches off the left edge."""
-    figure = Chart(figsize=(width, height), dpi=DOTS_PER_INCH, facecolor="#ffffff")
-    FigureCanvasAgg(figure)
-    axes = figure.add_axes(
-        (left / width, 0.72 / height, 1 - (left + 0.2) / width, 1 - 1.05 / height)
-    )
-    axes.set_title(title, fontsize=10.5, color=INK)
-    axes.grid(visible=True, which="major", color=GRID, linewidth=0.6)
-    axes.set_axisbelow(True)
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
-    axes.tick_params(colors=INK, length=3)
-    return figure, axes
+def pareto_spec(record: Pareto, width: int, height: int, axes: int = 0) -> Spec:
+    """Return the Vega-Lite specification of error against time.
+
+    Names are placed for a width, and for that of a phone, on which a page may show the chart;
+    `axes` are the pixels that the axes take of both.
+    """
+    times, top = [point.least_ns for point in record], _top(record)
+    errors = [max(min(e, top), 0.1) for p in record for e in (p.max_ulp, p.normal_ulp)]
+    x_domain = (min(times) / 2, max(times) * 2.2)
+    y_domain = (min(errors) / 4, max(errors) * 60)
+    low, high = math.ceil(math.log10(y_domain[0])), math.floor(math.log10(y_domain[1]))
+    decades = powers(low, high, max(1, math.ceil((high - low) / 6)), superscript=False)
+    x = quantitative(
+        "ns", f"ns per element, logarithmic; {record.setting}",
+        scale={"type": "log", "domain": list(x_domain), "nice": False},
+        axis={"format": "~g", "values": TIMES},
+    )  # fmt: skip
+    y = quantitative(
+        "ulp", f"largest error in ulps of {record.dtype}",
+        scale={"type": "log", "domain": list(y_domain), "nice": False}, axis=decades,
+    )  # fmt: skip
+    rows: list[Spec] = [
+        {
+            "f": point.implementation, "ns": point.least_ns,
+            "ulp": max(min(point.max_ulp, top), 0.1),
+            "normal": max(point.normal_ulp, 0.1) if _flushes(point) else None,
+            "error": ulps(point.max_ulp), "front": point.on_front, "name": _name(point),
+            "size": 60 + 12 * (point.saved_bytes or 0.0),
+        }
+        for point in record
+    ]  # fmt: skip
+    front = [(row["ns"], row["ulp"]) for row in rows if row["front"]]
+    rows.sort(key=lambda row: bool(row["front"]))  # on top of the others
+    steps = [(front[0][0], y_domain[1]), *front, (x_domain[1], front[-1][1])]
+    for prefix, wide in (("", width), ("narrow_", NARROW)):
+        scales = (_pixels(x_domain, 0, wide - axes), _pixels(y_domain, height - axes, 0))
+        for row, name in zip(rows, _names(rows, steps, scales), strict=True):
+            row |= {prefix + field: value for field, value in vars(name).items()}
+    drawn = {name: implementation(name).colour for name in (row["f"] for row in rows)}
+    scale = {"domain": list(drawn), "range": list(drawn.values())}
+    colour = {"field": "f", "type": "nominal", "scale": scale, "legend": None}
+    shared = {"x": x, "y": y}
+    told = [{"field": "f", "title": "implementation"},
+            {"field": "ns", "title": "ns per element", "format": ".3g"},
+            {"field": "error", "title": "largest error, ulps"}]  # fmt: skip
+    flushed: Spec = {"transform": [{"filter": "datum.normal !== null"}]}
+    lower = {**shared, "y": {**y, "field": "normal"}, "color": colour}
+    return {
+        "width": width, "height": height, "data": {"values": rows},
+        "layer": [
+            {
+                "data": {"values": [{"ns": ns, "ulp": ulp} for ns, ulp in steps]},
+                "mark": {"type": "line", "interpolate": "step-after", "stroke": "#888888",
+                         "strokeWidth": 1.2, "strokeDash": [4, 3]},
+                "encoding": shared,
+            },
+            {**flushed, "mark": {"type": "rule"}, "encoding": {**lower, "y2": {"field": "ulp"}}},
+            {**flushed, "mark": {"type": "point", "filled": False, "size": 40}, "encoding": lower},
+            {
+                "mark": {"type": "rule", "stroke": "#888888", "strokeWidth": 0.8,
+                         "x2Offset": _by_width("lead_x"), "y2Offset": _by_width("lead_y")},
+                "encoding": {**shared, "x2": {"field": "ns"}, "y2": {"field": "ulp"}},
+            },
+            {
+                "mark": {"type": "point", "opacity": 1, "strokeWidth": 2,
+                         "stroke": {"expr": f"datum.front ? '{GREY}' : null"}},
+                "encoding": {**shared, "fill": colour, "tooltip": told,
+                             "size": {"field": "size", "type": "quantitative", "scale": None}},
+            },
+            {
+                "name": "names",
+                "mark": {"type": "text", "baseline": "middle", "fontSize": NAME_SIZE,
+                         "dx": _by_width("dx"), "dy": _by_width("dy"),
+                         "align": _by_width("align")},
+                "encoding": {**shared, "text": {"field": "name"}},
+            },
+            *([_not_finite(top)] if math.isfinite(top) else []),
+        ],
+    }  # fmt: skip
 
 
-def _is_ours(point: Point) -> bool:
-    return point.implementation.partition(".")[0] == "softgate"
+def _by_width(field: str) -> Spec:
+    return {"expr": f"width < {1.5 * NARROW:g} ? datum.narrow_{field} : datum.{field}"}
+
+
+def _not_finite(top: float) -> Spec:
+    """Return the label of the height at which errors without a number are drawn."""
+    return {
+        "data": {"values": [{"ulp": top}]},
+        "mark": {"type": "text", "text": "NaN or inf", "align": "left", "fontSize": 11},
+        "encoding": {"x": {"value": 4}, "y": {"field": "ulp", "type": "quantitative"}},
+    }
 
 
 def _flushes(point: Point) -> bool:
-    """Tell whether errors are smaller where nothing is subnormal, by enough to be seen."""
+    """Return whether the error without subnormal numbers is visibly smaller."""
     return point.normal_ulp < 0.5 * point.max_ulp
 
 
-def _shown(point: Point) -> str:
-    kept = "" if point.saved_bytes is None else f", {point.saved_bytes:g} B"
-    return point.implementation + kept
+def _name(point: Point) -> str:
+    saved = "" if point.saved_bytes is None else f", {point.saved_bytes:g} B"
+    return point.implementation + saved
 
 
-def _top(found: Pareto) -> float:
-    """Return where errors without end are drawn."""
-    finite = [point.max_ulp for point in found.points if math.isfinite(point.max_ulp)]
-    return 30 * max([1.0, *finite]) if len(finite) < len(found.points) else math.inf
+def _top(record: Pareto) -> float:
+    """Return the height of errors that are infinite; inf where there are none."""
+    finite = [point.max_ulp for point in record if math.isfinite(point.max_ulp)]
+    return 30 * max([1.0, *finite]) if len(finite) < len(record.points) else math.inf
 
 
-def _mark(axes: Axes, point: Point, top: float, colour: str) -> None:
-    y = min(point.max_ulp, top)
-    size = 5.0 + 0.8 * math.sqrt(point.saved_bytes or 0.0)
-    if _flushes(point):
-        axes.plot([point.least_ns] * 2, [point.normal_ulp, y], color=colour, linewidth=0.8)
-        axes.plot(
-            [point.least_ns], [point.normal_ulp], marker="o", markersize=4.5, color=colour,
-            markerfacecolor="#ffffff", linestyle="none", zorder=5,
-        )  # fmt: skip
-    axes.plot(
-        [point.least_ns], [y], marker="o", markersize=size, color=colour, linestyle="none",
-        markeredgecolor=FRONT if point.on_front else colour, markeredgewidth=1.2,
-        zorder=7 if point.on_front else 6, gid=point.implementation,
-    )  # fmt: skip
+@dataclass(frozen=True)
+class _Pixels:
+    """A logarithmic axis: pixels of a value."""
+
+    low: float
+    high: float
+    first: float
+    last: float
+
+    def __call__(self, value: float) -> float:
+        share = math.log(value / self.low) / math.log(self.high / self.low)
+        return self.first + share * (self.last - self.first)
 
 
-def _front(axes: Axes, found: Pareto, top: float) -> None:
-    """Join the front by steps to the edges: whoever is above and right of it is beaten."""
-    (_, right), (_, high) = axes.get_xlim(), axes.get_ylim()
-    points = [(point.least_ns, min(point.max_ulp, top)) for point in found.front]
-    x = [points[0][0], *(x for x, _ in points), right]
-    y = [high, *(y for _, y in points), points[-1][1]]
-    axes.step(x, y, where="post", color=FRONT, linewidth=1.0, linestyle=(0, (4, 3)), zorder=3)
+def _pixels(domain: tuple[float, float], first: float, last: float) -> _Pixels:
+    return _Pixels(*domain, first, last)
 
 
-def _limits(axes: Axes, found: Pareto, top: float) -> None:
-    x = [point.least_ns for point in found]
-    y = [min(value, top) for point in found for value in (point.max_ulp, point.normal_ulp)]
-    y = [max(value, 0.1) for value in y]
-    axes.set_xlim(min(x) / 2, max(x) * 2.2)
-    axes.set_ylim(min(y) / 4, max(y) * 60)
-    if math.isfinite(top):
-        axes.annotate(
-            "no number", (0.01, top), xycoords=("axes fraction", "data"), fontsize=7, color=INK
-        )
-
-
-def plain_ticks(axes: Axes) -> None:
-    """Write numbers, not powers of ten, at 1, 2 and 5 of the logarithmic time axis."""
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    axes.xaxis.set_minor_formatter(
-        FuncFormatter(lambda v, _: f"{v:g}" if f"{v:e}"[0] in "25" else "")
-    )
-    axes.tick_params(axis="x", which="minor", labelsize=7, colors=INK)
-
-
-def _names(axes: Axes, marks: Sequence[Mark], others: Sequence[tuple[float, float]]) -> None:
-    """Write each name beside its mark, led to by a line where it had to move away."""
-    figure: Any = axes.figure
-    pixels = figure.get_dpi() / 72
-    places = [tuple(axes.transData.transform(mark.place)) for mark in marks]
-    rings = [tuple(axes.transData.transform(place)) for place in others]
-    taken = [_around(x, y, 6 * pixels) for x, y in (*places, *rings)]
-    order = sorted(range(len(marks)), key=lambda i: -places[i][0])
-    for mark, (x, y) in ((marks[i], places[i]) for i in order):
-        text = axes.annotate(
-            mark.name, mark.place, xytext=(0, 0), textcoords="offset points", fontsize=NAME_SIZE,
-            color=INK, fontweight="bold" if mark.bold else "normal", zorder=20,
-            bbox={"facecolor": "#ffffff", "edgecolor": "none", "pad": 0.4, "alpha": 0.8},
-        )  # fmt: skip
-        size = text.get_window_extent(figure.canvas.get_renderer())
-        box = _free((x, y), (size.width, size.height), pixels, taken, axes.get_window_extent())
+def _names(
+    rows: Sequence[Spec], steps: Sequence[tuple[float, float]], scales: tuple[_Pixels, _Pixels]
+) -> list[Name]:
+    """Return a place for each name beside its mark, free of marks, other names and the front."""
+    x, y = scales
+    marks = [(x(row["ns"]), y(row["ulp"])) for row in rows]
+    rings = [(x(row["ns"]), y(row["normal"])) for row in rows if row["normal"] is not None]
+    taken = [(a - REACH, b - REACH, a + REACH, b + REACH) for a, b in (*marks, *rings)]
+    for (x0, y0), (x1, y1) in pairwise((x(ns), y(ulp)) for ns, ulp in steps):
+        taken += [(x0, y0, x1, y0), (x1, min(y0, y1), x1, max(y0, y1))]  # a step of the front
+    names: dict[int, Name] = {}
+    for i in sorted(range(len(rows)), key=lambda i: -marks[i][0]):
+        wide = LETTER * len(rows[i]["name"])
+        box, align = _free(marks[i], wide, taken, (x.last, y.first))
         taken.append(box)
-        text.set_position(((box[0] - x) / pixels, (box[1] - y + 0.2 * size.height) / pixels))
-        _lead(axes, (x, y), box, pixels)
+        names[i] = _placed(marks[i], box, align)
+    return [names[i] for i in range(len(rows))]
 
 
 def _free(
-    at: tuple[float, float],
-    size: tuple[float, float],
-    pixels: float,
-    taken: Sequence[Box],
-    room: Any,
-) -> Box:
-    """Return the first place beside a mark where a name covers nothing, or covers least."""
-    (x, y), (wide, high) = at, size
-    found: list[tuple[int, Box]] = []
-    for side, lines in PLACES:
-        left = x + 9 * pixels if side > 0 else x - wide - 9 * pixels if side else x - wide / 2
-        low = y - high / 2 + lines * high
-        box = (left, low, left + wide, low + high)
-        outside = left < room.x0 or box[2] > room.x1 or low < room.y0 or box[3] > room.y1
-        found.append((sum(_meet(box, other) for other in taken) + 3 * outside, box))
-    return min(found, key=lambda one: one[0])[1]
+    mark: tuple[float, float], wide: float, taken: Sequence[Box], edges: tuple[float, float]
+) -> tuple[Box, str]:
+    """Return the first box beside a mark that covers nothing, or the one that covers least."""
+    (x, y), high = mark, NAME_HEIGHT
+    best: tuple[float, Box, str] | None = None
+    for side, lines in SIDES:
+        left = x + MARGIN if side > 0 else x - wide - MARGIN if side else x - wide / 2
+        top = y - high / 2 + lines * high
+        box = (left, top, left + wide, top + high)
+        outside = left < 0 or top < 0 or box[2] > edges[0] or box[3] > edges[1]
+        cost = sum(_meet(box, other) for other in taken) + 3 * outside
+        if best is None or cost < best[0]:
+            best = cost, box, ("center", "left", "right")[side]
+    assert best is not None
+    return best[1:]
 
 
-def _lead(axes: Axes, at: tuple[float, float], box: Box, pixels: float) -> None:
-    """Draw a line from a mark to its name, unless they stand side by side."""
-    x, y = at
-    if box[1] < y < box[3]:
-        return
-    end = (min(max(x, box[0] - pixels), box[2] + pixels), box[1] if y < box[1] else box[3])
-    ends = axes.transData.inverted().transform([at, end])
-    axes.plot(ends[:, 0], ends[:, 1], color=OTHERS, linewidth=0.6, zorder=2, scalex=False,
-              scaley=False)  # fmt: skip
-
-
-def _around(x: float, y: float, reach: float) -> Box:
-    return (x - reach, y - reach, x + reach, y + reach)
+def _placed(mark: tuple[float, float], box: Box, align: str) -> Name:
+    """Return the place of a name; its leader has no length where it is level with its mark."""
+    (x, y), (left, top, right, bottom) = mark, box
+    anchor = {"left": left, "right": right, "center": (left + right) / 2}[align]
+    level = top < y < bottom
+    lead_x = 0.0 if level else min(max(x, left), right) - x
+    lead_y = 0.0 if level else (top if y < top else bottom) - y
+    return Name(anchor - x, (top + bottom) / 2 - y, align, lead_x, lead_y)
 
 
 def _meet(a: Box, b: Box) -> bool:
-    return a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]
+    return a[0] <= b[2] and b[0] <= a[2] and a[1] <= b[3] and b[1] <= a[3]
+
+
+def value_times(bench: Bench, functions: Sequence[str]) -> dict[str, dict[str, Row]]:
+    """Return rows of values by implementation and function, the fastest first function first.
+
+    The setting is the first in which the benchmark has a value.
+    """
+    values = [row for row in bench if row.quantity == "value" and row.least_ns is not None]
+    if not values:
+        raise ValueError("no value was timed: there is nothing to draw")
+    times: dict[str, dict[str, Row]] = {}
+    for row in values:
+        if row.setting == values[0].setting and row.function in functions:
+            times.setdefault(row.implementation, {})[row.function] = row
+    if not times:
+        raise ValueError(f"{', '.join(functions)}: not timed, there is nothing to draw")
+
+    def first_time(rows: dict[str, Row]) -> float:
+        row = rows.get(functions[0])
+        return math.inf if row is None or row.least_ns is None else row.least_ns
+
+    return dict(sorted(times.items(), key=lambda item: first_time(item[1])))
+
+
+def lower_limits(bench: Bench, like: Row) -> dict[str, float]:
+    """Return the times of a copy and of softgate's relu in the setting of a row."""
+    return {
+        row.function: row.least_ns
+        for row in bench
+        if (row.function == COPY or (row.function, row.implementation) == (RELU, OURS))
+        and row.setting == like.setting
+        and row.least_ns is not None
+    }
+
+
+def time_chart(bench: Bench, functions: Sequence[str] = ("gelu", "gelu_tanh")) -> Chart:
+    """Return the chart of times: a row for each implementation, a dot for each function.
+
+    The first function's dots are filled and have their times above them; others are rings. Times
+    span decades, so the axis is logarithmic and has no bars. Dashed lines are lower limits: a copy
+    of the same bytes, and softgate's relu.
+    """
+    times = value_times(bench, functions)
+    row = next(iter(next(iter(times.values())).values()))
+    limits = lower_limits(bench, row)
+    values: list[Spec] = [
+        {"implementation": name, "function": function, "ns": it.least_ns,
+         "shown": f"{it.least_ns:.2f}"}
+        for name, rows in times.items() for function, it in rows.items()
+    ]  # fmt: skip
+    drawn = [value["ns"] for value in values]
+    domain = [min([*drawn, *limits.values()]) / 1.5, max(drawn) * 2]
+    x = quantitative(
+        "ns", "ns per element, logarithmic", scale={"type": "log", "domain": domain, "nice": False},
+        axis={"format": "~g", "values": TIMES},
+    )  # fmt: skip
+    ours = f"split(datum.label, '.')[0] === '{OURS}' ? '{INK}' : '{GREY}'"
+    y = {
+        "field": "implementation", "type": "nominal", "sort": None,
+        "scale": {"type": "band", "domain": list(times)},
+        "axis": {"title": None, "grid": False, "labelLimit": 0, "labelColor": {"expr": ours}},
+    }  # fmt: skip
+    first, *rest = functions
+    colours = [style(name).colour for name in functions]
+    scale = {"domain": list(functions), "range": colours}
+    layers = [*_limit_lines(limits, x)]
+    for function, shape, size, filled, band in [
+        *((name, "diamond", 45, False, 0.72) for name in rest),
+        (first, "circle", 90, True, 0.5),
+    ]:
+        layers.append({
+            "transform": [{"filter": f"datum.function === '{function}'"}],
+            "mark": {"type": "point", "shape": shape, "size": size, "filled": filled,
+                     "opacity": 1},
+            "encoding": {
+                "x": x, "y": {**y, "bandPosition": band},
+                "color": {"field": "function", "type": "nominal", "scale": scale, "legend": None},
+            },
+        })  # fmt: skip
+    layers.append({
+        "transform": [{"filter": f"datum.function === '{first}'"}],
+        "mark": {"type": "text", "dy": -11, "fontSize": 10.5, "color": INK},
+        "encoding": {"x": x, "y": {**y, "bandPosition": 0.5}, "text": {"field": "shown"}},
+    })  # fmt: skip
+    threads = f"{row.threads} thread" + ("s" if row.threads > 1 else "")
+    setting = f"{row.dtype}, {row.count:,} elements ({row.size}), {threads}"
+    title = f"{' and '.join(functions)}: ns per element, {setting}"
+    named = [f"disc: {first}", *(f"diamond: {name}" for name in rest)]
+    key = "; ".join([*named, "dashed: a copy of the same bytes, and softgate's relu"])
+    spec = {
+        "width": TIME_WIDTH, "height": ROW * len(times) + 12, "data": {"values": values},
+        "title": {"text": title, "subtitle": key, "offset": 18}, "layer": layers,
+    }  # fmt: skip
+    said = [
+        f"{name} "
+        + " and ".join(f"{it.least_ns:.2f} ({function})" for function, it in rows.items())
+        for name, rows in times.items()
+    ]
+    ends = ", ".join(f"{name} {time_ns:.2f}" for name, time_ns in limits.items())
+    return Chart(spec, f"{title}. {'; '.join(said)}. Lower limits: {ends}.")
+
+
+def _limit_lines(limits: dict[str, float], x: Spec) -> list[Spec]:
+    layers: list[Spec] = []
+    for name, time_ns in limits.items():
+        colour = style(RELU).colour if name == RELU else GREY
+        left = time_ns == min(limits.values())
+        mark = {"type": "text", "text": name, "align": "right" if left else "left",
+                "dx": -4 if left else 4, "dy": -6, "fontSize": 11}  # fmt: skip
+        layers.append({
+            "data": {"values": [{"ns": time_ns}]},
+            "encoding": {"x": x},
+            "layer": [
+                {"mark": {"type": "rule", "stroke": colour, "strokeDash": [4, 2]}},
+                {"mark": mark, "encoding": {"y": {"value": 0}}},
+            ],
+        })  # fmt: skip
+    return layers

@@ -1,29 +1,39 @@
-"""Pictures of a comparison: learning curves, the score of every run, differences by seed.
+"""Charts of a comparison: learning curves, the score of every run, differences by seed.
 
-A row of three for each condition. Every run is there: one that diverged is a cross at the bad end
-of the axis. Names stand beside what they name, so that colour never has to be enough.
+Every run is drawn: one that diverged is a cross at the bad end of the axis. The report shows each
+panel by itself; a file has all of them, a row for each condition, with names and verdicts written
+into them, since a file has no tooltips and no tables beside it.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import matplotlib as mpl
-import numpy as np
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter
-
-from softgate.plotting.figure import DOTS_PER_INCH, GRID, INK, SETTINGS, Chart, beyond
 from softgate.plotting.palette import Style
-from softgate.plotting.picture import apart
+from softgate.plotting.vega import (
+    CROSS,
+    GREY,
+    HALF,
+    INK,
+    NAME_SIZE,
+    WHOLE,
+    Chart,
+    Panel,
+    Spec,
+    concat,
+    dash_array,
+    line_ends,
+    quantitative,
+    rule,
+)
 
 from ..diagnose.text import counted
 from .chart_data import (
     Curves,
-    Dot,
     Range,
     difference_range,
     dots,
@@ -33,288 +43,397 @@ from .chart_data import (
     styles,
 )
 from .record import Difference
+from .statistics import Interval
 from .text import probability
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    from .record import Comparison
 
-    from .record import Comparison, Summary
-
-GREY, PALE = "#767676", "#c4c4c4"
-NAME_SIZE, SMALL = 8.0, 7.0
-HEAD, FOOT, ROW, LINE = 0.4, 0.25, 3.2, 0.36
-"""Inches: above and below all, of a row with few arms, and of a difference."""
-PLACES = ((0.78, 2.45), (4.68, 2.4), (8.02, 1.75))
-"""Where the axes of a row begin and how wide they are, of 11 inches."""
-WIDE = 11.0
-ROUND = [1, 2, 5, 10]
-"""What the numbers of an axis are multiples of."""
-GAP = 9.5
-"""Between two names, in points."""
-FEWEST_LINES = 3
-"""Differences have the room of so many."""
-MOST_LETTERS = 30
-"""Below an axis, side by side."""
+HEIGHT, FILE_HEIGHT = 280, 230
+LINE, FILE_LINE = 46, 60
+"""Pixels of a row of differences."""
+WIDTHS = {"learning": 240, "runs": 250, "differences": 180}
+"""Pixels between the axes of a panel in a file."""
+SUMMARY = "#808080"
+"""Means and intervals on a page: visible on white and on a dark theme."""
+FEW = 30.0
+"""A logarithmic axis that spans less than this factor has ticks at 2 and 5 as well."""
 
 
-def draw(record: Comparison, width: float) -> Chart:
-    """Return the figure of a comparison, `width` inches wide."""
-    lines = max(1, len(record.differences) // len(record.conditions))
-    row = max(ROW, 1.25 + LINE * lines)
-    height = row * len(record.conditions) + HEAD + FOOT
-    with mpl.rc_context(SETTINGS):
-        figure = Chart(figsize=(width, height), dpi=DOTS_PER_INCH, facecolor="#ffffff")
-        FigureCanvasAgg(figure)
-        title = f"{record.task}: {record.numerals.name}, {counted(len(record.seeds), 'seed')}"
-        figure.text(0.5, 1 - 0.14 / height, title, fontsize=11, color=INK, ha="center", va="top")
-        drawn = styles(record)
-        for i, condition in enumerate(record.conditions):
-            low = height - HEAD - (i + 1) * row
-            boxes = [
-                (x / WIDE, (low + 0.62) / height, wide / WIDE, (row - 1.0) / height)
-                for x, wide in PLACES
-            ]
-            _row([figure.add_axes(box) for box in boxes], record, condition, drawn)
-        figure.text(0.01, 0.08 / height, _key(record), fontsize=SMALL, color=INK)
-    return figure
+def comparison_chart(record: Comparison, width: float) -> Chart:
+    """Return learning curves, scores and differences of all conditions, `width` inches wide."""
+    rows, sentences = [], []
+    for condition in record.conditions:
+        parts = panels(record, condition, printed=True)
+        row = [_titled(name, parts.get(name), condition) for name in WIDTHS]
+        rows.append(concat("hconcat", row))
+        under = f"{condition}: " if condition else ""
+        sentences += [under + part.alternative for part in parts.values()]
+    title = f"{record.task}: {record.numerals.name}, {counted(len(record.seeds), 'seed')}"
+    heading = {"text": title, "subtitle": _key(record), "fontSize": 15, "offset": 16}
+    spec = concat("vconcat", rows, title=heading)
+    return Chart(spec, f"{title}. {' '.join(sentences)}", width)
 
 
-def _key(record: Comparison) -> str:
-    parts = [
-        "learning: median over the seeds, and the middle half of them",
-        "thin lines join the runs of a seed",
-        f"bar: mean and {record.level}",
-    ]
+def _titled(name: str, panel: Panel | None, condition: str) -> Spec:
+    what = {"runs": "each run"}.get(name, name)
+    title = f"{condition}: {what}" if condition else what
+    if panel is not None:
+        return {**panel.spec, "title": title}
+    missing = "no run has a curve" if name == "learning" else "nothing to compare"
+    return {
+        "title": title, "width": WIDTHS[name], "height": FILE_HEIGHT, "data": {"values": [{}]},
+        "mark": {"type": "text", "text": missing, "color": GREY},
+    }  # fmt: skip
+
+
+def _key(record: Comparison) -> list[str]:
+    """Return the legend of a file, in words."""
+    parts = ["thin lines join the runs of a seed", f"bar: mean and {record.level}"]
     if len(record.differences) > 1:
         parts.append("p: corrected")
-    if any(one.diverged for one in record.summaries):
-        parts.append("×: diverged, worse than any number")
-    if any(one.raised for one in record.summaries):
+    if any(summary.diverged for summary in record.summaries):
+        parts.append("×: diverged, worse than any score")
+    if any(summary.raised for summary in record.summaries):
         parts.append("?: no score")
-    return ".  ".join(parts) + "."
+    return ["learning: median over the seeds, and the middle half of them", "; ".join(parts)]
 
 
-def _row(axes: Sequence[Axes], record: Comparison, condition: str, drawn: dict[str, Style]) -> None:
-    left, middle, right = axes
-    for one, what in zip(axes, ("learning", "each run", "differences"), strict=True):
-        _frame(one, f"{condition}: {what}" if condition else what)
+def panels(record: Comparison, condition: str, *, printed: bool = False) -> dict[str, Panel]:
+    """Return the panels of a condition: learning and differences if there are any, and runs.
+
+    Parameters
+    ----------
+    record : Comparison
+        What to draw.
+    condition : str
+        Which of its conditions.
+    printed : bool
+        Whether the panels are for a file, of its sizes, with names and verdicts in them.
+    """
+    result: dict[str, Panel] = {}
+    under = f", {condition}" if condition else ""
     curves = learning(record, condition)
-    if curves is None:
-        _say(left, "no run has a curve")
-    else:
-        _learning(left, curves, drawn)
-    _scores(middle, record, condition, drawn)
-    own = [one for one in record.differences if one.condition == condition]
-    if own:
-        _differences(right, own, record, drawn)
-    else:
-        _say(right, "nothing to compare")
+    if curves is not None:
+        result["learning"] = Panel(
+            _learning(curves, styles(record), printed),
+            f"Learning{under}: {curves.of}, median and middle half of the seeds",
+            _curves_in_words(curves),
+        )
+    interval = f"with mean and {record.level}"
+    result["runs"] = Panel(
+        _runs(record, condition, printed),
+        f"Each run{under}: {record.numerals.name}, {interval}",
+        _runs_in_words(record, condition),
+    )
+    differences = [one for one in record.differences if one.condition == condition]
+    if differences:
+        unit = " in points" if record.measure.percent else ""
+        side = "right" if record.measure.higher else "left"
+        to = "" if record.pairs == "all" else f" to {record.baseline}"
+        result["differences"] = Panel(
+            _differences(
+                record, differences, printed, [f"difference{to}{unit}", f"{side} is better"]
+            ),
+            f"Difference{to} at each seed{unit}{under}, {interval}; {side} is better",
+            _differences_in_words(record, differences),
+        )
+    if printed:
+        return {
+            name: replace(panel, spec={**panel.spec, "width": WIDTHS[name]})
+            for name, panel in result.items()
+        }
+    return result
 
 
-def _frame(axes: Axes, title: str) -> None:
-    axes.set_title(title, fontsize=9.5, color=INK, loc="left")
-    axes.grid(visible=True, color=GRID, linewidth=0.6)
-    axes.set_axisbelow(True)
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
-    axes.tick_params(colors=INK, length=3, labelsize=NAME_SIZE)
+def _curves_in_words(curves: Curves) -> str:
+    ends = [
+        f"{band.arm} {band.end[1]:.3g} at step {band.end[0]:g}"
+        for band in curves.bands
+        if band.end is not None
+    ]
+    return f"The median {curves.of} ends at: {', '.join(ends)}."
 
 
-def _say(axes: Axes, text: str) -> None:
-    axes.set_axis_off()
-    axes.text(0.5, 0.5, text, color=GREY, ha="center", va="center", transform=axes.transAxes)
+def _runs_in_words(record: Comparison, condition: str) -> str:
+    means = [
+        f"{cell.arm} {record.numerals.score(cell.mean)}"
+        + ("" if cell.finished == cell.runs else f" ({cell.finished} of {cell.runs} finished)")
+        for cell in record.summaries
+        if cell.condition == condition
+    ]
+    return f"Mean {record.numerals.name}: {', '.join(means)}."
 
 
-def _learning(axes: Axes, curves: Curves, drawn: dict[str, Style]) -> None:
+def _differences_in_words(record: Comparison, differences: Sequence[Difference]) -> str:
+    means = [
+        f"{one.arm} to {one.other} {record.numerals.difference(one.mean)}, {one.verdict}"
+        for one in differences
+    ]
+    return f"Mean differences: {'; '.join(means)}."
+
+
+def _learning(curves: Curves, drawn: Mapping[str, Style], printed: bool) -> Spec:
     low, high = curves.span
-    if curves.log:
-        axes.set_yscale("log")
-        room = (high / low) ** 0.05 if high > low else 1.1
-        axes.set_ylim(low / room, high * room)
-        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-        few = high / low < 30
-        minor = FuncFormatter(lambda v, _: f"{v:g}" if f"{v:e}"[0] in "25" else "")
-        axes.yaxis.set_minor_formatter(minor if few else NullFormatter())
-        axes.tick_params(axis="y", which="minor", labelsize=SMALL, colors=INK)
-    else:
-        room = 0.05 * (high - low) or 0.5
-        axes.set_ylim(low - room, high + room)
-    top = axes.get_ylim()[1]
-    for layer, band in enumerate(curves.bands):
-        style = drawn[band.arm]
-        axes.fill_between(
-            band.steps, band.low, np.minimum(band.high, top), color=style.colour, alpha=0.15,
-            linewidth=0, zorder=2,
-        )  # fmt: skip
-        middle = [y if math.isfinite(y) else math.nan for y in band.middle]
-        axes.plot(
-            band.steps, middle, color=style.colour, linewidth=1.5, linestyle=_dash(style),
-            zorder=10 - 0.1 * layer,
-        )  # fmt: skip
-        for x, y in band.ends:
-            _cross(axes, x, y, style.colour)
-    axes.set_xlim(0, max((band.steps[-1] for band in curves.bands if band.steps), default=1))
-    axes.xaxis.set_major_locator(MaxNLocator(5, steps=ROUND))
-    axes.set_xlabel("step", color=INK)
-    axes.set_ylabel(curves.of, color=INK)
-    _names(axes, curves, drawn)
+    log = curves.log and high > low
+    scale: Spec = {"domain": [low, high], "nice": False, "zero": False}
+    scale |= {"type": "log"} if log else {}
+    last = max((band.steps[-1] for band in curves.bands if band.steps), default=1.0)
+    x = quantitative(
+        "step", "step", axis={"tickCount": 5}, scale={"domain": [0, last], "nice": False}
+    )
+    y = quantitative("loss", curves.of, scale=scale, axis=_log_ticks(low, high) if log else {})
+    shared = {"x": x, "y": y, "color": _colour(drawn)}
+    dashes = {"domain": list(drawn), "range": [dash_array(style) for style in drawn.values()]}
+    values = [
+        {"arm": band.arm, "step": step, "loss": middle if math.isfinite(middle) else None,
+         "low": bottom, "high": min(top, high)}
+        for band in curves.bands
+        for step, middle, bottom, top in zip(
+            band.steps, band.middle, band.low, band.high, strict=True
+        )
+    ]  # fmt: skip
+    layers: list[Spec] = [
+        {
+            "mark": {"type": "area", "opacity": 0.16, "clip": True},
+            "encoding": {**shared, "y": {**y, "field": "low"}, "y2": {"field": "high"}},
+        },
+        {
+            "mark": {"type": "line", "clip": True},
+            "encoding": {
+                **shared, "tooltip": _tooltip("arm", "step", "loss"),
+                "strokeDash": {"field": "arm", "legend": None, "scale": dashes},
+            },
+        },
+    ]  # fmt: skip
+    diverged = [
+        {"arm": band.arm, "step": step, "loss": loss, "then": "diverged"}
+        for band in curves.bands
+        for step, loss in band.ends
+    ]
+    if diverged:
+        tooltip = _tooltip("arm", "step", "then")
+        layers.append(_layer(diverged, _cross(), {**shared, "tooltip": tooltip}))
+    if not printed:
+        return _panel(values, layers, printed)
+    ends = {band.arm: end for band in curves.bands if (end := band.end) is not None}
+    stopped = [{"arm": arm, "step": x, "loss": y} for arm, (x, y) in ends.items() if x < last]
+    text = {"type": "text", "align": "left", "dx": 6, "dy": -6, "color": INK}
+    layers.append(_layer(stopped, text, {"x": x, "y": y, "text": {"field": "arm"}}))
+    scaled = math.log if log else float
+    height = (scaled(high) - scaled(low)) or 1.0
+    through = [
+        (arm, drawn[arm], FILE_HEIGHT * (scaled(high) - scaled(loss)) / height)
+        for arm, (step, loss) in ends.items()
+        if step == last
+    ]
+    layers += line_ends(through, WIDTHS["learning"], FILE_HEIGHT)
+    return _panel(values, layers, printed)
 
 
-def _names(axes: Axes, curves: Curves, drawn: dict[str, Style]) -> None:
-    """Write names to the right of the curves; of those that stop before, where they stop."""
-    figure: Any = axes.figure
-    points = 72 / figure.get_dpi()
-    box, right = axes.get_window_extent(), axes.get_xlim()[1]
-    last = {band.arm: end for band in curves.bands if (end := band.end) is not None}
-    for arm, (x, y) in last.items():
-        if x < right:
-            axes.annotate(
-                arm, (x, y), xytext=(6, 3), textcoords="offset points", fontsize=NAME_SIZE,
-                color=INK, zorder=12,
-            )  # fmt: skip
-    through = [arm for arm, (x, _) in last.items() if x == right]
-    ends = [float(axes.transData.transform(last[arm])[1]) * points for arm in through]
-    places = apart(ends, box.y0 * points, box.y1 * points, GAP)
-    edge = float(box.x1) * points
-    for arm, end, place in zip(through, ends, places, strict=True):
-        beyond(figure, arm, drawn[arm], (edge, end), place, _fitting(arm, 11))
+def _runs(record: Comparison, condition: str, printed: bool) -> Spec:
+    span, factor = score_range(record, condition), record.numerals.factor
+    runs = dots(record, condition)
+    values: list[Spec] = [
+        {
+            "arm": dot.arm, "seed": dot.seed, "failed": dot.failed,
+            "y": span.bad if dot.score is None else factor * dot.score,
+            "score": dot.failed or record.numerals.score(dot.score),
+        }
+        for dot in runs
+    ]  # fmt: skip
+    room = WIDTHS["runs"] if printed else HALF - 150
+    level = max(map(len, record.arms)) * len(record.arms) * 0.55 * NAME_SIZE < room
+    axis = {"title": None, "labelAngle": 0 if level else -35, "labelOverlap": False}
+    x = {
+        "field": "arm", "type": "nominal", "sort": None, "axis": axis,
+        "scale": {"type": "band", "domain": list(record.arms)},
+    }  # fmt: skip
+    y = _axis("y", span, record.numerals.name)
+    encoding = {
+        "x": x, "y": y, "color": _colour(styles(record)),
+        "tooltip": _tooltip("arm", "seed", "score"),
+    }  # fmt: skip
+    means = [
+        {"arm": cell.arm, "mean": factor * cell.mean, **_ends(cell.interval, factor)}
+        for cell in record.summaries
+        if cell.condition == condition and cell.mean is not None
+    ]
+    beside = {"x": {**x, "bandPosition": 0.78}}
+    ink = INK if printed else SUMMARY
+    bar = {"type": "point", "shape": "M-1,0L1,0", "stroke": ink, "strokeWidth": 3, "size": 180,
+           "opacity": 1}  # fmt: skip
+    line = {"type": "line", "stroke": SUMMARY, "strokeWidth": 0.8, "opacity": 0.55}
+    layers: list[Spec] = [
+        {"mark": line, "encoding": {"x": x, "y": y, "detail": {"field": "seed"}}},
+        *_run_marks(
+            encoding, Counter((dot.arm, dot.failed) for dot in runs if dot.failed), span.bad
+        ),
+        _layer(means, _interval(ink), {**beside, "y": {**y, "field": "low"}, "y2": _field("high")}),
+        _layer(means, bar, {**beside, "y": {**y, "field": "mean"}}),
+    ]
+    return _panel(values, layers, printed)
 
 
-def _scores(axes: Axes, record: Comparison, condition: str, drawn: dict[str, Style]) -> None:
-    found, factor = dots(record, condition), record.numerals.factor
-    span = score_range(record, condition)
-    axes.set_ylim(span.edges)
-    axes.yaxis.set_major_locator(MaxNLocator(6, steps=ROUND))
-    if any(span.beyond):
-        axes.set_yticks([t for t in axes.get_yticks() if span.low <= t <= span.high])
-        split = span.low if record.measure.higher else span.high
-        axes.axhline(split, color=GREY, linewidth=0.6, linestyle=(0, (2, 2)))
-    for seed in record.seeds:
-        y = [_height(dot, factor, span) for dot in found if dot.seed == seed]
-        axes.plot(range(len(y)), y, color=PALE, linewidth=0.6, zorder=3)
-    for i, arm in enumerate(record.arms):
-        own, colour = [dot for dot in found if dot.arm == arm], drawn[arm].colour
-        y = [factor * dot.score for dot in own if dot.score is not None]
-        axes.plot([i] * len(y), y, "o", markersize=3.6, color=colour, alpha=0.75, zorder=6)
-        _failed(axes, own, (i, span.bad), colour)
-    for one in record.summaries:
-        if one.condition == condition:
-            _summed(axes, one, record.arms.index(one.arm) + 0.27, factor)
-    axes.set_xlim(-0.5, len(record.arms) - 0.4)
-    axes.set_xticks(range(len(record.arms)), record.arms, **_turned(record.arms))
-    axes.grid(visible=False, axis="x")
-    axes.set_ylabel(record.numerals.name, color=INK, fontsize=_fitting(record.numerals.name, 32))
+def _run_marks(encoding: Spec, failed: Mapping[tuple[str, str], int], bad: float) -> list[Spec]:
+    """Return the marks of runs: a dot, a cross for one that diverged, ? for one without a score.
+
+    Failed runs of an activation are at one place, so their number is beside their mark.
+    """
+    marks: dict[str, tuple[Spec, float]] = {
+        "": ({"type": "point", "filled": True, "size": 42, "opacity": 0.85}, 0.5)
+    }
+    if failed:
+        marks["diverged"] = _cross(), 0.5
+        marks["no score"] = {"type": "text", "text": "?", "fontSize": 13}, 0.25
+    layers: list[Spec] = []
+    for kind, (mark, at) in marks.items():
+        x = {**encoding["x"], "bandPosition": at}
+        counts = [
+            {"arm": arm, "y": bad, "count": count}
+            for (arm, what), count in failed.items()
+            if what == kind and count > 1
+        ]
+        layers.append({
+            "transform": [{"filter": f"datum.failed === '{kind}'"}],
+            "mark": mark,
+            "encoding": {**encoding, "x": x},
+        })  # fmt: skip
+        if counts:
+            layers.append(_counts(counts, {"x": x, "y": encoding["y"]}))
+    return layers
 
 
-def _height(dot: Dot, factor: int, span: Range) -> float:
-    return span.bad if dot.score is None else factor * dot.score
-
-
-def _summed(axes: Axes, one: Summary, x: float, factor: int) -> None:
-    if one.mean is not None:
-        y = factor * one.mean
-        axes.plot([x - 0.13, x + 0.13], [y, y], color=INK, linewidth=1.6, zorder=8)
-    if (ends := one.interval) is not None:
-        y_low, y_high = factor * ends.low, factor * ends.high
-        axes.plot([x, x], [y_low, y_high], color=INK, linewidth=0.9, zorder=8)
-
-
-def _failed(axes: Axes, own: Sequence[Dot], at: tuple[float, float], colour: str) -> None:
-    """Mark runs without a score, and how many there are."""
-    counts = Counter(dot.failed for dot in own if dot.failed)
-    x, y = at
-    for (what, count), shift in zip(sorted(counts.items()), (0.0, 0.4), strict=False):
-        if what == "diverged":
-            _cross(axes, x + shift, y, colour)
-        else:
-            axes.text(x + shift, y, "?", color=colour, ha="center", va="center", fontsize=8)
-        _count(axes, count, x + shift, y)
+def _counts(values: list[Spec], place: Spec) -> Spec:
+    mark = {"type": "text", "align": "left", "dx": 8, "fontSize": 12}
+    return _layer(values, mark, {**place, "text": {"field": "count"}})
 
 
 def _differences(
-    axes: Axes, own: Sequence[Difference], record: Comparison, drawn: dict[str, Style]
-) -> None:
-    factor, several = record.numerals.factor, record.pairs == "all"
-    span = difference_range(record, own[0].condition)
-    axes.axvline(0, color=GREY, linewidth=0.9, zorder=3)
-    for i, one in enumerate(own):
-        colour = drawn[one.arm].colour
-        kept = [factor * value for value in one.each if value is not None]
-        y = i - 0.12 + np.linspace(-0.13, 0.13, len(kept)) if len(kept) > 1 else [i - 0.12]
-        axes.plot(kept, y[: len(kept)], "o", markersize=3, color=colour, alpha=0.6, zorder=5)
-        if one.mean is not None:
-            axes.plot(
-                [factor * one.mean], [i + 0.22], "D", markersize=4, color=INK, zorder=8,
-            )  # fmt: skip
-        if (ends := one.interval) is not None:
-            axes.plot(
-                [factor * ends.low, factor * ends.high], [i + 0.22] * 2, color=INK, linewidth=1.4,
-                zorder=7,
-            )  # fmt: skip
-        _verdict(axes, one, i)
-        _lost(axes, one, i, record, drawn, span)
-    axes.set_xlim(span.edges)
-    ticks = MaxNLocator(4, steps=ROUND).tick_values(span.low, span.high)
-    axes.set_xticks([t for t in ticks if span.low <= t <= span.high])
-    spare = max(0.0, (FEWEST_LINES - len(own)) / 2)
-    axes.set_ylim(len(own) - 0.45 + spare, -0.55 - spare)
-    names = [f"{one.arm} − {one.other}" if several else one.arm for one in own]
-    axes.set_yticks(range(len(own)), names)
-    for label, name in zip(axes.get_yticklabels(), names, strict=True):
-        label.set_fontsize(_fitting(name, 13))
-    axes.grid(visible=False, axis="y")
-    unit = " in points" if record.measure.percent else ""
-    side = "right" if record.measure.higher else "left"
-    to = "" if several else f" to {record.baseline}"
-    axes.set_xlabel(f"difference{to}{unit}\n{side} is better", color=INK, fontsize=NAME_SIZE)
+    record: Comparison, differences: Sequence[Difference], printed: bool, title: list[str]
+) -> Spec:
+    span, factor = difference_range(record, differences[0].condition), record.numerals.factor
+    several = record.pairs == "all"
+    rows = [(one, f"{one.arm} − {one.other}" if several else one.arm) for one in differences]
+    values: list[Spec] = [
+        {"row": label, "arm": one.arm, "seed": seed, "x": factor * value,
+         "difference": record.numerals.difference(value)}
+        for one, label in rows
+        for seed, value in zip(record.seeds, one.each, strict=True)
+        if value is not None
+    ]  # fmt: skip
+    means = [
+        {"row": label, "mean": factor * one.mean, "verdict": one.verdict,
+         **_ends(one.interval, factor)}
+        for one, label in rows
+        if one.mean is not None
+    ]  # fmt: skip
+    y = {
+        "field": "row", "type": "nominal", "sort": None,
+        "scale": {"type": "band", "domain": [label for _, label in rows]},
+        "axis": {"title": None, "labelLimit": 150, "minExtent": 60, "labelOverlap": False},
+    }  # fmt: skip
+    x = _axis("x", span, title if printed else None)
+    if printed:
+        x["axis"]["tickCount"] = 4
+    seeds = {"y": {**y, "bandPosition": 0.36}, "x": x, "color": _colour(styles(record))}
+    below = {"y": {**y, "bandPosition": 0.7}}
+    ink = INK if printed else SUMMARY
+    mean = {"type": "point", "shape": "diamond", "filled": True, "color": ink, "size": 80,
+            "opacity": 1}  # fmt: skip
+    layers: list[Spec] = [
+        rule("0", "zero"),
+        {
+            "mark": {"type": "point", "filled": True, "size": 42, "opacity": 0.7},
+            "encoding": {**seeds, "tooltip": _tooltip("row", "seed", "difference")},
+        },
+        _layer(means, _interval(ink), {**below, "x": {**x, "field": "low"}, "x2": _field("high")}),
+        _layer(means, mean, {**below, "x": {**x, "field": "mean"},
+                             "tooltip": _tooltip("row", "mean", "verdict")}),
+    ]  # fmt: skip
+    diverged: list[Spec] = [
+        {"row": label, "arm": arm, "x": at, "count": count,
+         "seeds": f"{arm} diverged at {count} of {len(record.seeds)} seeds"}
+        for one, label in rows
+        for count, arm, at in zip(
+            one_sided(record, one), (one.other, one.arm), (span.good, span.bad), strict=True
+        )
+        if count
+    ]  # fmt: skip
+    if diverged:
+        layers.append(_layer(diverged, _cross(), {**seeds, "tooltip": _tooltip("row", "seeds")}))
+        several_seeds = [one for one in diverged if one["count"] > 1]
+        layers.append(_counts(several_seeds, {"x": x, "y": seeds["y"]}))
+    if printed:
+        layers.append(_verdicts(rows, y))
+    height = FILE_LINE * len(rows) if printed else 50 + LINE * len(rows)
+    return {**_panel(values, layers, printed), "width": WHOLE, "height": height}
 
 
-def _verdict(axes: Axes, one: Difference, i: int) -> None:
-    found = one.verdict in ("better", "worse")
-    said = one.verdict.replace("detectable ", "detectable\n")
-    p = "" if one.corrected is None else f", p = {probability(one.corrected)}"
-    axes.annotate(
-        said + p, (1.03, i), xycoords=("axes fraction", "data"), fontsize=SMALL, color=INK,
-        va="center", fontweight="bold" if found else "normal",
-    )  # fmt: skip
+def _verdicts(rows: Sequence[tuple[Difference, str]], y: Spec) -> Spec:
+    """Return the verdicts, right of the axes."""
+    values: list[Spec] = []
+    for one, label in rows:
+        p = "" if one.corrected is None else f", p = {probability(one.corrected)}"
+        text = one.verdict.replace("detectable ", "detectable\n") + p
+        values.append({"row": label, "text": text.split("\n")})
+    mark = {"type": "text", "align": "left", "baseline": "middle", "fontSize": 11, "color": INK}
+    place = {"x": {"value": WIDTHS["differences"] + 24}, "y": {**y, "bandPosition": 0.4}}
+    return _layer(values, mark, {**place, "text": {"field": "text"}})
 
 
-def _lost(
-    axes: Axes, one: Difference, i: int, record: Comparison, drawn: dict[str, Style], span: Range
-) -> None:
-    """Mark seeds at which one arm diverged: beyond all numbers, on the side of the other."""
-    gained, lost = one_sided(record, one)
-    for count, x, arm in ((gained, span.good, one.other), (lost, span.bad, one.arm)):
-        if count:
-            _cross(axes, x, i, drawn[arm].colour)
-            _count(axes, count, x, i)
+def _panel(values: list[Spec], layers: list[Spec], printed: bool) -> Spec:
+    height = FILE_HEIGHT if printed else HEIGHT
+    return {"width": HALF, "height": height, "data": {"values": values}, "layer": layers}
 
 
-def _count(axes: Axes, count: int, x: float, y: float) -> None:
-    if count > 1:
-        axes.annotate(
-            str(count), (x, y), xytext=(4.5, 0), textcoords="offset points", fontsize=SMALL,
-            color=INK, va="center",
-        )  # fmt: skip
+def _layer(values: list[Any], mark: Spec, encoding: Spec) -> Spec:
+    return {"data": {"values": values}, "mark": mark, "encoding": encoding}
 
 
-def _cross(axes: Axes, x: float, y: float, colour: str) -> None:
-    axes.plot(
-        [x], [y], marker="x", markersize=5, markeredgewidth=1.4, color=colour, zorder=9,
-        clip_on=False,
-    )  # fmt: skip
+def _cross() -> Spec:
+    return {"type": "point", "shape": CROSS, "size": 45, "strokeWidth": 2, "opacity": 1}
 
 
-def _dash(style: Style) -> Any:
-    return (0, style.pattern) if style.pattern else "solid"
+def _interval(ink: str) -> Spec:
+    return {"type": "rule", "stroke": ink, "strokeWidth": 1.6}
 
 
-def _fitting(name: str, letters: int) -> float:
-    """Return the size at which a name has the room that so many letters usually have."""
-    return max(5.0, min(NAME_SIZE, NAME_SIZE * letters / max(len(name), 1)))
+def _field(name: str) -> Spec:
+    return {"field": name}
 
 
-def _turned(names: Sequence[str]) -> dict[str, Any]:
-    """Return how names below an axis are set: slanted where they would touch."""
-    crowded = max(map(len, names)) * len(names) > MOST_LETTERS
-    return {"rotation": 30, "ha": "right", "rotation_mode": "anchor"} if crowded else {}
+def _ends(interval: Interval | None, factor: int) -> Spec:
+    if interval is None:
+        return {"low": None, "high": None}
+    return {"low": factor * interval.low, "high": factor * interval.high}
+
+
+def _tooltip(*fields: str) -> list[Spec]:
+    formats = {"loss": ".3g", "mean": ".3g"}
+    return [
+        {"field": field, **({"format": formats[field]} if field in formats else {})}
+        for field in fields
+    ]
+
+
+def _colour(drawn: Mapping[str, Style]) -> Spec:
+    """Return the colours of activations, without a legend, which keyboards cannot reach."""
+    scale = {"domain": list(drawn), "range": [style.colour for style in drawn.values()]}
+    return {"field": "arm", "type": "nominal", "scale": scale, "legend": None}
+
+
+def _axis(field: str, span: Range, title: str | list[str] | None) -> Spec:
+    """Return an axis with tick labels inside the range of scores, and none beyond it."""
+    inside = f"datum.value >= {span.low} && datum.value <= {span.high}"
+    axis = {"tickCount": 6, "labelExpr": f"{inside} ? datum.label : ''"}
+    scale = {"domain": list(span.edges), "nice": False, "zero": False}
+    return quantitative(field, title, scale=scale, axis=axis)
+
+
+def _log_ticks(low: float, high: float) -> Spec:
+    """Return ticks at powers of ten, and at 2 and 5 times them where there are few."""
+    digits = (1, 2, 5) if high / low < FEW else (1,)
+    exponents = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    values = [float(f"{digit}e{k}") for k in exponents for digit in digits]
+    return {"values": [v for v in values if low <= v <= high], "format": "~g"}

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
-from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING, ClassVar, Literal
 
@@ -31,7 +30,7 @@ from .text import Numerals, difference_grid, rate_grid, sentences, summary_grid
 from .trial import Measure, Outcome, Place, Setting
 
 if TYPE_CHECKING:
-    from softgate.plotting.figure import Chart
+    from softgate.plotting.vega import Chart
 
 Verdict = Literal["better", "worse", "no detectable difference", "not compared"]
 Pairs = Literal["baseline", "all"]
@@ -457,27 +456,35 @@ class Comparison(Record):
         return header, rows
 
     def figure(self, width: float = 11.0) -> Chart:
-        """Return learning curves, scores and differences as a matplotlib figure, inches wide."""
-        from .plots import draw
+        """Return the chart of learning curves, scores and differences.
 
-        return draw(self, width)
+        Parameters
+        ----------
+        width : float
+            In inches; everything in the chart is scaled with it.
+
+        Returns
+        -------
+        softgate.plotting.vega.Chart
+            Has the Vega-Lite specification as `spec`, and `save`. Notebooks show it.
+        """
+        from .plots import comparison_chart
+
+        return comparison_chart(self, width)
 
     def save(self, file: str | os.PathLike[str], width: float = 11.0) -> None:
-        """Write the figure to an SVG, PNG or PDF file."""
-        from softgate.plotting.figure import file_format, save
+        """Write the chart to an .svg, .png or .pdf file, `width` inches wide.
 
-        path = Path(file)
-        kind = file_format(path)
-        save(self.figure(width), path, kind)
+        Needs vl-convert-python: pip install 'softgate[plot]'.
+        """
+        self.figure(width).save(file)
 
     def _repr_html_(self) -> str:
         try:
-            drawn = self.figure()._repr_svg_()
-        except ModuleNotFoundError as error:
-            if (error.name or "").partition(".")[0] != "matplotlib":
-                raise
-            drawn = ""  # tables say the same
-        return drawn + super()._repr_html_()
+            svg = self.figure().svg()
+        except ImportError:
+            svg = ""  # the tables have the same numbers
+        return svg + super()._repr_html_()
 
 
 def _check(arms: tuple[str, ...], baseline: str, pairs: str, alpha: float) -> None:

@@ -1,232 +1,367 @@
-"""The pictures of a diagnosis as one matplotlib figure: outputs, units, deaths, gradients.
+"""Charts of a diagnosis: outputs over time, units, dead units over time, and gradients by site.
 
-All have a row for each site, in the order in which they are called. What is dead is red and stands
-in numbers beside its row, so that colour never has to be enough.
+Each has a row for each site, in the order in which they are called. The report shows every panel by
+itself, with legends in HTML; a file has all of them, with their legends. Dead units are red, and
+their number is beside the row, so that no chart depends on colour alone.
 """
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping, Sequence
+from textwrap import wrap
 
-import matplotlib as mpl
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.patches import Patch
-from matplotlib.ticker import MaxNLocator, NullLocator
-
-from softgate.plotting.figure import DOTS_PER_INCH, GRID, INK, SETTINGS, Chart
-from softgate.plotting.palette import style
+from softgate.plotting.palette import Style, style
+from softgate.plotting.vega import (
+    CROSS,
+    HALF,
+    Chart,
+    Panel,
+    Spec,
+    concat,
+    dash_array,
+    powers,
+    quantitative,
+    rule,
+)
 
 from . import chart_data, text
-from .chart_data import Block
-from .colours import SHADES, TIMES, WHICH
-from .record import Diagnosis
+from .chart_data import DEAD, FLAT, NEVER, SHARES, Block, Flow
+from .record import Diagnosis, Site
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-WIDTH = 11.0
-SMALL = 7.5
-ROW, RIDGE_ROW = 0.24, 0.52
-"""Inches of a row."""
-LEAST, MOST = 1.6, 6.5
-"""Inches of a picture."""
+WIDTH, FILE_WIDTH = 11.0, 370
+"""Inches of a file, and pixels between the axes of a panel in it."""
 LABEL = 18
-"""Letters of a name that are shown."""
+"""Letters of a site's name beside its row."""
+ROOM = 1.2
+"""The right end of an axis of shares on a page, with room for numbers of dead units."""
+ROW, ROW_LEAST, MOST = 22, 7, 440
+"""Pixels of a row, at most and at least, and of all rows where there are many."""
+RIDGE_ROW, AXES = 60, 62
+"""Pixels of a row of outputs, and of the axes of a panel."""
+NOTE = 90
+"""Letters in a line above a panel."""
+LEAST = 90
+"""Pixels between the axes of a panel in a file, at least."""
 
-HEAD, BETWEEN, FOOT, LEFT, RIGHT = 1.1, 1.25, 0.65, 1.25, 0.8
-"""Inches around pictures: above the first, between two, below the last, beside them."""
-
-Column = list[tuple[float, Callable[["Axes"], None]]]
-Box = tuple[float, float, float, float]
-
-
-def figure(seen: Diagnosis) -> Chart:
-    """Return the figure of a diagnosis."""
-    if not seen.sites:
-        raise ValueError(f"{seen.model}: no activation was seen, nothing to draw")
-    with mpl.rc_context(SETTINGS):
-        columns = _columns(seen)
-        deep = max(sum(height + BETWEEN for height, _ in column) for column in columns)
-        whole = HEAD + deep - BETWEEN + FOOT
-        chart = Chart(figsize=(WIDTH, whole), dpi=DOTS_PER_INCH, facecolor="#ffffff")
-        FigureCanvasAgg(chart)
-        chart.text(0.02, 1 - 0.25 / whole, _title(seen), fontsize=11, color=INK, va="center")
-        for column, left in zip(columns, (LEFT, LEFT + WIDTH / 2), strict=True):
-            top = whole - HEAD
-            for height, draw in column:
-                place = (left, top - height, WIDTH / 2 - LEFT - RIGHT, height)
-                axes = chart.add_axes(_share_of(place, whole))
-                _frame(axes)
-                draw(axes)
-                top -= height + BETWEEN
-    return chart
-
-
-def _share_of(place: Box, height: float) -> Box:
-    """Return a place in inches as shares of the figure."""
-    left, low, wide, high = place
-    return left / WIDTH, low / height, wide / WIDTH, high / height
-
-
-def _title(seen: Diagnosis) -> str:
-    looked = f"{seen.looked_at:,} of {seen.steps:,} steps looked at"
-    kinds = list(dict.fromkeys(finding.kind for finding in seen.findings))
-    found = f"found: {', '.join(kinds)}" if kinds else "nothing found"
-    return f"{seen.model}: {text.counted(len(seen.sites), 'site')}, {looked}; {found}"
+BLUE, RED, GREY, BROWN = "#0051f3", "#fc362d", "#7e9990", "#997509"
+Shades = Mapping[str, tuple[str, float]]
+"""Colour and opacity by kind: the same shade is pale on white and on a dark page."""
+SHADES: Shades = {
+    DEAD: (RED, 1.0),
+    **{
+        kind: (BLUE, opacity)
+        for kind, opacity in zip(reversed(FLAT), (0.8, 0.58, 0.4, 0.24, 0.1), strict=True)
+    },
+    NEVER: (GREY, 0.6),
+}
+"""Shades of units, by the share of inputs on which their slope is flat."""
+TIMES: Shades = {
+    kind: (GREY if i == 0 else RED, opacity)
+    for i, ((_, kind), opacity) in enumerate(
+        zip(SHARES, (0.15, 0.22, 0.4, 0.6, 0.8, 1.0), strict=True)
+    )
+}
+"""Shades of steps, by the share of units that are dead."""
+GRADIENTS = {
+    "output": ("by outputs: arrives", Style(BLUE, "solid")),
+    "input": ("by inputs: leaves", Style(BROWN, "dashed")),
+}
+"""Name and style of gradients."""
 
 
-def _columns(seen: Diagnosis) -> tuple[Column, Column]:
-    """Return what there is to draw on the left and on the right, with heights in inches."""
-    sites = chart_data.rows(seen)
-    labels = [chart_data.fitted(name, LABEL) for name in chart_data.names(sites)]
-    ridges, blocks = chart_data.ridges(seen), chart_data.units(sites)
-    deaths, flows = chart_data.deaths(seen, sites), chart_data.flows(sites)
-    high = _height(len(sites), ROW)
-    more = "" if len(sites) == len(seen.sites) else f", {len(sites)} of {len(seen.sites)} sites"
-    part = "" if ridges.sites == seen.sites else f", {len(ridges.sites)} of {len(seen.sites)} sites"
-    left: Column = [
-        (_height(len(ridges.sites), RIDGE_ROW), lambda axes: _ridges(axes, ridges, part)),
-    ]
-    right: Column = [(high, lambda axes: _units(axes, labels, blocks, text.UNITS + more))]
+def diagnosis_chart(diagnosis: Diagnosis) -> Chart:
+    """Return all panels of a diagnosis as one chart; raise ValueError where no site was seen."""
+    if not diagnosis.sites:
+        raise ValueError(f"{diagnosis.model}: no activation was seen, nothing to draw")
+    parts = panels(diagnosis, printed=True)
+    specs = {name: {**panel.spec, "title": _title(panel)} for name, panel in parts.items()}
+    left = [specs[name] for name in ("outputs", "deaths") if name in specs]
+    right = [specs[name] for name in ("units", "gradients") if name in specs]
+    if len(left) < len(right):
+        left.append(right.pop())
+    columns = [concat("vconcat", column) for column in (left, right)]
+    steps = f"{diagnosis.looked_at:,} of {diagnosis.steps:,} steps observed"
+    kinds = list(dict.fromkeys(finding.kind for finding in diagnosis.findings))
+    problems = f"found: {', '.join(kinds)}" if kinds else "no problems found"
+    sites = text.counted(len(diagnosis.sites), "site")
+    heading = f"{diagnosis.model}: {sites}, {steps}; {problems}"
+    title = {"text": heading, "fontSize": 15, "offset": 18}
+    return Chart(concat("hconcat", columns, title=title), text.alternative(diagnosis), WIDTH)
+
+
+def _title(panel: Panel) -> Spec:
+    heading, _, note = panel.caption.partition("\n")
+    title: Spec = {"text": heading[0].upper() + heading[1:]}
+    return {**title, "subtitle": wrap(note, NOTE)} if note else title
+
+
+def panels(
+    diagnosis: Diagnosis, others: Iterable[Diagnosis] = (), *, printed: bool = False
+) -> dict[str, Panel]:
+    """Return the panels of a diagnosis: outputs and units, and deaths and gradients if any.
+
+    Parameters
+    ----------
+    diagnosis : Diagnosis
+        What to draw.
+    others : iterable of Diagnosis
+        Those beside it: the axes of gradients have room for theirs too.
+    printed : bool
+        Whether the panels are for a file, of its sizes and with legends; the second line of a
+        caption explains the panel there.
+    """
+    if not diagnosis.sites:
+        return {}
+    sites, ridges = chart_data.rows(diagnosis), chart_data.ridges(diagnosis)
+    labels = chart_data.names(sites)
+    blocks, deaths = chart_data.units(sites), chart_data.deaths(diagnosis, sites)
+    flows = chart_data.flows(sites)
+    notes = dict.fromkeys(("outputs", "gradients"), "")
+    if printed:
+        height = "height: root of density, to its own peak; behind and pale: first steps."
+        notes = {
+            "outputs": f"\n{height} {text.reaching(ridges)}".rstrip(),
+            "gradients": f"\n{note}" if (note := text.silent(labels, flows)) else "",
+        }
+    result = {
+        "outputs": Panel(
+            _ridges(ridges, printed),
+            _caption(text.OUTPUTS, ridges.sites, diagnosis) + notes["outputs"],
+            text.ridges_say(ridges),
+        ),
+        "units": Panel(
+            _units(labels, blocks, printed),
+            _caption(text.UNITS, sites, diagnosis),
+            text.units_say(labels, blocks),
+        ),
+    }
     if deaths:
-        left.append((high, lambda axes: _deaths(axes, labels, deaths, text.DEATHS + more)))
+        result["deaths"] = Panel(
+            _deaths(labels, deaths, printed),
+            _caption(text.DEATHS, sites, diagnosis),
+            text.deaths_say(labels, sites),
+        )
     if chart_data.decades(flows) is not None:
-        below = right if deaths else left
-        below.append((high, lambda axes: _flows(axes, labels, flows, text.GRADIENTS + more)))
-    return left, right
+        beside = [flow for other in others for flow in chart_data.flows(chart_data.rows(other))]
+        span = chart_data.decades([*flows, *beside])
+        assert span is not None
+        result["gradients"] = Panel(
+            _flows(labels, flows, span, printed),
+            _caption(text.GRADIENTS, sites, diagnosis) + notes["gradients"],
+            text.flows_say(labels, flows),
+        )
+    return result
 
 
-def _height(rows: int, each: float) -> float:
-    return min(max(rows * each, LEAST), MOST)
+def _caption(caption: str, sites: Sequence[Site], diagnosis: Diagnosis) -> str:
+    caption = caption[0].lower() + caption[1:]
+    if len(sites) == len(diagnosis.sites):
+        return caption
+    return f"{caption}, {len(sites)} of {len(diagnosis.sites)} sites"
 
 
-def _frame(axes: Axes) -> None:
-    axes.set_axisbelow(True)
-    axes.grid(visible=True, axis="x", color=GRID, linewidth=0.6)
-    for side in ("top", "right", "left"):
-        axes.spines[side].set_visible(False)
-    axes.tick_params(colors=INK, length=0, labelsize=SMALL)
+def _sized(height: int, printed: bool) -> Spec:
+    """Return the size of a panel: on a page with its axes, in a file without."""
+    if printed:
+        return {"width": FILE_WIDTH, "height": max(height, LEAST)}
+    return {"width": HALF, "height": height + AXES}
 
 
-def _head(axes: Axes, title: str, note: str = "") -> None:
-    axes.set_title(title, fontsize=9.5, color=INK, loc="left", pad=26)
-    if note:
-        axes.annotate(
-            note, (0, 1), xytext=(0, 5), xycoords="axes fraction", textcoords="offset points",
-            fontsize=6.5, color=INK,
-        )  # fmt: skip
+def _height(rows: int) -> int:
+    return round(rows * min(ROW, max(ROW_LEAST, MOST / rows)))
 
 
-def _rows(axes: Axes, labels: Sequence[str], at: float = 0.5) -> None:
-    """Name the rows, the first on top; where they are too narrow for names, some of them."""
-    axes.set_ylim(len(labels), 0)
-    points = axes.get_window_extent().height / axes.figure.get_dpi() * 72 / len(labels)
-    every = max(1, math.ceil((SMALL + 1) / points))
-    shown = range(0, len(labels), every)
-    axes.set_yticks([row + at for row in shown], [_plain(labels[row]) for row in shown])
+def _rows(labels: Sequence[str], grid: bool = False) -> Spec:
+    """Return the axis of sites, the first on top."""
+    names = json.dumps([chart_data.fitted(name, LABEL) for name in labels])
+    axis = {
+        "title": None, "grid": grid, "minExtent": 40, "labelLimit": 124,
+        "labelExpr": f"{names}[datum.value]",
+    }  # fmt: skip
+    return {"field": "row", "type": "ordinal", "sort": None,
+            "scale": {"domain": list(range(len(labels))), "paddingInner": 0.14},
+            "axis": axis}  # fmt: skip
 
 
-def _plain(name: str) -> str:
-    # A dollar sign would begin a formula.
-    return name.replace("$", r"\$")
+def _ridges(ridges: chart_data.Ridges, printed: bool) -> Spec:
+    points, about = [], []
+    for number, ridge in enumerate(ridges.ridges):
+        site, base = ridges.sites[ridge.row], ridge.row + chart_data.base(ridge)
+        about.append({
+            "r": number, "age": (ridge.order + 1) / ridge.of,
+            "site": site.name, "f": chart_data.function_name(site),
+            "steps": f"{ridge.first_step} to {ridge.last_step}",
+        })  # fmt: skip
+        points += [
+            {"r": number, "x": float(f"{x:.5g}"), "y": round(base - chart_data.tall(ridge) * h, 3)}
+            for x, h in zip(ridge.x, ridge.height, strict=True)
+        ]
+    x, y = _ridge_axes(ridges)
+    functions = list(dict.fromkeys(map(chart_data.function_name, ridges.sites)))
+    scale = {"domain": functions, "range": [style(name).colour for name in functions]}
+    colour = {"field": "f", "type": "nominal", "scale": scale, "legend": None}
+    lookup = {"data": {"values": about}, "key": "r",
+              "fields": ["age", "site", "f", "steps"]}  # fmt: skip
+    outline = {
+        "data": {"values": points},
+        "transform": [{"lookup": "r", "from": lookup}],
+        "mark": {"type": "line", "interpolate": "step", "strokeWidth": 1, "clip": True},
+        "encoding": {
+            "x": x, "y": y, "detail": {"field": "r"}, "order": {"value": None},
+            "fill": colour, "stroke": colour,
+            "fillOpacity": _by_age(0.1, 0.5), "strokeOpacity": _by_age(0.3, 1.0),
+            "tooltip": [{"field": "site"}, {"field": "f", "title": "function"},
+                        {"field": "steps"}],
+        },
+    }  # fmt: skip
+    broken = [
+        {"x": ridges.high, "y": row + 0.75, "text": text.broken(site)}
+        for row, site in enumerate(ridges.sites) if text.broken(site)
+    ]  # fmt: skip
+    side = "left" if printed else "right"  # a page clips what is right of the axes
+    texts = _texts(broken, side, {"field": "y", "type": "quantitative"})
+    return {**_sized(RIDGE_ROW * len(ridges.sites) - (14 if not printed else 0), printed),
+            "layer": [rule("0", "zero"), outline, *([texts] if broken else [])]}  # fmt: skip
 
 
-def _ridges(axes: Axes, found: chart_data.Ridges, part: str) -> None:
-    _head(
-        axes, text.OUTPUTS + part,
-        f"height: root of density, to its own peak; back and pale: first. {text.reaching(found)}",
+def _ridge_axes(ridges: chart_data.Ridges) -> tuple[Spec, Spec]:
+    """Return the axis of outputs, and that of rows, which counts them from above."""
+    rows = len(ridges.sites)
+    names = f"{json.dumps(chart_data.labels(ridges, LABEL))}[floor(datum.value)]"
+    x = quantitative(
+        "x", "output", scale={"domain": [ridges.low, ridges.high], "nice": False, "zero": False},
+        axis={"tickCount": 6},
     )  # fmt: skip
-    axes.axvline(0, color="#8c8c8c", linewidth=0.8, zorder=1)
-    for ridge in found.ridges:
-        colour = style(chart_data.function_name(found.sites[ridge.row])).colour
-        base = ridge.row + chart_data.base(ridge)
-        age = (ridge.order + 1) / ridge.of
-        heights = [base - chart_data.tall(ridge) * height for height in ridge.height]
-        layer = 2 + ridge.row + 0.1 * ridge.order
-        axes.fill_between(
-            ridge.x, heights, base, color=colour, alpha=0.12 + 0.4 * age, linewidth=0, step="mid",
-            zorder=layer,
-        )  # fmt: skip
-        axes.plot(ridge.x, heights, color=colour, alpha=0.35 + 0.65 * age, linewidth=0.8,
-                  drawstyle="steps-mid", zorder=layer + 0.05)  # fmt: skip
-    for row, site in enumerate(found.sites):
-        axes.text(1.01, row + 0.8, text.broken(site), fontsize=SMALL, color=INK,
-                  transform=axes.get_yaxis_transform(), va="center_baseline")  # fmt: skip
-    _rows(axes, chart_data.labels(found, LABEL), 0.8)
-    axes.set_xlim(found.low, found.high)
-    axes.set_xlabel("output", color=INK, fontsize=SMALL)
+    y = {
+        "field": "y", "type": "quantitative", "scale": {"domain": [rows, 0], "nice": False},
+        "axis": {"title": None, "grid": False, "values": [row + 0.75 for row in range(rows)],
+                 "labelExpr": names, "minExtent": 40, "labelLimit": 124, "labelOverlap": False},
+    }  # fmt: skip
+    return x, y
 
 
-def _units(axes: Axes, labels: Sequence[str], blocks: Sequence[Block], title: str) -> None:
-    _head(axes, title)
-    _paint(axes, blocks, SHADES)
-    for block in blocks:
-        if block.kind == chart_data.DEAD:
-            axes.text(1.01, block.row + 0.5, f"{block.count:,} dead", fontsize=SMALL, color=INK,
-                      va="center_baseline")  # fmt: skip
-    axes.set_xlim(0, 1)
-    axes.xaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f} %")
-    axes.set_xlabel("units, the flattest first; shade: share of inputs with a flat slope",
-                    color=INK, fontsize=SMALL)  # fmt: skip
-    _rows(axes, labels)
+def _by_age(first: float, last: float) -> Spec:
+    return {"field": "age", "type": "quantitative", "legend": None,
+            "scale": {"domain": [0, 1], "range": [first, last]}}  # fmt: skip
 
 
-def _deaths(axes: Axes, labels: Sequence[str], blocks: Sequence[Block], title: str) -> None:
-    _head(axes, title)
-    _paint(axes, blocks, TIMES)
-    axes.set_xlim(min(block.start for block in blocks), max(block.end for block in blocks))
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    axes.set_xlabel("step; shade: share of units flat on every input of these steps", color=INK,
-                    fontsize=SMALL)  # fmt: skip
-    _rows(axes, labels)
+def _texts(values: list[Spec], align: str, y: Spec) -> Spec:
+    return {
+        "data": {"values": values},
+        "mark": {"type": "text", "align": align, "dx": 6 if align == "left" else -2,
+                 "fontSize": 12},
+        "encoding": {"x": {"field": "x", "type": "quantitative"}, "y": y,
+                     "text": {"field": "text"}},
+    }  # fmt: skip
 
 
-def _paint(axes: Axes, blocks: Sequence[Block], shades: dict[str, tuple[str, float]]) -> None:
-    """Draw blocks, and say above what their shades are."""
-    axes.grid(visible=False)
-    used = []
-    for kind, (colour, opacity) in shades.items():
-        some = [block for block in blocks if block.kind == kind]
-        if not some:
-            continue
-        axes.barh(
-            [b.row + 0.5 for b in some], [b.end - b.start for b in some], 0.86,
-            [b.start for b in some], color=colour, alpha=opacity, linewidth=0,
-        )  # fmt: skip
-        used.append(Patch(facecolor=colour, alpha=opacity, label=kind))
-    _legend(axes, used)
-
-
-def _legend(axes: Axes, handles: Sequence[Any]) -> None:
-    axes.legend(
-        handles=handles, loc="lower left", bbox_to_anchor=(-0.01, 1.0), ncols=len(handles),
-        frameon=False, fontsize=6.5, handlelength=1.0, columnspacing=0.9, handletextpad=0.35,
-        borderaxespad=0.1,
+def _units(labels: Sequence[str], blocks: Sequence[Block], printed: bool) -> Spec:
+    dead = [
+        {"row": block.row, "x": 1, "text": f"{block.count:,} dead"}
+        for block in blocks
+        if block.kind == DEAD
+    ]
+    shade = "; shade: share of inputs with a flat slope" if printed else ""
+    x = quantitative(
+        "start", f"units, the flattest first{shade}",
+        scale={"domain": [0, 1 if printed else ROOM], "nice": False},
+        axis={"values": [0, 0.2, 0.4, 0.6, 0.8, 1], "format": ".0%", "grid": False},
     )  # fmt: skip
+    bars = _blocks(labels, blocks, SHADES, x, printed)
+    texts = _texts(dead, "left", _rows(labels))
+    return {**_sized(_height(len(labels)), printed), "layer": [bars, *([texts] if dead else [])]}
 
 
-def _flows(axes: Axes, labels: Sequence[str], found: Sequence[chart_data.Flow], title: str) -> None:
-    span = chart_data.decades(found)
-    assert span is not None
-    low, high = (10.0**end for end in span)
-    axes.set_xscale("log")
-    lines = []
-    for which, (name, colour, dash) in WHICH.items():
-        some = [one for one in found if one.which == which]
-        placed = [one.norm if low <= one.norm <= high else math.nan for one in some]
-        lines += axes.plot(
-            placed, [one.row + 0.5 for one in some], color=colour, linewidth=1.4, linestyle=dash,
-            marker="o", markersize=3, label=name,
-        )  # fmt: skip
-        crossed = [one.row + 0.5 for one in some if not low <= one.norm <= high]
-        axes.plot([low] * len(crossed), crossed, marker="x", color=colour, linestyle="none",
-                  markersize=5, clip_on=False)  # fmt: skip
-    _head(axes, title)
-    _legend(axes, lines)
-    axes.xaxis.set_minor_locator(NullLocator())
-    axes.set_xlim(low, high)
-    note = text.silent(labels, found)
-    axes.set_xlabel("norm, logarithmic" + (f". {note}" if note else ""), color=INK, fontsize=SMALL)
-    _rows(axes, labels)
+def _deaths(labels: Sequence[str], blocks: Sequence[Block], printed: bool) -> Spec:
+    shade = "; shade: share of units flat on every input of these steps" if printed else ""
+    ends = [min(block.start for block in blocks), max(block.end for block in blocks)]
+    x = quantitative(
+        "start", f"step{shade}", scale={"domain": ends, "nice": False},
+        axis={"tickCount": 6, "format": ",d", "tickMinStep": 1, "grid": False},
+    )  # fmt: skip
+    return {**_sized(_height(len(labels)), printed), **_blocks(labels, blocks, TIMES, x, printed)}
+
+
+def _blocks(
+    labels: Sequence[str], blocks: Sequence[Block], shades: Shades, x: Spec, printed: bool
+) -> Spec:
+    used = {block.kind for block in blocks}
+    kinds = {kind: css_colour(*shade) for kind, shade in shades.items() if kind in used}
+    values = [
+        {"row": block.row, "start": block.start, "end": block.end, "kind": block.kind,
+         "count": block.count, "site": labels[block.row]}
+        for block in blocks
+    ]  # fmt: skip
+    return {
+        "data": {"values": values},
+        "mark": {"type": "rect"},
+        "encoding": {
+            "x": x,
+            "x2": {"field": "end"},
+            "y": _rows(labels),
+            "color": {
+                "field": "kind", "type": "nominal",
+                "legend": {"symbolType": "square", "symbolStrokeWidth": 0} if printed else None,
+                "scale": {"domain": list(kinds), "range": list(kinds.values())},
+            },
+            "tooltip": [{"field": "site"}, {"field": "kind", "title": "kind"},
+                        {"field": "count", "title": "units"}],
+        },
+    }  # fmt: skip
+
+
+def css_colour(colour: str, opacity: float) -> str:
+    """Return a colour with its opacity as CSS has it.
+
+    Examples
+    --------
+    >>> css_colour("#0051f3", 0.5)
+    'rgba(0,81,243,0.5)'
+    """
+    red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
+    return f"rgba({red},{green},{blue},{opacity:g})"
+
+
+def _flows(
+    labels: Sequence[str], flows: Sequence[Flow], span: tuple[int, int], printed: bool
+) -> Spec:
+    low, high = 10.0 ** span[0], 10.0 ** span[1]
+    styles = dict(GRADIENTS.values())
+    x = quantitative(
+        "norm", "norm, logarithmic", scale={"type": "log", "domain": [low, high], "nice": False},
+        axis=powers(*span, max(1, math.ceil((span[1] - span[0]) / 6)), superscript=False),
+    )  # fmt: skip
+    legend = {"symbolType": "stroke", "symbolSize": 300} if printed else None
+    colours = {"domain": list(styles), "range": [drawn.colour for drawn in styles.values()]}
+    dashes = {"domain": list(styles), "range": [dash_array(drawn) for drawn in styles.values()]}
+    shared: Spec = {
+        "y": _rows(labels, grid=len(labels) <= 20), "x": x,
+        "color": {"field": "f", "type": "nominal", "scale": colours, "legend": legend},
+    }  # fmt: skip
+    values: list[Spec] = [
+        {"row": flow.row, "site": labels[flow.row], "f": GRADIENTS[flow.which][0],
+         "norm": flow.norm if low <= flow.norm <= high else None, "edge": low,
+         "text": f"{flow.norm:g}"}
+        for flow in flows
+    ]  # fmt: skip
+    line = {
+        "transform": [{"filter": "datum.norm !== null"}],
+        "mark": {"type": "line", "point": {"size": 34, "filled": True}},
+        "encoding": {
+            **shared, "order": {"field": "row", "type": "quantitative"},
+            "strokeDash": {"field": "f", "scale": dashes, "legend": legend},
+            "tooltip": [{"field": "site"}, {"field": "f", "title": "gradient"},
+                        {"field": "norm", "format": ".3g"}],
+        },
+    }  # fmt: skip
+    cross = {
+        "transform": [{"filter": "datum.norm === null"}],
+        "mark": {"type": "point", "shape": CROSS, "size": 40, "strokeWidth": 2},
+        "encoding": {**shared, "x": {**x, "field": "edge"},
+                     "tooltip": [{"field": "site"}, {"field": "text", "title": "norm"}]},
+    }  # fmt: skip
+    crossed = any(value["norm"] is None for value in values)
+    return {**_sized(_height(len(labels)), printed), "data": {"values": values},
+            "layer": [line, *([cross] if crossed else [])]}  # fmt: skip

@@ -7,17 +7,15 @@ import os
 from base64 import b64encode
 from dataclasses import dataclass
 from html import escape
-from importlib.util import find_spec
 from textwrap import wrap
 from typing import TYPE_CHECKING, ClassVar
 
-from softgate.plotting.plot import check_file, drawing
 from softgate.runtime.records import Cell, Grid, Record
 
 from .thresholds import Thresholds
 
 if TYPE_CHECKING:
-    from softgate.plotting.figure import Chart
+    from softgate.plotting.vega import Chart
 
 Numbers = tuple[float, ...]
 WIDTH = 100
@@ -214,37 +212,38 @@ class Diagnosis(Record):
         return header, rows
 
     def figure(self) -> Chart:
-        """Return a matplotlib figure: outputs over time, units, deaths, and gradients by site.
+        """Return the chart of outputs over time, units, dead units, and gradients by site.
 
-        Needs matplotlib: pip install 'softgate[plot]'.
+        Returns
+        -------
+        softgate.plotting.vega.Chart
+            Has the Vega-Lite specification as `spec`, and `save`. Notebooks show it.
         """
-        drawing()  # first: where matplotlib is missing, that says what to install
-        from .plots import figure
+        from .plots import diagnosis_chart
 
-        return figure(self)
+        return diagnosis_chart(self)
 
     def save(self, file: str | os.PathLike[str]) -> None:
-        """Write the figure to an .svg, .png or .pdf file."""
-        from .text import alternative
+        """Write the chart to an .svg, .png or .pdf file.
 
-        path, figures = check_file(file), drawing()
-        figures.file_format(path)
-        figures.write(self.figure(), path, alternative(self))
+        Needs vl-convert-python: pip install 'softgate[plot]'.
+        """
+        self.figure().save(file)
 
     def _repr_html_(self) -> str:
         return self._pictured() + super()._repr_html_()
 
     def _pictured(self) -> str:
-        """Return the figure for a notebook, or what it takes to have one."""
+        """Return the chart for a notebook, or how to install what draws it."""
         if not self.sites:
             return ""
-        if find_spec("matplotlib") is None:
-            return "<p>With matplotlib there are pictures here: pip install 'softgate[plot]'</p>"
-        from .text import alternative
-
-        drawn = b64encode(self.figure()._repr_svg_().encode()).decode()
+        chart = self.figure()
+        try:
+            svg = b64encode(chart.svg().encode()).decode()
+        except ImportError as error:
+            return f"<p>{escape(str(error), quote=False)}</p>"
         return (
-            f'<img src="data:image/svg+xml;base64,{drawn}" alt="{escape(alternative(self))}" '
+            f'<img src="data:image/svg+xml;base64,{svg}" alt="{escape(chart.alternative)}" '
             'style="max-width:100%">'
         )
 
