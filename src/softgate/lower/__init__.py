@@ -1,1 +1,3 @@
-"""Where a graph runs: each module here turns one graph into one kind of executable thing."""
+"""A graph in another form: LLVM kernels, exact and float64 evaluation, framework and other
+source.
+"""

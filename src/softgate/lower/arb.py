@@ -1,7 +1,7 @@
-"""A definition evaluated in arb balls: the rigorous truth that everything is measured against.
+"""A definition evaluated in arb balls: the rigorous reference for every measured error.
 
-A ball contains the exact result; precision is raised until it is as tight as asked. Comparisons
-of exact inputs are exact; a comparison that a ball leaves open raises precision too.
+A ball contains the exact result; precision is raised until it is as tight as requested. Comparisons
+of exact inputs are exact; a comparison that a ball leaves undecided raises the precision too.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .interpret import ARITHMETIC, choose, program
 
 MAX_BITS = 4096
 BELOW_ALL = arb(2) ** -1200
-"""Far below the smallest subnormal of every format: what is this small needs no more digits."""
+"""Far below the smallest subnormal of every format: smaller results need no more digits."""
 
 
 class Undecided(ArithmeticError):
@@ -40,14 +40,15 @@ def evaluate(root: Node, bits: int, /, **inputs: float | Fraction) -> arb:
 
 @lru_cache(maxsize=256)
 def _constants(root: Node, bits: int) -> tuple[arb, ...]:
-    # A fraction is as tight as the precision allows, which `bits` is meanwhile.
+    # The caller has set the precision to `bits`, which determines the radius of a fraction.
     return tuple(exact(constant) for constant in program(root)[1])
 
 
 def truth(root: Node, relative_bits: int = 80, /, **inputs: float | Fraction) -> arb:
     """Return a ball around `root` with at least `relative_bits` correct bits.
 
-    A ball wholly below 2**-1200 is returned as it is, though it may contain 0.
+    A ball entirely below 2**-1200 is returned even if it contains 0. Raises ArithmeticError where
+    4096 bits do not resolve the result.
 
     Examples
     --------
@@ -89,7 +90,7 @@ def _compare(op: str, x: arb, y: arb) -> bool:
 
 
 def _sigmoid(x: arb) -> arb:
-    if x < 0:  # exp of a huge number would be no number any more
+    if x < 0:  # exp of a huge number would overflow
         small = x.exp()
         return small / (1 + small)
     return 1 / (1 + (-x).exp())

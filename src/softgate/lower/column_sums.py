@@ -22,10 +22,10 @@ beyond one of two bounds."""
 SUMS = ("first", "second", "third", "openness", "input_square")
 """Powers of value - shift; value/x; x²."""
 FIELDS = (*COUNTS, *SUMS)
-"""What is summed for each column; a row of the table of sums each, behind the row of shifts."""
+"""The sums of each column: one row each of the table of sums, after the row of shifts."""
 
 SETTINGS = ("stride_x", "stride_y", "stride_slope", "stride_sums", "flat", "low", "high")
-"""What stands beside the operands, a word each: distances between rows, and three float64."""
+"""The settings of a call, one 64-bit word each: distances between rows, and three float64."""
 
 BLOCK = 64
 DOUBLE = REAL["float64"]
@@ -38,7 +38,7 @@ class _Column:
         self.b, self.sums, self.index = b, sums, index
 
     def place(self, row: int) -> ir.Value:
-        """Return where the sum in a row of the table is, for this column of the block."""
+        """Return the address of the sum in a row of the table, for this column of the block."""
         b = self.b
         return b.gep(
             self.sums, [b.add(INDEX(row * BLOCK), self.index)], inbounds=True, source_etype=DOUBLE
@@ -63,8 +63,8 @@ def build_tally(storage: Format, target: Target = HOST) -> ir.Module:
     """Return the module of kernel(sums, x, value, slope, settings, unused, rows, columns).
 
     `sums` is a table of float64: the row of shifts, which is read, and a row for each of `FIELDS`,
-    which is added to. All addresses are those of the first column; an element that is not finite
-    in input or output counts nowhere.
+    which is added to. All addresses are those of the first column; elements with a non-finite input
+    or output are skipped.
     """
     module, b, arguments = function(6, counts=2)
     sums, *operands, settings, _, rows, columns = arguments
@@ -144,7 +144,7 @@ def _tally(
     one = ir.Constant(DOUBLE, 1.0)
     x, y, slope = (v if v.type == DOUBLE else b.fpext(v, DOUBLE) for v in (x, y, slope))
     flat, low, high = bounds
-    # x - x is 0 of finite numbers alone; a product of what is not would spoil a sum for ever.
+    # x - x is 0 for finite numbers only; one inf or NaN would make a sum useless.
     finite = b.fcmp_ordered("==", b.fadd(b.fsub(x, x), b.fsub(y, y)), zero)
 
     def count(field: str, condition: ir.Value) -> None:
@@ -159,8 +159,8 @@ def _tally(
     column.add("first", d)
     column.add("second", b.fmul(d, d))
     column.add("third", b.fmul(b.fmul(d, d), d))
-    # At 0 the ratio is the slope, as it is beside 0 for whatever passes through 0.
+    # At 0 the ratio is replaced by its limit there, the slope.
     ratio = b.select(b.fcmp_ordered("==", x, zero), slope, b.fdiv(y, x))
     column.add("openness", b.select(finite, ratio, zero))
-    kept = b.select(finite, x, zero)
-    column.add("input_square", b.fmul(kept, kept))
+    finite_x = b.select(finite, x, zero)
+    column.add("input_square", b.fmul(finite_x, finite_x))

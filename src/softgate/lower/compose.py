@@ -1,9 +1,9 @@
-"""A definition as a kernel, function by function: how a formula without a stable form is computed.
+"""A definition as a kernel, function by function, for formulas without a stable form.
 
-The catalogue's entries are rearranged by hand; a user's formula is not. Its value, or the
-derivative that the graph gives, is rewritten by identities, its constants are folded with many
-digits, and each function becomes the block that computes it on any argument. What the formula
-still cancels, it loses here too, to float64's 53 bits.
+The catalogue's entries have stable forms written by hand; a user's formula has not. Its value or
+derivative is rewritten by identities, its constants are folded with many digits, and each function
+becomes the block that computes it for any argument. Cancellation that remains in the formula loses
+digits here too, out of float64's 53 bits.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from .decimal_arithmetic import evaluate, limit_at_infinity
 
 ORDERS = ("value", "slope", "curvature")
 DIGITS = 60
-"""Of constants: more than two floats hold."""
+"""Digits of constants: more than two floats hold."""
 FAR = 8
-"""Beyond it a result of 0 has underflowed, or is 0 for ever."""
+"""Beyond it a result of 0 has underflowed, or stays 0."""
 PLAIN = frozenset({"add", "sub", "mul", "div", "neg", "abs", "where", "sqrt", *COMPARISONS})
-"""What a machine does in one operation."""
+"""The operations that are single machine operations."""
 
 
 def _softplus(f: Kernel, u: Node) -> Node:
@@ -55,7 +55,7 @@ FUNCTIONS: dict[str, Callable[[Kernel, Node], Node]] = {
 
 
 class Composition:
-    """The kernels' forms and the limits of one definition."""
+    """The stable forms and the limits of one definition."""
 
     def __init__(self, definition: DefinitionForm, parameters: tuple[str, ...]) -> None:
         self.definition, self.parameters = definition, parameters
@@ -63,7 +63,7 @@ class Composition:
         self.limits = lru_cache(maxsize=1024)(self._limits)
 
     def _graph(self, quantity: str) -> Node:
-        """Return what is computed for a quantity, still over exact numbers."""
+        """Return the graph of a quantity, still over exact numbers."""
         order = ORDERS.index(quantity)
         if order:
             return rewrite(derivative(self.graphs(ORDERS[order - 1]), quotient=quotient_slope))
@@ -72,7 +72,7 @@ class Composition:
         return rewrite(self.definition(f, f.graph.input("x"), **symbols))
 
     def _limits(self, quantity: str, key: tuple[tuple[str, float], ...]) -> tuple[float, ...]:
-        """Return what `LIMITS` names; `backward` has the slope's."""
+        """Return the values that `LIMITS` names; for `backward` those of the slope."""
         root = self.graphs("slope" if quantity == "backward" else quantity)
         left, right = (limit_at_infinity(root, sign, dict(key)) for sign in (-1, 1))
         return left.limit, right.limit, -left.reached, right.reached
@@ -84,36 +84,36 @@ class Composition:
     def _form(self, quantity: str, f: Kernel, x: Node, /, **parameters: TwoFloat) -> Node:
         root = fold(self.graphs(quantity), constants(parameters))
         inside = machine(f, root, {"x": x, **{n: p.hi for n, p in parameters.items()}})
-        return self._ends(f, x, inside)
+        return self._with_limits(f, x, inside)
 
     @staticmethod
-    def _ends(f: Kernel, x: Node, inside: Node) -> Node:
-        """Return the limits at infinity, and where `inside` overflows though they are reached."""
+    def _with_limits(f: Kernel, x: Node, inside: Node) -> Node:
+        """Return `inside`, or the limit at infinity where it applies or `inside` overflows."""
         left, right, lowest, highest = map(f.graph.parameter, LIMITS)
         largest = elementary.largest(f)
         number = f.abs(inside) <= largest
         above = x > f.where(number, largest, f.minimum(highest, largest))
         below = x < f.where(number, -largest, f.maximum(lowest, -largest))
         result = f.where(above, right, f.where(below, left, inside))
-        # What underflows keeps the sign from which the limit is reached: a sum of zeros forgets it.
+        # A result that underflows gets the sign of the limit: a sum of zeros would lose it.
         limit = f.where(x < 0, left, right)
         zero = f.where(f.abs(x) > FAR, f.where(limit.same(0), limit, result), result)
-        # NaN comes from x: a choice or a constant would forget it.
+        # NaN is taken from x: a choice or a constant would lose it.
         return f.keep_nan(x, f.where(result.same(0), zero, result))
 
 
 def constants(parameters: Mapping[str, TwoFloat]) -> dict[str, Fraction]:
-    """Return those parameters that a kernel has folded into its code."""
-    found = {}
+    """Return the parameters that are constants of a kernel."""
+    values = {}
     for name, (hi, lo) in parameters.items():
         if hi.op == "const":
             parts = [part.attr for part in (hi, lo) if part is not None]
-            found[name] = sum((p for p in parts if isinstance(p, Fraction)), Fraction(0))
-    return found
+            values[name] = sum((p for p in parts if isinstance(p, Fraction)), Fraction(0))
+    return values
 
 
 def fold(root: Node, values: Mapping[str, Fraction]) -> Node:
-    """Return a copy of `root` in which what depends on nothing is one constant, well rounded."""
+    """Return a copy of `root` with constant subexpressions folded to `DIGITS` digits."""
     graph, new = Graph(), dict[Node, Node]()
     for node in walk(root):
         args = [new[arg] for arg in node.args]
@@ -132,7 +132,7 @@ def _is_constant(args: list[Node]) -> bool:
 
 
 def _constant(graph: Graph, node: Node) -> Node:
-    """Return the number that a node without variables is, or the node if it is none."""
+    """Return the value of a node without variables, or the node if it is not finite."""
     if node.op in COMPARISONS:
         return node
     value = evaluate(node, DIGITS, {})

@@ -1,8 +1,12 @@
-"""A definition evaluated with Python's `decimal`: hundreds of digits, exponents almost without end.
+"""A definition evaluated with Python's `decimal`: hundreds of digits, huge exponents; limits at
+±inf.
 
-For limits, where x is 10**20 and exp(x) has more digits than memory, and for constants: `decimal`
-is there already, while mpmath takes longer to import than a kernel to compile. A difference that
-cancels further than the digits reach is NaN: unknown, not 0.
+Used for limits, where x is 10**20 and exp(x) overflows every binary format, and for constants:
+`decimal` is in the standard library, and importing mpmath takes longer than compiling a kernel. A
+difference that cancels all its digits is NaN (unknown), not 0.
+
+Limits: composed from floats, x·sigmoid(x) is NaN at -inf. Its limit follows from its values at
+x = -10**4, -10**7, …: they converge, grow or decay; where they do none of these, there is no limit.
 """
 
 from __future__ import annotations
@@ -21,9 +25,9 @@ from .interpret import interpret
 
 NAN, ZERO, ONE, TWO = Decimal("NaN"), Decimal(0), Decimal(1), Decimal(2)
 GUARD = 30
-"""Digits that a difference must leave."""
+"""Digits that must remain after a subtraction."""
 LONGEST = 3000
-"""sin and cos of numbers with more digits before the point are unknown."""
+"""sin and cos are NaN for numbers with more digits before the point."""
 
 
 class Number(NamedTuple):
@@ -34,7 +38,7 @@ class Number(NamedTuple):
 
 
 def evaluate(root: Node, digits: int, inputs: Mapping[str, float | Fraction | Decimal]) -> Decimal:
-    """Return `root` at these exact inputs; NaN where it is no number, or where digits run out."""
+    """Return `root` at these exact inputs; NaN where it is undefined or `digits` do not suffice."""
     context = Context(prec=digits, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[])
     with localcontext(context):
         result: Number = interpret(root, OPERATIONS, _number, inputs)
@@ -135,7 +139,7 @@ def pi() -> Decimal:
 
 
 def _series(first: Decimal, ratio: Callable[[int], Decimal]) -> Decimal:
-    """Return first·(1 + ratio(1)·(1 + ratio(2)·(1 + …))), until terms stop to count or to fall."""
+    """Return first·(1 + ratio(1)·(1 + ratio(2)·(1 + …))), until terms are negligible or grow."""
     term = total = first
     for k in range(1, 20_000):
         following = term * ratio(k)
@@ -233,19 +237,19 @@ OPERATIONS: dict[str, Callable[..., Number | bool | None]] = {
 
 LIMIT_DIGITS = 100
 FAR = tuple(Decimal(10) ** k for k in (4, 7, 12, 20, 34, 58, 98))
-"""So far apart that even the root of a logarithm grows by more than `STEP`."""
+"""Spaced so that even the root of a logarithm grows by more than `STEP`."""
 NEAR = tuple(Decimal(2) ** k for k in range(3, 8))
 """For differences that cancel further out than the digits reach: exp(-2**7) is 10**-56."""
 STEP, SETTLED, FADED = Decimal("1.2"), Decimal("1e-25"), Decimal("1e-6")
 POWERS = (3, 4, 5, 6, 7, 8, 9, 10, 16, 32, 64, 128, 256, 512, 1023)
 SAME, LEAST = Decimal(2) ** -60, Decimal(2) ** -1080
-"""How near to its limit a result must be to be the limit once rounded, or 0."""
+"""Relative and absolute distance from the limit below which a result rounds to it."""
 SCALE = Decimal("1.3717421")
-"""The far points are times this: with round numbers sums cancel, or sin repeats, by chance."""
+"""Factor of the far points: at round numbers sums may cancel, or sin repeat, by chance."""
 
 
 class Limit(NamedTuple):
-    """What a function tends to, and a power of two from which on its results are just that."""
+    """A function's limit, and a power of two from which on its results round to it."""
 
     limit: float
     reached: float
@@ -254,8 +258,8 @@ class Limit(NamedTuple):
 def limit_at_infinity(root: Node, sign: int, parameters: Mapping[str, float]) -> Limit:
     """Return the limit of `root` for x to infinity of this sign; NaN where there is none.
 
-    Where it is reached counts because further out parts of a formula may overflow though the whole
-    does not: the slope of x·tanh(exp(x)) is 1 + 0·inf at x = 800.
+    `reached` is needed because parts of a formula may overflow further out though the whole does
+    not: the slope of x·tanh(exp(x)) is 1 + 0·inf at x = 800.
 
     Examples
     --------
@@ -282,7 +286,7 @@ def limit_at_infinity(root: Node, sign: int, parameters: Mapping[str, float]) ->
 
 
 def _final(at: Callable[[Decimal], Decimal]) -> Decimal | None:
-    """Return the limit of a function for large arguments, None where it has none."""
+    """Return the limit of a function for large arguments, or None."""
 
     def samples(points: Sequence[Decimal]) -> list[Decimal]:
         return [value for value in map(at, points) if not value.is_nan()]
@@ -298,20 +302,20 @@ def _final(at: Callable[[Decimal], Decimal]) -> Decimal | None:
 
 
 def _reached(at: Callable[[Decimal], Decimal], final: Decimal) -> float:
-    """Return the first power of two where a function is its limit, there and at the next."""
+    """Return the first power of two where a function equals its limit, there and at the next."""
     small = SAME * abs(final) if final else LEAST
     first, before = math.inf, False
     for power in POWERS:
         value = at(Decimal(2) ** power)
         there = not value.is_nan() and abs(value - final) <= small
-        if there and before:  # once could be chance
+        if there and before:  # once could be a coincidence
             return first
         first, before = 2.0**power, there
     return math.inf
 
 
 def _tendency(values: Sequence[Decimal]) -> Decimal | None:
-    """Return what a sequence tends to, None where it shows no tendency."""
+    """Return the limit that a sequence indicates, or None."""
     if len(values) < 3:
         return None
     *_, before, last = values
@@ -328,6 +332,6 @@ def _tendency(values: Sequence[Decimal]) -> Decimal | None:
 
 
 def _signed_zero(values: Sequence[Decimal]) -> Decimal:
-    """Return 0 with the sign from which it is reached; +0 where signs alternate."""
+    """Return 0 with the sign of the values near it; +0 where signs alternate."""
     signs = {v.is_signed() for v in [v for v in values if v][-4:]}
     return Decimal("-0") if signs == {True} else Decimal(0)

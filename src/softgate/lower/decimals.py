@@ -1,6 +1,7 @@
-"""The decimal digits of a formula at a point, every one of them true.
+"""Correctly rounded decimal digits of a formula at a point.
 
-mpmath evaluates the definition at rising precision until two evaluations round to the same digits.
+mpmath evaluates the definition with increasing precision until two evaluations round to the same
+digits.
 Digits are rounded to nearest, a tie to even, as Python and IEEE 754 do.
 """
 
@@ -17,9 +18,9 @@ from softgate.formula.arithmetic import Definition
 from softgate.formula.graph import Node
 
 MOST = 50
-"""So many decimals can be asked for."""
+"""Largest number of decimals."""
 LARGE = 10**9
-"""From here on numbers are written with an exponent."""
+"""Numbers of this size and larger are written with an exponent."""
 
 FIRST_BITS = 128
 MAX_BITS = 4096
@@ -29,7 +30,7 @@ HUGE_EXPONENT = 6000
 
 @dataclass(frozen=True)
 class Number:
-    """A real number as float64, correctly rounded, and as text; None where there is none."""
+    """A real number as a correctly rounded float64 and as text; None where undefined."""
 
     value: float | None
     text: str
@@ -39,7 +40,7 @@ UNDEFINED = Number(None, "undefined")
 
 
 def check(digits: Any, least: int = 0, most: int = MOST) -> None:
-    """Raise where `digits` is not a number of digits that can be given."""
+    """Raise ValueError unless `digits` is an integer from `least` to `most`."""
     if type(digits) is not int or not least <= digits <= most:
         raise ValueError(f"digits = {digits!r}: expected a whole number from {least} to {most}")
 
@@ -64,13 +65,13 @@ def number(root: Node, x: Fraction, digits: int) -> Number:
     bits = FIRST_BITS + 4 * digits
     before = None
     while bits <= MAX_BITS:
-        found = _rounded(real(root, bits, x=x), digits, bits)
-        if found == before:
-            return found
-        before = found
-        # Of a number so small that it vanishes beside another, only many bits show something.
-        bits = MAX_BITS if found.value == 0 and bits < MAX_BITS else bits * 3 // 2
-    return found
+        result = _rounded(real(root, bits, x=x), digits, bits)
+        if result == before:
+            return result
+        before = result
+        # A result of 0 may be a tiny number lost in a sum: only many bits can show it.
+        bits = MAX_BITS if result.value == 0 and bits < MAX_BITS else bits * 3 // 2
+    return result
 
 
 def _rounded(exact: Any, digits: int, bits: int) -> Number:
@@ -99,9 +100,9 @@ def _float(ratio: Fraction) -> float:
 
 
 def decimal(value: Fraction, digits: int, tolerance: Fraction = Fraction(0)) -> str:
-    """Return `value` with `digits` decimals; with an exponent where that shows too little.
+    """Return `value` with `digits` decimals, or with an exponent if it is tiny or large.
 
-    Within `tolerance` of the last place a tie is taken for exact.
+    Within `tolerance` of a tie, in units of the last place, the value counts as a tie.
 
     Examples
     --------
@@ -115,7 +116,7 @@ def decimal(value: Fraction, digits: int, tolerance: Fraction = Fraction(0)) -> 
 
 
 def scientific(value: Fraction, significant: int, tolerance: Fraction = Fraction(0)) -> str:
-    """Return `value`, which is not 0, as 1.234e-05 with so many significant digits."""
+    """Return a nonzero `value` in the form 1.234e-05 with `significant` digits."""
     exponent = len(str(abs(value.numerator))) - len(str(value.denominator))
     if abs(value) < Fraction(10) ** exponent:
         exponent -= 1
@@ -140,6 +141,6 @@ def _point(whole: int, decimals: int) -> str:
 
 
 def definition(entry: Entry, parameters: Mapping[str, float], f: Definition) -> Node:
-    """Trace the definition of an entry over `f`, parameters being the decimals they print as."""
+    """Trace an entry's definition over `f`, each parameter as the decimal that `repr` prints."""
     fixed = {name: f.graph.const(Fraction(repr(value))) for name, value in parameters.items()}
     return entry.definition(f, f.graph.input("x"), **fixed)

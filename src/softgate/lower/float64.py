@@ -1,4 +1,4 @@
-"""A definition in NumPy's float64: good for a number's size, not for its last bits."""
+"""A definition in NumPy's float64: for magnitudes, not for the last bits."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _number(value: Any) -> Any:
 
 
 def _each(function: Callable[[float], float]) -> Callable[[Any], Any]:
-    """Return a function of one number as one of arrays; NumPy has no erf."""
+    """Return a scalar function vectorised; NumPy has no erf."""
     return np.vectorize(function, otypes=[np.float64])
 
 

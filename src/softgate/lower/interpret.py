@@ -1,7 +1,7 @@
-"""A graph evaluated node by node, in whatever numbers a table of operations works on.
+"""A graph evaluated node by node, over any table of operations.
 
-A root is evaluated at thousands of points, and looking its nodes up would take three times as long
-as the arithmetic: it is written out once, as the straight lines of a Python function.
+A root is evaluated at thousands of points, where looking up its nodes would take three times as
+long as the arithmetic: it is compiled once to a straight-line Python function.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def interpret(
     number: Callable[[Any], Any],
     inputs: Mapping[str, float | Fraction | Any],
 ) -> Any:
-    """Return the value of `root`; `number` makes a constant or an input one of the numbers."""
+    """Return the value of `root`; `number` converts constants and inputs."""
     run, constants = program(root)
     return run(operations, number, inputs, [number(constant) for constant in constants])
 
@@ -46,13 +46,15 @@ def program(root: Node) -> tuple[Callable[..., Any], tuple[Fraction, ...]]:
             operands = ", ".join(place[arg] for arg in node.args)
             lines.append(f"{place[node]} = {names[node.op]}({operands})")
     body = "\n    ".join([*lines, f"return {place[root]}"])
-    found: dict[str, Any] = {}
-    exec(f"def run(operations, number, inputs, constants):\n    {body}\n", found)
-    return found["run"], tuple(Fraction(node.attr) for node in constants if node.attr is not None)
+    namespace: dict[str, Any] = {}
+    exec(f"def run(operations, number, inputs, constants):\n    {body}\n", namespace)
+    return namespace["run"], tuple(
+        Fraction(node.attr) for node in constants if node.attr is not None
+    )
 
 
 def choose(condition: bool, yes: Any, no: Any) -> Any:
-    """Return one of two numbers: what `where` means where conditions are plain."""
+    """Return `yes` or `no`: `where` for conditions that are Python booleans."""
     return yes if condition else no
 
 

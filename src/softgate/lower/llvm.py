@@ -2,7 +2,10 @@
 
 Only IEEE operations without fast-math flags are emitted, so the vector body and the scalar
 remainder give the same bits, and one element's result depends on that element alone.
-Code is compiled when first asked for and kept in memory: no compiler, no cache on disk.
+Code is compiled on first use and kept in memory: no C compiler, no cache on disk.
+
+Two other loops are here: `build_lookup` and `build_lookup_backward` read 16-bit results from a table
+of 65,536 entries; `build_chunk_loop` is the loop that each thread of a parallel call runs.
 """
 
 from __future__ import annotations
@@ -32,15 +35,15 @@ from .target import (
 )
 
 INTERLEAVE = 4
-"""Vectors a round. Kernels are long chains of fmas, of which the out-of-order window holds too few;
-LLVM's own cost model sees the registers such a round spills and not the waiting it saves."""
+"""Vectors per iteration. Kernels are long chains of fmas, too long for the out-of-order window;
+LLVM's cost model counts the registers that this spills, not the latency that it hides."""
 
 SHORT = 20
-"""Graphs of no more nodes wait for memory, not for arithmetic: one vector a round is best."""
+"""Graphs of at most this many nodes are memory-bound: one vector per iteration is best."""
 
 LONG = 120
-"""Graphs of more nodes, as formulas of users' own may have, take half as many vectors: four would
-cost twice the time to compile and save a tenth of the time to run."""
+"""Graphs with more nodes, such as users' formulas, take half as many vectors: four would double the
+time to compile and save a tenth of the time to run."""
 
 REAL = {"float32": ir.FloatType(), "float64": ir.DoubleType(), "float16": ir.HalfType()}
 STORED = {**REAL, "bfloat16": HALFWORD}
@@ -49,12 +52,11 @@ COMPARE = {"lt": "<", "le": "<=", "eq": "=="}
 
 @dataclass(frozen=True)
 class Loop:
-    """What one compiled loop computes: as many results an element as there are `roots`.
+    """The specification of one compiled loop: one result per element for each of `roots`.
 
     `inputs` are the array operands in call order; `alias` names the one whose memory is the
-    first output's (in place), for which LLVM must not be told that pointers are apart. With `rows`
-    the loop runs over rows: the elements of one lie side by side, the rows of each operand in
-    steps of its own.
+    first output's (in place); its pointers must not be declared noalias. With `rows` the loop runs
+    over rows: the elements of a row are contiguous, and each operand has its own distance of rows.
     """
 
     roots: tuple[Node, ...]
@@ -67,7 +69,7 @@ class Loop:
 
     @property
     def operands(self) -> int:
-        """How many arrays are written and read."""
+        """Number of arrays written and read."""
         return len(self.roots) + len(self.inputs)
 
 
@@ -85,14 +87,14 @@ class Body:
         self.real, self.bits = REAL[fmt.name], ir.IntType(fmt.bits)
 
     def emit(self, *roots: Node) -> list[ir.Value]:
-        """Return the IR values of `roots`, emitting whatever they need."""
+        """Return the IR values of `roots`, emitting the nodes they need."""
         for node in walk(*roots):
             if node not in self.values:
                 self.values[node] = self.operation(node)
         return [self.values[root] for root in roots]
 
     def operation(self, node: Node) -> ir.Value:
-        """Emit one node whose operands are there."""
+        """Emit one node whose operands were emitted."""
         args = [self.values[arg] for arg in node.args]
         if node.op in COMPARISONS:
             return self.builder.fcmp_ordered(COMPARE[node.op], *args)
@@ -168,8 +170,8 @@ def load(
         return widen_float16(builder, value)
     if storage is not arithmetic:
         return builder.fpext(value, REAL[arithmetic.name])
-    # With AVX-512 a choice between two loaded values would become a load under a mask. That waits
-    # for the other load, where both caches could be waited for at once.
+    # With AVX-512 a choice between two loaded values would become a masked load, which waits for the
+    # other load instead of running in parallel.
     frozen = ir.instructions.Instruction(builder.block, value.type, "freeze", [value])
     builder._insert(frozen)
     return frozen
@@ -211,12 +213,12 @@ def build(loop: Loop, target: Target = HOST) -> ir.Module:
     """
     if loop.storage.bits == 16 and loop.arithmetic.bits == 64:
         raise ValueError(
-            f"no loop computes {loop.storage.name} in float64: to round back LLVM would call a "
-            "function that is not there; compute in float32, or make a table"
+            f"{loop.storage.name} cannot be computed in float64: LLVM rounds back with a runtime "
+            "function that may be missing; compute in float32, or use a table"
         )
     module, builder, arguments = function(loop.operands + 1 + loop.rows, counts=1 + loop.rows)
-    # Four vectors a round spill; across cache lines, as the caller's stack happens to lie, that
-    # costs up to twice the time.
+    # Four vectors per iteration spill; spills across cache lines, on an unaligned stack, take up to
+    # twice the time.
     builder.function.attributes.alignstack = 64
     if loop.alias is None:
         for argument in arguments:
@@ -247,7 +249,7 @@ def _emit(
     count: ir.Value,
     target: Target,
 ) -> None:
-    """Emit the loop over `count` elements that lie side by side."""
+    """Emit the loop over `count` contiguous elements."""
     outputs = bases[: len(loop.roots)]
     sources = dict(zip(loop.inputs, bases[len(loop.roots) :], strict=True))
     if loop.alias is not None:
@@ -263,7 +265,7 @@ def _emit(
         values = Body(builder, loop.arithmetic, known, target).emit(*loop.roots)
         for root, value, output in zip(loop.roots, values, outputs, strict=True):
             place = _place(builder, element, output, index)
-            if root.op == "input":  # a copy needs no conversion there and back
+            if root.op == "input":  # a copy needs no conversion
                 source = _place(builder, element, sources[str(root.attr)], index)
                 size = loop.storage.bits // 8
                 builder.store(builder.load(source, typ=element, align=size), place, align=size)
@@ -272,7 +274,7 @@ def _emit(
 
 
 def _vectors(nodes: int, target: Target) -> int:
-    """Return how many vectors a round of a loop over so many nodes takes side by side."""
+    """Return the number of vectors that one iteration of a loop processes."""
     if nodes <= SHORT:
         return 1
     # An emulated fma is a dozen operations, so graphs with them count as long.
@@ -288,7 +290,7 @@ def _element(builder: ir.IRBuilder, kind: ir.Type, base: ir.Value, index: ir.Val
 
 
 def _load_invariants(builder: ir.IRBuilder, loop: Loop, base: ir.Value) -> dict[Node, ir.Value]:
-    """Load what is the same for all elements: the parameters, and zeros that LLVM must not see."""
+    """Load what is the same for all elements: parameters, and zeros hidden from the optimiser."""
     leaves: dict[Node, ir.Value] = {}
     kind = REAL[loop.arithmetic.name]
     for node in walk(*loop.roots):
@@ -296,10 +298,10 @@ def _load_invariants(builder: ir.IRBuilder, loop: Loop, base: ir.Value) -> dict[
             slot = ir.Constant(INDEX, loop.parameters.index(str(node.attr)))
             leaves[node] = _element(builder, kind, base, slot)
         elif is_negative_zero(node):
-            # LLVM makes a multiplication of fma(x, y, -0).
+            # LLVM turns fma(x, y, -0) into a multiplication.
             leaves[node] = _from_memory(builder, kind, -0.0)
         elif is_zero(node) and loop.storage is not loop.arithmetic:
-            # Of `x < 0 ? 0 : x` with a widened x LLVM makes `x <= 0 ? 0 : x`, which loses -0.
+            # LLVM turns `x < 0 ? 0 : x` with a widened x into `x <= 0 ? 0 : x`, which loses -0.
             leaves[node] = _from_memory(builder, kind, 0.0)
     return leaves
 
@@ -311,12 +313,12 @@ def _from_memory(builder: ir.IRBuilder, kind: ir.Type, value: float) -> ir.Value
 
 
 def is_zero(node: Node) -> bool:
-    """Tell whether a node is the constant 0."""
+    """Return whether a node is the constant 0."""
     return node.op == "const" and node.attr == 0
 
 
 def is_negative_zero(node: Node) -> bool:
-    """Tell whether a node is the constant -0."""
+    """Return whether a node is the constant -0."""
     return node.op == "neg" and is_zero(node.args[0])
 
 
@@ -340,8 +342,8 @@ def build_lookup() -> ir.Module:
     """Return the module of kernel(out, x, table, count): out[i] = table[x[i]], in place or not."""
     module, b, (out, x, table, count) = function(3)
     with Counted(b, count) as i:
-        found = _gather(b, table, HALFWORD, x, i)
-        b.store(found, b.gep(out, [i], source_etype=HALFWORD), align=2)
+        result = _gather(b, table, HALFWORD, x, i)
+        b.store(result, b.gep(out, [i], source_etype=HALFWORD), align=2)
     b.ret_void()
     return module
 
@@ -354,7 +356,8 @@ def compile_lookup() -> Callable[..., None]:
 def build_lookup_backward(fmt: Format, target: Target = HOST) -> ir.Module:
     """Return the module of kernel(out, x, grad, slopes, count).
 
-    out[i] is slopes[x[i]]·grad[i], rounded to `fmt`.
+    out[i] is slopes[x[i]]·grad[i], rounded to `fmt`. Slopes are gathered into a block that stays in
+    the first-level cache, and then multiplied with SIMD: a single loop would be scalar.
     """
     module, b, (out, x, grad, slopes, count) = function(4)
     real, limit = REAL["float32"], ir.Constant(INDEX, LOOKUP_BLOCK)
@@ -385,22 +388,26 @@ def compile_lookup_backward(fmt: Format) -> Callable[..., None]:
 
 
 CHUNK_FIELDS = ("next", "count", "step", "item", "kernel", "beside")
-"""What a job begins with, in words of 64 bits; the addresses of the operands follow.
+"""The head of a job, in 64-bit words; the addresses of the operands follow.
 
-`next` is the first element that nobody has taken, `step` the elements of a chunk, `item` the bytes
-of an element, `kernel` the address of a loop over `beside`, its parameters or its table.
+`next` is the first element not yet taken, `step` the elements per chunk, `item` the bytes per
+element, `kernel` the address of a loop, `beside` that of its parameters or its table.
 
-Over rows, `next`, `count` and `step` are rows; before the addresses stand the elements of a row
-and, for each operand, the distance of two rows in elements."""
+Over rows, `next`, `count` and `step` count rows; the length of a row and, for each operand, the
+distance of two rows in elements precede the addresses."""
 
 
 def compile_chunk_loop(operands: int, rows: bool = False) -> Callable[..., None]:
-    """Return the loop that `build_chunk_loop` describes."""
+    """Compile `build_chunk_loop`."""
     return compile_module(build_chunk_loop(operands, rows), pointers=1, counts=0)
 
 
 def build_chunk_loop(operands: int, rows: bool = False) -> ir.Module:
-    """Return the module of kernel(job): calls the job's kernel over chunks of its operands."""
+    """Return the module of kernel(job), which each thread runs: process chunks until none is left.
+
+    It is compiled so that a thread pool without Python can run it. A chunk is taken by one atomic
+    addition; results do not depend on which thread takes which chunk.
+    """
     module, b, (job,) = function(1, counts=0)
 
     def word(place: int) -> ir.Value:

@@ -1,8 +1,7 @@
 """A definition evaluated with mpmath: many digits without a compiled dependency.
 
-Used where a table's entry lies so close to a rounding boundary that float64 cannot tell, and
-where python-flint is not installed. Not rigorous as balls are: precision is doubled until two
-evaluations agree.
+Used where a table's entry lies too close to a rounding boundary for float64, and where python-flint
+is not installed. Not rigorous, unlike balls: precision is doubled until two evaluations agree.
 """
 
 from __future__ import annotations
@@ -18,8 +17,8 @@ from .interpret import ARITHMETIC, choose, interpret
 
 MAX_BITS = 4096
 
-# A context of our own: mpmath's global one belongs to the user, who may change its precision in
-# another thread, and would find ours there. Callers hold a lock, for this one has no more.
+# A separate context, because users may change the precision of mpmath's global one in another
+# thread. It is not thread-safe: callers hold a lock.
 _CONTEXT = mpmath.MPContext()
 
 
@@ -30,16 +29,16 @@ def evaluate(root: Node, bits: int, /, **inputs: float | Fraction) -> Any:
 
 
 def real(root: Node, bits: int, /, **inputs: float | Fraction) -> Any:
-    """Return `root` as `evaluate` does, or NaN where the formula is no real number.
+    """Return `root` as `evaluate` does, or NaN where the formula has no real value.
 
-    A logarithm of a negative number or a division by 0 may stand in a branch that is not taken.
+    A logarithm of a negative number or a division by 0 may occur in a branch that is not taken.
     """
     _CONTEXT.prec = bits
     return interpret(root, REAL, _fraction, inputs)
 
 
 def fraction(value: Any) -> Fraction:
-    """Return a finite mpf as the exact fraction it is."""
+    """Return a finite mpf as an exact fraction."""
     sign, mantissa, exponent, _ = value._mpf_
     return Fraction(-int(mantissa) if sign else int(mantissa)) * Fraction(2) ** int(exponent)
 
@@ -48,7 +47,7 @@ def sign_of_difference(root: Node, boundary: Fraction, **inputs: float | Fractio
     """Return the sign of root - boundary; 0 only where 4096 bits show no difference."""
     bits = 256  # enough for the smallest bfloat16, 2**-133, at the first try
     while bits <= MAX_BITS:
-        # What 64 bits more change is what is not known: 1 - tanh(x)² may have cancelled.
+        # The change with 64 more bits estimates the error: 1 - tanh(x)² may have cancelled.
         rough, value = (real(root, precision, **inputs) for precision in (bits, bits + 64))
         exact = _fraction(boundary)
         difference = value - exact
@@ -101,4 +100,4 @@ def _real(operation: Any) -> Any:
 
 
 REAL = {name: _real(operation) for name, operation in OPERATIONS.items()}
-"""The same operations, with NaN as the result where there is no real number."""
+"""The same operations, with NaN where the result is not real."""

@@ -1,8 +1,8 @@
 """The CPUs that kernels are compiled for: this machine's by default, any other by name.
 
-For an operation that a CPU lacks, LLVM calls a routine by its name. The process may not have it,
-and then ends. A target therefore tells which operations its CPU lacks, and `emulated` has
-replacements for them.
+For an operation that a CPU lacks, LLVM calls a runtime routine; a process without it crashes. A
+`Target` therefore reports whether its CPU converts float16 and has fma; replacements made of integer
+operations and float64, with the same bits, are at the end of this module.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ FALSE = ir.Constant(ir.IntType(1), 0)
 
 
 class Counted:
-    """A loop over an index from 0 to `count`, open between `with` and its end.
+    """A loop over an index from 0 to `count`; code emitted within the `with` block is its body.
 
-    `vectors` tells LLVM how many vectors to work on side by side in each round.
+    `vectors` is the number of vectors that LLVM interleaves per iteration.
     """
 
     def __init__(
@@ -58,14 +58,14 @@ class Counted:
 
 
 def _interleave(module: ir.Module, vectors: int) -> ir.MDValue:
-    """Return a loop's metadata: so many vectors side by side in each round."""
+    """Return loop metadata that sets the interleave count."""
     name = ir.MetaDataString(module, "llvm.loop.interleave.count")
     count = module.add_metadata([name, ir.Constant(ir.IntType(32), vectors)])
     return module.add_metadata([count])
 
 
 def function(arrays: int, counts: int = 1) -> tuple[ir.Module, ir.IRBuilder, list[ir.Value]]:
-    """Return a module, a builder in its one function of addresses and counts, the arguments."""
+    """Return a module, a builder in its function of addresses and counts, and the arguments."""
     module = ir.Module("softgate")
     kind = ir.FunctionType(ir.VoidType(), [POINTER] * arrays + [INDEX] * counts)
     function = ir.Function(module, kind, "kernel")
@@ -94,8 +94,8 @@ class Target:
             llvm.initialize_all_asmprinters()
         features = [self.features] if self.features else []
         if _architecture(self.triple) == "x86_64":
-            # For some CPUs LLVM prefers half of a 512-bit vector, lest a few wide operations slow
-            # the clock of all others. Kernels are nothing but wide operations.
+            # For some CPUs LLVM prefers 256-bit vectors, because a few 512-bit operations would lower
+            # the clock for all others. Kernels consist of wide operations only.
             features.append("-prefer-256-bit")
         return llvm.Target.from_triple(self.triple).create_target_machine(
             cpu=self.cpu, features=",".join(features), opt=3, jit=True
@@ -137,7 +137,7 @@ def _architecture(triple: str) -> str:
 def _host_features() -> dict[str, bool]:
     try:
         return dict(llvm.get_host_cpu_features())
-    except RuntimeError:  # LLVM cannot tell on some systems; the CPU's name is enough to go on
+    except RuntimeError:  # LLVM cannot detect them on some systems; the CPU's name suffices
         return {}
 
 
@@ -158,7 +158,7 @@ def host() -> tuple[str, frozenset[str]]:
 def optimise(module: ir.Module, target: Target = HOST) -> llvm.ModuleRef:
     """Return `module` after LLVM's own O3 pipeline for a CPU, by default this machine's."""
     module.triple = target.triple
-    # A loop's metadata must be distinct and begin with itself, which llvmlite cannot say.
+    # Loop metadata must be distinct and refer to itself first, which llvmlite cannot express.
     text = re.sub(r"(?m)^(!\d+) = !\{ (!\d+) \}$", r"\1 = distinct !{ \1, \2 }", str(module))
     parsed = llvm.parse_assembly(text)
     parsed.verify()
@@ -193,18 +193,18 @@ def compile_module(
     engine = llvm.create_mcjit_compiler(optimise(module, target), target.machine)
     engine.finalize_object()
     address = engine.get_function_address(name)
-    _keep_for_ever(engine)
+    _never_free(engine)
     signature = [ctypes.c_void_p] * pointers + [ctypes.c_int64] * counts
     return ctypes.CFUNCTYPE(None, *signature)(address)
 
 
-def _keep_for_ever(engine: Any) -> None:
+def _never_free(engine: Any) -> None:
     # A daemon thread may still run the code while the interpreter tears modules down.
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(engine))
 
 
 REBIAS = (127 - 15) << 23
-"""What float32's exponent field has more than float16's, in place."""
+"""Difference of the exponent biases of float32 and float16, shifted into place."""
 
 
 def widen_float16(b: ir.IRBuilder, bits: ir.Value) -> ir.Value:
@@ -228,7 +228,7 @@ def narrow_to_float16(b: ir.IRBuilder, value: ir.Value) -> ir.Value:
     """Return the bits of the float16 nearest to a float32, ties to even; a NaN becomes quiet."""
     word = b.bitcast(value, WORD)
     size = b.and_(word, WORD(0x7FFFFFFF))
-    # From 2**16 on all numbers become infinite, and those that round to 2**16 on their own.
+    # Numbers from 2**16 on become infinite; those that round up to 2**16 do so by themselves.
     limit = WORD(0x47800000)
     limited = b.select(b.icmp_unsigned("<", size, limit), size, limit)
     odd = b.and_(b.lshr(size, WORD(13)), WORD(1))
@@ -245,7 +245,7 @@ def narrow_to_float16(b: ir.IRBuilder, value: ir.Value) -> ir.Value:
 
 
 def emulated_fma(b: ir.IRBuilder, x: ir.Value, y: ir.Value, z: ir.Value) -> ir.Value:
-    """Return x·y + z of float32 or float64, rounded once."""
+    """Return x·y + z of float32 or float64, rounded once, without an fma instruction."""
     return _fma32(b, x, y, z) if x.type == SINGLE else b.call(_fma64(b.module), (x, y, z))
 
 
@@ -350,10 +350,10 @@ def _round64(b: ir.IRBuilder, digits: ir.Value, exponent: ir.Value) -> ir.Value:
     unit = b.select(b.icmp_signed(">", unit, LONG(SMALLEST)), unit, LONG(SMALLEST))
     drop = b.sub(unit, exponent)
     drop = b.zext(b.select(b.icmp_unsigned("<", drop, LONG(127)), drop, LONG(127)), WIDE)
-    kept = b.lshr(digits, drop)
-    rest = b.add(b.sub(digits, b.shl(kept, drop)), b.and_(kept, WIDE(1)))
+    whole = b.lshr(digits, drop)
+    rest = b.add(b.sub(digits, b.shl(whole, drop)), b.and_(whole, WIDE(1)))
     half = b.shl(WIDE(1), b.sub(drop, WIDE(1)))
-    nearest = b.add(kept, b.zext(b.icmp_unsigned(">", rest, half), WIDE))
+    nearest = b.add(whole, b.zext(b.icmp_unsigned(">", rest, half), WIDE))
     field = b.sub(unit, LONG(SMALLEST))
     bits = b.add(b.shl(field, LONG(MANTISSA)), b.trunc(nearest, LONG))
     return b.select(b.icmp_unsigned("<", bits, LONG(INFINITE)), bits, LONG(INFINITE))

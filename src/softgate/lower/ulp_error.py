@@ -1,9 +1,9 @@
 """The error of float32 results in ulps as one SIMD loop, for sweeps over all 2**32 inputs.
 
-An ulp is a power of two: its inverse is made of the exponent bits of the scale. What no number of
-ulps says becomes an infinite error: NaN or infinity where the truth is finite, and the other way
-round; 0 where the truth has a float32; the wrong sign of a result that underflows. NaN is right
-where the input is NaN and only there, whatever the truth says: it may share the fault.
+An ulp is a power of two: its inverse is built from the exponent bits of the scale. Errors that ulps
+do not express are infinite: NaN or infinity where the truth is finite, and vice versa; 0 where the
+truth has a nonzero float32; the wrong sign of a result that underflows. NaN is correct where the
+input is NaN and only there, whatever the truth is: the reference may share the fault.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .target import Counted, compile_module, function
 LONG = ir.IntType(64)
 SINGLE, DOUBLE = REAL["float32"], REAL["float64"]
 OVERFLOW = (2.0 - 2.0**-FLOAT32.precision) * 2.0**FLOAT32.max_exponent
-"""From here on a number rounds to infinity in float32."""
+"""Numbers of this size and larger round to infinity in float32."""
 
 
 def _inverse_ulp(b: ir.IRBuilder, scale: ir.Value) -> ir.Value:
@@ -40,7 +40,7 @@ def _error(
     zero, infinite = ir.Constant(DOUBLE, 0.0), ir.Constant(DOUBLE, float("inf"))
     smallest = ir.Constant(DOUBLE, 2.0**FLOAT32.smallest_exponent)
     size = b.call(fabs, [truth])
-    # What rounds to an infinity is one: x² of a large x, say.
+    # A truth that rounds to infinity counts as infinite: x² of a large x, for example.
     beyond = b.fcmp_ordered(">=", size, ir.Constant(DOUBLE, OVERFLOW))
     signed = b.select(b.fcmp_ordered("<", truth, zero), b.fneg(infinite), infinite)
     truth = b.select(beyond, signed, truth)
@@ -72,18 +72,18 @@ def build_error(strict: bool = True) -> ir.Module:
 
     x and y are float32, the rest float64.
 
-    Unless `strict`, a lost zero or sign is not infinite but as many ulps as it is.
+    Unless `strict`, a lost zero or sign has its error in ulps, not an infinite one.
     """
     module, b, (out, x, y, truth, scale, count) = function(5)
     with Counted(b, count) as i:
-        given, result = (
+        argument, result = (
             b.fpext(b.load(b.gep(base, [i], source_etype=SINGLE), typ=SINGLE), DOUBLE)
             for base in (x, y)
         )
         exact, size = (
             b.load(b.gep(base, [i], source_etype=DOUBLE), typ=DOUBLE) for base in (truth, scale)
         )
-        error = _error(b, given, result, exact, size, strict)
+        error = _error(b, argument, result, exact, size, strict)
         b.store(error, b.gep(out, [i], source_etype=DOUBLE))
     b.ret_void()
     return module
