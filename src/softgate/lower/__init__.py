@@ -1,3 +1,1 @@
-"""A graph in another form: LLVM kernels, exact and float64 evaluation, framework and other
-source.
-"""
+"""A graph in another form: LLVM kernels, exact and float64 evaluation, source code, LaTeX."""

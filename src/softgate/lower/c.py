@@ -1,7 +1,7 @@
 """Stable forms as C99: a scalar function that inlines, and a loop that compilers vectorise.
 
-Nothing is needed beyond fma, which is one instruction on current CPUs. The operations are those of
-the kernels, one by one, so the errors are theirs as long as the compiler keeps to IEEE arithmetic.
+Only fma is required, one instruction on current CPUs. The operations are those of the kernels, so
+the error bounds hold as long as the compiler keeps to IEEE arithmetic.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ SUFFIX = {"float32": "f32", "float64": "f64"}
 REAL = {"float32": "float", "float64": "double"}
 WORD = {"float32": "uint32_t", "float64": "uint64_t"}
 FLAGS = "-std=c99 -O3 -march=native -ffp-contract=off -fno-math-errno -fno-trapping-math"
-"""Those that keep the bounds and vectorise."""
+"""Flags that keep the bounds and vectorise."""
 
 NOTES = """\
 {kept} as long as the compiler keeps to IEEE arithmetic: with
@@ -63,11 +63,11 @@ static inline {real} softgate_exponent_field_{suffix}({real} x)
     return {whole} + ({real})(field >> {shift});
 }}""",
 }
-"""What C has no operator for."""
+"""Operations without a C operator."""
 
 
 def literal(fmt: Format, value: float) -> str:
-    """Return a number as C writes it in a format: powers of two by their exponent."""
+    """Return a C literal of a format; large and small powers of two in hexadecimal."""
     end = "f" if fmt is FLOAT32 else ""
     if math.isnan(value):
         return "NAN"
@@ -80,7 +80,7 @@ def literal(fmt: Format, value: float) -> str:
 
 
 def language(fmt: Format) -> Language:
-    """Return how C writes a format."""
+    """Return the C language table of a format."""
     end, suffix = ("f" if fmt is FLOAT32 else ""), SUFFIX[fmt.name]
     return Language(
         operations=source.OPERATORS
@@ -117,14 +117,14 @@ def scalar(function: Function) -> tuple[str, frozenset[str]]:
     for name, _ in function.arguments:
         wide = fmt is not FLOAT32
         leaves |= {name: name} if wide else {name: f"{name}_hi", f"{name}.lo": f"{name}_lo"}
-    found = source.body(function.root, fmt, language(fmt), leaves, function.constants)
-    lines = [*_arguments(function, found.used), *found.lines, f"return {found.result};"]
+    body = source.body(function.root, fmt, language(fmt), leaves, function.constants)
+    lines = [*_arguments(function, body.used), *body.lines, f"return {body.result};"]
     text = "".join(f"    {line}\n" for line in lines)
-    return f"{opening}{text}}}", found.used
+    return f"{opening}{text}}}", body.used
 
 
 def _arguments(function: Function, used: frozenset[str]) -> list[str]:
-    """Return the lines that make of arguments what the body reads: in float two floats each."""
+    """Return the lines that convert arguments for the body: in float, two floats each."""
     lines = [] if "x" in used else ["(void)x;"]
     for name, _ in function.arguments:
         if name not in used and f"{name}.lo" not in used:
@@ -200,15 +200,19 @@ def _comment(units: Sequence[Unit], closing: Sequence[str]) -> str:
     for unit in units:
         lines += _certify(file, unit)
     kept = "The bounds hold" if source.bounded(units) else "Results are those of softgate"
-    # gcc and clang are asked about the whole catalogue; of other formulas nobody knows.
-    loops = "Such loops mostly vectorise" if any(u.own for u in units) else "The loops vectorise"
+    # Vectorisation is tested with gcc and clang for the catalogue only.
+    loops = (
+        "Such loops mostly vectorise"
+        if any(u.user_defined for u in units)
+        else "The loops vectorise"
+    )
     notes = NOTES.format(flags=FLAGS, kept=kept, loops=loops).split("\n")
     lines += ["", *notes, "", *closing]
     return "\n".join(["/*", *(f" * {line}".rstrip() for line in lines), " */"])
 
 
 def _listing(unit: Unit) -> list[str]:
-    """Return what each loop computes and how exactly."""
+    """Return a list of the loops: quantity, format and error bound."""
     width = max(len(called(function)) for function in unit.functions)
     lines = [
         f"    {called(f):{width}}  {f.quantity} in {REAL[f.fmt.name]}, {source.within(f)}"
@@ -225,7 +229,7 @@ def _listing(unit: Unit) -> list[str]:
 
 
 def _certify(file: str, unit: Unit) -> list[str]:
-    """Return what measures the loops again: those with the defaults, a format each."""
+    """Return the commands that certify the loops with default parameters, one per format."""
     lines = []
     for name in REAL:
         loops = {f.quantity: f for f in unit.functions if f.fmt.name == name and not f.arguments}

@@ -1,5 +1,4 @@
-"""A definition evaluated with Python's `decimal`: hundreds of digits, huge exponents; limits at
-±inf.
+"""A definition evaluated with Python's `decimal`: hundreds of digits; limits at infinity.
 
 Used for limits, where x is 10**20 and exp(x) overflows every binary format, and for constants:
 `decimal` is in the standard library, and importing mpmath takes longer than compiling a kernel. A

@@ -1,8 +1,8 @@
 """A graph as the source of a Python function in some framework's operators.
 
-One walk serves every framework: constants are folded, each operation becomes one line, and what a
-framework calls it stands in its `Dialect`. Source, and not a chain of closures, because tracing
-compilers read it and because it can be looked at.
+One walk serves every framework: constants are folded, each operation becomes one line, and its
+spelling comes from the framework's `Dialect`. Source code rather than a chain of closures, because
+tracing compilers read it and it can be inspected.
 
 To add a framework, write a module with a `Dialect`:
 
@@ -10,11 +10,11 @@ To add a framework, write a module with a `Dialect`:
   definitions these are the arithmetic, the comparisons, `where`, and what `formula.FUNCTIONS` has.
   For stable forms (graphs over a `Kernel`) they are arithmetic, comparisons, `where`, `sqrt`,
   `copysign`, the three operations on exponent bits of `formula.Machine`, and the two of
-  `lower.unfused`, which has to be run first where the framework has no fma;
-- `modules` are what the templates name;
+  `lower.unfused`, which must be run first if the framework has no fma;
+- `modules` are the objects that the templates name;
 - `whole` makes an array like `x` of a number: for a root that does not depend on `x`;
-- `scalar` makes a value in the format of `x` of a number: for a `where` that chooses between two
-  numbers. Everywhere else a number stands as a Python float, and must take its neighbour's format.
+- `scalar` makes a value in the format of `x` of a number: for a `where` between two numbers.
+  Everywhere else a number is a Python float and must take the other operand's format.
 
 Templates that depend on the float format (masks, shifts) are made per format: a `Dialect` for each.
 """
@@ -39,7 +39,7 @@ FOLDED: dict[str, Callable[..., float]] = {
     "log": math.log,
     "sqrt": math.sqrt,
 }
-"""What is worked out beforehand where every operand is a number."""
+"""Operations folded when every operand is a constant."""
 
 ARITHMETIC = {
     "add": "{} + {}",
@@ -51,7 +51,7 @@ ARITHMETIC = {
     "le": "{} <= {}",
     "eq": "{} == {}",
 }
-"""What every framework writes with Python's operators."""
+"""Operations that are Python operators in every framework."""
 
 
 @dataclass(frozen=True)
@@ -86,11 +86,11 @@ def source(
         return t1
     """
     several = isinstance(roots, tuple)
-    wanted: tuple[Node, ...] = roots if isinstance(roots, tuple) else (roots,)
+    outputs: tuple[Node, ...] = roots if isinstance(roots, tuple) else (roots,)
     leaves = {name: _identifier(name, dialect) for name in (*inputs, *parameters)}
     emitter = _Emitter(dialect, leaves)
-    emitter.emit(*wanted)
-    results = [emitter.result(root) for root in wanted]
+    emitter.emit(*outputs)
+    results = [emitter.result(root) for root in outputs]
     body = "".join(f"    {line}\n" for line in emitter.lines)
     returned = f"({', '.join(results)},)" if several else results[0]
     return f"def form({', '.join(leaves.values())}):\n{body}    return {returned}\n"
@@ -107,14 +107,14 @@ def form(
     text = source(roots, dialect, parameters, inputs)
     what = "several" if isinstance(roots, tuple) else roots.op
     exec(compile(text, f"<softgate {what}>", "exec"), names)
-    found: Callable[..., Any] = names["form"]
-    return found
+    function: Callable[..., Any] = names["form"]
+    return function
 
 
 def _identifier(name: str, dialect: Dialect) -> str:
-    """Return how a leaf is called in the source: no dot, and no framework's name."""
-    found = name.replace(".", "_")
-    return f"{found}_" if found in dialect.modules else found
+    """Return a leaf's name in the source: without dots, and not a name of `dialect.modules`."""
+    identifier = name.replace(".", "_")
+    return f"{identifier}_" if identifier in dialect.modules else identifier
 
 
 class _Emitter:
@@ -128,7 +128,7 @@ class _Emitter:
         self._count = 0
 
     def emit(self, *roots: Node) -> None:
-        """Emit whatever the roots need."""
+        """Emit the nodes that the roots need."""
         for node in walk(*roots):
             if node.op in ("input", "parameter"):
                 self.names[node] = self.leaves[str(node.attr)]

@@ -1,8 +1,8 @@
 """Stable forms as a JavaScript module: the float64 kernels' operations, one by one.
 
-JavaScript has no fma, and these forms live by it: fma(a, b, -a*b) is what a product lost. So `fma`
-is made from sums and products that are exact (Dekker's and Knuth's), rounded once. Results are
-those of the kernels, bit for bit, at some ten times the cost of an instruction.
+JavaScript has no fma, which these forms need: fma(a, b, -a*b) is the rounding error of a product.
+`fma` is therefore composed of error-free sums and products (Dekker, Knuth), rounded once. Results
+equal those of the kernels bit for bit, at about ten times the cost of an instruction.
 """
 
 from __future__ import annotations
@@ -97,11 +97,11 @@ function copysign(x, y) {
   return words[HIGH] < 0 ? -Math.abs(x) : Math.abs(x);
 }""",
 }
-"""What JavaScript has no operator for."""
+"""Operations without a JavaScript operator."""
 
 
 def literal(value: float) -> str:
-    """Return a number as JavaScript writes it."""
+    """Return a JavaScript literal."""
     if math.isnan(value):
         return "NaN"
     if math.isinf(value):
@@ -129,8 +129,8 @@ LANGUAGE = Language(
 
 MODULE, SCRIPT = "module", "script"
 FORMS = (MODULE, SCRIPT)
-"""A module exports its functions. A script is for pages without modules: it declares one object
-that has them, and no other name."""
+"""A module exports its functions. A script, for pages without modules, declares one object that
+contains them."""
 USE = {
     MODULE: 'An ES module, as in import {{ {name} }} from "./{file}.mjs".',
     SCRIPT: "A plain script, whole or within another one. It declares softgate, as in\n"
@@ -143,28 +143,28 @@ CLOSING = "return {{\n{names}\n}};\n}})();"
 def written(function: Function, usual: Function | None = None, export: bool = False) -> Written:
     """Return the source of one function, and the operations it uses.
 
-    `usual` is the same with the defaults written in, which it calls where it is given them.
+    `usual` is the same function with the defaults folded; it is called if they are passed.
     """
     names = [name for name, _ in function.arguments]
-    found = source.body(
+    body = source.body(
         function.root, FLOAT64, LANGUAGE, {"x": "x", **{n: n for n in names}}, function.constants
     )
     arguments = "".join(f", {name} = {literal(value)}" for name, value in function.arguments)
-    lines = [*found.lines, f"return {found.result};"]
+    lines = [*body.lines, f"return {body.result};"]
     if usual is not None:
         same = " && ".join(f"{name} === {literal(value)}" for name, value in function.arguments)
         lines.insert(0, f"if ({same}) return {function.label}_usual(x);")
     opening = f"{'export ' if export else ''}function {function.label}(x{arguments})"
     comment = f"// The {function.quantity} of {function.name}."
-    return _joined(comment, opening, lines), found.used
+    return _joined(comment, opening, lines), body.used
 
 
 def _with_defaults(function: Function) -> Written:
-    """Return what `written` calls where it is given the defaults."""
-    found = source.body(function.root, FLOAT64, LANGUAGE, {"x": "x"}, function.constants)
+    """Return the function with the defaults folded, which `written` calls."""
+    body = source.body(function.root, FLOAT64, LANGUAGE, {"x": "x"}, function.constants)
     comment = f"// The {function.quantity} of {function.name} with the defaults."
     opening = f"function {function.label}_usual(x)"
-    return _joined(comment, opening, [*found.lines, f"return {found.result};"]), found.used
+    return _joined(comment, opening, [*body.lines, f"return {body.result};"]), body.used
 
 
 def _joined(comment: str, opening: str, lines: Sequence[str]) -> str:
@@ -213,7 +213,7 @@ def _certify(unit: Unit) -> list[str]:
     if unit.command is None:
         call = f'    print(sg.certify({unit.name}, dtypes="float64"))'
         return [source.IN_PYTHON.format(name=unit.name), call]
-    subject = unit.command if unit.own else f"softgate:{unit.command}"
+    subject = unit.command if unit.user_defined else f"softgate:{unit.command}"
     return [f"    softgate certify {subject} --dtype float64"]
 
 

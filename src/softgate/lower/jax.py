@@ -151,8 +151,8 @@ def _operands(name: str) -> int:
 
 def definition_form(root: Node, parameters: tuple[str, ...] = ()) -> Form:
     """Return a definition, or a derivative of one, as a function of arrays and parameters."""
-    found: Form = framework.form(root, DEFINITIONS, parameters)
-    return found
+    function: Form = framework.form(root, DEFINITIONS, parameters)
+    return function
 
 
 def stable_form(
@@ -160,5 +160,5 @@ def stable_form(
 ) -> Form:
     """Return a stable form as a function of arrays and parameters of one format."""
     (plain,) = unfused(fmt, root)
-    found: Form = framework.form(plain, stable_dialect(fmt), parameters, inputs)
-    return found
+    function: Form = framework.form(plain, stable_dialect(fmt), parameters, inputs)
+    return function

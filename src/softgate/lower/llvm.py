@@ -4,8 +4,8 @@ Only IEEE operations without fast-math flags are emitted, so the vector body and
 remainder give the same bits, and one element's result depends on that element alone.
 Code is compiled on first use and kept in memory: no C compiler, no cache on disk.
 
-Two other loops are here: `build_lookup` and `build_lookup_backward` read 16-bit results from a table
-of 65,536 entries; `build_chunk_loop` is the loop that each thread of a parallel call runs.
+Two other loops are here: `build_lookup` and `build_lookup_backward` read 16-bit results from a
+table of 65,536 entries; `build_chunk_loop` is the loop that each thread of a parallel call runs.
 """
 
 from __future__ import annotations
@@ -170,8 +170,8 @@ def load(
         return widen_float16(builder, value)
     if storage is not arithmetic:
         return builder.fpext(value, REAL[arithmetic.name])
-    # With AVX-512 a choice between two loaded values would become a masked load, which waits for the
-    # other load instead of running in parallel.
+    # With AVX-512 a choice between two loaded values would become a masked load, which waits for
+    # the other load instead of running in parallel.
     frozen = ir.instructions.Instruction(builder.block, value.type, "freeze", [value])
     builder._insert(frozen)
     return frozen

@@ -1,8 +1,8 @@
-"""A stable form as lines of source text that people read: C, JavaScript, Triton.
+"""A stable form as readable source text, for C, JavaScript and Triton.
 
-What is known beforehand is worked out in the format itself, so that every printed operation is one
-that a machine does. Signs, comparisons and short terms that are used once stand where they are
-used; all else is a line with a name. What a language calls an operation stands in its table.
+Constants are folded in the float format, so every printed operation is a machine operation. Signs,
+comparisons and short terms that are used once are printed inline; everything else gets a line with
+a name. The spelling of each operation is in the language's table.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from softgate.formula.graph import COMPARISONS, Node, walk
 from .interpret import ARITHMETIC
 from .notation import ATOM, CHOICE, PRODUCT, SIGN, SUM
 
-Known = float | bool
+Constant = float | bool
 Operation = tuple[str, int, tuple[int, ...]]
-"""A template, how tightly it binds, and how tightly each operand must."""
+"""A template, its precedence, and the least precedence of each operand."""
 
 SHORT = 36
-"""Longer terms get a line of their own."""
+"""Longer terms get a line."""
 TERMS = frozenset({"add", "sub", "mul", "div", "abs", "sqrt", "copysign"})
-"""What may stand inside another expression. Steps of polynomials read better in a column."""
+"""Operations that may be printed inline. Steps of polynomials are clearer one per line."""
 BITS = frozenset({"add_exponent", "exponent_only", "exponent_field", "copysign"})
-"""What looks at the bits of its operands."""
+"""Operations on the bits of their operands."""
 MIRRORED = {"lt": "gt", "le": "ge"}
-"""How a comparison reads with the number on the right."""
+"""Comparisons with swapped operands."""
 COMPARE = {"lt": lt, "le": le, "eq": eq}
 
 OPERATORS: dict[str, Operation] = {
@@ -49,7 +49,7 @@ OPERATORS: dict[str, Operation] = {
     "gt": ("{} > {}", CHOICE, (SUM, SUM)),
     "ge": ("{} >= {}", CHOICE, (SUM, SUM)),
 }
-"""What all these languages write with the same operators."""
+"""Operators that all these languages share."""
 
 
 def call(name: str, operands: int) -> Operation:
@@ -58,19 +58,19 @@ def call(name: str, operands: int) -> Operation:
 
 
 CHOOSE: Operation = ("{} ? {} : {}", CHOICE, (SUM, SUM, SUM))
-"""The choice as C and JavaScript write it."""
+"""The conditional operator of C and JavaScript."""
 
 
 @dataclass(frozen=True)
 class Language:
-    """How one language, in one float format, writes what a stable form is made of."""
+    """How one language writes the operations of a stable form in one float format."""
 
     operations: Mapping[str, Operation]
     literal: Callable[[float], str]
     line: str
-    """How a name is given to an expression, as in "const float {} = {};"."""
+    """Template of an assignment, as in "const float {} = {};"."""
     typed: str = "{}"
-    """How a number gets the format where no other operand has it."""
+    """Template that gives a number the format where no other operand has it."""
 
 
 @dataclass(frozen=True)
@@ -82,13 +82,13 @@ class Function:
     fmt: Format
     root: Node
     bound: float | None
-    """Largest error in ulps, None where none is known."""
+    """Largest error in ulps, or None if unknown."""
     arguments: tuple[tuple[str, float], ...] = ()
-    """Parameters that the caller gives, and their defaults."""
+    """Parameters that are arguments, and their defaults."""
     constants: Mapping[str, float] = field(default_factory=dict)
-    """Parameters that are numbers here."""
+    """Parameters that are constants."""
     widened: bool = False
-    """Whether it is the float64 function's result, rounded; `root` is that one's."""
+    """Whether it is the float64 function's result, rounded; then `root` is the float64 graph."""
 
     @property
     def label(self) -> str:
@@ -102,17 +102,17 @@ class Unit:
 
     name: str
     command: str | None
-    """What commands call it, with parameters where these are not the usual ones; None where only
-    the program that has it can name it."""
+    """Its name on the command line, with parameters that are not the defaults; None for a formula
+    that only the running program has."""
     heading: tuple[str, ...]
-    """What it is, in lines of plain text."""
+    """Description, in lines of plain text."""
     functions: tuple[Function, ...]
     gated: bool
-    """Whether it is x·g(x), so that errors of slopes are counted on the scale of that."""
-    own: bool = False
-    """Whether it is a formula of the user's own."""
+    """Whether it is x·g(x), for which errors of slopes have their own scale."""
+    user_defined: bool = False
+    """Whether it is a user's formula."""
     inner: tuple[Function, ...] = ()
-    """Functions that those only call."""
+    """Functions that only the others call."""
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,7 @@ class Body:
 
 SCALE = (
     "Errors of slopes are in ulps of max(|g|, |x*g'|), the function being x*g: beside a root of",
-    "the slope an ulp of the slope itself says nothing.",
+    "the slope, an ulp of the slope is not a useful unit.",
 )
 
 
@@ -135,7 +135,7 @@ IN_PYTHON = "No command can name this formula; in Python, where it is {name}:"
 
 
 def within(function: Function) -> str:
-    """Say how exact a function is."""
+    """Return the error bound of a function as text."""
     if function.bound is None:
         return "no bound known"
     if function.bound == 0:
@@ -144,7 +144,7 @@ def within(function: Function) -> str:
 
 
 def bounded(units: Iterable[Unit]) -> bool:
-    """Tell whether a bound is known for any function."""
+    """Return whether any function has a known bound."""
     return any(f.bound is not None for unit in units for f in unit.functions)
 
 
@@ -169,9 +169,9 @@ def body(
     leaves: Mapping[str, str],
     constants: Mapping[str, float] | None = None,
 ) -> Body:
-    r"""Return how `root` is computed, inputs and parameters being called as `leaves` has them.
+    r"""Return the body that computes `root`; `leaves` has the names of inputs and parameters.
 
-    Parameters that `constants` names are numbers. Whatever the constants decide is left out.
+    Parameters in `constants` are folded, and branches that constants decide are left out.
 
     Examples
     --------
@@ -180,17 +180,17 @@ def body(
     >>> x = f.graph.input("x")
     >>> operations = OPERATORS | {"fma": call("fmaf", 3), "where": CHOOSE}
     >>> c = Language(operations, lambda v: f"{shortest(v, FLOAT32)}f", "const float {} = {};")
-    >>> found = body(f.where(x < 0, -x, f.fma(x, x, 1)), FLOAT32, c, {"x": "x"})
-    >>> print(*found.lines, found.result, sep="\n")
+    >>> lines = body(f.where(x < 0, -x, f.fma(x, x, 1)), FLOAT32, c, {"x": "x"})
+    >>> print(*lines.lines, lines.result, sep="\n")
     const float t1 = fmaf(x, x, 1.0f);
     (x < 0.0f) ? -x : t1
     """
     return _Printer(root, fmt, language, leaves, constants or {}).body()
 
 
-def _is(found: Node | Known, number: float) -> bool:
-    """Tell whether something is a number and which; a node compared would make a node."""
-    return not isinstance(found, Node) and found == number
+def _is(operand: Node | Constant, number: float) -> bool:
+    """Return whether an operand is this number (comparing a node would build a node)."""
+    return not isinstance(operand, Node) and operand == number
 
 
 class _Printer:
@@ -208,12 +208,12 @@ class _Printer:
         self.constants = constants
         self.real = np.float32 if fmt is FLOAT32 else np.float64
         self.order = tuple(walk(root))
-        self.resolved: dict[Node, Node | Known] = {}
+        self.resolved: dict[Node, Node | Constant] = {}
         with np.errstate(all="ignore"):  # an unchosen side may overflow
             for node in self.order:
                 self.resolved[node] = self._resolve(node)
         self.root = self.resolved[root]
-        self.uses, self.arms = self._count()
+        self.uses, self.branches = self._count()
         self.texts: dict[Node, tuple[str, int]] = {}
         self.lines: list[str] = []
         self.used: set[str] = set()
@@ -223,16 +223,16 @@ class _Printer:
         for node in self.order:
             if node.op != "input" and fixed.issuperset(node.args):
                 fixed.add(node)
-            # A choice that is the same for every x stands right before it is used: gcc 12 makes one
-            # branch of several such that stand together, and no longer vectorises the loop.
+            # A choice that does not depend on x is printed right before its use: gcc 12 merges
+            # several adjacent ones into a branch and no longer vectorises the loop.
             late = node.op == "where" and node.args[0] in fixed
             if self.uses[node] and self.resolved[node] is node and not late:
                 self.texts[node] = self._print(node)
         result, _ = self._operand(self.root)
         return Body(tuple(self.lines), result, frozenset(self.used))
 
-    def _resolve(self, node: Node) -> Node | Known:
-        """Return the number that a node is, the node that it chooses, or itself."""
+    def _resolve(self, node: Node) -> Node | Constant:
+        """Return the constant that a node folds to, the branch that it selects, or the node."""
         if node.op == "const":
             assert isinstance(node.attr, Fraction)
             return self.fmt.round(node.attr)
@@ -250,7 +250,7 @@ class _Printer:
             return node
         return self._fold(node, *numbers)
 
-    def _fold(self, node: Node, *numbers: float) -> Node | Known:
+    def _fold(self, node: Node, *numbers: float) -> Node | Constant:
         if node.op == "fma" and all(map(math.isfinite, numbers)):
             a, b, c = map(Fraction, numbers)
             return self.fmt.round(a * b + c) or numbers[0] * numbers[1] + numbers[2]
@@ -262,24 +262,24 @@ class _Printer:
         return node
 
     def _count(self) -> tuple[Counter[Node], set[Node]]:
-        """Return how often each node is used, and which are one side of a choice."""
+        """Return the number of uses of each node, and the nodes that are branches of a choice."""
         uses: Counter[Node] = Counter()
-        arms: set[Node] = set()
+        branches: set[Node] = set()
         if isinstance(self.root, Node):
             uses[self.root] = 1
         for node in reversed(self.order):
             if not uses[node] or self.resolved[node] is not node:
                 continue
             for i, arg in enumerate(node.args):
-                found = self.resolved[arg]
-                if isinstance(found, Node):
-                    uses[found] += 1
+                operand = self.resolved[arg]
+                if isinstance(operand, Node):
+                    uses[operand] += 1
                     if node.op == "where" and i:
-                        arms.add(found)
-        return uses, arms
+                        branches.add(operand)
+        return uses, branches
 
     def _print(self, node: Node) -> tuple[str, int]:
-        """Return the text that stands for a node: its name, after a line for it, or a term."""
+        """Return a node as text: an inline term, or the name that a new line assigns to it."""
         if node.op in ("input", "parameter"):
             self.used.add(str(node.attr))
             return self.leaves[str(node.attr)], ATOM
@@ -295,14 +295,14 @@ class _Printer:
         if op == "where" and not isinstance(args[1], Node) and not isinstance(args[2], Node):
             operands[1] = self.language.typed.format(operands[1])
         text = template.format(*operands)
-        if node is self.root or self._stays(node, text):
+        if node is self.root or self._is_inline(node, text):
             return text, binds
         name = f"t{len(self.lines) + 1}"
         self.lines.append(self.language.line.format(name, text))
         return name, ATOM
 
-    def _plain(self, node: Node) -> tuple[str, *tuple[Node | Known, ...]]:
-        """Return an operation as people would write it; what it computes is the same."""
+    def _plain(self, node: Node) -> tuple[str, *tuple[Node | Constant, ...]]:
+        """Return an equivalent operation in its usual notation."""
         op, args = node.op, [self.resolved[arg] for arg in node.args]
         if op in MIRRORED and not isinstance(args[0], Node):
             return MIRRORED[op], args[1], args[0]
@@ -315,25 +315,25 @@ class _Printer:
                 return "add", b, args[2]
         return op, *args
 
-    def _stays(self, node: Node, text: str) -> bool:
-        """Tell whether a term stands where it is used.
+    def _is_inline(self, node: Node, text: str) -> bool:
+        """Return whether a term is printed inline.
 
-        Not as one side of a choice: both are to be computed, or compilers see a branch.
+        Branches of a choice are not: computing both first lets compilers avoid a jump.
         """
         if node.op in COMPARISONS:
             return True
         if text.startswith("-") and node.op in ("neg", "mul"):
             return len(text) <= SHORT
-        if self.uses[node] > 1 or node in self.arms:
+        if self.uses[node] > 1 or node in self.branches:
             return False
         return node.op in TERMS and len(text) <= SHORT
 
-    def _operand(self, found: Node | Known) -> tuple[str, int]:
-        if isinstance(found, Node):
-            if found not in self.texts:
-                self.texts[found] = self._print(found)
-            return self.texts[found]
-        text = self.language.literal(float(found))
+    def _operand(self, operand: Node | Constant) -> tuple[str, int]:
+        if isinstance(operand, Node):
+            if operand not in self.texts:
+                self.texts[operand] = self._print(operand)
+            return self.texts[operand]
+        text = self.language.literal(float(operand))
         return text, SIGN if text.startswith("-") else ATOM
 
 

@@ -1,8 +1,8 @@
 """The CPUs that kernels are compiled for: this machine's by default, any other by name.
 
 For an operation that a CPU lacks, LLVM calls a runtime routine; a process without it crashes. A
-`Target` therefore reports whether its CPU converts float16 and has fma; replacements made of integer
-operations and float64, with the same bits, are at the end of this module.
+`Target` therefore reports whether its CPU converts float16 and has fma; replacements made of
+integer operations and float64, with the same bits, are at the end of this module.
 """
 
 from __future__ import annotations
@@ -94,8 +94,8 @@ class Target:
             llvm.initialize_all_asmprinters()
         features = [self.features] if self.features else []
         if _architecture(self.triple) == "x86_64":
-            # For some CPUs LLVM prefers 256-bit vectors, because a few 512-bit operations would lower
-            # the clock for all others. Kernels consist of wide operations only.
+            # For some CPUs LLVM prefers 256-bit vectors, because a few 512-bit operations would
+            # lower the clock for all others. Kernels consist of wide operations only.
             features.append("-prefer-256-bit")
         return llvm.Target.from_triple(self.triple).create_target_machine(
             cpu=self.cpu, features=",".join(features), opt=3, jit=True

@@ -1,9 +1,12 @@
 """A graph in torch operators, as the source of a Python function that torch.compile can read.
 
-Definitions, and those stable forms that are arithmetic alone: what works on the bits of a float has
-no place in an exported graph, and would be a dozen passes over memory where nothing fuses them.
-Every order of derivative is a graph of its own. Left to autograd, the branch of a `where` that is
-not taken would put NaN into gradients, and |x| has a wrong slope at 0.
+For definitions, and for stable forms that are pure arithmetic: bit operations on floats do not
+export and, unfused, take a dozen passes over memory. Every order of derivative is a separate graph:
+with autograd, the branch of a `where` that is not taken would put NaN into gradients, and |x| would
+have a wrong slope at 0.
+
+ONNX lacks erfc, expm1 and log1p; torch's exporters write them as 1 - erf(x), exp(x) - 1 and
+log(1 + x), which lose all digits where the result is small. The `_onnx` forms keep them.
 """
 
 from __future__ import annotations
@@ -30,7 +33,7 @@ _STEP = 16.0
 
 
 def _onnx_expm1(x: torch.Tensor) -> torch.Tensor:
-    """Return exp(x) - 1 from exp and log, whose errors at the rounded exp(x) cancel."""
+    """Return exp(x) - 1 from exp and log, whose errors cancel."""
     power = torch.exp(x)
     less = power - 1
     ordinary = (power != 1) & (less != -1) & (power < torch.inf)
@@ -39,7 +42,7 @@ def _onnx_expm1(x: torch.Tensor) -> torch.Tensor:
 
 
 def _onnx_log1p(x: torch.Tensor) -> torch.Tensor:
-    """Return log(1 + x), corrected for what the sum loses."""
+    """Return log(1 + x), corrected for the rounding of the sum."""
     total = 1 + x
     ordinary = (total != 1) & (total > 0) & (total < torch.inf)
     inside = torch.where(ordinary, total, 2.0)
@@ -136,7 +139,7 @@ SOURCE = {
     "Phi": "normal_cdf({})",
     "fma": "{} * {} + {}",
 }
-"""Each operation as torch has it; Python numbers keep the format of the tensors beside them."""
+"""Each operation in torch; Python numbers take the format of the other operand."""
 
 DIALECT = framework.Dialect(
     modules={
@@ -150,7 +153,7 @@ DIALECT = framework.Dialect(
     },
     operations=SOURCE,
     whole="torch.full_like(x, {})",
-    # Of two numbers torch.where would make the default format; x.new_full is not for jagged ones.
+    # torch.where of two numbers has the default dtype; x.new_full fails for jagged tensors.
     scalar="torch.full((), {}, dtype=x.dtype, device=x.device)",
 )
 
@@ -175,15 +178,15 @@ def source(root: Node, parameters: tuple[str, ...] = ()) -> str:
 
 def form(root: Node, parameters: tuple[str, ...] = ()) -> Form:
     """Return the function whose source is `source(root, parameters)`."""
-    found: Form = framework.form(root, DIALECT, parameters)
-    return found
+    function: Form = framework.form(root, DIALECT, parameters)
+    return function
 
 
 def guarded(root: Node, parameters: Mapping[str, float]) -> Node:
-    """Return the same function, with the branch that a choice does not take evaluated at 0.
+    """Return the same function with the branch that a `where` does not take evaluated at 0.
 
-    Of an exponential that overflows in that branch autograd would make NaN. A branch that is not
-    finite at 0, or has no finite slope there, stays as it is.
+    An exponential that overflows in that branch would make autograd return NaN. A branch whose
+    value or slope is not finite at 0 is left unchanged.
 
     Examples
     --------
@@ -231,8 +234,7 @@ def _at(branch: Node, x: Node) -> Node:
 def arithmetic(root: Node) -> Node | None:
     """Return a stable form as arithmetic and choices alone, or None where it works on bits.
 
-    |x| is a choice, and so is the sign of one number given to another: autograd, which follows the
-    choice that was made, then finds the slope at 0 from the right, and not 0.
+    |x| and copysign become a `where`: autograd then has the slope from the right at 0, not 0.
 
     Examples
     --------
@@ -263,4 +265,4 @@ def arithmetic(root: Node) -> Node | None:
 
 
 PLAIN = frozenset({"input", "const", "fma", "sqrt", "where", *framework.ARITHMETIC})
-"""What every framework and every exporter has."""
+"""Operations that every framework and exporter supports."""

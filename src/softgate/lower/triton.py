@@ -1,9 +1,11 @@
 """Stable forms as Triton kernels: one for the value, one for the backward pass.
 
-Division and square root are asked for as IEEE has them (`div_rn`, `sqrt_rn`): Triton's own are off
-by an ulp or two. Where an fma is meant there is one, so the compiler is told to make no others.
-16-bit tensors are computed in float32 and rounded when they are stored. Parameters are compile-time
-constants, since Triton would pass a Python float as a float32.
+Division and square root are the correctly rounded ones (`div_rn`, `sqrt_rn`): Triton's default ones
+are off by an ulp or two. fmas are explicit, so the compiler is set to create no others. 16-bit
+tensors are computed in float32 and rounded when stored. Parameters are compile-time constants,
+since Triton would pass a Python float as a float32.
+
+The constants below are templates of the code around a formula; braces mark what differs.
 """
 
 from __future__ import annotations
@@ -58,7 +60,7 @@ BITS = {
     "exponent_only": EXPONENT_ONLY,
     "exponent_field": EXPONENT_FIELD,
 }
-"""What Triton has no operator for."""
+"""Operations without a Triton operator."""
 
 KERNEL = """\
 @triton.jit
@@ -109,12 +111,12 @@ def _split(number):
 
 
 def literal(fmt: Format, value: float) -> str:
-    """Return a number as Python writes it."""
+    """Return a Python literal."""
     return source.shortest(value, fmt) if math.isfinite(value) else f'float("{value}")'
 
 
 def language(fmt: Format) -> Language:
-    """Return how Triton writes a format."""
+    """Return the Triton language table of a format."""
     single, suffix = fmt is FLOAT32, SUFFIX[fmt.name]
     operations: dict[str, Operation] = {
         "where": ("tl.where({}, {}, {})", ATOM, (CHOICE, CHOICE, CHOICE)),
@@ -144,17 +146,17 @@ def device(function: Function) -> tuple[str, frozenset[str]]:
     leaves = {name: name for name in inputs}
     for name in _parts(function):
         leaves[name.replace("_lo", ".lo")] = f"{name}_"
-    found = source.body(function.root, fmt, language(fmt), leaves, function.constants)
+    body = source.body(function.root, fmt, language(fmt), leaves, function.constants)
     lines = [
         f"{leaf} = tl.full((), {leaf[:-1]}, tl.{fmt.name})"
         for name, leaf in leaves.items()
-        if name not in inputs and name in found.used
+        if name not in inputs and name in body.used
     ]
     result = (
-        found.result if {"x", "grad"} & found.used else f"tl.full(x.shape, {found.result}, x.dtype)"
+        body.result if {"x", "grad"} & body.used else f"tl.full(x.shape, {body.result}, x.dtype)"
     )
-    body = "".join(f"    {line}\n" for line in (*lines, *found.lines))
-    return f"{opening}{body}    return {result}", found.used
+    text = "".join(f"    {line}\n" for line in (*lines, *body.lines))
+    return f"{opening}{text}    return {result}", body.used
 
 
 def _device(function: Function) -> str:
@@ -170,7 +172,7 @@ def _inputs(function: Function) -> list[str]:
 
 
 def _parts(function: Function) -> list[str]:
-    """Return what a kernel takes for its parameters: in float32 two numbers each."""
+    """Return the arguments of a kernel for its parameters: in float32 two numbers each."""
     names = [name for name, _ in function.arguments]
     if function.fmt is FLOAT64:
         return names
@@ -277,11 +279,11 @@ def _bits(name: str, fmt: Format) -> str:
 
 
 def _pairs(unit: Unit) -> list[str]:
-    found = {(f.quantity, f.fmt.name): f for f in unit.functions}
+    functions = {(f.quantity, f.fmt.name): f for f in unit.functions}
     return [
-        autograd(unit, function, found["backward", name])
-        for (quantity, name), function in found.items()
-        if quantity == "value" and ("backward", name) in found
+        autograd(unit, function, functions["backward", name])
+        for (quantity, name), function in functions.items()
+        if quantity == "value" and ("backward", name) in functions
     ]
 
 
@@ -325,7 +327,7 @@ def _described(function: Function) -> str:
 
 
 def _certify(units: Sequence[Unit]) -> list[str]:
-    """Return what measures values in the interpreter: a format each."""
+    """Return the commands that certify values in the interpreter, one per format."""
     module, lines = f"{units[0].name}_triton", list[str]()
     for unit in units:
         values = [f for f in unit.functions if f.quantity == "value"]

@@ -172,7 +172,7 @@ def unit(
         heading=tuple(_heading(entry, general)),
         functions=tuple(functions),
         gated=accuracy.gate(entry) is not None,
-        own=entry.user is not None,
+        user_defined=entry.user is not None,
         inner=tuple(inner),
     )
 
