@@ -26,9 +26,9 @@ from softgate.runtime.registry import activations, label
 from softgate.studies.properties import named
 
 from .page import render_page
-from .run import BUDGET_S, FORMULAS, RECORDS, ReportProgress, Run
+from .run import BUDGET_S, ReportProgress, Run
 from .section import Missing, Results, Section
-from .sections import build_sections
+from .sections import FORMULAS, RECORDS, build_sections
 from .sections.about import About
 from .sections.answer import answers
 from .sections.playground import playground

@@ -1,30 +1,16 @@
-"""The studies of a report: which there are, in which order they run, and in how many seconds."""
+"""Run the studies of a report within a time budget, and collect their records."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 from softgate.runtime.activation import Activation
 from softgate.runtime.records import Record
-from softgate.runtime.registry import activations
-from softgate.studies.bench.layer import Layer
-from softgate.studies.bench.pareto import Pareto
-from softgate.studies.bench.record import Bench
-from softgate.studies.compare.record import Comparison
-from softgate.studies.properties import PropertyTable, properties
 
 from .section import Missing, R, Results
-from .sections.about import About
-from .sections.accuracy import Accuracy, accuracy
-from .sections.approximation import Approximations, approximations
-from .sections.curves import Curves, curves
-from .sections.layer import layer
-from .sections.playground import playground
-from .sections.speed import pareto, speed
-from .sections.tables import Articles, articles
-from .sections.training import training
-from .sections.units import UnitStudy, UserModel, units
+from .sections import FORMULAS, STUDIES
+from .sections.units import UserModel
 
 BUDGET_S = 75.0
 """Seconds for certificates; timing takes half of that, everything else about 60 s more."""
@@ -34,31 +20,15 @@ to draw the page, a report takes less than three minutes on two cores."""
 SHARES = {"speed": 0.35, "layer": 0.15, "accuracy": 1.0}
 """The share of the budget for each timed study."""
 
-FORMULAS = "formulas"
-"""Properties of the user's formulas, a separate study: if it fails, `properties` must not."""
-
-RECORDS: dict[str, type[Record]] = {
-    "curves": Curves,
-    "properties": PropertyTable,
-    "formulas": PropertyTable,
-    "approximation": Approximations,
-    "articles": Articles,
-    "speed": Bench,
-    "layer": Layer,
-    "units": UnitStudy,
-    "training": Comparison,
-    "accuracy": Accuracy,
-    "pareto": Pareto,
-    "about": About,
-}
-"""The type of each study's record; files are named after the study."""
-
 ReportProgress = Callable[[str, int, int, str], None]
 """Called with a study, its number, the number of studies, and what it is doing."""
 
 
 class Run:
     """One run of all studies; a study that raises leaves the reason in place of its record."""
+
+    formulas: Sequence[Activation]
+    model: UserModel | None
 
     def __init__(
         self,
@@ -116,20 +86,3 @@ class Run:
         """Return the seconds for the last study: less where a busy machine slowed the others."""
         left = self.start + self.budget_s + SPARE_S - time.perf_counter()
         return max(1.0, min(self.budget(), left))
-
-
-STUDIES: Mapping[str, Callable[[Run], Record]] = {
-    "curves": lambda run: curves([*activations().values(), *run.formulas]),
-    "properties": lambda run: properties(*activations().values()),
-    "formulas": lambda run: properties(*run.formulas),
-    "approximation": lambda run: approximations(run.formulas),
-    "articles": lambda run: articles(run.take("approximation", Approximations), run.formulas),
-    "playground": lambda run: playground(run.formulas),
-    "units": lambda run: units(run.model, run.step),
-    "training": lambda run: training(run.step),
-    "speed": lambda run: speed(run.formulas, run.budget(), run.step),
-    "layer": lambda run: layer(run.formulas, run.budget(), run.step_seconds),
-    "accuracy": lambda run: accuracy(run.formulas, budget_s=run.remaining(), progress=run.step),
-    "pareto": lambda run: pareto(run.take("speed", Bench), run.take("accuracy", Accuracy)),
-}
-"""The studies in their order: those that only compute first, then those that are timed."""

@@ -1,10 +1,21 @@
 """The sections of the page, one module each: its record and study, if it has one, and its view.
 
-To add a section, write a module with `TITLE` and `section(results)` and list it in `MODULES`; list
-its study in `STUDIES` and `RECORDS` of `run.py`.
+To add a section, write a module with `TITLE` and `section(results)` and list it in `MODULES`. If it
+has a study, list that in `STUDIES`, and in `RECORDS` if its record can be read from a file.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from softgate.runtime.records import Record
+from softgate.runtime.registry import activations
+from softgate.studies.bench.layer import Layer
+from softgate.studies.bench.pareto import Pareto
+from softgate.studies.bench.record import Bench
+from softgate.studies.compare.record import Comparison
+from softgate.studies.properties import PropertyTable, properties
 
 from ..section import Missing, Results, Section, failure
 from . import (
@@ -21,6 +32,9 @@ from . import (
     units,
 )
 
+if TYPE_CHECKING:
+    from ..run import Run
+
 MODULES = {
     "answer": answer,
     "curves": curves,
@@ -35,6 +49,47 @@ MODULES = {
     "about": about,
 }
 """Modules by the id of their section, in the order of the page."""
+
+FORMULAS = "formulas"
+"""Properties of the user's formulas, a separate study: if it fails, `properties` must not."""
+
+STUDIES: Mapping[str, Callable[[Run], Record]] = {
+    "curves": lambda run: curves.curves([*activations().values(), *run.formulas]),
+    "properties": lambda run: properties(*activations().values()),
+    "formulas": lambda run: properties(*run.formulas),
+    "approximation": lambda run: approximation.approximations(run.formulas),
+    "articles": lambda run: tables.articles(
+        run.take("approximation", approximation.Approximations), run.formulas
+    ),
+    "playground": lambda run: playground.playground(run.formulas),
+    "units": lambda run: units.units(run.model, run.step),
+    "training": lambda run: training.training(run.step),
+    "speed": lambda run: speed.speed(run.formulas, run.budget(), run.step),
+    "layer": lambda run: layer.layer(run.formulas, run.budget(), run.step_seconds),
+    "accuracy": lambda run: accuracy.accuracy(
+        run.formulas, budget_s=run.remaining(), progress=run.step
+    ),
+    "pareto": lambda run: speed.pareto(
+        run.take("speed", Bench), run.take("accuracy", accuracy.Accuracy)
+    ),
+}
+"""The studies in their order: those that only compute first, then those that are timed."""
+
+RECORDS: dict[str, type[Record]] = {
+    "curves": curves.Curves,
+    "properties": PropertyTable,
+    "formulas": PropertyTable,
+    "approximation": approximation.Approximations,
+    "articles": tables.Articles,
+    "speed": Bench,
+    "layer": Layer,
+    "units": units.UnitStudy,
+    "training": Comparison,
+    "accuracy": accuracy.Accuracy,
+    "pareto": Pareto,
+    "about": about.About,
+}
+"""The type of each study's record; files are named after the study."""
 
 
 def build_sections(results: Results) -> list[Section]:
