@@ -1,7 +1,6 @@
-"""softgate: activation functions, exact and fast, written once and lowered everywhere.
+"""softgate: accurate and fast activation functions from one definition, for every framework.
 
-Everything is loaded when it is first asked for, so that `import softgate` costs next to nothing and
-the command line answers at once.
+Names are loaded on first use, so that `import softgate` and the command line start quickly.
 
 Examples
 --------
@@ -43,7 +42,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-_HOMES = {
+_MODULES = {
     "Activation": "runtime.activation",
     "FormulaError": "formula.graph",
     "activation": "runtime.user_formula",
@@ -65,20 +64,19 @@ _HOMES = {
     "set_threads": "runtime.threads",
     "table": "studies.table",
 }
-"""The module that each public name but the activations' comes from."""
-
+"""The module of each public name, except activations."""
 
 _FACADES = frozenset({"jax", "keras", "torch"})
-"""Modules for a framework, imported when they are first asked for: `sg.torch`."""
+"""Framework modules, imported on first use: `sg.torch`."""
 
 
 @cache
-def _modules() -> frozenset[str]:
+def _submodules() -> frozenset[str]:
     return frozenset(module.name for module in iter_modules(__path__))
 
 
 def __getattr__(name: str) -> Any:
-    """Return what is public and not loaded yet: a function, a class, an activation."""
+    """Return a public name on first use: a function, a class, an activation."""
     with _BUILDING:
         return _load(name)
 
@@ -88,10 +86,10 @@ def _load(name: str) -> Any:
         return __dir__()
     if name in _FACADES:
         return import_module(f".{name}", __name__)
-    if name in _HOMES:
-        found = getattr(import_module(f".{_HOMES[name]}", __name__), name)
-    elif name.startswith("_") or name in _modules():
-        # Python asks before it imports a module; what comes of that must not depend on the answer.
+    if name in _MODULES:
+        value = getattr(import_module(f".{_MODULES[name]}", __name__), name)
+    elif name.startswith("_") or name in _submodules():
+        # Python looks a submodule up here before it imports it: loading activations is not needed.
         raise AttributeError(f"softgate has no {name!r}")
     else:
         from .runtime.registry import activations, gated
@@ -99,12 +97,12 @@ def _load(name: str) -> Any:
         known: dict[str, Any] = {**activations(), **gated()}
         if name not in known:
             raise AttributeError(f"softgate has no {name!r}; activations: {', '.join(known)}")
-        found = known[name]
-    globals()[name] = found
-    return found
+        value = known[name]
+    globals()[name] = value
+    return value
 
 
 def __dir__() -> list[str]:
     from .runtime.registry import activations, gated
 
-    return sorted([*_HOMES, *activations(), *gated()])
+    return sorted([*_MODULES, *activations(), *gated()])

@@ -1,4 +1,4 @@
-"""`softgate` and `python -m softgate`: the command line, ready for an interrupt from the start."""
+"""`softgate` and `python -m softgate`: the command line; handles an interrupt while it loads."""
 
 import sys
 

@@ -1,11 +1,11 @@
-"""softgate for JAX: every function of softgate by its name, and `get` for the names of others.
+"""softgate for JAX: every function of softgate by its name, and `get` for other frameworks' names.
 
 `softgate.jax.gelu` is `softgate.gelu`: the same call takes JAX's arrays and tracers, under jit,
 grad, jvp, vmap, scan and on sharded arrays, with derivatives of every order, by parameters too
-where these are arrays. What this module adds is that a missing or too old JAX is said at once.
+where these are arrays. Importing this module raises if JAX is missing or too old.
 
-On CPUs XLA takes subnormal numbers, in and out, for 0. float16 and bfloat16 are computed in
-float32, rounded once: next to the middle of two numbers the result may be the other one.
+On CPUs XLA flushes subnormal inputs and results to 0. float16 and bfloat16 are computed in float32
+and rounded once more: near a tie the result may be the other neighbour.
 
 Examples
 --------
@@ -21,22 +21,22 @@ from __future__ import annotations
 from difflib import get_close_matches
 from typing import Any
 
-from .frameworks import jax as _adapter  # noqa: F401 - says what is missing
+from .frameworks import jax as _adapter  # noqa: F401 - raises if JAX is missing
 from .runtime.activation import Activation
 from .runtime.names import UnknownName, functions
 from .runtime.names import get as _get
 
 
 def get(name: str, source: str | None = None, **parameters: Any) -> Activation | Any:
-    """Return the function of a name: softgate's own, else JAX's, else any framework's.
+    """Return a function by name: softgate's, else JAX's, else any framework's.
 
     Parameters
     ----------
     name : str
         "gelu", "gelu_new", "hard_silu", "jax.nn.leaky_relu".
     source : str, optional
-        Whose name it is, as in `softgate.get`. `jax.nn.gelu` is the tanh form by default:
-        get("gelu", source="jax").
+        The framework that the name belongs to, as in `softgate.get`. `jax.nn.gelu` is the tanh form
+        by default: get("gelu", source="jax").
     **parameters
         softgate's parameters, or those of the framework.
 
@@ -53,25 +53,25 @@ def get(name: str, source: str | None = None, **parameters: Any) -> Activation |
     'hard_swish'
     """
     if source is None:
-        own = functions().get(name)
-        if own is not None:
-            return own.bind(**parameters)
+        function = functions().get(name)
+        if function is not None:
+            return function.bind(**parameters)
         try:
             return _get(name, "jax", **parameters)
         except UnknownName:
-            pass  # not one of JAX's
+            pass  # not a name of JAX
     return _get(name, source, **parameters)
 
 
 def __getattr__(name: str) -> Any:
     """Return one of softgate's functions."""
-    found = functions().get(name)
-    if found is None:
+    function = functions().get(name)
+    if function is None:
         near = get_close_matches(name, functions(), 1)
         meant = f"did you mean {near[0]!r}? " if near else ""
-        known = f"known are {', '.join(functions())}"
+        known = f"choose from {', '.join(functions())}"
         raise AttributeError(f"softgate.jax has no {name!r}: {meant}{known}")
-    return found
+    return function
 
 
 def __dir__() -> list[str]:

@@ -66,7 +66,7 @@ def either(f: Any, x: Any) -> Any:
     return f.where((x < 0) | (x > 1), x, 0)
 
 
-@wrong(1, r"a comparison is no number: write f\.where\(x > 0, x, 0\)")
+@wrong(1, r"a comparison is not a number: write f\.where\(x > 0, x, 0\)")
 def mask(f: Any, x: Any) -> Any:
     return x * (x > 0)
 
@@ -76,7 +76,7 @@ def no_condition(f: Any, x: Any) -> Any:
     return f.where(x, 1, 2)
 
 
-@wrong(1, r"`return max\(x, 0\)`: max knows numbers .* write f\.maximum\(…\) instead")
+@wrong(1, r"`return max\(x, 0\)`: max takes numbers .* write f\.maximum\(…\) instead")
 def builtin_max(f: Any, x: Any) -> Any:
     return max(x, 0)
 
@@ -86,7 +86,7 @@ def math_function(f: Any, x: Any) -> Any:
     return x * math.exp(-x)
 
 
-@wrong(2, r"np\.tanh knows numbers and arrays only.* write f\.tanh\(…\) instead")
+@wrong(2, r"np\.tanh takes numbers and arrays, but x is symbolic.* write f\.tanh\(…\) instead")
 def numpy_function(f: Any, x: Any) -> Any:
     y = 2 * x
     return x * np.tanh(y)
@@ -97,7 +97,7 @@ def numpy_where(f: Any, x: Any) -> Any:
     return np.where(x > 0, x, 0)
 
 
-@wrong(1, r"NumPy's functions and arrays are no part of a formula")
+@wrong(1, r"a formula cannot use NumPy functions or arrays")
 def array(f: Any, x: Any) -> Any:
     return x * NUMBERS
 
@@ -110,7 +110,7 @@ def of_the_catalogue(f: Any, x: Any) -> Any:
     return 2 * sg.gelu(x)
 
 
-@wrong(1, r"cannot use f\.sigmiod: known are exp, .*; write f\.sigmoid instead")
+@wrong(1, r"cannot use f\.sigmiod: choose from exp, .*; write f\.sigmoid instead")
 def misspelt(f: Any, x: Any) -> Any:
     return f.sigmiod(x)
 
@@ -120,7 +120,7 @@ def by_hand(f: Any, x: Any) -> Any:
     return f.tan(x)
 
 
-@wrong(1, r"cannot use f\.lambertw: known are .*sqrt.*pi$")
+@wrong(1, r"cannot use f\.lambertw: choose from .*sqrt.*pi$")
 def unknown(f: Any, x: Any) -> Any:
     return f.lambertw(x)
 
@@ -151,12 +151,12 @@ def for_loop(f: Any, x: Any) -> Any:
     return y
 
 
-@wrong(1, r"x stands for one element")
+@wrong(1, r"x represents one element")
 def item(f: Any, x: Any) -> Any:
     return x[0]
 
 
-@wrong(1, r"there is no number yet")
+@wrong(1, r"x has no value yet")
 def number(f: Any, x: Any) -> Any:
     return float(x) * 2
 
@@ -176,12 +176,12 @@ def by_zero(f: Any, x: Any) -> Any:
     return x / 0
 
 
-@wrong(1, r"inf is no number")
+@wrong(1, r"inf in a formula: expected a finite number")
 def infinite(f: Any, x: Any) -> Any:
     return f.minimum(x, math.inf)
 
 
-@wrong(1, r"a str is no operand")
+@wrong(1, r"a str in a formula: expected a number")
 def text(f: Any, x: Any) -> Any:
     return f.exp("x")
 

@@ -53,19 +53,19 @@ SPELLINGS = {
 
 
 def fact(config: PretrainedConfig, name: str) -> Any:
-    found = [value for s in SPELLINGS[name] if (value := getattr(config, s, None)) is not None]
-    return found[0] if found else None
+    model = [value for s in SPELLINGS[name] if (value := getattr(config, s, None)) is not None]
+    return model[0] if model else None
 
 
-def meant(found: Preset, name: str) -> Any:
+def meant(model: Preset, name: str) -> Any:
     """Return a fact, with what None stands for."""
-    value = getattr(found, name)
+    value = getattr(model, name)
     if value is not None:
         return value
     return {
-        "n_kv_heads": found.n_heads,
-        "d_head": found.d_model // found.n_heads,
-        "attention_dropout": found.dropout,
+        "n_kv_heads": model.n_heads,
+        "d_head": model.d_model // model.n_heads,
+        "attention_dropout": model.dropout,
     }[name]
 
 
@@ -106,24 +106,24 @@ def test_berts_tanh_is_in_the_pooler_alone() -> None:
     assert preset("bert-base").pooler == "tanh"
 
 
-@pytest.mark.parametrize("found", known_presets(), ids=lambda p: p.name)
-def test_a_preset_builds_what_it_says(found: Preset) -> None:
-    stack = found.stack(device="meta")
-    assert len(stack.blocks) == found.n_blocks
+@pytest.mark.parametrize("model", known_presets(), ids=lambda p: p.name)
+def test_a_preset_builds_what_it_says(model: Preset) -> None:
+    stack = model.stack(device="meta")
+    assert len(stack.blocks) == model.n_blocks
     block = stack.blocks[0]
-    assert (block.norm, block.attention.causal) == (found.norm, found.causal)
-    assert (stack.norm is not None) == (found.norm == "pre")
+    assert (block.norm, block.attention.causal) == (model.norm, model.causal)
+    assert (stack.norm is not None) == (model.norm == "pre")
     biased = any("bias" in name for name, _ in stack.named_parameters())
-    assert biased == found.bias
-    assert len(found.stack(n=2, device="meta").blocks) == 2
-    assert found.source
-    assert found.note
+    assert biased == model.bias
+    assert len(model.stack(n=2, device="meta").blocks) == 2
+    assert model.source
+    assert model.note
 
 
-@pytest.mark.parametrize("found", known_presets(), ids=lambda p: p.name)
-def test_a_small_model_of_it_runs(found: Preset) -> None:
+@pytest.mark.parametrize("model", known_presets(), ids=lambda p: p.name)
+def test_a_small_model_of_it_runs(model: Preset) -> None:
     size = {"d_model": 16, "n_heads": 4, "d_hidden": 24}
-    stack = found.stack(n=1, batch_first=True, **size)
+    stack = model.stack(n=1, batch_first=True, **size)
     x = torch.randn(2, 5, 16)
     assert isinstance(stack, Stack)
     assert stack(x).shape == x.shape
@@ -131,20 +131,20 @@ def test_a_small_model_of_it_runs(found: Preset) -> None:
     assert all(p.grad is not None for p in stack.parameters())
 
 
-@pytest.mark.parametrize("found", known_presets(), ids=lambda p: p.name)
-def test_any_fact_may_be_changed(found: Preset) -> None:
+@pytest.mark.parametrize("model", known_presets(), ids=lambda p: p.name)
+def test_any_fact_may_be_changed(model: Preset) -> None:
     facts: dict[str, Any] = {
         "n_blocks": 2, "d_model": 32, "n_heads": 8, "d_hidden": 24, "activation": "tanh",
         "norm": "post", "normalization": "layer", "eps": 1e-3, "bias": True, "causal": True,
         "dropout": 0.3, "attention_dropout": 0.2, "hidden_dropout": 0.1, "n_kv_heads": 2,
         "d_head": 6, "scale": 0.5,
     }  # fmt: skip
-    stack = found.stack(device="meta", **facts)
+    stack = model.stack(device="meta", **facts)
     assert repr(stack) == repr(Stack(2, 32, 8, 24, **dict(list(facts.items())[4:])))
-    assert repr(found.block(device="meta", **facts)) == repr(stack.blocks[0])
-    assert repr(found.feed_forward(device="meta", **facts)) == repr(stack.blocks[0].feed_forward)
+    assert repr(model.block(device="meta", **facts)) == repr(stack.blocks[0])
+    assert repr(model.feed_forward(device="meta", **facts)) == repr(stack.blocks[0].feed_forward)
     with pytest.raises(TypeError, match="n and n_blocks are one and the same"):
-        found.stack(3, n_blocks=2)
+        model.stack(3, n_blocks=2)
 
 
 def test_facts_follow_from_those_that_are_changed() -> None:
@@ -155,7 +155,7 @@ def test_facts_follow_from_those_that_are_changed() -> None:
     assert preset("mistral").block(**small, n_kv_heads=2).attention.n_kv_heads == 2
     assert preset("gemma").block(**small).attention.d_head == 4
     assert preset("gemma").block(**small, d_head=6).attention.d_head == 6
-    with pytest.raises(ValueError, match=r"n_heads = 6 is no multiple of 4.*give n_kv_heads"):
+    with pytest.raises(ValueError, match=r"n_heads = 6 is not a multiple of 4.*give n_kv_heads"):
         preset("mistral").block(d_model=36, n_heads=6)
 
 
@@ -166,9 +166,9 @@ def test_the_whole_stack_of_berts_encoder() -> None:
 
 
 def test_json_and_text() -> None:
-    for found in known_presets():
-        assert Preset.from_json(found.to_json()) == found
-        assert found.source in str(found)
+    for model in known_presets():
+        assert Preset.from_json(model.to_json()) == model
+        assert model.source in str(model)
 
 
 def test_an_unknown_preset_is_refused() -> None:

@@ -1,8 +1,8 @@
-"""The building blocks of stable forms: tails carried scaled, products carried in two parts.
+"""The building blocks of stable forms: scaled tails, and products in two parts.
 
-Every activation here is max(x, 0) or a step, minus or plus a *tail* of a = |x| that decays. A
-tail is carried times 2**scale and unscaled by the very last fma, so nothing before it can become
-subnormal and the result underflows gradually. `ramp` and `step` are the only places that unscale.
+Most activations are max(x, 0) or a step, minus or plus a *tail* of a = |x| that decays. A tail is
+carried times 2**scale and unscaled by the last fma, so that no intermediate result is subnormal and
+the result underflows gradually.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""exp, expm1, log, log1p, erf, erfc of any number: what a formula that is not rearranged needs.
+"""exp, expm1, log, log1p, erf, erfc of any argument, for users' formulas.
 
-The catalogue's own forms know what their arguments are; these hold for every float of the format,
-with a relative error of about one ulp, gradual underflow, overflow to infinity, and NaN where a
-real function has no value.
+The catalogue's forms restrict their arguments; these hold for every float of the format, with a
+relative error of about one ulp, gradual underflow, overflow to infinity, and NaN outside the
+domain.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from .coefficients import ERF, LOGARITHM
 from .exponential import LN2, MIRRORED
 
 EXP_RANGE = {"float32": (-105, 89), "float64": (-746, 710)}
-"""Beyond it exp is 0, or larger than every number."""
+"""Outside it exp underflows to 0 or overflows."""
 MINUS_ONE = -40
 """Below it expm1 is -1 in every format."""
 SQRT2 = Fraction("1.41421356237309504880168872420969807856967187537694807317668")
 ERF_NEAR = Fraction(3, 4)
-"""Up to it erf has a fit of its own; beyond it 1 - erfc loses nothing."""
+"""Up to it erf has its own fit; beyond it 1 - erfc does not cancel."""
 
 
 def bias(f: Kernel) -> int:
@@ -122,10 +122,10 @@ def log1p(f: Kernel, u: Node) -> Node:
 
 
 def _complement(f: Kernel, a: Node) -> Node:
-    """Return erfc(a)/2 = Phi(-sqrt(2)·a) times 2**scale, a >= 0; NaN gives some number.
+    """Return erfc(a)/2 = Phi(-sqrt(2)·a) times 2**scale, a >= 0; any number at NaN.
 
-    What rounding t = sqrt(2)·a leaves out counts by G(t), the inverse Mills ratio, as a factor
-    1 - rest·G: for it (3·t + sqrt(t² + 8))/4 is near enough.
+    The rounding error `rest` of t = sqrt(2)·a is corrected by the factor 1 - rest·G(t), G the
+    inverse Mills ratio, for which (3·t + sqrt(t² + 8))/4 is accurate enough.
     """
     a = f.clamp(a, Fraction(f.gaussian_limit) / SQRT2)
     t, rest = f.times(a, f.number(SQRT2))

@@ -98,13 +98,13 @@ class Exponential(Scaled):
 
     @property
     def floor(self) -> Fraction:
-        """Added to what vanishes beside 1 lest it become subnormal: processors are slow there."""
+        """Added to terms that are negligible beside 1, to avoid slow subnormal arithmetic."""
         return Fraction(1, 1 << (2 * self.fmt.precision + 12))
 
     def reduce(
         self, b: Node, lo: Node | None = None, rate: Rate = UNIT, bias: int | None = None
     ) -> Reduced:
-        """Return exp(-k·(b + lo)) in reduced form; n is biased by the scale if not said."""
+        """Return exp(-k·(b + lo)) in reduced form; n is biased by the scale by default."""
         step = self.number(LN2 / rate.k)
         assert step.lo is not None
         magic, n = self._round(b, rate, bias)
@@ -249,7 +249,7 @@ class Exponential(Scaled):
     def fine_product_slope(self, g: Logistic, b: Node, lo: Node) -> Tail:
         """Return what `product_slope` does with a smaller relative error, for six operations more.
 
-        What 1 + s and the factor lost is given back; c takes up the former.
+        The rounding errors of 1 + s and of the factor are added back; c absorbs the former.
         """
         c = g.c + (g.s - (g.total - 1))
         inverse = 1 / g.total
@@ -272,7 +272,7 @@ class Exponential(Scaled):
     def tanh(self, a: Node) -> Node:
         """Return tanh(a) for a >= 0 with full relative accuracy near 0; NaN is kept.
 
-        As `half_tanh`, but with s unscaled, for 1 - tanh soon stops to count.
+        Like `half_tanh`, but with s unscaled, since 1 - tanh(a) soon becomes negligible.
         """
         e = self.reduce(self.bound(a, 0, 20), rate=TWICE, bias=self.fmt.max_exponent)
         s = self.exponent_only(e.magic)

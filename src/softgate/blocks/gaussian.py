@@ -78,8 +78,8 @@ class Gaussian(Scaled):
         mills = 1 / inverse
         difference = mills - a
         if self.fmt is not FLOAT32:
-            # What rounding G and 1/G lost. Beyond a = g it is not all of it, but there 1/G counts
-            # less and less beside a.
+            # The rounding errors of G and 1/G; incomplete beyond a = g, where 1/G matters less and
+            # less beside a.
             rest = (form.base - inverse) + small
             lost = self.fma(-mills, rest, self.fma(-mills, inverse, 1))
             difference = self.fma(mills, lost, difference)
@@ -89,7 +89,8 @@ class Gaussian(Scaled):
     def normal_gate_both(self, a: Node) -> tuple[Tail, Tail]:
         """Return a·Phi(-a) and Phi(-a) - a·phi(a) from one exponential and one G.
 
-        With smaller relative errors than either alone: what G and 1/G lost is given back.
+        Relative errors are smaller than of either alone: rounding errors of G and 1/G are added
+        back.
         """
         form = EXACT[self.fmt.name]
         w, magic = self._power(a, form, self.fit(GAUSSIAN, "EXACT_POWER"), sign=-1)

@@ -1,8 +1,8 @@
 """sin and cos by quarter turns, atan by eighths.
 
 u = n·pi/2 + r: pi/2 in three floats, of which n times the first cancels exactly against u. That
-holds as long as n is a small enough whole number: `FAR` says how far. Beyond it the phase is not
-resolved, and the result is only known to lie between -1 and 1.
+holds as long as n is small enough, up to `FAR`. Beyond it the phase is not resolved, and the result
+is only known to lie between -1 and 1.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The catalogue: every module here that holds an `entry` is an activation.
+"""The catalogue: every module here with an `entry` is an activation.
 
-Add a file, and it exists: in the package, in the tests, in every table.
+A new file is picked up by the package, the tests and every table.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ __all__ = ["Bound", "Entry", "Parameter", "entries"]
 @cache
 def entries() -> dict[str, Entry]:
     """Return all entries by name, in the order of their names."""
-    found: dict[str, Entry] = {}
+    by_name: dict[str, Entry] = {}
     for info in sorted(iter_modules(__path__), key=lambda module: module.name):
         entry = getattr(import_module(f"{__name__}.{info.name}"), "entry", None)
         if isinstance(entry, Entry):
-            found[entry.name] = entry
-    return found
+            by_name[entry.name] = entry
+    return by_name

@@ -1,4 +1,4 @@
-"""What an activation is: its definition, how it is computed, how exactly, and its source."""
+"""The record of an activation: definition, stable forms, error bounds and source."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ class Parameter:
     exceeds: str = ""
 
     def check(self, value: float) -> None:
-        """Raise ValueError where `value` is not accepted."""
+        """Raise ValueError if `value` is out of range."""
         if not (self.above < value < self.below or (self.closed and value == self.above)):
             raise ValueError(
-                f"{self.name} = {value!r} is out of range: accepted are finite numbers {self.range}"
+                f"{self.name} = {value!r} is out of range: expected a finite number {self.range}"
             )
 
     @property
     def range(self) -> str:
-        """The accepted range in words."""
+        """The accepted range as text."""
         sign = ">=" if self.closed else ">"
         parts = [f"{sign} {self.above:g}"] if self.above != float("-inf") else []
         parts += [f"< {self.below:g}"] if self.below != float("inf") else []
@@ -60,17 +60,16 @@ class Bound:
 
 
 LIMITS = ("limit.left", "limit.right", "from.left", "from.right")
-"""The scalars from which the kernels of a user's formula read their results at -inf and inf, and
-where results are these already, should the formula's own be no number there."""
+"""Scalar parameters of the kernels of users' formulas: the limits at -inf and inf, and the
+arguments from which on they replace results that are not finite."""
 
 
 @dataclass(frozen=True)
 class UserFormula:
-    """What a formula of a user's own has beside an entry of the catalogue.
+    """Additional fields of the entry of a user's formula.
 
-    `limits(quantity, parameters)` are what `LIMITS` names: results at infinity, where a composed
-    form may be no number, and where they begin; float32 is computed in float64 and rounded once
-    unless `fast`. `defaults` are the parameters as the formula has them, before any `bind`.
+    `limits(quantity, parameters)` returns the values of `LIMITS`; float32 is computed in float64
+    and rounded once unless `fast`. `defaults` are the parameters before any `bind`.
     """
 
     module: str
@@ -111,16 +110,16 @@ class Entry:
     """(f, x, storage): the value at numbers of a 16-bit format, for functions without parameters
     whose `value` does not round to it correctly."""
     slope_at_value: StableForm | None = None
-    """(f, y, **parameters): the slope told from the value y alone, with what every arithmetic has;
-    right where the parameters in `positive` are."""
+    """(f, y, **parameters): the slope as a function of the value y, for every `Arithmetic`; valid
+    where the parameters in `positive` are positive."""
     positive: tuple[str, ...] = ()
     exact: tuple[str, ...] = ()
-    """The parameters that are values too: the slope follows only where no format rounds them."""
+    """Parameters that are also values: `slope_at_value` needs them exact in every format."""
     notes: str = ""
     user: UserFormula | None = None
 
     def check(self, values: Mapping[str, float]) -> None:
-        """Raise ValueError where the parameters, alone or together, are not accepted."""
+        """Raise ValueError if a parameter is out of range, or a combination is invalid."""
         for p in self.parameters:
             p.check(values[p.name])
             if p.exceeds and not values[p.name] > values[p.exceeds]:
@@ -130,7 +129,7 @@ class Entry:
                 )
 
     def slope_follows(self, values: Mapping[str, float]) -> bool:
-        """Tell whether the slope can be told from the value alone."""
+        """Return whether the slope can be computed from the value alone."""
         return (
             self.slope_at_value is not None
             and all(values[name] > 0 for name in self.positive)
@@ -144,19 +143,20 @@ class Entry:
         return self.definition(f, f.graph.input("x"), **symbols)
 
     def trace(self, quantity: str, f: Kernel, **parameters: TwoFloat) -> Node:
-        """Trace the stable form of `quantity` over `f`; a parameter not given is symbolic."""
+        """Trace the stable form of `quantity` over `f`; parameters not passed are symbolic."""
         symbols = {p.name: f.parameter(p.name) for p in self.parameters} | parameters
         x = f.graph.input("x")
         if quantity == "backward":
             grad = f.graph.input("grad")
             if self.backward is not None:
                 return self.backward(f, x, grad, **symbols)
-            # fma and not a product: on AMD a product that underflows is several times slower.
+            # fma instead of a product: on AMD CPUs a product that underflows is several times
+            # slower.
             return f.fma(self.slope(f, x, **symbols), grad, 0)
         if quantity == "from_value":
             assert self.slope_at_value is not None
             if self.piecewise_linear and self.backward is not None:
-                # Its pieces lie where the value's do; it chooses, and makes no NaN of 0·inf.
+                # It has the same pieces as the value, and selects instead of multiplying: no 0·inf.
                 return self.backward(f, x, f.graph.input("grad"), **symbols)
             plain = {name: symbol.hi for name, symbol in symbols.items()}
             return f.fma(self.slope_at_value(f, x, **plain), f.graph.input("grad"), 0)
@@ -165,5 +165,5 @@ class Entry:
 
 
 def _short(value: float) -> bool:
-    """Tell whether every format has this number."""
+    """Return whether every format represents this number exactly."""
     return all(fmt.round(Fraction(value)) == value for fmt in NARROW)

@@ -29,7 +29,7 @@ EXACTNESS = (
     "Infinities and zeros multiply as IEEE has it: an activation that is 0, at -inf or from far",
     "left, times an infinite other is NaN.",
 )
-"""What every gated activation says of its errors and special values."""
+"""Documentation of errors and special values, for every gated activation."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +103,7 @@ class GatedEntry:
         return self.act.definition(f, gate, **symbols) * other
 
     def trace(self, quantity: str, f: Kernel, **parameters: TwoFloat) -> tuple[Node, ...]:
-        """Trace the results of `quantity` over `f`; a parameter not given is symbolic.
+        """Trace the results of `quantity` over `f`; parameters not passed are symbolic.
 
         Slope and backward have one for the gate and one for the other operand, in this order;
         curvature has that of the gate and the mixed one (that of the other operand is 0).

@@ -22,7 +22,7 @@ def value(f: Kernel, x: Node) -> Node:
 
 def slope(f: Kernel, x: Node) -> Node:
     # 1/(1 + |x|)²: the square of the inverse, for the inverse of the square overflows on the way.
-    # What the sum and the division lose counts twice here, and is given back.
+    # The rounding errors of the sum and the division count twice here and are added back.
     a = f.bound(f.abs(x), 0, Fraction(2) ** (3 * f.fmt.max_exponent // 4))
     total = 1 + a
     lost = f.where(a < 1, a, 1) - (total - f.where(a < 1, 1, a))

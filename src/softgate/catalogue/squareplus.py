@@ -41,7 +41,7 @@ def definition(f: Definition, x: Node, b: Node) -> Node:
 
 
 def down(f: Kernel) -> Fraction:
-    """Return what numbers are multiplied by whose square would overflow."""
+    """Return the factor for numbers whose square would overflow."""
     return TWO ** -(f.fmt.max_exponent // 2 + 3)
 
 
@@ -64,7 +64,7 @@ def value(f: Kernel, x: Node, b: TwoFloat) -> Node:
     total = a + r
     d = f.where(near, total, f.abs(x))
     left = b_.hi / d
-    # What the division and the sum a + r lost, r being the larger, is given back.
+    # The rounding errors of the division and of the sum a + r, r the larger, are added back.
     rest = f.fma(-left, a - (total - r), f.fma(-left, d, b_.hi))
     rest = f.where(near, rest, 0)
     if b_.lo is not None:

@@ -20,7 +20,7 @@ def value(f: Kernel, x: Node) -> Node:
     a = f.abs(x)
     square = f.product(a, a)
     ratio = f.over_shrink(a, square)
-    # What a² loses is given back.
+    # The rounding error of a² is added back.
     near = f.fma(ratio, square, f.product(ratio, f.fma(a, a, -square)))
     return f.copysign(f.where(a < 1, near, f.below_one(a) + (a - 1)), x)
 

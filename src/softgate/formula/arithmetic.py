@@ -1,9 +1,9 @@
-"""The arithmetics a formula is written over: `Definition` for mathematics, `Machine` for floats.
+"""The arithmetic that a formula is written over: `Definition` (exact), `Machine` (floats).
 
 A formula is a short function of an arithmetic `f` and a symbolic `x`. Over `Definition` it keeps
-exp, Phi, tanh … as opaque operations on exact numbers: the truth, the LaTeX, the documentation.
-Over `Machine` it may only use what one float format does in a few instructions; the
-building blocks that stable forms share stand in `blocks`.
+exp, Phi, tanh … as opaque operations on exact numbers: for the reference, LaTeX, documentation.
+Over `Machine` it may only use what one float format does in a few instructions; the building
+blocks that stable forms share are in `blocks`.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ FUNCTIONS = (
     "sin", "cos", "atan",
 )  # fmt: skip
 OTHERS = ("abs", "where", "maximum", "minimum", "clip", "relu", "sign", "square", "pi")
-"""What a formula may use beside the functions."""
+"""Other operations of formulas."""
 SPELLINGS = {
     "max": "maximum", "min": "minimum", "clamp": "clip", "ln": "log", "arctan": "atan",
     "logistic": "sigmoid", "expit": "sigmoid", "ndtr": "Phi", "fabs": "abs", "absolute": "abs",
     "select": "where", "root": "sqrt",
 }  # fmt: skip
-"""What other libraries call them."""
+"""Names that other libraries use."""
 BY_HAND = {
     "pow": "x**2 or f.exp(p*f.log(x))", "power": "x**2 or f.exp(p*f.log(x))",
     "tan": "f.sin(x)/f.cos(x)", "sinh": "(f.exp(x) - f.exp(-x))/2",
@@ -36,15 +36,15 @@ BY_HAND = {
     "softsign": "x/(1 + f.abs(x))", "gelu": "x*f.Phi(x)", "silu": "x*f.sigmoid(x)",
     "swish": "x*f.sigmoid(x)", "heaviside": "f.where(x > 0, 1, 0)", "e": "f.exp(1)",
 }  # fmt: skip
-"""What a formula has no name for, and how to write it."""
+"""Functions that formulas lack, and how to write them."""
 
 
 class UnknownFunction(AttributeError, FormulaError):
-    """A formula uses a function that is not there."""
+    """A formula uses an unknown function."""
 
 
 def spelling(name: str) -> str | None:
-    """Return how a formula writes the function that others call `name`, None if it cannot."""
+    """Return how a formula writes the function called `name` elsewhere, or None."""
     known = SPELLINGS.get(name, name)
     if known in FUNCTIONS or known in OTHERS:
         return f"f.{known}"
@@ -55,19 +55,19 @@ def spelling(name: str) -> str | None:
 
 
 class Arithmetic:
-    """What every arithmetic has: constants, absolute value, choice."""
+    """Operations of every arithmetic: constants, absolute value, choice."""
 
     def __init__(self, graph: Graph | None = None) -> None:
         self.graph = graph or Graph()
 
     def lift(self, value: Node | Number) -> Node:
-        """Return `value` as a node; a float stands for the decimal its author wrote."""
+        """Return `value` as a node; a float means its shortest decimal, not the nearest double."""
         if isinstance(value, Node):
             return value
         number = exact(value)
         if number is None:
             kind = type(value).__name__
-            raise FormulaError(f"a {kind} is no operand of a formula: expected a number or a node")
+            raise FormulaError(f"a {kind} in a formula: expected a number or a node")
         return self.graph.const(number)
 
     def abs(self, x: Node) -> Node:
@@ -123,7 +123,7 @@ class Definition(Arithmetic):
         if name not in FUNCTIONS:
             instead = spelling(name)
             raise UnknownFunction(
-                f"a formula cannot use f.{name}: known are {', '.join((*FUNCTIONS, *OTHERS))}"
+                f"a formula cannot use f.{name}: choose from {', '.join((*FUNCTIONS, *OTHERS))}"
                 + (f"; write {instead} instead" if instead else "")
             )
 
@@ -137,7 +137,7 @@ class Definition(Arithmetic):
 
 
 class Machine(Arithmetic):
-    """One float format as the hardware has it: every operation rounds once, fma included."""
+    """Hardware arithmetic of one float format: every operation, fma included, rounds once."""
 
     def __init__(self, fmt: Format, graph: Graph | None = None, fused: bool = True) -> None:
         super().__init__(graph)

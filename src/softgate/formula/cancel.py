@@ -1,7 +1,7 @@
-"""(u/v)' = (u'·v - u·v')/v², what cancels in u'·v - u·v' taken out before it is computed.
+"""(u/v)' = (u'·v - u·v')/v² with the terms that cancel in the numerator removed.
 
 The slope of x/√(1 + x²) is 1/√(1 + x²) - x²/√(1 + x²)³: for large x two numbers that agree in all
-their digits. Written out as a sum of products, with √q·√q = q, |u|·|u| = u², sign(u)·u = |u| and
+their digits. Expanded as a sum of products, with √q·√q = q, |u|·|u| = u², sign(u)·u = |u| and
 exp(u)·exp(-u) = 1, the numerator is 1.
 """
 
@@ -19,11 +19,11 @@ Sum = dict[Monomial, Fraction]
 ONE: Monomial = frozenset()
 MOST_TERMS = 24
 ROUNDS = 4
-"""How many denominators a numerator may be multiplied by."""
+"""Number of denominators that a numerator may be multiplied by."""
 
 
 class TooLong(Exception):
-    """A sum of more terms than it is worth."""
+    """A sum with too many terms."""
 
 
 def quotient_slope(f: Definition, u: Node, v: Node, du: Node, dv: Node) -> Node | None:
@@ -94,7 +94,7 @@ def _reduced(powers: dict[Node, int]) -> Sum:
 
 
 def _expand(node: Node) -> Sum:
-    """Return a node as a sum of products of what is neither."""
+    """Return a node as a sum of products of atoms."""
     if node.op == "const":
         assert isinstance(node.attr, Fraction)
         return {ONE: node.attr} if node.attr else {}
@@ -134,20 +134,21 @@ def _inverse(node: Node) -> Sum:
 
 
 def _without_denominators(first: Sum, second: Sum) -> tuple[Sum, Sum, list[Node]]:
-    """Return two sums times the denominators found in them, and these."""
+    """Return two sums multiplied by their denominators, and the denominators."""
     below: list[Node] = []
     for _ in range(ROUNDS):
         both = (*first, *second)
-        found = next((atom for m in both for atom, n in m if n < 0 and _composite(atom)), None)
-        if found is None:
+        divisors = (atom for m in both for atom, n in m if n < 0 and _composite(atom))
+        divisor = next(divisors, None)
+        if divisor is None:
             break
-        below.append(found)
-        first, second = _multiplied(first, found), _multiplied(second, found)
+        below.append(divisor)
+        first, second = _multiplied(first, divisor), _multiplied(second, divisor)
     return first, second, below
 
 
 def _multiplied(terms: Sum, factor: Node) -> Sum:
-    """Return a sum times `factor`, written out where it does not just take a power away."""
+    """Return a sum times `factor`, expanded unless it only cancels a power."""
     total: Sum = {}
     for monomial, c in terms.items():
         if any(atom is factor and power < 0 for atom, power in monomial):
@@ -180,5 +181,5 @@ def _product(f: Definition, monomial: Monomial, c: Fraction) -> Node:
 
 
 def _ordered(monomial: Monomial) -> list[tuple[Node, int]]:
-    """Return the factors in an order that does not depend on where they lie in memory."""
+    """Return the factors in an order that does not depend on memory addresses."""
     return sorted(monomial, key=lambda item: repr(item[0]))

@@ -1,8 +1,8 @@
 """The derivative of a definition, by one rule per operation.
 
-Rules are chosen so that what they give can be computed as it stands: σ' is σ(x)·σ(-x), never
-σ(x)·(1 - σ(x)), whose difference loses everything on the right. A choice is differentiated branch
-by branch: at a kink the slope is that of the branch the definition takes there.
+Rules are chosen so that their results can be computed directly: σ' is σ(x)·σ(-x), not
+σ(x)·(1 - σ(x)), whose difference cancels for large x. A choice is differentiated branch by branch:
+at a kink the slope is that of the branch the definition takes there.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ RULES: dict[str, Rule] = {
 def derivative(root: Node, variable: str = "x", quotient: Quotient | None = None) -> Node:
     """Return d root / d variable as a node of the same graph.
 
-    `quotient(f, u, v, du, dv)` may give (u/v)' a form of its own, or None.
+    `quotient(f, u, v, du, dv)` may return a special form of (u/v)', or None.
 
     Examples
     --------
@@ -75,9 +75,9 @@ def derivative(root: Node, variable: str = "x", quotient: Quotient | None = None
     f = Definition(root.graph)
     slopes: dict[Node, Node] = {}
     for node in walk(root):
-        known = [slopes[arg] for arg in node.args]
-        found = quotient(f, *node.args, *known) if quotient and node.op == "div" else None
-        slopes[node] = _slope(f, node, known, variable) if found is None else found
+        inner = [slopes[arg] for arg in node.args]
+        special = quotient(f, *node.args, *inner) if quotient and node.op == "div" else None
+        slopes[node] = _slope(f, node, inner, variable) if special is None else special
     return slopes[root]
 
 

@@ -1,7 +1,7 @@
-"""Float formats: how many bits, where they underflow, how a real number rounds to one.
+"""Float formats: bits, exponent range, and rounding of a real number.
 
-The kernels' scale stands here too: tails are carried times 2**scale, so that the last
-operation is the only one that can become subnormal.
+The kernels' scale is defined here too: tails are carried times 2**scale, so that only the last
+operation can have a subnormal result.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """A formula as data: hash-consed nodes without branches or loops.
 
 Interning makes equal subexpressions the same object, so that a graph is a small DAG that any
-lowering walks once, in order. A node knows its operation, its operands and one attribute;
-what an operation means belongs to the lowerings.
+lowering walks once, in order. A node has an operation, operands and one attribute; the meaning of
+an operation is defined by the lowerings.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ COMBINED = (
 
 
 class FormulaError(TypeError):
-    """A formula does what a formula cannot do; the message says what to write instead."""
+    """A formula uses something unsupported; the message states what to write instead."""
 
 
 def exact(value: Any) -> Fraction | None:
-    """Return a number as a formula means it, None where `value` is no real number.
+    """Return a real number as an exact fraction, or None for other types.
 
-    A float is the decimal its author wrote, not the nearest double.
+    A float means its shortest decimal, not the nearest double.
     """
     if isinstance(value, Rational):
         return Fraction(int(value.numerator), int(value.denominator))
@@ -39,7 +39,7 @@ def exact(value: Any) -> Fraction | None:
         return None
     number = float(value)
     if not math.isfinite(number):
-        raise FormulaError(f"{number} is no number that a formula can compute with")
+        raise FormulaError(f"{number} in a formula: expected a finite number")
     return Fraction(repr(number))
 
 
@@ -49,15 +49,15 @@ class Graph:
     def __init__(self) -> None:
         self._interned: dict[tuple[object, ...], Node] = {}
         self.strict = False
-        """Whether `==` of two nodes is a comparison, as a formula's author means it."""
+        """Whether `==` of two nodes builds a comparison, as in a user's formula."""
 
     def node(self, op: str, *args: Node, attr: str | Fraction | None = None) -> Node:
         """Return the one node with this operation, these operands and this attribute."""
         key = (op, attr, *map(id, args))
-        found = self._interned.get(key)
-        if found is None:
-            found = self._interned[key] = Node(self, op, args, attr)
-        return found
+        node = self._interned.get(key)
+        if node is None:
+            node = self._interned[key] = Node(self, op, args, attr)
+        return node
 
     def const(self, value: Number) -> Node:
         """Return the exact real number `value`."""
@@ -146,7 +146,7 @@ class Node:
         return self._binary("eq", other)
 
     def __eq__(self, other: object) -> Any:
-        """Compare with a number, or while a user's formula is traced; else tell identity."""
+        """Build a comparison with a number or during tracing; otherwise return identity."""
         if isinstance(other, Node) and not self.graph.strict:
             return self is other
         return self._binary("eq", other)  # type: ignore[arg-type]
@@ -189,7 +189,7 @@ class Node:
         return self
 
     __array_ufunc__ = None
-    """NumPy's numbers leave arithmetic to the node; NumPy's functions refuse it."""
+    """Makes NumPy scalars leave arithmetic to the node, and NumPy functions raise."""
 
     def __bool__(self) -> NoReturn:
         raise FormulaError(
@@ -199,16 +199,14 @@ class Node:
 
     def __float__(self) -> NoReturn:
         raise FormulaError(
-            "a formula is traced once for all inputs, there is no number yet: use the functions "
+            "a formula is traced once for all inputs, and x has no value yet: use the functions "
             "of f, f.exp(x) instead of math.exp(x)"
         )
 
     __int__ = __index__ = __complex__ = __trunc__ = __floor__ = __ceil__ = __round__ = __float__
 
     def __iter__(self) -> NoReturn:
-        raise FormulaError(
-            "x stands for one element, of any array: it has no items, no length and no loop over it"
-        )
+        raise FormulaError("x represents one element of any array: it has no items and no length")
 
     __len__ = __iter__
 
@@ -231,10 +229,10 @@ class Node:
 
 
 def check_numbers(*nodes: Node) -> None:
-    """Raise where a comparison stands in place of a number."""
+    """Raise FormulaError if a node is a comparison instead of a number."""
     if any(node.op in COMPARISONS for node in nodes):
         raise FormulaError(
-            "a comparison is no number: write f.where(x > 0, x, 0) instead of x*(x > 0)"
+            "a comparison is not a number: write f.where(x > 0, x, 0) instead of x*(x > 0)"
         )
 
 

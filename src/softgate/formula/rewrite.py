@@ -1,9 +1,8 @@
-"""1 + erf(u) = erfc(-u) and the like: identities that spare a formula a loss of digits.
+"""Identities such as 1 + erf(u) = erfc(-u) that avoid cancellation and overflow.
 
 Formulas are written as in textbooks: 1/(1 + exp(-x)), log(1 + exp(x)), (1 + erf(x/√2))/2. Composed
-from floats as they stand, they lose everything where 1 + erf is small or exp overflows. Each rule
-here holds for all real numbers, so the definition stays what its author wrote; only what is
-computed in its place differs.
+directly from floats, they lose all digits where 1 + erf is small or exp overflows. Each rule holds
+for all real numbers, so the definition is unchanged; only its computation differs.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ def rewrite(root: Node) -> Node:
 
 
 def _with_sign(node: Node) -> Node:
-    """Return x + (-y) as x - y, x - (-y) as x + y, x·(-1) as -x: the rules look for these."""
+    """Return x + (-y) as x - y, x - (-y) as x + y, x·(-1) as -x, which the rules match."""
     if node.op == "mul" and _is(node.args[1], -1):
         return negative(node.args[0])
     if node.op in ("add", "sub") and node.args[1].op == "neg":
@@ -52,9 +51,9 @@ def _with_sign(node: Node) -> Node:
 def _apply(f: Definition, node: Node) -> Node:
     node = _with_sign(node)
     for rule in RULES.get(node.op, ()):
-        found = rule(f, node)
-        if found is not None:
-            return found
+        rewritten = rule(f, node)
+        if rewritten is not None:
+            return rewritten
     return node
 
 
@@ -117,8 +116,8 @@ def _minus_one(f: Definition, node: Node) -> Node | None:
         return None
     if x.op == "exp":
         return call(f, "expm1", x.args[0])
-    found = _complement(f, f.lift(1) - x)
-    return None if found is None else negative(found)
+    complement = _complement(f, f.lift(1) - x)
+    return None if complement is None else negative(complement)
 
 
 def _logarithm(f: Definition, node: Node) -> Node | None:

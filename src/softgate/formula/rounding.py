@@ -36,7 +36,7 @@ def round_to(y: Float64s | np.float64, fmt: Format) -> Float64s:
 
 
 def near_tie(y: Float64s, fmt: Format, margin: float) -> npt.NDArray[np.bool_]:
-    """Tell which `y` lie within `margin` (relative) of a point where rounding to `fmt` changes."""
+    """Return which `y` lie within `margin` (relative) of a rounding boundary of `fmt`."""
     unit = ulp(y, fmt)
     with np.errstate(all="ignore"):  # the same, and margin * y
         from_tie = np.abs(np.abs(y / unit - np.floor(y / unit)) - 0.5) * unit
@@ -68,7 +68,7 @@ def all16(fmt: Format) -> Float64s:
 
 @lru_cache(maxsize=256)
 def format_of(dtype: np.dtype[Any]) -> Format | None:
-    """Return the format of a NumPy dtype, or None where softgate has no kernel for it."""
+    """Return the format of a NumPy dtype, or None if softgate has no kernel for it."""
     return FORMATS.get(dtype.name)
 
 

@@ -1,4 +1,4 @@
-"""A user's function as a graph; its mistakes with their line and what to write instead."""
+"""Trace a user's function to a graph; errors name the line and what to write instead."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ FOREIGN = re.compile(
     r"\b((?:math|cmath|np|numpy|jnp|jax\.numpy|jax\.nn|torch|torch\.special|tf|tf\.math|F|special"
     r"|scipy\.special|sg|softgate|keras\.ops|ops)\.(\w+))\("
 )
-"""A call of somebody else's function."""
+"""A call of another library's function."""
 BUILTIN = re.compile(r"(?<![\w.])((max|min))\(")
 
 Function = Callable[..., Any]
 
 
 def trace(function: Function, parameters: tuple[str, ...]) -> Node:
-    """Return what `function(f, x, **parameters)` computes, every argument symbolic.
+    """Return the graph of `function(f, x, **parameters)`, with every argument symbolic.
 
     Raises
     ------
     FormulaError
-        Where the function asks for a number, or returns no expression of x.
+        If the function needs the value of x, or does not return an expression of x.
     """
     f = Definition(Graph())
     symbols = {name: f.graph.parameter(name) for name in parameters}
@@ -50,7 +50,7 @@ def trace(function: Function, parameters: tuple[str, ...]) -> Node:
 
 
 def _checked(function: Function, result: Any) -> Node:
-    """Return `result` if it is an expression of x."""
+    """Return `result`, or raise if it is not an expression of x."""
     where = place(function)
     if not isinstance(result, Node):
         what = repr(result) if isinstance(result, int | float | None) else type(result).__name__
@@ -63,7 +63,7 @@ def _checked(function: Function, result: Any) -> Node:
             f"{where}: {function.__name__} returns a comparison: write f.where(x > 0, 1, 0)"
         )
     if not any(node.op == "input" for node in walk(result)):
-        raise FormulaError(f"{where}: what {function.__name__} returns does not depend on x")
+        raise FormulaError(f"{where}: the result of {function.__name__} does not depend on x")
     return result
 
 
@@ -84,12 +84,12 @@ def place(function: Function) -> str:
     line = first = code.co_firstlineno
     while linecache.getline(code.co_filename, line).lstrip().startswith("@"):
         line += 1
-    found = "def " in linecache.getline(code.co_filename, line)
-    return f"{code.co_filename}, line {line if found else first}"
+    is_def = "def " in linecache.getline(code.co_filename, line)
+    return f"{code.co_filename}, line {line if is_def else first}"
 
 
 def _located(function: Function, error: Exception, message: str) -> FormulaError:
-    """Return the error with the user's line before it and what to write behind it."""
+    """Return the error with the user's line and what to write instead."""
     file = function.__code__.co_filename
     number = _line(error.__traceback__, file)
     if number is None:
@@ -100,9 +100,9 @@ def _located(function: Function, error: Exception, message: str) -> FormulaError
 
 
 def _plain(message: str) -> str:
-    """Return Python's own message with what it means here."""
+    """Return Python's message, explained for formulas."""
     if "__array_ufunc__" in message:
-        return "NumPy's functions and arrays are no part of a formula: use f.exp(x), and numbers"
+        return "a formula cannot use NumPy functions or arrays: use f.exp(x), and numbers"
     if "unsupported operand" in message:
         return f"{message}: a formula has + - * / and **"
     return message
@@ -119,7 +119,7 @@ def _line(traceback: TracebackType | None, file: str) -> int | None:
 
 
 def _advice(source: str) -> str | None:
-    """Return what to write instead, where the line itself tells."""
+    """Return what to write instead, if the source line shows it."""
     if re.match(r"while\b|for\b.*\brange\(", source):
         return (
             "a formula is traced once for all inputs, a loop cannot depend on a value: "
@@ -133,7 +133,6 @@ def _advice(source: str) -> str | None:
             if instead is not None:
                 written = f"{instead}(…)" if instead[2:].isidentifier() else instead
                 return (
-                    f"{call} knows numbers and arrays only, x stands for all inputs: "
-                    f"write {written} instead"
+                    f"{call} takes numbers and arrays, but x is symbolic: write {written} instead"
                 )
     return None

@@ -2,16 +2,14 @@
 
     import softgate.torch.functional as F
 
-is a drop-in for the activations of `torch.nn.functional`; what torch does not have is here under
-softgate's name. softmax and its like are functions of a whole axis, not of an element: they stay
-torch's and are not here. torch's own operator does what there is no kernel for: `prelu`, whose
-weight is learnt, `threshold`, which computes nothing, `rrelu` in training, which is random, and
-parameters that torch accepts and softgate's kernels do not (a negative alpha of `celu`).
+is a drop-in for the activations of `torch.nn.functional`; functions that torch lacks have
+softgate's names. softmax and similar functions of a whole axis are not included. torch's operator
+is used where there is no kernel: `prelu` (trainable weight), `threshold` (computes nothing),
+`rrelu` in training (random), and parameters outside softgate's range (a negative alpha of `celu`).
 
 With `inplace=True` the input is overwritten and gradients are right, as in torch: where the slope
-needs what is overwritten, a copy of it is kept. A name with `_` overwrites its argument without
-ever making a copy; where that would lose what the gradient needs, it is refused while autograd
-records.
+needs the input, a copy of it is saved. A name with `_` overwrites its argument and never copies;
+where the gradient needs the input, it raises while autograd records.
 
 Integer and boolean tensors are computed in torch's default format, as torch's own sigmoid does;
 `relu`, `relu6` and `hardtanh` of integers return integers, as torch's do.
@@ -39,7 +37,7 @@ _ALL, _GATED = activations(), gated()
 _GELU = {"none": _ALL["gelu"], "tanh": _ALL["gelu_tanh"], "sigmoid": _ALL["gelu_sigmoid"]}
 _DEFAULTS = {name: activation.parameters for name, activation in _ALL.items()}
 _VISIBLE = 20.0
-"""Where torch's softplus turns to x: any earlier and float32 sees it."""
+"""Threshold of torch's softplus below which the switch to x is visible in float32."""
 
 
 def _apply(name: str, x: Tensor, /, inplace: bool = False, **parameters: float) -> Tensor:
@@ -91,7 +89,7 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = Fals
 
 
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
-    """Return x where x > 0, else weight·x; `weight` is learnt, so torch's own operator does it."""
+    """Return x where x > 0, else weight·x; torch's operator, since `weight` is trainable."""
     return theirs.prelu(input, weight)
 
 
@@ -248,7 +246,7 @@ _ARGUMENTS = {
     "hardshrink": ("lambd",),
     "softshrink": ("lambd",),
 }
-"""What torch calls the parameters, in order."""
+"""torch's names of the parameters, in order."""
 
 
 def hardtanh_(input: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
@@ -280,30 +278,30 @@ for _name in _FUNCTIONS:
 
 
 def __getattr__(name: str) -> Any:
-    """Return what has no function above: softgate's other functions, and the twins in `_`."""
-    found = _ALL.get(name) or _GATED.get(name)
-    if found is not None:
-        return found
+    """Return softgate's other functions, and the in-place variants with a trailing `_`."""
+    function = _ALL.get(name) or _GATED.get(name)
+    if function is not None:
+        return function
     base = name.removesuffix("_")
     if base == name or _SPELLINGS.get(base, base) not in _ALL:
         raise AttributeError(_absent(name))
-    globals()[name] = twin = _twin(name, base)
-    return twin
+    globals()[name] = in_place = _in_place(name, base)
+    return in_place
 
 
-def _twin(name: str, base: str) -> Callable[..., Tensor]:
+def _in_place(name: str, base: str) -> Callable[..., Tensor]:
     """Return the function that overwrites its argument, with torch's arguments."""
     activation = _ALL[_SPELLINGS.get(base, base)]
-    own = tuple(activation.parameters)
-    called = _ARGUMENTS.get(base, own)
+    parameter_names = tuple(activation.parameters)
+    called = _ARGUMENTS.get(base, parameter_names)
 
     def in_place(input: Tensor, *values: float, **named: float) -> Tensor:
         if len(values) > len(called) or not set(called[len(values) :]).issuperset(named):
             shown = ", ".join((*map(repr, values), *(f"{k}={v!r}" for k, v in named.items())))
             known = ", ".join(("input", *called))
             raise TypeError(f"{name}(input, {shown}): its arguments are {known}")
-        given = dict(zip(called, values, strict=False)) | named
-        parameters = {own[called.index(key)]: value for key, value in given.items()}
+        arguments = dict(zip(called, values, strict=False)) | named
+        parameters = {parameter_names[called.index(key)]: value for key, value in arguments.items()}
         return overwrite(activation, input, parameters, base)
 
     in_place.__name__ = in_place.__qualname__ = name
@@ -312,15 +310,15 @@ def _twin(name: str, base: str) -> Callable[..., Tensor]:
 
 
 def _absent(name: str) -> str:
-    """Say why a name is not here, and what may have been meant."""
+    """Return the error message for an unknown name, with a suggestion."""
     text = f"softgate.torch.functional has no {name!r}"
     if name.startswith("_"):
         return text
     try:
         record = names("torch.nn.functional", name=name)[0]
     except UnknownName:
-        twins = [f"{known}_" for known in (*_ALL, *_SPELLINGS)]
-        near = get_close_matches(name.casefold(), [*_FUNCTIONS, *_ALL, *_GATED, *twins], 1)
+        in_place = [f"{known}_" for known in (*_ALL, *_SPELLINGS)]
+        near = get_close_matches(name.casefold(), [*_FUNCTIONS, *_ALL, *_GATED, *in_place], 1)
         return f"{text}; did you mean {near[0]!r}?" if near else text
     if record.name != name:
         return f"{text}; did you mean {record.name!r}?"

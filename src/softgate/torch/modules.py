@@ -1,11 +1,11 @@
-"""Activations as modules: torch.nn's own classes, computing with softgate's kernels.
+"""Activations as modules: subclasses of torch.nn's that compute with softgate's kernels.
 
-Each is a subclass of its twin in torch.nn, so that arguments, `repr`, state dicts, pickles and
-`isinstance` are torch's; only `forward` is new. What torch.nn lacks has a class of its own.
+Arguments, `repr`, state dicts, pickles and `isinstance` are torch's; only `forward` is new.
+Functions that torch.nn lacks are `Swish` and `Activation`. `make` returns the module for a name.
 
 `torch.fx.symbolic_trace` sees a module as one call of `softgate.torch.functional`.
-`torch.jit.script` cannot read kernels and refuses; torch itself has deprecated it for
-`torch.compile` and `torch.export`. `torch.jit.trace` works.
+`torch.jit.script` raises, since it cannot read kernels; torch has deprecated it for `torch.compile`
+and `torch.export`. `torch.jit.trace` works.
 """
 
 from __future__ import annotations
@@ -247,7 +247,7 @@ class Swish(nn.Module):
         return F.swish(input, self.beta)
 
     def extra_repr(self) -> str:
-        """Say what beta is."""
+        """Return beta and whether it is learnable."""
         if isinstance(self.beta, Tensor):
             known = "" if self.beta.is_meta else f"beta={self.beta.item():g}, "
             return f"{known}learnable=True"
@@ -255,7 +255,7 @@ class Swish(nn.Module):
 
 
 class Activation(nn.Module):
-    """Any activation, by any name that a framework has for it or one's own, with its parameters.
+    """Any activation, by any framework's name or user-defined, with its parameters.
 
     Examples
     --------
@@ -275,12 +275,12 @@ class Activation(nn.Module):
         return result
 
     def extra_repr(self) -> str:
-        """Name the function and its parameters."""
+        """Return the function's name and parameters."""
         values = (f"{name}={value:g}" for name, value in self.activation.parameters.items())
         return ", ".join((self.activation.name, *values))
 
 
-_TWINS: dict[str, Callable[..., nn.Module]] = {  # called with the parameters in their order
+_TORCH_MODULES: dict[str, Callable[..., nn.Module]] = {  # called with the parameters in their order
     "celu": CELU,
     "elu": ELU,
     "gelu": GELU,
@@ -333,8 +333,8 @@ def make(name: str | Function, **parameters: float) -> nn.Module:
     >>> make("squareplus", b=1.0)
     Activation(squareplus, b=1)
     """
-    if isinstance(name, str) and (module := _MODULES.get(name.rpartition(".")[2].casefold())):
-        return module(**parameters)
+    if isinstance(name, str) and (special := _MODULES.get(name.rpartition(".")[2].casefold())):
+        return special(**parameters)
     glu = registry.gated()["glu"]
     if isinstance(name, str) and not parameters and function_of_block(name, NAME_SOURCES) is glu:
         return GLU()
@@ -344,5 +344,5 @@ def make(name: str | Function, **parameters: float) -> nn.Module:
         return Activation(activation)
     if activation.name == "hard_sigmoid" and activation.parameters["width"] == 6:
         return Hardsigmoid()
-    twin = _TWINS.get(activation.name)
-    return Activation(activation) if twin is None else twin(*activation.parameters.values())
+    module = _TORCH_MODULES.get(activation.name)
+    return Activation(activation) if module is None else module(*activation.parameters.values())

@@ -1,8 +1,8 @@
-"""Facts of real models, and blocks built from them.
+"""Facts about published models, and blocks built from them.
 
-A preset describes one block of a published model: widths, activation, where norms stand, what is
-dropped. `omits` says what the model has and a block from here does not. The feed-forward block is
-the model's own; tests hold it, and the block but for what is omitted, against Hugging Face's.
+A preset describes one block of a published model: widths, activation, position of norms, dropout.
+`omits` lists what the model's blocks have and ours lack. Tests compare the feed-forward block, and
+the whole block except for what is omitted, with Hugging Face's.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from .stack import Stack
 
 @dataclass(frozen=True)
 class Preset(Record):
-    """What a model is made of: its facts, and `feed_forward`, `block` and `stack` to build it.
+    """The facts about a model, with `feed_forward`, `block` and `stack` to build it.
 
-    What is built may have other facts, given as keywords, for a smaller model of the same kind.
-    Those that follow from others follow: as many queries share a key and value head when `n_heads`
-    changes alone, and `d_head` is d_model/n_heads when `d_model` does.
+    Keywords replace facts, for a smaller model of the same kind. Dependent facts follow: the number
+    of queries per key and value head stays when only `n_heads` changes, and `d_head` is
+    d_model/n_heads when `d_model` changes.
 
     Examples
     --------
@@ -57,9 +57,9 @@ class Preset(Record):
     d_head: int | None = None
     scale: float | None = None
     pooler: str | None = None
-    """The activation of a pooler on top, which is no part of the stack."""
+    """Activation of the pooler, which is not part of the stack."""
     omits: tuple[str, ...] = ()
-    """What the model's blocks have and a block from here has not."""
+    """What the model's blocks have and ours lack."""
     note: str = ""
     source: str = ""
 
@@ -101,7 +101,7 @@ class Preset(Record):
         """
         if n is not None:
             if "n_blocks" in changes:
-                raise TypeError("n and n_blocks are one and the same: give one of them")
+                raise TypeError("n and n_blocks have the same meaning: give only one of them")
             changes["n_blocks"] = n
         made, options = self._changed(changes)
         shape = (made.n_blocks, made.d_model, made.n_heads, made.d_hidden)
@@ -111,7 +111,7 @@ class Preset(Record):
         return {name: getattr(self, name) for name in _OPTIONS}
 
     def _changed(self, changes: dict[str, Any]) -> tuple[Preset, dict[str, Any]]:
-        """Return the preset with other facts, and what of `changes` is no fact of a preset."""
+        """Return the preset with changed facts, and the changes that are options of the block."""
         facts = {name: changes[name] for name in changes if name in _FACTS}
         options = {name: changes[name] for name in changes if name not in facts}
         if "d_model" in facts and self.d_head is not None:
@@ -121,13 +121,13 @@ class Preset(Record):
         return replace(self, **facts), options
 
     def _shared(self, n_heads: int) -> int:
-        """Return how many key and value heads serve `n_heads` queries as in the model."""
+        """Return the number of key and value heads for `n_heads` queries, in the model's ratio."""
         assert self.n_kv_heads is not None
         times = self.n_heads // self.n_kv_heads
         if n_heads % times:
             raise ValueError(
-                f"n_heads = {n_heads} is no multiple of {times}, the queries that share a key and "
-                f"value head in {self.name}: change it or give n_kv_heads"
+                f"n_heads = {n_heads} is not a multiple of {times}, the queries that share a key "
+                f"and value head in {self.name}: change it or give n_kv_heads"
             )
         return n_heads // times
 
@@ -199,12 +199,13 @@ def known_presets() -> tuple[Preset, ...]:
 
 @cache
 def _known() -> dict[str, Preset]:
-    """Read presets.toml; a model that is `like` another has its facts but for those given."""
+    """Return the presets of presets.toml; `like` names a preset to take missing facts from."""
     content = tomllib.loads(files(__package__).joinpath("presets.toml").read_text("utf-8"))
-    found: dict[str, Preset] = {}
+    presets: dict[str, Preset] = {}
     for name, facts in content.items():
         if "omits" in facts:
             facts["omits"] = tuple(facts["omits"])
         like = facts.pop("like", None)
-        found[name] = replace(found[like], name=name, **facts) if like else Preset(name, **facts)
-    return found
+        base = replace(presets[like], name=name, **facts) if like else Preset(name, **facts)
+        presets[name] = base
+    return presets
