@@ -46,8 +46,8 @@ def test_section_shows_the_record() -> None:
         for kind in ("outputs", "units", "deaths", "gradients") for number in (0, 1)
     ]  # fmt: skip
     assert set(texts) == set(made.charts)
-    assert "dead are 2 at site 1, 5 at site 3" in texts["units-0-units"]
-    assert "0 are dead" in texts["units-1-units"]
+    assert "dead units: 2 at site 1, 5 at site 3" in texts["units-0-units"]
+    assert "dead units: none" in texts["units-1-units"]
     assert "3 from 0 to 5 of 8" in texts["units-0-deaths"]
     assert "not finite at step 7" in texts["units-0-outputs"]
     assert "1 has 2 dead units" in made.body_html
@@ -252,7 +252,7 @@ def test_model_without_activations(place: Path) -> None:
     study = units(own)
     assert study.exchanged == ()
     made = build_section("units", Results({"units": study}))
-    assert "no activation was seen" in made.body_html
+    assert "no activation was observed" in made.body_html
 
 
 def test_batches_beyond_the_time_budget_are_left_out_with_a_note(place: Path) -> None:

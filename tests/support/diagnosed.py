@@ -5,9 +5,17 @@ from __future__ import annotations
 import math
 
 from softgate.reporting.sections.units import UnitStudy, Watched
-from softgate.studies.diagnose.record import Diagnosis, Finding, Histogram, NotFinite, Site, Units
-from softgate.studies.diagnose.thresholds import Thresholds
-from softgate.studies.diagnose.what_if import Exchanged, WhatIf
+from softgate.studies.diagnose.record import (
+    Diagnosis,
+    Exchanged,
+    Finding,
+    Histogram,
+    NotFinite,
+    Site,
+    Thresholds,
+    Units,
+    WhatIf,
+)
 
 
 def histogram(number: int, dead: int, spread: float = 1.0) -> Histogram:

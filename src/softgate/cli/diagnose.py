@@ -15,9 +15,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from softgate.runtime.activation import Activation
-    from softgate.studies.diagnose.failing import Condition
-    from softgate.studies.diagnose.record import Diagnosis
-    from softgate.studies.diagnose.what_if import WhatIf
+    from softgate.studies.diagnose.findings import Condition
+    from softgate.studies.diagnose.record import Diagnosis, WhatIf
 
 
 @click.command()
@@ -98,13 +97,13 @@ def _run(
     thresholds: dict[str, float],
     no_gradients: bool,
 ) -> tuple[Diagnosis, WhatIf | None]:
-    from softgate.studies.diagnose.loading import load_batches, load_model, told
+    from softgate.studies.diagnose.loading import load_batches, load_model, model_errors
     from softgate.torch import diagnose, what_if
 
     model = load_model(target)
     batches, loss = load_batches(data, model, target, batch)
     batches = batches[:limit]
-    with told(target, data):
+    with model_errors(target, data):
         seen = diagnose(model, batches, loss=loss, gradients=not no_gradients, **thresholds)
         if replacement is None:
             return seen, None
@@ -134,7 +133,7 @@ def _draw(seen: Diagnosis, file: Path) -> None:
 
 
 def _conditions(given: tuple[str, ...]) -> list[Condition]:
-    from softgate.studies.diagnose.failing import condition
+    from softgate.studies.diagnose.findings import condition
 
     try:
         return [condition(text) for text in given]
@@ -145,7 +144,7 @@ def _conditions(given: tuple[str, ...]) -> list[Condition]:
 def _threshold(text: str) -> tuple[str, float]:
     from dataclasses import fields
 
-    from softgate.studies.diagnose.thresholds import Thresholds
+    from softgate.studies.diagnose.record import Thresholds
 
     name, _, number = text.partition("=")
     known = [field.name for field in fields(Thresholds)]

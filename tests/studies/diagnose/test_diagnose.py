@@ -12,9 +12,9 @@ from torch import nn  # noqa: E402
 from watched import seeded  # noqa: E402, F401
 
 import softgate as sg  # noqa: E402
-from softgate.studies.diagnose.failing import condition  # noqa: E402
-from softgate.studies.diagnose.watch import recognise  # noqa: E402
-from softgate.studies.diagnose.what_if import WhatIf  # noqa: E402
+from softgate.studies.diagnose.findings import condition  # noqa: E402
+from softgate.studies.diagnose.recognition import recognise  # noqa: E402
+from softgate.studies.diagnose.record import WhatIf  # noqa: E402
 from softgate.torch import diagnose, what_if  # noqa: E402
 
 
@@ -122,7 +122,7 @@ def test_what_if_reaches_functions_and_blocks_of_ours():
     every = what_if(model, BATCHES, "relu")
     assert sorted(site.before for site in every.sites) == ["gelu", "gelu", "silu"]
     assert every.outputs_moved > some.outputs_moved > 0
-    with pytest.raises(ValueError, match="no call of tanh was seen"):
+    with pytest.raises(ValueError, match="no call of tanh was observed"):
         what_if(model, BATCHES, "relu", only="tanh")
 
 
@@ -153,7 +153,7 @@ def test_conditions_look_at_the_worst_site(text, fails):
         assert failure == "dead>5%: dead is 15 % at 1 (relu, 400 inputs)"
 
 
-def test_a_figure_that_is_no_number_fails():
+def test_a_condition_on_nan_fails():
     model = nn.Sequential(nn.Linear(8, 4), nn.ReLU(), nn.Linear(4, 4), nn.ReLU())
     report = diagnose(model, [torch.full((10, 8), math.nan)])
     assert condition("nan>0").failure(report) is not None
@@ -161,12 +161,12 @@ def test_a_figure_that_is_no_number_fails():
 
 @pytest.mark.parametrize("text", ["", "dead", "dead>", "dead>x", "dead>=5", "deed>5%", "dead>nan"])
 def test_wrong_conditions_are_refused(text):
-    with pytest.raises(ValueError, match=r"condition|figure|number|limit"):
+    with pytest.raises(ValueError, match=r"condition|figure|limit"):
         condition(text)
 
 
 def test_recognition_needs_no_name_and_invents_none():
-    assert recognise(lambda x: 0.5 * x * (1 + torch.erf(x / 2**0.5))).answer == "gelu"
+    assert recognise(lambda x: 0.5 * x * (1 + torch.erf(x / 2**0.5))).name == "gelu"
     assert recognise(lambda x: 2 * torch.relu(x)).scale == 2
     assert recognise(torch.cumsum) is None
     assert recognise(lambda x: torch.softmax(x, -1)) is None

@@ -105,7 +105,7 @@ def test_a_gate_may_be_open_or_closed():
 
     for inner in (Calls(squeeze, 32), Excited(), Calls(nn.functional.glu, 32), Plain()):
         with watch(nn.Sequential(inner)) as w:
-            w._sites.model(500 * torch.randn(300, 32))
+            w._observer.model(500 * torch.randn(300, 32))
         (site,) = w.report().sites
         assert site.saturated > 0.5
         assert site.multiplied == (not isinstance(inner, Plain))

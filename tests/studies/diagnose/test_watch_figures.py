@@ -13,12 +13,16 @@ from torch import nn  # noqa: E402
 from torch.utils.checkpoint import checkpoint  # noqa: E402
 
 import softgate as sg  # noqa: E402
-from softgate.frameworks.torch.watching import Bounds, count  # noqa: E402
-from softgate.frameworks.torch.watching import counting as counting_module  # noqa: E402
 from softgate.lower.column_sums import FIELDS  # noqa: E402
-from softgate.studies.diagnose.histogram import HALF, Histogram  # noqa: E402
-from softgate.studies.diagnose.history import History, Moment  # noqa: E402
-from softgate.studies.diagnose.stream import moments  # noqa: E402
+from softgate.studies.diagnose import measure  # noqa: E402
+from softgate.studies.diagnose.measure import Bounds, count  # noqa: E402
+from softgate.studies.diagnose.statistics import (  # noqa: E402
+    HALF,
+    Histogram,
+    History,
+    Period,
+    moments,
+)
 from softgate.torch import watch  # noqa: E402
 
 DTYPES = ("float32", "float64", "float16", "bfloat16")
@@ -69,7 +73,7 @@ def test_operators_count_as_the_loop_does(monkeypatch):
     x[4, 3] = torch.nan
     arguments = (x, sg.gelu(x), sg.gelu.slope(x), Bounds(0.01), None, -1)
     loop = count(*arguments)
-    monkeypatch.setattr(counting_module, "DTYPES", {})
+    monkeypatch.setattr(measure, "DTYPES", {})
     np.testing.assert_allclose(count(*arguments).sums, loop.sums, rtol=1e-12, atol=1e-12)
     assert loop.not_finite == {
         "input nan": 1, "input inf": 0, "output nan": 1, "output inf": 0,
@@ -91,9 +95,8 @@ def test_moments_keep_their_digits_far_from_zero():
     y = 1e6 + 1e-3 * rng.exponential(size=(4000, 3))
     x = torch.tensor(y)
     found = count(x, x, torch.ones_like(x), Bounds(0.01), None, -1)
-    mean, sd, skew = moments(*(found.sums[1 + FIELDS.index(n)] for n in
-                               ("finite", "first", "second", "third")))  # fmt: skip
-    np.testing.assert_allclose(mean + found.sums[0], y.mean(axis=0), rtol=1e-12)
+    mean, sd, skew = moments(found.sums)
+    np.testing.assert_allclose(mean, y.mean(axis=0), rtol=1e-12)
     np.testing.assert_allclose(sd, y.std(axis=0), rtol=1e-6)
     centred = y - y.mean(axis=0)
     np.testing.assert_allclose(skew, (centred**3).mean(axis=0) / y.std(axis=0) ** 3, rtol=1e-5)
@@ -172,7 +175,7 @@ def test_gradients_are_those_of_the_loss_that_a_scaler_was_given(reentrant):
     right = norms(0)
     for scales in ((65536.0,), (1024.0, 0, 65536.0), (0, 8.0)):
         np.testing.assert_allclose(norms(*scales), right, rtol=1e-5)
-    with watch(plain) as w:  # a loss that nobody scaled, after one that was
+    with watch(plain) as w:  # a loss without a scale, after a scaled one
         torch.amp.GradScaler("cpu", init_scale=8.0).scale(model(x)).backward()
         (2 * model(x)).backward()
     found = w.report().sites[0].gradient_output
@@ -198,9 +201,7 @@ def test_a_scaler_is_left_as_it_was_and_may_look_for_its_scale():
             model(x).backward()
     assert torch.amp.GradScaler.scale is scale
     report = w.report()
-    assert {trouble.where for trouble in report.sites[1].not_finite} >= {
-        "scaled gradient of output"
-    }
+    assert {values.where for values in report.sites[1].not_finite} >= {"scaled gradient of output"}
     assert "not finite" not in {finding.kind for finding in report.findings}
     with watch(model) as w:
         for _ in range(3):
@@ -237,18 +238,18 @@ def test_gradients_below_float32_squares_are_no_zeros():
 
 def test_memory_does_not_grow_with_steps():
     def size(history):
-        return len(history.moments), sum(m.flat.nbytes + m.outputs.counts.nbytes
-                                         for m in history.moments)  # fmt: skip
+        return len(history.periods), sum(p.flat.nbytes + p.outputs.counts.nbytes
+                                         for p in history.periods)  # fmt: skip
 
     history, largest, total = History(), 0, 0
-    one = np.ones(5, np.int64)
+    ones = np.ones(5, np.int64)
     for step in range(3000):
         values = np.array([step * 1.0, -step])
-        history.add(Moment(step, step, 1, one, one, Histogram.of(values)))
+        history.add(Period(step, step, 1, ones, ones, Histogram.of(values)))
         largest, total = max(largest, size(history)[0]), total + values.size
     assert largest <= 32
-    assert sum(int(m.outputs.counts.sum()) for m in history.moments) == total
-    steps = [(m.first_step, m.last_step) for m in history.moments]
+    assert sum(int(p.outputs.counts.sum()) for p in history.periods) == total
+    steps = [(p.first_step, p.last_step) for p in history.periods]
     assert steps[0][0] == 0
     assert steps[-1][1] == 2999
     assert all(a[1] + 1 == b[0] for a, b in pairwise(steps))

@@ -229,7 +229,7 @@ class Noisy(nn.Module):
     ("make", "functions"),
     [(Laplace, ["unknown"]), (Clipped, ["gelu"]), (Doubled, []), (Normalised, []), (Noisy, [])],
 )
-def test_an_activation_that_nobody_knows_is_a_site(make, functions):
+def test_an_activation_outside_the_catalogue_is_a_site(make, functions):
     x = torch.randn(300, 6)
     model = nn.Sequential(nn.Linear(6, 6), make())
     found = seen(model, x)
@@ -286,7 +286,7 @@ def test_transformer_layers_are_seen_in_training_and_in_evaluation():
     x = torch.randn(2, 5, 8)
     with torch.no_grad():
         plain = model.eval()(x)
-        with watch(model) as w:  # one kernel does it all where nobody watches
+        with watch(model) as w:  # unwatched, one kernel computes all
             torch.testing.assert_close(model(x), plain)
     assert [(site.function, site.units) for site in w.report().sites] == [("gelu", 16)] * 2
 

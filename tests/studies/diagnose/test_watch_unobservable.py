@@ -1,4 +1,4 @@
-"""What a watch cannot see is a finding, and never passes for healthy."""
+"""What a watch cannot observe is a finding, and never counts as healthy."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import torch.nn.functional as F  # noqa: E402
 from torch import nn  # noqa: E402
 from watched import Calls, seeded  # noqa: E402, F401
 
-from softgate.studies.diagnose.failing import condition  # noqa: E402
+from softgate.studies.diagnose.findings import condition  # noqa: E402
 from softgate.studies.diagnose.record import Diagnosis  # noqa: E402
 from softgate.torch import diagnose, watch  # noqa: E402
 
@@ -25,12 +25,14 @@ def seen(model, *inputs, call=None):
 
 
 def reasons(report):
-    """Return the names that were not seen, by a word of the reason; each must be a finding."""
-    found = [finding for finding in report.findings if finding.kind == "unseen"]
-    assert [finding.advice for finding in found] == [one.advice for one in report.unseen]
-    assert all(one.why in finding.text for one, finding in zip(report.unseen, found, strict=True))
+    """Return the names that were not observed, by the reason; each must be a finding."""
+    findings = [finding for finding in report.findings if finding.kind == "unseen"]
+    assert [finding.advice for finding in findings] == [group.advice for group in report.unseen]
+    assert all(
+        group.why in finding.text for group, finding in zip(report.unseen, findings, strict=True)
+    )
     assert Diagnosis.from_json(report.to_json()) == report
-    return {one.why: one.names for one in report.unseen}
+    return {group.why: group.names for group in report.unseen}
 
 
 class Recurrent(nn.Module):
@@ -43,7 +45,7 @@ class Recurrent(nn.Module):
 
 
 @pytest.mark.parametrize("kind", [nn.LSTM, nn.GRU, nn.RNN, nn.LSTMCell, nn.GRUCell])
-def test_recurrent_layers_are_said_to_be_unseen(kind):
+def test_recurrent_layers_are_reported_as_unseen(kind):
     report = seen(Recurrent(kind), torch.randn(300, 6))
     assert [site.function for site in report.sites] == ["relu"]
     ((why, names),) = reasons(report).items()
@@ -66,7 +68,7 @@ OPERANDS = {
 
 
 @pytest.mark.parametrize("word", OPERANDS)
-def test_activations_of_what_cannot_be_counted_are_told(word):
+def test_activations_of_operands_that_cannot_be_counted_are_reported(word):
     model = nn.Sequential(Calls(F.gelu), Calls(OPERANDS[word]))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # nested tensors are a prototype
@@ -77,7 +79,7 @@ def test_activations_of_what_cannot_be_counted_are_told(word):
     assert names in (("1.relu()",), ("1.tanh()",))
 
 
-def test_quantised_models_are_said_to_be_unseen():
+def test_quantised_models_are_reported_as_unseen():
     quantization = torch.ao.quantization
     model = nn.Sequential(
         quantization.QuantStub(), nn.Linear(6, 6), nn.ReLU(), nn.Linear(6, 6), nn.Sigmoid(),
@@ -85,7 +87,7 @@ def test_quantised_models_are_said_to_be_unseen():
     ).eval()  # fmt: skip
     x = torch.randn(300, 6)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # torch is about to give its quantisation another home
+        warnings.simplefilter("ignore")  # torch is about to move its quantisation
         model.qconfig = quantization.get_default_qconfig(torch.backends.quantized.engine)
         quantization.fuse_modules(model, [["1", "2"]], inplace=True)
         prepared = quantization.prepare(model)
@@ -97,7 +99,7 @@ def test_quantised_models_are_said_to_be_unseen():
     assert names == ("1", "4.sigmoid()")
 
 
-def test_another_thread_is_told_of_once():
+def test_another_thread_is_reported_once():
     model = nn.Sequential(nn.Linear(6, 6), nn.GELU())
     x = torch.randn(300, 6)
 
@@ -123,7 +125,7 @@ def test_empty_batches_are_no_evidence():
     assert "called once, each with an empty tensor" in finding.text
 
 
-def test_few_inputs_are_said_beside_the_table():
+def test_few_inputs_are_noted_above_the_table():
     model = nn.Sequential(nn.Linear(6, 6), nn.GELU())
     assert "too few inputs to call units dead: 1" in str(seen(model, torch.randn(40, 6)))
     assert "too few" not in str(seen(model, torch.randn(400, 6)))
@@ -132,16 +134,16 @@ def test_few_inputs_are_said_beside_the_table():
 @pytest.mark.parametrize("text", ["dead>5%", "flat>90%", "saturated>50%", "gradient_ratio<1e-3"])
 def test_a_condition_on_what_was_not_seen_fails(text):
     report = diagnose(nn.Sequential(nn.Linear(6, 6)), [torch.randn(300, 6)])
-    assert condition(text).failure(report) == f"{text}: no activation was seen"
+    assert condition(text).failure(report) == f"{text}: no activation was observed"
     empty = diagnose(nn.Sequential(nn.Linear(6, 6), nn.GELU()), [torch.randn(0, 6)])
-    assert condition(text).failure(empty) == f"{text}: no activation was seen"
+    assert condition(text).failure(empty) == f"{text}: no activation was observed"
 
 
 def test_conditions_on_gradients_and_on_the_unseen():
     model, x = nn.Sequential(nn.Linear(6, 6), nn.GELU()), torch.randn(300, 6)
-    blind = diagnose(model, [x], gradients=False)
-    assert condition("gradient_ratio<1e-3").failure(blind).endswith("no gradient was seen")
+    without = diagnose(model, [x], gradients=False)
+    assert condition("gradient_ratio<1e-3").failure(without).endswith("no gradient was observed")
     assert condition("gradient_ratio<1e-3").failure(diagnose(model, [x])) is None
-    assert condition("unseen>0").failure(blind) is None
+    assert condition("unseen>0").failure(without) is None
     recurrent = diagnose(Recurrent(nn.GRU), [x])
     assert condition("unseen>0").failure(recurrent) == "unseen>0: unseen is 1"

@@ -22,8 +22,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from softgate.runtime.records import Cell, Grid, Record
 from softgate.studies.diagnose import chart_data, text
 from softgate.studies.diagnose.plots import GRADIENTS, SHADES, TIMES, css_colour, panels
-from softgate.studies.diagnose.record import Diagnosis, Finding
-from softgate.studies.diagnose.what_if import WhatIf
+from softgate.studies.diagnose.record import Diagnosis, Finding, WhatIf
 from softgate.studies.identify import UNKNOWN
 
 from ..section import Results, Section, figure
@@ -160,7 +159,7 @@ def load_user_model(model: Any, data: Any, budget_s: float = MODEL_BUDGET_S) -> 
 
 def _fit_to_budget(user_model: UserModel, budget_s: float) -> UserModel:
     """Diagnose the first batch, and set how many batches fit into the budget."""
-    from softgate.studies.diagnose.loading import told
+    from softgate.studies.diagnose.loading import model_errors
     from softgate.torch import diagnose
 
     batches = user_model.batches
@@ -169,7 +168,7 @@ def _fit_to_budget(user_model: UserModel, budget_s: float) -> UserModel:
     total_s = 0.0
     for _ in range(2):  # the first diagnosis takes longer, because it identifies the functions
         start = time.perf_counter()
-        with told(user_model.name, user_model.data):
+        with model_errors(user_model.name, user_model.data):
             diagnose(user_model.model, batches[:1], loss=user_model.loss)
         total_s = PASSES * (time.perf_counter() - start) * len(batches)
         if total_s < budget_s:
@@ -185,11 +184,11 @@ def units(user_model: UserModel | None, progress: Progress | None = None) -> Uni
 
 def _study(user_model: UserModel) -> UnitStudy:
     """Diagnose a model, and run it with other activations in place of its most used one."""
-    from softgate.studies.diagnose.loading import told
+    from softgate.studies.diagnose.loading import model_errors
     from softgate.torch import diagnose, what_if
 
     batches, loss = user_model.batches[: user_model.limit], user_model.loss
-    with told(user_model.name, user_model.data):
+    with model_errors(user_model.name, user_model.data):
         diagnosis = diagnose(user_model.model, batches, loss=loss)
         replaced = most_used(diagnosis)
         exchanged = tuple(

@@ -1,1 +1,1 @@
-"""What is wrong with a network's units: what was counted while it ran, and what that means."""
+"""Diagnosis of a model's units: figures of its activations on data, and findings."""

@@ -1,7 +1,7 @@
-"""Models and data that a text names: a folder of Hugging Face's or a factory, and a file.
+"""Loading of models and data: a Hugging Face folder or a factory, and a file.
 
-A folder holds `config.json` and safetensors and is read with `transformers.AutoModel`, never from
-a network. A factory is `module:function`, a function without arguments that returns a module.
+A folder has `config.json` and safetensors and is read with `transformers.AutoModel`, never from a
+network. A factory is `module:function`, a function without arguments that returns a module.
 """
 
 from __future__ import annotations
@@ -23,16 +23,22 @@ from torch import Tensor, nn
 from .run import Loss, tensors
 
 TOKENS = 128
-"""Tokens of a text in one row, where the model takes as many."""
+"""Tokens of a text in one row, unless the model takes fewer."""
 ARRAYS = (".npz", ".safetensors")
 TARGETS = ("target", "targets", "labels", "y")
-"""What an array is called that a loss compares the output with."""
+"""Names of an array that a loss compares the output with."""
+
+FORWARDING = {
+    Path(__file__).with_name(name)
+    for name in ("activation_calls.py", "measure.py", "observer.py", "recognition.py")
+}
+"""Modules of softgate that call functions of the model."""
 
 Batch = Any
 
 
 def load_model(target: str) -> nn.Module:
-    """Return the model that a text names.
+    """Return the model of a folder or of a factory; raise ValueError if it cannot be loaded.
 
     Examples
     --------
@@ -53,7 +59,9 @@ def load_model(target: str) -> nn.Module:
 
 def _from_folder(folder: Path) -> nn.Module:
     if not (folder / "config.json").is_file():
-        raise ValueError(f"{folder} has no config.json: expected a folder of save_pretrained")
+        raise ValueError(
+            f"{folder} has no config.json: expected a folder written by save_pretrained"
+        )
     if not any(folder.glob("*.safetensors")):
         raise ValueError(f"{folder} has no .safetensors: save it again with save_pretrained")
     transformers = _transformers()
@@ -61,7 +69,7 @@ def _from_folder(folder: Path) -> nn.Module:
         model: nn.Module = transformers.AutoModel.from_pretrained(
             str(folder), local_files_only=True, use_safetensors=True
         )
-    except Exception as error:  # whatever a config or its weights make transformers raise
+    except Exception as error:  # transformers may raise anything
         raise ValueError(f"{folder} cannot be read: {_line(error)}") from error
     return model.float()
 
@@ -71,7 +79,7 @@ def _transformers() -> Any:
         import transformers
     except ModuleNotFoundError as error:
         raise ImportError(
-            f"a folder of Hugging Face's needs {error.name}: pip install transformers"
+            f"a Hugging Face folder needs {error.name}: pip install transformers"
         ) from error
     transformers.logging.set_verbosity_error()
     transformers.logging.disable_progress_bar()
@@ -96,7 +104,7 @@ def _made(target: str, module: str, name: str) -> nn.Module:
         raise ValueError(f"{target} is {kind}: expected a function that returns a model")
     try:
         model = factory() if not isinstance(factory, nn.Module) else factory
-    except Exception as error:  # whatever somebody's function raises
+    except Exception as error:  # a user's function may raise anything
         raise ValueError(f"{target}() failed: {_line(error)}") from error
     if not isinstance(model, nn.Module):
         raise ValueError(
@@ -106,21 +114,21 @@ def _made(target: str, module: str, name: str) -> nn.Module:
 
 
 @contextmanager
-def told(target: str, data: str) -> Iterator[None]:
-    """Say of whatever somebody's model raises on somebody's data which and on what."""
+def model_errors(target: str, data: str) -> Iterator[None]:
+    """Raise an error of a user's model as a ValueError that names the model and the data."""
     try:
         yield
     except Exception as error:
         frames = _frames(error)
         if isinstance(error, ValueError | TypeError) and _is_ours(frames[-1]):
-            raise  # a mistake in the call, and it says so itself
+            raise  # a wrong argument of ours, with a message of its own
         raise ValueError(f"{target} failed on {data}: {_line(error)}") from error
 
 
 def _frames(error: Exception) -> list[traceback.FrameSummary]:
-    """Return where an error comes from; those who only pass calls on have no part in it."""
+    """Return the frames of an error, without the last ones that only forward a call."""
     frames = list(traceback.extract_tb(error.__traceback__))
-    while len(frames) > 1 and Path(frames[-1].filename).parent.name == "watching":
+    while len(frames) > 1 and Path(frames[-1].filename) in FORWARDING:
         frames.pop()
     return frames
 
@@ -139,13 +147,13 @@ def _line(error: Exception) -> str:
 def load_batches(
     file: str | Path, model: nn.Module, target: str, size: int = 32
 ) -> tuple[list[Batch], Loss | None]:
-    """Return the batches in a file, and a loss where the file has what to compare with.
+    """Return the batches in a file, and a loss if the file has targets.
 
     In an .npz or .safetensors file, arrays have the names of the arguments of `forward`; a single
-    one may have any. Floats become those of the model's first parameter. One called target,
-    targets, labels or y that is no argument is compared with the output: whole numbers by cross
-    entropy, others by their mean squared error. Any other file is a text, for a folder with a
-    tokenizer.
+    array may have any name. Floats are converted to the dtype of the model's first parameter. An
+    array called target, targets, labels or y that is not an argument is compared with the output:
+    integers by cross entropy, floats by mean squared error. Any other file is a text, for a folder
+    with a tokenizer.
     """
     file = Path(file)
     if size < 1:
@@ -154,8 +162,9 @@ def load_batches(
         raise ValueError(f"there is no file {file}")
     if file.suffix not in ARRAYS:
         return _from_text(file, target, size), None
-    arrays = _read(file, _format(model))
-    inputs, wanted = _arguments(file, arrays, model)
+    floats = (p.dtype for p in model.parameters() if p.is_floating_point())
+    arrays = _read(file, next(floats, torch.float32))
+    inputs, targets = _arguments(file, arrays, model)
     rows = {len(array) for array in arrays.values()}
     if len(rows) != 1:
         shapes = ", ".join(f"{name} {tuple(array.shape)}" for name, array in arrays.items())
@@ -165,56 +174,50 @@ def load_batches(
         raise ValueError(f"{file} has no rows")
     parts = [slice(start, start + size) for start in range(0, count, size)]
     batches = [_batch(inputs, part) for part in parts]
-    if wanted is None:
+    if targets is None:
         return batches, None
-    expected = {id(batch): wanted[part] for batch, part in zip(batches, parts, strict=True)}
-    return batches, lambda output, batch: _compared(output, expected[id(batch)])
-
-
-def _format(model: nn.Module) -> torch.dtype:
-    """Return what floats a model computes with: those of its first parameter."""
-    formats = (p.dtype for p in model.parameters() if p.is_floating_point())
-    return next(formats, torch.float32)
+    expected = {id(batch): targets[part] for batch, part in zip(batches, parts, strict=True)}
+    return batches, lambda output, batch: _loss(output, expected[id(batch)])
 
 
 def _read(file: Path, floats: torch.dtype) -> dict[str, Tensor]:
-    if file.suffix == ".safetensors":
-        from safetensors.torch import load_file
+    try:
+        if file.suffix == ".safetensors":
+            from safetensors.torch import load_file
 
-        try:
-            found: dict[str, Tensor] = load_file(str(file))
-        except Exception as error:  # safetensors' own error is no kind of ValueError
-            raise ValueError(f"{file} cannot be read: {_line(error)}") from error
-    else:
-        try:
+            arrays: dict[str, Tensor] = load_file(str(file))
+        else:
             with np.load(file, allow_pickle=False) as content:
-                found = {name: torch.from_numpy(content[name]) for name in content.files}
-        except (ValueError, OSError, TypeError, EOFError) as error:
-            raise ValueError(f"{file} cannot be read: {_line(error)}") from error
-    if not found or any(tensor.dim() == 0 for tensor in found.values()):
-        raise ValueError(f"{file} has {', '.join(found) or 'no arrays'}: expected arrays with rows")
+                arrays = {name: torch.from_numpy(content[name]) for name in content.files}
+    except ImportError:
+        raise
+    except Exception as error:  # safetensors and zipfile have errors of their own
+        raise ValueError(f"{file} cannot be read: {_line(error)}") from error
+    if not arrays or any(array.dim() == 0 for array in arrays.values()):
+        names = ", ".join(arrays) or "no arrays"
+        raise ValueError(f"{file} has {names}: expected arrays with rows")
     return {
-        name: tensor.to(floats) if tensor.is_floating_point() else tensor
-        for name, tensor in found.items()
+        name: array.to(floats) if array.is_floating_point() else array
+        for name, array in arrays.items()
     }
 
 
 def _arguments(
     file: Path, arrays: Mapping[str, Tensor], model: nn.Module
 ) -> tuple[dict[str, Tensor], Tensor | None]:
-    """Return what the model is called with, and what its output is compared with."""
+    """Return the arguments of the model, and the targets of its output."""
     takes = inspect.signature(model.forward).parameters
     inputs = {name: array for name, array in arrays.items() if name in takes}
     others = {name: array for name, array in arrays.items() if name not in takes}
-    compared = [name for name in others if name in TARGETS][:1]
-    wanted = others.pop(compared[0]) if compared and len(arrays) > 1 else None
+    target = next((name for name in others if name in TARGETS), None)
+    targets = others.pop(target) if target is not None and len(arrays) > 1 else None
     if not inputs and len(others) == 1:
-        return {"": next(iter(others.values()))}, wanted
+        return {"": next(iter(others.values()))}, targets
     if others or not inputs:
         raise ValueError(
             f"{file} has {', '.join(arrays)}: the model's forward takes {', '.join(takes)}"
         )
-    return inputs, wanted
+    return inputs, targets
 
 
 def _batch(inputs: Mapping[str, Tensor], part: slice) -> Batch:
@@ -223,30 +226,31 @@ def _batch(inputs: Mapping[str, Tensor], part: slice) -> Batch:
     return {name: array[part] for name, array in inputs.items()}
 
 
-def _compared(output: Any, wanted: Tensor) -> Tensor:
-    found = next(tensors(output), None)
-    if found is None:
+def _loss(output: Any, target: Tensor) -> Tensor:
+    """Return the cross entropy of the first tensor of an output, or its mean squared error."""
+    y = next(tensors(output), None)
+    if y is None:
         raise ValueError(f"the model returned a {type(output).__name__}: expected a tensor")
-    shapes = f"the target is {tuple(wanted.shape)}, the output {tuple(found.shape)}"
-    if wanted.is_floating_point():
-        if wanted.numel() != found.numel():
+    shapes = f"the target is {tuple(target.shape)}, the output {tuple(y.shape)}"
+    if target.is_floating_point():
+        if target.numel() != y.numel():
             raise ValueError(f"{shapes}: expected as many numbers, for their mean squared error")
-        return F.mse_loss(found, wanted.reshape(found.shape))
-    if wanted.numel() != found[..., 0].numel():
+        return F.mse_loss(y, target.reshape(y.shape))
+    if target.numel() != y[..., 0].numel():
         raise ValueError(
             f"{shapes}: expected a class for each row of outputs, for their cross entropy; give "
             "numbers as floats"
         )
-    if int(wanted.max()) >= found.shape[-1]:
-        raise ValueError(f"the target has class {int(wanted.max())}, and {shapes}")
-    return F.cross_entropy(found.reshape(-1, found.shape[-1]), wanted.reshape(-1).long())
+    if int(target.max()) >= y.shape[-1]:
+        raise ValueError(f"the target has class {int(target.max())}, and {shapes}")
+    return F.cross_entropy(y.reshape(-1, y.shape[-1]), target.reshape(-1).long())
 
 
 def _from_text(file: Path, target: str, size: int) -> list[Batch]:
     if not Path(target).is_dir():
         raise ValueError(
-            f"{file} is no {' or '.join(ARRAYS)}: a text is for a folder with a tokenizer, and "
-            f"{target} is none"
+            f"{file} is not {' or '.join(ARRAYS)}: a text is for a folder with a tokenizer, and "
+            f"{target} is not a folder"
         )
     try:
         text = file.read_text(encoding="utf-8")
@@ -255,7 +259,7 @@ def _from_text(file: Path, target: str, size: int) -> list[Batch]:
     transformers = _transformers()
     try:
         tokenizer = transformers.AutoTokenizer.from_pretrained(target, local_files_only=True)
-    except Exception as error:  # whatever the files of a tokenizer make transformers raise
+    except Exception as error:  # transformers may raise anything
         raise ValueError(
             f"{target} has no tokenizer for a text: {_line(error)}; save one there "
             "(tokenizer.save_pretrained), or give token ids as input_ids in an .npz"
@@ -264,7 +268,7 @@ def _from_text(file: Path, target: str, size: int) -> list[Batch]:
     if not ids:
         raise ValueError(f"{file} has no tokens")
     length = min(TOKENS, len(ids), int(tokenizer.model_max_length))
-    # Rows of one length and no padding: what was put in to fill them up would count as inputs.
+    # Rows of one length and no padding: padding would count as input.
     whole = [ids[i : i + length] for i in range(0, len(ids) - length + 1, length)]
     rows = torch.tensor(whole)
     return [{"input_ids": rows[i : i + size]} for i in range(0, len(rows), size)]

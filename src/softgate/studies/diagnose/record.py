@@ -1,18 +1,16 @@
-"""A diagnosis: what was seen at every activation of a model, and what follows from it."""
+"""Records of `diagnose` and `what_if`: figures of every activation of a model, and findings."""
 
 from __future__ import annotations
 
 import math
 import os
 from base64 import b64encode
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from html import escape
 from textwrap import wrap
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from softgate.runtime.records import Cell, Grid, Record
-
-from .thresholds import Thresholds
 
 if TYPE_CHECKING:
     from softgate.plotting.vega import Chart
@@ -22,8 +20,54 @@ WIDTH = 100
 
 
 @dataclass(frozen=True)
+class Thresholds:
+    """Limits of what is counted, and from which figures on there is a finding.
+
+    Attributes
+    ----------
+    flat : float
+        A slope of a smaller magnitude is flat.
+    saturation : float
+        A value this near a bound, as a share of the activation's range, is saturated.
+    inputs : int
+        The least number of inputs on which a unit is called dead or trapped.
+    dead, trapped : float
+        The share of a layer's units.
+    saturated : float
+        The share of a layer's values.
+    vanishing, exploding : float
+        The gradient's norm at the first layer, divided by that at the last.
+    shrinking, growing : float
+        The factor by which outputs change from one layer to the next, their geometric mean.
+    """
+
+    flat: float = 0.01
+    saturation: float = 0.01
+    inputs: int = 200
+    dead: float = 0.01
+    trapped: float = 0.01
+    saturated: float = 0.5
+    vanishing: float = 1e-3
+    exploding: float = 1e3
+    shrinking: float = 0.2
+    growing: float = 5.0
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            number = isinstance(value, int | float) and not isinstance(value, bool)
+            if not number or not value >= 0:
+                raise ValueError(f"{field.name} = {value!r}: expected a number, 0 or more")
+        if self.flat == 0 or self.saturation >= 0.5:
+            raise ValueError(
+                f"flat = {self.flat:g}, saturation = {self.saturation:g}: expected flat > 0 and "
+                "saturation < 0.5"
+            )
+
+
+@dataclass(frozen=True)
 class Units:
-    """Figures of each unit of a site, to six digits; shares are of finite inputs."""
+    """Figures of each unit of a site, to six digits; shares are of its finite inputs."""
 
     flat: Numbers
     negative: Numbers
@@ -33,16 +77,16 @@ class Units:
     sd: Numbers
     skew: Numbers
     dead: tuple[int, ...]
-    """Numbers of the units whose slope was flat on every input."""
+    """Indices of the units whose slope was flat on every input."""
     dead_lately: tuple[int, ...]
-    """Those flat on every input of the last quarter of the steps."""
+    """Indices of those flat on every input of the last quarter of the steps."""
     trapped: tuple[int, ...]
-    """Those with a slope that is negative or flat on every input, and not flat on all."""
+    """Indices of those whose slope is negative or flat on every input, and not flat on all."""
 
 
 @dataclass(frozen=True)
 class NotFinite:
-    """NaN or inf at one place of a site."""
+    """NaN or inf among the inputs, outputs or gradients of a site."""
 
     where: str
     count: int
@@ -51,7 +95,7 @@ class NotFinite:
 
 @dataclass(frozen=True)
 class Histogram:
-    """Outputs of some steps: counts of bins of equal width, of which the first begins at `low`."""
+    """Outputs of some steps: counts in bins of equal width, the first of which starts at `low`."""
 
     first_step: int
     last_step: int
@@ -64,17 +108,17 @@ class Histogram:
 
 @dataclass(frozen=True)
 class Site:
-    """One place where the model calls an activation.
+    """One place in the model that calls an activation.
 
     Attributes
     ----------
     calls, inputs : int
-        How often it was called while somebody looked, and how many inputs each unit had.
+        The number of observed calls, and of inputs of each unit.
     flat, negative, saturated : float
         The share of inputs with a flat slope, a negative slope, a value near a bound; the last is
-        None where the activation has no bounds.
+        None if the activation has no bounds.
     openness : float or None
-        The mean of value/x; None where that is no gate (sigmoid, tanh).
+        The mean of value/x; None if that is not a gate (sigmoid, tanh).
     mean, sd, skew : float
         Of all outputs.
     activation_gain : float or None
@@ -82,13 +126,13 @@ class Site:
     layer_gain : float or None
         The root mean square of outputs over that of the site before; None at the first.
     gradient_output, gradient_input : float or None
-        The norm of the loss's gradient by the outputs, which arrives, and by the inputs, which
-        leaves: the root of the mean square over all backward passes. None where there was none.
-        What a GradScaler multiplied the loss with is taken out.
+        The norm of the loss's gradient with respect to the outputs and to the inputs: the root mean
+        square over all backward passes, divided by the scale of a GradScaler. None if there was no
+        backward pass.
     sampled : float
-        The share of outputs that the histograms were made from. All else counts every one.
+        The share of outputs that are in the histograms. All else counts every output.
     multiplied : bool
-        Whether its value was a factor of something, as that of a gate.
+        Whether its value was a factor of a product, as that of a gate.
     """
 
     name: str
@@ -132,7 +176,7 @@ class Site:
 
 @dataclass(frozen=True)
 class Unseen:
-    """What ran where nobody could look: for what reason, what to do, and which modules or calls."""
+    """Modules or calls that could not be observed: why, what to do, and their names."""
 
     why: str
     advice: str
@@ -141,7 +185,7 @@ class Unseen:
 
 @dataclass(frozen=True)
 class Finding:
-    """Something to look at: in words, with the numbers that led there and what to do next."""
+    """One problem: the figure, its threshold, a sentence about it, and what to do next."""
 
     kind: str
     site: str | None
@@ -153,7 +197,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Diagnosis(Record):
-    """What a watch saw; `findings` is empty where nothing is wrong."""
+    """What was observed of a model; `findings` is empty if no problems were found."""
 
     schema: ClassVar[str] = "softgate.diagnosis"
 
@@ -164,24 +208,27 @@ class Diagnosis(Record):
     thresholds: Thresholds
     sites: tuple[Site, ...]
     gradient_ratio: float | None
-    """The gradient's norm at the first site over that at the last."""
+    """The norm of the gradient at the first site, divided by that at the last."""
     unseen: tuple[Unseen, ...]
-    """What ran and could not be looked at."""
+    """What was called and could not be observed."""
     loss: str
-    """What gradients are of, where the caller did not say."""
+    """What the gradients are of, if they are not those of a training loop."""
     findings: tuple[Finding, ...]
 
     def grids(self) -> tuple[Grid, ...]:
         """Return a table of sites, and the findings."""
-        looked = f"{self.looked_at:,} of {self.steps:,} steps"
-        seen = f"{self.model}: sites {len(self.sites)}, looked at {looked}"
+        sites = "1 activation" if len(self.sites) == 1 else f"{len(self.sites)} activations"
+        observed = f"{self.looked_at:,} step{'' if self.looked_at == 1 else 's'} observed"
+        if self.looked_at != self.steps:
+            observed = f"{self.looked_at:,} of {self.steps:,} steps observed"
+        title = f"{self.model}: {sites}, {observed}"
         notes = f"flat: |slope| < {self.thresholds.flat:g}"
         if self.loss:
             notes += f"; gradients of {self.loss}"
         few = [site.inputs for site in self.sites if site.inputs < self.thresholds.inputs]
         if few:
-            notes += f"; sites with too few inputs to call units dead: {len(few)} (of "
-            notes += f"{self.thresholds.inputs:,} that it takes, they had at most {max(few):,})"
+            notes += f"; sites with too few inputs to call units dead: {len(few)} (at most "
+            notes += f"{max(few):,} inputs, {self.thresholds.inputs:,} needed)"
         if self.gradient_ratio is not None:
             notes += f"; gradient first/last {self.gradient_ratio:.3g}"
         header = (
@@ -190,11 +237,11 @@ class Diagnosis(Record):
         )  # fmt: skip
         rows = tuple(_row(site) for site in self.sites)
         if not self.findings:
-            return (Grid(f"{seen}: nothing found\n{notes}", header, rows),)
-        found = tuple((f.kind, _wrapped(f"{f.text}.", f"→ {f.advice}")) for f in self.findings)
+            return (Grid(f"{title}: no problems found\n{notes}", header, rows),)
+        problems = tuple((f.kind, _wrapped(f"{f.text}.", f"→ {f.advice}")) for f in self.findings)
         return (
-            Grid(f"{seen}\n{notes}", header, rows),
-            Grid("", ("finding", "what was seen, and what to do next"), found, text=True),
+            Grid(f"{title}\n{notes}", header, rows),
+            Grid("", ("finding", "what was observed, and what to do next"), problems, text=True),
         )
 
     def table(self) -> tuple[tuple[str, ...], list[tuple[Cell, ...]]]:
@@ -208,7 +255,7 @@ class Diagnosis(Record):
         rows: list[tuple[Cell, ...]] = []
         for site in self.sites:
             cells = [getattr(site, names.get(name, name)) for name in header[:-1]]
-            rows.append((*cells, sum(trouble.count for trouble in site.not_finite)))
+            rows.append((*cells, sum(values.count for values in site.not_finite)))
         return header, rows
 
     def figure(self) -> Chart:
@@ -248,26 +295,86 @@ class Diagnosis(Record):
         )
 
 
+@dataclass(frozen=True)
+class Exchanged:
+    """One site before and after its activation was replaced; shares of units and of inputs."""
+
+    name: str
+    before: str
+    after: str
+    units: int
+    moved: float
+    """The norm of the change of its outputs, over their norm."""
+    dead_before: float
+    dead_after: float
+    flat_before: float
+    flat_after: float
+
+
+@dataclass(frozen=True)
+class WhatIf(Record):
+    """The same model and data with another activation, without training.
+
+    Replacing an activation has two effects. The layers behind get inputs that they were not trained
+    on, which shows at once in outputs and loss. And units may be dead that were not, which shows
+    only in further training.
+    """
+
+    schema: ClassVar[str] = "softgate.what_if"
+
+    model: str
+    replacement: str
+    batches: int
+    outputs_moved: float
+    """The norm of the change of all outputs, over their norm."""
+    loss: str
+    """What the loss is; empty if there is none."""
+    loss_before: float | None
+    loss_after: float | None
+    sites: tuple[Exchanged, ...]
+
+    @property
+    def units(self) -> int:
+        """The number of units with a replaced activation."""
+        return sum(site.units for site in self.sites)
+
+    @property
+    def dead_before(self) -> float:
+        """The share of these units that are flat on every input with the present activation."""
+        return sum(site.dead_before * site.units for site in self.sites) / max(self.units, 1)
+
+    @property
+    def dead_after(self) -> float:
+        """The share of these units that are flat on every input with the replacement."""
+        return sum(site.dead_after * site.units for site in self.sites) / max(self.units, 1)
+
+    def grids(self) -> tuple[Grid, ...]:
+        """Return the effect on outputs, loss and dead units, and a row for each site."""
+        parts = [f"outputs move by {100 * self.outputs_moved:.3g} % of their norm"]
+        if self.loss_before is not None and self.loss_after is not None:
+            parts.append(f"{self.loss}: {self.loss_before:.4g} → {self.loss_after:.4g}")
+        dead = f"{100 * self.dead_before:.3g} % → {100 * self.dead_after:.3g} %"
+        parts.append(f"dead units: {dead} of {self.units:,}")
+        title = f"What if {self.model} had {self.replacement}, untrained: {'; '.join(parts)}"
+        header = ("site", "now", "then", "units", "moves", "dead", "then", "flat", "then")
+        rows = tuple(
+            (*cells[:3], f"{cells[3]:,}", *map(_share, cells[4:])) for cells in self.table()[1]
+        )
+        return (Grid(title, header, rows),)
+
+    def table(self) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
+        """Return a row for each site."""
+        header = tuple(field.name for field in fields(Exchanged))
+        return header, [tuple(getattr(site, name) for name in header) for site in self.sites]
+
+
 def _row(site: Site) -> tuple[str, ...]:
-    return (
-        site.name,
-        site.function,
-        f"{site.units:,}",
-        f"{site.inputs:,}",
-        _share(max(site.dead, site.dead_lately)),
-        _share(site.trapped),
-        _share(site.flat),
-        _share(site.negative),
-        _share(site.saturated),
-        _number(site.openness),
-        _number(site.mean),
-        _number(site.sd),
-        _number(site.skew),
-        _number(site.activation_gain),
-        _number(site.layer_gain),
-        _number(site.gradient_output),
-        _number(site.gradient_input),
-    )
+    shares = (max(site.dead, site.dead_lately), site.trapped, site.flat, site.negative,
+              site.saturated)  # fmt: skip
+    numbers = (site.openness, site.mean, site.sd, site.skew, site.activation_gain, site.layer_gain,
+               site.gradient_output, site.gradient_input)  # fmt: skip
+    counts = (f"{site.units:,}", f"{site.inputs:,}")
+    return (site.name, site.function, *counts, *map(_share, shares), *map(_number, numbers))
 
 
 def _wrapped(*texts: str) -> str:

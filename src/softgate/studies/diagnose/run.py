@@ -1,4 +1,4 @@
-"""`diagnose` and `what_if`: a model on data, as it is and with another activation."""
+"""`diagnose` and `what_if`: a model on data, with its own and with another activation."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ import torch
 from torch import Tensor, nn
 
 from softgate.frameworks.block_arguments import activation_of_block
-from softgate.frameworks.torch.watching import Call, Known
 from softgate.runtime.activation import Activation
 from softgate.runtime.registry import label
 from softgate.torch.modules import NAME_SOURCES
 
-from .record import Diagnosis
+from .observer import Call
+from .recognition import Recognised
+from .record import Diagnosis, Exchanged, WhatIf
 from .watch import Watch
-from .what_if import Exchanged, WhatIf
 
 Loss = Callable[[Any, Any], Tensor]
-"""A function of a model's output and the batch that it came from."""
+"""A function of a model's output and of its batch."""
 
 PROJECTION = "output·r, r = ±1 at random, as no loss was given"
-"""The squares of outputs would not do: behind a layer norm their sum is constant."""
+"""Not the sum of squares of the outputs: behind a layer norm it is constant."""
 
 
 def diagnose(
@@ -35,21 +35,21 @@ def diagnose(
     gradients: bool = True,
     **thresholds: Any,
 ) -> Diagnosis:
-    """Run a model on data and say what its activations do; nothing is trained.
+    """Run a model on data and return figures of its activations; nothing is trained.
 
     Parameters
     ----------
     model : torch.nn.Module
-        The model; it is evaluated (`eval()`), and left as it was.
+        The model; it runs in evaluation mode (`eval()`), and is left unchanged.
     batches : iterable
-        Inputs: a tensor, a tuple or a list of arguments, or a mapping of named ones.
+        Each a tensor, a tuple or list of arguments, or a mapping of keyword arguments.
     loss : callable, optional
-        loss(output, batch), for gradients. By default the output's own `loss`, where it has one, or
-        outputs times random signs, over the root of their number; the record says which.
+        loss(output, batch), for gradients. By default the output's `loss` attribute, if it has one,
+        or outputs times random signs, over the root of their number; the record states which.
     gradients : bool
-        Whether to look at what flows back, too.
+        Whether to measure gradients.
     **thresholds : float
-        As `watch` takes them.
+        As in `watch`.
 
     Examples
     --------
@@ -61,38 +61,38 @@ def diagnose(
     ['dead']
     """
     parameters = [p for p in model.parameters() if p.requires_grad]
-    wanted = gradients and bool(parameters)
-    watching = Watch(model, gradients=wanted, **thresholds)
-    watching.trained = False
-    with evaluated(model), watching, torch.set_grad_enabled(wanted):
+    gradients = gradients and bool(parameters)
+    watch = Watch(model, gradients=gradients, **thresholds)
+    watch.trained = False
+    with evaluation_mode(model), watch, torch.set_grad_enabled(gradients):
         for batch in batches:
-            output = call(model, batch)
-            if wanted:
-                value, watching.loss = _loss(output, batch, loss)
+            output = call_model(model, batch)
+            if gradients:
+                value, watch.loss = _loss(output, batch, loss)
                 if value.requires_grad:
                     torch.autograd.grad(value, parameters, allow_unused=True)
-    return watching.report()
+    return watch.report()
 
 
 class Exchange(Watch):
-    """Watches a model in which activations are others; without a replacement, as it is."""
+    """Observes a model with replaced activations; with its own if `replacement` is None."""
 
     def __init__(self, model: nn.Module, replacement: Activation | None, only: str | None) -> None:
         super().__init__(model, gradients=False)
         self.replacement, self.only = replacement, only
         self.moved: dict[str, list[float]] = {}
-        """Sums of squares, by site: of what outputs moved by, and of outputs."""
+        """Sums of squares of the changes of outputs and of the outputs, by site."""
 
     def _observe(self, call: Call) -> Tensor | None:
-        if call.known is None or self.only not in (None, call.known.answer):
+        if call.recognised is None or self.only not in (None, call.recognised.name):
             return None
         new, old = self.replacement, call.y
         if new is not None:
             call.y = new(call.x)
-            call.known, call.again = Known(label(new), new), new
-        stream = self._stream(call)
-        self._count(call, stream)
-        moved = self.moved.setdefault(stream.name, [0.0, 0.0])
+            call.recognised, call.function = Recognised(label(new), new), new
+        site = self._site(call)
+        self._count(call, site)
+        moved = self.moved.setdefault(site.name, [0.0, 0.0])
         moved[0] += float((call.y.double() - old.double()).square().sum())
         moved[1] += float(old.double().square().sum())
         return None if new is None else call.y
@@ -100,11 +100,11 @@ class Exchange(Watch):
 
 @dataclass
 class _Run:
-    """What a model gave on all batches."""
+    """Outputs and losses of a model on all batches."""
 
-    watching: Exchange
+    exchange: Exchange
     losses: list[float] = field(default_factory=list)
-    outputs: list[list[Tensor]] = field(default_factory=list)
+    outputs: list[Tensor] = field(default_factory=list)
     loss: str = ""
 
 
@@ -116,53 +116,54 @@ def what_if(
     only: str | None = None,
     loss: Loss | None = None,
 ) -> WhatIf:
-    """Run a model with another activation in place of its own, without training.
+    """Run a model with another activation instead of its own, without training.
 
     Parameters
     ----------
     model, batches, loss
-        As in `diagnose`; batches are gone through twice, and kept where they are no list.
+        As in `diagnose`; the model runs twice on each batch.
     replacement : str or Activation
-        What every activation is replaced by.
+        The activation that replaces every other.
     only : str, optional
-        Replace this function alone, as the record of a watch names it: "gelu".
+        Replace only this function, named as in the record of `diagnose`: "gelu".
 
     Returns
     -------
     WhatIf
-        How far outputs and loss move at once, and how many units would be dead.
+        The immediate change of outputs and loss, and the share of units that would be dead.
 
     Examples
     --------
     >>> import torch
     >>> from torch import nn
     >>> model = nn.Sequential(nn.Linear(4, 8), nn.GELU(), nn.Linear(8, 2))
-    >>> found = what_if(model, [torch.rand(300, 4)], "gelu_tanh")
-    >>> found.outputs_moved < 0.01
+    >>> effect = what_if(model, [torch.rand(300, 4)], "gelu_tanh")
+    >>> effect.outputs_moved < 0.01
     True
     """
     new = activation_of_block(replacement, NAME_SOURCES)
     if not isinstance(batches, list | tuple):
-        batches = list(batches)  # the second time, a loader that shuffles would give others
+        batches = list(batches)  # a loader that shuffles would give others the second time
     now = _run(model, batches, Exchange(model, None, only), loss)
     then = _run(model, batches, Exchange(model, new, only), loss)
-    if not now.watching.moved:
+    if not now.exchange.moved:
         what = "activation" if only is None else f"call of {only}"
-        raise ValueError(f"no {what} was seen in {type(model).__name__}: there is none to replace")
+        raise ValueError(
+            f"no {what} was observed in {type(model).__name__}: there is nothing to replace"
+        )
     difference = norm = 0.0
-    for old, other in zip(now.outputs, then.outputs, strict=True):
-        for a, b in zip(old, other, strict=True):
-            difference += float((b.double() - a.double()).square().sum())
-            norm += float(a.double().square().sum())
+    for a, b in zip(now.outputs, then.outputs, strict=True):
+        difference += float((b.double() - a.double()).square().sum())
+        norm += float(a.double().square().sum())
     return WhatIf(
         model=type(model).__name__,
         replacement=label(new),
-        batches=len(now.outputs),
+        batches=len(batches),
         outputs_moved=_share(difference, norm),
         loss=now.loss,
         loss_before=_mean(now.losses),
         loss_after=_mean(then.losses),
-        sites=_exchanged(now.watching, then.watching),
+        sites=_exchanged(now.exchange, then.exchange),
     )
 
 
@@ -185,12 +186,12 @@ def _exchanged(now: Exchange, then: Exchange) -> tuple[Exchanged, ...]:
     )
 
 
-def _run(model: nn.Module, batches: Iterable[Any], watching: Exchange, loss: Loss | None) -> _Run:
-    run = _Run(watching)
-    with evaluated(model), watching, torch.no_grad():
+def _run(model: nn.Module, batches: Iterable[Any], exchange: Exchange, loss: Loss | None) -> _Run:
+    run = _Run(exchange)
+    with evaluation_mode(model), exchange, torch.no_grad():
         for batch in batches:
-            output = call(model, batch)
-            run.outputs.append([tensor.clone() for tensor in tensors(output)])
+            output = call_model(model, batch)
+            run.outputs += [tensor.clone() for tensor in tensors(output)]
             if loss is not None or getattr(output, "loss", None) is not None:
                 value, run.loss = _loss(output, batch, loss)
                 run.losses.append(float(value))
@@ -198,8 +199,8 @@ def _run(model: nn.Module, batches: Iterable[Any], watching: Exchange, loss: Los
 
 
 @contextmanager
-def evaluated(model: nn.Module) -> Iterator[None]:
-    """Evaluate a model for a while: no dropout, no running means; then it is as it was before."""
+def evaluation_mode(model: nn.Module) -> Iterator[None]:
+    """Set a model to evaluation mode, and restore the mode of each module afterwards."""
     before = {module: module.training for module in model.modules()}
     model.eval()
     try:
@@ -209,8 +210,8 @@ def evaluated(model: nn.Module) -> Iterator[None]:
             module.training = training
 
 
-def call(model: nn.Module, batch: Any) -> Any:
-    """Call a model on a batch: one tensor, several arguments, or named ones."""
+def call_model(model: nn.Module, batch: Any) -> Any:
+    """Return a model's output on a batch: a tensor, arguments, or keyword arguments."""
     if isinstance(batch, Mapping):
         return model(**batch)
     if isinstance(batch, tuple | list):
@@ -219,7 +220,7 @@ def call(model: nn.Module, batch: Any) -> Any:
 
 
 def tensors(output: Any) -> Iterator[Tensor]:
-    """Yield the tensors of floats in whatever a model returns, its loss apart."""
+    """Yield the floating-point tensors in a model's output, without its loss."""
     if isinstance(output, Tensor):
         if output.is_floating_point():
             yield output
@@ -235,13 +236,13 @@ def tensors(output: Any) -> Iterator[Tensor]:
 def _loss(output: Any, batch: Any, loss: Loss | None) -> tuple[Tensor, str]:
     if loss is not None:
         return loss(output, batch), "the loss"
-    own = getattr(output, "loss", None)
-    if isinstance(own, Tensor):
-        return own, "the model's own loss"
+    model_loss = getattr(output, "loss", None)
+    if isinstance(model_loss, Tensor):
+        return model_loss, "the model's own loss"
     parts = [_projected(tensor.float()) for tensor in tensors(output)]
     if not parts:
         raise ValueError(
-            f"the model returned a {type(output).__name__} without a tensor of floats: expected one"
+            f"the model returned a {type(output).__name__}: expected a floating-point tensor in it"
         )
     return torch.stack(parts).sum(), PROJECTION
 
@@ -252,7 +253,7 @@ def _projected(output: Tensor) -> Tensor:
 
 
 def _share(difference: float, norm: float) -> float:
-    """Return the square root of a ratio of squares; of nothing nothing moves."""
+    """Return the square root of a ratio of squares; 0 if nothing changed."""
     if difference == 0:
         return 0.0
     return float((difference / norm) ** 0.5) if norm > 0 else float("inf")

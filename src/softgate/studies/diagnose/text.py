@@ -1,4 +1,4 @@
-"""The pictures of a diagnosis in words: what can be read from each, for whoever does not see it."""
+"""Alternative texts of the charts of a diagnosis, for screen readers."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import math
 from collections.abc import Sequence
 
 from .chart_data import DEAD, Block, Flow, Ridges
+from .findings import percent
 from .record import Diagnosis, Site
-from .verdicts import percent
 
 FEW = 8
-"""So many are named; the others are counted."""
+"""The number of sites that are named; the others are counted."""
 
 OUTPUTS = "Outputs over time"
 UNITS = "Units by how often their slope is flat"
@@ -19,7 +19,7 @@ GRADIENTS = "Gradients by site"
 
 
 def listed(parts: Sequence[str], most: int = FEW) -> str:
-    """Return a list in words that does not become too long.
+    """Return a list of at most `most` parts, and the number of the others.
 
     Examples
     --------
@@ -31,7 +31,7 @@ def listed(parts: Sequence[str], most: int = FEW) -> str:
 
 
 def counted(number: int, what: str) -> str:
-    """Return a number of things.
+    """Return a number with its noun, in singular or plural.
 
     Examples
     --------
@@ -42,39 +42,35 @@ def counted(number: int, what: str) -> str:
 
 
 def broken(site: Site) -> str:
-    """Return from when on a site had what is not finite; nothing where all was."""
-    steps = [trouble.first_step for trouble in site.not_finite]
+    """Return the step from which on a site had NaN or inf; empty if it had none."""
+    steps = [values.first_step for values in site.not_finite]
     return f"not finite at step {min(steps)}" if steps else ""
 
 
-def ridges_say(found: Ridges) -> str:
-    """Return where outputs are."""
+def ridges_say(ridges: Ridges) -> str:
+    """Return mean and standard deviation of the outputs of each site."""
     parts = [
-        f"site {name} mean {site.mean:.3g}, sd {site.sd:.3g}{_also(broken(site))}"
-        for name, site in zip(found.names, found.sites, strict=True)
+        f"site {name} mean {site.mean:.3g}, sd {site.sd:.3g}"
+        + (f", {broken(site)}" if site.not_finite else "")
+        for name, site in zip(ridges.names, ridges.sites, strict=True)
     ]
     text = f"{OUTPUTS}, by site from the first to the last: {listed(parts)}."
-    return text + (f" {reaching(found)}" if found.beyond else "")
+    return text + (f" {reaching(ridges)}" if ridges.beyond else "")
 
 
-def reaching(found: Ridges) -> str:
-    """Return which sites' outputs lie beyond the edge of the picture."""
-    return f"Outputs of {listed(found.beyond)} reach beyond the edge." if found.beyond else ""
-
-
-def _also(text: str) -> str:
-    return f", {text}" if text else ""
+def reaching(ridges: Ridges) -> str:
+    """Return the sites whose outputs reach beyond the edge of the chart."""
+    return f"Outputs of {listed(ridges.beyond)} reach beyond the edge." if ridges.beyond else ""
 
 
 def units_say(labels: Sequence[str], blocks: Sequence[Block]) -> str:
-    """Return how many units are dead where."""
+    """Return the number of dead units of each site that has any."""
     dead = [f"{b.count} at site {labels[b.row]}" for b in blocks if b.kind == DEAD]
-    some = f"dead are {listed(dead)}" if dead else "0 are dead"
-    return f"{UNITS}, {counted(len(labels), 'site')}: {some}."
+    return f"{UNITS}, {counted(len(labels), 'site')}: dead units: {listed(dead) or 'none'}."
 
 
 def deaths_say(labels: Sequence[str], sites: Sequence[Site]) -> str:
-    """Return how many units were dead at first and at last."""
+    """Return the number of dead units of each site at first and at last."""
     parts = [
         f"site {label} from {site.history[0].dead} to {site.history[-1].dead} of {site.units}"
         for label, site in zip(labels, sites, strict=True)
@@ -83,33 +79,32 @@ def deaths_say(labels: Sequence[str], sites: Sequence[Site]) -> str:
     return f"{DEATHS}: {listed(parts)}."
 
 
-def flows_say(labels: Sequence[str], found: Sequence[Flow]) -> str:
-    """Return the norms that leave sites."""
-    parts = [f"{one.norm:.3g} at site {labels[one.row]}" for one in found if one.which == "input"]
+def flows_say(labels: Sequence[str], flows: Sequence[Flow]) -> str:
+    """Return the norms of the gradients with respect to the inputs of sites."""
+    parts = [f"{f.norm:.3g} at site {labels[f.row]}" for f in flows if f.which == "input"]
     return f"{GRADIENTS}, norms by inputs: {listed(parts)}."
 
 
-def silent(labels: Sequence[str], found: Sequence[Flow]) -> str:
-    """Return where no gradient has a place on a logarithmic axis."""
-    said = []
-    for what, at in (
-        ("0", [one for one in found if one.norm == 0]),
-        ("no number", [one for one in found if not math.isfinite(one.norm)]),
-    ):
-        names = list(dict.fromkeys(labels[one.row] for one in at))
-        if names:
-            said.append(f"{what} at {listed(names)}")
-    return f"Crosses among gradients: {'; '.join(said)}." if said else ""
+def silent(labels: Sequence[str], flows: Sequence[Flow]) -> str:
+    """Return the sites whose gradient has no place on a logarithmic axis."""
+    zero = dict.fromkeys(labels[flow.row] for flow in flows if flow.norm == 0)
+    broken = dict.fromkeys(labels[flow.row] for flow in flows if not math.isfinite(flow.norm))
+    parts = [
+        f"{value} at {listed(list(names))}"
+        for value, names in (("0", zero), ("NaN or inf", broken))
+        if names
+    ]
+    return f"Crosses among gradients: {'; '.join(parts)}." if parts else ""
 
 
-def alternative(seen: Diagnosis) -> str:
-    """Return all pictures of a diagnosis in a line."""
-    dead = sum(len(site.unit.dead_lately) for site in seen.sites)
-    units = sum(site.units for site in seen.sites)
-    ratio = seen.gradient_ratio
+def alternative(diagnosis: Diagnosis) -> str:
+    """Return one line about all charts of a diagnosis."""
+    dead = sum(len(site.unit.dead_lately) for site in diagnosis.sites)
+    units = sum(site.units for site in diagnosis.sites)
+    ratio = diagnosis.gradient_ratio
     flow = "" if ratio is None else f"; gradient first/last {ratio:.3g}"
-    sites = counted(len(seen.sites), "site")
+    sites = counted(len(diagnosis.sites), "site")
     return (
-        f"{seen.model}: outputs over time, units and gradients of {sites}; "
+        f"{diagnosis.model}: outputs over time, units and gradients of {sites}; "
         f"{dead} of {units} units dead ({percent(dead / max(units, 1))}){flow}"
     )

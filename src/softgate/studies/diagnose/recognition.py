@@ -1,0 +1,200 @@
+"""Which activation a module or a call computes, identified by its values, and its shape.
+
+Each kind of call is identified once for the life of the process.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from softgate.runtime.activation import Activation
+from softgate.runtime.registry import activations, label
+
+from ..identify import UNKNOWN, identify
+from ..subjects.failure import Failure
+from .activation_calls import CallForm
+from .measure import Bounds
+from .record import Thresholds
+
+MOST_REMEMBERED = 1024
+"""Kinds of calls whose function is remembered."""
+FAR = np.array([-1e6, -1e3, 0.0, 1e3, 1e6])
+"""Points that show whether a function is bounded."""
+
+Function = Callable[[Tensor], Tensor]
+
+
+@dataclass(frozen=True)
+class Recognised:
+    """What an activation was identified as: scale·activation, under a name.
+
+    The name is empty for an elementwise function that is not in the catalogue; `activation` is None
+    for that, and for one whose parameters are trained.
+    """
+
+    name: str
+    activation: Any
+    scale: float = 1.0
+
+
+_recognised: dict[Any, Recognised | None] = {}
+
+
+def recognise(function: Any) -> Recognised | None:
+    """Return what a function of tensors computes, or None if it is not elementwise."""
+    try:
+        match = identify(function, framework="torch", dtype="float32")
+        if match.function == UNKNOWN:
+            return Recognised("", None) if is_elementwise(function) else None
+    except (Failure, RuntimeError, TypeError, ValueError, IndexError):
+        return None  # it does not take a vector, as an activation does
+    activation = activations()[match.function].bind(**match.parameters)
+    name = label(activation) if match.scale == 1 else f"{match.scale:.6g}·{label(activation)}"
+    name = name if match.offset == 0 else f"{name}{match.offset:+.6g}"
+    return Recognised(name, activation, match.scale)
+
+
+def recognise_module(module: nn.Module) -> Recognised | None:
+    """Return the activation that a module computes, or None if it is not one."""
+    if not may_be_activation(module):
+        return None
+    activation = getattr(module, "activation", None)
+    if isinstance(activation, Activation):
+        return Recognised(label(activation), activation)
+    result = _recognise_once(_configuration(module), _plain_copy(module))
+    # A scale or an offset alone is not an activation.
+    return None if getattr(result and result.activation, "name", "") == "identity" else result
+
+
+def recognise_call(
+    function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], form: CallForm, plain: Function
+) -> Recognised | None:
+    """Return what a call of an activation computes; of one with trained parameters, its name.
+
+    `plain` is the call as a function of its input alone.
+    """
+    rest = [*args[: form.position], *args[form.position + 1 :]]
+    rest += [value for key, value in kwargs.items() if key != form.keyword]
+    if any(isinstance(value, Tensor) for value in rest):
+        return Recognised(form.name, None)
+    if rest and isinstance(rest[0], Activation) and not kwargs:
+        return Recognised(label(rest[0]), rest[0])
+    result = _recognise_once((function, *rest, *kwargs), plain)
+    return result if result is not None and result.name else None
+
+
+def _recognise_once(key: Any, function: Function) -> Recognised | None:
+    """Recognise a function, or return the result for an equal key; None is not remembered."""
+    try:
+        if key is not None and key in _recognised:
+            return _recognised[key]
+    except TypeError:  # a part of the key is not hashable
+        key = None
+    result = recognise(function)
+    if key is not None:
+        if len(_recognised) > MOST_REMEMBERED:
+            _recognised.clear()
+        _recognised[key] = result
+    return result
+
+
+def may_be_activation(module: nn.Module) -> bool:
+    """Tell whether a module may be called on test inputs, to see what it computes."""
+    if any(True for _ in module.children()) or any(True for _ in module.buffers()):
+        return False
+    package = type(module).__module__
+    if package == "torch.nn.modules.activation":
+        return not isinstance(module, nn.MultiheadAttention | nn.Softmax | nn.LogSoftmax)
+    if package.startswith("torch.nn.modules"):
+        return False
+    # An activation may have a trained number (PReLU, Swish), but not a matrix or an embedding.
+    return all(parameter.numel() == 1 for parameter in module.parameters())
+
+
+def _plain_copy(module: nn.Module) -> Function:
+    """Return what a module computes in evaluation mode on the CPU, without changing its state."""
+    twin = copy.copy(module)
+    for name, value in vars(module).items():
+        if isinstance(value, list | dict | set):  # test inputs must not end up in the model
+            vars(twin)[name] = value.copy()
+    twin.training = False
+    twin._parameters = {
+        name: None if value is None else nn.Parameter(value.detach().float().cpu())
+        for name, value in module._parameters.items()
+    }
+    return without_hooks(twin)
+
+
+def without_hooks(module: nn.Module) -> Function:
+    """Return a module's forward as a function that calls no hooks and keeps its input."""
+
+    def call(x: Tensor) -> Tensor:
+        result: Tensor = module.forward(x.clone())
+        return result
+
+    return call
+
+
+def _configuration(module: nn.Module) -> Any:
+    """Return the class and the settings of a module; None if it has trained parameters."""
+    if any(True for _ in module.parameters()):
+        return None
+    settings = [item for item in vars(module).items() if not item[0].startswith("_")]
+    return type(module), *(item for item in settings if item[0] != "training")
+
+
+def is_elementwise(function: Function) -> bool:
+    """Tell whether a function is elementwise, differentiable and not linear.
+
+    Elements in another order, or fewer of them, must give the same values, which they do not if the
+    function is random.
+    """
+    x = torch.linspace(-4.0, 4.0, 41).requires_grad_()
+    with torch.enable_grad():
+        y = function(x)
+    if getattr(y, "shape", None) != x.shape or not y.requires_grad:
+        return False
+    (slope,) = torch.autograd.grad(y.sum(), x)
+    with torch.no_grad():
+        turned, few = function(x.flip(0)).flip(0), function(x[3:12])
+        same = torch.allclose(turned, y, 1e-4, 1e-5) and torch.allclose(few, y[3:12], 1e-4, 1e-5)
+        bent = float(slope.max() - slope.min()) > 1e-3
+    return same and bent and bool(torch.isfinite(y).all())
+
+
+class Shape(NamedTuple):
+    """Properties of a function that decide what is counted of it."""
+
+    bounds: Bounds
+    bounded: bool
+    """Whether it has a least and a greatest value."""
+    gate: bool
+    """Whether value/x is the openness of a gate."""
+    valley: bool
+    """Whether it falls somewhere and rises elsewhere, so that units can be trapped."""
+
+
+def shape_of(recognised: Recognised | None, thresholds: Thresholds) -> Shape:
+    """Return the shape of a function, with the bounds from which it counts as saturated."""
+    if recognised is None or not isinstance(recognised.activation, Activation):
+        return Shape(Bounds(thresholds.flat), False, True, True)
+    activation = recognised.activation
+    x = np.concatenate([FAR, np.linspace(-50, 50, 20001)])
+    with np.errstate(all="ignore"):
+        y, slope = (np.asarray(f(x)) * recognised.scale for f in (activation, activation.slope))
+    valley = bool(np.nanmin(slope) < 0 < np.nanmax(slope))
+    if not bool(np.all(np.abs(y[[0, 4]] - y[[1, 3]]) <= 0.01)):
+        gate = bool(y[2] == 0 and y[4] / FAR[4] > 0.1)
+        return Shape(Bounds(thresholds.flat), False, gate, valley)
+    margin = thresholds.saturation * float(y.max() - y.min())
+    low, high = float(y.min()) + margin, float(y.max()) - margin
+    # A bound that is reached at 0, as by relu6, is not saturation: a unit that stays there is dead.
+    low, high = (-np.inf if y[2] <= low else low), (np.inf if y[2] >= high else high)
+    return Shape(Bounds(thresholds.flat, low, high), True, False, valley)
