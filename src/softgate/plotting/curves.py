@@ -1,9 +1,9 @@
 """An activation as lines to be drawn: dense where it bends, broken where it jumps.
 
-Where a function may jump or bend sharply stands in its definition: where a comparison changes, a
-denominator passes 0, an absolute value turns. Those points are located to the last bit and sampled
-on both sides, so that no line bridges a jump and every kink is where it is. Between them, points
-are added until straight lines between them no longer differ visibly from the curve.
+A function can jump or have a kink where, in its definition, a comparison changes, a denominator
+passes 0 or an absolute value turns. Those points are located to the last bit and sampled on both
+sides, so that no line crosses a jump and every kink is in its place. Between them, points are added
+until straight lines no longer differ visibly from the curve.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ Floats = npt.NDArray[np.float64]
 
 QUANTITIES = ("value", "slope", "curvature", "difference")
 SEARCHED = 400
-"""Steps in which the range is searched for changes of a condition."""
+"""Steps of the grid on which changes of a condition are searched for."""
 
 VISIBLE = 1e-3
-"""A straight line may miss the curve by this share of the picture's height."""
+"""Largest distance of a straight line from the curve, as a share of the picture's height."""
 
 MOST_POINTS = 20_000
 
 ROUNDING = 1024
-"""A difference of fewer ulps than this is too much rounding for a logarithmic scale."""
+"""A difference of fewer ulps than this is mostly rounding, which a logarithmic scale shows."""
 EXACT_WITHIN = 1e9
-"""Up to here the definition says what such a difference is; beyond, its digits cost too much."""
+"""Largest |x| at which such differences are computed from the definitions; beyond, too slow."""
 
 
 class Drawable(Protocol):
-    """What can be drawn: a function of one array with two derivatives and a definition."""
+    """A function that can be drawn: of one array, with two derivatives and a definition."""
 
     entry: Entry
 
@@ -55,7 +55,7 @@ class Drawable(Protocol):
 
 @dataclass(frozen=True)
 class Curve:
-    """Lines that belong together, and what stands at the ends of a jump."""
+    """The lines of a function, and the points at the ends of its jumps."""
 
     name: str
     label: str
@@ -63,15 +63,15 @@ class Curve:
     closed: tuple[tuple[float, float], ...]
     """Points at a jump that the function takes."""
     open: tuple[tuple[float, float], ...]
-    """Points at a jump that it only comes near to."""
+    """Limits at a jump that the function does not take."""
 
     def points(self) -> Floats:
-        """Return all (x, y) of the pieces, one a row."""
+        """Return all (x, y) of the pieces, one in each row."""
         return np.concatenate([np.stack(piece, axis=1) for piece in self.pieces])
 
 
 def check_range(low: float, high: float) -> tuple[float, float]:
-    """Return the range as two floats; raise where there is none."""
+    """Return the range as two floats; raise ValueError if it is empty or not finite."""
     low, high = float(low), float(high)
     if not (math.isfinite(low) and math.isfinite(high) and math.isfinite(high - low)):
         raise ValueError(f"the range {low:g} to {high:g} is not finite or too wide")
@@ -95,18 +95,18 @@ def curve(
     Parameters
     ----------
     activation : Drawable
-        What to draw.
+        The function to draw.
     what : {"value", "slope", "curvature", "difference"}
-        Which quantity.
+        The quantity to draw.
     low, high : float
-        From where to where.
+        The range of x.
     against : Drawable, optional
         The function that a difference is taken to.
     log : bool
-        Absolute values, dense on a logarithmic scale; none where they are 0. Where float64 does not
-        resolve a difference it comes from the definitions.
+        Absolute values, dense on a logarithmic scale, without those that are 0. Where float64 does
+        not resolve a difference, it is computed from the definitions.
     label : str
-        What the curve is called; its name if empty.
+        The name of the curve; that of the activation if empty.
     """
     function = quantity(activation, what, against, log)
     order = "value" if what == "difference" else what
@@ -137,12 +137,12 @@ def quantity(
         if against is None or exact is None:
             y: Floats = (activation if what == "value" else getattr(activation, what))(x)
         else:
-            one, other = activation(x), against(x)
-            y = one - other
+            values, others = activation(x), against(x)
+            y = values - others
             if log:
-                noise = ROUNDING * np.spacing(np.maximum(abs(one), abs(other)))
+                noise = ROUNDING * np.spacing(np.maximum(abs(values), abs(others)))
                 y[abs(y) <= noise] = np.nan
-                doubtful = np.isnan(y) & (noise > 1e-300)  # of subnormals there is no more to say
+                doubtful = np.isnan(y) & (noise > 1e-300)  # subnormals have no more digits
                 y[doubtful] = [exact(at) for at in x[doubtful].tolist()]
         return np.where(y == 0, np.nan, abs(y)) if log else y
 
@@ -152,45 +152,46 @@ def quantity(
 class Difference:
     """The difference of two functions by their definitions, each point computed once."""
 
-    def __init__(self, one: Drawable, other: Drawable) -> None:
+    def __init__(self, minuend: Drawable, subtrahend: Drawable) -> None:
         self.parts = [
-            (truth_graph(drawn.entry, "value"), dict(drawn.parameters)) for drawn in (one, other)
+            (truth_graph(drawn.entry, "value"), dict(drawn.parameters))
+            for drawn in (minuend, subtrahend)
         ]
         self.known: dict[float, float] = {}
 
     def __call__(self, x: float) -> float:
-        """Return the difference at `x`; NaN where it would take too long."""
+        """Return the difference at `x`; NaN beyond `EXACT_WITHIN`."""
         if x not in self.known:
             self.known[x] = self.at(x) if abs(x) <= EXACT_WITHIN else math.nan
         return self.known[x]
 
     def at(self, x: float) -> float:
-        """Subtract with more and more bits, until enough of them are left."""
+        """Return the difference, with as many bits as it takes to leave 64 of them."""
         from softgate.lower.mp import real
 
-        (one, mine), (other, its) = self.parts
+        (first, first_parameters), (second, second_parameters) = self.parts
         with BUILDING:
-            for bits in (192, 448, 1300):  # with the last, what cancels is below every float64
-                minuend = real(one, bits, x=x, **mine)
-                left = minuend - real(other, bits, x=x, **its)
-                if not abs(left) < abs(minuend) * 2.0 ** (64 - bits):
-                    return float(left)
+            for bits in (192, 448, 1300):  # after the last, a smaller difference underflows
+                minuend = real(first, bits, x=x, **first_parameters)
+                difference = minuend - real(second, bits, x=x, **second_parameters)
+                if not abs(difference) < abs(minuend) * 2.0 ** (64 - bits):
+                    return float(difference)
         return 0.0
 
 
 def turning(root: Node) -> list[Node]:
     """Return the nodes whose change of sign may be a jump, a kink or an end."""
-    found: dict[Node, None] = {}
+    nodes: dict[Node, None] = {}
     for node in walk(root):
         if node.op in COMPARISONS:
-            found[node.args[0] - node.args[1]] = None
+            nodes[node.args[0] - node.args[1]] = None
         elif node.op == "div":
-            found[node.args[1]] = None
+            nodes[node.args[1]] = None
         elif node.op in ("abs", "log", "sqrt"):
-            found[node.args[0]] = None
+            nodes[node.args[0]] = None
         elif node.op == "log1p":
-            found[1 + node.args[0]] = None
-    return [node for node in found if any(part.op == "input" for part in walk(node))]
+            nodes[1 + node.args[0]] = None
+    return [node for node in nodes if any(part.op == "input" for part in walk(node))]
 
 
 def locate(
@@ -214,7 +215,7 @@ def locate(
 
 
 def sign_at(node: Node, x: float, parameters: Mapping[str, float]) -> int | None:
-    """Return the sign of a node at `x`, or None where it has none."""
+    """Return the sign of a node at `x`, or None where it is NaN."""
     from softgate.lower.mp import real
 
     with BUILDING:
@@ -238,13 +239,13 @@ def bisect(
 
 
 def ordinal(x: float) -> int:
-    """Return a float64's place among all: neighbours differ by 1."""
+    """Return the index of a float64 among all of them; those of neighbours differ by 1."""
     bits = int(np.float64(x).view(np.int64))
     return bits if bits >= 0 else -(bits & (2**63 - 1))
 
 
 def from_ordinal(number: int) -> float:
-    """Return the float64 at a place."""
+    """Return the float64 with an index."""
     size = float(np.int64(abs(number)).view(np.float64))
     return -size if number < 0 else size
 
@@ -258,17 +259,17 @@ def refine(function: Callable[[Floats], Floats], x: Floats, log: bool) -> tuple[
         at_middle = function(middle)
         ends, seen = (np.log10(y), np.log10(at_middle)) if log else (y, at_middle)
         with np.errstate(invalid="ignore", over="ignore"):
-            wanted = np.abs(seen - (ends[:-1] + ends[1:]) / 2) > visible
-        wanted &= (middle > x[:-1]) & (middle < x[1:])
-        if not wanted.any() or x.size + wanted.sum() > MOST_POINTS:
+            added = np.abs(seen - (ends[:-1] + ends[1:]) / 2) > visible
+        added &= (middle > x[:-1]) & (middle < x[1:])
+        if not added.any() or x.size + added.sum() > MOST_POINTS:
             break
-        places = np.flatnonzero(wanted) + 1
-        x, y = np.insert(x, places, middle[wanted]), np.insert(y, places, at_middle[wanted])
+        places = np.flatnonzero(added) + 1
+        x, y = np.insert(x, places, middle[added]), np.insert(y, places, at_middle[added])
     return x, y
 
 
 def height(y: Floats) -> float:
-    """Return the height of the picture that shows `y`: a pole must not flatten all else."""
+    """Return the height of the picture that shows `y`, without poles, which would flatten it."""
     finite = y[np.isfinite(y)]
     if not finite.size:
         return 1.0
@@ -289,10 +290,10 @@ def cut(name: str, label: str, x: Floats, y: Floats, exact: set[float]) -> Curve
     closed: dict[tuple[float, float], None] = {}
     near: dict[tuple[float, float], None] = {}
     for i in ends:
-        for one, other in ((i, i + 1), (i + 1, i)):
-            if float(x[one]) in exact:
-                closed[float(x[one]), float(y[one])] = None
-                near[float(x[other]), float(y[other])] = None
+        for here, there in ((i, i + 1), (i + 1, i)):
+            if float(x[here]) in exact:
+                closed[float(x[here]), float(y[here])] = None
+                near[float(x[there]), float(y[there])] = None
     taken, missed = (
         tuple(point for point in points if np.isfinite(point[1])) for points in (closed, near)
     )

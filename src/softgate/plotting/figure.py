@@ -1,8 +1,8 @@
-"""Curves as a matplotlib figure: honest at jumps, readable at 6 x 4 inches, the same each time.
+"""Curves as a matplotlib figure: with gaps at jumps, and the same bytes for the same picture.
 
-A figure is made by itself, without pyplot, whose list of open figures belongs to the user. Names
-stand at the ends of the lines, so that colour never has to be enough, and in a legend as well where
-there is room for one.
+`sg.plot` returns it, so that users can draw on its axes; all other charts are Vega-Lite's. It is
+created without pyplot, whose list of open figures belongs to the user. Names are at the ends of the
+lines, so that a figure does not depend on colour alone, and in a legend if there is room for one.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ LABEL_GAP = 10.5
 NAME_SIZE = 8.0
 MOST_IN_LEGEND = 12
 MOST_OF_AXES = (0.6, 0.5)
-"""A legend wider or higher than this share of the axes hides what it explains."""
+"""Width and height of a legend at most, as shares of the axes; a larger one hides the curves."""
 LARGEST = 1e306
-"""Beyond, matplotlib's own arithmetic overflows."""
+"""Beyond this, matplotlib's arithmetic overflows."""
 LOG_ROOM = 1.0
-"""At most so many decades stay empty above and below the curves."""
+"""Empty decades above and below the curves, at most."""
 
 
 class Chart(Figure):
@@ -85,7 +85,7 @@ def draw(picture: Picture, width: float, height_: float) -> Chart:
 
 
 def explain(axes: Axes, picture: Picture) -> None:
-    """Add the legend, unless it would hide the curves: their names stand beside them anyway."""
+    """Add a legend, unless it would hide the curves, which have their names at their ends."""
     if len(picture.curves) > MOST_IN_LEGEND:
         return
     legend = axes.legend(
@@ -98,7 +98,7 @@ def explain(axes: Axes, picture: Picture) -> None:
 
 
 def frame(axes: Axes, picture: Picture) -> None:
-    """Draw what stands behind the curves."""
+    """Draw the axes, the grid and the titles."""
     axes.set_title(picture.title, fontsize=10.5, color=INK)
     axes.set_xlabel("x", color=INK)
     axes.set_ylabel(picture.axis, color=INK)
@@ -116,7 +116,7 @@ def frame(axes: Axes, picture: Picture) -> None:
 
 
 def zero(axes: Axes, picture: Picture) -> None:
-    """Draw the line at 0 where the picture has it, and say what it stands for."""
+    """Draw the line y = 0 if it is in the picture, with the name of its function if any."""
     low, high = axes.get_ylim()
     if not low <= 0 <= high:
         return
@@ -129,13 +129,13 @@ def zero(axes: Axes, picture: Picture) -> None:
 
 
 def line(axes: Axes, curve: Curve, style: Style, layer: int) -> None:
-    """Draw one curve; its pieces are one line with gaps, so that the legend has it once."""
+    """Draw a curve; its pieces are one line with gaps, so that it is in the legend once."""
     gap = np.array([np.nan])
     xs, ys = ([p[k] for p in curve.pieces] for k in (0, 1))
     x = np.concatenate([part for piece in xs for part in (piece, gap)])
     y = np.concatenate([part for piece in ys for part in (piece, gap)])
     dashes = (0, style.pattern) if style.pattern else "solid"
-    above = 20 if style.pattern else 10  # its gaps show what is below, which would hide it
+    above = 20 if style.pattern else 10  # a solid line would hide a dashed one below it
     axes.plot(
         x, y, color=style.colour, linewidth=1.8, linestyle=dashes, label=curve.label,
         zorder=above - layer * 0.1, solid_capstyle="butt", gid=curve.label,
@@ -149,10 +149,10 @@ def line(axes: Axes, curve: Curve, style: Style, layer: int) -> None:
 
 
 def names(axes: Axes, picture: Picture) -> None:
-    """Write each curve's name beside its end, moved apart where they would overlap.
+    """Write each curve's name beside its end, moved apart where names would overlap.
 
-    Names of curves that reach the right edge stand beyond it, led to by a line; those of curves
-    that end before stand at that end, for a line across the axes would look like the curve.
+    The name of a curve that reaches the right edge is beyond it, with a leader; that of a curve
+    that ends before is at its end, since a leader across the axes would look like a curve.
     """
     points = 72 / axes.figure.get_dpi()
     ends = [end_of(axes, curve) * points for curve in picture.curves]
@@ -163,8 +163,8 @@ def names(axes: Axes, picture: Picture) -> None:
         inset = 0.0 if outside else LABEL_GAP / 2
         low, high = bottom + inset, top - inset
         raised = 1.2 * inset  # off the grid, and off the line at 0
-        kept = [min(max(float(ends[i][1]) + raised, low), high) for i in chosen]
-        places = apart(kept, low, high, LABEL_GAP)
+        heights = [min(max(float(ends[i][1]) + raised, low), high) for i in chosen]
+        places = apart(heights, low, high, LABEL_GAP)
         gap = min((b - a for a, b in pairwise(sorted(places))), default=LABEL_GAP)
         size = min(NAME_SIZE, 0.85 * gap)
         for i, place in zip(chosen, places, strict=True):
@@ -178,7 +178,7 @@ def names(axes: Axes, picture: Picture) -> None:
 def beyond(
     figure: Any, name: str, style: Style, end: tuple[float, float], place: float, size: float
 ) -> None:
-    """Write a name to the right of the axes, and lead to it with the curve's own line."""
+    """Write a name to the right of the axes, with a leader in the style of the curve."""
     edge, y = end
     lead = mpl.lines.Line2D(
         [edge + 1.5, edge + 9, edge + 16], [y, place, place], color=style.colour, linewidth=1.4,
@@ -192,7 +192,7 @@ def beyond(
 
 
 def inside(figure: Any, name: str, end: tuple[float, float], edge: float, size: float) -> None:
-    """Write a name into the axes, right of where its curve ends; left if there is no room."""
+    """Write a name inside the axes, right of the end of its curve, or left if it does not fit."""
     x, y = end
     left = x + 4 + 0.65 * size * len(name) > edge
     figure.text(
@@ -202,21 +202,21 @@ def inside(figure: Any, name: str, end: tuple[float, float], edge: float, size: 
 
 
 def inches(figure: Any) -> Any:
-    """Return what places things in points from the lower left corner."""
+    """Return the transform from points, from the lower left corner of the figure."""
     return mpl.transforms.Affine2D().scale(1 / 72) + figure.dpi_scale_trans
 
 
 def end_of(axes: Axes, curve: Curve) -> Floats:
-    """Return the last point of a curve that shows, in pixels."""
-    found = last_shown(curve, *axes.get_ylim())
-    if found is None:
+    """Return the last visible point of a curve, in pixels."""
+    point = last_shown(curve, *axes.get_ylim())
+    if point is None:
         box = axes.get_window_extent()
         return np.array([box.x1, box.y0])
-    return np.asarray(axes.transData.transform(found), dtype=np.float64)
+    return np.asarray(axes.transData.transform(point), dtype=np.float64)
 
 
 def save(figure: Figure, target: Path | BinaryIO, kind: str) -> None:
-    """Write a figure; the same figure gives the same bytes, for no date is written."""
+    """Write a figure; the same figure gives the same bytes, since no date is written."""
     metadata: dict[str, dict[str, str | None]] = {
         "svg": {"Date": None, "Creator": "softgate"},
         "png": {"Software": "softgate"},

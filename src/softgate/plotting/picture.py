@@ -1,4 +1,4 @@
-"""What a picture shows, whoever draws it: curves, their styles, the range, and where names go."""
+"""The contents of a plot, for every renderer: curves, styles, ranges, and where names go."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from .palette import Style
 
 FORMATS = ("svg", "png", "pdf")
 FLAT = 1e-9
-"""Curves that change by this share of their size show rounding rather than themselves."""
+"""Curves that change by less than this share of their size show only rounding."""
 
 
 @dataclass(frozen=True)
 class Picture:
-    """Curves with all that is written around them."""
+    """Curves, their styles, and the text around them."""
 
     curves: tuple[Curve, ...]
     styles: tuple[Style, ...]
@@ -31,23 +31,22 @@ class Picture:
     high: float
     log: bool = False
     zero: str = ""
-    """What the line at 0 stands for, if for more than 0."""
+    """The name of the function that the line at 0 represents in a plot of differences."""
     absent: tuple[str, ...] = ()
-    """What has no curve, being 0 everywhere, of which there is no logarithm."""
+    """Functions without a curve: 0 everywhere, on a logarithmic scale."""
 
 
 def span(curves: Sequence[Curve], log: bool = False) -> tuple[float, float]:
     """Return the lowest and the highest y to show, as logarithms if `log`.
 
-    A pole, or a root on a logarithmic scale, runs out of the picture, which would otherwise show
-    nothing else. 0 is there if it is no farther from the curves than they are high, or if they are
-    flat.
+    A pole, or a root on a logarithmic scale, is cut off, as it would flatten everything else. 0 is
+    shown if it is no farther from the curves than they are high, or if they are flat.
     """
     y = np.concatenate([curve.points()[:, 1] for curve in curves])
     even = np.concatenate([evenly(curve) for curve in curves])
-    y, even = (found[np.isfinite(found)] for found in (y, even))
+    y, even = (values[np.isfinite(values)] for values in (y, even))
     if log:
-        y, even = (np.log10(found[found > 0]) for found in (y, even))
+        y, even = (np.log10(values[values > 0]) for values in (y, even))
     if not y.size:
         return (-1.0, 0.0) if log else (0.0, 1.0)
     low, high = float(y.min()), float(y.max())
@@ -63,14 +62,14 @@ def span(curves: Sequence[Curve], log: bool = False) -> tuple[float, float]:
 
 
 def evenly(curve: Curve, count: int = 400) -> Floats:
-    """Return a curve's y at even steps of x: its own points crowd where it bends."""
+    """Return a curve's y at even steps of x; its own points are dense where it bends."""
     x, y = curve.points().T
-    wanted = np.linspace(x[0], x[-1], count)
-    return np.asarray(y[np.minimum(np.searchsorted(x, wanted), x.size - 1)], dtype=np.float64)
+    even = np.linspace(x[0], x[-1], count)
+    return np.asarray(y[np.minimum(np.searchsorted(x, even), x.size - 1)], dtype=np.float64)
 
 
 def last_shown(curve: Curve, low: float, high: float) -> tuple[float, float] | None:
-    """Return the last point of a curve, moved into the picture; None where it has none."""
+    """Return the last finite point of a curve, clipped to the picture; None if it has none."""
     data = curve.points()
     data = data[np.isfinite(data[:, 1])]
     if not data.size:
@@ -79,7 +78,7 @@ def last_shown(curve: Curve, low: float, high: float) -> tuple[float, float] | N
 
 
 def apart(ends: Sequence[float], low: float, high: float, gap: float) -> list[float]:
-    """Return places near `ends`, in their order, at least `gap` apart and inside the picture."""
+    """Return places near `ends`, in the same order, at least `gap` apart and inside the picture."""
     order = sorted(range(len(ends)), key=lambda i: (ends[i], -i))
     gap = min(gap, (high - low) / max(len(ends) - 1, 1))
     places = dict.fromkeys(order, 0.0)

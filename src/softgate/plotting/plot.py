@@ -1,7 +1,6 @@
-"""`plot`: curves of activations, in a matplotlib figure and in a file.
+"""`plot`: curves of activations in a matplotlib figure, and its arguments, checked.
 
-What is drawn is settled here, once for files and for the terminal: which functions, which
-quantity, against what, in which colours.
+Files and the terminal draw the same `Picture`, which `Request.picture` returns.
 """
 
 from __future__ import annotations
@@ -30,14 +29,14 @@ if TYPE_CHECKING:
 
 MISSING = "plots in files need matplotlib: pip install 'softgate[plot]'"
 SMALLEST, LARGEST = 2, 100
-"""Inches: in less, names and numbers leave no room for curves."""
+"""Inches; in a smaller figure, names and numbers leave no room for curves."""
 NO_LOGARITHM = "0 everywhere: nothing to show on a logarithmic scale"
 AXES = {"value": "f(x)", "slope": "f′(x)", "curvature": "f″(x)"}
 
 
 @dataclass(frozen=True)
 class Request:
-    """What is to be drawn, checked."""
+    """The arguments of a plot, checked."""
 
     activations: tuple[Activation, ...]
     what: str
@@ -47,31 +46,31 @@ class Request:
     log: bool
 
     def picture(self) -> Picture:
-        """Return the curves and what is written around them; raise where none has a point."""
+        """Return the curves and the text around them; raise ValueError if all are empty."""
         curves = tuple(
             curve(
-                one,
+                activation,
                 self.what,
                 self.low,
                 self.high,
                 against=self.against,
                 log=self.log,
-                label=label(one),
+                label=label(activation),
             )
-            for one in self.activations
+            for activation in self.activations
         )
-        blank = [self.log and not np.isfinite(one.points()[:, 1]).any() for one in curves]
-        absent = tuple(one.label for one, none in zip(curves, blank, strict=True) if none)
+        empty = [self.log and not np.isfinite(line.points()[:, 1]).any() for line in curves]
+        absent = tuple(line.label for line, none in zip(curves, empty, strict=True) if none)
         if len(absent) == len(curves):
             raise ValueError(f"{', '.join(absent)}: {NO_LOGARITHM}")
-        kept = [i for i, none in enumerate(blank) if not none]
+        drawn = [i for i, none in enumerate(empty) if not none]
         styles = self.styles()
         zero = "" if self.against is None else label(self.against)
         title = f"Difference to {zero}" if zero else self.what.capitalize()
         axis = AXES.get(self.what, f"f(x) − {zero}(x)")
         return Picture(
-            tuple(curves[i] for i in kept),
-            tuple(styles[i] for i in kept),
+            tuple(curves[i] for i in drawn),
+            tuple(styles[i] for i in drawn),
             title,
             f"|{axis}|" if self.log else axis,
             self.low,
@@ -82,8 +81,8 @@ class Request:
         )
 
     def styles(self) -> tuple[Style, ...]:
-        """Return how each is drawn; one activation with several parameters keeps its colour."""
-        names = [one.name for one in self.activations]
+        """Return the style of each activation: its colour, other dashes for other parameters."""
+        names = [activation.name for activation in self.activations]
         seen: dict[str, int] = {}
         result = []
         for name in names:
@@ -99,37 +98,37 @@ def request(
     against: Any = None,
     log: bool = False,
 ) -> Request:
-    """Return what is asked for, checked; raise where it makes no picture."""
+    """Return the checked arguments of a plot; raise TypeError or ValueError."""
     if what not in QUANTITIES:
         raise ValueError(f"what = {what!r}: accepted are {', '.join(QUANTITIES)}")
     if against is not None and what != "difference":
         raise ValueError(f'against is for what="difference", not for {what!r}')
-    low, high = ends(at)
+    low, high = _ends(at)
     if isinstance(activations, str | Activation) or not isinstance(activations, Iterable):
         activations = [activations]
-    chosen = list(dict.fromkeys(found(one) for one in activations))
-    base = found("gelu" if against is None else against) if what == "difference" else None
-    kept = tuple(one for one in chosen if one is not base)
-    if not kept:
+    chosen = list(dict.fromkeys(map(_resolve, activations)))
+    base = _resolve("gelu" if against is None else against) if what == "difference" else None
+    drawn = tuple(activation for activation in chosen if activation is not base)
+    if not drawn:
         if base is not None and chosen:
             raise ValueError(
                 f"the difference of {base.name} to itself is 0: name another activation, "
                 "or another function to compare with (against)"
             )
         raise ValueError("no activation was given: name at least one, such as gelu")
-    return Request(kept, what, low, high, base, log)
+    return Request(drawn, what, low, high, base, log)
 
 
-def ends(at: Any) -> tuple[float, float]:
-    """Return the two ends of a range; raise where it has not two, or they are no numbers."""
+def _ends(at: Any) -> tuple[float, float]:
+    """Return the two ends of a range; raise TypeError if it is not a pair of numbers."""
     numbers = list(at) if isinstance(at, Iterable) and not isinstance(at, str) else []
     if len(numbers) != 2 or not all(isinstance(number, Real) for number in numbers):
         raise TypeError(f"at = {at!r}: expected two numbers, from where to where, such as (-5, 5)")
     return check_range(*numbers)
 
 
-def check_size(width: Any, height: Any) -> None:
-    """Raise where a figure cannot have this size."""
+def _check_size(width: Any, height: Any) -> None:
+    """Raise TypeError or ValueError for a size that a figure cannot have."""
     for name, size in (("width", width), ("height", height)):
         if not isinstance(size, Real):
             raise TypeError(f"{name} = {size!r}: expected a number of inches")
@@ -139,8 +138,8 @@ def check_size(width: Any, height: Any) -> None:
         )
 
 
-def found(activation: Any) -> Activation:
-    """Return an activation given by itself or by its name; raise where it cannot be drawn."""
+def _resolve(activation: Any) -> Activation:
+    """Return an activation, or the one of a name; raise if it is not a function of one input."""
     if isinstance(activation, str):
         activation = known()[activation] if activation in known() else get(activation)
     if getattr(activation, "nin", 1) != 1:
@@ -174,15 +173,15 @@ def plot(
     Parameters
     ----------
     activations : Activation, str, or several
-        What to draw.
+        The functions to draw.
     what : {"value", "slope", "curvature", "difference"}
-        Which quantity.
+        The quantity to draw.
     at : (float, float)
-        From where to where.
+        The range of x.
     against : Activation or str, optional
-        The function that differences are taken to; gelu if not given.
+        The function that differences are taken to; gelu by default.
     file : path, optional
-        Where to write it: a name ending in .svg, .png or .pdf. The same call writes the same bytes.
+        An .svg, .png or .pdf file to write. The same call writes the same bytes.
     log : bool
         Absolute values on a logarithmic scale.
     width, height : float
@@ -191,7 +190,8 @@ def plot(
     Returns
     -------
     matplotlib.figure.Figure
-        Made without pyplot: nothing is shown, and no figure stays open. Notebooks show it.
+        Created without pyplot, so that no window opens and no figure stays open. Notebooks show
+        it.
 
     Examples
     --------
@@ -200,15 +200,15 @@ def plot(
     >>> [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
     ['gelu', 'relu']
     """
-    wanted = request(activations, what, at, against, log)
-    figure, picture = chart(wanted, file, width, height)
+    checked = request(activations, what, at, against, log)
+    figure, picture = chart(checked, file, width, height)
     if picture.absent:
         warnings.warn(f"{', '.join(picture.absent)}: {NO_LOGARITHM}", stacklevel=2)
     return figure
 
 
-def drawing() -> ModuleType:
-    """Return what draws figures; an ImportError says how to get matplotlib."""
+def _renderer() -> ModuleType:
+    """Return the module that draws; raise an ImportError that names the extra with matplotlib."""
     try:
         from . import figure
     except ModuleNotFoundError as error:
@@ -219,17 +219,17 @@ def drawing() -> ModuleType:
 
 
 def chart(
-    wanted: Request,
+    checked: Request,
     file: str | os.PathLike[str] | None = None,
     width: float = 6.0,
     height: float = 4.0,
 ) -> tuple[Chart, Picture]:
-    """Return the figure of what is asked for, written to a file if one is named, and its data."""
-    check_size(width, height)
+    """Return the figure of a request and its data, and write it to `file` if there is one."""
+    _check_size(width, height)
     path = None if file is None else check_file(file)
-    renderer = drawing()
+    renderer = _renderer()
     kind = "" if path is None else file_format(path)
-    picture = wanted.picture()
+    picture = checked.picture()
     figure = renderer.draw(picture, width, height)
     if path is not None:
         renderer.save(figure, path, kind)

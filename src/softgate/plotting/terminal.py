@@ -1,7 +1,7 @@
-"""Curves in a terminal: braille dots in colour, or a character per curve where there is none.
+"""Curves as text: braille dots in colour, or one character for each curve without colours.
 
-A character cell holds 2 x 4 braille dots but one colour only; where curves share cells they take
-turns from column to column, so that none hides another. Nothing is printed here.
+A character cell holds 2 x 4 braille dots but only one colour; curves that share cells alternate
+from column to column, so that none hides another. `render` returns the lines and prints nothing.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ DOTS = ((0x01, 0x02, 0x04, 0x40), (0x08, 0x10, 0x20, 0x80))
 
 SMALLEST = (24, 8)
 LABELLED = 60
-"""From this width on, names stand beside the ends of the lines as well."""
+"""The least width at which names are beside the ends of the lines as well."""
 
 
 @dataclass(frozen=True)
 class Span:
-    """Text of one colour; None is the terminal's own, "dim" a fainter one."""
+    """Text of one colour; None is the terminal's default colour, "dim" a fainter one."""
 
     text: str
     colour: str | None = None
@@ -45,9 +45,9 @@ class Canvas:
     low: float
     high: float
     top: float
-    """At the centre of the first row."""
+    """The y of the centre of the first row."""
     unit: float
-    """From one row to the next."""
+    """The difference of y from one row to the next."""
     log: bool
 
     def column(self, x: Floats, parts: int = 1) -> Floats:
@@ -57,8 +57,8 @@ class Canvas:
     def row(self, y: Floats, parts: int = 1) -> Floats:
         """Return which row from the top, of `parts` a cell, each y falls into.
 
-        The least bit more, so that what lies on the centre of a cell of four parts is always in
-        the same one of the two next to it.
+        A small offset puts what is on the centre of a cell of four parts always into the same one
+        of the two parts next to it.
         """
         seen = np.log10(y) if self.log else y
         middle = (parts - 1) / 2 + (0.02 if parts % 2 == 0 else 0.0)
@@ -71,11 +71,11 @@ def render(picture: Picture, title: str, *, width: int, height: int, colour: boo
     Parameters
     ----------
     picture : Picture
-        What is drawn.
+        The curves.
     title : str
         The first line.
     width, height : int
-        What there is room for.
+        The size, at most.
     colour : bool
         Braille in colours; else plain characters, one for each curve.
     """
@@ -107,31 +107,31 @@ def render(picture: Picture, title: str, *, width: int, height: int, colour: boo
 
 def touched(canvas: Canvas, curve: Curve, wide: int, high: int) -> set[tuple[int, int]]:
     """Return the parts of cells, `wide` x `high` a cell, that a curve runs through."""
-    found: set[tuple[int, int]] = set()
+    parts: set[tuple[int, int]] = set()
     for x, y in curve.pieces:
-        kept = np.isfinite(y) & ((y > 0) if canvas.log else True)
-        for piece in np.split(np.arange(x.size), np.flatnonzero(~kept)):
-            inside = piece[kept[piece]]
+        drawn = np.isfinite(y) & ((y > 0) if canvas.log else True)
+        for piece in np.split(np.arange(x.size), np.flatnonzero(~drawn)):
+            inside = piece[drawn[piece]]
             if not inside.size:
                 continue
             across = canvas.column(x[inside], wide)
             down = np.clip(canvas.row(y[inside], high), -4, canvas.rows * high + 4)
-            found |= stroke(across, down)
+            parts |= stroke(across, down)
     limit = canvas.columns * wide, canvas.rows * high
-    return {(c, r) for c, r in found if 0 <= c < limit[0] and 0 <= r < limit[1]}
+    return {(c, r) for c, r in parts if 0 <= c < limit[0] and 0 <= r < limit[1]}
 
 
 def stroke(across: Floats, down: Floats) -> set[tuple[int, int]]:
     """Return the points of a grid on a line through points, without gaps."""
-    found = {(round(across[0]), round(down[0]))}
+    points = {(round(across[0]), round(down[0]))}
     for i in range(across.size - 1):
         far = max(abs(across[i + 1] - across[i]), abs(down[i + 1] - down[i]))
         steps = max(1, math.ceil(2 * far))
         share = np.arange(steps + 1) / steps
         columns = np.rint(across[i] + share * (across[i + 1] - across[i])).astype(int)
         rows = np.rint(down[i] + share * (down[i + 1] - down[i])).astype(int)
-        found.update(zip(columns.tolist(), rows.tolist(), strict=True))
-    return found
+        points.update(zip(columns.tolist(), rows.tolist(), strict=True))
+    return points
 
 
 def plain(canvas: Canvas, curves: Sequence[Curve]) -> list[Line]:
@@ -185,12 +185,12 @@ def add(line: Line, text: str, colour: str | None) -> None:
 
 
 def turn(owners: Sequence[int], column: int) -> int:
-    """Return whose turn it is in a column that several curves share."""
+    """Return the curve to show in a column of a cell that several curves share."""
     return sorted(owners)[column % len(owners)]
 
 
 def background(canvas: Canvas, column: int, row: int, flat: str, upright: str) -> str:
-    """Return what an empty cell shows: the lines x = 0 and y = 0, or nothing."""
+    """Return the character of an empty cell: of the lines x = 0 and y = 0, or a space."""
     zero = np.zeros(1)
     if not canvas.log and row == round(canvas.row(zero)[0]):
         return flat
@@ -203,19 +203,19 @@ def beside(canvas: Canvas, picture: Picture, colour: bool) -> dict[int, Line]:
     """Return each curve's name for the row where it ends, moved apart where they collide."""
     ends = []
     for curve in picture.curves:
-        found = last_shown(curve, -math.inf, math.inf)
-        end = canvas.rows - 1.0 if found is None else float(canvas.row(np.array(found[1:]))[0])
+        last = last_shown(curve, -math.inf, math.inf)
+        end = canvas.rows - 1.0 if last is None else float(canvas.row(np.array(last[1:]))[0])
         ends.append(min(max(end, 0.0), canvas.rows - 1.0))
     places = apart(ends, 0, canvas.rows - 1, 1)
-    found_lines: dict[int, Line] = {}
+    lines: dict[int, Line] = {}
     for curve, style, place in zip(picture.curves, picture.styles, places, strict=True):
         mark = Span("─", style.colour) if colour else Span(" ")
-        found_lines.setdefault(round(place), [mark, Span(f" {curve.label}")])
-    return found_lines
+        lines.setdefault(round(place), [mark, Span(f" {curve.label}")])
+    return lines
 
 
 INSIDE = 0.45
-"""So far from the centre of a row, in rows, a curve is surely in it."""
+"""Distance from the centre of a row, in rows, within which a curve is in that row."""
 
 
 @dataclass(frozen=True)
@@ -229,17 +229,17 @@ class Ladder:
 
     @property
     def rows(self) -> int:
-        """How many there are."""
+        """The number of rows."""
         return self.first - self.last + 1
 
     def ticks(self) -> list[tuple[int, float]]:
-        """Return the rows from the top that have a number, and which."""
+        """Return the rows with a tick label, from the top, and the y of each."""
         numbers = range(-(-self.last // self.every), self.first // self.every + 1)
         return [(self.first - n * self.every, n * self.step) for n in numbers]
 
 
 def scale(low: float, high: float, rows: int) -> Ladder:
-    """Return the finest rows, at most so many, that hold `low` to `high` and two numbers."""
+    """Return the finest scale of at most `rows` rows with `low`, `high` and two tick labels."""
     power = math.floor(math.log10(high / rows - low / rows))
     steps = [float(f"{m}e{p}") for p in range(power, power + 5) for m in (1, 2, 5)]
     steps = [step for step in steps if 0 < step < math.inf]
@@ -249,13 +249,13 @@ def scale(low: float, high: float, rows: int) -> Ladder:
         last = math.floor(low / step * every + INSIDE)
         if first - last >= rows or not math.isfinite(max(first, -last) / every * step):
             continue
-        found = Ladder(step, every, first, last)
-        if len(found.ticks()) < 2:  # up and down to a number, as far as there are rows
-            first += min(-first % every, rows - found.rows)
+        ladder = Ladder(step, every, first, last)
+        if len(ladder.ticks()) < 2:  # extend both ends to a tick, as far as there are rows
+            first += min(-first % every, rows - ladder.rows)
             last -= min(last % every, rows - 1 - (first - last))
-            found = Ladder(step, every, first, last)
-        if len(found.ticks()) >= 2:
-            return found
+            ladder = Ladder(step, every, first, last)
+        if len(ladder.ticks()) >= 2:
+            return ladder
     raise ValueError(f"values from {low:g} to {high:g} are too far apart for {rows} rows")
 
 
@@ -272,7 +272,7 @@ def number(tick: float, step: float, log: bool = False) -> str:
 
 
 def horizontal(canvas: Canvas, margin: int, colour: bool) -> list[Line]:
-    """Return the axis below the plot, and its numbers."""
+    """Return the x axis and its tick labels."""
     rough = (canvas.high - canvas.low) / max(canvas.columns / 9, 2)
     power = 10.0 ** math.floor(math.log10(rough))
     step = next(power * m for m in (1, 2, 5, 10) if power * m >= rough * 0.999)
@@ -292,7 +292,7 @@ def horizontal(canvas: Canvas, margin: int, colour: bool) -> list[Line]:
 
 
 def legend_lines(picture: Picture, width: int, colour: bool) -> list[Line]:
-    """Return the legend in as many lines as it takes."""
+    """Return the legend, wrapped to `width`."""
     lines: list[Line] = [[]]
     used = 0
     for index, (curve, style) in enumerate(zip(picture.curves, picture.styles, strict=True)):

@@ -1,15 +1,15 @@
 """One colour and one dash pattern per activation, the same in every picture softgate draws.
 
-Plots, the terminal, HTML cards and reports all ask `style`. The colours are derived, not picked:
-see `tools/derive_colours.py`. Each stands out from a white and from a dark page (contrast of at
-least 3:1). The dozen usually drawn together stay apart for all kinds of colour vision by colour
-alone; beyond a dozen no set of colours does, so the others have a dash pattern as well, and
-pictures write names beside lines.
+Plots, the terminal, HTML cards and reports all use `style`. The colours are computed by
+`tools/derive_colours.py`. Each has a contrast of at least 3:1 on white and on a dark page. The
+dozen activations usually drawn together differ by colour alone for all kinds of colour vision;
+beyond a dozen no set of colours does, so the others have a dash pattern as well, and pictures write
+names beside lines.
 
-A name that is not in the table, be it a new file in the catalogue or a user's own formula, gets a
-colour and a dash pattern that no name in the table has, chosen by a hash of the name: it is there
-at once, and the same everywhere and always. A new entry of the catalogue may be given a colour of
-its own at the end of `FURTHER` in the script; that changes no other.
+A name that is not in the table, such as a new file in the catalogue or a user's formula, gets a
+colour and a dash pattern that no name in the table has, by a hash of the name, so that it is the
+same in every process. To give an entry of the catalogue a colour, append it to `FURTHER` in that
+script; no other colour changes.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ DASHES: dict[str, tuple[float, ...]] = {
 """Lengths of ink and gap in line widths, by name."""
 
 OTHERS = ("long", "dashdotdot")
-"""What names that are not in the table are drawn with, and no name in it."""
+"""Dashes of names that are not in the table; no name in it has them."""
 
 
 @dataclass(frozen=True)
 class Style:
-    """How an activation is drawn."""
+    """Colour and dash pattern of an activation."""
 
     colour: str
     dash: str
@@ -71,6 +71,6 @@ def variants(name: str, count: int) -> list[Style]:
     >>> [style.dash for style in variants("elu", 3)]
     ['solid', 'dashed', 'dotted']
     """
-    own = style(name)
-    others = [dash for dash in DASHES if dash != own.dash]
-    return [Style(own.colour, dash) for dash in ([own.dash, *others] * count)[:count]]
+    first = style(name)
+    others = [dash for dash in DASHES if dash != first.dash]
+    return [Style(first.colour, dash) for dash in ([first.dash, *others] * count)[:count]]

@@ -1,8 +1,7 @@
-"""What a diagnosis looks like, in places and numbers: outputs, units, deaths and gradients by site.
+"""The data of a diagnosis's charts: outputs, units, dead units and gradients by site.
 
-A figure and the report's page draw the same from here. Sites are rows from the first called to the
-last. Units stand sorted within their row, so that a layer of 4096 is as exact as one of 4: what is
-dead is a block whose width is its share.
+Sites are rows, from the first called to the last. Units are sorted within their row, so that a
+layer of 4096 is drawn as exactly as one of 4: the width of a block is its share of the units.
 """
 
 from __future__ import annotations
@@ -16,35 +15,35 @@ from itertools import accumulate, pairwise
 from .record import Diagnosis, Histogram, Numbers, Site
 
 ROWS, RIDGE_ROWS = 120, 12
-"""Sites that a picture has at most."""
+"""Sites in a chart, at most."""
 SLICES = 5
-"""Moments of a site that its ridge shows."""
+"""Histograms of a site that are drawn, at most."""
 BINS = 32
-"""Bins across a ridge, at least; half of what a watch keeps, so that most can be had."""
+"""Bins across a ridge, at least: half of those in a recorded histogram."""
 TAIL = 0.005
-"""The share of outputs on each side that may lie beyond the edge."""
+"""The share of outputs that may be beyond each edge."""
 REACH = 8.0
-"""How far the axis may reach, in those of the site in the middle."""
+"""The reach of the axis, at most, as a multiple of that of the median site."""
 FLAT = ("below 20 %", "20 to 40 %", "40 to 60 %", "60 to 80 %", "80 % and more")
-"""Shares of inputs on which a unit's slope is flat."""
+"""Classes of units, by the share of inputs on which their slope is flat."""
 LEAST_LETTERS = 10
-"""Letters that a name has beside a ridge, however long its function's is."""
+"""Letters of a site's name beside a ridge, at least."""
 DEAD, NEVER = "dead", "no finite input"
 ALIVE = "none"
 SHARES = ((0.0, ALIVE), (0.01, "up to 1 %"), (0.05, "to 5 %"), (0.2, "to 20 %"), (0.5, "to 50 %"),
           (1.0, "more"))  # fmt: skip
-"""Shares of units that are dead, each with the largest that it stands for."""
+"""Classes of steps by the share of dead units: the largest share, and its name."""
 
 
 @dataclass(frozen=True)
 class Ridge:
-    """The outputs of some steps: heights from 0 to 1 above x."""
+    """A histogram of the outputs of some steps: heights from 0 to 1 over x."""
 
     row: int
     order: int
-    """0 for the first that is shown of its site."""
+    """Index among those drawn of its site."""
     of: int
-    """How many are shown of it."""
+    """Number of those drawn of its site."""
     first_step: int
     last_step: int
     x: tuple[float, ...]
@@ -61,12 +60,12 @@ class Ridges:
     high: float
     ridges: tuple[Ridge, ...]
     beyond: tuple[str, ...]
-    """Sites with outputs outside, more than a few."""
+    """Names of sites with more than a few outputs beyond the edges."""
 
 
 @dataclass(frozen=True)
 class Block:
-    """Neighbours of one kind in a row, from one place to another."""
+    """Neighbouring units or steps of one kind in a row, from `start` to `end`."""
 
     row: int
     start: float
@@ -84,24 +83,24 @@ class Flow:
     norm: float
 
 
-def rows(seen: Diagnosis, most: int = ROWS) -> tuple[Site, ...]:
-    """Return sites in their order: all, or those with findings first and others evenly between."""
-    sites = seen.sites
+def rows(diagnosis: Diagnosis, most: int = ROWS) -> tuple[Site, ...]:
+    """Return the sites to draw, in their order: all, or the ends, the worst, and evenly spaced."""
+    sites = diagnosis.sites
     if len(sites) <= most:
         return sites
-    found = {finding.site for finding in seen.findings}
+    problems = {finding.site for finding in diagnosis.findings}
     evenly = [round(i * (len(sites) - 1) / (most - 1)) for i in range(most)]
     worst = sorted(
-        (i for i, site in enumerate(sites) if site.name in found),
+        (i for i, site in enumerate(sites) if site.name in problems),
         key=lambda i: -max(sites[i].dead, sites[i].dead_lately),
     )
     ends = [0, len(sites) - 1]
-    kept = list(dict.fromkeys([*ends, *worst[: most // 2], *evenly]))[:most]
-    return tuple(sites[i] for i in sorted(kept))
+    chosen = list(dict.fromkeys([*ends, *worst[: most // 2], *evenly]))[:most]
+    return tuple(sites[i] for i in sorted(chosen))
 
 
 def names(sites: Sequence[Site]) -> tuple[str, ...]:
-    """Return short names: what all have in common before and after is left out.
+    """Return short names, without the parts that all have in common before and after.
 
     Examples
     --------
@@ -118,7 +117,7 @@ def names(sites: Sequence[Site]) -> tuple[str, ...]:
 
 
 def fitted(name: str, most: int) -> str:
-    """Return a name of so many letters: its layer's number and its end, what is between left out.
+    """Return a name of at most `most` letters: the number of its layer, and its end.
 
     Examples
     --------
@@ -134,12 +133,12 @@ def fitted(name: str, most: int) -> str:
     return f"{head}…{parts[-1][-room:] if room > 0 else ''}"
 
 
-def labels(found: Ridges, most: int) -> tuple[str, ...]:
-    """Return names with what their sites compute, as they stand beside ridges."""
-    functions = list(map(function_name, found.sites))
+def labels(ridges: Ridges, most: int) -> tuple[str, ...]:
+    """Return the labels of rows of ridges: names of sites and of their functions."""
+    functions = list(map(function_name, ridges.sites))
     return tuple(
         f"{fitted(name, max(most - len(function) - 1, LEAST_LETTERS))} {function}"
-        for name, function in zip(found.names, functions, strict=True)
+        for name, function in zip(ridges.names, functions, strict=True)
     )
 
 
@@ -151,7 +150,7 @@ def _common(parts: Sequence[Sequence[str]], most: int) -> int:
 
 
 def function_name(site: Site) -> str:
-    """Return what a site computes without its scale and its parameters: the name of its colour.
+    """Return the name of a site's function, without scale and parameters.
 
     Examples
     --------
@@ -159,18 +158,18 @@ def function_name(site: Site) -> str:
     >>> function_name(site(function="-2·leaky_relu(negative_slope=0.1)"))
     'leaky_relu'
     """
-    found = re.search(r"[A-Za-z_]\w*", site.function.rpartition("·")[2])
-    return found.group() if found else site.function
+    match = re.search(r"[A-Za-z_]\w*", site.function.rpartition("·")[2])
+    return match.group() if match else site.function
 
 
-def ridges(seen: Diagnosis) -> Ridges:
+def ridges(diagnosis: Diagnosis) -> Ridges:
     """Return outputs over time.
 
-    Heights are the root of density, so that tails are seen, each ridge's to its own peak: where
-    outputs spread, those of the first steps would leave nothing of the last.
+    Heights are the root of the density, so that tails are visible, relative to each ridge's own
+    peak: with a common scale, spreading outputs would be flat beside those of the first steps.
     """
-    sites = rows(seen, RIDGE_ROWS)
-    called = names(sites)
+    sites = rows(diagnosis, RIDGE_ROWS)
+    short = names(sites)
     shown = [_spread(site.history) for site in sites]
     ends = [_ends(moments) for moments in shown]
     low, high = _domain([end for end in ends if end is not None])
@@ -187,14 +186,14 @@ def ridges(seen: Diagnosis) -> Ridges:
             )
     beyond = tuple(
         name
-        for name, end in zip(called, ends, strict=True)
+        for name, end in zip(short, ends, strict=True)
         if end is not None and (end[0] < low or end[1] > high)
     )
-    return Ridges(sites, called, low, high, tuple(drawn), beyond)
+    return Ridges(sites, short, low, high, tuple(drawn), beyond)
 
 
 def _spread(history: Sequence[Histogram]) -> list[Histogram]:
-    """Return the first, the last, and some evenly between."""
+    """Return the first, the last, and some evenly spaced between."""
     last = len(history) - 1
     if last < SLICES:
         return list(history)
@@ -202,7 +201,7 @@ def _spread(history: Sequence[Histogram]) -> list[Histogram]:
 
 
 def _ends(moments: Iterable[Histogram]) -> tuple[float, float] | None:
-    """Return between what most outputs lie; None where none was finite."""
+    """Return the range of most outputs; None where none was finite."""
     bins = sorted(
         (moment.low + i * moment.width, moment.low + (i + 1) * moment.width, count)
         for moment in moments
@@ -212,15 +211,14 @@ def _ends(moments: Iterable[Histogram]) -> tuple[float, float] | None:
     sums = list(accumulate(count for *_, count in bins))
     if not sums:
         return None
-    low = next(one[0] for one, total in zip(bins, sums, strict=True) if total > TAIL * sums[-1])
-    high = next(
-        one[1] for one, total in zip(bins, sums, strict=True) if total >= (1 - TAIL) * sums[-1]
-    )
+    totals = list(zip(bins, sums, strict=True))
+    low = next(left for (left, *_), total in totals if total > TAIL * sums[-1])
+    high = next(right for (_, right, _), total in totals if total >= (1 - TAIL) * sums[-1])
     return low, high
 
 
 def _domain(ends: Sequence[tuple[float, float]]) -> tuple[float, float]:
-    """Return the axis: wide enough for most, and not for one site that hides all others."""
+    """Return the range of the axis: of all sites, limited to `REACH` times the median reach."""
     if not ends:
         return -1.0, 1.0
     reaches = sorted(max(abs(low), abs(high)) for low, high in ends)
@@ -234,13 +232,13 @@ def _domain(ends: Sequence[tuple[float, float]]) -> tuple[float, float]:
 
 
 def _width(end: tuple[float, float] | None, low: float, high: float) -> float:
-    """Return a power of two: bins narrow enough for what one site has between the edges."""
+    """Return the width of bins: a power of two, narrow enough for a site's range in the axis."""
     inside = 0.0 if end is None else min(end[1], high) - max(end[0], low)
     return float(2.0 ** math.floor(math.log2(max(inside, (high - low) / BINS) / BINS)))
 
 
 def _outline(points: list[tuple[float, float]]) -> tuple[Numbers, Numbers]:
-    """Return a line that begins and ends on the ground, also where an edge cuts it."""
+    """Return a line that begins and ends at height 0, also where an edge cuts it."""
     if not points:
         return (), ()
     ends = [(points[0][0], 0.0)] if points[0][1] else []
@@ -250,7 +248,7 @@ def _outline(points: list[tuple[float, float]]) -> tuple[Numbers, Numbers]:
 
 
 def _bins(moment: Histogram, width: float) -> list[tuple[float, float]]:
-    """Return middles and heights of bins of a width that holds the moment's whole."""
+    """Return centres and heights of bins of a width, a multiple of the histogram's."""
     each, first = round(width / moment.width), round(moment.low / moment.width)
     total = sum(moment.counts)
     if not total:
@@ -265,7 +263,7 @@ def _bins(moment: Histogram, width: float) -> list[tuple[float, float]]:
 
 def units(sites: Sequence[Site]) -> list[Block]:
     """Return each site's units, the flattest first, as blocks from 0 to 1."""
-    found: list[Block] = []
+    blocks: list[Block] = []
     for row, site in enumerate(sites):
         dead = {*site.unit.dead, *site.unit.dead_lately}
         kinds = [DEAD if i in dead else _kind(share) for i, share in enumerate(site.unit.flat)]
@@ -274,9 +272,9 @@ def units(sites: Sequence[Site]) -> list[Block]:
             count = kinds.count(kind)
             if count:
                 end = start + count
-                found.append(Block(row, start / site.units, end / site.units, kind, count))
+                blocks.append(Block(row, start / site.units, end / site.units, kind, count))
                 start = end
-    return found
+    return blocks
 
 
 def _kind(share: float) -> str:
@@ -285,32 +283,32 @@ def _kind(share: float) -> str:
     return FLAT[min(int(share * len(FLAT)), len(FLAT) - 1)]
 
 
-def deaths(seen: Diagnosis, sites: Sequence[Site]) -> list[Block]:
-    """Return the steps of each site by how many of its units were dead then.
+def deaths(diagnosis: Diagnosis, sites: Sequence[Site]) -> list[Block]:
+    """Return the steps of each site by the number of its units that were dead then.
 
-    Nothing where there is one moment only, or where moments have so few inputs that units are flat
-    on all of them by chance.
+    Empty for a site with one histogram only, or with so few inputs in each that units are flat on
+    all of them by chance.
     """
-    found: list[Block] = []
+    blocks: list[Block] = []
     for row, site in enumerate(sites):
         moments = site.history
         each = site.inputs / max(len(moments), 1)
-        if len(moments) < 2 or each < seen.thresholds.inputs:
+        if len(moments) < 2 or each < diagnosis.thresholds.inputs:
             continue
         starts = [*(moment.first_step for moment in moments), moments[-1].last_step + 1]
         for moment, (start, end) in zip(moments, pairwise(starts), strict=True):
             share = moment.dead / site.units
             kind = next(name for most, name in SHARES if share <= most)
-            last = found[-1] if found else None
+            last = blocks[-1] if blocks else None
             if last is not None and (last.row, last.kind, last.count) == (row, kind, moment.dead):
-                found[-1] = Block(row, last.start, end, kind, moment.dead)
+                blocks[-1] = Block(row, last.start, end, kind, moment.dead)
             else:
-                found.append(Block(row, start, end, kind, moment.dead))
-    return found
+                blocks.append(Block(row, start, end, kind, moment.dead))
+    return blocks
 
 
 def flows(sites: Sequence[Site]) -> list[Flow]:
-    """Return what arrives at each site from the loss, and what leaves it; none where none did."""
+    """Return the norms of gradients by the outputs and by the inputs of each site, if recorded."""
     return [
         Flow(row, which, norm)
         for row, site in enumerate(sites)
@@ -319,9 +317,9 @@ def flows(sites: Sequence[Site]) -> list[Flow]:
     ]
 
 
-def decades(found: Iterable[Flow]) -> tuple[int, int] | None:
-    """Return the powers of ten around all norms that have a logarithm; None where there is none."""
-    logs = [math.log10(one.norm) for one in found if 0 < one.norm < math.inf]
+def decades(gradients: Iterable[Flow]) -> tuple[int, int] | None:
+    """Return the powers of ten around all positive finite norms; None where there is none."""
+    logs = [math.log10(flow.norm) for flow in gradients if 0 < flow.norm < math.inf]
     if not logs:
         return None
     low, high = math.floor(min(logs)), math.ceil(max(logs))
@@ -329,10 +327,10 @@ def decades(found: Iterable[Flow]) -> tuple[int, int] | None:
 
 
 def base(ridge: Ridge) -> float:
-    """Return where a ridge stands in its row, from 0 on top to 1: the last one in front, below."""
+    """Return the base of a ridge in its row, from 0 at the top to 1; the last is the lowest."""
     return 0.92 if ridge.of == 1 else 0.45 + 0.47 * ridge.order / (ridge.of - 1)
 
 
 def tall(ridge: Ridge) -> float:
-    """Return the height of a ridge's highest place, in rows."""
+    """Return the height of a ridge's peak, in rows."""
     return 0.85 if ridge.of == 1 else 0.43
