@@ -15,12 +15,11 @@ import report_records
 import softgate as sg
 from softgate.plotting import vega
 from softgate.reporting import Missing, Results, Section, render_page
-from softgate.reporting.section import figure
+from softgate.reporting.elements import Markup, figure, minus, power, table
 from softgate.reporting.sections import MODULES, build_section, build_sections
 from softgate.reporting.sections.accuracy import Accuracy, Certified
 from softgate.reporting.sections.answer import answers
 from softgate.reporting.sections.curves import Curves, curves
-from softgate.reporting.table import Markup, minus, power, table
 from softgate.runtime.records import Record
 
 HOSTILE = "</script><script>alert('x')</script><!--<b>&\u2028"

@@ -17,7 +17,8 @@ from typing import Any
 
 from softgate.plotting import vega
 
-from .section import Missing, Section, failure, marker
+from .elements import marker
+from .section import Missing, Section, failure
 
 PREFIX = "chart-data-"
 """The prefix of the id of the element that holds a chart's specification."""

@@ -18,7 +18,6 @@ from dataclasses import dataclass, field
 from html import escape
 from typing import Any, TypeVar
 
-from softgate.plotting.vega import WHOLE
 from softgate.runtime.records import Record
 
 R = TypeVar("R", bound=Record)
@@ -77,33 +76,6 @@ class Section:
     charts: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     script: str = ""
     failed: bool = False
-
-
-def figure(id: str, caption: str, alternative: str, spec: Mapping[str, Any]) -> str:
-    """Return the HTML element of a chart.
-
-    Parameters
-    ----------
-    id : str
-        The id of the element, and of the chart in `Section.charts`.
-    caption : str
-        The visible caption.
-    alternative : str
-        The text alternative for screen readers: what can be read from the chart, with numbers.
-    spec : mapping
-        The Vega-Lite specification; its width and height set the size.
-    """
-    kind = "whole" if spec["width"] == WHOLE else "half"
-    return (
-        f'<figure class="{kind}"><figcaption>{escape(caption)}</figcaption>'
-        f'<div class="chart" id="{escape(id)}" role="img" aria-label="{escape(alternative)}" '
-        f'style="height:{int(spec["height"])}px">{marker(id)}</div></figure>'
-    )
-
-
-def marker(id: str) -> str:
-    """Return the comment that the page replaces by the drawn chart."""
-    return f"<!--chart {escape(id)}-->"
 
 
 def failure(id: str, title: str, missing: Missing) -> Section:

@@ -28,9 +28,19 @@ from softgate.studies.certify.record import Certificate, Measurement
 from softgate.studies.peers import IMPLEMENTATIONS, Peer, absent, peers, subject
 from softgate.studies.subjects import Failure, Mistake
 
-from ..chart import chips, coloured, swatch, toggle
-from ..section import Results, Section, figure
-from ..table import Markup, breakable, minus, shown, table
+from ..elements import (
+    Markup,
+    breakable,
+    chips,
+    coloured,
+    figure,
+    minus,
+    shown,
+    swatch,
+    table,
+    toggle,
+)
+from ..section import Results, Section
 
 TITLE = "Accuracy"
 FUNCTIONS = ("gelu", "gelu_tanh", "silu")

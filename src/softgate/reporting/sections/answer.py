@@ -14,8 +14,8 @@ from softgate.studies.bench.record import COPY, DOUBTFUL, OURS, Bench, Row, apar
 from softgate.studies.compare.record import Comparison
 from softgate.studies.properties import PropertyTable
 
+from ..elements import Markup, minus, power, shown
 from ..section import Missing, Results, Section
-from ..table import Markup, minus, power, shown
 from .accuracy import Accuracy
 from .approximation import FORMS, Approximations
 from .curves import Curves

@@ -19,9 +19,8 @@ from softgate.runtime.activation import Activation
 from softgate.runtime.records import Cell, Grid, Record
 from softgate.runtime.registry import activations, label
 
-from ..chart import chips, swatch, toggle
-from ..section import Results, Section, figure
-from ..table import Markup, minus, power, shown, table
+from ..elements import Markup, chips, figure, minus, power, shown, swatch, table, toggle
+from ..section import Results, Section
 from .curves import drawable
 
 TITLE = "Approximations"

@@ -20,10 +20,9 @@ from softgate.runtime.activation import Activation
 from softgate.runtime.records import Cell, Grid, Record
 from softgate.runtime.registry import label
 
-from ..chart import chips, swatch
+from ..elements import chips, figure, minus, swatch
 from ..page import asset
-from ..section import Results, Section, figure
-from ..table import minus
+from ..section import Results, Section
 
 TITLE = "Curves"
 DRAWN = tuple(what for what in QUANTITIES if what != "difference")

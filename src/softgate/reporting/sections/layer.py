@@ -11,9 +11,8 @@ from softgate.runtime.machine import in_bytes
 from softgate.studies.bench.layer import PHASES, Layer, LayerRow
 from softgate.studies.bench.layer_study import measure_layer
 
-from ..chart import coloured, swatch
-from ..section import Results, Section, figure
-from ..table import Markup, notes, shown, table
+from ..elements import Markup, coloured, figure, notes, shown, swatch, table
+from ..section import Results, Section
 
 TITLE = "Layer"
 TIMED = ("relu", "gelu", "gelu_tanh", "silu")

@@ -27,9 +27,9 @@ from softgate.runtime.records import Cell, Grid, Record, plain
 from softgate.runtime.registry import activations, label
 from softgate.studies.emit import emit
 
+from ..elements import minus
 from ..page import asset
 from ..section import Results, Section
-from ..table import minus
 
 TITLE = "Playground"
 FIRST = "gelu"

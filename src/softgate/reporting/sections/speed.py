@@ -8,22 +8,32 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from softgate.plotting.vega import HALF, TIMES, implementation, quantitative, scales
+from softgate.plotting.vega import HALF, TIMES, WHOLE, implementation, quantitative, scales
 from softgate.runtime.activation import Activation
 from softgate.runtime.registry import activations
 from softgate.studies.accuracy.regions import SUBNORMAL_INPUTS, SUBNORMAL_RESULTS
 from softgate.studies.bench import bench
-from softgate.studies.bench.pareto import Pareto, Point, marked
+from softgate.studies.bench.pareto import Pareto, Point, marked, ulps
 from softgate.studies.bench.pareto_study import chosen_rows
+from softgate.studies.bench.plots import AXES, pareto_spec
 from softgate.studies.bench.record import COPY, OURS, Bench, Row, Setting, apart
 from softgate.studies.bench.text import title
 from softgate.studies.certify.record import Measurement
 from softgate.studies.peers import absent
 
-from ..chart import chips, coloured, swatch, toggle
-from ..pareto import front
-from ..section import Results, Section, figure
-from ..table import Markup, notes, shown, table
+from ..elements import (
+    Markup,
+    breakable,
+    chips,
+    coloured,
+    figure,
+    notes,
+    shown,
+    swatch,
+    table,
+    toggle,
+)
+from ..section import Missing, Results, Section
 from .accuracy import PEERS, Accuracy, Certified
 
 TITLE = "Speed"
@@ -32,6 +42,7 @@ SIZE = "64K"
 """Elements of a timed array: few, so that each function is timed many times."""
 FUNCTION, DTYPE = "gelu", "float32"
 """What the chart of error against time is about."""
+PARETO_HEADING, PARETO_HEIGHT = "<h3>Error against time</h3>", 360
 QUANTITIES = {"value": "Value", "backward": "Backward"}
 
 
@@ -111,7 +122,7 @@ def section(results: Results) -> Section:
         tables += _table(setting, rows)
     named = [(n, coloured(implementation(n).colour), True) for n in _implementations(record)]
     timed = list(charts)
-    error_against_time = front(results, charts)
+    error_against_time = _error_against_time(results, charts)
     body = (
         "<p>The shortest of many interleaved runs, so that a disturbance affects all "
         "implementations alike. The dashed line is a copy of the same bytes, the lower limit for "
@@ -232,3 +243,38 @@ def _chart(rows: list[Row]) -> dict[str, Any]:
             },
         ],
     }  # fmt: skip
+
+
+def _error_against_time(results: Results, charts: dict[str, Any]) -> str:
+    """Add the chart of error against time to `charts`; return it with its table, or the reason."""
+    try:
+        record = results.take("pareto", Pareto)
+    except Missing as missing:
+        return f'{PARETO_HEADING}<p class="failed" role="note">{shown(str(missing))}.</p>'
+    if not record.points:
+        return f'{PARETO_HEADING}<p class="failed" role="note">No implementation was measured.</p>'
+    charts["pareto"] = pareto_spec(record, WHOLE, PARETO_HEIGHT, AXES)
+    caption = f"{record.title}, {record.setting}"
+    picture = figure("pareto", caption, record.alternative(), charts["pareto"])
+    rows = [
+        (
+            Markup(coloured(implementation(point.implementation).colour) + breakable(point.title)),
+            f"{point.least_ns:.3g}",
+            ulps(point.max_ulp),
+            ulps(point.normal_ulp),
+            "yes" if point.on_front else "",
+        )
+        for point in record
+    ]
+    head = (
+        "implementation",
+        "ns per element",
+        "max ulp",
+        "max ulp without subnormals",
+        "Pareto front",
+    )
+    return (
+        f"{PARETO_HEADING}<p>Left is faster, down is more accurate. Pareto front (outlined, dashed "
+        "line): nothing else is both faster and more accurate.</p>"
+        f'<div class="charts">{picture}</div>{table(caption, head, rows)}'
+    )

@@ -24,9 +24,8 @@ from softgate.studies.properties import PropertyTable, properties
 from softgate.studies.properties.record import Properties, lines
 from softgate.studies.table import table as value_table
 
-from ..chart import swatch
+from ..elements import Markup, minus, of_grid, shown, swatch, table
 from ..section import Missing, Results, Section
-from ..table import Markup, minus, of_grid, shown, table
 from .approximation import Approximations
 
 TITLE = "Tables"

@@ -23,9 +23,8 @@ from typing import Any
 from softgate.studies.compare.chart_data import styles
 from softgate.studies.compare.plots import panels
 
-from ..chart import coloured
-from ..section import Results, Section, figure
-from ..table import of_grid
+from ..elements import coloured, figure, of_grid
+from ..section import Results, Section
 
 TITLE = "Training"
 SEEDS, EPOCHS, RATE = 5, 10, 1e-3

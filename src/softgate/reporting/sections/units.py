@@ -25,8 +25,8 @@ from softgate.studies.diagnose.plots import GRADIENTS, SHADES, TIMES, css_colour
 from softgate.studies.diagnose.record import Diagnosis, Finding, WhatIf
 from softgate.studies.identify import UNKNOWN
 
-from ..section import Results, Section, figure
-from ..table import notes, of_grid
+from ..elements import figure, notes, of_grid
+from ..section import Results, Section
 
 if TYPE_CHECKING:
     from torch import Tensor, nn

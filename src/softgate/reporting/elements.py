@@ -1,12 +1,16 @@
-"""HTML tables with captions and scopes that scroll on a narrow screen, and formatted numbers."""
+"""HTML elements of the sections: tables, numbers, figures, swatches, buttons."""
 
 from __future__ import annotations
 
+import json
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
+from typing import Any
 
+from softgate.plotting.palette import style
+from softgate.plotting.vega import WHOLE
 from softgate.runtime.records import Grid
 
 
@@ -110,3 +114,64 @@ def _row(row: Sequence[Content], labels: int) -> str:
         f'<th scope="row">{shown(cell)}</th>' if i < labels else f"<td>{shown(cell)}</td>"
         for i, cell in enumerate(row)
     )
+
+
+def figure(id: str, caption: str, alternative: str, spec: Mapping[str, Any]) -> str:
+    """Return the HTML element of a chart.
+
+    Parameters
+    ----------
+    id : str
+        The id of the element, and of the chart in `Section.charts`.
+    caption : str
+        The visible caption.
+    alternative : str
+        The text alternative for screen readers: what can be read from the chart, with numbers.
+    spec : mapping
+        The Vega-Lite specification; its width and height set the size.
+    """
+    kind = "whole" if spec["width"] == WHOLE else "half"
+    return (
+        f'<figure class="{kind}"><figcaption>{escape(caption)}</figcaption>'
+        f'<div class="chart" id="{escape(id)}" role="img" aria-label="{escape(alternative)}" '
+        f'style="height:{int(spec["height"])}px">{marker(id)}</div></figure>'
+    )
+
+
+def marker(id: str) -> str:
+    """Return the comment that the page replaces by the drawn chart."""
+    return f"<!--chart {escape(id)}-->"
+
+
+def swatch(name: str) -> str:
+    """Return a short line in the colour of an activation, for legends and tables."""
+    return coloured(style(name).colour)
+
+
+def coloured(colour: str) -> str:
+    """Return a short line in a colour."""
+    return f'<span class="swatch" style="border-color:{escape(colour)}" aria-hidden="true"></span>'
+
+
+def chips(id: str, about: str, lines: Iterable[tuple[str, str, bool]]) -> str:
+    """Return buttons that show and hide lines, from their names, swatches and initial states.
+
+    Unlike a legend inside the chart, buttons work with the keyboard and screen readers.
+    """
+    buttons = "".join(
+        f'<button type="button" data-name="{escape(name)}" aria-pressed="{str(on).lower()}">'
+        f"{drawn}{escape(name)}</button>"
+        for name, drawn, on in lines
+    )
+    return (
+        f'<div class="chips" id="{escape(id)}" role="group" aria-label="{escape(about)}">'
+        f"{buttons}</div>"
+    )
+
+
+def toggle(buttons: str, charts: Iterable[str]) -> str:
+    """Return JavaScript that connects buttons with charts.
+
+    The names of the pressed buttons become the parameter `shown` of each chart.
+    """
+    return f"softgate.toggle({json.dumps(buttons)}, {json.dumps(list(charts))});"
