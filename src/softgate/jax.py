@@ -23,8 +23,9 @@ from typing import Any
 
 from .frameworks import jax as _adapter  # noqa: F401 - raises if JAX is missing
 from .runtime.activation import Activation
-from .runtime.names import UnknownName, functions
+from .runtime.names import UnknownName
 from .runtime.names import get as _get
+from .runtime.registry import functions
 
 
 def get(name: str, source: str | None = None, **parameters: Any) -> Activation | Any:

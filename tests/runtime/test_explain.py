@@ -97,7 +97,7 @@ def test_paths_of_gated(x: Any, keywords: dict[str, Any], phrases: list[str]) ->
 
 
 def test_wrong_questions_about_gated() -> None:
-    with pytest.raises(ValueError, match=r"unknown activation 'swigl': known are .*swiglu"):
+    with pytest.raises(ValueError, match=r"unknown activation 'swigl': choose from .*swiglu"):
         sg.explain(A, "swigl")
     with pytest.raises(ValueError, match="unknown quantity 'area'"):
         sg.explain(A, "swiglu", quantity="area")
@@ -110,9 +110,9 @@ def test_wrong_questions_about_gated() -> None:
 
 
 def test_wrong_questions() -> None:
-    with pytest.raises(ValueError, match="unknown activation 'gleu': known are"):
+    with pytest.raises(ValueError, match="unknown activation 'gleu': choose from"):
         sg.explain([1.0], "gleu")
-    with pytest.raises(ValueError, match="unknown quantity 'area': known are value"):
+    with pytest.raises(ValueError, match="unknown quantity 'area': choose from value"):
         sg.explain([1.0], "relu", quantity="area")
     with pytest.raises(TypeError, match="accepted are"):
         sg.explain("text", "relu")

@@ -240,7 +240,7 @@ def test_wrong_out_stays_untouched() -> None:
         (lambda: sg.glu(np.ones((2, 4)), axis=2), ValueError, "axis = 2 is out of range: x has 2"),
         (lambda: sg.glu(1.0), ValueError, "axis = -1 is out of range: x has 0"),
         (lambda: sg.glu(np.ones(4), axis=0.5), TypeError, "axis = 0.5: expected a whole"),
-        (lambda: sg.glu(np.ones(4), np.ones(4), axis=0), TypeError, "cuts one array"),
+        (lambda: sg.glu(np.ones(4), np.ones(4), axis=0), TypeError, "splits one array"),
         (lambda: sg.glu(np.ones(4), None), TypeError, "accepted are"),
         (lambda: sg.glu(["a"], ["b"]), TypeError, "accepted are"),
         (lambda: sg.glu(np.ones(3), np.ones(4)), ValueError, r"a \(3,\), b \(4,\)"),

@@ -24,7 +24,7 @@ from places import SUPPORT
 
 import softgate as sg
 from softgate.runtime.framework_names import SOURCES, Name, Names
-from softgate.runtime.names import functions
+from softgate.runtime.registry import functions
 
 FRAMEWORKS = {
     "torch": ("torch",),

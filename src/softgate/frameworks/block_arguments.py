@@ -16,8 +16,8 @@ from typing import Any
 from softgate.runtime.activation import Activation
 from softgate.runtime.framework_names import SOURCES
 from softgate.runtime.gated import Gated
-from softgate.runtime.names import AmbiguousName, UnknownName, functions, get
-from softgate.runtime.registry import activations, gated
+from softgate.runtime.names import AmbiguousName, UnknownName, get
+from softgate.runtime.registry import activations, functions, gated
 
 
 def is_gated(activation: object, sources: Iterable[str] = ()) -> bool:

@@ -1,75 +1,88 @@
-"""act(gate)·other and its derivatives, from those of the activation, in a framework's operators."""
+"""act(gate)·other and its derivatives, composed in a framework's operators from the activation's.
+
+For frameworks whose compiler fuses them, or whose kernels have one operand.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, NamedTuple, cast
 
-if TYPE_CHECKING:
-    from softgate.runtime.gated import Gated
+from softgate.runtime.dispatch import Call, Explanation
+from softgate.runtime.gated import Gated
 
 
 class Operators(NamedTuple):
-    """What a framework is asked for: halves, the way back, zeros, and to spread to a shape."""
+    """The operators of a framework that the composition needs."""
 
     split: Callable[[Any, int], Any]
     join: Callable[[list[Any], int], Any]
     zeros_like: Callable[[Any], Any]
-    spread: Callable[[Any, Any], Any]
+    broadcast_like: Callable[[Any, Any], Any]
 
 
-class Call(NamedTuple):
-    """One call of a gated function: its operands, which of them is the gate, and the rest."""
+def gate_and_other(call: Call, operators: Operators) -> tuple[Any, Any]:
+    """Return the gate and the other operand of a call: both operands, or the halves of one."""
+    function = cast(Gated, call.function)
+    operands = call.operands[:-1] if call.quantity == "backward" else call.operands
+    if len(operands) == 2:
+        function.check_no_axis(call.axis)
+    else:
+        (x,), axis = operands, _axis(call)
+        if not -len(x.shape) <= axis < len(x.shape):
+            raise ValueError(
+                f"axis = {axis} is out of range: x has {len(x.shape)} dimensions, and "
+                f"{function.name} splits it along one"
+            )
+        length = x.shape[axis]
+        if length is not None and length % 2:
+            raise ValueError(f"axis {axis} has length {length}: two equal halves need an even one")
+        operands = tuple(operators.split(x, axis))
+    gate, other = operands if function.position(call.gate) == "first" else operands[::-1]
+    return gate, other
 
-    function: Gated
-    operands: tuple[Any, ...]
-    axis: int | None
-    gate_first: bool
-    arithmetic: str | None
-    parameters: Mapping[str, float]
 
-    def ordered(self, operators: Operators) -> tuple[Any, Any]:
-        """Return the gate and the other operand."""
-        halves = self.operands
-        if len(halves) == 2:
-            self.function.no_axis(self.axis)
-        else:
-            axis = -1 if self.axis is None else self.axis
-            length = halves[0].shape[axis]
-            if length is not None and length % 2:
-                raise ValueError(
-                    f"axis {axis} has length {length}: two equal halves need an even one"
-                )
-            halves = tuple(operators.split(halves[0], axis))
-        gate, other = halves if self.gate_first else halves[::-1]
-        return gate, other
+def compute_gated(call: Call, operators: Operators) -> Any:
+    """Return the results of a call whose operands are tensors of the framework."""
+    function = cast(Gated, call.function)
+    gate, other = gate_and_other(call, operators)
+    act, parameters = function.act, call.parameters
+    if call.quantity == "value":
+        return act(gate, arithmetic=call.arithmetic, **parameters) * other
+    gate_first = function.position(call.gate) == "first"
+    if call.quantity == "curvature":
+        twice = act.curvature(gate, **parameters) * other
+        mixed = operators.broadcast_like(act.slope(gate, **parameters), twice)
+        zero = operators.zeros_like(mixed)
+        return (twice, mixed, zero) if gate_first else (zero, mixed, twice)
+    grad = call.operands[-1] if call.quantity == "backward" else None
+    options = {"arithmetic": call.arithmetic, **parameters}
+    by_gate = act.backward(gate, other if grad is None else other * grad, **options)
+    value = act(gate, **options)
+    by_other = operators.broadcast_like(value, by_gate) if grad is None else value * grad
+    pair = (by_gate, by_other) if gate_first else (by_other, by_gate)
+    split = len(call.operands) == (1 if grad is None else 2)
+    return operators.join(list(pair), _axis(call)) if split else pair
 
-    def value(self, operators: Operators) -> Any:
-        """Return act(gate)·other."""
-        gate, other = self.ordered(operators)
-        return self.function.act(gate, arithmetic=self.arithmetic, **self.parameters) * other
 
-    def quantity(self, name: str, operators: Operators) -> Any:
-        """Return slope, curvature or backward, as `Gated` has them."""
-        if name == "backward":
-            *operands, grad = self.operands
-            return self._replace(operands=tuple(operands))._partials(operators, grad)
-        if name == "slope":
-            return self._partials(operators, None)
-        gate, other = self.ordered(operators)
-        act: Any = self.function.act
-        twice = act.curvature(gate, **self.parameters) * other
-        mixed = operators.spread(act.slope(gate, **self.parameters), twice)
-        return twice, mixed, operators.zeros_like(mixed)
+def explain_composed(
+    call: Call, operators: Operators, explain: Callable[[Call], Explanation]
+) -> Explanation:
+    """Return how a gated call is computed; `explain` is the adapter's, for the activation."""
+    function = cast(Gated, call.function)
+    gate, _ = gate_and_other(call._replace(quantity="value"), operators)
+    of_act = explain(call._replace(function=function.act, operands=(gate,), axis=None, gate=None))
+    shape = call.operands[0].shape if len(call.operands) == 1 else gate.shape
+    how = f"{of_act.computed_by}; times the other in an operator"
+    return replace(of_act, activation=function.name, shape=tuple(shape), computed_by=how)
 
-    def _partials(self, operators: Operators, grad: Any) -> Any:
-        gate, other = self.ordered(operators)
-        act: Any = self.function.act
-        options = {"arithmetic": self.arithmetic, **self.parameters}
-        by_gate = act.backward(gate, other if grad is None else other * grad, **options)
-        value = act(gate, **options)
-        by_other = operators.spread(value, by_gate) if grad is None else value * grad
-        pair = [by_gate, by_other] if self.gate_first else [by_other, by_gate]
-        if len(self.operands) == 1:
-            return operators.join(pair, -1 if self.axis is None else self.axis)
-        return tuple(pair)
+
+def refuse_out(call: Call) -> None:
+    """Raise where `out` is given."""
+    if call.out is not None:
+        raise TypeError("out= is for arrays, not for tensors")
+
+
+def _axis(call: Call) -> int:
+    return -1 if call.axis is None else call.axis

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from softgate.catalogue import Entry
+from softgate.catalogue.gated import GatedEntry
 from softgate.formula.formats import FLOAT64
 from softgate.formula.rounding import format_of
 
 from . import arrays
-from .dispatch import adapter_of, keras_adapter, override, recorder_of
-from .docstrings import document
+from .dispatch import Call, adapter_for, keras_adapter, override
 from .routes import Route, Runner
 
 if TYPE_CHECKING:
@@ -26,37 +26,25 @@ if TYPE_CHECKING:
 Parameters = tuple[tuple[str, float], ...]
 
 
-class Activation:
-    """A function of the catalogue, applied to each element.
+class Function:
+    """A function of one or two operands with kernels: base of `Activation` and `Gated`."""
 
-    Calling it gives its value; `slope`, `curvature` and `backward` its derivatives. Parameters
-    are keywords. Python numbers, lists and NumPy arrays of float16, bfloat16, float32 and
-    float64 are taken, with any shape and strides; integers and booleans become float64.
-
-    Examples
-    --------
-    >>> import softgate as sg
-    >>> sg.relu([-1.0, 0.0, 2.0])
-    array([0., 0., 2.])
-    """
-
-    nin = 1
+    nin: int
     nout = 1
+    short_way: Callable[..., Any]
 
-    def __init__(self, entry: Entry) -> None:
+    def __init__(self, entry: Entry | GatedEntry, documentation: str) -> None:
         self.entry = entry
         self.__name__ = self.__qualname__ = entry.name
         self.__module__ = "softgate"
-        if entry.user is not None:
-            self.__module__, self.__qualname__ = entry.user.module, entry.user.qualname
-        self.__doc__ = document(entry)
+        self.__doc__ = documentation
         self._defaults = {p.name: p.default for p in entry.parameters}
         self._default_key: Parameters = tuple(self._defaults.items())
         self._routes: dict[object, Route] = {}
-        self.short_for: tuple[type, ...] = ()
-        self.short_way: Callable[[Any], Any] = self
-        """The value for operands of those types, which a framework's adapter has taken over."""
         self._ready: dict[tuple[str, np.dtype[Any]], Runner] = {}
+        """The kernels of calls without options, for `arrays.quick`."""
+        self.short_for: tuple[type, ...] = ()
+        """The types of operands whose value `short_way` computes; an adapter sets both."""
 
     @property
     def name(self) -> str:
@@ -70,14 +58,116 @@ class Activation:
 
     @property
     def latex(self) -> str:
-        """The definition as LaTeX, to be put between dollars."""
+        """The definition as LaTeX, without dollar signs."""
         from softgate.lower.notation import latex
 
         return latex(self.entry.define())
 
+    def route(
+        self,
+        quantity: str,
+        dtype: np.dtype[Any],
+        arithmetic: str | None = None,
+        parameters: Mapping[str, Any] | None = None,
+    ) -> Route:
+        """Return the route of arrays of `dtype`; raise where there is none."""
+        arrays.check_arithmetic(arithmetic)
+        values = self.check_parameters(parameters) if parameters else self._default_key
+        key = (quantity, dtype.num, arithmetic, values)
+        route = self._routes.get(key)
+        if route is None:
+            storage = format_of(dtype)
+            if storage is None:
+                raise TypeError(f"dtype {dtype} has no kernel: accepted are {arrays.ACCEPTED}")
+            wider = FLOAT64 if arithmetic == "float64" else None
+            route = Route(self.entry, quantity, storage, wider, values)
+            gated = isinstance(self.entry, GatedEntry)
+            if gated and storage.bits == 16 and route.computed_in is FLOAT64:
+                # No kernel converts between 16 bits and float64: arrays are converted first.
+                route = Route(self.entry, quantity, FLOAT64, None, values)
+            if len(self._routes) > 1024:  # a sweep over a parameter must not pile up
+                self._routes.clear()
+            self._routes[key] = route
+        return route
+
+    def check_parameters(self, parameters: Mapping[str, Any]) -> Parameters:
+        """Return all parameters, defaults filled in, as a hashable key; raise on a wrong one."""
+        values = dict(self._defaults)
+        for name, value in parameters.items():
+            if name not in values:
+                known = ", ".join(values) or "none"
+                raise TypeError(f"{self.name} has no parameter {name!r}: its parameters: {known}")
+            values[name] = _finite(f"{self.name}'s {name}", value)
+        entry = self.entry.act if isinstance(self.entry, GatedEntry) else self.entry
+        entry.check(values)
+        return tuple(values.items())
+
+    def _override(self, call: Call, nout: int = 1) -> tuple[bool, Any]:
+        """Return whether an operand's type overrides ufuncs, and the result of a call with it."""
+        if type(call.out) in _PLAIN:
+            for operand in call.operands:
+                if type(operand) is not np.ndarray:
+                    break
+            else:
+                return False, None
+        # Checked here, because those types may report an error of ours as their own.
+        arrays.check_arithmetic(call.arithmetic)
+        self.check_parameters(call.parameters)
+        return override(call, nout)
+
+    def _remember(self, call: Call, dtype: np.dtype[Any], route: Route) -> None:
+        """Store the kernel of a call without options for `arrays.quick`."""
+        usual = call.arithmetic is call.gate is None and not call.parameters
+        if usual and dtype.isnative and dtype.itemsize * 8 == route.storage.bits:
+            self._ready.setdefault((call.quantity, dtype), route.runner())
+
+    def get_config(self) -> dict[str, Any]:
+        """Return the configuration with which Keras saves the function in a model's file."""
+        config: dict[str, Any] = keras_adapter().config_of(self)
+        return config
+
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any]) -> Any:
+        """Return the function that a file of Keras names."""
+        return keras_adapter().function_of(config)
+
+    def __copy__(self) -> Any:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Any:
+        return self
+
+    def __reduce__(self) -> Any:
+        from .pickling import recipe
+
+        return recipe(self)
+
+
+class Activation(Function):
+    """A function of the catalogue, applied to each element.
+
+    Calling it gives its value; `slope`, `curvature` and `backward` its derivatives. Parameters
+    are keywords. Python numbers, lists and NumPy arrays of float16, bfloat16, float32 and
+    float64 are accepted, with any shape and strides; integers and booleans become float64.
+
+    Examples
+    --------
+    >>> import softgate as sg
+    >>> sg.relu([-1.0, 0.0, 2.0])
+    array([0., 0., 2.])
+    """
+
+    nin = 1
+    entry: Entry
+
+    def __init__(self, entry: Entry) -> None:
+        super().__init__(entry, _documentation(entry))
+        if entry.user is not None:
+            self.__module__, self.__qualname__ = entry.user.module, entry.user.qualname
+
     @cached_property
     def properties(self) -> Properties:
-        """Range, kinks, roots, limits, moments, dead regions: computed when first asked for."""
+        """Range, kinks, roots, limits, moments, dead regions: computed on first access."""
         from .registry import study
 
         return study(self)
@@ -167,30 +257,18 @@ class Activation:
         >>> sg.leaky_relu.backward([-1.0, 2.0], [3.0, 3.0], slope=0.5)
         array([1.5, 3. ])
         """
-        plain = type(x) is np.ndarray and type(grad) is np.ndarray
-        if plain and arithmetic is None and not parameters and x.dtype == grad.dtype:
+        if (
+            type(x) is type(grad) is np.ndarray
+            and arithmetic is None
+            and not parameters
+            and x.dtype == grad.dtype
+        ):
             runner = self._ready.get(("backward", x.dtype))
             if runner is not None and x.shape == grad.shape and grad.flags.carray:
                 result = arrays.quick(runner, out, x, grad)
                 if result is not None:
                     return result
-        if not plain:
-            adapter = recorder_of(x, grad) or adapter_of(x) or adapter_of(grad)
-            if adapter is not None:
-                return adapter.backward(self, x, grad, out, arithmetic, parameters)
-        if not (plain and type(out) in _PLAIN):
-            keywords = self._keywords(arithmetic, parameters)
-            taken, result = override(self.name, self.backward, (x, grad), out, keywords)
-            if taken:
-                return result
-        number = isinstance(x, int | float) and not isinstance(x, np.generic)
-        if number:  # as NumPy has it, a Python number takes the other operand's format
-            grad, x = arrays.promote(arrays.as_array(grad, "grad"), x)
-        else:
-            x, grad = arrays.promote(arrays.as_array(x), grad)
-        route = self.route("backward", x.dtype, arithmetic, parameters)
-        self._remember("backward", x.dtype, route, arithmetic, parameters)
-        return arrays.binary(self, route, x, grad, out)
+        return self._compute(Call(self, "backward", (x, grad), out, arithmetic, parameters))
 
     def _unary(
         self, quantity: str, x: Any, out: Any, arithmetic: str | None, parameters: dict[str, float]
@@ -201,75 +279,25 @@ class Activation:
                 result = arrays.quick(runner, out, x)
                 if result is not None:
                     return result
-        if type(x) is not np.ndarray:
-            adapter = adapter_of(x)
-            if adapter is not None:
-                return adapter.evaluate(self, quantity, x, out, arithmetic, parameters)
-        if type(x) is not np.ndarray or type(out) not in _PLAIN:
-            method = self if quantity == "value" else getattr(self, quantity)
-            keywords = self._keywords(arithmetic, parameters)
-            taken, result = override(self.name, method, (x,), out, keywords)
-            if taken:
-                return result
-        x = arrays.as_array(x)
-        route = self.route(quantity, x.dtype, arithmetic, parameters)
-        self._remember(quantity, x.dtype, route, arithmetic, parameters)
-        return arrays.unary(self, route, x, out)
+        return self._compute(Call(self, quantity, (x,), out, arithmetic, parameters))
 
-    def _remember(
-        self,
-        quantity: str,
-        dtype: np.dtype[Any],
-        route: Route,
-        arithmetic: str | None,
-        parameters: dict[str, float],
-    ) -> None:
-        """Keep the kernel of a usual call at hand for `arrays.quick`."""
-        if dtype.isnative and arithmetic is None and not parameters:
-            self._ready.setdefault((quantity, dtype), route.runner())
-
-    def route(
-        self,
-        quantity: str,
-        dtype: np.dtype[Any],
-        arithmetic: str | None = None,
-        parameters: Mapping[str, Any] | None = None,
-    ) -> Route:
-        """Return the way that arrays of `dtype` take; raise where there is none."""
-        arrays.check_arithmetic(arithmetic)
-        values = self.check_parameters(parameters) if parameters else self._default_key
-        key = (quantity, dtype.num, arithmetic, values)
-        found = self._routes.get(key)
-        if found is None:
-            storage = format_of(dtype)
-            if storage is None:
-                raise TypeError(f"dtype {dtype} has no kernel: accepted are {arrays.ACCEPTED}")
-            wider = FLOAT64 if arithmetic == "float64" else None
-            found = Route(self.entry, quantity, storage, wider, values)
-            if len(self._routes) > 1024:  # a sweep over a parameter must not pile up
-                self._routes.clear()
-            self._routes[key] = found
-        return found
-
-    def _keywords(self, arithmetic: str | None, parameters: dict[str, float]) -> dict[str, Any]:
-        """Return the options of a call for types that take ufuncs over; raise on a wrong one.
-
-        Those types may report an error of ours as their own.
-        """
-        arrays.check_arithmetic(arithmetic)
-        self.check_parameters(parameters)
-        return parameters if arithmetic is None else {**parameters, "arithmetic": arithmetic}
-
-    def check_parameters(self, parameters: Mapping[str, Any]) -> Parameters:
-        """Return all parameters, defaults filled in, as a hashable key; raise on a wrong one."""
-        values = dict(self._defaults)
-        for name, value in parameters.items():
-            if name not in values:
-                known = ", ".join(values) or "none"
-                raise TypeError(f"{self.name} has no parameter {name!r}: its parameters: {known}")
-            values[name] = _finite(f"{self.name}'s {name}", value)
-        self.entry.check(values)
-        return tuple(values.items())
+    def _compute(self, call: Call) -> Any:
+        adapter = adapter_for(call.operands)
+        if adapter is not None:
+            return adapter.compute(call)
+        overridden, result = self._override(call)
+        if overridden:
+            return result
+        if len(call.operands) == 1:
+            operands = {"x": arrays.as_array(call.operands[0])}
+        else:
+            x, grad = call.operands
+            x, grad = arrays.same_format({"x": x, "grad": grad})
+            operands = {"x": x, "grad": grad}
+        dtype = operands["x"].dtype
+        route = self.route(call.quantity, dtype, call.arithmetic, call.parameters)
+        self._remember(call, dtype, route)
+        return arrays.apply(self, route, operands, call.out)[0]
 
     def __repr__(self) -> str:
         arguments = "".join(f", {name}={value:g}" for name, value in self._defaults.items())
@@ -282,28 +310,6 @@ class Activation:
         from .registry import label
 
         return card(self, label(self))
-
-    def get_config(self) -> dict[str, Any]:
-        """Return what names it in a file of Keras, which asks for it when it saves a model."""
-        config: dict[str, Any] = keras_adapter().config_of(self)
-        return config
-
-    @classmethod
-    def from_config(cls, config: Mapping[str, Any]) -> Activation:
-        """Return the activation that a file of Keras names."""
-        found: Activation = keras_adapter().function_of(config)
-        return found
-
-    def __copy__(self) -> Activation:
-        return self
-
-    def __deepcopy__(self, memo: object) -> Activation:
-        return self
-
-    def __reduce__(self) -> Any:
-        from .pickling import recipe
-
-        return recipe(self)
 
 
 @lru_cache(maxsize=256)
@@ -332,8 +338,25 @@ def _finite(what: str, value: Any) -> float:
 _PLAIN = (type(None), np.ndarray)
 
 
-def named(name: str) -> Activation | None:
-    """Return the activation called `name` in the catalogue, if there is one."""
-    from .registry import activations
-
-    return activations().get(name)
+def _documentation(entry: Entry) -> str:
+    """Return the help text of an activation."""
+    if entry.user is not None and entry.user.doc:
+        return entry.user.doc
+    lines = [f"{entry.name}(x) = {entry.formula}, applied to each element.", ""]
+    lines += ["Parameters", "----------", "x : number, list or array", "    Where to evaluate."]
+    for p in entry.parameters:
+        accepted = f"    {p.doc} Accepted: {p.range or 'any number'}."
+        lines += [f"{p.name} : float, default {p.default:g}", accepted]
+    lines += ["out : numpy.ndarray, optional", "    Where results go; may be `x` itself."]
+    lines += [
+        'arithmetic : {"float64"}, optional',
+        "    Compute float32 in float64, round once.",
+        "",
+    ]
+    lines += ["Methods", "-------", "slope, curvature, backward : its derivatives.", ""]
+    lines += ["Notes", "-----", f"Source: {entry.paper or 'a formula of your own'}."]
+    if entry.notes:
+        lines.append(entry.notes)
+    for name, bound in entry.bounds.items():
+        lines.append(f"{name}: value within {bound.value:g} ulp, slope within {bound.slope:g}.")
+    return "\n".join(lines)

@@ -1,31 +1,31 @@
-"""The NumPy front end: any array in, the caller's kind of array out, as a ufunc would do it.
+"""The NumPy front end: any arrays in, the caller's kind of array out, as a ufunc returns it.
 
-Kernels want one piece of aligned native memory. An operand that is none is copied into the
-result first and overwritten there; operands that overlap the result in part are copied whole.
-Everything is checked before anything is written.
+Kernels run over one block of aligned native memory. Other operands are copied first: a single one
+into the result, where it is overwritten. Everything is checked before anything is written.
 """
 
 from __future__ import annotations
 
 import ctypes
 import sys
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from softgate.formula.rounding import format_of
+from softgate.formula.rounding import format_of, round_to
 
-from .dispatch import Call
+from .dispatch import UfuncView
 from .routes import Route, Runner, contiguous_in_memory
 from .threads import POOL
 
 Array = np.ndarray[Any, Any]
 
 SERIAL = 1 << 14
-"""Arrays shorter than this are never shared out: no need to ask."""
+"""Shorter arrays are always computed on one thread."""
 
 FRAMEWORKS = frozenset({"torch", "jax", "jaxlib", "tensorflow", "keras"})
-"""Whose tensors are not taken for arrays in silence."""
+"""Frameworks whose tensors are not converted to arrays silently."""
 
 ACCEPTED = "float16, bfloat16, float32 and float64 (integers and booleans become float64)"
 
@@ -43,7 +43,7 @@ def _field_address(x: Array) -> int:
 _Pointer, _HEAD = ctypes.c_size_t, object.__basicsize__
 _probe = np.zeros(3)
 # NumPy's ABI has the data pointer first in an array object; reading it there takes a fifth of the
-# time. Where an interpreter or a NumPy has it elsewhere, the public way is taken.
+# time. Where an interpreter or a NumPy has it elsewhere, the public interface is used.
 address = (
     _field_address
     if sys.implementation.name == "cpython" and _field_address(_probe) == _probe.ctypes.data
@@ -53,9 +53,9 @@ address = (
 
 
 def as_array(x: Any, name: str = "x") -> Array:
-    """Return `x` as an array of a format there are kernels for, subclasses kept.
+    """Return `x` as an array of a format that has kernels, subclasses preserved.
 
-    Integers and booleans become float64 (NumPy's own ufuncs give float16 for int8 and booleans
+    Integers and booleans become float64 (NumPy's ufuncs return float16 for int8 and booleans
     and float32 for int16: too few digits for an activation).
     """
     if type(x) is np.ndarray and format_of(x.dtype) is not None:
@@ -70,7 +70,7 @@ def as_array(x: Any, name: str = "x") -> Array:
     try:
         array: Array = np.asanyarray(x)
     except ValueError as error:
-        raise TypeError(f"{name} is no array: {error}; accepted are {ACCEPTED}") from None
+        raise TypeError(f"{name} is not an array: {error}; accepted are {ACCEPTED}") from None
     if array.dtype.kind in "iub":
         array = array.astype(np.float64)
     if format_of(array.dtype) is None:
@@ -90,22 +90,22 @@ def _as_float(x: int, name: str) -> float:
 
 
 def check_arithmetic(arithmetic: str | None) -> None:
-    """Raise where `arithmetic` is not one there is."""
+    """Raise ValueError unless `arithmetic` is "float64" or None."""
     if arithmetic is not None and arithmetic != "float64":
         raise ValueError(f'arithmetic = {arithmetic!r}: accepted are "float64" and None')
 
 
-def spreads(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
-    """Tell whether an array of one shape can be broadcast to another."""
-    ends = zip(reversed(shape), reversed(to), strict=False)
-    return len(shape) <= len(to) and all(length in (1, other) for length, other in ends)
+def broadcasts(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
+    """Return whether an array of one shape can be broadcast to another."""
+    axes = zip(reversed(shape), reversed(to), strict=False)
+    return len(shape) <= len(to) and all(length in (1, other) for length, other in axes)
 
 
 def check_out(out: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array | None:
-    """Return the array that results go to, or raise before anything is written.
+    """Return the array to which results are written, None for a new one; raise if it is unsuitable.
 
-    Results of `shape` have to broadcast to it, as those of a ufunc do; it has their dtype, in any
-    byte order. None, alone or in a tuple, means a new array.
+    Results of `shape` must broadcast to it, as those of a ufunc; it has their dtype, in any byte
+    order. It may be alone in a tuple.
     """
     if isinstance(out, tuple):
         if len(out) != 1:
@@ -115,7 +115,7 @@ def check_out(out: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array |
         return None
     if not isinstance(out, np.ndarray):
         raise TypeError(f"out is a {type(out).__name__}: expected a numpy.ndarray")
-    if out.shape != shape and not spreads(shape, out.shape):
+    if out.shape != shape and not broadcasts(shape, out.shape):
         raise ValueError(
             f"out has shape {out.shape}: the result has shape {shape}, which does not broadcast "
             "to it"
@@ -128,10 +128,10 @@ def check_out(out: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array |
 
 
 def quick(runner: Runner, out: Any, *inputs: Array) -> Any:
-    """Run a kernel over plain arrays with as little ado as possible, or return None.
+    """Run a kernel over plain arrays with the least overhead, or return None.
 
     Plain are writeable C arrays of one shape and one native dtype that share no memory and are
-    short or alone on one thread: what most calls have. The rest goes the long way.
+    computed on one thread. All others are handled by `apply`.
     """
     x = inputs[0]
     if not x.flags.carray or not x.ndim or (x.size >= SERIAL and POOL.size > 1):
@@ -154,58 +154,218 @@ def quick(runner: Runner, out: Any, *inputs: Array) -> Any:
     return out
 
 
-def unary(activation: Any, route: Route, x: Array, out: Any = None) -> Any:
-    """Run `route` over `x` and return what a ufunc would."""
-    if out is None and is_plain(x):  # the usual cases, without detours
-        result = np.empty(x.shape, x.dtype)
-        run(route.runner(), (result, x))
+def same_format(operands: Mapping[str, Any]) -> list[Array]:
+    """Return operands as arrays of one format: the widest; Python numbers take the others'."""
+    first, *others = operands.values()
+    if type(first) is np.ndarray and first.dtype.isnative and format_of(first.dtype) is not None:
+        for x in others:
+            if type(x) is not np.ndarray or x.dtype != first.dtype:
+                break
+        else:
+            return [first, *others]
+    numbers = {
+        name
+        for name, x in operands.items()
+        if isinstance(x, int | float) and not isinstance(x, np.generic)
+    }
+    arrays = {name: as_array(x, name) for name, x in operands.items()}
+    deciding = [name for name in operands if name not in numbers] or list(operands)
+    dtype = arrays[deciding[0]].dtype.newbyteorder("=")
+    for name in deciding[1:]:
+        other = arrays[name].dtype.newbyteorder("=")
+        if other != dtype:
+            try:
+                dtype = np.promote_types(dtype, other)
+            except TypeError:
+                raise TypeError(
+                    f"{deciding[0]} is {dtype.name} and {name} {other.name}, which have no common "
+                    "format: convert one of them"
+                ) from None
+    # A number beyond the format is infinite in it, one below it is 0.
+    with np.errstate(over="ignore", under="ignore"):
+        return [array.astype(dtype, copy=False) for array in arrays.values()]
+
+
+def broadcast_shape(operands: Mapping[str, Array]) -> tuple[int, ...]:
+    """Return the shape to which operands broadcast, or raise."""
+    try:
+        return np.broadcast_shapes(*(x.shape for x in operands.values()))
+    except ValueError:
+        shapes = ", ".join(f"{name} {x.shape}" for name, x in operands.items())
+        raise ValueError(f"the shapes do not broadcast: {shapes}") from None
+
+
+def check_outs(
+    out: Any, count: int, shape: tuple[int, ...], dtype: np.dtype[Any]
+) -> list[Array | None]:
+    """Return an array for each result, None for a new one; raise if one is unsuitable.
+
+    Results of `shape` must broadcast to all of them, which have one shape.
+    """
+    if out is None:
+        return [None] * count
+    if count == 1:
+        return [check_out(out, shape, dtype)]
+    if not isinstance(out, tuple) or len(out) != count:
+        raise TypeError(f"out is a {type(out).__name__}: expected a tuple of {count} arrays")
+    targets = [check_out(target, shape, dtype) for target in out]
+    known = [target for target in targets if target is not None]
+    if len({target.shape for target in known}) > 1:
+        shapes = " and ".join(str(target.shape) for target in known)
+        raise ValueError(f"the arrays in out have shapes {shapes}: expected the same for all")
+    if any(overlaps(target, known[i + 1 :]) for i, target in enumerate(known)):
+        raise ValueError("the arrays in out share memory: each result needs its own")
+    return targets
+
+
+def apply(
+    function: Any, route: Route, operands: Mapping[str, Array], out: Any, swapped: bool = False
+) -> tuple[Any, ...]:
+    """Run `route` over operands broadcast against each other; return what a ufunc would.
+
+    With `swapped`, the kernel takes the second operand first, and so are its results ordered.
+    """
+    inputs = tuple(operands.values())
+    ordered = (inputs[1], inputs[0], *inputs[2:]) if swapped else inputs
+    if route.results == 1:
+        result = _direct(route, ordered, out)
+        if result is not None:
+            return (result,)
+    dtype = np.dtype(inputs[0].dtype.newbyteorder("="))
+    shape = broadcast_shape(operands)
+    targets = check_outs(out, route.results, shape, dtype)
+    widest = next((target.shape for target in targets if target is not None), shape)
+    turn = slice(None, None, -1 if swapped and route.quantity != "curvature" else 1)
+    results = _elementwise(route, widened(ordered, route), shape, targets[turn])[turn]
+    finished = []
+    for computed, target in zip(results, targets, strict=True):
+        result = narrowed(computed, dtype)
+        if target is None and result.shape != widest:  # as wide as the `out` of the other result
+            result = np.broadcast_to(result, widest).copy()
+        finished.append(_finish(function, inputs, result, target))
+    return tuple(finished)
+
+
+def _direct(route: Route, inputs: Sequence[Array], out: Any) -> Any:
+    """Run `route` over plain arrays of one shape and return its result; None if copies are needed.
+
+    The result is a new array or `out`, which is plain, too, and overlaps no operand in part.
+    """
+    first, alias = inputs[0], None
+    if first.itemsize * 8 != route.storage.bits:
+        return None
+    for x in inputs:
+        if x.shape != first.shape or not is_plain(x):
+            return None
+    if out is None:
+        result = np.empty(first.shape, first.dtype)
+        run(route.runner(), (result, *inputs))
         return result if result.ndim else result[()]
-    if _alike(out, x) and (out is x or _apart(out, x)):
-        run(route.runner("x" if out is x else None), (out, x))
-        return out
-    dtype = x.dtype.newbyteorder("=")
-    given = check_out(out, x.shape, dtype)
-    plain = x.view(np.ndarray) if type(x) is not np.ndarray else x
-    result = _target(plain, given, dtype)
-    in_place = same_memory(plain, result)
-    if not in_place and not fits(plain, result):
-        if given is not None and np.may_share_memory(plain, result):
-            plain = plain.copy()  # NumPy's own copy goes wrong where strides differ in 1-d
-        np.copyto(result, plain)
-        in_place = True
-    run(route.runner("x" if in_place else None), (result, result if in_place else plain))
-    return finish(activation, (x,), result, given)
-
-
-def binary(activation: Any, route: Route, x: Array, grad: Array, out: Any = None) -> Any:
-    """Run `route` over `x` and `grad`, broadcast against each other."""
-    if is_plain(x) and is_plain(grad) and grad.shape == x.shape:
-        if out is None:
-            result = np.empty(x.shape, x.dtype)
-            run(route.runner(), (result, x, grad))
-            return result if result.ndim else result[()]
-        if _alike(out, x) and _apart(out, x) and _apart(out, grad):
-            run(route.runner(), (out, x, grad))
-            return out
-    dtype = np.dtype(x.dtype.newbyteorder("="))
-    shape = np.broadcast_shapes(x.shape, grad.shape)
-    given = check_out(out, shape, dtype)
-    arrays = [np.broadcast_to(operand, shape) for operand in (x, grad)]
-    result = _target(arrays[0], given, dtype)
-    alias = None
-    for i, name in enumerate(("x", "grad")):
-        if alias is None and same_memory(arrays[i], result):
+    if type(out) is not np.ndarray or out.shape != first.shape or out.dtype != first.dtype:
+        return None
+    flags = out.flags
+    if not (flags.c_contiguous and flags.aligned and flags.writeable):
+        return None
+    for name, x in zip(route.inputs, inputs, strict=True):
+        if x is out and alias is None:
             alias = name
-        elif not fits(arrays[i], result):
-            dense = np.empty_like(result)
-            np.copyto(dense, arrays[i])
-            arrays[i] = dense
-    run(route.runner(alias), (result, *arrays))
-    return finish(activation, (x, grad), result, given)
+        elif abs(address(out) - address(x)) < x.nbytes:
+            return None
+    run(route.runner(alias), (out, *inputs))
+    return out
+
+
+def _elementwise(
+    route: Route,
+    operands: Sequence[Array],
+    shape: tuple[int, ...],
+    targets: Sequence[Array | None],
+) -> list[Array]:
+    """Run a kernel over operands broadcast to `shape`; return plain arrays of results.
+
+    A result is in the memory of its target where a kernel can write there, else in new memory.
+    """
+    sources = _sources(operands, shape)
+    results = _results(sources, targets)
+    alias, copied = _plan(sources, results)
+    for i in copied:
+        if len(sources) == 1:  # copied into the result, and overwritten there
+            source = sources[0]
+            if targets[0] is not None and np.may_share_memory(source, results[0]):
+                source = source.copy()  # np.copyto is wrong where 1-d strides differ
+            np.copyto(results[0], source)
+            sources[0], alias = results[0], 0
+        else:
+            dense = np.empty_like(results[0])
+            np.copyto(dense, sources[i])
+            sources[i] = dense
+    run(route.runner(None if alias is None else route.inputs[alias]), (*results, *sources))
+    return results
+
+
+def _sources(operands: Sequence[Array], shape: tuple[int, ...]) -> list[Array]:
+    plain = [x.view(np.ndarray) for x in operands]
+    return [x if x.shape == shape else np.broadcast_to(x, shape) for x in plain]
+
+
+def _plan(sources: Sequence[Array], results: Sequence[Array]) -> tuple[int | None, list[int]]:
+    """Return which operand the result overwrites, if any, and which ones are copied first."""
+    alias, copied = None, []
+    for i, source in enumerate(sources):
+        if len(results) == 1 and alias is None and same_memory(source, results[0]):
+            alias = i
+        elif not fits(source, results[0]):
+            copied.append(i)
+    return alias, copied
+
+
+def _results(sources: Sequence[Array], targets: Sequence[Array | None]) -> list[Array]:
+    """Return memory for results, all of one layout; of several none may overlap an operand."""
+    results: list[Array] = []
+    dtype = sources[0].dtype.newbyteorder("=")
+    for target in targets:
+        like = results[0] if results else sources[0]
+        taken = (*results, *sources) if len(targets) > 1 else ()
+        if (
+            target is not None
+            and target.shape == like.shape
+            and target.dtype == dtype
+            and is_ready(target)
+            and not (results and target.strides != like.strides)
+            and not overlaps(target, taken)
+        ):
+            results.append(target.view(np.ndarray))
+        else:
+            results.append(np.empty_like(like, dtype=dtype, subok=False))
+    return results
+
+
+def overlaps(x: Array, others: Iterable[Array]) -> bool:
+    """Return whether `x` may share memory with one of the others."""
+    return any(np.may_share_memory(x, other) for other in others)
+
+
+def widened(operands: Sequence[Array], route: Route) -> list[Array]:
+    """Return operands in the format that the kernel reads: float64 for some 16-bit ones."""
+    if operands[0].itemsize * 8 == route.storage.bits:
+        return list(operands)
+    with np.errstate(invalid="ignore"):  # signalling NaNs
+        return [x.astype(route.storage.name) for x in operands]
+
+
+def narrowed(result: Array, dtype: np.dtype[Any]) -> Array:
+    """Return results in the format of the operands."""
+    if result.dtype == dtype:
+        return result
+    fmt = format_of(dtype)
+    assert fmt is not None
+    with np.errstate(all="ignore"):
+        # ml_dtypes converts float64 to bfloat16 by way of float32, which rounds twice.
+        return round_to(result, fmt).astype(dtype)
 
 
 def memory(given: Any, x: Array, out: Any = None) -> str:
-    """Say what `unary` does with memory; `x` is `given` as an array."""
+    """Return in words what is copied in a call with one operand; `x` is `given` as an array."""
     dtype = x.dtype.newbyteorder("=")
     target = check_out(out, x.shape, dtype)
     end, direct = "", True
@@ -234,46 +394,38 @@ def memory(given: Any, x: Array, out: Any = None) -> str:
     return "read where it lies" if x.strides == target.strides else "copied to out, then in place"
 
 
-def _target(x: Array, given: Array | None, dtype: np.dtype[Any]) -> Array:
-    """Return memory for results of the shape of `x`: `given` where a kernel can write there."""
-    if given is not None and given.shape == x.shape and given.dtype == dtype and is_ready(given):
-        return given.view(np.ndarray)
-    return np.empty_like(x, dtype=dtype, subok=False)
+def memory_of_pair(
+    operands: Sequence[Array], shape: tuple[int, ...], targets: Sequence[Array | None]
+) -> str:
+    """Return in words what is copied in a call with two operands."""
+    sources = _sources(operands, shape)
+    alias, copied = _plan(sources, _results(sources, targets))
+    if copied:
+        which = "both" if len(copied) == len(sources) else "one of them"
+        return f"{which} copied first: not as the result lies"
+    return "read where it lies" if alias is None else "in place"
 
 
 def is_plain(x: Array) -> bool:
-    """Tell whether `x` is what most arrays are: no subclass, in C order, aligned, native."""
+    """Return whether `x` is no subclass, in C order, aligned and in native byte order."""
     if type(x) is not np.ndarray:
         return False
     flags = x.flags
     return flags.c_contiguous and flags.aligned and x.dtype.isnative
 
 
-def _alike(out: Any, x: Array) -> bool:
-    """Tell whether `out` is as plain as `x`, of the same shape and dtype, and writeable."""
-    if type(out) is not np.ndarray or out.shape != x.shape or out.dtype != x.dtype:
-        return False
-    flags = out.flags
-    return flags.c_contiguous and flags.aligned and flags.writeable and is_plain(x)
-
-
-def _apart(out: Array, x: Array) -> bool:
-    """Tell whether two plain arrays of the same size share no memory."""
-    return abs(address(out) - address(x)) >= x.nbytes
-
-
 def is_ready(x: Array) -> bool:
-    """Tell whether a kernel can run over the memory of `x`: one aligned native piece."""
+    """Return whether a kernel can run over the memory of `x`: one aligned native block."""
     return x.flags.aligned and x.dtype.isnative and contiguous_in_memory(x)
 
 
 def same_memory(x: Array, result: Array) -> bool:
-    """Tell whether each element of `x` lies where that of `result` does."""
+    """Return whether each element of `x` has the address of the same element of `result`."""
     return address(x) == address(result) and x.strides == result.strides and x.dtype == result.dtype
 
 
 def fits(x: Array, result: Array) -> bool:
-    """Tell whether a kernel can read `x` while it writes `result`, element by element."""
+    """Return whether a kernel can read `x` while it writes `result`, element by element."""
     return (
         x.strides == result.strides
         and x.dtype == result.dtype
@@ -285,50 +437,30 @@ def fits(x: Array, result: Array) -> bool:
 def run(runner: Runner, operands: tuple[Array, ...]) -> None:
     """Call a kernel over the memory of `operands`, of one size and layout, results first."""
     result = operands[0]
-    count, item, kernel, beside = result.size, result.itemsize, runner.run, runner.address
+    count, item, kernel, constants = result.size, result.itemsize, runner.run, runner.address
     if POOL.size == 1 or count < SERIAL:
-        kernel(*map(address, operands), beside, count)
+        kernel(*map(address, operands), constants, count)
         return
     addresses = tuple(map(address, operands))
 
     def chunk(start: int, stop: int, _keep: tuple[Array, ...] = operands) -> None:
         # The memory lives as long as this function, however the caller's frame ends.
         offset = start * item
-        kernel(*(a + offset for a in addresses), beside, stop - start)
+        kernel(*(a + offset for a in addresses), constants, stop - start)
 
     POOL.run(chunk, count, item * len(operands))
 
 
-def finish(activation: Any, inputs: tuple[Array, ...], result: Array, given: Array | None) -> Any:
+def _finish(function: Any, inputs: tuple[Array, ...], result: Array, target: Array | None) -> Any:
     """Return `result` as the caller's kind of array: a scalar, a subclass, `out` itself."""
-    context: Any = (Call(activation.__name__, len(inputs)), inputs, 0)
-    if given is not None:
-        if address(given) != address(result):
-            np.copyto(given, result)
-        if type(given) is np.ndarray:
-            return given
-        return given.__array_wrap__(given, context, False)
+    context: Any = (UfuncView(function.__name__, len(inputs)), inputs, 0)
+    if target is not None:
+        if address(target) != address(result):
+            np.copyto(target, result)
+        if type(target) is np.ndarray:
+            return target
+        return target.__array_wrap__(target, context, False)
     if all(type(operand) is np.ndarray for operand in inputs):
         return result if result.ndim else result[()]
     wrapping = max(inputs, key=lambda operand: getattr(operand, "__array_priority__", 0.0))
     return wrapping.__array_wrap__(result, context, result.ndim == 0)
-
-
-def promote(x: Array, grad: Any) -> tuple[Array, Array]:
-    """Return `x` and `grad` in one format: a Python number takes x's, arrays take the wider."""
-    if type(grad) is np.ndarray and grad.dtype == x.dtype and x.dtype.isnative:
-        return x, grad
-    if isinstance(grad, int | float) and not isinstance(grad, np.generic):
-        number = _as_float(grad, "grad") if isinstance(grad, int) else grad
-        return x, np.asarray(number, dtype=x.dtype.newbyteorder("="))
-    other = as_array(grad, "grad")
-    dtype = x.dtype.newbyteorder("=")
-    if other.dtype.newbyteorder("=") != dtype:
-        try:
-            dtype = np.promote_types(x.dtype, other.dtype)
-        except TypeError:
-            raise TypeError(
-                f"x is {x.dtype.name} and grad {other.dtype.name}, which have no common format: "
-                "convert one of them"
-            ) from None
-    return x.astype(dtype, copy=False), other.astype(dtype, copy=False)

@@ -1,56 +1,128 @@
-"""Operands that are no arrays: tensors go to their framework's adapter, others are asked.
+"""Calls whose operands are not NumPy arrays: framework adapters and NumPy's override protocols.
 
-The latter as NumPy has it, by `__array_ufunc__`, `__array_function__` and `__array_wrap__`.
+Tensors are passed to the `Adapter` of their framework as a `Call`. Arrays of other libraries take
+part by `__array_ufunc__`, `__array_function__` and `__array_wrap__`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import partial
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 
 import numpy as np
 
+if TYPE_CHECKING:
+    from .activation import Function
 
-def _torch() -> ModuleType:
+NO_PARAMETERS: Mapping[str, Any] = {}
+
+
+class Call(NamedTuple):
+    """One call of a function: what is computed, from which operands and with which options."""
+
+    function: Function
+    quantity: str
+    operands: tuple[Any, ...]
+    """x; of a gated function a and b, or the x that is split. Last comes grad for "backward"."""
+    out: Any = None
+    arithmetic: str | None = None
+    parameters: Mapping[str, Any] = NO_PARAMETERS
+    """Those given in the call; the others have the function's defaults."""
+    axis: int | None = None
+    """Where the one operand of a gated function is split."""
+    gate: str | None = None
+    """Which operand is the gate, "first" or "second"; None for the function's default."""
+
+    @property
+    def method(self) -> Callable[..., Any]:
+        """The public function or method that computes the quantity."""
+        function: Any = self.function
+        method: Callable[..., Any] = (
+            function if self.quantity == "value" else getattr(function, self.quantity)
+        )
+        return method
+
+    @property
+    def keywords(self) -> dict[str, Any]:
+        """The options given in the call, other than `out`, as keywords of `method`."""
+        options = {"arithmetic": self.arithmetic, "axis": self.axis, "gate": self.gate}
+        given = {name: option for name, option in options.items() if option is not None}
+        return {**self.parameters, **given}
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """How one call is computed; printed, one line."""
+
+    activation: str
+    quantity: str
+    shape: tuple[int, ...]
+    dtype: str
+    computed_by: str
+    memory: str
+    threads: int
+
+    def __str__(self) -> str:
+        call = self.activation if self.quantity == "value" else f"{self.activation}.{self.quantity}"
+        threads = "1 thread" if self.threads == 1 else f"up to {self.threads} threads"
+        what = f"{call} of {self.dtype}{list(self.shape)}"
+        return f"{what}: {self.computed_by}; {self.memory}; {threads}"
+
+
+class Adapter(Protocol):
+    """What a framework's adapter, a module in `softgate.frameworks`, provides."""
+
+    def compute(self, call: Call) -> Any:
+        """Return the results of a call as tensors of the framework, differentiable.
+
+        Several results come as a tuple, in the order of the operands they belong to.
+        """
+
+    def explain(self, call: Call) -> Explanation:
+        """Return how `compute` would compute a call."""
+
+
+def _torch() -> Adapter:
     # A statement, which torch.compile can follow.
     from softgate.frameworks import torch
 
     return torch
 
 
-def _torch_proxies() -> ModuleType:
-    proxies: ModuleType = _torch().proxies
+def _torch_proxies() -> Adapter:
+    from softgate.frameworks.torch import proxies
+
     return proxies
 
 
-def _jax() -> ModuleType:
+def _jax() -> Adapter:
     from softgate.frameworks import jax
 
     return jax
 
 
-def _tensorflow() -> ModuleType:
+def _tensorflow() -> Adapter:
     from softgate.frameworks import tensorflow
 
     return tensorflow
 
 
-def keras_adapter() -> ModuleType:
-    """Return the adapter for Keras, which also names functions in its files."""
+def _keras() -> Adapter:
     from softgate.frameworks import keras
 
     return keras
 
 
-def _polars() -> ModuleType:
+def _polars() -> Adapter:
     from softgate.frameworks import polars
 
     return polars
 
 
-ADAPTERS: dict[tuple[str, str], Callable[[], ModuleType]] = {
+ADAPTERS: dict[tuple[str, str], Callable[[], Adapter]] = {
     ("torch", "Tensor"): _torch,
     ("torch", "Proxy"): _torch_proxies,
     ("jaxlib", "ArrayImpl"): _jax,
@@ -59,19 +131,24 @@ ADAPTERS: dict[tuple[str, str], Callable[[], ModuleType]] = {
     ("tensorflow", "Variable"): _tensorflow,
     ("tensorflow", "RaggedTensor"): _tensorflow,
     ("tensorflow", "SparseTensor"): _tensorflow,
-    ("keras", "KerasTensor"): keras_adapter,
-    ("keras", "Variable"): keras_adapter,
+    ("keras", "KerasTensor"): _keras,
+    ("keras", "Variable"): _keras,
     ("polars", "Series"): _polars,
 }
-"""Whose tensors have an adapter: the package and name of their class, and what loads it.
+"""The classes of tensors that have an adapter, by package and name, and how it is loaded.
 
-An adapter stands above this layer; no framework is imported before its tensors arrive."""
+Adapters are above this layer; no framework is imported before the first of its tensors arrives."""
 
-_loaded: list[tuple[type, ModuleType]] = []
+_loaded: list[tuple[type, Adapter]] = []
 _others: set[type] = set()
 
 
-def adapter_of(operand: object) -> ModuleType | None:
+def keras_adapter() -> ModuleType:
+    """Return the adapter for Keras, which also names functions in files."""
+    return cast(ModuleType, _keras())
+
+
+def adapter_of(operand: object) -> Adapter | None:
     """Return the adapter for a framework's tensor, or None for anything else."""
     for kind, adapter in _loaded:
         if isinstance(operand, kind):
@@ -82,27 +159,32 @@ def adapter_of(operand: object) -> ModuleType | None:
     for base in kind.__mro__:
         load = ADAPTERS.get((base.__module__.partition(".")[0], base.__name__))
         if load is not None:
-            found = load()
-            _loaded.append((base, found))
-            return found
+            adapter = load()
+            _loaded.append((base, adapter))
+            return adapter
     _others.add(kind)
     return None
 
 
-def recorder_of(*operands: object) -> ModuleType | None:
-    """Return the adapter that records calls instead of computing, if an operand has one.
+def adapter_for(operands: tuple[Any, ...]) -> Adapter | None:
+    """Return the adapter for a call with these operands, or None where NumPy computes it.
 
-    A `torch.fx.Proxy` has no elements: the call is recorded whatever the other operands are.
+    That of a `torch.fx.Proxy` comes before all others: a Proxy has no elements, and the call is
+    recorded whatever the other operands are.
     """
+    first = None
     for operand in operands:
-        adapter = adapter_of(operand)
-        if adapter is not None and getattr(adapter, "RECORDS_CALLS", False):
-            return adapter
-    return None
+        if not isinstance(operand, int | float | np.ndarray):
+            adapter = adapter_of(operand)
+            if adapter is not None and getattr(adapter, "RECORDS_CALLS", False):
+                return adapter
+            if first is None:
+                first = adapter
+    return first
 
 
-class Call:
-    """One of our functions with its parameters, as `__array_ufunc__` and `__array_wrap__` see it.
+class UfuncView:
+    """A function with its parameters as `__array_ufunc__` and `__array_wrap__` receive it.
 
     It has those attributes of a ufunc that array types read.
     """
@@ -122,11 +204,11 @@ class Call:
         return self._function(*inputs) if out is None else self._function(*inputs, out=out)
 
 
-_NUMPYS_OWN = np.ndarray.__array_ufunc__
+_NUMPY_UFUNC = np.ndarray.__array_ufunc__
 
 
 def is_duck_array(x: object) -> bool:
-    """Tell whether `x` is an array of another library that implements NEP 13 and NEP 18."""
+    """Return whether `x` is an array of another library that implements NEP 13 and NEP 18."""
     kind = type(x)
     return (
         not isinstance(x, np.ndarray)
@@ -135,43 +217,38 @@ def is_duck_array(x: object) -> bool:
     )
 
 
-def override(
-    name: str,
-    function: Callable[..., Any],
-    inputs: tuple[Any, ...],
-    out: Any,
-    keywords: Mapping[str, Any],
-    nout: int = 1,
-) -> tuple[bool, Any]:
-    """Let operands whose types take ufuncs over do so, as NumPy's protocol has it.
+def override(call: Call, nout: int = 1) -> tuple[bool, Any]:
+    """Pass a call to operands whose types override ufuncs, as NumPy's protocol does.
 
-    Returns whether one did, and its result. Subclasses come before their parents. `keywords`
-    are part of the function that those types receive: a ufunc has no parameters, and dask raises
-    where it finds a keyword that ufuncs do not have.
+    Returns whether one of them computed it, and its result. Subclasses come before their parents.
+    The options are part of the function that those types receive: a ufunc has no parameters, and
+    dask raises where it finds a keyword that ufuncs do not have.
     """
-    operands = (*inputs, *(out if isinstance(out, tuple) else (out,)))
+    inputs, out, name = call.operands, call.out, call.function.name
+    outs = out if isinstance(out, tuple) else (out,)
     overriding: list[Any] = []
-    for operand in operands:
-        method = getattr(type(operand), "__array_ufunc__", _NUMPYS_OWN)
+    for operand in (*inputs, *outs):
+        method = getattr(type(operand), "__array_ufunc__", _NUMPY_UFUNC)
         if method is None:
             raise TypeError(f"{type(operand).__name__} does not take part in ufuncs")
-        if method is not _NUMPYS_OWN and all(type(x) is not type(operand) for x in overriding):
+        if method is not _NUMPY_UFUNC and all(type(x) is not type(operand) for x in overriding):
             after = [i for i, x in enumerate(overriding) if isinstance(operand, type(x))]
             overriding.insert(after[0] if after else len(overriding), operand)
     if not overriding:
         return False, None
-    passed = {} if out is None else {"out": out if isinstance(out, tuple) else (out,)}
-    bound = partial(function, **keywords) if keywords else function
-    call = Call(name, len(inputs), bound, nout)
+    passed = {} if out is None else {"out": outs}
+    keywords = call.keywords
+    bound = partial(call.method, **keywords) if keywords else call.method
+    view = UfuncView(name, len(inputs), bound, nout)
     for operand in overriding:
-        result = operand.__array_ufunc__(call, "__call__", *inputs, **passed)
+        result = operand.__array_ufunc__(view, "__call__", *inputs, **passed)
         if result is not NotImplemented:
             if nout > 1 and not isinstance(result, tuple):
                 kind = type(operand).__name__
                 raise TypeError(f"{name} has {nout} results here, and {kind} allows for one")
             return True, result
     if nout > 1 and out is None:
-        packed = Call(name, len(inputs), partial(_packed, bound))
+        packed = UfuncView(name, len(inputs), partial(_packed, bound))
         for operand in overriding:
             result = operand.__array_ufunc__(packed, "__call__", *inputs)
             if result is not NotImplemented:
@@ -183,7 +260,7 @@ def override(
 def _packed(function: Callable[..., Any], *inputs: Any) -> Any:
     """Return several results as the fields of one array.
 
-    dask's arrays take ufuncs over only where there is one result; this way the results of a chunk
+    dask's arrays override ufuncs only where there is one result; this way the results of a chunk
     come from one pass, and stay lazy.
     """
     results = [np.asarray(result) for result in function(*inputs)]

@@ -1,24 +1,22 @@
-"""A gated activation as users call it: act(gate)·other, on two arrays or on one cut in two."""
+"""A gated activation as users call it: act(gate)·other, on two arrays or on one split in two."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import lru_cache
-from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from softgate.catalogue.gated import GatedEntry
 
-from . import arrays
-from .activation import Activation, Parameters
-from .dispatch import adapter_of, keras_adapter, recorder_of
-from .gated_call import Gating, Options
+from . import arrays, halves
+from .activation import Activation, Function, Parameters
+from .dispatch import Call, adapter_for, is_duck_array
 
 ABSENT: Any = object()
-"""Stands for an operand that was not given."""
+"""The default of an operand that may be omitted."""
+POSITIONS = ("first", "second")
 
 
 class Curvature(NamedTuple):
@@ -29,13 +27,13 @@ class Curvature(NamedTuple):
     second: Any
 
 
-class Gated:
+class Gated(Function):
     """A gated activation of the catalogue, applied to each pair of elements.
 
-    Called with two arrays that broadcast, or with one that is cut in two halves along an axis.
+    Called with two arrays that broadcast, or with one that is split into two halves along an axis.
     In `glu` the second operand is the gate (Dauphin 2017; torch, JAX and Keras), in all others the
-    first (Shazeer 2020; LLaMA's silu(gate)·up); `gate="first"` or `gate="second"` says otherwise.
-    Parameters of the gate's activation are keywords. Arrays are taken as an `Activation` does.
+    first (Shazeer 2020; LLaMA's silu(gate)·up); `gate="first"` or `gate="second"` changes that.
+    Parameters of the gate's activation are keywords. Operands are those of an `Activation`.
 
     Examples
     --------
@@ -47,30 +45,12 @@ class Gated:
     """
 
     nin = 2
-    nout = 1
+    entry: GatedEntry
 
     def __init__(self, entry: GatedEntry) -> None:
-        self.entry = entry
-        self.__name__ = self.__qualname__ = entry.name
-        self.__module__ = "softgate"
-        self.__doc__ = entry.document()
+        super().__init__(entry, entry.document())
         self.act = Activation(entry.act)
-        """What is applied to the gate."""
-        self.gating = Gating(entry)
-        self.short_for: tuple[type, ...] = ()
-        self.short_way: Callable[..., Any] = self
-        """The value for operands of those types, which a framework's adapter has taken over: the
-        second is None where one is cut in two."""
-
-    @property
-    def name(self) -> str:
-        """The name in the catalogue."""
-        return self.entry.name
-
-    @property
-    def parameters(self) -> Mapping[str, float]:
-        """The gate's parameters and their defaults."""
-        return dict(self.gating.defaults)
+        """The activation of the gate."""
 
     def bind(self, *, gate: Any = None, **parameters: float) -> Gated:
         """Return the same function with another gate or other defaults, in kernels of its own.
@@ -81,10 +61,10 @@ class Gated:
         >>> float(sg.swiglu.bind(beta=0.0)(1.0, 3.0))
         1.5
         """
-        key, position = self.gating.parameters(parameters), self.gating.position(gate)
-        if key == self.gating.defaults and position == self.entry.position:
+        key, position = self.check_parameters(parameters), self.position(gate)
+        if key == self._default_key and position == self.entry.position:
             return self
-        return _bound(self, key, position)
+        return bound(self, key, position)
 
     def __call__(
         self,
@@ -103,9 +83,9 @@ class Gated:
         Parameters
         ----------
         a, b : number, list or array
-            The operands, broadcast against each other. Without `b`, `a` is cut in two equal halves.
+            The operands, broadcast against each other. Without `b`, `a` is split in two.
         axis : int, default -1
-            Where to cut; only without `b`.
+            Where to split; only without `b`.
         out : numpy.ndarray, optional
             Where results go; may be `a` or `b` itself, or overlap them. Its dtype is the result's,
             and the operands broadcast to its shape.
@@ -132,23 +112,14 @@ class Gated:
             and (axis, arithmetic, gate) == (None, None, None)
             and not parameters
         ):
-            runner = self.gating.ready.get(a.dtype)
+            runner = self._ready.get(("value", a.dtype))
             gates, others = (a, b) if self.entry.position == "first" else (b, a)
             if runner is not None and a.shape == b.shape and others.flags.carray:
                 result = arrays.quick(runner, out, gates, others)
                 if result is not None:
                     return result
-        adapter = adapter_for(a, b)
-        if adapter is not None:
-            operands = (a,) if b is ABSENT else (a, b)
-            first = self.gating.position(gate) == "first"
-            values = {**self.parameters, **parameters}
-            return adapter.gated(self, operands, axis, first, out, arithmetic, values)
-        options = Options(out, arithmetic, gate, parameters)
-        if b is ABSENT:
-            return self.gating.halves("value", {"x": a}, axis, options, self)[0]
-        self.no_axis(axis)
-        return self.gating.pair("value", {"a": a, "b": b}, options, self)[0]
+        operands = (a,) if b is ABSENT else (a, b)
+        return self._compute(Call(self, "value", operands, out, arithmetic, parameters, axis, gate))
 
     def slope(
         self,
@@ -174,14 +145,8 @@ class Gated:
         >>> sg.reglu.slope([-1.0, 2.0, 3.0, 3.0])
         array([0., 3., 0., 2.])
         """
-        options = Options(out, arithmetic, gate, parameters)
-        taken, result = self._adapted("slope", (a,) if b is ABSENT else (a, b), axis, options)
-        if taken:
-            return result
-        if b is ABSENT:
-            return self.gating.halves("slope", {"x": a}, axis, options, self.slope)[0]
-        self.no_axis(axis)
-        return self.gating.pair("slope", {"a": a, "b": b}, options, self.slope)
+        operands = (a,) if b is ABSENT else (a, b)
+        return self._compute(Call(self, "slope", operands, out, arithmetic, parameters, axis, gate))
 
     def curvature(
         self,
@@ -202,21 +167,12 @@ class Gated:
         >>> float(bend.first), float(bend.mixed), float(bend.second)
         (1.5, 0.5, 0.0)
         """
-        options = Options(None, None, gate, parameters)
-        first = self.gating.position(gate) == "first"
-        taken, result = self._adapted("curvature", (a,) if b is ABSENT else (a, b), axis, options)
-        if taken:
-            if not isinstance(result, tuple):  # a torch.fx.Proxy, which stands for a Curvature
-                recorded: Curvature = result
-                return recorded
-            twice, mixed, zero = result
-            return Curvature(twice, mixed, zero) if first else Curvature(zero, mixed, twice)
-        if b is ABSENT:
-            return Curvature(
-                *self.gating.halves("curvature", {"x": a}, axis, options, self.curvature)
-            )
-        self.no_axis(axis)
-        return Curvature(*self.gating.pair("curvature", {"a": a, "b": b}, options, self.curvature))
+        operands = (a,) if b is ABSENT else (a, b)
+        results = self._compute(
+            Call(self, "curvature", operands, None, None, parameters, axis, gate)
+        )
+        # A torch.fx.Proxy represents a whole Curvature.
+        return Curvature(*results) if isinstance(results, tuple) else results
 
     def backward(
         self,
@@ -233,9 +189,9 @@ class Gated:
     ) -> Any:
         """Return both partial derivatives times `grad`, computed in one pass.
 
-        `backward(a, b, grad)` gives a pair, each broadcast as the value is; `backward(x, grad)`, x
-        being cut in two along `axis`, an array of the shape of `x`. `out` is a pair of arrays, or
-        one. Where relu's slope is 0 so is the result, whatever `b` and `grad` are.
+        `backward(a, b, grad)` returns a pair, each broadcast as the value is; `backward(x, grad)`,
+        with `x` split in two along `axis`, an array of the shape of `x`. `out` is a pair of arrays,
+        or one. Where relu's slope is 0 so is the result, whatever `b` and `grad` are.
 
         Examples
         --------
@@ -245,43 +201,103 @@ class Gated:
         >>> sg.reglu.backward([-1.0, 2.0, 3.0, 3.0], [1.0, 10.0])
         array([ 0., 30.,  0., 20.])
         """
-        options = Options(out, arithmetic, gate, parameters)
         operands = (a, b) if grad is ABSENT else (a, b, grad)
-        taken, result = self._adapted("backward", operands, axis, options)
-        if taken:
-            return result
-        if grad is ABSENT:
-            named = {"x": a, "grad": b}
-            return self.gating.halves("backward", named, axis, options, self.backward)[0]
-        self.no_axis(axis)
-        return self.gating.pair("backward", {"a": a, "b": b, "grad": grad}, options, self.backward)
+        return self._compute(
+            Call(self, "backward", operands, out, arithmetic, parameters, axis, gate)
+        )
 
-    def _adapted(
-        self, quantity: str, operands: tuple[Any, ...], axis: int | None, options: Options
-    ) -> tuple[bool, Any]:
-        """Let a framework's adapter compute for its tensors; tell whether it did, and return it."""
-        method = getattr(adapter_for(*operands), "gated_quantity", None)
-        if method is None:
-            return False, None
-        first = self.gating.position(options.gate) == "first"
-        values = {**self.parameters, **options.parameters}
-        out, arithmetic = options.out, options.arithmetic
-        return True, method(self, quantity, operands, axis, first, out, arithmetic, values)
+    def _compute(self, call: Call) -> Any:
+        adapter = adapter_for(call.operands)
+        if adapter is not None:
+            return adapter.compute(call)
+        if len(call.operands) == (2 if call.quantity == "backward" else 1):
+            results = self._halves(call)
+            one = call.quantity != "curvature"  # a slope for each half is one array
+        else:
+            self.check_no_axis(call.axis)
+            results = self._pair(call)
+            one = call.quantity == "value"
+        return results[0] if one else tuple(results)
 
-    def no_axis(self, axis: int | None) -> None:
-        """Raise where an axis is given beside two operands."""
+    def _pair(self, call: Call) -> tuple[Any, ...]:
+        """Return the results for two operands, in their order; of the curvature three."""
+        swapped, quantity = self.position(call.gate) == "second", call.quantity
+        count = {"value": 1, "curvature": 3}.get(quantity, 2)
+        overridden, result = self._override(call, count)
+        if overridden:
+            return (result,) if count == 1 else tuple(result)
+        named = dict(zip(("a", "b", "grad"), call.operands, strict=False))
+        operands = dict(zip(named, arrays.same_format(named), strict=True))
+        dtype = operands["a"].dtype
+        route = self.route(quantity, dtype, call.arithmetic, call.parameters)
+        results = arrays.apply(self, route, operands, call.out, swapped)
+        if quantity == "value":
+            self._remember(call, dtype, route)
+        return _with_zero(results, swapped) if quantity == "curvature" else results
+
+    def _halves(self, call: Call) -> tuple[Any, ...]:
+        """Return the results for the halves of one array; those of slope and backward joined."""
+        quantity = call.quantity
+        joined = quantity in ("slope", "backward")
+        names = ("x", "grad")[: len(call.operands)]
+        axis = -1 if call.axis is None else call.axis
+        by_others = any(map(is_duck_array, call.operands))
+        if by_others:
+            # Other libraries slice, compute and join: a dask array stays lazy.
+            x, *gradients = call.operands
+            if not hasattr(x, "shape"):  # a list with a grad of another library
+                x = np.asarray(x)
+            if joined and call.out is not None:
+                raise TypeError(
+                    f"out with one {type(x).__name__} is not supported for the {quantity} of "
+                    f"{self.name}: assign the result instead"
+                )
+        else:
+            x, *gradients = arrays.same_format(dict(zip(names, call.operands, strict=True)))
+        parts = halves.split(x, axis, self.name)
+        for grad in gradients:
+            halves.check_grad(np.shape(grad), parts)
+        pair = call._replace(operands=(*parts.views(x), *gradients), axis=None)
+        if by_others:
+            results = self._pair(pair)
+            return (np.concatenate(results, parts.axis),) if joined else results
+        route = self.route(quantity, x.dtype, call.arithmetic, call.parameters)
+        shape, count = (x.shape, 1) if joined else (parts.shape, route.results)
+        targets = arrays.check_outs(call.out, count, shape, x.dtype)
+        swapped = self.position(call.gate) == "second"
+        if type(x) is not np.ndarray:
+            results = self._pair(pair._replace(out=None))
+            if quantity == "curvature":
+                return results
+            computed = [halves.joined(results, x, parts.axis)] if joined else list(results)
+        else:
+            whole, *rest = arrays.widened((x, *map(np.asarray, gradients)), route)
+            computed = [
+                arrays.narrowed(result, x.dtype)
+                for result in halves.over_halves(route, whole, parts, swapped, rest, targets)
+            ]
+        for i, target in enumerate(targets):
+            if target is not None and target is not computed[i]:
+                if arrays.address(target) != arrays.address(computed[i]):
+                    np.copyto(target, computed[i])
+                computed[i] = target
+        return _with_zero(computed, swapped) if quantity == "curvature" else tuple(computed)
+
+    def position(self, gate: str | None) -> str:
+        """Return which operand is the gate, "first" or "second"; raise for another word."""
+        if gate is None:
+            return self.entry.position
+        if gate not in POSITIONS:
+            raise ValueError(f'gate = {gate!r}: accepted are "first", "second" and None')
+        return gate
+
+    def check_no_axis(self, axis: int | None) -> None:
+        """Raise where an axis is given with two operands."""
         if axis is not None:
             raise TypeError(
-                f"axis = {axis!r} with two operands: {self.name} cuts one array along an axis, "
-                "two it takes as they are"
+                f"axis = {axis!r} with two operands: {self.name} splits one array along an axis; "
+                "omit it, or pass one array"
             )
-
-    @property
-    def latex(self) -> str:
-        """The definition as LaTeX, to be put between dollars."""
-        from softgate.lower.notation import latex
-
-        return latex(self.entry.define())
 
     def _repr_html_(self) -> str:
         from softgate.studies.properties.card import card_of_two
@@ -293,51 +309,17 @@ class Gated:
         arguments = "".join(f", {name}={value:g}" for name, value in self.parameters.items())
         return f"<softgate.{self.name}(a, b{arguments}) = {self.entry.formula}>"
 
-    def get_config(self) -> dict[str, Any]:
-        """Return what names it in a file of Keras, which asks for it when it saves a model."""
-        config: dict[str, Any] = keras_adapter().config_of(self)
-        return config
 
-    @classmethod
-    def from_config(cls, config: Mapping[str, Any]) -> Gated:
-        """Return the function that a file of Keras names."""
-        found: Gated = keras_adapter().function_of(config)
-        return found
-
-    def __reduce__(self) -> Any:
-        original = named(self.name)
-        if original is self:
-            return (named, (self.name,))
-        if original is not None and original.entry.both is self.entry.both:
-            return (_bound, (original, self.gating.defaults, self.entry.position))
-        raise TypeError(f"{self!r} is not in the catalogue and has no name to be pickled by")
-
-
-def adapter_for(*operands: Any) -> ModuleType | None:
-    """Return the adapter of the first operand that is neither a number nor an array, or None.
-
-    A `torch.fx.Proxy` comes first in any position.
-    """
-    recorder = recorder_of(*operands)
-    if recorder is not None:
-        return recorder
-    for operand in operands:
-        if not isinstance(operand, int | float | np.ndarray):
-            return None if operand is ABSENT else adapter_of(operand)
-    return None
+def _with_zero(results: Any, swapped: bool) -> tuple[Any, ...]:
+    """Return all three second derivatives in the operands' order: by the other operand twice, 0."""
+    twice, mixed = results
+    zero = np.zeros_like(mixed)[()]
+    return (zero, mixed, twice) if swapped else (twice, mixed, zero)
 
 
 @lru_cache(maxsize=256)
-def _bound(gated: Gated, key: Parameters, position: str) -> Gated:
-    values = dict(key)
-    act = gated.entry.act
+def bound(gated: Gated, key: Parameters, position: str) -> Gated:
+    """Return `gated` with other defaults and gate, the same object for the same ones."""
+    values, act = dict(key), gated.entry.act
     parameters = tuple(replace(p, default=values[p.name]) for p in act.parameters)
-    act = replace(act, parameters=parameters)
-    return Gated(replace(gated.entry, act=act, position=position))
-
-
-def named(name: str) -> Gated | None:
-    """Return the gated activation called `name` in the catalogue, if there is one."""
-    from .registry import gated
-
-    return gated().get(name)
+    return Gated(replace(gated.entry, act=replace(act, parameters=parameters), position=position))

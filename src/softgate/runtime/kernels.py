@@ -1,6 +1,6 @@
-"""From an entry of the catalogue to a compiled loop, kept for the life of the process.
+"""Compile an entry of the catalogue to a loop over memory, once for the life of the process.
 
-A kernel is one quantity of one activation in one arithmetic, reading and writing one storage
+A kernel computes one quantity of one function in one arithmetic and reads and writes one storage
 format. Parameters at their defaults are folded into the code; all other values share one kernel
 that reads them, so a sweep over a parameter compiles once.
 """
@@ -38,7 +38,7 @@ BUILDING = fork_lock.BUILDING
 
 @dataclass(frozen=True)
 class Specification:
-    """What one kernel computes and on what; `alias` names the input that the output overwrites."""
+    """A kernel to be compiled; `alias` names the input that the output overwrites."""
 
     entry: Entry | GatedEntry
     quantity: str
@@ -47,22 +47,27 @@ class Specification:
     specialised: bool = True
     alias: str | None = None
     constants: tuple[tuple[str, float], ...] = ()
-    """What is folded into a specialised kernel in place of the defaults."""
+    """Parameters folded into a specialised kernel in place of the defaults."""
     rows: bool = False
-    """Whether the kernel runs over rows of operands whose rows lie apart."""
+    """Whether the kernel runs over rows of operands whose rows are not adjacent in memory."""
 
     @property
     def inputs(self) -> tuple[str, ...]:
-        """The array operands in call order."""
-        if isinstance(self.entry, GatedEntry):
-            return self.entry.inputs(self.quantity)
-        return ("x", "grad") if self.quantity in ("backward", "from_value") else ("x",)
+        """The names of the array operands, in call order."""
+        return input_names(self.entry, self.quantity)
+
+
+def input_names(entry: Entry | GatedEntry, quantity: str) -> tuple[str, ...]:
+    """Return the names of a kernel's array operands, in call order."""
+    if isinstance(entry, GatedEntry):
+        return entry.inputs(quantity)
+    return ("x", "grad") if quantity in ("backward", "from_value") else ("x",)
 
 
 def native_arithmetic(quantity: str, storage: Format) -> Format:
-    """Return the arithmetic a quantity is computed in when nobody asks for another.
+    """Return the arithmetic in which a quantity is computed by default.
 
-    Curvature has a stable form for float64 only: narrower arrays are rounded from it once.
+    Curvature has a stable form in float64 only: results for narrower arrays are rounded from it.
     """
     if storage.bits == 64 or quantity == "curvature":
         return FLOAT64
@@ -70,7 +75,7 @@ def native_arithmetic(quantity: str, storage: Format) -> Format:
 
 
 def is_default(entry: Entry | GatedEntry, parameters: Parameters) -> bool:
-    """Tell whether every parameter has its default."""
+    """Return whether every parameter has its default."""
     return all(parameters[p.name] == p.default for p in entry.parameters)
 
 
@@ -90,8 +95,8 @@ def traced(specification: Specification, fused: bool = True) -> tuple[Node, ...]
     narrow_value = specification.quantity == "value" and specification.storage.bits == 16
     if narrow_value and isinstance(entry, Entry) and entry.value16 is not None:
         return (entry.value16(f, f.graph.input("x"), specification.storage),)
-    found = entry.trace(specification.quantity, f, **fixed)
-    return found if isinstance(found, tuple) else (found,)
+    roots = entry.trace(specification.quantity, f, **fixed)
+    return roots if isinstance(roots, tuple) else (roots,)
 
 
 def loop(specification: Specification) -> Loop:
@@ -135,14 +140,14 @@ def compiled(specification: Specification) -> Compiled:
 
 
 def once(key: object, make: Callable[[], Compiled]) -> Compiled:
-    """Return what `make` made for `key`, calling it the first time only."""
-    found = _compiled.get(key)
-    if found is None:
+    """Return the result of `make` for `key`, called the first time only."""
+    kernel = _compiled.get(key)
+    if kernel is None:
         with BUILDING:
-            found = _compiled.get(key)
-            if found is None:
-                found = _compiled[key] = make()
-    return found
+            kernel = _compiled.get(key)
+            if kernel is None:
+                kernel = _compiled[key] = make()
+    return kernel
 
 
 def _compile(specification: Specification) -> Compiled:

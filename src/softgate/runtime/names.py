@@ -13,7 +13,7 @@ from typing import Any
 from .activation import Activation
 from .framework_names import SOURCES, Name, Names, catalogue_of_names
 from .gated import Gated
-from .registry import activations, gated
+from .registry import functions
 
 SYNONYMS = {
     "pytorch": "torch",
@@ -126,11 +126,6 @@ def get(name: str, source: str | None = None, **parameters: Any) -> Activation |
     if len({tuple(function.parameters.items()) for function in meant}) > 1:
         raise _ambiguous(name, found, parameters)
     return meant[0]
-
-
-def functions() -> Mapping[str, Activation | Gated]:
-    """Return everything that a name can mean in softgate: activations and gated ones."""
-    return {**activations(), **gated()}
 
 
 def _letters(name: str) -> str:

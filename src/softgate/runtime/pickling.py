@@ -1,41 +1,56 @@
-"""Where an activation is found again: pickles name it, they do not contain it."""
+"""Pickling of functions by name: a pickle refers to them, it does not contain them."""
 
 from __future__ import annotations
 
 from importlib import import_module
 from typing import Any
 
-from .activation import Activation, Parameters, bound, named
+from . import activation, gated
+from .activation import Activation, Function, Parameters
 
 
-def recipe(activation: Activation) -> tuple[Any, tuple[Any, ...]]:
-    """Return what `pickle` calls to find `activation`; raise where it would find another one."""
-    key = tuple(activation.parameters.items())
-    if activation.entry.user is not None:
-        return imported, (*_importable(activation), key)
-    original = named(activation.name)
-    if original is activation:
-        return named, (activation.name,)
-    if original is not None and _same_forms(original, activation):
-        return bound, (original, key)
-    raise TypeError(f"{activation!r} is not in the catalogue and has no name to be pickled by")
+def recipe(function: Function) -> tuple[Any, tuple[Any, ...]]:
+    """Return a callable and its arguments with which `pickle` restores `function`.
+
+    Raises
+    ------
+    TypeError
+        Where they would return another function, or none.
+    """
+    key = tuple(function.parameters.items())
+    if isinstance(function, Activation) and function.entry.user is not None:
+        return imported, (*_importable(function), key)
+    original = named(function.name)
+    if original is function:
+        return named, (function.name,)
+    gate = isinstance(function, gated.Gated)
+    forms = ("both",) if gate else ("definition", "value", "slope", "curvature")
+    if type(original) is type(function) and all(
+        getattr(original.entry, form) is getattr(function.entry, form) for form in forms
+    ):
+        if isinstance(function, gated.Gated):
+            return gated.bound, (original, key, function.entry.position)
+        return activation.bound, (original, key)
+    raise TypeError(f"{function!r} is not in the catalogue and has no name to be pickled by")
 
 
-def _same_forms(one: Activation, other: Activation) -> bool:
-    forms = ("definition", "value", "slope", "curvature")
-    return all(getattr(one.entry, form) is getattr(other.entry, form) for form in forms)
+def named(name: str) -> Function | None:
+    """Return the function called `name` in the catalogue, if there is one."""
+    from .registry import functions
+
+    return functions().get(name)
 
 
-def _importable(activation: Activation) -> tuple[str, str]:
+def _importable(function: Activation) -> tuple[str, str]:
     """Return module and name of a user's activation; raise where it is not found there."""
-    module, qualname = activation.__module__, activation.__qualname__
+    module, qualname = function.__module__, function.__qualname__
     try:
-        found = imported(module, qualname, ())
+        at_name = imported(module, qualname, ())
     except (ImportError, AttributeError):
-        found = None
-    if found is None or found.entry.definition is not activation.entry.definition:
+        at_name = None
+    if at_name is None or at_name.entry.definition is not function.entry.definition:
         raise TypeError(
-            f"{activation!r} cannot be pickled, for {module}.{qualname} is not it: "
+            f"{function!r} cannot be pickled, for {module}.{qualname} is not it: "
             "define it at the top of a module, under its function's name"
         )
     return module, qualname
@@ -43,9 +58,9 @@ def _importable(activation: Activation) -> tuple[str, str]:
 
 def imported(module: str, qualname: str, key: Parameters) -> Activation:
     """Return the activation that a module has under a name, with its parameters set."""
-    found: Any = import_module(module)
+    target: Any = import_module(module)
     for name in qualname.split("."):
-        found = getattr(found, name)
-    if not isinstance(found, Activation):
-        raise AttributeError(f"{module}.{qualname} is no activation")
-    return found.bind(**dict(key))
+        target = getattr(target, name)
+    if not isinstance(target, Activation):
+        raise AttributeError(f"{module}.{qualname} is not an activation")
+    return target.bind(**dict(key))

@@ -1,4 +1,4 @@
-"""All activations of the catalogue, gated ones too, each made once."""
+"""All activations of the catalogue, gated ones too, each constructed once."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def activations() -> dict[str, Activation]:
 
 
 def label(activation: Activation) -> str:
-    """Return the name, with those parameters that are not the usual ones, as commands take it.
+    """Return the name with the parameters that differ from the defaults, as commands accept it.
 
     Examples
     --------
@@ -61,3 +61,9 @@ def gated() -> dict[str, Gated]:
     True
     """
     return {entry.name: Gated(entry) for entry in GATED}
+
+
+@cache
+def functions() -> dict[str, Activation | Gated]:
+    """Return every function by its name: activations, then gated ones."""
+    return {**activations(), **gated()}

@@ -1,6 +1,6 @@
-"""Which code runs for one call: the kernel or table, the arithmetic, the threads, and why.
+"""The code that computes one quantity of arrays of one format: a kernel or a table.
 
-`explain` shows a `Route` and `arrays` runs it, so what is explained is what happens.
+`arrays` runs a `Route` and `explain` describes the same one.
 """
 
 from __future__ import annotations
@@ -24,71 +24,98 @@ SMALL_PARAMETER = 2.0**-100
 
 
 class Runner:
-    """A compiled loop and the array it reads beside its operands: parameters or a table.
+    """A compiled loop and the array that it reads besides its operands: parameters or a table.
 
     `run` is called with the addresses of out, of the inputs and of that array, and with a count.
     """
 
     __slots__ = ("_keep", "address", "code", "run")
 
-    def __init__(self, run: Callable[..., None], beside: np.ndarray[Any, Any]) -> None:
-        self.run, self._keep = run, beside
-        self.address: int = beside.ctypes.data
+    def __init__(self, run: Callable[..., None], constants: np.ndarray[Any, Any]) -> None:
+        self.run, self._keep = run, constants
+        self.address: int = constants.ctypes.data
         self.code: int = ctypes.cast(run, ctypes.c_void_p).value or 0  # type: ignore[arg-type]
-        """Where the loop begins, for who calls it from compiled code."""
+        """The address of the loop, for calls from compiled code."""
 
 
 @dataclass(frozen=True)
 class Route:
-    """The way one quantity of one activation takes for arrays of one format."""
+    """The kernel or table for one quantity of one function and arrays of one format.
 
-    entry: Entry
+    A gated function has no table of 65,536² results: 16-bit arrays are computed in float32 and
+    rounded.
+    """
+
+    entry: Entry | GatedEntry
     quantity: str
     storage: Format
     arithmetic: Format | None = None
     parameters: tuple[tuple[str, float], ...] = ()
-    _runners: dict[str | None, Runner] = field(default_factory=dict, compare=False, repr=False)
+    _runners: dict[tuple[str | None, bool], Runner] = field(
+        default_factory=dict, compare=False, repr=False
+    )
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """The names of the kernel's array operands, in call order."""
+        return kernels.input_names(self.entry, self.quantity)
+
+    @property
+    def results(self) -> int:
+        """The number of arrays that the kernel writes."""
+        return 2 if isinstance(self.entry, GatedEntry) and self.quantity != "value" else 1
 
     @property
     def computed_in(self) -> Format:
         """The arithmetic of the kernel that runs or that a table is made with."""
-        if self.storage.bits == 16:
+        narrow = self.storage.bits == 16
+        if narrow and isinstance(self.entry, Entry):
             return FLOAT64 if self.uses_table else FLOAT32
         if self.entry.user is not None and not self.entry.user.fast:
             return FLOAT64
         if any(0 < abs(value) < SMALL_PARAMETER for _, value in self.parameters):
             return FLOAT64
-        return self.arithmetic or kernels.native_arithmetic(self.quantity, self.storage)
+        native = kernels.native_arithmetic(self.quantity, self.storage)
+        return native if narrow else self.arithmetic or native
 
     @property
     def uses_table(self) -> bool:
         """Whether results are looked up: 16-bit ones, unless arithmetic is cheaper and as exact."""
-        if self.storage.bits != 16 or self.quantity == "from_value":
+        entry = self.entry
+        if (
+            self.storage.bits != 16
+            or self.quantity == "from_value"
+            or isinstance(entry, GatedEntry)
+        ):
             return False
-        linear = self.entry.piecewise_linear and self.quantity != "curvature"
-        if not linear and self.storage not in self.entry.cheap.get(self.quantity, ()):
+        linear = entry.piecewise_linear and self.quantity != "curvature"
+        if not linear and self.storage not in entry.cheap.get(self.quantity, ()):
             return True
         with kernels.BUILDING:
             return self._in_float32() is None
 
-    def runner(self, alias: str | None = None) -> Runner:
-        """Return what to call; `alias` names the input whose memory the output overwrites."""
-        found = self._runners.get(alias)
-        if found is None:
+    def runner(self, alias: str | None = None, rows: bool = False) -> Runner:
+        """Return the compiled loop; `alias` names the input whose memory the output overwrites.
+
+        With `rows` it runs over rows of operands whose rows are not adjacent in memory.
+        """
+        runner = self._runners.get((alias, rows))
+        if runner is None:
             with kernels.BUILDING:
-                found = self._lookup() if self.uses_table else self._loop(alias)
-                self._runners[alias] = found
-        return found
+                runner = self._lookup() if self.uses_table else self._loop(alias, rows)
+                self._runners[alias, rows] = runner
+        return runner
 
     def _in_float32(self) -> tuple[tuple[str, float], ...] | None:
+        assert isinstance(self.entry, Entry)
         if self.quantity == "backward" and "backward" in self.entry.cheap:
             return self.parameters  # a float32 slope, as exact as those of a table
         checked = "slope" if self.quantity == "backward" else self.quantity
-        found = tables.exact_in_float32(self.entry, checked, self.storage, self.parameters)
-        return self.parameters if found and self.quantity == "backward" else found
+        moved = tables.exact_in_float32(self.entry, checked, self.storage, self.parameters)
+        return self.parameters if moved and self.quantity == "backward" else moved
 
-    def _loop(self, alias: str | None) -> Runner:
-        narrow = self.storage.bits == 16
+    def _loop(self, alias: str | None, rows: bool) -> Runner:
+        narrow = self.storage.bits == 16 and isinstance(self.entry, Entry)
         moved = narrow and self.quantity != "from_value"
         values = (self._in_float32() or ()) if moved else self.parameters
         specialised = kernels.is_default(self.entry, dict(self.parameters))
@@ -100,6 +127,7 @@ class Route:
             specialised,
             alias,
             values if moved and specialised else (),
+            rows,
         )
         packed = kernels.pack(self.entry, dict(values), self.computed_in, self.quantity)
         return Runner(kernels.compiled(specification), packed)
@@ -107,6 +135,7 @@ class Route:
     def _lookup(self) -> Runner:
         from softgate.lower.llvm import compile_lookup, compile_lookup_backward
 
+        assert isinstance(self.entry, Entry)
         if self.quantity != "backward":
             entries = tables.table(self.entry, self.quantity, self.storage, self.parameters)
             return Runner(kernels.once("lookup", compile_lookup), entries)
@@ -115,77 +144,23 @@ class Route:
         return Runner(kernels.once(("lookup", self.storage), make), slopes)
 
     def describe(self) -> str:
-        """Say in one line what computes the results."""
+        """Return one line of text: what computes the results."""
+        computed, storage = self.computed_in, self.storage
         if self.uses_table:
-            table = f"a table of the 65,536 {self.storage.name}"
+            table = f"a table of the 65,536 {storage.name}"
             if self.entry.user is not None and self.quantity != "backward":
                 return f"{table} results, rounded from the float64 kernel"
             return {
                 "backward": f"{table} slopes in float32, times grad",
                 "curvature": f"{table} results, rounded from the float64 kernel",
             }.get(self.quantity, f"{table} results, correctly rounded")
-        return _kernel(self.computed_in, self.storage)
-
-
-def _kernel(computed: Format, storage: Format) -> str:
-    if computed is storage:
-        return f"the {computed.name} kernel"
-    return f"the {computed.name} kernel, rounded once to {storage.name}"
-
-
-@dataclass(frozen=True)
-class GatedRoute:
-    """The way one quantity of one gated activation takes for arrays of one format.
-
-    There is no table of 65,536² results: 16-bit arrays are computed in float32 and rounded.
-    """
-
-    entry: GatedEntry
-    quantity: str
-    storage: Format
-    arithmetic: Format | None = None
-    parameters: tuple[tuple[str, float], ...] = ()
-    _runners: dict[tuple[str | None, bool], Runner] = field(
-        default_factory=dict, compare=False, repr=False
-    )
-
-    @property
-    def computed_in(self) -> Format:
-        """The arithmetic of the kernel that runs."""
-        if any(0 < abs(value) < SMALL_PARAMETER for _, value in self.parameters):
-            return FLOAT64
-        wider = None if self.storage.bits == 16 else self.arithmetic
-        return wider or kernels.native_arithmetic(self.quantity, self.storage)
-
-    def runner(self, alias: str | None = None, rows: bool = False) -> Runner:
-        """Return what to call; `alias` names the input whose memory the output overwrites."""
-        found = self._runners.get((alias, rows))
-        if found is None:
-            with kernels.BUILDING:
-                found = self._runners[alias, rows] = self._loop(alias, rows)
-        return found
-
-    def describe(self) -> str:
-        """Say in one line what computes the results."""
-        return _kernel(self.computed_in, self.storage)
-
-    def _loop(self, alias: str | None, rows: bool) -> Runner:
-        values, arithmetic = dict(self.parameters), self.computed_in
-        specification = kernels.Specification(
-            self.entry,
-            self.quantity,
-            self.storage,
-            arithmetic,
-            specialised=kernels.is_default(self.entry, values),
-            alias=alias,
-            rows=rows,
-        )
-        packed = kernels.pack(self.entry, values, arithmetic)
-        return Runner(kernels.compiled(specification), packed)
+        if computed is storage:
+            return f"the {computed.name} kernel"
+        return f"the {computed.name} kernel, rounded once to {storage.name}"
 
 
 def contiguous_in_memory(x: np.ndarray[Any, Any]) -> bool:
-    """Tell whether the elements of `x` fill one piece of memory without gaps, in any axis order."""
+    """Return whether the elements of `x` fill one block of memory without gaps, in any order."""
     if x.flags.forc:
         return True
     expected = x.itemsize

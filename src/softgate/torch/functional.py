@@ -26,8 +26,8 @@ from typing import Any
 import torch.nn.functional as theirs
 from torch import Tensor
 
-from softgate.frameworks.torch import evaluate, overwrite, trainable_parameters
-from softgate.frameworks.torch.inplace_copy import overwrite_keeping
+from softgate.frameworks.torch import evaluate, trainable_parameters
+from softgate.frameworks.torch.inplace import overwrite, overwrite_with_copy
 from softgate.frameworks.torch.proxies import traceable
 from softgate.runtime.activation import Activation
 from softgate.runtime.names import UnknownName, names
@@ -45,7 +45,7 @@ def _apply(name: str, x: Tensor, /, inplace: bool = False, **parameters: float) 
     if parameters == _DEFAULTS[name]:
         parameters = {}
     if inplace:
-        return overwrite_keeping(activation, x, parameters, _TORCH_NAMES.get(name, name))
+        return overwrite_with_copy(activation, x, parameters, _TORCH_NAMES.get(name, name))
     if parameters:
         return evaluate(activation, "value", x, parameters=parameters)
     result: Tensor = activation(x)
@@ -108,7 +108,7 @@ def rrelu(
         return theirs.rrelu(input, lower, upper, training, inplace)
     slope = (lower + upper) / 2
     if inplace:
-        return overwrite_keeping(_ALL["leaky_relu"], input, {"slope": slope}, "rrelu")
+        return overwrite_with_copy(_ALL["leaky_relu"], input, {"slope": slope}, "rrelu")
     return _apply("leaky_relu", input, slope=slope)
 
 

@@ -19,7 +19,7 @@ import torch
 from torch import Tensor, nn
 
 import softgate as sg
-from softgate.frameworks.torch.operators import binding
+from softgate.frameworks.torch.operators import bind
 from softgate.runtime.activation import Activation
 
 # torch itself still uses, for exports, what it deprecates.
@@ -202,7 +202,7 @@ def test_exported_programs_run_without_softgate(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("order", [1, 2, 3])
 def test_derivatives_in_torch_operators_have_limits(activation: Activation, order: int) -> None:
-    forms = binding(activation, None, {}).forms
+    forms = bind(activation, None, {}).forms
     x = torch.tensor([-math.inf, -1e20, 1e20, math.inf, math.nan])
     found = forms.evaluate(order, x)
     if order < 3:

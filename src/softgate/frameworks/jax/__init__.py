@@ -1,13 +1,12 @@
 """JAX arrays and tracers: the stable forms in JAX operators, compiled by XLA.
 
-The same code serves jit, grad, vmap, scan and sharded arrays, on every device: there is nothing to
-choose between. The kernels for NumPy are out of reach under a trace.
+The same code serves jit, grad, vmap, scan and sharded arrays, on every device. The kernels for
+NumPy are out of reach under a trace.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from ..versions import check, missing
 
@@ -18,68 +17,85 @@ except ModuleNotFoundError as error:
 else:
     check("jax", jax.__version__)
 
+import jax.numpy as jnp
+
+from softgate.runtime.dispatch import Call, Explanation
+from softgate.runtime.gated import Gated
+
+from ..gated import Operators, compute_gated, gate_and_other
 from .derivatives import ORDERS, Function
-from .gated import describe_gated, gated, gated_quantity
-from .operands import as_float, described, plan, refuse, together, wide
+from .operands import as_float, described, family_of, refuse_out, together, wide
 
 if TYPE_CHECKING:
     from softgate.runtime.activation import Activation
 
-__all__ = ["backward", "describe", "describe_gated", "evaluate", "gated", "gated_quantity"]
-"""What softgate asks of an adapter."""
-
-NONE: Mapping[str, Any] = {}
 _usual: dict[object, Function] = {}
-"""What calls without parameters came to: small arrays wait for Python."""
+"""The functions of calls without parameters: calls with small arrays take as long as Python."""
+
+OPERATORS = Operators(
+    split=lambda x, axis: jnp.split(x, 2, axis),
+    join=jnp.concatenate,
+    zeros_like=jnp.zeros_like,
+    broadcast_like=lambda x, like: jnp.broadcast_to(x, like.shape),
+)
 
 
-def evaluate(
-    activation: Activation,
-    quantity: str,
-    x: jax.Array,
-    out: object = None,
-    arithmetic: str | None = None,
-    parameters: Mapping[str, Any] = NONE,
-) -> jax.Array:
-    """Return a quantity at each element of an array, differentiable."""
-    refuse(out, activation.name)
+def compute(call: Call) -> Any:
+    """Return the results of a call as arrays, differentiable."""
+    function, quantity, arithmetic, parameters = (
+        call.function,
+        call.quantity,
+        call.arithmetic,
+        call.parameters,
+    )
+    refuse_out(call)
+    if isinstance(function, Gated):
+        return compute_gated(_converted(call), OPERATORS)
+    activation = cast("Activation", function)
+    if quantity == "backward":
+        x, grad = together(*call.operands)
+        family, arrays = family_of(activation, x, arithmetic, parameters)
+        return family.times(family.function(("x",))(x, *arrays), grad)
+    (x,) = call.operands
     usual = (activation.entry, quantity, x.dtype, wide())
     if arithmetic is None and not parameters and usual in _usual:
         return _usual[usual](x)
     x = as_float(x)
-    found, arrays = plan(activation.entry, activation.check_parameters, x, arithmetic, parameters)
-    function = found.function(("x",) * ORDERS.index(quantity))
+    family, arrays = family_of(activation, x, arithmetic, parameters)
+    derivative = family.function(("x",) * ORDERS.index(quantity))
     if arithmetic is None and not parameters and x.dtype == usual[2]:
-        if len(_usual) > 1024:  # formulas of users' own must not pile up
+        if len(_usual) > 1024:  # users' formulas must not pile up
             _usual.clear()
-        _usual[usual] = function
-    return function(x, *arrays)
+        _usual[usual] = derivative
+    return derivative(x, *arrays)
 
 
-def backward(
-    activation: Activation,
-    x: Any,
-    grad: Any,
-    out: object = None,
-    arithmetic: str | None = None,
-    parameters: Mapping[str, Any] = NONE,
-) -> jax.Array:
-    """Return slope(x)·grad, itself differentiable."""
-    refuse(out, activation.name)
-    x, grad = together(x, grad)
-    found, arrays = plan(activation.entry, activation.check_parameters, x, arithmetic, parameters)
-    return found.times(found.function(("x",))(x, *arrays), grad)
+def _converted(call: Call) -> Call:
+    """Return a call of a gated function with its operands as arrays of one format and shape."""
+    grad = call.operands[-1:] if call.quantity == "backward" else ()
+    operands = call.operands[: len(call.operands) - len(grad)]
+    if len(operands) == 1:
+        operands = (as_float(operands[0]),)
+    else:
+        cast(Gated, call.function).check_no_axis(call.axis)
+        operands = together(*operands)
+    return call._replace(operands=(*operands, *grad))
 
 
-def describe(
-    activation: Activation,
-    quantity: str,
-    x: Any,
-    arithmetic: str | None,
-    parameters: Mapping[str, Any],
-) -> tuple[tuple[int, ...], str, str, str, int]:
-    """Return shape, dtype, what computes, what is done with memory, and the threads."""
-    array = as_float(x)
-    found, _ = plan(activation.entry, activation.check_parameters, array, arithmetic, parameters)
-    form = "the definition" if found.uses_definition else "the stable form"
-    return tuple(array.shape), array.dtype.name, *described(found, form, array)
+def explain(call: Call) -> Explanation:
+    """Return how a call is computed."""
+    function = call.function
+    if isinstance(function, Gated):
+        x = call.operands[0]
+        array, _ = gate_and_other(_converted(call._replace(quantity="value")), OPERATORS)
+        family, _ = family_of(function, array, call.arithmetic, call.parameters)
+        form = f"the stable form of {function.entry.act.name}, times the other operand,"
+        shape = array.shape if len(call.operands) == 2 else x.shape
+    else:
+        array = as_float(call.operands[0])
+        family, _ = family_of(cast("Activation", function), array, call.arithmetic, call.parameters)
+        form = "the definition" if family.uses_definition else "the stable form"
+        shape = array.shape
+    how, memory, threads = described(family, form, array)
+    name, dtype = function.name, array.dtype.name
+    return Explanation(name, call.quantity, tuple(shape), dtype, how, memory, threads)

@@ -1,9 +1,9 @@
-"""What a call on JAX arrays comes with: operands in one format, parameters, what computes them."""
+"""Operands and parameters of a call with JAX arrays, in one format, and what computes it."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -12,12 +12,14 @@ import numpy as np
 
 from softgate.formula.formats import FLOAT32, FLOAT64, FORMATS
 from softgate.runtime.arrays import check_arithmetic
+from softgate.runtime.dispatch import Call
+from softgate.runtime.gated import Gated
 
 from .derivatives import Family, family
 
 if TYPE_CHECKING:
     from softgate.catalogue import Entry
-    from softgate.runtime.activation import Parameters
+    from softgate.runtime.activation import Activation
 
 ACCEPTED = (
     "float16, bfloat16, float32 and float64 "
@@ -41,17 +43,20 @@ def together(*operands: Any) -> tuple[jax.Array, ...]:
     return tuple(jnp.broadcast_arrays(*(as_float(jnp.asarray(o, kind)) for o in operands)))
 
 
-def plan(
-    entry: Entry,
-    check_parameters: Callable[[Mapping[str, Any]], Parameters],
+def family_of(
+    function: Activation | Gated,
     x: jax.Array,
     arithmetic: str | None,
     parameters: Mapping[str, Any],
 ) -> tuple[Family, list[jax.Array]]:
-    """Return what computes for an array, and the parameters that are arrays themselves."""
+    """Return the functions that compute for an array, and the parameters that are arrays.
+
+    Of a gated function, those of its gate's activation.
+    """
+    entry = function.entry.act if isinstance(function, Gated) else function.entry
     arrays = {name: value for name, value in parameters.items() if _is_array(value)}
     numbers = {name: value for name, value in parameters.items() if name not in arrays}
-    key = check_parameters({**numbers, **_stand_ins(entry, arrays, numbers)})
+    key = function.check_parameters({**numbers, **_placeholders(entry, arrays, numbers)})
     fmt = FLOAT64 if x.dtype == np.float64 else FLOAT32
     if arithmetic is not None:
         check_arithmetic(arithmetic)
@@ -68,7 +73,7 @@ def plan(
 
 
 def wide() -> bool:
-    """Tell whether JAX has float64 now."""
+    """Return whether JAX has float64 enabled."""
     return bool(jax.config.jax_enable_x64)  # type: ignore[attr-defined]
 
 
@@ -88,32 +93,33 @@ def _fitting(name: str, given: Any, x: jax.Array) -> jax.Array:
     return value
 
 
-def _stand_ins(
+def _placeholders(
     entry: Entry, arrays: Mapping[str, Any], numbers: Mapping[str, Any]
 ) -> dict[str, float]:
-    """Return accepted numbers in place of arrays, whose values no check can see under a trace."""
-    found = {p.name: p.default for p in entry.parameters if p.name in arrays}
-    found |= {name: 0.0 for name in arrays if name not in found}  # unknown: the check says so
+    """Return accepted numbers in place of arrays, whose values are unknown under a trace."""
+    values = {p.name: p.default for p in entry.parameters if p.name in arrays}
+    values |= {name: 0.0 for name in arrays if name not in values}  # the check rejects these
     for p in entry.parameters:
         if p.name in arrays and p.exceeds in numbers:
-            found[p.name] = float(numbers[p.exceeds]) + 1
+            values[p.name] = float(numbers[p.exceeds]) + 1
         elif p.exceeds in arrays and p.name in numbers:
-            found[p.exceeds] = float(numbers[p.name]) - 1
-    return found
+            values[p.exceeds] = float(numbers[p.name]) - 1
+    return values
 
 
-def refuse(out: object, name: str) -> None:
+def refuse_out(call: Call) -> None:
     """Raise where `out` is given."""
-    if out is not None:
+    if call.out is not None:
+        name = call.function.name
         raise TypeError(f"out= is for NumPy arrays, and JAX's cannot be written to: y = {name}(x)")
 
 
-def described(found: Family, form: str, x: jax.Array) -> tuple[str, str, int]:
-    """Return what computes, what is done with memory, and the threads."""
+def described(family: Family, form: str, x: jax.Array) -> tuple[str, str, int]:
+    """Return in words what computes and what is copied, and the number of threads."""
     traced = isinstance(x, jax.core.Tracer)
     device = jax.default_backend() if traced else next(iter(x.devices())).platform
-    how = f"{form} in JAX operators, {found.fmt.name}, compiled by XLA for {device}"
-    if found.fmt.name != x.dtype.name:
+    how = f"{form} in JAX operators, {family.fmt.name}, compiled by XLA for {device}"
+    if family.fmt.name != x.dtype.name:
         how += f", rounded once to {x.dtype.name}"
     if device == "cpu":
         how += ", where XLA takes subnormal numbers for 0"

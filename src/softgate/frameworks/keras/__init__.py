@@ -1,13 +1,12 @@
-"""Keras' own tensors: a symbolic one becomes an operation of the model, a variable its value.
+"""Adapter for Keras' symbolic tensors, which become operations of a model, and its variables.
 
-Tensors of Keras' backend have adapters of their own, which do the computing.
+Tensors of Keras' backend are computed by the adapter of the backend.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 from ..versions import FRAMEWORKS, missing
 from ..versions import check as check_version
@@ -29,21 +28,21 @@ else:
         check_version(BACKEND, sys.modules[BACKEND].__version__)
 
 from softgate.runtime.activation import Activation
+from softgate.runtime.dispatch import Call, Explanation, adapter_for
 from softgate.runtime.gated import Gated
 
-from ..gated import Call, Operators
+from ..gated import Operators, compute_gated, explain_composed, refuse_out
 from .recipes import Config, config_of, function_of
 
-# The functions themselves may be a layer's activation, too: a file names them, as softgate.gelu.
+# The functions themselves may be a layer's activation, too: a file refers to them by name.
 keras.saving.register_keras_serializable("softgate", "Function")(Activation)
 keras.saving.register_keras_serializable("softgate", "GatedFunction")(Gated)
 
-NONE: Mapping[str, float] = {}
 OPERATORS = Operators(
     split=lambda x, axis: keras.ops.split(x, 2, axis),
     join=keras.ops.concatenate,
     zeros_like=keras.ops.zeros_like,
-    spread=lambda x, like: keras.ops.broadcast_to(x, keras.ops.shape(like)),
+    broadcast_like=lambda x, like: keras.ops.broadcast_to(x, keras.ops.shape(like)),
 )
 ACCEPTED = ("float16", "bfloat16", "float32", "float64")
 
@@ -84,99 +83,34 @@ class Evaluate(keras.Operation):
         return cls(**config | {"activation": function_of(config["activation"])})
 
 
-def evaluate(
-    activation: Activation,
-    quantity: str,
-    x: Any,
-    out: object = None,
-    arithmetic: str | None = None,
-    parameters: Mapping[str, float] = NONE,
-) -> Any:
-    """Return a quantity at each element of a symbolic tensor or of a variable."""
-    _no_out(out)
-    check(activation.name, x)
-    operation = Evaluate(activation.bind(**parameters), quantity, arithmetic)
+def compute(call: Call) -> Any:
+    """Return the results of a call with symbolic tensors or variables, differentiable."""
+    function, x = call.function, call.operands[0]
+    refuse_out(call)
+    if isinstance(function, Gated):
+        return compute_gated(call, OPERATORS)
+    if call.quantity == "backward":
+        return compute(call._replace(quantity="slope", operands=(x,))) * call.operands[1]
+    check(function.name, x)
+    activation = cast(Activation, function).bind(**call.parameters)
+    operation = Evaluate(activation, call.quantity, call.arithmetic)
     return operation(x) if isinstance(x, keras.KerasTensor) else operation.call(x.value)
 
 
-def backward(
-    activation: Activation,
-    x: Any,
-    grad: Any,
-    out: object = None,
-    arithmetic: str | None = None,
-    parameters: Mapping[str, float] = NONE,
-) -> Any:
-    """Return slope(x)·grad."""
-    return evaluate(activation, "slope", x, out, arithmetic, parameters) * grad
-
-
-def gated(
-    function: Gated,
-    operands: tuple[Any, ...],
-    axis: int | None,
-    gate_first: bool,
-    out: object,
-    arithmetic: str | None,
-    parameters: Mapping[str, float],
-) -> Any:
-    """Return act(gate)·other of two tensors, or of the halves of one, gradients included."""
-    _no_out(out)
-    call = Call(function, operands, axis, gate_first, arithmetic, parameters)
-    return call.value(OPERATORS)
-
-
-def gated_quantity(
-    function: Gated,
-    quantity: str,
-    operands: tuple[Any, ...],
-    axis: int | None,
-    gate_first: bool,
-    out: object,
-    arithmetic: str | None,
-    parameters: Mapping[str, float],
-) -> Any:
-    """Return slope, curvature or backward as `Gated` has them, themselves differentiable."""
-    _no_out(out)
-    call = Call(function, operands, axis, gate_first, arithmetic, parameters)
-    return call.quantity(quantity, OPERATORS)
-
-
-def describe_gated(
-    function: Gated,
-    quantity: str,
-    operands: tuple[Any, ...],
-    axis: int | None,
-    gate_first: bool,
-    arithmetic: str | None,
-    parameters: Mapping[str, float],
-) -> tuple[tuple[int, ...], str, str, str, int]:
-    """Return shape, dtype, what computes, what is done with memory, and the threads."""
-    call = Call(function, operands, axis, gate_first, arithmetic, parameters)
-    gate, _ = call.ordered(OPERATORS)
-    found = describe(function.act, quantity, gate, arithmetic, parameters)
-    _, dtype, how, memory, threads = found
-    shape = operands[0].shape if len(operands) == 1 else gate.shape
-    return tuple(shape), dtype, f"{how}; times the other in an operator", memory, threads
-
-
-def describe(
-    activation: Activation,
-    quantity: str,
-    x: Any,
-    arithmetic: str | None,
-    parameters: Mapping[str, float],
-) -> tuple[tuple[int, ...], str, str, str, int]:
-    """Return shape, dtype, what computes, what is done with memory, and the threads."""
-    check(activation.name, x)
-    activation.check_parameters(parameters)
+def explain(call: Call) -> Explanation:
+    """Return how a call is computed."""
+    function, x = call.function, call.operands[0]
+    if isinstance(function, Gated):
+        return explain_composed(call, OPERATORS, explain)
+    check(function.name, x)
+    function.check_parameters(call.parameters)
     if isinstance(x, keras.KerasTensor):
         how = f"an operation of a Keras model, run by {keras.backend.backend()}"
-        return tuple(x.shape), x.dtype, how, "as the backend has it", 1
-    from softgate.runtime.explain import explain
-
-    found = explain(x.value, activation, quantity=quantity, arithmetic=arithmetic, **parameters)
-    return found.shape, found.dtype, found.computed_by, found.memory, found.threads
+        memory = "as the backend has it"
+        return Explanation(function.name, call.quantity, tuple(x.shape), x.dtype, how, memory, 1)
+    adapter = adapter_for((x.value,))
+    assert adapter is not None  # a variable holds a tensor of Keras' backend
+    return adapter.explain(call._replace(operands=(x.value,)))
 
 
 def check(name: str, x: Any) -> None:
@@ -185,8 +119,3 @@ def check(name: str, x: Any) -> None:
     if dtype not in ACCEPTED:
         known = ", ".join(ACCEPTED[:-1])
         raise TypeError(f"{name} of a {dtype} tensor: accepted are {known} and {ACCEPTED[-1]}")
-
-
-def _no_out(out: object) -> None:
-    if out is not None:
-        raise TypeError("out= is for arrays, not for tensors")

@@ -1,17 +1,16 @@
-"""TensorFlow tensors: which way a call takes, and taking it.
+"""Adapter for TensorFlow tensors.
 
-- an eager CPU tensor: the kernels, over its own memory;
+- an eager CPU tensor: the kernels, over the tensor's memory;
 - a symbolic one (in tf.function, under XLA), or one on another device: TensorFlow's operators.
 
-Both are differentiable as often as one likes, save that TensorFlow stores only first gradients in a
-SavedModel. The operators compute float16 and bfloat16 in float32, rounded once: next to the middle
-of two numbers the result may be the other one, where a kernel's is the nearest.
+Both have derivatives of every order, except that TensorFlow stores only first gradients in a
+SavedModel. The operators compute float16 and bfloat16 in float32, rounded once: near the midpoint
+of two numbers the result may be the farther one, where a kernel's is the nearest.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from ..versions import check as check_version
 from ..versions import missing
@@ -24,136 +23,69 @@ else:
     check_version("tensorflow", tf.__version__)
 
 from softgate.runtime.arrays import check_arithmetic
+from softgate.runtime.dispatch import Call, Explanation
+from softgate.runtime.gated import Gated
 from softgate.runtime.threads import POOL
 
-from ..gated import Call, Operators
+from ..gated import Operators, compute_gated, explain_composed, refuse_out
 from .derivatives import STABLE, Derivatives, derivatives
 from .memory import ACCEPTED, DTYPES, on_cpu
 
 if TYPE_CHECKING:
-    from softgate.runtime.activation import Activation
-    from softgate.runtime.gated import Gated
+    from softgate.runtime.activation import Activation, Function
 
-NONE: Mapping[str, float] = {}
 OPERATORS = Operators(
     split=lambda x, axis: tf.split(x, 2, axis),
     join=tf.concat,
     zeros_like=tf.zeros_like,
-    spread=lambda x, like: tf.broadcast_to(x, tf.shape(like)),
+    broadcast_like=lambda x, like: tf.broadcast_to(x, tf.shape(like)),
 )
 
 
 @tf.autograph.experimental.do_not_convert
-def evaluate(
-    activation: Activation,
-    quantity: str,
-    x: Any,
-    out: object = None,
-    arithmetic: str | None = None,
-    parameters: Mapping[str, float] = NONE,
-) -> Any:
-    """Return a quantity at each element of a tensor or variable, gradients included."""
-    _no_out(out)
-    bound = _bind(activation, arithmetic, parameters)
-    return bound(STABLE.index(quantity), _tensor(activation, x))
-
-
-@tf.autograph.experimental.do_not_convert
-def backward(
-    activation: Activation,
-    x: Any,
-    grad: Any,
-    out: object = None,
-    arithmetic: str | None = None,
-    parameters: Mapping[str, float] = NONE,
-) -> Any:
-    """Return slope(x)·grad for tensors, arrays and numbers, itself differentiable."""
-    _no_out(out)
-    x, grad = _tensors(activation, (x, grad))
+def compute(call: Call) -> Any:
+    """Return the results of a call as tensors, differentiable."""
+    function = call.function
+    refuse_out(call)
+    if isinstance(function, Gated):
+        operands = _tensors(function, call.operands)
+        return compute_gated(call._replace(operands=operands), OPERATORS)
+    bound = _bind(function, call)
+    if call.quantity != "backward":
+        return bound(STABLE.index(call.quantity), _tensor(function, call.operands[0]))
+    x, grad = _tensors(function, call.operands)
     if x.shape != grad.shape or not x.shape.is_fully_defined():
         shape = tf.broadcast_dynamic_shape(tf.shape(x), tf.shape(grad))
         x, grad = tf.broadcast_to(x, shape), tf.broadcast_to(grad, shape)
-    return _bind(activation, arithmetic, parameters).pull(0, x, grad)
+    return bound.pull(0, x, grad)
 
 
-@tf.autograph.experimental.do_not_convert
-def gated(
-    function: Gated,
-    operands: tuple[Any, ...],
-    axis: int | None,
-    gate_first: bool,
-    out: object,
-    arithmetic: str | None,
-    parameters: Mapping[str, float],
-) -> Any:
-    """Return act(gate)·other of two tensors, or of the halves of one, gradients included."""
-    _no_out(out)
-    tensors = _tensors(function, operands)
-    call = Call(function, tensors, axis, gate_first, arithmetic, parameters)
-    return call.value(OPERATORS)
-
-
-@tf.autograph.experimental.do_not_convert
-def gated_quantity(
-    function: Gated,
-    quantity: str,
-    operands: tuple[Any, ...],
-    axis: int | None,
-    gate_first: bool,
-    out: object,
-    arithmetic: str | None,
-    parameters: Mapping[str, float],
-) -> Any:
-    """Return slope, curvature or backward as `Gated` has them, themselves differentiable."""
-    _no_out(out)
-    tensors = _tensors(function, operands)
-    call = Call(function, tensors, axis, gate_first, arithmetic, parameters)
-    return call.quantity(quantity, OPERATORS)
-
-
-def describe_gated(
-    function: Gated,
-    quantity: str,
-    operands: tuple[Any, ...],
-    axis: int | None,
-    gate_first: bool,
-    arithmetic: str | None,
-    parameters: Mapping[str, float],
-) -> tuple[tuple[int, ...], str, str, str, int]:
-    """Return shape, dtype, what computes, what is done with memory, and the threads."""
-    call = Call(function, _tensors(function, operands), axis, gate_first, arithmetic, parameters)
-    gate, _ = call.ordered(OPERATORS)
-    found = describe(function.act, quantity, gate, arithmetic, parameters)
-    _, dtype, how, memory, threads = found
-    shape = operands[0].shape if len(operands) == 1 else gate.shape
-    return tuple(shape), dtype, f"{how}; times the other in an operator", memory, threads
-
-
-def describe(
-    activation: Activation,
-    quantity: str,
-    x: Any,
-    arithmetic: str | None,
-    parameters: Mapping[str, float],
-) -> tuple[tuple[int, ...], str, str, str, int]:
-    """Return shape, dtype, what computes, what is done with memory, and the threads."""
-    x = _tensor(activation, x)
+def explain(call: Call) -> Explanation:
+    """Return how a call is computed."""
+    function, quantity = call.function, call.quantity
+    if isinstance(function, Gated):
+        return explain_composed(
+            call._replace(operands=_tensors(function, call.operands)), OPERATORS, explain
+        )
+    x = _tensor(function, call.operands[0])
     shape = () if x.shape.rank is None else tuple(x.shape)
-    bound = _bind(activation, arithmetic, parameters)
+    bound = _bind(function, call)
     if not on_cpu(x):
         fmt = bound.computed_in(quantity, x.dtype).name
         how = f"the {fmt} kernel's formula in TensorFlow operators"
-        rounded = "" if fmt == x.dtype.name else f", rounded once to {x.dtype.name}"
+        if fmt != x.dtype.name:
+            how += f", rounded once to {x.dtype.name}"
         passes = "one pass under XLA (jit_compile=True), else one for each operator"
-        return shape, x.dtype.name, how + rounded, passes, 1
-    values = dict(bound.parameters)
-    route = activation.route(quantity, DTYPES[x.dtype], arithmetic, values)
-    operands = 3 if quantity == "backward" else 2
-    threads = POOL.plan(int(tf.size(x)), x.dtype.size * operands)
-    return shape, x.dtype.name, route.describe(), "read where it lies", threads
+        return Explanation(function.name, quantity, shape, x.dtype.name, how, passes, 1)
+    route = function.route(quantity, DTYPES[x.dtype], call.arithmetic, dict(bound.parameters))
+    threads = POOL.plan(int(tf.size(x)), x.dtype.size * (len(route.inputs) + route.results))
+    memory = "read where it lies"
+    return Explanation(
+        function.name, quantity, shape, x.dtype.name, route.describe(), memory, threads
+    )
 
 
-def _tensors(function: Activation | Gated, operands: tuple[Any, ...]) -> tuple[Any, ...]:
+def _tensors(function: Function, operands: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return operands of one dtype; a number takes the others'."""
     for operand in operands:
         _dense(function, operand)
@@ -164,7 +96,7 @@ def _tensors(function: Activation | Gated, operands: tuple[Any, ...]) -> tuple[A
     return tuple(_tensor(function, tf.convert_to_tensor(x, dtype)) for x in operands)
 
 
-def _tensor(activation: Activation | Gated, x: Any) -> Any:
+def _tensor(activation: Function, x: Any) -> Any:
     """Return a tensor, or what a variable holds; raise where there is no kernel for its dtype."""
     _dense(activation, x)
     x = tf.convert_to_tensor(x)
@@ -173,7 +105,7 @@ def _tensor(activation: Activation | Gated, x: Any) -> Any:
     return x
 
 
-def _dense(activation: Activation | Gated, x: Any) -> None:
+def _dense(activation: Function, x: Any) -> None:
     name = activation.name
     if isinstance(x, tf.RaggedTensor):
         raise TypeError(
@@ -187,13 +119,7 @@ def _dense(activation: Activation | Gated, x: Any) -> None:
         )
 
 
-def _bind(
-    activation: Activation, arithmetic: str | None, parameters: Mapping[str, float]
-) -> Derivatives:
-    check_arithmetic(arithmetic)
-    return derivatives(activation, activation.check_parameters(parameters), arithmetic)
-
-
-def _no_out(out: object) -> None:
-    if out is not None:
-        raise TypeError("out= is for arrays, not for tensors")
+def _bind(function: Function, call: Call) -> Derivatives:
+    check_arithmetic(call.arithmetic)
+    activation = cast("Activation", function)
+    return derivatives(activation, activation.check_parameters(call.parameters), call.arithmetic)

@@ -1,15 +1,16 @@
-"""torch tensors: which way a call takes, and taking it.
+"""Adapter for torch tensors.
 
-- a plain CPU tensor in eager mode: the kernels, by the short way of `eager`;
+- a plain CPU tensor in eager mode: the kernels, called directly (`eager`);
 - the same under functorch, forward mode, a dispatch mode, or as a subclass: `operators`;
-- under torch.compile: the operators, or torch's own where functorch is at work inside;
-- being exported or traced, or on another device: torch operators (`portable`).
+- under torch.compile: the operators, or torch's where functorch transforms the compiled function;
+- being exported or traced, or on another device: torch's operators (`native_ops`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, cast
 
 from ..versions import check as check_version
 from ..versions import missing
@@ -21,55 +22,63 @@ except ModuleNotFoundError as error:
 else:
     check_version("torch", torch.__version__)
 
+from torch import Tensor
 from torch.compiler import is_dynamo_compiling
 
 from softgate.runtime.arrays import SERIAL
+from softgate.runtime.dispatch import NO_PARAMETERS, Call, Explanation
+from softgate.runtime.gated import Gated
 
+from ..gated import refuse_out
 from . import openmp, operators, proxies, sharding
 from .asymptotes import QUANTITIES
-from .compiled import compiled, compiled_backward, follows
+from .compiled import compiled, compiled_backward
 from .dispatch import is_nested, path, plain
-from .eager import FromInput, FromValue, straight
-from .gated_calls import describe_gated, gated, gated_quantity
-from .inplace import InPlace, check_writable
+from .eager import from_input, from_value
+from .gated import compute_gated, explain_gated
 from .integers import as_floats, integer_value, is_integer
-from .memory import DTYPES, Bound, dense, has_memory
-from .operators import binding as bind
+from .memory import DTYPES, BoundActivation, dense, has_memory
+from .operators import bind
 
 if TYPE_CHECKING:
     from softgate.runtime.activation import Activation
     from softgate.runtime.routes import Runner
 
-NONE: Mapping[str, float] = {}
+__all__ = ["compute", "explain", "proxies"]
+"""The `Adapter`; `proxies` is the one for `torch.fx.Proxy`."""
 
-__all__ = [
-    "backward",
-    "describe",
-    "describe_gated",
-    "evaluate",
-    "gated",
-    "gated_quantity",
-    "proxies",
-]
-"""What softgate asks of an adapter; `proxies` is the one for `torch.fx.Proxy`."""
 
-_FROM_INPUT, _FROM_VALUE, _IN_PLACE = straight(FromInput), straight(FromValue), straight(InPlace)
+def compute(call: Call) -> Any:
+    """Return the results of a call as tensors, gradients included."""
+    function, quantity, operands, arithmetic, parameters = (
+        call.function,
+        call.quantity,
+        call.operands,
+        call.arithmetic,
+        call.parameters,
+    )
+    if isinstance(function, Gated):
+        return compute_gated(function, call)
+    activation = cast("Activation", function)
+    if quantity == "backward":
+        refuse_out(call)
+        return backward(activation, operands[0], operands[1], arithmetic, parameters)
+    if call.out is not None:
+        raise TypeError(
+            "out= is for arrays: to overwrite a tensor, write "
+            f"softgate.torch.functional.{activation.name}_(x)"
+        )
+    return evaluate(activation, quantity, operands[0], arithmetic, parameters)
 
 
 def evaluate(
     activation: Activation,
     quantity: str,
-    x: torch.Tensor,
-    out: object = None,
+    x: Tensor,
     arithmetic: str | None = None,
-    parameters: Mapping[str, float] = NONE,
-) -> torch.Tensor:
+    parameters: Mapping[str, float] = NO_PARAMETERS,
+) -> Tensor:
     """Return a quantity at each element of a tensor, gradients included."""
-    if out is not None:
-        raise TypeError(
-            "out= is for arrays: to overwrite a tensor, write "
-            f"softgate.torch.functional.{activation.name}_(x)"
-        )
     if x.dtype not in DTYPES and is_integer(x):
         integers = integer_value(activation, quantity, x, parameters)
         if integers is not None:
@@ -79,31 +88,36 @@ def evaluate(
         return compiled(activation, quantity, x, arithmetic, parameters)
     if not activation.short_for:
         activation.short_way = short_way(activation)
-        activation.short_for = (torch.Tensor, torch.nn.Parameter)
-    bound = bind(activation, arithmetic, parameters)
+        activation.short_for = (Tensor, torch.nn.Parameter)
+    bound: BoundActivation = bind(activation, arithmetic, parameters)
     if plain(x):
-        recorded = x.requires_grad and torch.is_grad_enabled()
-        if not recorded:
+        if not (x.requires_grad and torch.is_grad_enabled()):
             return bound.unary(quantity, x)
         if quantity == "value":
-            return (_FROM_VALUE if bound.from_value else _FROM_INPUT)(x, bound)
-    return _general(bound, quantity, x)
+            result: Tensor = (from_value if bound.from_value else from_input)(x, bound)
+            return result
+    check_dtype(bound, x)
+    sharding.prepare(x)
+    if is_nested(x):
+        values = dict(bound.parameters)
+        parts = [evaluate(activation, quantity, part, arithmetic, values) for part in x.unbind()]
+        return torch.nested.as_nested_tensor(parts)
+    if path(x) == "torch":
+        return bound.forms(QUANTITIES.index(quantity), x)
+    key, p, a = bound.arguments
+    return operators.Evaluate.apply(x, key, quantity, p, a)
 
 
 def backward(
     activation: Activation,
-    x: torch.Tensor,
-    grad: torch.Tensor,
-    out: object = None,
+    x: Any,
+    grad: Any,
     arithmetic: str | None = None,
-    parameters: Mapping[str, float] = NONE,
-) -> torch.Tensor:
+    parameters: Mapping[str, float] = NO_PARAMETERS,
+) -> Tensor:
     """Return slope(x)·grad for tensors, itself differentiable."""
-    if out is not None:
-        raise TypeError("out= is for arrays, not for tensors")
-    tensors: tuple[object, ...] = (x, grad)
-    if not all(isinstance(operand, torch.Tensor) for operand in tensors):
-        kinds = " and ".join(type(operand).__name__ for operand in tensors)
+    if not (isinstance(x, Tensor) and isinstance(grad, Tensor)):
+        kinds = f"{type(x).__name__} and {type(grad).__name__}"
         raise TypeError(f"x and grad are {kinds}: expected two tensors, or two arrays")
     if x.dtype != grad.dtype or x.device != grad.device:
         raise TypeError(
@@ -113,8 +127,8 @@ def backward(
     x, grad = as_floats(x, grad)
     if is_dynamo_compiling():
         return compiled_backward(activation, x, grad, arithmetic, parameters)
-    bound = bind(activation, arithmetic, parameters)
-    check(bound, x)
+    bound: BoundActivation = bind(activation, arithmetic, parameters)
+    check_dtype(bound, x)
     x, grad = torch.broadcast_tensors(x, grad)
     if path(x) == "torch":
         return bound.forms(1, x) * grad
@@ -122,61 +136,22 @@ def backward(
     if plain(x) and plain(grad) and not recorded:
         return bound.binary("backward", x, grad)
     sharding.prepare(x, grad)
-    arguments = (bound.key, bound.values, bound.arithmetic or "")
-    result: torch.Tensor = operators.Backward.apply(x, grad, *arguments)
+    result: Tensor = operators.Backward.apply(x, grad, *bound.arguments)
     return result
 
 
-def overwrite(
-    activation: Activation,
-    x: torch.Tensor,
-    parameters: Mapping[str, float] = NONE,
-    name: str | None = None,
-) -> torch.Tensor:
-    """Overwrite a tensor with the value at each of its elements, and return it.
-
-    While autograd records, only where the slope follows from the value: the input is gone. `name`
-    is the name of the function called, for error messages; by default the activation's.
-    """
-    name = name or activation.name
-    if is_integer(x):
-        result = evaluate(activation, "value", x, parameters=parameters)
-        if result.dtype != x.dtype:
-            raise TypeError(
-                f"{name}_ of a {x.dtype} tensor: its result, {result.dtype}, does not fit; "
-                f"write y = {name}(x)"
-            )
-        return x.copy_(result)
-    compiling = is_dynamo_compiling()
-    recorded = x.requires_grad and torch.is_grad_enabled()
-    if recorded and not follows(activation, parameters, compiling):
-        raise RuntimeError(
-            f"{name}_ would overwrite what its own gradient needs: "
-            f"write x = {name}(x), or use torch.no_grad()"
-        )
-    if compiling or not plain(x):
-        return x.copy_(evaluate(activation, "value", x, parameters=parameters))
-    bound = bind(activation, None, parameters)
-    check(bound, x)
-    check_writable(name, x)
-    if recorded:
-        return _IN_PLACE(x, bound)
-    bound.in_place(x)
-    torch.autograd.graph.increment_version(x)
-    return x
-
-
-def short_way(activation: Activation) -> Callable[[torch.Tensor], torch.Tensor]:
-    """Return the value of tensors with as little ado as possible: small ones wait for Python."""
-    bound = operators.bind(activation, activation.check_parameters({}), None)
+def short_way(activation: Activation) -> Callable[[Tensor], Tensor]:
+    """Return a function that computes the value of plain tensors with the least overhead."""
+    bound: BoundActivation = bind(activation, None, {})
     runners: dict[torch.dtype, Runner] = {}
-    apply = _FROM_VALUE if bound.from_value else _FROM_INPUT
+    apply = from_value if bound.from_value else from_input
     empty_like, compiling = torch.empty_like, is_dynamo_compiling
 
-    def value(x: torch.Tensor) -> torch.Tensor:
+    def value(x: Tensor) -> Tensor:
         if not compiling() and plain(x):
             if x.requires_grad and torch.is_grad_enabled():
-                return apply(x, bound)
+                result: Tensor = apply(x, bound)
+                return result
             runner, count = runners.get(x.dtype), x.numel()
             if runner is not None and count < SERIAL and x.is_contiguous():
                 address = x.data_ptr()
@@ -192,53 +167,44 @@ def short_way(activation: Activation) -> Callable[[torch.Tensor], torch.Tensor]:
     return value
 
 
-def _general(bound: Bound, quantity: str, x: torch.Tensor) -> torch.Tensor:
-    check(bound, x)
-    sharding.prepare(x)
-    if is_nested(x):
-        act, values = bound.activation, dict(bound.parameters)
-        parts = [
-            evaluate(act, quantity, part, None, bound.arithmetic, values) for part in x.unbind()
-        ]
-        return torch.nested.as_nested_tensor(parts)
-    if path(x) == "torch":
-        return bound.forms(QUANTITIES.index(quantity), x)
-    return operators.Evaluate.apply(x, bound.key, quantity, bound.values, bound.arithmetic or "")
-
-
-def describe(
-    activation: Activation,
-    quantity: str,
-    x: torch.Tensor,
-    arithmetic: str | None,
-    parameters: Mapping[str, float],
-) -> tuple[tuple[int, ...], str, str, str, int]:
-    """Return shape, dtype, what computes, what is done with memory, and the threads."""
-    shape, name = tuple(x.shape), str(x.dtype).removeprefix("torch.")
-    bound = bind(activation, arithmetic, parameters)
-    if is_integer(x):
-        if integer_value(activation, quantity, x, parameters) is not None:
-            how = f"torch's own operator, of integers, on {x.device.type}"
-            return shape, name, how, "as torch has it", torch.get_num_threads()
-        (x,) = as_floats(x)
-        _, wide, how, _, threads = describe(activation, quantity, x, arithmetic, parameters)
-        return shape, name, how, f"converted to {wide} first", threads
-    check(bound, x)
-    if path(x) == "torch":
-        how = f"{bound.forms.describe(quantity, x)}, on {x.device.type}"
-        return shape, name, how, "as torch has it", torch.get_num_threads()
-    route = activation.route(quantity, DTYPES[x.dtype], arithmetic, dict(bound.parameters))
-    if not has_memory(x):
-        how = f"nothing: a tensor on {x.device.type} that has a shape and no elements"
-        return shape, name, how, "none", 1
-    copied = dense(x) is not x
-    memory = "copied first: not one piece of memory" if copied else "read where it lies"
-    operands = 3 if quantity == "backward" else 2
-    threads = openmp.plan(x.numel(), x.element_size() * operands)
-    return shape, name, route.describe(), memory, threads
-
-
-def check(bound: Bound, x: torch.Tensor) -> None:
+def check_dtype(bound: BoundActivation, x: Tensor) -> None:
     """Raise where there is no kernel for a tensor's dtype."""
     if x.dtype not in DTYPES:
-        bound.runner("value", x.dtype)
+        bound.route("value", x.dtype)
+
+
+def explain(call: Call) -> Explanation:
+    """Return how a call is computed."""
+    function, quantity = call.function, call.quantity
+    if isinstance(function, Gated):
+        return explain_gated(function, call)
+    activation, x = cast("Activation", function), call.operands[0]
+    bound: BoundActivation = bind(activation, call.arithmetic, call.parameters)
+    by_torch = Explanation(
+        activation=activation.name,
+        quantity=quantity,
+        shape=tuple(x.shape),
+        dtype=str(x.dtype).removeprefix("torch."),
+        computed_by=f"torch's own operator, of integers, on {x.device.type}",
+        memory="as torch has it",
+        threads=torch.get_num_threads(),
+    )
+    if is_integer(x):
+        if integer_value(activation, quantity, x, call.parameters) is not None:
+            return by_torch
+        of_floats = explain(call._replace(operands=as_floats(x)))
+        memory = f"converted to {of_floats.dtype} first"
+        return replace(of_floats, dtype=by_torch.dtype, memory=memory)
+    check_dtype(bound, x)
+    if path(x) == "torch":
+        how = f"{bound.forms.describe(quantity, x)}, on {x.device.type}"
+        return replace(by_torch, computed_by=how)
+    if not has_memory(x):
+        how = f"nothing: a tensor on {x.device.type} that has a shape and no elements"
+        return replace(by_torch, computed_by=how, memory="none", threads=1)
+    route = bound.route(quantity, x.dtype)
+    copied = dense(x) is not x
+    memory = "copied first: not one piece of memory" if copied else "read where it lies"
+    moved = x.element_size() * (len(route.inputs) + route.results)
+    threads = openmp.plan(x.numel(), moved)
+    return replace(by_torch, computed_by=route.describe(), memory=memory, threads=threads)

@@ -1,7 +1,7 @@
-"""Calls inside what torch.compile reads: constants are found while it traces, operators stay.
+"""Calls traced by torch.compile: kernels are looked up while it traces, operators stay.
 
-It takes a float that changes between calls for a symbol. Kernels are made for numbers: the symbol
-is read, and a guard compiles again where the number is another one.
+It replaces a float that changes between calls by a symbol. Kernels need numbers: the symbol is
+read, and a guard compiles again where the number differs.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from . import native_ops, sharding
 from .asymptotes import QUANTITIES
 from .dispatch import inside_functorch, path
 from .native_ops import constant_when_compiled
-from .operators import binding
+from .operators import bind
 
 if TYPE_CHECKING:
     from softgate.runtime.activation import Activation
@@ -29,7 +29,7 @@ def compiled(
     arithmetic: str | None,
     parameters: Mapping[str, float],
 ) -> torch.Tensor:
-    """Put the operator into the graph; torch's own inside functorch and exports."""
+    """Record the operator in the graph; torch's operators inside functorch and exports."""
     wanted = _wanted(x)
     options = (arithmetic, numbers(parameters), x.dtype, wanted, native_ops.must_be_ours(x))
     key, values, form = _constants(activation, quantity, *options)
@@ -56,25 +56,26 @@ def compiled_backward(
 
 
 def _wanted(x: torch.Tensor) -> str:
-    """Return which form in torch operators is wanted: functorch differentiates what it finds."""
+    """Return which form in torch operators is needed, or "": functorch differentiates it."""
     if inside_functorch():
         return "definition"
     return "form" if path(x) == "torch" else ""
 
 
 def follows(activation: Activation, parameters: Mapping[str, float], compiling: bool) -> bool:
-    """Tell whether the slope follows from the value with these parameters."""
+    """Return whether the slope is a function of the value with these parameters."""
     return _follows(activation, numbers(parameters) if compiling else parameters)
 
 
 def numbers(parameters: Mapping[str, float]) -> dict[str, float]:
-    """Return parameters as numbers, where a compiler has made symbols of some."""
+    """Return parameters as numbers, where a compiler has replaced some by symbols."""
     return {name: guard_scalar(value) for name, value in parameters.items()}
 
 
 @constant_when_compiled
 def _follows(activation: Activation, parameters: Mapping[str, float]) -> bool:
-    return binding(activation, None, dict(parameters)).from_value
+    from_value: bool = bind(activation, None, dict(parameters)).from_value
+    return from_value
 
 
 @constant_when_compiled
@@ -87,17 +88,17 @@ def _constants(
     wanted: str,
     ours: bool,
 ) -> Any:
-    """Return what names the kernels to an operator, and a form in torch operators if wanted.
+    """Return an operator's arguments for the kernels, and the name of a form in torch operators.
 
-    All is checked while the call is traced.
+    All of them are checked while the call is traced.
     """
-    bound = binding(activation, arithmetic, dict(parameters))
+    bound = bind(activation, arithmetic, dict(parameters))
     bound.runner("value", dtype)
     sharding.prepare()
     if not wanted:
         return bound.key, bound.values, ""
     order, operator = QUANTITIES.index(quantity), bound.forms.operator(ours)
-    # dynamo takes no dots in the names of attributes
+    # dynamo does not support dots in the names of attributes
     name = f"{wanted} of {quantity} of {bound.key} with {bound.values} in {dtype}"
     name = name.replace(".", "_point_")
     if order == 0 and operator is not None:

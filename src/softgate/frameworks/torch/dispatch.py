@@ -1,4 +1,4 @@
-"""Which way a tensor takes: straight to a kernel, through an operator, or torch's own operators."""
+"""Whether a tensor is computed by a kernel, through an operator, or by torch's operators."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ from .native_ops import constant_when_compiled, exporting, functionalizing, on_c
 _functorch = torch._C._functorch
 _keys, _local = torch._C._dispatch_keys, torch._C._dispatch_tls_local_include_set
 _PLAIN_KEYS: set[int] = set()
-"""The dispatch keys of a CPU tensor that is strided, no subclass, no view to be negated and not
-wrapped by functorch: one comparison sees it all."""
+"""The dispatch keys of a CPU tensor that is strided, no subclass, no negated view and not wrapped
+by functorch, all in one comparison."""
 _PLAIN_MODES: set[int] = set()
-"""What a thread includes when neither a mode nor a tracer nor functorch is at work."""
+"""The keys that a thread includes when no mode, tracer or functorch transform is active."""
 
 
-def _look() -> None:
+def _read_keys() -> None:
     for context in (nullcontext(), torch.inference_mode()):
         with context:
             _PLAIN_KEYS.add(_keys(torch.empty(0)).raw_repr())
             _PLAIN_MODES.add(_local().raw_repr())
 
 
-# In a thread of its own: this module may be loaded in the middle of an export, and what a tracer
-# has switched on there is not plain.
-_looking = threading.Thread(target=_look)
-_looking.start()
-_looking.join()
+# In a separate thread: this module may be loaded in the middle of an export, where a tracer has
+# added keys.
+_reading = threading.Thread(target=_read_keys)
+_reading.start()
+_reading.join()
 
 
 def plain(x: torch.Tensor) -> bool:
-    """Tell whether `x` is a CPU tensor and nothing looks inside the call."""
+    """Return whether `x` is a plain CPU tensor and no mode, tracer or transform is active."""
     return (
         _keys(x).raw_repr() in _PLAIN_KEYS
         and _local().raw_repr() in _PLAIN_MODES
@@ -44,18 +44,18 @@ def plain(x: torch.Tensor) -> bool:
 
 
 def both_plain(x: torch.Tensor, y: torch.Tensor) -> bool:
-    """Tell the same of two tensors, asking only once what is at work."""
+    """Return the same for two tensors, with one check for modes."""
     return _keys(y).raw_repr() in _PLAIN_KEYS and plain(x)
 
 
 def all_plain(*tensors: torch.Tensor) -> bool:
-    """Tell the same of any number."""
+    """Return the same for any number of tensors."""
     first, *others = tensors
     return plain(first) and all(_keys(x).raw_repr() in _PLAIN_KEYS for x in others)
 
 
 def is_nested(x: torch.Tensor) -> bool:
-    """Tell whether a tensor is a list of tensors, as torch made them first; jagged ones are not."""
+    """Return whether a tensor is nested in the strided layout; jagged ones are not."""
     return x.is_nested and x.layout is torch.strided
 
 
@@ -67,5 +67,5 @@ def path(x: torch.Tensor) -> str:
 
 @constant_when_compiled
 def inside_functorch() -> bool:
-    """Tell a compiler whether functorch is at work inside what it compiles."""
+    """Return whether functorch transforms the function that is compiled."""
     return _functorch.peek_interpreter_stack() is not None

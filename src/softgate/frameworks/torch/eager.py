@@ -1,7 +1,7 @@
-"""The short way for plain CPU tensors in eager mode: straight to the kernels, with autograd.
+"""Kernels called directly for plain CPU tensors in eager mode, with autograd.
 
 A Function in the old style, with the context in `forward`, costs a tenth of one that functorch can
-look into; `__init__` sends here only what neither functorch nor a compiler watches.
+transform; only calls that neither functorch nor a compiler traces come here.
 """
 
 from __future__ import annotations
@@ -10,45 +10,46 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+from torch import Tensor
 
-from . import backward_from_output, operators
+from . import operators
 from .dispatch import all_plain
-from .memory import Bound
+from .memory import BoundActivation, BoundGated, halves, matched
 
-_functorch = torch._C._functorch
+_is_batched = torch._C._functorch.is_legacy_batchedtensor
 
 
 def straight(function: type[torch.autograd.Function]) -> Callable[..., Any]:
-    """Return `function.apply` without its look-out for functorch, a third of a small call's time.
+    """Return `function.apply` without its check for functorch, a third of a small call's time.
 
-    For operands that nobody has wrapped.
+    For operands that functorch has not wrapped.
     """
     apply: Callable[..., Any] = super(torch.autograd.Function, function).apply  # type: ignore[misc]
     return apply
 
 
 class FromInput(torch.autograd.Function):
-    """The value; the input is kept for the gradient."""
+    """The value; the input is saved for the gradient."""
 
     @staticmethod
-    def forward(ctx: Any, x: torch.Tensor, bound: Bound) -> torch.Tensor:
+    def forward(ctx: Any, x: Tensor, bound: BoundActivation) -> Tensor:
         """Run the kernel."""
         ctx.save_for_backward(x)
         ctx.bound = bound
         return bound.unary("value", x)
 
     @staticmethod
-    def backward(ctx: Any, grad: torch.Tensor) -> tuple[torch.Tensor, None]:
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
         """Return slope(x)·grad."""
         (x,) = ctx.saved_tensors
         return times_slope(ctx.bound, x, grad), None
 
 
 class FromValue(torch.autograd.Function):
-    """The value, which is kept for the gradient: whoever follows keeps it anyway."""
+    """The value, which is saved for the gradient: the next operator often saves it, too."""
 
     @staticmethod
-    def forward(ctx: Any, x: torch.Tensor, bound: Bound) -> torch.Tensor:
+    def forward(ctx: Any, x: Tensor, bound: BoundActivation) -> Tensor:
         """Run the kernel."""
         y = bound.unary("value", x)
         ctx.save_for_backward(y)
@@ -56,42 +57,92 @@ class FromValue(torch.autograd.Function):
         return y
 
     @staticmethod
-    def backward(ctx: Any, grad: torch.Tensor) -> tuple[torch.Tensor, None]:
-        """Return the slope, told from the value, times grad."""
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
+        """Return the slope, computed from the value, times grad."""
         (y,) = ctx.saved_tensors
-        return times_slope_at_value(ctx.bound, y, grad), None
+        return times_slope(ctx.bound, y, grad, "from_value"), None
 
 
-def unwatched(*tensors: torch.Tensor) -> bool:
-    """Tell whether tensors have memory that kernels can read, and nobody looks into the call.
+class FromPair(torch.autograd.Function):
+    """act(gate)·other; both operands are saved for the gradient."""
 
-    Asked when a gradient is computed: what was kept and what arrives need not be of the kind that
-    the value was computed from.
+    @staticmethod
+    def forward(ctx: Any, gate: Tensor, other: Tensor, bound: BoundGated) -> Tensor:
+        """Run the kernel."""
+        ctx.save_for_backward(gate, other)
+        ctx.bound = bound
+        return bound.value(gate, other)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
+        """Return both derivatives times `grad`."""
+        gate, other = matched(grad, *ctx.saved_tensors)
+        bound, (of_gate, of_other, _) = ctx.bound, ctx.needs_input_grad
+        if not untraced(gate, other, grad):
+            return *partials(bound, gate, other, grad), None
+        if not of_gate:
+            return None, bound.value(gate, grad), None
+        first, second = bound.compute("backward", gate, other, grad)
+        return first, second if of_other else None, None
+
+
+class FromHalves(torch.autograd.Function):
+    """act(gate)·other of the halves of one tensor, which is saved for the gradient."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, dim: int, gate_first: bool, bound: BoundGated) -> Tensor:
+        """Run the kernel over the rows of both halves."""
+        ctx.save_for_backward(x)
+        ctx.rest = (dim, gate_first, bound)
+        return bound.halves(x, dim, gate_first)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
+        """Return the gradient of the whole tensor, both halves computed in one pass."""
+        (x,) = ctx.saved_tensors
+        dim, gate_first, bound = ctx.rest
+        if x.dtype is not grad.dtype:
+            x = x.to(grad.dtype)
+        if untraced(x, grad):
+            return bound.joined(x, dim, gate_first, grad), None, None, None
+        both = partials(bound, *halves(x, dim, gate_first), grad)
+        return torch.cat(both if gate_first else both[::-1], dim), None, None, None
+
+
+from_input, from_value = straight(FromInput), straight(FromValue)
+from_pair, from_halves = straight(FromPair), straight(FromHalves)
+
+
+def untraced(*tensors: Tensor) -> bool:
+    """Return whether kernels can compute a gradient of these tensors directly.
+
+    The saved tensors and the incoming gradient need not be plain where the operands were.
     """
     return not torch.is_grad_enabled() and all_plain(*tensors)
 
 
-def times_slope_at_value(bound: Bound, y: torch.Tensor, grad: torch.Tensor) -> torch.Tensor:
-    """Return slope·grad from the value `y`; through the operators if somebody goes on from it."""
-    return _times(bound, "from_value", y, grad)
+def times_slope(
+    bound: BoundActivation, saved: Tensor, grad: Tensor, quantity: str = "backward"
+) -> Tensor:
+    """Return slope·grad; through the operators where it is differentiated again.
+
+    `saved` is the input, or the value where `quantity` is "from_value".
+    """
+    if saved.dtype is not grad.dtype:  # a hook may have changed the format of what is saved
+        saved = saved.to(grad.dtype)
+    if untraced(saved, grad):
+        return bound.binary(quantity, saved, grad)
+    apply = (operators.Backward if quantity == "backward" else operators.FromValue).apply
+    if _is_batched(grad):  # is_grads_batched
+        apply = getattr(operators.operators, quantity)
+    result: Tensor = apply(saved, grad, *bound.arguments)
+    return result
 
 
-def times_slope(bound: Bound, x: torch.Tensor, grad: torch.Tensor) -> torch.Tensor:
-    """Return slope(x)·grad; through the operators where somebody differentiates again."""
-    return _times(bound, "backward", x, grad)
-
-
-def _times(bound: Bound, quantity: str, kept: torch.Tensor, grad: torch.Tensor) -> torch.Tensor:
-    if kept.dtype is not grad.dtype:  # a hook may have given back what it keeps in another format
-        kept = kept.to(grad.dtype)
-    if unwatched(kept, grad):
-        return bound.binary(quantity, kept, grad)
-    function, operator = (
-        (operators.Backward, operators.operators.backward)
-        if quantity == "backward"
-        else (backward_from_output.AtValue, operators.operators.from_value)
-    )
-    rest = (bound.key, bound.values, bound.arithmetic or "")
-    if _functorch.is_legacy_batchedtensor(grad):  # is_grads_batched
-        return operator(kept, grad, *rest)
-    return function.apply(kept, grad, *rest)
+def partials(bound: BoundGated, gate: Tensor, other: Tensor, grad: Tensor) -> tuple[Tensor, Tensor]:
+    """Return both derivatives of a gated function times `grad`, differentiable again."""
+    operator = operators.Partials.apply
+    if _is_batched(grad):  # is_grads_batched
+        operator = operators.operators.gated_backward
+    first, second = operator(gate, other, grad, *bound.arguments)
+    return first, second

@@ -16,10 +16,11 @@ from torch import Tensor
 from torch.autograd import forward_ad
 from torch.compiler import is_dynamo_compiling
 
-from . import bind, gated_calls
+from . import gated as gated_calls
 from .dispatch import inside_functorch, path, plain
-from .eager import times_slope
-from .memory import run
+from .eager import partials, times_slope
+from .memory import BoundActivation, run
+from .operators import bind
 
 if TYPE_CHECKING:
     from softgate.runtime.activation import Activation
@@ -56,7 +57,8 @@ class Activated:
 
     def keeps_one(self) -> bool:
         """Where the slope follows from the value, activation and W keep the same tensor."""
-        return bind(self.activation, None, {}).from_value
+        bound: BoundActivation = bind(self.activation, None, {})
+        return bound.from_value
 
 
 class Gated:
@@ -73,24 +75,24 @@ class Gated:
                 named = gated_calls.constants_for(self.activation)
                 if (
                     named is not None
-                    and not gated_calls.portable(gate, up)
+                    and not gated_calls.composes(gate, up)
                     and not inside_functorch()
                 ):
                     return torch.ops.softgate.gated(gate, up, *named, "")
-            elif (pair := gated_calls.pair_for(self.activation)) is not None:
-                return gated_calls.product(pair, gate, up)
+            elif (bound := gated_calls.gated_with(self.activation)) is not None:
+                return gated_calls.product(bound, gate, up)
         return _times(self.activation(gate), up)
 
     def pull(self, grad: Tensor, needs: Sequence[bool], *inputs: Tensor) -> tuple[Any, ...]:
         """Return slope(gate)·grad·up and activation(gate)·grad."""
         gate, up = inputs
-        pair = gated_calls.pair_for(self.activation)
-        if pair is not None and gate.dtype == up.dtype == grad.dtype and path(gate) == "kernel":
+        bound = gated_calls.gated_with(self.activation)
+        if bound is not None and gate.dtype == up.dtype == grad.dtype and path(gate) == "kernel":
             if not needs[0]:
-                return None, gated_calls.product(pair, gate, grad)
+                return None, gated_calls.product(bound, gate, grad)
             if _alone(gate, grad) and plain(up):
-                return tuple(pair.overwrite(grad, gate, up))
-            return gated_calls.both_ways(pair, gate, up, grad)
+                return tuple(bound.overwrite(grad, gate, up))
+            return partials(bound, gate, up, grad)
         grad_up = _times(self.activation(gate), grad) if needs[1] else None
         if not needs[0]:
             return None, grad_up
@@ -101,7 +103,7 @@ class Gated:
         return False
 
 
-class Remade(torch.autograd.Function):
+class RecomputedLinear(torch.autograd.Function):
     """W·dropout(hidden) + b that saves the pre-activations, not the hidden layer."""
 
     @staticmethod
@@ -184,12 +186,12 @@ def linear(
         return composed(hidden, inputs, weight, bias, dropout)
     device = weight.device.type
     if not torch.amp.is_autocast_available(device) or not torch.is_autocast_enabled(device):
-        return _remade(hidden, inputs, weight, bias, dropout)
+        return _recomputed(hidden, inputs, weight, bias, dropout)
     # Cast out here, where autograd sees it; inside, autocast would remember casts without a graph.
     low = torch.get_autocast_dtype(device)
     weight, bias = _cast(weight, low), None if bias is None else _cast(bias, low)
     with torch.autocast(device, enabled=False):
-        return _remade(hidden, tuple(_cast(x, low) for x in inputs), weight, bias, dropout)
+        return _recomputed(hidden, tuple(_cast(x, low) for x in inputs), weight, bias, dropout)
 
 
 def composed(
@@ -204,10 +206,10 @@ def composed(
     return F.linear(F.dropout(value, dropout) if dropout else value, weight, bias)
 
 
-def _remade(
+def _recomputed(
     hidden: Hidden, inputs: tuple[Tensor, ...], weight: Tensor, bias: Tensor | None, dropout: float
 ) -> Tensor:
-    result: Tensor = Remade.apply(hidden, dropout, weight, bias, *inputs)
+    result: Tensor = RecomputedLinear.apply(hidden, dropout, weight, bias, *inputs)
     return result
 
 

@@ -1,11 +1,14 @@
-"""Kernels over the memory of CPU tensors: no copy where a tensor is dense, in any axis order.
+"""Kernels over the memory of CPU tensors, without a copy where a tensor is dense.
 
-A tensor's address says nothing of its strides: an expanded gradient, as `.sum()` sends back, has
-one element in memory for all. Whatever is not dense is copied first.
+Dense means one block of memory in any axis order. A tensor's address does not reveal its strides:
+an expanded gradient, as `.sum()` returns it, has one element in memory for all. Tensors that are
+not dense are copied first, except the halves of a tensor: they are rows a fixed distance apart,
+over which kernels run.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import ml_dtypes
@@ -14,13 +17,15 @@ import torch
 from torch._subclasses import FakeTensor
 
 from softgate.runtime.arrays import SERIAL
+from softgate.runtime.halves import SHORT_ROW
 
 from . import openmp
 from .native_ops import Forms
 
 if TYPE_CHECKING:
-    from softgate.runtime.activation import Activation
-    from softgate.runtime.routes import Runner
+    from softgate.runtime.activation import Activation, Function
+    from softgate.runtime.gated import Gated
+    from softgate.runtime.routes import Route, Runner
 
 DTYPES: dict[torch.dtype, np.dtype[Any]] = {
     torch.float16: np.dtype(np.float16),
@@ -39,45 +44,56 @@ NO_MEMORY = (
 )
 
 Parameters = tuple[tuple[str, float], ...]
+Tensors = Sequence[torch.Tensor]
 
 
 class Bound:
-    """An activation with fixed parameters and its kernels, each looked up once a dtype."""
+    """A function with fixed parameters and its kernels, each looked up once per dtype."""
 
-    __slots__ = (
-        "activation",
-        "arithmetic",
-        "forms",
-        "from_value",
-        "key",
-        "parameters",
-        "runners",
-        "values",
-    )
+    __slots__ = ("arithmetic", "function", "key", "parameters", "runners", "values")
+
+    def __init__(
+        self, function: Function, key: str, parameters: Parameters, arithmetic: str | None
+    ) -> None:
+        self.function, self.parameters, self.arithmetic = function, parameters, arithmetic
+        self.key, self.values = key, [value for _, value in parameters]
+        """What refers to the function and its parameters in an operator's arguments."""
+        self.runners: dict[tuple[str, torch.dtype, str | None], Runner] = {}
+
+    @property
+    def arguments(self) -> tuple[str, list[float], str]:
+        """The arguments of operators that come after the tensors."""
+        return self.key, self.values, self.arithmetic or ""
+
+    def route(self, quantity: str, dtype: torch.dtype) -> Route:
+        """Return the route of tensors of `dtype`; raise where there is none."""
+        if dtype not in DTYPES:
+            raise TypeError(f"{self.function.name} of a {dtype} tensor: accepted are {ACCEPTED}")
+        values = dict(self.parameters)
+        return self.function.route(quantity, DTYPES[dtype], self.arithmetic, values)
+
+    def runner(self, quantity: str, dtype: torch.dtype, alias: str | None = None) -> Runner:
+        """Return the kernel for a quantity of tensors of `dtype`; raise where there is none."""
+        runner = self.runners.get((quantity, dtype, alias))
+        if runner is None:
+            runner = self.route(quantity, dtype).runner(alias)
+            self.runners[quantity, dtype, alias] = runner
+        return runner
+
+
+class BoundActivation(Bound):
+    """An activation with fixed parameters."""
+
+    __slots__ = ("forms", "from_value")
+    function: Activation
 
     def __init__(
         self, activation: Activation, key: str, parameters: Parameters, arithmetic: str | None
     ) -> None:
-        self.activation, self.parameters, self.arithmetic = activation, parameters, arithmetic
-        self.key, self.values = key, [value for _, value in parameters]
+        super().__init__(activation, key, parameters, arithmetic)
         self.forms = Forms(activation, parameters)
         self.from_value = activation.entry.slope_follows(dict(parameters))
-        """Whether the slope follows from the value, which is then what is kept for the gradient."""
-        self.runners: dict[tuple[str, torch.dtype, str | None], Runner] = {}
-
-    def runner(self, quantity: str, dtype: torch.dtype, alias: str | None = None) -> Runner:
-        """Return the kernel for a quantity of tensors of `dtype`; raise where there is none."""
-        found = self.runners.get((quantity, dtype, alias))
-        if found is None:
-            if dtype not in DTYPES:
-                raise TypeError(
-                    f"{self.activation.name} of a {dtype} tensor: accepted are {ACCEPTED}"
-                )
-            route = self.activation.route(
-                quantity, DTYPES[dtype], self.arithmetic, dict(self.parameters)
-            )
-            found = self.runners[quantity, dtype, alias] = route.runner(alias)
-        return found
+        """Whether the slope is a function of the value, which is then saved for the gradient."""
 
     def unary(self, quantity: str, x: torch.Tensor) -> torch.Tensor:
         """Return a quantity at each element of a CPU tensor."""
@@ -89,7 +105,7 @@ class Bound:
         return out
 
     def binary(self, quantity: str, x: torch.Tensor, grad: torch.Tensor) -> torch.Tensor:
-        """Return slope(x)·grad (or from the value, as `quantity` says) for CPU tensors."""
+        """Return slope·grad for CPU tensors; `x` is the value if `quantity` is "from_value"."""
         runner = self.runner(quantity, x.dtype)
         x = dense(x)
         out = torch.empty_like(x)
@@ -105,24 +121,163 @@ class Bound:
             x.copy_(self.unary("value", x))
 
 
+class BoundGated(Bound):
+    """A gated function with fixed parameters: two operands, one or two results."""
+
+    __slots__ = ("act", "in_rows")
+    function: Gated
+
+    def __init__(
+        self,
+        gated: Gated,
+        key: str,
+        parameters: Parameters,
+        arithmetic: str | None,
+        act: BoundActivation,
+    ) -> None:
+        super().__init__(gated, key, parameters, arithmetic)
+        self.act = act
+        """The activation of the gate, from which second derivatives are composed."""
+        self.in_rows: dict[tuple[str, torch.dtype], Route] = {}
+
+    def value(self, gate: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
+        """Return act(gate)·other for CPU tensors of one shape and dtype."""
+        return self.compute("value", gate, other)[0]
+
+    def compute(self, quantity: str, *operands: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        """Return the results of a quantity for CPU tensors of one shape and dtype."""
+        gate = operands[0]
+        count = 1 if quantity == "value" else 2
+        results = tuple([torch.empty_like(gate) for _ in range(count)])
+        runner = self.runners.get((quantity, gate.dtype, None))
+        if runner is not None and all(x.is_contiguous() and not x.is_neg() for x in operands):
+            run(runner, *results, *operands)
+        else:
+            self.fill(quantity, results, operands)
+        return results
+
+    def fill(self, quantity: str, results: Tensors, operands: Tensors) -> None:
+        """Write the results of a quantity to tensors of one layout, whatever the operands' is."""
+        route, dtype = self.route(quantity, results[0].dtype), results[0].dtype
+        if route.storage.bits != 8 * dtype.itemsize:  # 16 bits, and a kernel for float64 only
+            wide = [torch.empty_like(result, dtype=torch.float64) for result in results]
+            _over(route, wide, [x.double() for x in operands])
+            for result, wider in zip(results, wide, strict=True):
+                result.copy_(wider)
+            return
+        self.runners[quantity, dtype, None] = route.runner()
+        _over(route, results, [x.resolve_neg() for x in operands])
+
+    def halves(self, x: torch.Tensor, dim: int, gate_first: bool) -> torch.Tensor:
+        """Return act(gate)·other of the halves of a CPU tensor."""
+        shape = list(x.shape)
+        shape[dim] //= 2
+        out = x.new_empty(shape)
+        if not self._over_rows("value", x, dim, gate_first, (out,)):
+            self.fill("value", (out,), halves(x, dim, gate_first))
+        return out
+
+    def joined(
+        self, x: torch.Tensor, dim: int, gate_first: bool, grad: torch.Tensor
+    ) -> torch.Tensor:
+        """Return the derivatives by both halves of `x` times `grad`, as one tensor like `x`."""
+        if 2 * grad.numel() != x.numel():
+            raise ValueError(f"grad has shape {tuple(grad.shape)}, and x {tuple(x.shape)}")
+        result = torch.empty_like(x, memory_format=torch.contiguous_format)
+        if not self._over_rows("backward", x, dim, gate_first, (grad,), result):
+            operands = (*halves(x, dim, gate_first), grad)
+            self.fill("backward", halves(result, dim, gate_first), operands)
+        return result
+
+    def _over_rows(
+        self,
+        quantity: str,
+        x: torch.Tensor,
+        dim: int,
+        gate_first: bool,
+        others: Tensors,
+        whole: torch.Tensor | None = None,
+    ) -> bool:
+        """Run a kernel over the halves of `x`, and those of `whole`, if their rows are long.
+
+        `others` has the result where `whole` is None, else the gradient.
+        """
+        for y in (x, *others):
+            if not y.is_contiguous() or y.is_neg():
+                return False
+        count, item, dtype = x.numel(), x.element_size(), x.dtype
+        columns = x.stride(dim) * x.shape[dim] // 2 if count else 0
+        if columns < SHORT_ROW:
+            return False
+        route = self.in_rows.get((quantity, dtype))
+        if route is None:
+            route = self.route(quantity, dtype)
+            if route.storage.bits != 8 * item:
+                return False
+            self.in_rows[quantity, dtype] = route
+        # A kernel's operands are its results, the gate, the other operand and the gradient.
+        starts: list[int] = []
+        for y in (x,) if whole is None else (whole, x):
+            first = y.data_ptr()
+            second = first + columns * item
+            starts += (first, second) if gate_first else (second, first)
+        blocks = [y.data_ptr() for y in others]
+        apart, adjacent = [2 * columns] * len(starts), [columns] * len(others)
+        if whole is None:
+            addresses, distances = blocks + starts, adjacent + apart
+        else:
+            addresses, distances = starts + blocks, apart + adjacent
+        if 0 in addresses:
+            raise RuntimeError(NO_MEMORY)
+        shape = (count // (2 * columns), columns)
+        openmp.run_rows(route, shape, item, distances, addresses)
+        return True
+
+    def memory(self, *operands: torch.Tensor) -> str:
+        """Return in words what is copied before a kernel runs over operands."""
+        like = torch.empty_like(operands[0])
+        if any(x.is_neg() or alike(x, like) is not x for x in operands):
+            rows = _rows((like, *operands))
+            if rows is None or rows[0] < SHORT_ROW or any(x.is_neg() for x in operands):
+                return "copied first: not one piece of memory"
+            return "read where it lies, row by row"
+        return "read where it lies"
+
+    def overwrite(self, grad: torch.Tensor, gate: torch.Tensor, other: torch.Tensor) -> Tensors:
+        """Return both derivatives times `grad`, the gate's in the memory of `grad` if possible."""
+        route, operands = self.route("backward", grad.dtype), (gate, other, grad)
+        same_format = route.storage.bits == 8 * grad.dtype.itemsize
+        if not same_format or any(x.is_neg() or not x.is_contiguous() for x in operands):
+            return self.compute("backward", *operands)
+        by_other = torch.empty_like(grad)
+        run(route.runner("grad"), grad, by_other, *operands)
+        return grad, by_other
+
+
+def halves(x: torch.Tensor, dim: int, gate_first: bool) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return both halves of `x`, the gate first."""
+    first, second = x.chunk(2, dim)
+    return (first, second) if gate_first else (second, first)
+
+
 def has_memory(x: torch.Tensor) -> bool:
-    """Tell whether a tensor has elements, and not only a shape: neither meta nor fake."""
+    """Return whether a tensor has elements, and not only a shape: neither meta nor fake."""
     return x.device.type != "meta" and not isinstance(x, FakeTensor)
 
 
 def dense(x: torch.Tensor) -> torch.Tensor:
-    """Return `x`, or a copy of it that fills one piece of memory without gaps or repeats."""
+    """Return `x`, or a copy of it that fills one block of memory without gaps or repeats."""
     if x.is_neg():  # a view that is negated when read
         x = x.resolve_neg()
-    if x._is_zerotensor():  # zeros that nobody has written
+    if x._is_zerotensor():  # zeros without memory
         return x.clone()
     if x.is_contiguous() or torch.empty_like(x).stride() == x.stride():
         return x
-    return x.clone()  # strides as `empty_like` has them: so fake tensors tell a compiler
+    return x.clone()  # with the strides of `empty_like`, which fake tensors show to a compiler
 
 
 def alike(grad: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
-    """Return `grad` with its elements where the dense `x` has them."""
+    """Return `grad` in the format and with the strides of the dense `x`."""
     if (
         grad.dtype is x.dtype
         and grad.stride() == x.stride()
@@ -131,6 +286,14 @@ def alike(grad: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
     ):
         return grad
     return torch.empty_like(x).copy_(grad)
+
+
+def matched(like: torch.Tensor, *operands: torch.Tensor) -> list[torch.Tensor]:
+    """Return operands in the format and shape of another, which kernels require."""
+    return [
+        x if x.dtype is like.dtype and x.shape == like.shape else x.to(like.dtype).expand_as(like)
+        for x in operands
+    ]
 
 
 def run(runner: Runner, *tensors: torch.Tensor) -> None:
@@ -143,3 +306,66 @@ def run(runner: Runner, *tensors: torch.Tensor) -> None:
         runner.run(*addresses, runner.address, count)
     else:
         openmp.run(runner, count, first.element_size(), addresses)
+
+
+def _over(route: Route, results: Tensors, operands: Tensors) -> None:
+    """Run a kernel over tensors of one shape: over long rows where possible, else over copies."""
+    first = results[0]
+    if first.numel() == 0:
+        return
+    rows = _rows((*results, *operands))
+    if rows is not None and rows[0] >= SHORT_ROW:
+        columns, distances = rows
+        if all(distance == columns for distance in distances):
+            run(route.runner(), *results, *operands)
+        else:
+            addresses = [x.data_ptr() for x in (*results, *operands)]
+            if 0 in addresses:
+                raise RuntimeError(NO_MEMORY)
+            shape, item = (first.numel() // columns, columns), first.element_size()
+            openmp.run_rows(route, shape, item, distances, addresses)
+        return
+    copies = [torch.empty_like(first) for _ in results]
+    if copies[0].stride() == first.stride():
+        copies = list(results)
+    run(route.runner(), *copies, *(alike(x, copies[0]) for x in operands))
+    for result, copy in zip(results, copies, strict=True):
+        if copy is not result:
+            result.copy_(copy)
+
+
+def _rows(tensors: Tensors) -> tuple[int, list[int]] | None:
+    """Return the length of rows that are one block of memory in each tensor, and their distances.
+
+    In C order, and a tensor's rows must be equally far apart; else None.
+    """
+    shape = tensors[0].shape
+    columns = min(_block(x) for x in tensors)
+    axes, length = len(shape), 1
+    while axes and length * shape[axes - 1] <= columns:
+        axes -= 1
+        length *= shape[axes]
+    distances = []
+    for x in tensors:
+        distance, expected = columns, None
+        for axis in reversed(range(axes)):
+            if shape[axis] == 1:
+                continue
+            if expected is None:
+                distance = expected = x.stride(axis)
+            elif x.stride(axis) != expected:
+                return None
+            expected *= shape[axis]
+        distances.append(distance)
+    return columns, distances
+
+
+def _block(x: torch.Tensor) -> int:
+    """Return how many elements of a tensor's last axes are adjacent in memory."""
+    length = 1
+    for size, stride in zip(reversed(x.shape), reversed(x.stride()), strict=True):
+        if size != 1:
+            if stride != length:
+                break
+            length *= size
+    return length

@@ -1,11 +1,11 @@
-"""Chunks of an array on torch's own threads.
+"""Chunks of an array on torch's threads.
 
-Between its operators torch's OpenMP threads spin for work. A second pool beside them gets half a
-core for as long: on two cores an activation of 256 K elements took twice the time. So chunks are
-handed to the OpenMP runtime that torch itself is linked with. Where there is none (torch built
-without OpenMP, or with another runtime), and in a forked child, where OpenMP's threads are
-gone and a call would wait for them for ever, softgate's pool does the work: in a child that was
-forked before softgate was loaded too, for torch may have been.
+Between its operators torch's OpenMP threads spin for work. A second pool gets half a core for as
+long: on two cores an activation of 256 K elements took twice the time. So chunks are passed to the
+OpenMP runtime that torch is linked with. Where there is none (torch built without OpenMP, or with
+another runtime), softgate's pool is used. It is used in a forked child, too, where OpenMP's threads
+no longer exist and a call would wait for them forever: also in a child that was forked before
+softgate was loaded, for torch may have been loaded.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ import torch
 
 from softgate.runtime import kernels
 from softgate.runtime.arrays import SERIAL
-from softgate.runtime.routes import GatedRoute, Runner
+from softgate.runtime.routes import Route, Runner
 from softgate.runtime.threads import ALIGNMENT, POOL
 
 WORTH = 1 << 16
-"""Bytes read and written that are worth waking a thread: a spinning one takes work in 2 µs."""
+"""Bytes read and written from which a thread pays: a spinning one takes work in 2 µs."""
 
 CHUNKS = 4
-"""Chunks a thread, so that a slow one holds the others up for little."""
+"""Chunks per thread, so that a slow one delays the others little."""
 
 Start = Callable[[int, int, int, int], None]
 
 
 @cache
 def _openmp() -> Start | None:
-    """Return GOMP_parallel(function, argument, threads, flags) of torch's OpenMP, if it has it."""
+    """Return GOMP_parallel(function, argument, threads, flags) of torch's OpenMP, or None."""
     folder = Path(torch.__file__).parent / "lib"
     for library in sorted(folder.glob("libtorch_cpu.so*")):
         start = getattr(ctypes.CDLL(str(library)), "GOMP_parallel", None)
@@ -46,12 +46,12 @@ def _openmp() -> Start | None:
 
 
 FORKED_WITHOUT_EXEC = 0x40
-"""The flag of a process that runs on in its parent's memory, as Linux has it."""
+"""Linux's flag of a process that forked and did not exec."""
 STATUS = Path("/proc/self/stat")
 
 
 def _born_by_fork() -> bool:
-    """Tell whether this process began as a fork; where Linux does not say, that it did not."""
+    """Return whether this process began as a fork; False where Linux does not show it."""
     try:
         after_name = STATUS.read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
     except OSError:
@@ -100,16 +100,16 @@ def run(runner: Runner, count: int, item: int, addresses: tuple[int, ...]) -> No
 
 
 def run_rows(
-    route: GatedRoute,
+    route: Route,
     shape: tuple[int, int],
     item: int,
     distances: Sequence[int],
     addresses: Sequence[int],
 ) -> None:
-    """Call a kernel over rows and columns; the rows of each operand lie in steps of its own."""
+    """Call a kernel over rows and columns; the rows of each operand have their own distance."""
     (rows, columns), operands = shape, len(addresses)
     threads = plan(rows * columns, item * operands)
-    if threads > 1 and rows < threads * CHUNKS:  # too few to be shared out as they are
+    if threads > 1 and rows < threads * CHUNKS:  # too few to be divided among the threads
         for row in range(rows):
             moved = (a + row * d * item for a, d in zip(addresses, distances, strict=True))
             run(route.runner(), columns, item, tuple(moved))
@@ -125,7 +125,7 @@ def share_rows(
     distances: Sequence[int],
     addresses: Sequence[int],
 ) -> None:
-    """Share the rows out among so many threads; for a kernel that is called over rows."""
+    """Divide the rows among threads; for a kernel that runs over rows."""
     (rows, columns), operands = shape, len(addresses)
     start = _start() if threads > 1 else None
     if start is not None:

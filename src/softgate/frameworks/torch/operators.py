@@ -1,215 +1,330 @@
-"""The kernels as torch operators, for what looks inside a call: compilers, functorch, fake tensors.
+"""The kernels as torch operators, for compilers, functorch, dispatch modes and fake tensors.
 
-`softgate::evaluate` and `softgate::backward` name the activation by a string, so that two operators
-serve all. They carry derivatives of every order and forward mode. In eager mode on plain tensors
-nothing needs them, and `eager` calls the kernels without them: an operator written in Python costs
-several times what a small tensor's kernel does.
+They refer to a function by a string, so that five operators serve all functions:
+`softgate::evaluate`, `backward` (slope(x)·grad) and `from_value` (the same from the value) for
+activations, `gated` and `gated_backward` for gated functions. They have derivatives of every order
+and forward mode. Plain tensors in eager mode do not need them: `eager` calls the kernels directly,
+because an operator written in Python takes several times as long as a small tensor's kernel.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, cast
 from weakref import WeakValueDictionary
 
 import torch
+from torch import Tensor
 
-from .memory import Bound
+from softgate.runtime.gated import Gated
+from softgate.runtime.registry import functions
+
+from .memory import Bound, BoundActivation, BoundGated, matched
 
 if TYPE_CHECKING:
-    from softgate.runtime.activation import Activation
+    from softgate.runtime.activation import Activation, Function
 
-_own: WeakValueDictionary[str, Activation] = WeakValueDictionary()
+_users: WeakValueDictionary[str, Function] = WeakValueDictionary()
+"""Functions outside of the catalogue, by their key."""
 _bound: dict[tuple[str, tuple[float, ...], str], Bound] = {}
 
 
-def key_of(activation: Activation) -> str:
-    """Return the string that names an activation to the operators."""
-    from softgate.runtime.registry import activations
-
-    if activations().get(activation.name) is activation:
-        return activation.name
-    key = f"{activation.name}@{id(activation):x}"
-    _own[key] = activation
+def key_of(function: Function) -> str:
+    """Return the string by which operators refer to a function."""
+    if functions().get(function.name) is function:
+        return function.name
+    key = f"{function.name}@{id(function):x}"
+    _users[key] = function
     return key
 
 
-def bind(
-    activation: Activation, parameters: tuple[tuple[str, float], ...], arithmetic: str | None
-) -> Bound:
-    """Return the kernels of an activation with these parameters."""
-    return Bound(activation, key_of(activation), parameters, arithmetic)
-
-
-def find(key: str) -> Activation:
-    """Return the activation that a key names."""
-    from softgate.runtime.registry import activations
-
-    found = activations().get(key) or _own.get(key)
-    if found is None:
-        raise RuntimeError(f"the activation {key!r} of a traced graph no longer exists")
-    return found
-
-
-def bound_of(key: str, parameters: list[float], arithmetic: str) -> Bound:
-    """Return the kernels that an operator's arguments name."""
+def bound_of(key: str, parameters: list[float], arithmetic: str) -> Any:
+    """Return the `BoundActivation` or `BoundGated` that an operator's arguments refer to."""
     index = (key, tuple(parameters), arithmetic)
-    found = _bound.get(index)
-    if found is None:
-        activation = find(key)
-        values = tuple(zip(activation.parameters, parameters, strict=True))
-        found = Bound(activation, key, values, arithmetic or None)
+    bound = _bound.get(index)
+    if bound is None:
+        function = functions().get(key) or _users.get(key)
+        if function is None:
+            raise RuntimeError(f"the function {key!r} of a traced graph no longer exists")
+        values = tuple(zip(function.parameters, parameters, strict=True))
+        if isinstance(function, Gated):
+            act = bound_of(function.entry.act.name, parameters, arithmetic)
+            bound = BoundGated(function, key, values, arithmetic or None, act)
+        else:
+            activation = cast("Activation", function)
+            bound = BoundActivation(activation, key, values, arithmetic or None)
         if len(_bound) > 1024:  # a sweep over a parameter must not pile up
             _bound.clear()
-        _bound[index] = found
-    return found
+        _bound[index] = bound
+    return bound
 
 
-def binding(
-    activation: Activation, arithmetic: str | None, parameters: Mapping[str, float]
-) -> Bound:
-    """Return the kernels of an activation with these parameters, once they are checked."""
-    key = activation.check_parameters(parameters)
-    return bound_of(key_of(activation), [value for _, value in key], arithmetic or "")
-
-
-def _evaluate(x: torch.Tensor, key: str, quantity: str, p: list[float], a: str) -> torch.Tensor:
-    return bound_of(key, p, a).unary(quantity, x)
-
-
-def _backward(x: torch.Tensor, grad: torch.Tensor, key: str, p: list[float], a: str) -> Any:
-    return bound_of(key, p, a).binary("backward", x, grad)
-
-
-def _like(x: torch.Tensor, *_: Any) -> torch.Tensor:
-    return torch.empty_like(x)
+def bind(function: Function, arithmetic: str | None, parameters: Mapping[str, float]) -> Any:
+    """Return the kernels of a function with these parameters, after checking them."""
+    key = function.check_parameters(parameters)
+    return bound_of(key_of(function), [value for _, value in key], arithmetic or "")
 
 
 LIBRARY = torch.library.Library("softgate", "DEF")
-_ARGUMENTS = "str activation, {}float[] parameters, str arithmetic"
-LIBRARY.define(
-    f"evaluate(Tensor x, {_ARGUMENTS.format('str quantity, ')}) -> Tensor",
-    tags=(torch.Tag.pt2_compliant_tag,),
-)
-LIBRARY.define(
-    f"backward(Tensor x, Tensor grad, {_ARGUMENTS.format('')}) -> Tensor",
-    tags=(torch.Tag.pt2_compliant_tag,),
-)
-LIBRARY.impl("evaluate", _evaluate, "CPU")
-LIBRARY.impl("backward", _backward, "CPU")
-torch.library.register_fake("softgate::evaluate", _like, lib=LIBRARY)
-torch.library.register_fake("softgate::backward", _like, lib=LIBRARY)
 operators = torch.ops.softgate
 
 
 class Evaluate(torch.autograd.Function):
-    """A quantity of an activation, differentiable as often as one likes, in both modes."""
+    """A quantity of an activation, with derivatives of every order, in both modes."""
 
     @staticmethod
-    def forward(x: torch.Tensor, key: str, quantity: str, p: list[float], a: str) -> torch.Tensor:
+    def forward(x: Tensor, key: str, quantity: str, p: list[float], a: str) -> Tensor:
         """Return the quantity, from the kernel or, of a fake tensor, its shape."""
         with torch._C._AutoDispatchBelowAutograd():
             return operators.evaluate(x, key, quantity, p, a)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-        """Keep the input; the value where that is enough, for the input may be overwritten."""
+        """Save the input; the value where it suffices, for the input may be overwritten."""
         x, *ctx.rest = inputs
         key, quantity, p, a = ctx.rest
-        ctx.at_value = quantity == "value" and bound_of(key, p, a).from_value
-        kept = output if ctx.at_value else x
-        ctx.save_for_backward(kept)
-        ctx.save_for_forward(kept)
+        ctx.from_value = quantity == "value" and bound_of(key, p, a).from_value
+        saved = output if ctx.from_value else x
+        ctx.save_for_backward(saved)
+        ctx.save_for_forward(saved)
 
     @staticmethod
-    def backward(ctx: Any, grad: torch.Tensor) -> Any:
+    def backward(ctx: Any, grad: Tensor) -> Any:
         """Return the next derivative times `grad`."""
         return Evaluate.jvp(ctx, grad), None, None, None, None
 
     @staticmethod
-    def jvp(ctx: Any, tangent: torch.Tensor, *_: Any) -> torch.Tensor:
+    def jvp(ctx: Any, tangent: Tensor, *_: Any) -> Tensor:
         """Return the next derivative times the tangent."""
-        (kept,) = ctx.saved_tensors
+        (saved,) = ctx.saved_tensors
         key, quantity, p, a = ctx.rest
-        if ctx.at_value:
-            from .backward_from_output import AtValue
-
-            return AtValue.apply(kept, tangent, key, p, a)
-        return next_derivative(kept, tangent, key, quantity, p, a)
+        if ctx.from_value:
+            return FromValue.apply(saved, tangent, key, p, a)
+        if quantity == "value":
+            return Backward.apply(saved, tangent, key, p, a)
+        if quantity == "slope":
+            return tangent * Evaluate.apply(saved, key, "curvature", p, a)
+        # Beyond curvature there are no kernels: the definition's derivative, in torch operators.
+        return tangent * bound_of(key, p, a).forms(3, saved)
 
     @staticmethod
-    def vmap(info: Any, in_dims: Any, x: torch.Tensor, *rest: Any) -> tuple[torch.Tensor, Any]:
-        """Pass the batch on: an element is an element."""
+    def vmap(info: Any, in_dims: Any, x: Tensor, *rest: Any) -> tuple[Tensor, Any]:
+        """Return the quantity of the batch, which is computed element by element."""
         return Evaluate.apply(x, *rest), in_dims[0]
 
 
-class Backward(torch.autograd.Function):
-    """slope(x)·grad in one pass, differentiable in both."""
+def _saving(count: int) -> Any:
+    """Return a `setup_context` that saves the first `count` inputs, all of them tensors."""
 
-    @staticmethod
-    def forward(
-        x: torch.Tensor, grad: torch.Tensor, key: str, p: list[float], a: str
-    ) -> torch.Tensor:
-        """Return the product from the kernel or, of fake tensors, its shape."""
-        with torch._C._AutoDispatchBelowAutograd():
-            return operators.backward(x, grad, key, p, a)
-
-    @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-        """Keep both inputs."""
-        x, grad, *ctx.rest = inputs
-        ctx.save_for_backward(x, grad)
-        ctx.save_for_forward(x, grad)
+        ctx.rest = inputs[count:]
+        ctx.save_for_backward(*inputs[:count])
+        ctx.save_for_forward(*inputs[:count])
 
-    @staticmethod
-    def backward(ctx: Any, outer: torch.Tensor) -> Any:
-        """Return outer·grad·curvature(x) and outer·slope(x)."""
-        x, grad = ctx.saved_tensors
-        key, p, a = ctx.rest
-        bend = Evaluate.apply(x, key, "curvature", p, a)
-        return outer * grad * bend, Backward.apply(x, outer, key, p, a), None, None, None
-
-    @staticmethod
-    def jvp(ctx: Any, along_x: Any, along_grad: Any, *_: Any) -> torch.Tensor:
-        """Return the change of slope(x)·grad along both tangents."""
-        x, grad = ctx.saved_tensors
-        key, p, a = ctx.rest
-        change = torch.zeros_like(x)
-        if along_x is not None:
-            change = along_x * grad * Evaluate.apply(x, key, "curvature", p, a)
-        if along_grad is not None:
-            change = change + Backward.apply(x, along_grad, key, p, a)
-        return change
-
-    @staticmethod
-    def vmap(
-        info: Any, in_dims: Any, x: torch.Tensor, grad: torch.Tensor, *rest: Any
-    ) -> tuple[torch.Tensor, int]:
-        """Bring both batches to the front."""
-        return Backward.apply(*batched(info.batch_size, in_dims, x, grad), *rest), 0
+    return staticmethod(setup_context)
 
 
-def batched(size: int, in_dims: Any, *tensors: torch.Tensor) -> list[torch.Tensor]:
-    """Return tensors with the axis that vmap maps over in front; who has none is repeated."""
+def _batched(size: int, in_dims: Any, *tensors: Tensor) -> list[Tensor]:
+    """Return tensors with the axis that vmap maps over in front; those without one repeated."""
     return [
         t.expand(size, *t.shape) if dim is None else t.movedim(dim, 0)
         for t, dim in zip(tensors, in_dims, strict=False)
     ]
 
 
-def next_derivative(
-    x: torch.Tensor, factor: torch.Tensor, key: str, quantity: str, p: list[float], a: str
-) -> torch.Tensor:
-    """Return the derivative of a quantity, times `factor`."""
-    if quantity == "value":
-        return Backward.apply(x, factor, key, p, a)
-    if quantity == "slope":
-        return factor * Evaluate.apply(x, key, "curvature", p, a)
-    # Beyond curvature there are no kernels: the definition's own derivative, in torch operators.
-    return factor * bound_of(key, p, a).forms(3, x)
+def _times_slope(name: str, bend: Callable[..., Tensor]) -> Any:
+    """Return slope·grad in one pass as a Function, differentiable in both operands.
+
+    The slope is a function of the first operand, `x`, and `bend(x, key, p, a)` its derivative.
+    """
+
+    class TimesSlope(torch.autograd.Function):
+        @staticmethod
+        def forward(x: Tensor, grad: Tensor, key: str, p: list[float], a: str) -> Tensor:
+            """Return the product from the kernel or, of fake tensors, its shape."""
+            with torch._C._AutoDispatchBelowAutograd():
+                return getattr(operators, name)(x, grad, key, p, a)
+
+        setup_context = _saving(2)
+
+        @staticmethod
+        def backward(ctx: Any, outer: Tensor) -> Any:
+            """Return outer·grad·bend(x) and outer·slope(x)."""
+            x, grad = ctx.saved_tensors
+            change = bend(x, *ctx.rest)
+            return outer * grad * change, TimesSlope.apply(x, outer, *ctx.rest), None, None, None
+
+        @staticmethod
+        def jvp(ctx: Any, along_x: Any, along_grad: Any, *_: Any) -> Tensor:
+            """Return the change of slope·grad along both tangents."""
+            x, grad = ctx.saved_tensors
+            change = torch.zeros_like(x)
+            if along_x is not None:
+                change = along_x * grad * bend(x, *ctx.rest)
+            if along_grad is not None:
+                change = change + TimesSlope.apply(x, along_grad, *ctx.rest)
+            return change
+
+        @staticmethod
+        def vmap(
+            info: Any, in_dims: Any, x: Tensor, grad: Tensor, *rest: Any
+        ) -> tuple[Tensor, int]:
+            """Return the product for batches, both brought to the front."""
+            return TimesSlope.apply(*_batched(info.batch_size, in_dims, x, grad), *rest), 0
+
+    return TimesSlope
 
 
-LIBRARY.impl("evaluate", Evaluate.apply, "Autograd")
-LIBRARY.impl("backward", Backward.apply, "Autograd")
-torch.library.register_vmap("softgate::evaluate", Evaluate.vmap, lib=LIBRARY)
-torch.library.register_vmap("softgate::backward", Backward.vmap, lib=LIBRARY)
+Backward = _times_slope("backward", lambda x, key, p, a: Evaluate.apply(x, key, "curvature", p, a))
+FromValue = _times_slope("from_value", lambda y, *rest: bound_of(*rest).forms.slope_at_value(y, 1))
+"""From the value, which suffices where the input was overwritten; its derivatives by the value are
+polynomials."""
+
+
+class Product(torch.autograd.Function):
+    """act(gate)·other, with derivatives of every order, in both modes."""
+
+    @staticmethod
+    def forward(gate: Tensor, other: Tensor, key: str, p: list[float], a: str) -> Tensor:
+        """Return the product from the kernel or, of fake tensors, its shape."""
+        with torch._C._AutoDispatchBelowAutograd():
+            return operators.gated(gate, other, key, p, a)
+
+    setup_context = _saving(2)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Any:
+        """Return both partial derivatives times `grad`, those that are needed."""
+        gate, other = ctx.saved_tensors
+        if not ctx.needs_input_grad[0]:
+            return None, Product.apply(gate, grad, *ctx.rest), None, None, None
+        return *Partials.apply(gate, other, grad, *ctx.rest), None, None, None
+
+    @staticmethod
+    def jvp(ctx: Any, along_gate: Any, along_other: Any, *_: Any) -> Tensor:
+        """Return slope(gate)·other·along_gate + act(gate)·along_other."""
+        gate, other = ctx.saved_tensors
+        change = torch.zeros_like(gate)
+        if along_gate is not None:
+            change = Backward.apply(gate, other * along_gate, *_act(*ctx.rest))
+        if along_other is not None:
+            change = change + Product.apply(gate, along_other, *ctx.rest)
+        return change
+
+    @staticmethod
+    def vmap(
+        info: Any, in_dims: Any, gate: Tensor, other: Tensor, *rest: Any
+    ) -> tuple[Tensor, int]:
+        """Return the product for batches, both brought to the front."""
+        return Product.apply(*_batched(info.batch_size, in_dims, gate, other), *rest), 0
+
+
+class Partials(torch.autograd.Function):
+    """slope(gate)·other·grad and act(gate)·grad in one pass, differentiable in all three."""
+
+    @staticmethod
+    def forward(gate: Tensor, other: Tensor, grad: Tensor, key: str, p: list[float], a: str) -> Any:
+        """Return both from the kernel or, of fake tensors, their shapes."""
+        with torch._C._AutoDispatchBelowAutograd():
+            return operators.gated_backward(gate, other, grad, key, p, a)
+
+    setup_context = _saving(3)
+
+    @staticmethod
+    def backward(ctx: Any, to_gate: Tensor, to_other: Tensor) -> Any:
+        """Return the derivatives of both results by gate, other and grad."""
+        gate, other, grad = ctx.saved_tensors
+        act = _act(*ctx.rest)
+        of_gate = _bend(gate, other * grad * to_gate, act)
+        of_gate = of_gate + Backward.apply(gate, grad * to_other, *act)
+        of_other = Backward.apply(gate, grad * to_gate, *act)
+        of_grad = Backward.apply(gate, other * to_gate, *act)
+        of_grad = of_grad + Product.apply(gate, to_other, *ctx.rest)
+        return of_gate, of_other, of_grad, None, None, None
+
+    @staticmethod
+    def jvp(ctx: Any, along_gate: Any, along_other: Any, along_grad: Any, *_: Any) -> Any:
+        """Return the change of both results along three tangents."""
+        gate, other, grad = ctx.saved_tensors
+        act = _act(*ctx.rest)
+        first, second = torch.zeros_like(gate), torch.zeros_like(gate)
+        if along_gate is not None:
+            first = _bend(gate, other * grad * along_gate, act)
+            second = Backward.apply(gate, grad * along_gate, *act)
+        if along_other is not None:
+            first = first + Backward.apply(gate, grad * along_other, *act)
+        if along_grad is not None:
+            first = first + Backward.apply(gate, other * along_grad, *act)
+            second = second + Product.apply(gate, along_grad, *ctx.rest)
+        return first, second
+
+    @staticmethod
+    def vmap(
+        info: Any, in_dims: Any, gate: Tensor, other: Tensor, grad: Tensor, *rest: Any
+    ) -> tuple[Any, tuple[int, int]]:
+        """Return both for batches, all brought to the front."""
+        tensors = _batched(info.batch_size, in_dims, gate, other, grad)
+        return Partials.apply(*tensors, *rest), (0, 0)
+
+
+def _act(key: str, p: list[float], a: str) -> tuple[str, list[float], str]:
+    """Return the arguments that refer to the activation of the gate."""
+    arguments: tuple[str, list[float], str] = bound_of(key, p, a).act.arguments
+    return arguments
+
+
+def _bend(gate: Tensor, factor: Tensor, act: tuple[str, list[float], str]) -> Any:
+    key, p, a = act
+    return factor * Evaluate.apply(gate, key, "curvature", p, a)
+
+
+def _evaluate(x: Tensor, key: str, quantity: str, p: list[float], a: str) -> Any:
+    return bound_of(key, p, a).unary(quantity, x)
+
+
+def _backward(x: Tensor, grad: Tensor, key: str, p: list[float], a: str) -> Any:
+    return bound_of(key, p, a).binary("backward", x, grad)
+
+
+def _from_value(y: Tensor, grad: Tensor, key: str, p: list[float], a: str) -> Any:
+    return bound_of(key, p, a).binary("from_value", y, grad)
+
+
+def _gated(gate: Tensor, other: Tensor, key: str, p: list[float], a: str) -> Any:
+    return bound_of(key, p, a).value(gate, *matched(gate, other))
+
+
+def _gated_backward(
+    gate: Tensor, other: Tensor, grad: Tensor, key: str, p: list[float], a: str
+) -> Any:
+    return bound_of(key, p, a).compute("backward", gate, *matched(gate, other, grad))
+
+
+def _register(
+    name: str, arguments: str, kernel: Callable[..., Any], function: Any, results: int = 1
+) -> None:
+    """Define an operator with its kernel, its derivatives, and its rule for vmap."""
+    returned = "Tensor" if results == 1 else "(Tensor, Tensor)"
+    schema = f"{name}({arguments}, float[] parameters, str arithmetic) -> {returned}"
+    LIBRARY.define(schema, tags=(torch.Tag.pt2_compliant_tag,))
+    LIBRARY.impl(name, kernel, "CPU")
+    LIBRARY.impl(name, function.apply, "Autograd")
+
+    def fake(x: Tensor, *_: Any) -> Any:
+        return torch.empty_like(x) if results == 1 else (torch.empty_like(x), torch.empty_like(x))
+
+    torch.library.register_fake(f"softgate::{name}", fake, lib=LIBRARY)
+    torch.library.register_vmap(f"softgate::{name}", function.vmap, lib=LIBRARY)
+
+
+_register("evaluate", "Tensor x, str function, str quantity", _evaluate, Evaluate)
+_register("backward", "Tensor x, Tensor grad, str function", _backward, Backward)
+_register("from_value", "Tensor y, Tensor grad, str function", _from_value, FromValue)
+_register("gated", "Tensor gate, Tensor other, str function", _gated, Product)
+_register(
+    "gated_backward",
+    "Tensor gate, Tensor other, Tensor grad, str function",
+    _gated_backward,
+    Partials,
+    results=2,
+)

@@ -20,7 +20,7 @@ from softgate.runtime import kernels
 from softgate.runtime.routes import SMALL_PARAMETER, Runner
 
 from .dispatch import both_plain
-from .eager import straight, unwatched
+from .eager import straight, untraced
 from .integers import as_floats
 from .memory import ACCEPTED, DTYPES, alike, dense, run
 
@@ -74,7 +74,7 @@ class Learnt(torch.autograd.Function):
         """Return both gradients; in torch's operators if they are differentiated again."""
         x, beta = ctx.saved_tensors
         of_x, of_beta = ctx.needs_input_grad
-        if not unwatched(x, beta, grad) or not abs(number := beta.item()) < _RANGE:
+        if not untraced(x, beta, grad) or not abs(number := beta.item()) < _RANGE:
             return _pull(x, beta, grad)
         grad_x = _compute("backward", number, x, grad) if of_x else None
         return grad_x, _along_beta(x, number, grad).to(beta.dtype) if of_beta else None

@@ -15,7 +15,7 @@ from softgate.catalogue.gated import GatedEntry
 from softgate.formula.formats import FORMATS
 from softgate.formula.graph import COMPARISONS, Node, walk
 from softgate.runtime.kernels import Specification, is_default, traced
-from softgate.runtime.routes import GatedRoute, Route
+from softgate.runtime.routes import Route
 
 ARITHMETIC = frozenset({"add", "sub", "mul", "div", "sqrt"}) | COMPARISONS
 MOVES = frozenset(
@@ -79,13 +79,9 @@ def kernel_operations(
     Operations(flops=1, moves=1)
     """
     storage, values = FORMATS[dtype], tuple(parameters.items())
-    route: Route | GatedRoute
-    if isinstance(entry, GatedEntry):
-        route = GatedRoute(entry, quantity, storage, None, values)
-    else:
-        route = Route(entry, quantity, storage, None, values)
-        if route.uses_table:
-            return None
+    route = Route(entry, quantity, storage, None, values)
+    if route.uses_table:
+        return None
     specification = Specification(
         entry, quantity, storage, route.computed_in, is_default(entry, parameters)
     )

@@ -17,8 +17,8 @@ from softgate.formula.graph import Node
 from softgate.lower.notation import infix
 from softgate.runtime.activation import Activation
 from softgate.runtime.gated import Gated
-from softgate.runtime.names import functions, get
-from softgate.runtime.registry import label
+from softgate.runtime.names import get
+from softgate.runtime.registry import functions, label
 from softgate.runtime.user_formula import composed
 
 from .plan import Trainable

@@ -9,7 +9,7 @@ from typing import Any
 
 from softgate.runtime.activation import Activation
 from softgate.runtime.gated import Gated
-from softgate.runtime.names import functions
+from softgate.runtime.registry import functions
 
 from .functions import Carrying, Formula, resolve, shown
 from .plan import Arm, Condition, Plan, Trainable, reported_seeds, tuning_seeds

@@ -113,7 +113,8 @@ def call(case: Case, function: Function, given: Iterable[Any]) -> tuple[Any, ...
     if case.quantity == FROM_VALUE:
         assert isinstance(function, Activation)
         x, grad = given
-        return (arrays.binary(function, function.route(FROM_VALUE, x.dtype), function(x), grad),)
+        route = function.route(FROM_VALUE, x.dtype)
+        return arrays.apply(function, route, {"x": function(x), "grad": grad}, None)
     method = function if case.quantity == "value" else getattr(function, case.quantity)
     keywords: dict[str, Any] = dict(case.parameters)
     if case.arithmetic is not None:

@@ -1,0 +1,343 @@
+"""Gated functions of tensors: two operands of one shape and format, or the halves of one.
+
+They are computed by kernels or operators as activations are. On other devices and in exported
+graphs the activation of the gate is multiplied by the other operand.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, cast
+
+import torch
+from torch import Tensor
+from torch.compiler import is_dynamo_compiling
+
+from softgate.runtime.arrays import SERIAL
+from softgate.runtime.dispatch import Call, Explanation
+from softgate.runtime.registry import gated as gated_functions
+
+from ..gated import refuse_out
+from . import openmp, operators, sharding
+from .compiled import numbers
+from .dispatch import both_plain, inside_functorch, is_nested, path, plain
+from .eager import from_halves, from_pair, partials
+from .integers import as_floats
+from .memory import BoundGated, halves
+from .native_ops import constant_when_compiled
+from .operators import bind
+
+if TYPE_CHECKING:
+    from softgate.runtime.activation import Activation
+    from softgate.runtime.gated import Gated
+
+
+def compute_gated(function: Gated, call: Call) -> Any:
+    """Return the results of a call, gradients included.
+
+    Slope and backward of one tensor have its shape; of two they come in the order of the operands.
+    """
+    quantity, arithmetic, parameters = call.quantity, call.arithmetic, call.parameters
+    refuse_out(call)
+    gate_first = function.position(call.gate) == "first"
+    operands = as_floats(*call.operands)
+    grad = None
+    if quantity == "backward":
+        operands, grad = operands[:-1], operands[-1]
+    split = len(operands) == 1
+    dim = -1
+    if split:
+        dim = _split_axis(function.name, operands[0], call.axis)
+        if quantity == "value" and is_nested(operands[0]):
+            if dim >= 0:
+                raise ValueError(f"axis = {dim} of a nested tensor: count axes from the end")
+            parts = [
+                compute_gated(function, call._replace(operands=(part,), axis=dim))
+                for part in operands[0].unbind()
+            ]
+            return torch.nested.as_nested_tensor(parts)
+        gate, other = halves(operands[0], dim, gate_first)
+    else:
+        function.check_no_axis(call.axis)
+        a, b = _together(*operands)
+        if isinstance(grad, Tensor):
+            a, b = (x.expand(torch.broadcast_shapes(x.shape, grad.shape)) for x in (a, b))
+        gate, other = (a, b) if gate_first else (b, a)
+    if quantity == "value":
+        if is_dynamo_compiling():
+            return _compiled(function, gate, other, arithmetic, parameters)
+        if not function.short_for:
+            function.short_way = short_way(function)
+            function.short_for = (Tensor, torch.nn.Parameter)
+        bound: BoundGated = bind(function, arithmetic, parameters)
+        if split and plain(operands[0]):
+            bound.route("value", gate.dtype)
+            return _of_halves(bound, operands[0], dim, gate_first)
+        return product(bound, gate, other)
+    if quantity == "backward":
+        grad = _broadcast_grad(grad, gate)
+    results = _derivatives(function, quantity, gate, other, grad, arithmetic, parameters)
+    if quantity == "curvature":
+        results = (*results, torch.zeros_like(gate))
+    ordered = results if gate_first else results[::-1]
+    return torch.cat(ordered, dim) if split and quantity != "curvature" else ordered
+
+
+def _compiled(
+    function: Gated,
+    gate: Tensor,
+    other: Tensor,
+    arithmetic: str | None,
+    parameters: Mapping[str, float],
+) -> Tensor:
+    parameters = numbers(parameters)
+    key, values = _constants(function, arithmetic, parameters, gate.dtype)
+    if composes(gate, other) or inside_functorch():
+        return composed(function.act, "value", gate, other, None, arithmetic, parameters)[0]
+    return torch.ops.softgate.gated(gate, other, key, values, arithmetic or "")
+
+
+def product(bound: BoundGated, gate: Tensor, other: Tensor) -> Tensor:
+    """Return act(gate)·other of two tensors of one shape and format, outside of compilers."""
+    if both_plain(gate, other):
+        if _recorded(gate, other):
+            result: Tensor = from_pair(gate, other, bound)
+            return result
+        return bound.value(gate, other)
+    bound.route("value", gate.dtype)
+    if composes(gate, other):
+        act, parameters = bound.act.function, dict(bound.parameters)
+        return composed(act, "value", gate, other, None, bound.arithmetic, parameters)[0]
+    sharding.prepare(gate, other)
+    return operators.Product.apply(gate, other, *bound.arguments)
+
+
+def _derivatives(
+    function: Gated,
+    quantity: str,
+    gate: Tensor,
+    other: Tensor,
+    grad: Tensor | None,
+    arithmetic: str | None,
+    parameters: Mapping[str, float],
+) -> tuple[Tensor, ...]:
+    """Return two derivatives, that by the gate first; of the curvature the mixed one second."""
+    rest = (gate, other, grad, arithmetic, parameters)
+    if is_dynamo_compiling():
+        return composed(function.act, quantity, *rest)
+    bound: BoundGated = bind(function, arithmetic, parameters)
+    bound.route(quantity, gate.dtype)  # raises for a dtype that has no kernel
+    if composes(gate, other):
+        return composed(function.act, quantity, *rest)
+    operands = (gate, other) if grad is None else (gate, other, grad)
+    if all(plain(x) for x in operands) and not _recorded(*operands):
+        return bound.compute(quantity, *operands)
+    sharding.prepare(*operands)
+    if quantity == "curvature":
+        key, values, wider = bound.act.arguments
+        twice, once = (
+            operators.Evaluate.apply(gate, key, order, values, wider)
+            for order in ("curvature", "slope")
+        )
+        return twice * other, once
+    return partials(bound, gate, other, torch.ones_like(gate) if grad is None else grad)
+
+
+def composed(
+    act: Activation,
+    quantity: str,
+    gate: Tensor,
+    other: Tensor,
+    grad: Tensor | None,
+    arithmetic: str | None,
+    parameters: Mapping[str, float],
+) -> tuple[Tensor, ...]:
+    """Return a quantity composed of the activation of the gate and products."""
+    if quantity == "value":
+        return (act(gate, arithmetic=arithmetic, **parameters) * other,)
+    slope = act.slope(gate, arithmetic=arithmetic, **parameters)
+    if quantity == "curvature":
+        bend: Tensor = act.curvature(gate, arithmetic=None, **parameters)
+        return bend * other, slope
+    value = act(gate, arithmetic=arithmetic, **parameters)
+    if grad is None:
+        return slope * other, value
+    return slope * (other * grad), value * grad
+
+
+def short_way(function: Gated) -> Callable[..., Tensor]:
+    """Return a function that computes the value of plain tensors with the least overhead."""
+    bound: BoundGated = bind(function, None, function.parameters)
+    name, gate_first = function.name, function.entry.position == "first"
+    runners = bound.runners
+    empty_like, compiling = torch.empty_like, is_dynamo_compiling
+
+    def of_two(a: Tensor, b: Tensor) -> Tensor:
+        gate, other = (a, b) if gate_first else (b, a)
+        if _recorded(a, b):
+            result: Tensor = from_pair(gate, other, bound)
+            return result
+        runner, count = runners["value", a.dtype, None], a.numel()
+        if count < SERIAL and a.is_contiguous() and b.is_contiguous():
+            out = empty_like(a)
+            addresses = (out.data_ptr(), gate.data_ptr(), other.data_ptr())
+            runner.run(*addresses, runner.address, count)
+            return out
+        return bound.value(gate, other)
+
+    def value(a: Tensor, b: Tensor | None = None, axis: int | None = None) -> Tensor:
+        if not compiling():
+            if b is None:
+                if plain(a) and ("value", a.dtype) in bound.in_rows:
+                    return _of_halves(bound, a, _split_axis(name, a, axis), gate_first)
+            elif (
+                axis is None
+                and both_plain(a, b)
+                and a.dtype is b.dtype
+                and a.shape == b.shape
+                and ("value", a.dtype, None) in runners
+            ):
+                return of_two(a, b)
+        operands = (a,) if b is None else (a, b)
+        result: Tensor = compute_gated(function, Call(function, "value", operands, axis=axis))
+        return result
+
+    return value
+
+
+def _of_halves(bound: BoundGated, x: Tensor, dim: int, gate_first: bool) -> Tensor:
+    if _recorded(x):
+        result: Tensor = from_halves(x, dim, gate_first, bound)
+        return result
+    return bound.halves(x, dim, gate_first)
+
+
+@constant_when_compiled
+def _constants(
+    function: Gated, arithmetic: str | None, parameters: Mapping[str, float], dtype: torch.dtype
+) -> Any:
+    """Return an operator's arguments for the kernels, checked while the call is traced."""
+    bound = bind(function, arithmetic, dict(parameters))
+    bound.route("value", dtype)
+    sharding.prepare()
+    return bound.key, bound.values
+
+
+@lru_cache(maxsize=256)
+def gated_with(activation: Activation) -> BoundGated | None:
+    """Return the kernels of the gated function with this gate, if the catalogue has one."""
+    for function in gated_functions().values():
+        if function.entry.act.definition is activation.entry.definition:
+            values = activation.parameters
+            return cast(BoundGated, bind(function.bind(**values), None, values))
+    return None
+
+
+@constant_when_compiled
+def constants_for(activation: Activation) -> Any:
+    """Return an operator's arguments for the gated function with this gate, or None."""
+    bound = gated_with(activation)
+    return None if bound is None else (bound.key, bound.values)
+
+
+def composes(gate: Tensor, other: Tensor) -> bool:
+    """Return whether torch's operators compute for these tensors."""
+    return path(gate) == "torch" or path(other) == "torch" or gate.device != other.device
+
+
+def _recorded(*tensors: Tensor) -> bool:
+    return torch.is_grad_enabled() and any(x.requires_grad for x in tensors)
+
+
+def explain_gated(function: Gated, call: Call) -> Explanation:
+    """Return how a call is computed."""
+    gate_first = function.position(call.gate) == "first"
+    operands = as_floats(*call.operands)
+    if len(operands) == 1:
+        shape = tuple(operands[0].shape)
+        dim = _split_axis(function.name, operands[0], call.axis)
+        gate, other = halves(operands[0], dim, gate_first)
+    else:
+        function.check_no_axis(call.axis)
+        gate, other = _together(*operands)
+        shape = tuple(gate.shape)
+    bound: BoundGated = bind(function, call.arithmetic, call.parameters)
+    route = bound.route(call.quantity, gate.dtype)
+    moved = gate.element_size() * (len(route.inputs) + route.results)
+    explanation = Explanation(
+        activation=function.name,
+        quantity=call.quantity,
+        shape=shape,
+        dtype=str(gate.dtype).removeprefix("torch."),
+        computed_by=route.describe(),
+        memory="as torch has it",
+        threads=torch.get_num_threads(),
+    )
+    if composes(gate, other):
+        how = f"{function.entry.act.name} in torch operators, times the other operand"
+        return replace(explanation, computed_by=f"{how}, on {gate.device.type}")
+    threads = openmp.plan(gate.numel(), moved)
+    return replace(explanation, memory=bound.memory(gate, other), threads=threads)
+
+
+def _split_axis(name: str, x: Tensor, axis: Any) -> int:
+    """Return the axis along which `x` is split into two equal halves, or raise."""
+    try:
+        dim = -1 if axis is None else operator.index(axis)
+    except TypeError:
+        raise TypeError(f"axis = {axis!r}: expected a whole number") from None
+    if not -x.dim() <= dim < x.dim():
+        raise ValueError(f"axis = {dim} is out of range: x has {x.dim()} dimensions")
+    # A tracer would record the result of the comparison as a constant.
+    if not _traced() and not x.is_nested and x.shape[dim] % 2:
+        raise ValueError(
+            f"{name} splits x in two equal halves, and x has the odd length {x.shape[dim]} along "
+            f"axis {dim % x.dim()} (its shape is {tuple(x.shape)}): its length must be even"
+        )
+    return dim
+
+
+def _together(a: Any, b: Any) -> tuple[Tensor, Tensor]:
+    """Return two operands as tensors of one shape and format, as a product of tensors would."""
+    if not isinstance(a, Tensor):
+        a = _number_like(a, b)
+    elif not isinstance(b, Tensor):
+        b = _number_like(b, a)
+    if a.dtype != b.dtype:
+        dtype = torch.result_type(a, b)
+        a, b = a.to(dtype), b.to(dtype)
+    if _traced() or a.shape != b.shape:
+        a, b = torch.broadcast_tensors(a, b)
+    return a, b
+
+
+def _traced() -> bool:
+    return torch._C._get_tracing_state() is not None
+
+
+def _number_like(number: Any, tensor: Tensor) -> Tensor:
+    if not isinstance(number, int | float):
+        raise TypeError(
+            f"a {type(number).__name__} beside a tensor: expected two tensors, or two arrays"
+        )
+    return tensor.new_full((), number)
+
+
+def _broadcast_grad(grad: Any, like: Tensor) -> Tensor:
+    """Return a gradient in the shape of the value, or raise."""
+    if not isinstance(grad, Tensor):
+        raise TypeError(f"grad is a {type(grad).__name__}: expected a tensor, as its operands are")
+    if grad.dtype != like.dtype or grad.device != like.device:
+        raise TypeError(
+            f"the operands are {like.dtype} on {like.device} and grad is {grad.dtype} on "
+            f"{grad.device}: convert one of them"
+        )
+    try:
+        return grad.expand(like.shape)
+    except RuntimeError:
+        raise ValueError(
+            f"grad has shape {tuple(grad.shape)}: the value has {tuple(like.shape)}"
+        ) from None
