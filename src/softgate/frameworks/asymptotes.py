@@ -1,29 +1,49 @@
-"""What a derivative is far out, where its formula may be 0·inf or inf - inf and no number.
+"""Limits of a derivative far from 0, where its formula may be 0·inf or inf - inf, which is NaN.
 
-Derivatives that kernels have are right there; this is for the others, in any framework.
+Kernels return these limits; the formula in a framework's operators needs them from here.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from softgate.lower.float64 import evaluate
+from softgate.lower.float64 import OPERATIONS, evaluate
 
 if TYPE_CHECKING:
     from softgate.formula.graph import Node
 
-FAR = np.ldexp(1.0, np.arange(1024))
-"""Powers of two, to the end of float64."""
+FAR = np.append(np.ldexp(1.0, np.arange(1024)), math.inf)
+"""Powers of two, to the end of float64, and infinity."""
+_OPERATIONS = {**OPERATIONS, "fma": lambda x, y, z: x * y + z}
 
 
-def ends(root: Node, parameters: Mapping[str, float]) -> list[tuple[float, float]]:
-    """Return pairs (start, limit): at `start` and beyond, away from 0, a derivative is `limit`.
+class End(NamedTuple):
+    """From `start` on, away from 0, a derivative is `limit`; x itself where `limit` is None."""
 
-    Only of sides on which the formula is no number somewhere: the limit is the last number there.
+    start: float
+    limit: float | None
+
+
+def values_at(root: Node, points: Any, parameters: Mapping[str, float]) -> Any:
+    """Return the float64 values of a graph at points."""
+    values = evaluate(root, {"x": points, **parameters}, _OPERATIONS)
+    return np.broadcast_to(values, points.shape)
+
+
+def ends(
+    root: Node,
+    parameters: Mapping[str, float],
+    kernel: Callable[[Any], Any] | None = None,
+    slope: Node | None = None,
+) -> list[End]:
+    """Return the limits of `root` on those sides on which it is NaN somewhere.
+
+    Also on sides on which its derivative `slope` is NaN, if given. The limits are those of
+    `kernel`; without one, the last value of the formula that is not NaN, if it has any.
 
     Examples
     --------
@@ -31,17 +51,42 @@ def ends(root: Node, parameters: Mapping[str, float]) -> list[tuple[float, float
     >>> f = Definition()
     >>> x = f.graph.input("x")
     >>> ends(x * f.exp(-x), {})
-    [(1024.0, 0.0)]
+    [End(start=1024.0, limit=0.0)]
     """
-    found = []
+    limits = []
     for side in (-1.0, 1.0):
-        points = side * np.append(FAR, math.inf)
-        values = np.broadcast_to(evaluate(root, {"x": points, **parameters}), points.shape)
-        numbers = np.flatnonzero(~np.isnan(values))
-        if numbers.size in (0, points.size):
+        points = side * FAR
+        values = values_at(root, points, parameters)
+        undefined = np.isnan(values)
+        if not undefined.any() and (
+            slope is None or not np.isnan(values_at(slope, points, parameters)).any()
+        ):
             continue
-        limit = float(values[numbers[-1]])
-        others = np.flatnonzero(~np.isnan(values) & (values != limit))
-        first = int(others[-1]) + 1 if others.size else 0
-        found.append((float(points[first]), limit))
-    return found
+        if kernel is not None:
+            end = _end(points, kernel(points))
+        elif undefined.all():
+            end = None
+        else:
+            filled = np.where(undefined, values[~undefined][-1], values)
+            end = _constant_from(points, filled, filled[-1])
+        if end is not None:
+            limits.append(end)
+    return limits
+
+
+def _end(points: Any, values: Any) -> End | None:
+    """Return from where on values are constant, or the points; None where they end in NaN."""
+    limit = float(values[-1])
+    if math.isnan(limit):
+        return None
+    constant = _constant_from(points, values, limit)
+    if math.isfinite(limit) or math.isfinite(constant.start):
+        return constant
+    identity = _constant_from(points, values, points)
+    return End(identity.start, None) if math.isfinite(identity.start) else constant
+
+
+def _constant_from(points: Any, values: Any, expected: Any) -> End:
+    others = np.flatnonzero(values != expected)
+    first = int(others[-1]) + 1 if others.size else 0
+    return End(float(points[first]), float(np.ravel(expected)[-1]))

@@ -1,6 +1,6 @@
-"""Which frameworks softgate works with, from which version on, and how each is installed.
+"""The supported frameworks, their oldest versions, and how each is installed.
 
-An adapter asks here when it is imported, so that a missing or too old framework is said there and
+An adapter checks this when it is imported, so that a missing or too old framework is reported
 then, and not in the middle of a call:
 
     try:
@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 
 class Framework(NamedTuple):
-    """A framework's name to readers, the oldest version that serves, and what pip installs."""
+    """A framework's name, the oldest supported version, and what pip installs."""
 
     label: str
     oldest: tuple[int, int]
@@ -31,18 +31,18 @@ FRAMEWORKS = {
     "keras": Framework("Keras", (3, 9), "softgate[keras]"),
     "tensorflow": Framework("TensorFlow", (2, 18), "softgate[tensorflow]"),
 }
-"""By the name of the package; a test holds the versions to those of the extras."""
+"""By the name of the package; a test compares the versions with those of the extras."""
 
 
 def missing(package: str, error: ModuleNotFoundError) -> ImportError:
-    """Return what to raise where `import package` failed with `error`.
+    """Return the exception to raise where `import package` failed with `error`.
 
     Examples
     --------
     >>> print(missing("jax", ModuleNotFoundError("No module named 'jax'", name="jax")))
     softgate.jax needs JAX: pip install "softgate[jax]"
     """
-    if error.name != package:  # it is there, and lacks something itself
+    if error.name != package:  # it is installed, and one of its own imports failed
         return error
     known = FRAMEWORKS[package]
     command = f'pip install "{known.install}"'
@@ -60,9 +60,9 @@ def check(package: str, version: str) -> None:
     "softgate[jax]"
     """
     known = FRAMEWORKS[package]
-    found = re.match(r"(\d+)\.(\d+)", version)
-    if found is None or tuple(map(int, found.groups())) >= known.oldest:
-        return  # a version that is no number is somebody's own build
+    numbers = re.match(r"(\d+)\.(\d+)", version)
+    if numbers is None or tuple(map(int, numbers.groups())) >= known.oldest:
+        return  # a version without numbers is a local build
     oldest = ".".join(map(str, known.oldest))
     raise ImportError(
         f"softgate needs {known.label} {oldest} or newer, and {version} is installed: "

@@ -1,9 +1,14 @@
 """An activation and its derivatives of every order, by x and by its parameters, in JAX.
 
-Each is a `custom_jvp` whose tangent is the next one's value times the tangents that came in: what
-JAX would derive by itself goes through bit masks, and through |x|, which has no slope at 0. Value,
-slope and curvature are the stable forms; what lies beyond is derived from the definition, save a
-few derivatives by parameters (`learnt`, which says how exact these are).
+Each is a `custom_jvp` whose tangent is the next derivative times the incoming tangents: JAX itself
+would differentiate through bit masks, and through |x|, which has no slope at 0. Value, slope and
+curvature are the stable forms; higher orders and derivatives by parameters are those of the
+definition, except those in `STABLE`.
+
+A parameter's derivative is computed in the format of x: correct to a few units in the last place,
+times 1 + |beta·x| where an exponential is rounded. Three of them would lose all digits where the
+function is nearly flat in its parameter and are rewritten. Mixed derivatives, and those of higher
+order by a parameter, may cancel.
 """
 
 from __future__ import annotations
@@ -12,6 +17,7 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
+from math import factorial
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -29,15 +35,47 @@ from softgate.lower.jax import definition_form, stable_form
 from softgate.runtime.kernels import pack
 
 from ..asymptotes import ends
-from .parameter_derivatives import STABLE
 
 if TYPE_CHECKING:
     from softgate.catalogue import Entry
 
+TERMS = 20
+"""Of the series of exp(z)·(1 - z) - 1 for |z| < 1: the next is below a float64's last place."""
+
+
+def silu_beta(f: Definition, x: Node, beta: Node) -> Node:
+    """Return x²·sigma(t)·sigma(-t), t = beta·x."""
+    t = beta * x
+    return (x * f.sigmoid(t)) * (x * f.sigmoid(-t))
+
+
+def softplus_beta(f: Definition, x: Node, beta: Node) -> Node:
+    """Return -(log(1 + exp(-u)) + u·sigma(-u))/beta², u = |beta·x|."""
+    u = f.abs(beta * x)
+    return -(f.softplus(-u) + u * f.sigmoid(-u)) / (beta * beta)
+
+
+def celu_alpha(f: Definition, x: Node, alpha: Node) -> Node:
+    """Return exp(z)·(1 - z) - 1, z = x/alpha below 0; near 0 by its series -z²·(1/2 + z/3 + …)."""
+    z = x / alpha
+    series = f.lift(0)
+    for k in range(TERMS, 1, -1):
+        series = series * z + Fraction(k - 1, factorial(k))
+    direct = f.expm1(z) - z * f.exp(z)
+    return f.where(x > 0, 0, f.where(z > -1, -(z * z) * series, direct))
+
+
+STABLE: dict[tuple[str, str], Callable[..., Node]] = {
+    ("silu", "beta"): silu_beta,
+    ("softplus", "beta"): softplus_beta,
+    ("celu", "alpha"): celu_alpha,
+}
+"""By activation and parameter."""
+
 Key = tuple[tuple[str, float], ...]
 Function = Callable[..., jax.Array]
 ORDERS = ("value", "slope", "curvature")
-"""What has a stable form: no derivative by x, one, two."""
+"""The quantities with a stable form, by order of derivative."""
 
 
 class Family:
@@ -51,23 +89,23 @@ class Family:
         self.entry, self.fmt, self.key, self.arrays = entry, fmt, key, arrays
         defaults = {p.name: p.default for p in entry.parameters}
         self.symbolic = tuple(n for n, v in key if n in arrays or v != defaults[n])
-        """Those not folded into the code: a sweep over a parameter compiles once."""
+        """Parameters not folded into the code: a sweep over a parameter compiles once."""
         self.fixed = bool(set(self.symbolic) - set(arrays))
-        """Whether numbers are among them: what is compiled then has them as operands."""
+        """Whether some of them are numbers, which are then operands of the compiled function."""
         self._functions: dict[tuple[str, ...], Function] = {}
 
     @property
     def uses_definition(self) -> bool:
-        """Whether even the value is the definition: a formula's limits are found for numbers."""
+        """Whether the value is the definition: the limits of a formula are computed for numbers."""
         return self.entry.user is not None and bool(self.arrays)
 
     def function(self, variables: tuple[str, ...] = ()) -> Function:
         """Return the derivative by these variables ("x" or a parameter), one after another."""
         variables = tuple(sorted(variables))
-        found = self._functions.get(variables)
-        if found is None:
-            found = self._functions[variables] = self._make(variables)
-        return found
+        function = self._functions.get(variables)
+        if function is None:
+            function = self._functions[variables] = self._make(variables)
+        return function
 
     def _make(self, variables: tuple[str, ...]) -> Function:
         compute: Any = self._computation(variables)
@@ -96,7 +134,7 @@ class Family:
         return jnp.where(slope == 0, 0, product)
 
     def _computation(self, variables: tuple[str, ...]) -> Function:
-        """Return a derivative as a function of x and the arrays, without a rule of its own."""
+        """Return a derivative as a function of x and the arrays, without a custom rule."""
         stable = set(variables) <= {"x"} and len(variables) < len(ORDERS)
         if not stable or self.uses_definition:
             return self._defined(variables)
@@ -111,11 +149,11 @@ class Family:
         wanted = (*self.symbolic, *(LIMITS if self.entry.user else ()))
 
         def compute(x: jax.Array, *arrays: jax.Array) -> jax.Array:
-            given = dict(zip(self.arrays, arrays, strict=True))
+            traced = dict(zip(self.arrays, arrays, strict=True))
             values = [
                 part
                 for name in wanted
-                for part in (_parts(given[name], self.fmt) if name in given else held[name])
+                for part in (_parts(traced[name], self.fmt) if name in traced else held[name])
             ]
             result: jax.Array = core(x, *values)
             return result
@@ -123,7 +161,7 @@ class Family:
         return compute
 
     def _defined(self, variables: tuple[str, ...]) -> Function:
-        """Return a derivative of the definition, computed as it stands."""
+        """Return a derivative of the definition, computed as written."""
         names = tuple(name for name, _ in self.key)
         root = _derived(self.entry, variables)
         form = definition_form(root, names)
@@ -132,9 +170,9 @@ class Family:
 
         def compute(x: jax.Array, *arrays: jax.Array) -> jax.Array:
             wide = (array.astype(real) for array in arrays)
-            given = {**dict(self.key), **dict(zip(self.arrays, wide, strict=True))}
+            values = {**dict(self.key), **dict(zip(self.arrays, wide, strict=True))}
             inputs = x.astype(real)
-            result = form(inputs, *given.values())
+            result = form(inputs, *values.values())
             for start, limit in limits:
                 far = inputs <= start if start < 0 else inputs >= start
                 result = jnp.where(far, jnp.asarray(limit, real), result)
@@ -143,23 +181,23 @@ class Family:
         return compute
 
     def _ends(self, root: Node) -> list[tuple[float, float]]:
-        """Return what `ends` found; where arrays decide how far out it is, at infinity alone.
+        """Return where the derivative is replaced by its limits; with arrays, at infinity alone.
 
-        The catalogue's limits are the same whatever the parameters are. Of users' formulas nobody
-        knows, and what is no number stays that.
+        The catalogue's limits do not depend on the parameters. Those of users' formulas may, and
+        with arrays a NaN stays.
         """
-        found = ends(root, dict(self.key))
         if self.arrays and self.entry.user is not None:
             return []
         largest = 0.0 if self.arrays else float(np.finfo(_real(self.fmt)).max)
         return [
             (start if abs(start) <= largest else math.copysign(math.inf, start), limit)
-            for start, limit in found
+            for start, limit in ends(root, dict(self.key))
+            if limit is not None
         ]
 
 
 family = lru_cache(maxsize=1024)(Family)
-"""The families that were asked for."""
+"""Families are constructed once."""
 
 
 @lru_cache(maxsize=1024)

@@ -1,7 +1,7 @@
-"""How a saved Keras model names a function: its name and parameters, never its code.
+"""Functions in saved Keras models: their name and parameters, never their code.
 
-A formula of a user's own is named by its module, which must have been imported before a model is
-loaded: a file cannot make Python import anything.
+A user's formula is found in its module, which must have been imported before a model is loaded: a
+file cannot make Python import anything.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Config = dict[str, Any]
 
 
 def config_of(function: Activation | Gated) -> Config:
-    """Return what names a function in a file; raise where nothing could find it again.
+    """Return the configuration that names a function in a file; raise if it cannot be restored.
 
     Examples
     --------
@@ -30,7 +30,7 @@ def config_of(function: Activation | Gated) -> Config:
     config: Config = {"function": function.name, "parameters": dict(function.parameters)}
     if isinstance(function, Gated):
         return config | {"gate": function.entry.position}
-    recipe(function)  # raises where the name leads elsewhere
+    recipe(function)  # raises where the name refers to another function
     if function.entry.user is not None:
         config |= {"function": function.__qualname__, "module": function.__module__}
     return config

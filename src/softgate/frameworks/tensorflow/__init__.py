@@ -86,7 +86,7 @@ def explain(call: Call) -> Explanation:
 
 
 def _tensors(function: Function, operands: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return operands of one dtype; a number takes the others'."""
+    """Return operands of one dtype, a number in that of the others; raise if there are two."""
     for operand in operands:
         _dense(function, operand)
     (dtype, *others) = {tf.as_dtype(x.dtype) for x in operands if hasattr(x, "dtype")}
@@ -97,7 +97,7 @@ def _tensors(function: Function, operands: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _tensor(activation: Function, x: Any) -> Any:
-    """Return a tensor, or what a variable holds; raise where there is no kernel for its dtype."""
+    """Return a tensor, or a variable's value; raise where there is no kernel for its dtype."""
     _dense(activation, x)
     x = tf.convert_to_tensor(x)
     if x.dtype not in DTYPES:
@@ -110,7 +110,7 @@ def _dense(activation: Function, x: Any) -> None:
     if isinstance(x, tf.RaggedTensor):
         raise TypeError(
             f"{name} of a RaggedTensor: call tf.ragged.map_flat_values(sg.{name}, x), "
-            "or x.with_flat_values(...) with what it makes of x.flat_values"
+            "or x.with_flat_values(...) with its value at x.flat_values"
         )
     if isinstance(x, tf.SparseTensor):
         raise TypeError(

@@ -1,8 +1,8 @@
 """An activation's derivatives of every order, each with the next as its gradient.
 
 Value and slope have stable forms and kernels, the curvature one in float64; from the third on they
-are the definition's derivatives. Left to TensorFlow, |x| would have a wrong slope at 0, and the
-branch of a choice that is not taken would put NaN into gradients.
+are the definition's derivatives. Without them TensorFlow would give |x| a wrong slope at 0, and
+NaN gradients where the branch of a choice that is not taken is NaN.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 Form = Callable[..., Any]
 Parameters = tuple[tuple[str, float], ...]
 STABLE = ("value", "slope", "curvature")
-"""What each order of derivative is called; those above have no form of their own."""
+"""The quantity of each order of derivative that has a stable form."""
 
 
 class Derivatives:
@@ -84,15 +84,15 @@ class Derivatives:
         return self._computed("backward", self.computed_in("backward", x.dtype), x, grad)
 
     def _runner(self, quantity: str, dtype: Any) -> Runner:
-        found = self._runners.get((quantity, dtype))
-        if found is None:
+        runner = self._runners.get((quantity, dtype))
+        if runner is None:
             values = dict(self.parameters)
             route = self.activation.route(quantity, DTYPES[dtype], self.arithmetic, values)
-            found = self._runners[quantity, dtype] = route.runner()
-        return found
+            runner = self._runners[quantity, dtype] = route.runner()
+        return runner
 
     def computed_in(self, quantity: str, dtype: Any) -> Format:
-        """Return the arithmetic of the operators for a tensor; no tables there."""
+        """Return the arithmetic of the operators for a tensor; they have no tables."""
         storage = DTYPES[dtype]
         if storage.itemsize == 2:
             storage = np.dtype(np.float32)
@@ -100,7 +100,7 @@ class Derivatives:
         return self.activation.route(quantity, storage, self.arithmetic, values).computed_in
 
     def _computed(self, what: str | int, fmt: Format, *operands: Any) -> Any:
-        """Return the results of TensorFlow operators in one format, in the operands' own."""
+        """Compute in TensorFlow operators in one format; return results in that of the operands."""
         dtype = operands[0].dtype
         wide = tf.float32 if fmt is FLOAT32 else tf.float64
         form = self._forms.get((what, fmt))
@@ -122,7 +122,7 @@ class Derivatives:
         return lambda *operands: made(*operands, *limits)
 
     def _defined(self, order: int, fmt: Format) -> Form:
-        """Return a derivative of the definition, with its limits where that is no number."""
+        """Return a derivative of the definition, with its limits where the formula is NaN."""
         values, root = dict(self.parameters), self._graph(order)
         made, limits = definition_form(root, fmt, tuple(values)), ends(root, values)
 
@@ -145,10 +145,10 @@ class Derivatives:
 
 
 def _here(x: Any) -> Any:
-    """Return a tensor of the graph that is being built.
+    """Return a tensor in the graph that is being built.
 
-    A gradient is traced into a graph of its own, and the gradient's gradient into a third, which
-    can reach tensors of the second alone: a gradient must not keep those of the first.
+    A gradient is traced into a second graph, and the gradient's gradient into a third, which can
+    reach tensors of the second only: a gradient must not keep those of the first.
     """
     return x if tf.executing_eagerly() else tf.identity(x)
 
@@ -157,5 +157,5 @@ def _here(x: Any) -> Any:
 def derivatives(
     activation: Activation, parameters: Parameters, arithmetic: str | None
 ) -> Derivatives:
-    """Return the derivatives of an activation with these parameters, each form made once."""
+    """Return the derivatives of an activation with these parameters, each form built once."""
     return Derivatives(activation, parameters, arithmetic)

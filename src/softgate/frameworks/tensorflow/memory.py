@@ -1,7 +1,7 @@
-"""Kernels over the memory of eager CPU tensors, without a copy in or out.
+"""Kernels over the memory of eager CPU tensors, without copies.
 
-A tensor shows its memory as an array, and TensorFlow takes an array's over by DLPack. It reads
-memory in whole vectors and trusts that it is aligned for them, which NumPy's is not.
+A tensor exposes its memory as an array, and TensorFlow adopts an array's memory by DLPack. It
+requires an alignment that NumPy's memory does not have.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ ALIGNMENT = 64
 
 
 def on_cpu(x: Any) -> bool:
-    """Tell whether a tensor is a number of numbers here and now, in the CPU's memory."""
+    """Return whether a tensor is eager and in the CPU's memory."""
     return not tf.is_symbolic_tensor(x) and tf.executing_eagerly() and "CPU" in x.device
 
 
@@ -44,7 +44,7 @@ def call(runner: Runner, *inputs: Any) -> Any:
 
 
 def aligned_like(x: Array) -> Array:
-    """Return new memory in C order that begins where TensorFlow's own would."""
+    """Return new memory in C order with the alignment that TensorFlow requires."""
     raw = np.empty(x.nbytes + ALIGNMENT, np.uint8)
     start = -raw.ctypes.data % ALIGNMENT
     out: Array = raw[start : start + x.nbytes].view(x.dtype).reshape(x.shape)
@@ -55,7 +55,7 @@ def tensor_of(x: Array) -> Any:
     """Return the memory of an aligned array as a tensor; the array must not be written to again."""
     if not x.size:
         return tf.zeros(x.shape, tf.dtypes.as_dtype(x.dtype))
-    if x.dtype == DTYPES[tf.bfloat16]:  # which NumPy cannot hand over
+    if x.dtype == DTYPES[tf.bfloat16]:  # which NumPy cannot export
         words = tf.experimental.dlpack.from_dlpack(x.view(np.uint16).__dlpack__())
         return tf.bitcast(words, tf.bfloat16)
     return tf.experimental.dlpack.from_dlpack(x.__dlpack__())

@@ -31,13 +31,13 @@ from softgate.runtime.gated import Gated
 
 from ..gated import refuse_out
 from . import openmp, operators, proxies, sharding
-from .asymptotes import QUANTITIES
 from .compiled import compiled, compiled_backward
 from .dispatch import is_nested, path, plain
 from .eager import from_input, from_value
 from .gated import compute_gated, explain_gated
 from .integers import as_floats, integer_value, is_integer
 from .memory import DTYPES, BoundActivation, dense, has_memory
+from .native_ops import QUANTITIES
 from .operators import bind
 
 if TYPE_CHECKING:

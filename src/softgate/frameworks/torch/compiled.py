@@ -13,9 +13,8 @@ import torch
 from torch.fx.experimental.symbolic_shapes import guard_scalar
 
 from . import native_ops, sharding
-from .asymptotes import QUANTITIES
 from .dispatch import inside_functorch, path
-from .native_ops import constant_when_compiled
+from .native_ops import QUANTITIES, constant_when_compiled
 from .operators import bind
 
 if TYPE_CHECKING:

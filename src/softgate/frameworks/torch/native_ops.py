@@ -13,9 +13,11 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import partial
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch._C._functorch import TransformType, get_interpreter_stack
@@ -26,13 +28,15 @@ from softgate.formula.formats import FLOAT32, FLOAT64, Format
 from softgate.lower.torch import Form, arithmetic, form, guarded
 from softgate.runtime.kernels import Specification, trace
 
-from .asymptotes import QUANTITIES, edges, limited, loses
+from ..asymptotes import End, ends, values_at
 
 if TYPE_CHECKING:
     from softgate.formula.graph import Node
     from softgate.runtime.activation import Activation
 
 Native = Callable[[torch.Tensor], torch.Tensor]
+QUANTITIES = ("value", "slope", "curvature")
+"""By order of derivative."""
 Function = TypeVar("Function", bound=Callable[..., object])
 
 
@@ -143,8 +147,8 @@ class Forms:
     def _completed(self, made: Form, order: int, root: Node) -> Form:
         """Return a form with its edges right, 16-bit formats computed in float32."""
         slope = self._graph(1) if order == 0 else None
-        found = edges(self.activation, order, root, slope, dict(self.parameters))
-        return _widened(limited(made, found))
+        wrong = edges(self.activation, order, root, slope, dict(self.parameters))
+        return _widened(with_edges(made, wrong))
 
     def _graph(self, order: int) -> Node:
         while len(self._graphs) <= order:
@@ -159,7 +163,7 @@ class Forms:
             return None
         specification = Specification(entry, QUANTITIES[order], fmt, fmt, constants=self.parameters)
         root = arithmetic(trace(specification))
-        if root is None or not loses(
+        if root is None or not loses_digits(
             self.activation, order, self._graph(order), dict(self.parameters)
         ):
             return None
@@ -264,6 +268,94 @@ class Derivative(torch.autograd.Function):
         """Return the tangent times the next derivative."""
         (x,) = ctx.saved_tensors
         return tangent * Derivative.apply(x, ctx.forms, ctx.order + 1)
+
+
+NEAR = np.ldexp(1.0, np.arange(-30, 61))
+"""Points at which a definition is checked: cancellation in float64 there is worse in float32."""
+LOST = 2.0**-40
+
+
+def loses_digits(
+    activation: Activation, order: int, root: Node, parameters: dict[str, float]
+) -> bool:
+    """Return whether a definition loses digits, or overflows, where the kernel does not."""
+    intervals = [np.linspace(*interval, 1001) for interval in activation.entry.intervals]
+    points = np.concatenate([-NEAR, NEAR, *intervals])
+    true = _kernel(activation, order, points, parameters)
+    with np.errstate(invalid="ignore"):
+        error = np.abs(values_at(root, points, parameters) - true)
+        return bool((error > LOST * np.abs(true)).any())
+
+
+def _kernel(activation: Activation, order: int, points: Any, parameters: dict[str, float]) -> Any:
+    method = activation if order == 0 else getattr(activation, QUANTITIES[order])
+    return method(points, arithmetic=None, **parameters)
+
+
+class Edges(NamedTuple):
+    """Where a form differs from what it should return: far out, at -0 and at NaN."""
+
+    ends: tuple[End, ...] = ()
+    zero_slope: float | None = None
+    """The slope at 0 of a value whose sign at -0 the form loses."""
+    loses_nan: bool = False
+
+
+def edges(
+    activation: Activation,
+    order: int,
+    root: Node,
+    slope: Node | None,
+    parameters: dict[str, float],
+) -> Edges:
+    """Return where `root`, a derivative, differs from the kernels at ±inf, far out, -0 and NaN.
+
+    `slope` is what autograd would derive from `root`. Beyond the curvature there are no kernels,
+    and the limits are those of the graph.
+    """
+    if order >= len(QUANTITIES):
+        return Edges(tuple(ends(root, parameters, None, slope)))
+    kernel = partial(_kernel, activation, order, parameters=parameters)
+    special = np.array([-0.0, math.nan])
+    (zero, nan), (true_zero, true_nan) = values_at(root, special, parameters), kernel(special)
+    zero_slope = None
+    if order == 0 and true_zero == 0 and np.signbit(true_zero) and not np.signbit(zero):
+        zero_slope = abs(float(_kernel(activation, 1, special[:1], parameters)[0]))
+    loses_nan = bool(np.isnan(true_nan) and not np.isnan(nan))
+    return Edges(tuple(ends(root, parameters, kernel, slope)), zero_slope, loses_nan)
+
+
+def with_edges(form: Form, edges: Edges) -> Form:
+    """Return a form that is right at the edges, and so are its derivatives by autograd.
+
+    Beyond an end the form itself receives 0: the gradient of a choice is NaN where that of the
+    operand that is not chosen is.
+    """
+    if edges == Edges():
+        return form
+
+    def whole(x: torch.Tensor, *parameters: float) -> torch.Tensor:
+        far = [_beyond(x, end.start) for end in edges.ends]
+        inside = x
+        for beyond in far:
+            inside = torch.where(beyond, 0.0, inside)
+        result = form(inside, *parameters)
+        for beyond, (_, limit) in zip(far, edges.ends, strict=True):
+            value = x if limit is None else limit
+            if limit == 0 and math.copysign(1.0, limit) < 0:
+                value = -inside  # torch.jit.trace does not distinguish the constants -0.0 and 0.0
+            result = torch.where(beyond, value, result)
+        if edges.zero_slope is not None:
+            result = torch.where(x == 0, x * edges.zero_slope, result)
+        return torch.where(torch.isnan(x), x, result) if edges.loses_nan else result
+
+    return whole
+
+
+def _beyond(x: torch.Tensor, start: float) -> torch.Tensor:
+    if abs(start) > torch.finfo(x.dtype).max:
+        return x == math.copysign(math.inf, start)
+    return x <= start if start < 0 else x >= start
 
 
 def _when(function: Native, *, holds: bool) -> Native | None:
