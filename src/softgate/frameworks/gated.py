@@ -27,7 +27,7 @@ def gate_and_other(call: Call, operators: Operators) -> tuple[Any, Any]:
     function = cast(Gated, call.function)
     operands = call.operands[:-1] if call.quantity == "backward" else call.operands
     if len(operands) == 2:
-        function.check_no_axis(call.axis)
+        function.no_axis(call.axis)
     else:
         (x,), axis = operands, _axis(call)
         if not -len(x.shape) <= axis < len(x.shape):

@@ -93,7 +93,7 @@ def _of_gated(function: Gated, call: Call) -> Explanation:
     x, *others = operands = arrays.same_format(named)
     route = function.route(call.quantity, x.dtype, call.arithmetic, call.parameters)
     if others:
-        function.check_no_axis(call.axis)
+        function.no_axis(call.axis)
         shape = value_shape = arrays.broadcast_shape(dict(zip(names, operands, strict=True)))
         targets = arrays.check_outs(call.out, route.results, shape, x.dtype)
         memory = arrays.memory_of_pair(operands if first else operands[::-1], shape, targets)

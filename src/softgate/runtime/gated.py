@@ -214,7 +214,7 @@ class Gated(Function):
             results = self._halves(call)
             one = call.quantity != "curvature"  # a slope for each half is one array
         else:
-            self.check_no_axis(call.axis)
+            self.no_axis(call.axis)
             results = self._pair(call)
             one = call.quantity == "value"
         return results[0] if one else tuple(results)
@@ -291,7 +291,7 @@ class Gated(Function):
             raise ValueError(f'gate = {gate!r}: accepted are "first", "second" and None')
         return gate
 
-    def check_no_axis(self, axis: int | None) -> None:
+    def no_axis(self, axis: int | None) -> None:
         """Raise where an axis is given with two operands."""
         if axis is not None:
             raise TypeError(

@@ -77,7 +77,7 @@ def _converted(call: Call) -> Call:
     if len(operands) == 1:
         operands = (as_float(operands[0]),)
     else:
-        cast(Gated, call.function).check_no_axis(call.axis)
+        cast(Gated, call.function).no_axis(call.axis)
         operands = together(*operands)
     return call._replace(operands=(*operands, *grad))
 

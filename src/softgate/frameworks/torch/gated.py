@@ -61,7 +61,7 @@ def compute_gated(function: Gated, call: Call) -> Any:
             return torch.nested.as_nested_tensor(parts)
         gate, other = halves(operands[0], dim, gate_first)
     else:
-        function.check_no_axis(call.axis)
+        function.no_axis(call.axis)
         a, b = _together(*operands)
         if isinstance(grad, Tensor):
             a, b = (x.expand(torch.broadcast_shapes(x.shape, grad.shape)) for x in (a, b))
@@ -261,7 +261,7 @@ def explain_gated(function: Gated, call: Call) -> Explanation:
         dim = _split_axis(function.name, operands[0], call.axis)
         gate, other = halves(operands[0], dim, gate_first)
     else:
-        function.check_no_axis(call.axis)
+        function.no_axis(call.axis)
         gate, other = _together(*operands)
         shape = tuple(gate.shape)
     bound: BoundGated = bind(function, call.arithmetic, call.parameters)
