@@ -254,16 +254,9 @@ def _recorded(*tensors: Tensor) -> bool:
 
 def explain_gated(function: Gated, call: Call) -> Explanation:
     """Return how a call is computed."""
-    gate_first = function.position(call.gate) == "first"
     operands = as_floats(*call.operands)
-    if len(operands) == 1:
-        shape = tuple(operands[0].shape)
-        dim = _split_axis(function.name, operands[0], call.axis)
-        gate, other = halves(operands[0], dim, gate_first)
-    else:
-        function.no_axis(call.axis)
-        gate, other = _together(*operands)
-        shape = tuple(gate.shape)
+    gate, other = gate_and_other(function, operands, call.axis, call.gate)
+    shape = tuple((operands[0] if len(operands) == 1 else gate).shape)
     bound: BoundGated = bind(function, call.arithmetic, call.parameters)
     route = bound.route(call.quantity, gate.dtype)
     moved = gate.element_size() * (len(route.inputs) + route.results)
@@ -281,6 +274,18 @@ def explain_gated(function: Gated, call: Call) -> Explanation:
         return replace(explanation, computed_by=f"{how}, on {gate.device.type}")
     threads = openmp.plan(gate.numel(), moved)
     return replace(explanation, memory=bound.memory(gate, other), threads=threads)
+
+
+def gate_and_other(
+    function: Gated, operands: tuple[Any, ...], axis: Any, gate: str | None
+) -> tuple[Tensor, Tensor]:
+    """Return the gate and the other operand of a call, in one shape and format."""
+    gate_first = function.position(gate) == "first"
+    if len(operands) == 1:
+        return halves(operands[0], _split_axis(function.name, operands[0], axis), gate_first)
+    function.no_axis(axis)
+    a, b = _together(*operands)
+    return (a, b) if gate_first else (b, a)
 
 
 def _split_axis(name: str, x: Tensor, axis: Any) -> int:

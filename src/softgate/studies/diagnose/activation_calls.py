@@ -19,7 +19,7 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.overrides import handle_torch_function
 
-from softgate.frameworks.torch.gated_operands import cut, halves, together
+from softgate.frameworks.torch.gated import gate_and_other
 from softgate.runtime.activation import Activation
 from softgate.runtime.gated import Gated
 from softgate.torch import functional
@@ -170,12 +170,7 @@ def _split_softgate(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> GatedCa
     axis, position = options.pop("axis", None), options.pop("gate", None)
     if not {"out", "arithmetic"}.isdisjoint(options):
         return None
-    first = function.gating.position(position) == "first"
-    if len(operands) == 1:
-        gate, other = halves(operands[0], cut(function.name, operands[0], axis), first)
-    else:
-        a, b = together(function.name, tuple(operands), axis)
-        gate, other = (a, b) if first else (b, a)
+    gate, other = gate_and_other(function, tuple(operands), axis, position)
     act = function.act.bind(**{**function.parameters, **options})
     return GatedCall(function.name, ACTIVATION.wrapper, (act, gate), other)
 
