@@ -93,9 +93,9 @@ def _torch() -> Adapter:
 
 
 def _torch_proxies() -> Adapter:
-    from softgate.frameworks.torch import proxies
+    from softgate.frameworks import torch
 
-    return proxies
+    return torch.proxies
 
 
 def _jax() -> Adapter:
