@@ -29,7 +29,7 @@ from torch.nn import functional as F
 from softgate.studies.compare.data import Data, Part
 from softgate.studies.compare.models import operations
 from softgate.studies.compare.tasks import task
-from softgate.studies.compare.training import Run, health
+from softgate.studies.compare.training import TrainingRun, health
 from softgate.studies.compare.trial import Trial
 from softgate.torch import make
 
@@ -79,15 +79,15 @@ def calls(activation: str) -> tuple[dict[str, Callable[[], object]], int]:
     chosen = task("digits")
     data, settings = chosen.load(), {**chosen.settings, **chosen.arms([activation])[0][2]}
     trial = Trial(chosen.name, activation, activation, "", settings, LR, 0, "reported", "")
-    run = Run(chosen.model(data, trial), data, trial, lambda step, steps, loss: None)
+    run = TrainingRun(chosen.model(data, trial), data, trial, lambda step, steps, loss: None)
     first, second = (Bare(data, activation, settings) for _ in range(2))
     return {
         "bare": first.epoch,
         "bare again": second.epoch,
-        "trial": lambda: run.go(1, LR, 1),
+        "trial": lambda: run.train(1, LR, 1),
         "weights": lambda: chosen.model(data, trial),
         "operations": lambda: operations(run.model, data.validation.x[0]),
-        "diagnosis": lambda: health(run.model, data.validation, chosen.goal()),
+        "diagnosis": lambda: health(run.model, data.validation, chosen.objective()),
     }, int(settings["epochs"])  # type: ignore[call-overload]
 
 

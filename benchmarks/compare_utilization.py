@@ -13,9 +13,9 @@ import argparse
 import time
 from dataclasses import dataclass
 
-from softgate.studies.compare.execution import Event, open_executor
+from softgate.studies.compare.execution import Event, Executor
 from softgate.studies.compare.store import Store
-from softgate.studies.compare.trial import Measure, Measured, Told, Trial, Work
+from softgate.studies.compare.trial import Measure, Measured, ProgressCallback, Trial, TrialFunction
 
 LIMIT = 0.95
 
@@ -28,11 +28,11 @@ class Waiting:
     fingerprint: str = "waiting"
     measure = Measure("none", higher=True)
 
-    def work(self) -> Work:
+    def trial_function(self) -> TrialFunction:
         return wait
 
 
-def wait(trial: Trial, told: Told) -> tuple[Measured, list[float]]:
+def wait(trial: Trial, told: ProgressCallback) -> tuple[Measured, list[float]]:
     began = time.time()
     seconds = float(trial.settings["seconds"] or 0)
     for part in range(10):
@@ -48,7 +48,7 @@ def spans(on: str, count: int, seconds: float, store: Store) -> list[tuple[float
         for seed in range(count)
     ]
     events: list[Event] = []
-    with open_executor(Waiting(), store, on=on, jobs=2) as executor:
+    with Executor(Waiting(), store, on=on, jobs=2) as executor:
         outcomes = executor.run(trials, events.append)
     mores = [outcome.measured.more or {} for outcome in outcomes]
     return sorted((more["began"], more["ended"]) for more in mores)

@@ -210,15 +210,15 @@ def test_outcomes_where_open_files_cannot_be_moved(
 ) -> None:
     monkeypatch.setattr(store_module, "OPEN_FILES_MOVE", False)
     target = tmp_path / "trial.json"
-    held = store_module.claim(target)
+    held = store_module.lock(target)
     assert held is not None
     assert (tmp_path / "trial.part").stat().st_size == store_module.ROOM
-    assert store_module.claim(target) is None
-    held.keep("first")
+    assert store_module.lock(target) is None
+    held.save("first")
     assert target.read_text(encoding="utf-8") == "first"
     assert [file.name for file in tmp_path.iterdir()] == ["trial.json"]
-    with store_module.claim(target) or pytest.fail("not free") as again:
-        again.keep("2nd")
+    with store_module.lock(target) or pytest.fail("not free") as again:
+        again.save("2nd")
     assert target.read_text(encoding="utf-8") == "2nd"
     for name in ("dead.part", "dead.new"):  # of a process that died while it wrote
         (tmp_path / name).write_text("half of an outc", encoding="utf-8")
@@ -231,11 +231,11 @@ def test_room_is_reserved_where_nothing_allocates(
 ) -> None:
     """macOS and Windows have no posix_fallocate: what is written has its room, too."""
     monkeypatch.delattr(store_module.os, "posix_fallocate")
-    with store_module.claim(tmp_path / "trial.json") or pytest.fail("not free") as held:
+    with store_module.lock(tmp_path / "trial.json") or pytest.fail("not free") as held:
         room = (tmp_path / "trial.part").stat()
         assert room.st_size == store_module.ROOM
         assert room.st_blocks * 512 >= store_module.ROOM
-        held.keep("short")
+        held.save("short")
     assert (tmp_path / "trial.json").read_bytes() == b"short"
 
 
@@ -249,7 +249,7 @@ def test_a_python_without_locks_is_said_once(
 
     monkeypatch.setattr(filelock, "lock_descriptor", missing)
     with pytest.raises(StoreError, match=r"fcntl is unavailable: this Python has no file locks"):
-        store_module.claim(tmp_path / "trial.json")
+        store_module.lock(tmp_path / "trial.json")
 
 
 # what the source may assume

@@ -39,7 +39,7 @@ def trial(
     **settings: Any,
 ) -> Trial:
     """Return a trial of a task's last arm, or of the one named, under its first condition."""
-    arms = {label: (name, chosen) for label, name, chosen in of.arms(list(of.default_arms))}
+    arms = {label: (name, chosen) for label, name, chosen in of.arms(list(of.default_activations))}
     if arm is not None and arm not in arms:
         arms = {arm: of.arms([arm])[0][1:]}
     name, chosen = arms[arm or list(arms)[-1]]
@@ -61,6 +61,6 @@ def run(of: Task, *args: Any, **kwargs: Any) -> Measured:
     threads = torch.get_num_threads()
     torch.set_num_threads(1)  # as trials have; two wait for each other where cores are busy
     try:
-        return of.work()(trial(of, *args, **kwargs), lambda step, steps, loss: None)[0]
+        return of.trial_function()(trial(of, *args, **kwargs), lambda step, steps, loss: None)[0]
     finally:
         torch.set_num_threads(threads)

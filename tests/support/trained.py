@@ -20,10 +20,10 @@ from softgate.studies.compare.trial import (
     Measure,
     Measured,
     Point,
+    ProgressCallback,
     Setting,
-    Told,
     Trial,
-    Work,
+    TrialFunction,
 )
 
 
@@ -41,10 +41,10 @@ class Toy:
 
     measure = Measure("luck", higher=True)
 
-    def work(self) -> Work:
+    def trial_function(self) -> TrialFunction:
         return self.run
 
-    def run(self, trial: Trial, told: Told) -> tuple[Measured, list[float]]:
+    def run(self, trial: Trial, told: ProgressCallback) -> tuple[Measured, list[float]]:
         if self.journal:
             again = self.watched and (Path(self.watched) / f"{trial.key}.json").exists()
             with Path(self.journal).open("a", encoding="utf-8") as journal:

@@ -1,4 +1,4 @@
-"""`softgate compare`: train the same model with each activation, and say what differs."""
+"""`softgate compare`: train the same model with each activation and compare the results."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .arguments import parse_pairs
-from .compare_display import Display, outlook
+from .compare_display import Display, plan_lines
 from .compare_options import ARM, STORE, TASK, options
 from .output import check_formats, emit, formats, show
 from .report import check_output
@@ -19,17 +19,17 @@ if TYPE_CHECKING:
     from softgate.runtime.gated import Gated
     from softgate.runtime.records import Grid
     from softgate.studies.compare.record import Comparison
-    from softgate.studies.compare.request import Asked
+    from softgate.studies.compare.request import Request
     from softgate.studies.compare.run import Study
 
 WIDTH = 76
-"""Characters in a line of what is said about tasks."""
+"""Characters per line in the list of tasks."""
 SETTINGS = ("match", "init", "same", "seconds")
 """Settings that have an option of their own."""
 
 
 def numbers(text: str | None) -> list[float] | None:
-    """Return what --rates lists."""
+    """Return the numbers of --rates."""
     try:
         return None if text is None else [float(part) for part in text.split(",")]
     except ValueError:
@@ -40,7 +40,7 @@ def numbers(text: str | None) -> list[float] | None:
 @click.argument("functions", nargs=-1, type=ARM, metavar="[NAMES]...")
 @options
 @click.option("--tasks", "list_tasks", is_flag=True, help="List the tasks and their settings.")
-@click.option("--dry-run", is_flag=True, help="Say what would be trained, and train nothing.")
+@click.option("--dry-run", is_flag=True, help="Print the plan and train nothing.")
 @formats
 def command(  # noqa: PLR0913, PLR0917  (click passes options by keyword)
     functions: tuple[Activation | Gated, ...],
@@ -53,17 +53,17 @@ def command(  # noqa: PLR0913, PLR0917  (click passes options by keyword)
     output: str | None,
     as_json: bool,
     as_csv: bool,
-    **asked: Any,
+    **arguments: Any,
 ) -> int:
-    """Train the same model with each activation, several times, and say honestly what differs.
+    """Train the same model with each activation, several times, and compare the results.
 
     NAMES are activations (gelu, elu:alpha=0.5, swiglu) or your own module:function; the first is
-    what the others are compared with. For each seed all start from the same weights and see the
-    same data. Each gets the learning rate that is best for it on validation data; test data is
-    looked at once. The verdict is that of an exact test, corrected for the number of comparisons.
+    the baseline. For each seed all start from the same weights and see the same data. Each gets the
+    learning rate that is best for it on validation data; test data is evaluated once. Verdicts come
+    from an exact test, corrected for the number of comparisons.
 
-    Trials are kept, one file each: the same command again goes on where it was interrupted, and
-    more seeds only add. Exit code 1 where no trial could be trained.
+    Trials are saved, one file each: rerun the same command to resume it; more seeds only add
+    trials. Exit code 1 if no trial could be trained.
 
     \b
     softgate compare gelu relu tanh elu silu swiglu --task digits --seeds 8
@@ -86,41 +86,41 @@ def command(  # noqa: PLR0913, PLR0917  (click passes options by keyword)
     if no_store and store is not None:
         raise click.UsageError("--no-store and --store: give one.")
     store = None if no_store else store or STORE
-    study = _asked(functions, **asked).prepared()
-    for line in outlook(study, store):
+    study = _request(functions, **arguments).study()
+    for line in plan_lines(study, store):
         click.echo(line, err=True)
     if dry_run:
         return 0
-    found = _train(study, store, on, jobs)
-    emit(found, as_json, as_csv)
+    comparison = _train(study, store, on, jobs)
+    emit(comparison, as_json, as_csv)
     if output is not None:
-        found.save(output)
+        comparison.save(output)
         click.echo(f"Wrote {Path(output).absolute()}", err=True)
-    return 1 if not any(one.status == "finished" for one in found.outcomes) else 0
+    return 0 if any(o.status == "finished" for o in comparison.outcomes) else 1
 
 
-def _asked(functions: tuple[Activation | Gated, ...], **asked: Any) -> Asked:
-    """Return what was asked for."""
-    from softgate.studies.compare.request import Asked
+def _request(functions: tuple[Activation | Gated, ...], **arguments: Any) -> Request:
+    """Return the request of the command's arguments."""
+    from softgate.studies.compare.request import Request
 
-    settings = parse_pairs("--set", asked.pop("more"), "epochs=5")
+    settings = parse_pairs("--set", arguments.pop("more"), "epochs=5")
     for name in SETTINGS:
-        if (value := asked.pop(name)) is not None:
+        if (value := arguments.pop(name)) is not None:
             settings[name] = value
-    rates = numbers(asked.pop("rates"))
-    what = _what(asked.pop("task"), asked.pop("script"), asked["preset"])
-    return Asked(what, activations=functions or None, rates=rates, settings=settings, **asked)
+    rates = numbers(arguments.pop("rates"))
+    what = _what(arguments.pop("task"), arguments.pop("script"), arguments["preset"])
+    return Request(what, activations=functions or None, rates=rates, settings=settings, **arguments)
 
 
 def _what(task: str | None, script: str | None, name: str | None) -> str:
-    """Return the one thing that is trained."""
+    """Return the task or script to train."""
     from softgate.studies.compare.presets import preset
     from softgate.studies.compare.scripts import is_script
 
     if script is None:
         return task or (TASK if name is None else preset(name).tasks[0])
-    for option, given in (("--task", task), ("--preset", name)):
-        if given is not None:
+    for option, value in (("--task", task), ("--preset", name)):
+        if value is not None:
             raise click.UsageError(f"{option} and --script: give one of them.")
     if not is_script(script):
         raise click.UsageError(f"--script {script}: write FILE.py:FUNCTION, such as train.py:run.")
@@ -134,31 +134,31 @@ def _train(study: Study, store: str | None, on: str, jobs: int | None) -> Compar
 
     display = Display()
     try:
-        found = study.run(store, on, jobs, display)
+        comparison = study.run(store, on, jobs, display)
     except BaseException as error:
         display.end()
         if isinstance(error, NothingTrainedError):
             raise click.ClickException(str(error)) from error  # exit code 1
         if store is not None and display.pace.done:
-            again = f"{display.summary()}, kept in {store}: the same command goes on from there."
-            click.echo(again, err=True)
+            resume = f"{display.summary()}, saved in {store}; rerun this command to resume"
+            click.echo(resume, err=True)
         if isinstance(error, StoreError | ExecutionError):
             raise ValueError(str(error)) from error
         raise
     display.end()
     click.echo(display.summary(), err=True)
-    return found
+    return comparison
 
 
 def catalogue() -> list[Grid]:
-    """Return the tasks with what each is, and their settings."""
+    """Return tables of the tasks and of their settings."""
     from softgate.runtime.records import Grid
     from softgate.studies.compare.tasks import tasks
 
-    found = tasks()
-    about = tuple((name, fill(task.describe(), WIDTH)) for name, task in found.items())
-    grids = [Grid("tasks", ("name", "what it is"), about, text=True)]
-    for name, task in found.items():
-        rows = tuple((n, str(o.usual), fill(o.about, WIDTH)) for n, o in task.options.items())
-        grids.append(Grid(name, ("setting", "usual", "what it is"), rows, text=True))
+    known = tasks()
+    about = tuple((name, fill(task.describe(), WIDTH)) for name, task in known.items())
+    grids = [Grid("tasks", ("name", "description"), about, text=True)]
+    for name, task in known.items():
+        rows = tuple((n, str(o.default), fill(o.about, WIDTH)) for n, o in task.options.items())
+        grids.append(Grid(name, ("setting", "default", "description"), rows, text=True))
     return grids

@@ -1,4 +1,4 @@
-"""What `softgate compare` says while it trains: on stderr, live in a terminal, plain in a pipe."""
+"""Progress display of `softgate compare` on stderr: live in a terminal, plain lines otherwise."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from softgate.studies.compare.trial import Outcome, Trial
 
 EVERY_S = 5.0
-"""Seconds between two lines of progress where stderr is no terminal."""
+"""Seconds between two lines of progress if stderr is not a terminal."""
 SHOWN_S = 0.2
-"""Seconds between two changes of a terminal."""
+"""Seconds between two updates of a terminal."""
 
 
 class Display:
-    """Shows trials done, what is running with which loss, and the time left."""
+    """Shows finished trials, running ones with their losses, and the time left."""
 
     def __init__(self) -> None:
         self.terminal = sys.stderr.isatty()
@@ -30,8 +30,8 @@ class Display:
         self.live: Any = None
 
     def __call__(self, update: Update) -> None:
-        """Show how far it is."""
-        self.pace.hear(update)
+        """Show an update."""
+        self.pace.update(update)
         ended = update.event.ended
         if update.event.said:
             self._say(update.event.said)
@@ -43,20 +43,20 @@ class Display:
             self._line(update, ended)
 
     def end(self) -> None:
-        """Remove what is live."""
+        """Remove the live display."""
         if self.live is not None:
             self.live.stop()
             self.live = None
 
     def summary(self) -> str:
-        """Return what was done in one line."""
+        """Return one line on the trials run."""
         trained, total = self.pace.done - self.pace.found, self.pace.total - self.pace.found
         count = f"{trained}" if trained == total else f"{trained} of {total}"
-        found = f", {self.pace.found} were there already" if self.pace.found else ""
-        return f"{count} trials in {duration(time.monotonic() - self.start)}{found}"
+        stored = f", {self.pace.found} were stored already" if self.pace.found else ""
+        return f"{count} trials in {duration(time.monotonic() - self.start)}{stored}"
 
     def _say(self, text: str) -> None:
-        """Leave a line that stays."""
+        """Print a line that stays."""
         if self.live is None:
             click.echo(text, err=True)
         else:
@@ -96,13 +96,13 @@ class Display:
         bar = ProgressBar(total=max(1, self.pace.total), completed=self.pace.done, width=30)
         first, running = Table.grid(padding=(0, 2)), Table.grid(padding=(0, 2))
         first.add_row(bar, Text(head(update, self.pace, seconds), no_wrap=True))
-        for one in update.event.running:
-            running.add_row(*(Text(cell, no_wrap=True) for cell in cells(one)))
+        for trial in update.event.running:
+            running.add_row(*(Text(cell, no_wrap=True) for cell in cells(trial)))
         return Group(first, running)
 
 
 class Pace:
-    """How many trials are done of all, tuning and reported, and how long the rest will take."""
+    """Number of finished trials of all, tuning and reported, and the time left."""
 
     def __init__(self) -> None:
         self.before = self.done = self.total = self.found_before = self.found = 0
@@ -111,8 +111,8 @@ class Pace:
         self.seconds: list[float] = []
         self.width = 1
 
-    def hear(self, update: Update) -> None:
-        """Take note of an update."""
+    def update(self, update: Update) -> None:
+        """Record an update."""
         event = update.event
         if update.stage != self.stage:
             self.before, self.stage = self.done, update.stage
@@ -132,7 +132,7 @@ class Pace:
 
     @property
     def left_s(self) -> float | None:
-        """Seconds that all takes if trials go on as those so far; None while nobody can tell."""
+        """Estimated seconds left, from the trials so far; None if unknown."""
         if self.event is None or self.event.eta_s is None:
             return None
         ahead, later = (
@@ -140,14 +140,14 @@ class Pace:
             self.total - self.before - self.event.total,
         )
         if self.seconds:
-            one_s = sum(self.seconds) / len(self.seconds) / self.width
+            trial_s = sum(self.seconds) / len(self.seconds) / self.width
         else:
-            one_s = self.event.eta_s / max(1, ahead)
-        return self.event.eta_s + later * one_s
+            trial_s = self.event.eta_s / max(1, ahead)
+        return self.event.eta_s + later * trial_s
 
 
-def outlook(study: Study, store: str | None) -> list[str]:
-    """Return what is about to be trained, what it can show, and where it is kept."""
+def plan_lines(study: Study, store: str | None) -> list[str]:
+    """Return lines on the planned trials, the least possible p, and the store."""
     from softgate.studies.diagnose.text import counted
 
     plan = study.plan
@@ -155,55 +155,56 @@ def outlook(study: Study, store: str | None) -> list[str]:
     arms = ", ".join(arm.label for arm in plan.arms)
     under = [condition.label for condition in plan.conditions if condition.label]
     where = f", each with {' | '.join(under)}" if under else ""
-    lines = [f"{plan.subject.name}: {arms}{where}", plan.subject.describe()]
+    lines = [f"{plan.trainable.name}: {arms}{where}", plan.trainable.describe()]
     if tuning:
         rates = ", ".join(f"{rate:g}" for rate in plan.rates)
         lines.append(
-            f"{tuning} trials choose learning rates from {rates} on validation data, with "
-            f"{counted(len(plan.tuning_seeds), 'seed')} of their own; then {reported} are reported"
+            f"{tuning} tuning trials choose learning rates from {rates} on validation data, with "
+            f"{counted(len(plan.tuning_seeds), 'separate seed')}; then {reported} are reported"
         )
     else:
         at = f", learning rate {plan.rates[0]:g}" if plan.rates else ""
-        lines.append(f"{reported} trials{at}; nothing is tuned")
+        lines.append(f"{reported} trials{at}; no tuning")
     lines += [str(study.possible), *study.notes]
     if store is not None:
-        lines.append(f"each trial is kept in {store}: the same command goes on where this one ends")
+        lines.append(f"trials are saved in {store}; rerun this command to resume")
+        lines += study.outdated(store)
     return lines
 
 
 def head(update: Update, pace: Pace, seconds: float) -> str:
-    """Return how far it is in one line."""
+    """Return one line on the progress."""
     left = pace.left_s
     rest = "" if left is None else f", about {duration(left)} left"
     if not update.event.running and not pace.last:
         rest = ", starting"
-    kept = f", {pace.found} found in the store" if pace.found else ""
-    return f"{update.stage} [{pace.done}/{pace.total} trials{kept}] {duration(seconds)}{rest}"
+    stored = f", {pace.found} found in the store" if pace.found else ""
+    return f"{update.stage} [{pace.done}/{pace.total} trials{stored}] {duration(seconds)}{rest}"
 
 
 def named(trial: Trial) -> str:
-    """Return what tells a trial from the others, in a few words."""
+    """Return activation, condition, rate and seed of a trial."""
     under = f" {trial.condition}" if trial.condition else ""
     rate = f" lr {trial.lr:g}" if trial.lr else ""
     return f"{trial.arm}{under}{rate} seed {trial.seed}"
 
 
 def figure(outcome: Outcome) -> str:
-    """Return what a finished trial gave."""
-    found = outcome.measured
-    for what, value in (
-        ("score", found.score),
-        ("validation score", found.validation_score),
-        ("loss", found.loss),
-        ("validation loss", found.validation_loss),
+    """Return the score or loss of a finished trial."""
+    measured = outcome.measured
+    for name, value in (
+        ("score", measured.score),
+        ("validation score", measured.validation_score),
+        ("loss", measured.loss),
+        ("validation loss", measured.validation_loss),
     ):
         if value is not None:
-            return f"{what} {value:.4g}"
+            return f"{name} {value:.4g}"
     return "finished"
 
 
 def cells(running: Running) -> Sequence[str]:
-    """Return a row for a trial that is running."""
+    """Return the row of a running trial."""
     trial = running.trial
     of = f"step {running.step}/{running.steps}" if running.steps else f"step {running.step}"
     loss = "" if running.loss is None else f"loss {running.loss:.4g}"
@@ -211,7 +212,7 @@ def cells(running: Running) -> Sequence[str]:
 
 
 def duration(seconds: float) -> str:
-    """Return seconds as people say them.
+    """Return seconds in s, min and h.
 
     Examples
     --------

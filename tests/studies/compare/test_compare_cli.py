@@ -15,6 +15,7 @@ from trained import trial
 import softgate as sg
 from softgate.cli import compare_display, softgate
 from softgate.cli.compare_display import Display, Pace, duration, head
+from softgate.studies.compare import fingerprint
 from softgate.studies.compare.execution import Event, Running
 from softgate.studies.compare.plan import Arm, Condition, Plan
 from softgate.studies.compare.record import Comparison
@@ -86,9 +87,9 @@ def test_everything_is_said_where_it_belongs(folder: Path) -> None:
         1.0, 2.0, 3.0, 4.0, 5.0,
     ]  # fmt: skip
     for said in (
-        "10 trials; nothing is tuned",
+        "10 trials; no tuning",
         "5 seeds: p >= 0.0625",
-        "kept in softgate-trials",
+        "saved in softgate-trials",
         "[10/10 trials]",
         "10 trials in",
     ):
@@ -105,7 +106,7 @@ def test_the_same_again_is_resume_and_seeds_add(folder: Path) -> None:
     assert len(lines(folder)) == 10
     assert again.stdout == first.stdout
     assert "0 trials in" in again.stderr
-    assert "10 were there already" in again.stderr
+    assert "10 were stored already" in again.stderr
     more = fine("--seeds", "7", "--csv")
     assert sorted(lines(folder)[10:]) == ["gelu 5", "gelu 6", "relu 5", "relu 6"]
     assert set(first.stdout.splitlines()) < set(more.stdout.splitlines())
@@ -113,22 +114,58 @@ def test_the_same_again_is_resume_and_seeds_add(folder: Path) -> None:
     assert len(lines(folder)) == 28
 
 
+OUTDATED = "store: {} computed by another version of softgate's code and {} not reused"
+
+
+@pytest.mark.parametrize("earlier", ["0123456789abcdef-", ""], ids=["code", "format"])
+def test_trials_of_other_code_are_reported(folder: Path, earlier: str) -> None:
+    """Also those whose fingerprint has the format of an earlier version, one hash of everything."""
+    fine("--seeds", "5")
+    for file in (folder / "softgate-trials").glob("*.json"):
+        record = json.loads(file.read_text(encoding="utf-8"))
+        record["trial"]["fingerprint"] = earlier + "0123456789abcdef"
+        file.with_stem(f"earlier{file.stem}").write_text(json.dumps(record), encoding="utf-8")
+        file.unlink()
+    expected = OUTDATED.format("8 trials were", "are")
+    assert expected in fine("--seeds", "4", "--dry-run").stderr
+    assert "computed by" not in fine("--seeds", "4", "--dry-run", "--no-store").stderr
+    assert "computed by" not in fine("--seeds", "4", "--dry-run", "--set", "hope=2").stderr
+    result = fine("--seeds", "4", "--json")
+    assert expected in result.stderr
+    assert Comparison.from_json(result.stdout).notes == (expected,)
+    assert len(lines(folder)) == 10 + 8
+    assert "computed by" not in fine("--seeds", "4").stderr
+    assert OUTDATED.format("2 trials were", "are") in fine("--seeds", "5", "--dry-run").stderr
+
+
+def test_tuned_trials_of_other_code_are_reported(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Reported trials count whatever rate was chosen for them."""
+    arguments = ("--seeds", "3", "--tuning-seeds", "1", "--rates", "0.1,0.2")
+    with monkeypatch.context() as patch:
+        patch.setattr(fingerprint, "code", lambda: "0" * 64)
+        fine(*arguments, script="train.py:tuned")
+    again = fine(*arguments, "--dry-run", script="train.py:tuned")
+    assert OUTDATED.format("10 trials were", "are") in again.stderr
+
+
 def test_an_interrupt_says_how_to_go_on(folder: Path) -> None:
     (folder / "interrupt").touch()
     result = run("--seeds", "4", "--store", "kept")
     assert isinstance(result.exception, click.Abort | KeyboardInterrupt)
     assert "4 of 8 trials" in result.stderr
-    assert "kept in kept: the same command goes on from there" in result.stderr
+    assert "saved in kept; rerun this command to resume" in result.stderr
     assert "Traceback" not in result.stderr
     (folder / "interrupt").unlink()
-    assert "4 were there already" in fine("--seeds", "4", "--store", "kept").stderr
+    assert "4 were stored already" in fine("--seeds", "4", "--store", "kept").stderr
     assert len(lines(folder)) == 9  # the one that was interrupted began twice
 
 
 def test_a_rate_is_chosen_for_each(folder: Path) -> None:
     result = fine("--seeds", "3", "--rates", "0.1,0.2", "--tuning-seeds", "1", "--json",
                   script="train.py:tuned")  # fmt: skip
-    assert "4 trials choose learning rates from 0.1, 0.2" in result.stderr
+    assert "4 tuning trials choose learning rates from 0.1, 0.2" in result.stderr
     record = Comparison.from_json(result.stdout)
     assert {(one.arm, one.lr) for one in record.choices} == {("gelu", 0.1), ("relu", 0.2)}
     kinds = [(int(seed) >= 1_000_000, kind) for _, seed, _, kind in map(str.split, lines(folder))]
@@ -160,7 +197,7 @@ def test_tuning_that_fails_throughout_stops_there(folder: Path) -> None:
 def test_gated_arms_take_parameters_and_what_they_bring_is_said_before(folder: Path) -> None:
     said = fine("swiglu:beta=2", "--task", "digits", "--dry-run", script="").stderr
     assert "gelu, relu, swiglu:beta=2.0" in said
-    assert "the layers of all arms bring what they read to a mean square of 1" in said
+    assert "all layers scale their inputs to a mean square of 1" in said
     wrong = run("swiglu:gamma=2", "--task", "digits", "--dry-run", script="").exception
     assert isinstance(wrong, click.UsageError)
     assert "gamma" in str(wrong)
@@ -173,7 +210,7 @@ def test_settings_of_a_script_and_of_a_task(folder: Path) -> None:
     said = fine("--task", "digits", "--set", "layers=1,2", "--init", "fitted", "--dry-run",
                 script="").stderr  # fmt: skip
     assert "each with layers=1 | layers=2" in said
-    assert "32 trials choose" in said
+    assert "32 tuning trials choose" in said
 
 
 def test_a_task_from_the_command_line(folder: Path) -> None:
@@ -261,12 +298,12 @@ def update(done: int, running: int = 2, stage: str = "training", **more: object)
 
 def test_time_left_covers_both_stages() -> None:
     pace = Pace()
-    pace.hear(update(0, stage="tuning"))
+    pace.update(update(0, stage="tuning"))
     assert pace.left_s is None
-    pace.hear(update(1, stage="tuning", ended=outcome(0), eta_s=3.0))
+    pace.update(update(1, stage="tuning", ended=outcome(0), eta_s=3.0))
     assert pace.left_s == pytest.approx(3.0 + 20 * 2.0 / 2)
-    pace.hear(update(4, running=0, stage="tuning", ended=outcome(1), eta_s=0.0))
-    pace.hear(update(10, eta_s=10.0))
+    pace.update(update(4, running=0, stage="tuning", ended=outcome(1), eta_s=0.0))
+    pace.update(update(10, eta_s=10.0))
     assert (pace.done, pace.total) == (14, 24)
     assert pace.left_s == pytest.approx(10.0)
     assert head(update(10), pace, 75.0) == "training [14/24 trials] 1 min 15 s, about 10 s left"
@@ -291,8 +328,8 @@ def test_a_pipe_gets_a_line_now_and_then(
 
 def test_a_terminal_has_bar_and_losses() -> None:
     display = Display()
-    display.pace.hear(update(4, running=0, stage="tuning"))
-    display.pace.hear(update(6, eta_s=4.0))
+    display.pace.update(update(4, running=0, stage="tuning"))
+    display.pace.update(update(6, eta_s=4.0))
     text = io.StringIO()
     Console(file=text, width=90).print(display._picture(update(6, eta_s=4.0), 12.0))
     shown = text.getvalue()

@@ -1,4 +1,4 @@
-"""What runs trials: the same results here and in processes, whatever a subject does to them."""
+"""What runs trials: the same results here and in processes, whatever a trainable does to them."""
 
 from __future__ import annotations
 
@@ -23,15 +23,14 @@ from softgate.studies.compare import store as store_module
 from softgate.studies.compare.execution import (
     Event,
     Executor,
-    SubjectError,
+    LoadError,
     execute,
-    open_executor,
     run_trial,
 )
-from softgate.studies.compare.execution.progress import Board
-from softgate.studies.compare.execution.run_trial import place, settled
+from softgate.studies.compare.execution.progress import ProgressBoard
+from softgate.studies.compare.execution.run_trial import current_place, isolated
 from softgate.studies.compare.store import Store, StoreError
-from softgate.studies.compare.trial import Measured, Outcome, Told, Trial
+from softgate.studies.compare.trial import Measured, Outcome, ProgressCallback, Trial
 
 TRIALS = [
     *(trial(seed) for seed in range(3)),
@@ -54,13 +53,13 @@ def starts(journal: Path) -> list[str]:
 @pytest.fixture(scope="module")
 def local() -> Iterator[Executor]:
     """Processes that all tests here share, which is a test of its own."""
-    with open_executor(Toy(), Store(None), jobs=2) as executor:
+    with Executor(Toy(), Store(None), jobs=2) as executor:
         yield executor
 
 
 @pytest.fixture(scope="module")
 def in_order() -> list[Outcome]:
-    return [run_trial(one, Toy().work(), lambda *_: None) for one in TRIALS]
+    return [run_trial(one, Toy().trial_function(), lambda *_: None) for one in TRIALS]
 
 
 def test_here_and_in_processes_the_same(local: Executor, in_order: list[Outcome]) -> None:
@@ -69,7 +68,7 @@ def test_here_and_in_processes_the_same(local: Executor, in_order: list[Outcome]
     assert same(execute(TRIALS, Toy(), Store(None), on="here"), in_order)
     scores = [one.measured.score for one in in_order if one.status == "finished"]
     assert len(set(scores)) == len(scores) - 1  # shout and meddle have a seed in common
-    altered = [run_trial(trial(9), Toy().work(), lambda *_: None), *in_order[1:]]
+    altered = [run_trial(trial(9), Toy().trial_function(), lambda *_: None), *in_order[1:]]
     assert not same(altered, in_order)
 
 
@@ -112,7 +111,7 @@ def test_a_second_run_does_nothing(tmp_path: Path) -> None:
     more = execute([*trials, trial(30)], toy, Store(folder), jobs=1, progress=events.append)
     assert same(more[:-1], first)
     assert len(starts(journal)) == 7
-    assert any("is not believed" in event.said for event in events)
+    assert any("cannot be read" in event.said for event in events)
 
 
 def test_what_the_machine_is_to_blame_for_is_tried_again(tmp_path: Path) -> None:
@@ -122,10 +121,10 @@ def test_what_the_machine_is_to_blame_for_is_tried_again(tmp_path: Path) -> None
 
 
 def test_results_that_json_cannot_hold() -> None:
-    def work(one: Trial, told: Told) -> tuple[Measured, list[float]]:
+    def run(one: Trial, progress: ProgressCallback) -> tuple[Measured, list[float]]:
         return Measured(score=np.float32(1.0)), []
 
-    found = run_trial(trial(), work, lambda *_: None)
+    found = run_trial(trial(), run, lambda *_: None)
     assert found.status == "raised"
     assert "float32 is not JSON serializable" in found.said
 
@@ -142,7 +141,7 @@ def test_nothing_leaks_out_of_a_trial() -> None:
     torch.manual_seed(5)
     before = (os.getcwd(), list(sys.path), dict(os.environ), np.geterr(), sg.get_threads())  # noqa: PTH109
     threads = torch.get_num_threads()
-    run_trial(trial(0, mood="meddle"), Toy().work(), lambda *_: None)
+    run_trial(trial(0, mood="meddle"), Toy().trial_function(), lambda *_: None)
     assert (os.getcwd(), list(sys.path), dict(os.environ), np.geterr(), sg.get_threads()) == before  # noqa: PTH109
     assert (random.random(), np.random.rand(), torch.rand(()).item()) == expected  # noqa: NPY002
     assert torch.get_num_threads() == threads
@@ -156,25 +155,25 @@ def test_nothing_leaks_out_of_a_trial() -> None:
 def test_a_trial_has_one_thread() -> None:
     import torch
 
-    with settled(0):
+    with isolated(0):
         assert torch.get_num_threads() == sg.get_threads() == 1
-        assert place().threads == 1
+        assert current_place().threads == 1
 
 
 def test_a_subject_that_cannot_travel() -> None:
-    with pytest.raises(SubjectError, match=r"cannot be sent .*lock.*on=\"here\""):
+    with pytest.raises(LoadError, match=r"cannot be sent .*lock.*on=\"here\""):
         execute([trial()], Toy(held=threading.Lock()), Store(None))
     (found,) = execute([trial()], Toy(held=threading.Lock()), Store(None), on="here")
     assert found.status == "finished"
 
 
 class Broken(Toy):
-    def work(self) -> object:  # type: ignore[override]
+    def trial_function(self) -> object:  # type: ignore[override]
         raise RuntimeError("no data")
 
 
 def test_a_subject_that_cannot_be_loaded() -> None:
-    with pytest.raises(SubjectError, match=r"'toy' cannot be loaded: RuntimeError: no data"):
+    with pytest.raises(LoadError, match=r"'toy' cannot be loaded: RuntimeError: no data"):
         execute([trial()], Broken(), Store(None), jobs=1)
 
 
@@ -188,12 +187,12 @@ def test_places_that_are_none(on: str, jobs: int | None) -> None:
 def test_a_full_disk_is_said(tmp_path: Path, on: str, seed: int) -> None:
     """Trials that were kept are; with the first that could not be, nothing is started."""
     store, journal = Store(tmp_path / "store"), tmp_path / "journal"
-    store.write(run_trial(trial(0), Toy().work(), lambda *_: None))
+    store.write(run_trial(trial(0), Toy().trial_function(), lambda *_: None))
     (tmp_path / "store" / f"{trial(seed).key}.part").mkdir()  # it cannot be opened as a file
-    with open_executor(Toy(str(journal)), store, on=on, jobs=1) as executor:
+    with Executor(Toy(str(journal)), store, on=on, jobs=1) as executor:
         with pytest.raises(StoreError, match="the store "):
             executor.run([trial(number) for number in range(4)])
-        assert (executor._lanes is None) == (seed == 1)
+        assert (executor._backend is None) == (seed == 1)
     assert [store.read(trial(number)) is not None for number in range(4)] == [
         number < seed for number in range(4)
     ]
@@ -201,34 +200,36 @@ def test_a_full_disk_is_said(tmp_path: Path, on: str, seed: int) -> None:
 
 
 def test_an_outcome_that_cannot_be_kept_is_tried_once_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    from softgate.studies.compare.execution.scheduler import Shift
+    from softgate.studies.compare.execution.scheduler import Scheduler
 
     store = Store(None)
-    board = Board([], 2, 1, None)
-    shift = Shift([trial(0), trial(1)], store, board)
-    first = shift.next()
+    board = ProgressBoard([], 2, 1, None)
+    scheduler = Scheduler([trial(0), trial(1)], store, board)
+    first = scheduler.next()
     assert first is not None
-    found = run_trial(first, Toy().work(), lambda *_: None)
-    shift.answer(first, {"outcome": found.to_json(), "ran": True, "unsaved": "the disk is full"})
-    assert shift.next() is None
-    assert not shift.unfinished
+    found = run_trial(first, Toy().trial_function(), lambda *_: None)
+    scheduler.answer(
+        first, {"outcome": found.to_json(), "ran": True, "unsaved": "the disk is full"}
+    )
+    assert scheduler.next() is None
+    assert not scheduler.unfinished
     with pytest.raises(StoreError, match="the disk is full"):
-        shift.settle()
+        scheduler.finish()
     assert store.read(first) is not None
 
 
 def test_time_left() -> None:
     events: list[Event] = []
-    board = Board([], 4, 2, events.append)
-    done = run_trial(trial(0, seconds=0.05), Toy().work(), lambda *_: None)
+    board = ProgressBoard([], 4, 2, events.append)
+    done = run_trial(trial(0, seconds=0.05), Toy().trial_function(), lambda *_: None)
     assert events[-1].eta_s is None
     board.started(done.trial)
     board.ended(done)
     board.started(trial(1))
     assert events[-1].eta_s == pytest.approx(done.seconds * 1.5, rel=0.5)
-    board.told(trial(1).key, 50, 100, 0.5)
+    board.progress(trial(1).key, 50, 100, 0.5)
     assert events[-1].running[0].loss == 0.5
-    board.told("unknown", 1, 2, 0.5)
+    board.progress("unknown", 1, 2, 0.5)
     board.ended(done, ran=False)
     assert (events[-1].done, events[-1].found) == (1, 1)
 
@@ -301,7 +302,10 @@ def test_killed_at_random_moments(tmp_path: Path) -> None:
     assert {line.split()[0] for line in lines} == {trial(s, seconds=0.05).key for s in range(count)}
     assert sorted(file.suffix for file in folder.iterdir()) == [".json"] * count
     outcomes = [Store(folder).read(trial(seed, seconds=0.05)) for seed in range(count)]
-    fresh = [run_trial(trial(s, seconds=0.05), Toy().work(), lambda *_: None) for s in range(count)]
+    fresh = [
+        run_trial(trial(s, seconds=0.05), Toy().trial_function(), lambda *_: None)
+        for s in range(count)
+    ]
     assert same([one for one in outcomes if one is not None], fresh)
 
 
@@ -319,13 +323,13 @@ def test_an_interrupt_ends_what_hangs(tmp_path: Path) -> None:
             raise KeyboardInterrupt
 
     store, begun = Store(tmp_path), time.monotonic()
-    store.write(run_trial(trial(0), Toy().work(), lambda *_: None))
-    with open_executor(Toy(), store, jobs=1) as executor:
+    store.write(run_trial(trial(0), Toy().trial_function(), lambda *_: None))
+    with Executor(Toy(), store, jobs=1) as executor:
         with pytest.raises(KeyboardInterrupt):
             executor.run([trial(0), trial(0, mood="hang")], interrupt)
         executor.close()
     assert time.monotonic() - begun < 60
     assert [file.name for file in tmp_path.glob("*.json")] == [f"{trial(0).key}.json"]
-    held = store_module.claim(tmp_path / f"{trial(0, mood='hang').key}.json")
+    held = store_module.lock(tmp_path / f"{trial(0, mood='hang').key}.json")
     assert held is not None
     held.release()

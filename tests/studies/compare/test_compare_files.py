@@ -96,7 +96,7 @@ def test_a_missing_file_is_named(mnist: Path, cifar: Path) -> None:
     [
         (b"PNG....", "expected IDX"),
         (b"", "expected IDX"),
-        (idx(np.zeros((3, 2), np.uint8))[:-1], "it may have been cut off"),
+        (idx(np.zeros((3, 2), np.uint8))[:-1], "it may be truncated"),
         (gzip.compress(idx(np.zeros((3, 2), np.uint8)), mtime=0)[:-9], "cannot be decompressed"),
     ],
 )
@@ -128,7 +128,7 @@ class Evil:
 def test_a_batch_cannot_run_anything(tmp_path: Path) -> None:
     file, made = tmp_path / "data_batch_1", tmp_path / "made"
     file.write_bytes(pickle.dumps({b"data": Evil(f"touch {made}"), b"labels": []}))
-    with pytest.raises(ValueError, match=r"asks for posix.system"):
+    with pytest.raises(ValueError, match=r"refers to posix.system"):
         read_batch(file)
     assert not made.exists()
     pickle.loads(file.read_bytes())  # this reader, which refuses nothing, shows what was kept out
@@ -141,7 +141,7 @@ def test_a_batch_cannot_run_anything(tmp_path: Path) -> None:
 def test_files_that_are_no_batch(tmp_path: Path, content: bytes) -> None:
     file = tmp_path / "data_batch_1"
     file.write_bytes(content)
-    with pytest.raises(ValueError, match="no batch of CIFAR-10"):
+    with pytest.raises(ValueError, match="not a batch of CIFAR-10"):
         read_batch(file)
 
 
@@ -164,7 +164,7 @@ def test_a_table_of_ones_own(tmp_path: Path, separator: str) -> None:
     said = " ".join(chosen.notes())
     for part in (
         "1 rows have no label", "Size (58), became the median", "Colour (37), are a category",
-        "Left out: id (a name for each row), empty (one value, or none)",
+        "Left out: id (identifies rows), empty (one value, or none)",
         "by the 240 rows to learn from alone",
     ):  # fmt: skip
         assert part in said
@@ -179,14 +179,14 @@ def test_blanks_and_categories_are_learnt_from_the_first_part_alone(tmp_path: Pa
 
     file = tmp_path / "table.csv"
     file.write_text(table(100))
-    first = prepare(read_table(file).foretelling("label"))
+    first = prepare(read_table(file).with_target("label"))
     y = [line.endswith("small") for line in table(100).splitlines()[1:]]
     _, test = split(np.array(y), 0.2)
     lines = table(100).splitlines()
-    for i in test:  # other sizes and a new colour where nobody may look
+    for i in test:  # other sizes and a new colour in rows that must not be used
         lines[i + 1] = f"row{i},1000,violet,,{lines[i + 1].rpartition(',')[2]}"
     file.write_text("\n".join(lines))
-    second = prepare(read_table(file).foretelling("label"))
+    second = prepare(read_table(file).with_target("label"))
     assert np.array_equal(first.x[0], second.x[0])
     assert np.array_equal(first.x[1], second.x[1])
     assert not np.array_equal(first.x[2], second.x[2])
@@ -200,7 +200,7 @@ def test_blanks_and_categories_are_learnt_from_the_first_part_alone(tmp_path: Pa
         (table(), None, "give target=COLUMN"),
         (table(), "id", "has 60 different values: expected 2 to 20 classes"),
         (table(12), "label", "expected 10 or more"),
-        ("a,b\n1,2\n3", "a", "row 3: 1 cells, and the header has 2"),
+        ("a,b\n1,2\n3", "a", "row 3: 1 cells, but the header has 2"),
         ("a,a\n1,2", "a", "two columns 'a'"),
         ("a,b", "a", "expected a header and rows"),
         ("1,2\n3,4", "2", "first line of the table is numbers"),
@@ -220,7 +220,7 @@ def test_the_embedded_table_is_the_same_everywhere_and_worth_learning() -> None:
     chosen = small("churn", epochs=5)
     digest = hashlib.sha256(chosen.table.content).hexdigest()  # type: ignore[attr-defined]
     assert digest.startswith("9645563397ede5ee")
-    assert "Left out: customer (a name for each row)." in chosen.notes()
+    assert "Left out: customer (identifies rows)." in chosen.notes()
     score = run(chosen, "relu").score
     assert score is not None
     assert score > 0.8

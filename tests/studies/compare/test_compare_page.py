@@ -44,7 +44,7 @@ def test_python_runs(folder: Path) -> None:
     names = {"__name__": "page", "compare_here": partial(sg.compare, on="here")}
     exec(compile(code, "compare.md", "exec"), names)
     assert (folder / "digits.svg").stat().st_size > 10_000
-    assert [len(names[name].outcomes) for name in ("found", "few", "more")] == [21, 12, 14]
+    assert [len(names[name].outcomes) for name in ("comparison", "few", "more")] == [21, 12, 14]
     assert names["few"].outcomes[0] == names["more"].outcomes[0]
 
 

@@ -13,10 +13,10 @@ import pytest
 
 import softgate as sg
 from softgate.studies.compare import functions
-from softgate.studies.compare.functions import Carrying, Formula, function, resolve, shown
+from softgate.studies.compare.functions import Formula, WithFormulas, function, resolve, shown
 from softgate.studies.compare.plan import Arm, Condition, Plan, reported_seeds, tuning_seeds
 from softgate.studies.compare.presets import preset
-from softgate.studies.compare.request import Asked, trainable
+from softgate.studies.compare.request import Request, find_trainable
 from softgate.studies.compare.run import Study
 from softgate.studies.compare.scripts import is_script
 from softgate.studies.compare.statistics import best_possible
@@ -26,11 +26,11 @@ from softgate.studies.compare.trial import (
     Outcome,
     Place,
     Point,
+    ProgressCallback,
     Setting,
     Status,
-    Told,
     Trial,
-    Work,
+    TrialFunction,
 )
 
 HERE = Place("host", "cpu", 1, "3", "2", "0")
@@ -38,13 +38,13 @@ HERE = Place("host", "cpu", 1, "3", "2", "0")
 
 @dataclass(frozen=True)
 class Hill:
-    """A subject that trains nothing."""
+    """A trainable that trains nothing."""
 
     name: str = "hill"
     fingerprint: str = "hill-1"
     measure: Measure = field(default_factory=lambda: Measure("height", higher=True))
     rates: tuple[float, ...] = (1e-3, 1e-2, 1e-1)
-    default_arms: tuple[str, ...] = ("gelu", "relu")
+    default_activations: tuple[str, ...] = ("gelu", "relu")
     conditions: tuple[tuple[str, Mapping[str, Setting]], ...] = (("", {}),)
     settings: Mapping[str, Setting] = field(default_factory=lambda: {"epochs": 3, "depth": 1})
 
@@ -57,23 +57,23 @@ class Hill:
     def notes(self, names: Sequence[str] = ()) -> list[str]:
         return ["it is steep"]
 
-    def work(self) -> Work:
-        def work(trial: Trial, told: Told) -> tuple[Measured, list[float]]:
+    def trial_function(self) -> TrialFunction:
+        def run(trial: Trial, progress: ProgressCallback) -> tuple[Measured, list[float]]:
             value = float(function(trial.activation)(1.0))
             return Measured(score=value), []
 
-        return work
+        return run
 
 
 ARMS = (Arm("gelu", "gelu"), Arm("relu", "relu"))
 
 
 def plan(**changed: object) -> Plan:
-    usual = {
-        "subject": Hill(), "arms": ARMS, "conditions": (Condition(),),
+    defaults = {
+        "trainable": Hill(), "arms": ARMS, "conditions": (Condition(),),
         "seeds": reported_seeds(4), "tuning_seeds": tuning_seeds(2), "rates": (1e-3, 1e-2, 1e-1),
     }  # fmt: skip
-    return Plan(**{**usual, **changed})
+    return Plan(**{**defaults, **changed})
 
 
 def ended(trial: Trial, score: float | None, status: Status = "finished") -> Outcome:
@@ -94,7 +94,7 @@ def test_tuning_never_sees_a_reported_seed() -> None:
     made = plan(seeds=reported_seeds(500), tuning_seeds=tuning_seeds(50))
     assert not {one.seed for one in made.tuning()} & set(made.seeds)
     assert {one.role for one in made.tuning()} == {"tuning"}
-    with pytest.raises(ValueError, match="seed 3 both chooses"):
+    with pytest.raises(ValueError, match="seed 3 is both a tuning and a reported seed"):
         plan(tuning_seeds=(3,))
 
 
@@ -167,12 +167,12 @@ def test_an_arm_changes_settings_after_its_condition() -> None:
     ("changed", "said"),
     [
         ({"arms": (ARMS[0], ARMS[0])}, "'gelu' is given twice"),
-        ({"arms": ()}, "no arm"),
-        ({"seeds": (1, 1)}, "one is given twice"),
+        ({"arms": ()}, "no activation"),
+        ({"seeds": (1, 1)}, "is given twice"),
         ({"seeds": ()}, "no seeds"),
         ({"rates": (1e-3, -1.0)}, "learning rate -1.0"),
         ({"rates": (1e-3, math.nan)}, "learning rate nan"),
-        ({"rates": (1e-3, 1e-3)}, "one is given twice"),
+        ({"rates": (1e-3, 1e-3)}, "is given twice"),
         ({"tuning_seeds": ()}, "no tuning seeds"),
     ],
 )
@@ -236,13 +236,13 @@ def test_a_formula_travels_by_value(monkeypatch: pytest.MonkeyPatch) -> None:
     text, formula = resolve(bump.bind(a=0.5))
     assert formula is not None
     assert shown(text) == "bump:a=0.5"
-    monkeypatch.setattr(functions, "_arrived", {})
-    with pytest.raises(ValueError, match="has not come"):
+    monkeypatch.setattr(functions, "_registered", {})
+    with pytest.raises(ValueError, match="was not sent"):
         function(text)
-    subject = cloudpickle.loads(cloudpickle.dumps(Carrying(Hill(), (formula,))))
-    work = subject.work()
+    trainable = cloudpickle.loads(cloudpickle.dumps(WithFormulas(Hill(), (formula,))))
+    run = trainable.trial_function()
     trial = dataclasses.replace(plan().tuning()[0], activation=text)
-    assert work(trial, lambda *_: None)[0].score == float(bump(1.0, a=0.5))
+    assert run(trial, lambda *_: None)[0].score == float(bump(1.0, a=0.5))
 
 
 def test_another_formula_is_another_trial() -> None:
@@ -252,15 +252,15 @@ def test_another_formula_is_another_trial() -> None:
 
 
 def study(**changed: object) -> Study:
-    return Asked(**{"what": "digits", "activations": ["gelu", "relu"], **changed}).prepared()
+    return Request(**{"what": "digits", "activations": ["gelu", "relu"], **changed}).study()
 
 
 def test_a_formula_beside_the_catalogue() -> None:
     made = study(activations=["gelu", bump, bump.bind(a=3.0)], baseline=bump)
     assert [arm.label for arm in made.plan.arms] == ["gelu", "bump", "bump:a=3.0"]
     assert made.baseline == "bump"
-    assert "bump is x*exp(-a*x*x)" in made.plan.subject.notes()
-    with pytest.raises(ValueError, match="another one has that name"):
+    assert "bump is x*exp(-a*x*x)" in made.plan.trainable.notes()
+    with pytest.raises(ValueError, match="another function has that name"):
         study(activations=["gelu", bump, other_bump()])
 
 
@@ -298,16 +298,16 @@ def test_a_preset_fills_in_what_is_not_given(tmp_path: Path) -> None:
     for part in ("train", "t10k"):  # looked for, and read only by a trial's fingerprint
         (tmp_path / f"{part}-images-idx3-ubyte").touch()
         (tmp_path / f"{part}-labels-idx1-ubyte").touch()
-    asked = {"what": "mnist", "preset": "gelu-paper-mnist", "data_dir": tmp_path}
-    made = study(**asked, activations=None)
+    arguments = {"what": "mnist", "preset": "gelu-paper-mnist", "data_dir": tmp_path}
+    made = study(**arguments, activations=None)
     assert [arm.label for arm in made.plan.arms] == ["gelu", "relu", "elu"]
     assert [one.label for one in made.plan.conditions] == ["dropout=0", "dropout=0.5"]
     assert made.plan.rates == (1e-3, 1e-4, 1e-5)
     assert (len(made.plan.seeds), len(made.plan.tuning_seeds)) == (5, 1)
-    assert made.plan.subject.settings["epochs"] == 50
-    other = study(**asked, seeds=3, lr=0.5, settings={"epochs": 1}).plan
+    assert made.plan.trainable.settings["epochs"] == 50
+    other = study(**arguments, seeds=3, lr=0.5, settings={"epochs": 1}).plan
     assert (len(other.arms), len(other.seeds), other.rates) == (2, 3, (0.5,))
-    assert (other.subject.settings["epochs"], other.subject.settings["layers"]) == (1, 8)
+    assert (other.trainable.settings["epochs"], other.trainable.settings["layers"]) == (1, 8)
     with pytest.raises(ValueError, match="is for mnist and fashion-mnist, not 'digits'"):
         study(preset="gelu-paper-mnist")
     with pytest.raises(ValueError, match="did you mean 'gelu-paper-mnist'"):
@@ -315,7 +315,7 @@ def test_a_preset_fills_in_what_is_not_given(tmp_path: Path) -> None:
 
 
 def test_a_preset_stands_beside_the_record() -> None:
-    """With a subject of another kind, as only outcomes are looked at."""
+    """With a trainable of another kind, as only outcomes are looked at."""
     pytest.importorskip("scipy")
     made = Study(plan(rates=(0.1,)), best_possible(4), None, "baseline", preset("gelu-paper-mnist"))
     outcomes = [
@@ -335,12 +335,12 @@ def test_what_is_trained_by_what_is_given() -> None:
     assert is_script("folder/train.py")
     assert not is_script("digits")
     with pytest.raises(TypeError, match="expected a task"):
-        trainable(3)
+        find_trainable(3)
     with pytest.raises(ValueError, match="data_dir"):
-        trainable(lambda activation: None, ([1], [1]), data_dir=".")
+        find_trainable(lambda activation: None, ([1], [1]), data_dir=".")
     with pytest.raises(FileNotFoundError, match="missing"):
-        trainable("missing.py:run")
+        find_trainable("missing.py:run")
     with pytest.raises(ValueError, match="a script reads its data itself"):
-        trainable("missing.py:run", data="x.csv")
-    with pytest.raises(TypeError, match=r"were these activations\? .* activations=\['gelu'\]"):
-        trainable("digits", ["gelu"])
+        find_trainable("missing.py:run", data="x.csv")
+    with pytest.raises(TypeError, match=r"For activations, use .* activations=\['gelu'\]"):
+        find_trainable("digits", ["gelu"])

@@ -32,7 +32,7 @@ def test_presets_name_tasks_settings_and_activations_that_exist(name: str) -> No
         read = read_options(one, known.options, chosen.settings)
         assert {key: read[key] for key in chosen.settings} == dict(chosen.settings)
         assert len(expand_conditions(known.options, read)) == 2
-    assert set(chosen.arms) <= set(activations())
+    assert set(chosen.activations) <= set(activations())
 
 
 def test_unknown_presets_are_said() -> None:
@@ -43,10 +43,13 @@ def test_unknown_presets_are_said() -> None:
 def test_findings_are_medians_and_say_whether_they_agree() -> None:
     losses = {"gelu": [0.1, 0.2, 9.0], "relu": [0.3, 0.3, 0.3], "elu": [0.4, 0.1, 0.5]}
     found = [outcome(arm, i, x) for arm, some in losses.items() for i, x in enumerate(some)]
-    paper, ours = preset("gelu-paper-mnist").found(found)
+    paper, ours = preset("gelu-paper-mnist").against_paper(found)
     assert "arXiv:1606.08415" in paper
     assert "of 3 runs: gelu 0.2, relu 0.3, elu 0.4; lowest for gelu, as in the paper" in ours
     failed = [outcome("gelu", i, 0.0, "diverged") for i in range(2)] + found[2:]
-    assert "lowest for relu, unlike in the paper" in preset("gelu-paper-mnist").found(failed)[1]
+    assert (
+        "lowest for relu, unlike in the paper"
+        in preset("gelu-paper-mnist").against_paper(failed)[1]
+    )
     tuning = [outcome("relu", 9, 0.0, role="tuning")]
-    assert preset("gelu-paper-mnist").found([*found, *tuning])[1] == ours
+    assert preset("gelu-paper-mnist").against_paper([*found, *tuning])[1] == ours

@@ -24,12 +24,11 @@ from softgate.studies.compare.execution import (
     Event,
     Executor,
     execute,
-    open_executor,
     ray_backend,
     run_trial,
 )
-from softgate.studies.compare.execution.ray_backend import OURS, ClusterError, Connection
-from softgate.studies.compare.execution.serialization import SubjectError
+from softgate.studies.compare.execution.ray_backend import OURS, Connection, RayClusterError
+from softgate.studies.compare.execution.serialization import LoadError
 from softgate.studies.compare.store import Store
 
 pytest.importorskip("ray")
@@ -43,7 +42,7 @@ class Kept:
         self.home = folder / "home"
         self.home.mkdir()
         self.store, self.journal = folder / "store", folder / "journal"
-        self.subject = Toy(str(self.journal), str(self.store))
+        self.trainable = Toy(str(self.journal), str(self.store))
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +56,7 @@ def cluster(kept: Kept) -> Iterator[Executor]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HOME", str(kept.home))
         variables = dict(os.environ)
-        with open_executor(kept.subject, Store(kept.store), on="ray", jobs=2) as executor:
+        with Executor(kept.trainable, Store(kept.store), on="ray", jobs=2) as executor:
             yield executor
         assert {n: v for n, v in os.environ.items() if n.startswith("RAY_AUTH")} == {
             n: v for n, v in variables.items() if n.startswith("RAY_AUTH")
@@ -70,7 +69,7 @@ def cluster(kept: Kept) -> Iterator[Executor]:
 def test_the_same_bits_as_here(
     cluster: Executor, kept: Kept, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    here = [run_trial(one, Toy().work(), lambda *_: None) for one in TRIALS]
+    here = [run_trial(one, Toy().trial_function(), lambda *_: None) for one in TRIALS]
     capfd.readouterr()
     assert same(cluster.run(TRIALS), here)
     assert len(starts(kept.journal)) == len(TRIALS)
@@ -107,7 +106,7 @@ def test_killed_workers(cluster: Executor, kept: Kept, capfd: pytest.CaptureFixt
         stop.set()
         thread.join()
     assert killed
-    here = [run_trial(one, Toy().work(), lambda *_: None) for one in trials]
+    here = [run_trial(one, Toy().trial_function(), lambda *_: None) for one in trials]
     assert same(outcomes, here)
     assert not [line for line in starts(kept.journal) if line.endswith("again")]
     assert len(Store(kept.store)) == len(TRIALS) + COUNT
@@ -127,23 +126,25 @@ def test_what_cannot_be_loaded(cluster: Executor) -> None:
     import ray
 
     class Broken(Toy):
-        def work(self) -> object:  # type: ignore[override]
+        def trial_function(self) -> object:  # type: ignore[override]
             raise RuntimeError("no data")
 
-    with pytest.raises(SubjectError, match=r"cannot be loaded on .*: RuntimeError: no data"):
+    with pytest.raises(LoadError, match=r"cannot be loaded on .*: RuntimeError: no data"):
         execute([trial()], Broken(), Store(None), on="ray")
     assert ray.is_initialized()
     (found,) = execute([trial()], Toy(), Store(None), on="ray")
     assert found.status == "finished"
-    with pytest.raises(ClusterError, match="connected to a Ray cluster already"):
+    with pytest.raises(RayClusterError, match="connected to a Ray cluster already"):
         execute([trial()], Toy(), Store(None), on="ray://127.0.0.1:10001")
 
 
 def test_versions_that_differ() -> None:
-    question = ray_backend.asked(trial())
+    question = ray_backend.trial_request(trial())
     assert ray_backend.mismatch(question) == ""
     assert "has torch" in ray_backend.mismatch(question | {"torch": "1.0"})
-    answer = ray_backend.run(ray_backend.Parcel("", [], []), question | {"softgate": "0.0"}, None)
+    answer = ray_backend.run_task(
+        ray_backend.SharedTrainable("", [], []), question | {"softgate": "0.0"}, None
+    )
     assert "install the same" in answer["error"]
 
 

@@ -40,7 +40,7 @@ def test_an_effect_is_found_and_a_null_is_not():
 def test_runs_that_are_the_very_same_raise_a_doubt():
     same = comparison({"gelu": BASE, "relu": BASE, "silu": BETTER})
     (doubt,) = [line for line in same.summary if "used at all" in line]
-    assert doubt.startswith("relu gave the very same as gelu at every seed")
+    assert doubt.startswith("relu: losses and scores identical to gelu at every seed")
     assert "No detectable difference to gelu: relu. That does not mean none." in same.summary
     outcomes = reported({"gelu": BASE, "relu": BASE})
     other = replace(outcomes[-1], measured=replace(outcomes[-1].measured, loss=0.5))
@@ -61,8 +61,8 @@ def test_a_swap_says_what_it_did_at_once():
     ]
     said = Comparison.of([*outcomes[:8], *swapped], measure=ACCURACY).summary
     assert (
-        "gelu→relu: on validation data 95.00 before the swap, 25.00 right after it, 90.00 in the "
-        "end (means)."
+        "gelu→relu: mean validation score 95.00 before the swap, 25.00 right after it, 90.00 at "
+        "the end."
     ) in said
 
 
@@ -82,7 +82,9 @@ def test_too_few_seeds_are_said():
     assert record.differences[0].verdict == "no detectable difference"
     assert any("5 seeds cannot show a difference at 0.05" in line for line in record.summary)
     assert any("6 seeds can" in line for line in record.summary)
-    assert "At every seed better than gelu: silu. More seeds would tell." in record.summary
+    assert (
+        "At every seed better than gelu: silu. More seeds are needed to decide." in record.summary
+    )
     lenient = comparison({"gelu": BASE[:5], "silu": BETTER[:5]}, alpha=0.1)
     assert lenient.differences[0].verdict == "better"
     assert lenient.level == "90 % interval"
@@ -127,9 +129,9 @@ def test_divergence_makes_an_arm_worse():
     assert (relu.diverged, relu.finished, relu.mean) == (tuple(range(1, 8)), 1, 0.99)
     assert relu.median is None
     said = "\n".join(record.summary)
-    assert "relu is worse than gelu: it did better at 1 and worse at 7 of 8 seeds" in said
-    assert "Where both have a score (at 1): test accuracy 9.0 points higher." in said
-    assert "Diverged: relu at 7 of 8 seeds. That counts as worse than any score" in said
+    assert "relu is worse than gelu: better at 1 and worse at 7 of 8 seeds" in said
+    assert "Both have a score at 1 seed: test accuracy 9.0 points higher." in said
+    assert "Diverged: relu at 7 of 8 seeds. A diverged run counts as worse than any score" in said
     assert "1 of 8" in str(record)
 
 
@@ -151,7 +153,7 @@ def test_one_divergence_can_undo_a_verdict():
     assert comparison({"gelu": BASE, "silu": BETTER}).differences[0].verdict == "better"
     record = comparison({"gelu": BASE, "silu": once})
     assert record.differences[0].verdict == "no detectable difference"
-    assert any("The interval of silu to gelu leaves out 0" in line for line in record.summary)
+    assert any("The interval of silu to gelu excludes 0" in line for line in record.summary)
 
 
 def test_an_exception_is_no_evidence():
@@ -270,7 +272,7 @@ def test_a_rate_at_the_edge_is_said():
     outcomes = [*reported({"gelu": BASE, "relu": LIKE}), *tried]
     said = "\n".join(Comparison.of(outcomes, measure=ACCURACY).summary)
     assert "the largest that was tried for gelu: a larger one may do better" in said
-    assert "No learning rate that was tried let relu finish: the smallest was taken." in said
+    assert "relu finished with none of the learning rates: the smallest was used." in said
     assert "not tuned" in "\n".join(comparison({"gelu": BASE, "relu": LIKE}).summary)
 
 

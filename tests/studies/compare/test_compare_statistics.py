@@ -16,7 +16,7 @@ from softgate.studies.compare.statistics import (
     holm,
     improvement,
     interval,
-    judge,
+    sign_flip_test,
 )
 
 INF, NAN = math.inf, math.nan
@@ -58,7 +58,7 @@ def test_p_is_the_share_of_sign_flips(seeds):
     rng = np.random.default_rng(seeds)
     for scale in (1.0, 1e-6):
         values = (scale * rng.normal(0.5, 1, seeds)).tolist()
-        assert judge(values).p == pytest.approx(flipped([v / scale for v in values]))
+        assert sign_flip_test(values).p == pytest.approx(flipped([v / scale for v in values]))
 
 
 @pytest.mark.parametrize(
@@ -67,16 +67,16 @@ def test_p_is_the_share_of_sign_flips(seeds):
      [0.002, 0.002, -0.002, 0.004, 0.0, 0.006, 0.002]],
 )  # fmt: skip
 def test_ties_zeros_and_single_seeds(values):
-    found = judge(values)
+    found = sign_flip_test(values)
     assert found.p == pytest.approx(flipped(values))
     assert found.exact
     assert found.by == "values"
 
 
 def test_a_difference_points_where_its_sum_does():
-    assert judge([0.2, 0.1, -0.05]).direction == 1
-    assert judge([-0.2, -0.1, 0.05]).direction == -1
-    assert judge([0.0, 0.0]).direction == 0
+    assert sign_flip_test([0.2, 0.1, -0.05]).direction == 1
+    assert sign_flip_test([-0.2, -0.1, 0.05]).direction == -1
+    assert sign_flip_test([0.0, 0.0]).direction == 0
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_a_difference_points_where_its_sum_does():
      [0.0, 0.0, -INF, -INF, 0.1], [-INF, -INF, -INF, -INF, -INF, -INF, 0.1, 0.2]],
 )  # fmt: skip
 def test_a_seed_that_diverged_has_the_largest_rank(gains):
-    found = judge(gains)
+    found = sign_flip_test(gains)
     assert found.by == "ranks"
     assert found.p == pytest.approx(flipped(ranked(gains)))
     assert found.direction == np.sign(math.fsum(ranked(gains)))
@@ -93,35 +93,35 @@ def test_a_seed_that_diverged_has_the_largest_rank(gains):
 
 def test_divergence_is_not_left_out():
     kept = [0.02, 0.03, 0.01, 0.02, 0.04, 0.03]
-    assert judge(kept).p < 0.05 < judge([*kept, -INF, -INF]).p
-    assert judge([*kept[:1], *[-INF] * 7]).direction == -1
+    assert sign_flip_test(kept).p < 0.05 < sign_flip_test([*kept, -INF, -INF]).p
+    assert sign_flip_test([*kept[:1], *[-INF] * 7]).direction == -1
 
 
 @pytest.mark.parametrize("known", [[0.3, 0.1, 0.2, 0.4, 0.15] * 2, [-0.3, -0.1, -0.2] * 4])
 def test_a_seed_that_raised_counts_against_any_verdict(known):
-    found = judge([*known, NAN])
+    found = sign_flip_test([*known, NAN])
     for unknown in (-INF, -0.25, 0.0, 0.05, 0.25, INF):
-        whatever = judge([*known, unknown])
+        whatever = sign_flip_test([*known, unknown])
         assert whatever.direction == found.direction
         ranks = statistics._signed_ranks(np.array([*known, unknown]))
         assert flipped(ranks.tolist()) <= found.p + 1e-12
 
 
 def test_what_nobody_knows_gives_no_verdict():
-    assert judge([NAN, NAN]) is None
-    assert judge([NAN, 0.5]).p == 1.0
-    assert judge([0.1, -0.1, NAN]).direction == 0
+    assert sign_flip_test([NAN, NAN]) is None
+    assert sign_flip_test([NAN, 0.5]).p == 1.0
+    assert sign_flip_test([0.1, -0.1, NAN]).direction == 0
 
 
 def test_many_seeds_are_drawn_and_said_to_be(monkeypatch):
     values = np.random.default_rng(0).normal(0.4, 1, 12).tolist()
-    exact = judge(values)
-    monkeypatch.setattr(statistics, "MOST_EXACT", 11)
-    drawn = judge(values)
+    exact = sign_flip_test(values)
+    monkeypatch.setattr(statistics, "MAX_EXACT", 11)
+    drawn = sign_flip_test(values)
     assert exact.exact
     assert not drawn.exact
-    assert drawn.p == pytest.approx(exact.p, abs=4 * math.sqrt(0.25 / statistics.DRAWN))
-    assert drawn == judge(values)
+    assert drawn.p == pytest.approx(exact.p, abs=4 * math.sqrt(0.25 / statistics.SAMPLED))
+    assert drawn == sign_flip_test(values)
 
 
 def test_holm_against_its_definition():
@@ -152,7 +152,7 @@ def gains(arm, other):
 def test_where_nothing_differs_few_verdicts_are_wrong(diverging, heavy):
     runs = 400
     rng = np.random.default_rng(17)
-    found = [judge(gains(a, b)).p for a, b in results(rng, runs, 2, diverging, heavy)]
+    found = [sign_flip_test(gains(a, b)).p for a, b in results(rng, runs, 2, diverging, heavy)]
     wrong = np.mean([p <= 0.05 for p in found])
     assert 0.01 < wrong <= allowed(0.05, runs)
     # A test whose p were a third of it would not pass here.
@@ -163,7 +163,7 @@ def test_the_correction_holds_for_all_comparisons_of_a_run():
     runs = 150
     wrong, alone = [], []
     for arms in results(np.random.default_rng(5), runs, 5):
-        ps = [judge(gains(arm, arms[0])).p for arm in arms[1:]]
+        ps = [sign_flip_test(gains(arm, arms[0])).p for arm in arms[1:]]
         wrong.append(any(p <= 0.05 for p in step_down(ps)))
         alone.append(any(p <= 0.05 for p in ps))
     assert np.mean(wrong) <= allowed(0.05, runs)
@@ -172,7 +172,7 @@ def test_the_correction_holds_for_all_comparisons_of_a_run():
 
 def test_a_real_effect_is_found():
     rng = np.random.default_rng(3)
-    found = [judge(rng.normal(2.0, 1, 8)) for _ in range(200)]
+    found = [sign_flip_test(rng.normal(2.0, 1, 8)) for _ in range(200)]
     assert np.mean([one.p <= 0.05 and one.direction == 1 for one in found]) > 0.95
 
 
@@ -218,7 +218,7 @@ def test_what_seeds_can_show(seeds, comparisons, p, corrected, needed):
     best = best_possible(seeds, comparisons)
     assert (best.p, best.corrected, best.needed) == (p, corrected, needed)
     assert best.enough == (corrected <= 0.05)
-    ps = [judge([1.0 + k for k in range(seeds)]).p, *[1.0] * (comparisons - 1)]
+    ps = [sign_flip_test([1.0 + k for k in range(seeds)]).p, *[1.0] * (comparisons - 1)]
     assert min(holm(ps, 0.05)[0]) == pytest.approx(corrected)
     assert ("seeds can" in str(best)) == (not best.enough)
 

@@ -21,15 +21,15 @@ from softgate.studies.compare.trial import Outcome, Trial
 HOLD = """
 import sys, time
 from pathlib import Path
-from softgate.studies.compare.store import claim
-held = claim(Path(sys.argv[1]))
+from softgate.studies.compare.store import lock
+held = lock(Path(sys.argv[1]))
 print("held" if held else "refused", flush=True)
 time.sleep(600)
 """
 
 
 def outcome(one: Trial | None = None) -> Outcome:
-    return run_trial(one or trial(), Toy().work(), lambda *_: None)
+    return run_trial(one or trial(), Toy().trial_function(), lambda *_: None)
 
 
 @pytest.fixture(params=["folder", "memory"])
@@ -49,20 +49,20 @@ def test_what_is_written_is_read(store: Store) -> None:
     assert found.measured.curve[0].train_loss == math.inf
     assert len(store) == 1
     assert store.read(trial(1)) is None
-    assert store.said == []
+    assert store.messages == []
 
 
 def test_a_claim_is_one_s_own(store: Store) -> None:
-    held = store.claim(trial())
+    held = store.lock(trial())
     assert held is not None
-    assert store.claim(trial()) is None
-    other = store.claim(trial(1))
+    assert store.lock(trial()) is None
+    other = store.lock(trial(1))
     assert other is not None
     other.release()
     with pytest.raises(StoreError, match="another process"):
         store.write(outcome())
     held.release()
-    again = store.claim(trial())
+    again = store.lock(trial())
     assert again is not None
     again.release()
     store.write(outcome())
@@ -72,7 +72,7 @@ def test_files_are_json_and_nothing_is_left(tmp_path: Path) -> None:
     store = Store(tmp_path)
     one = outcome()
     store.write(one)
-    with store_module.claim(tmp_path / "other.json") or pytest.fail("not free"):
+    with store_module.lock(tmp_path / "other.json") or pytest.fail("not free"):
         assert (tmp_path / "other.part").stat().st_size == store_module.ROOM
     assert [file.name for file in tmp_path.iterdir()] == [f"{one.trial.key}.json"]
     assert "NaN" not in next(tmp_path.iterdir()).read_text(encoding="utf-8")
@@ -82,13 +82,13 @@ def test_files_are_json_and_nothing_is_left(tmp_path: Path) -> None:
     ("damage", "said"),
     [
         (lambda text: "", "Expecting value"),
-        (lambda text: text[: len(text) // 2], "is not believed"),
+        (lambda text: text[: len(text) // 2], "cannot be read"),
         (lambda text: "\0" * len(text), "Expecting value"),
         (lambda text: "[1, 2]", "no record"),
         (lambda text: text.replace('"version": 1', '"version": 99'), "version 99"),
         (lambda text: text.replace('"seed": 0', '"seed": 1'), "of trial"),
         (lambda text: text.replace('"peak_bytes"', '"peaks"'), "fields"),
-        (lambda text: "[" * 100_000, "is not believed"),
+        (lambda text: "[" * 100_000, "cannot be read"),
     ],
 )
 def test_damaged_files_are_not_believed(tmp_path: Path, damage: object, said: str) -> None:
@@ -98,8 +98,8 @@ def test_damaged_files_are_not_believed(tmp_path: Path, damage: object, said: st
     assert callable(damage)
     file.write_text(damage(file.read_text(encoding="utf-8")), encoding="utf-8")
     assert store.read(one.trial) is None
-    assert said in store.said[0]
-    assert "run again" in store.said[0]
+    assert said in store.messages[0]
+    assert "run again" in store.messages[0]
     store.write(one)
     assert store.read(one.trial) is not None
 
@@ -110,7 +110,7 @@ def test_a_file_of_bytes_is_not_believed(tmp_path: Path) -> None:
     assert store.read(trial()) is None
     (tmp_path / f"{trial(1).key}.json").mkdir()
     assert store.read(trial(1)) is None
-    assert len(store.said) == 2
+    assert len(store.messages) == 2
 
 
 def test_a_dead_owner_leaves_nothing(tmp_path: Path) -> None:
@@ -121,7 +121,7 @@ def test_a_dead_owner_leaves_nothing(tmp_path: Path) -> None:
     )
     assert process.stdout is not None
     assert process.stdout.readline() == "held\n"
-    assert store.claim(one.trial) is None
+    assert store.lock(one.trial) is None
     Store(tmp_path)  # does not sweep what somebody alive has
     assert target.with_suffix(".part").exists()
     process.kill()
@@ -137,7 +137,7 @@ def test_a_dead_owner_leaves_nothing(tmp_path: Path) -> None:
 def test_a_renamed_file_is_not_claimed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Between opening and locking, the owner may have finished: then the lock is on the outcome."""
     target = tmp_path / "a.json"
-    first = store_module.claim(target)
+    first = store_module.lock(target)
     assert first is not None
     import fcntl
 
@@ -145,11 +145,11 @@ def test_a_renamed_file_is_not_claimed(tmp_path: Path, monkeypatch: pytest.Monke
 
     def late(handle: int, how: int) -> None:
         if not target.exists():
-            first.keep("outcome")
+            first.save("outcome")
         lock(handle, how)
 
     monkeypatch.setattr(fcntl, "flock", late)
-    second = store_module.claim(target)
+    second = store_module.lock(target)
     assert second is not None
     assert target.read_text(encoding="utf-8") == "outcome"
     second.release()
@@ -168,7 +168,7 @@ def test_trouble_is_said_before_training(
 
     monkeypatch.setattr(store_module, "_reserve", refuse)
     with pytest.raises(StoreError, match=os.strerror(code)) as caught:
-        store.claim(trial(1))
+        store.lock(trial(1))
     assert str(tmp_path) in str(caught.value)
     assert [file.suffix for file in tmp_path.iterdir()] == [".json"]
     assert store.read(trial()) is not None
@@ -194,7 +194,7 @@ def test_a_write_that_fails_loses_nothing(tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_a_folder_that_is_none(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("", encoding="utf-8")
-    with pytest.raises(StoreError, match="no folder"):
+    with pytest.raises(StoreError, match="not a folder"):
         Store(tmp_path / "file")
-    with pytest.raises(StoreError, match="no folder"):
+    with pytest.raises(StoreError, match="not a folder"):
         Store(tmp_path / "file" / "below")

@@ -14,13 +14,20 @@ import softgate as sg
 from softgate.runtime.registry import gated
 from softgate.studies.compare.data import Data, Part
 from softgate.studies.compare.models import gain, nearest, operations, perceptron, products
-from softgate.studies.compare.training import NUMBERS, accuracy, area, evaluate, r_squared, train
+from softgate.studies.compare.training import (
+    REGRESSION,
+    accuracy,
+    evaluate,
+    r_squared,
+    roc_auc,
+    train,
+)
 from softgate.studies.compare.trial import Diverged, Measured
 
 DIGITS = small("digits")
 
 
-def told(step: int, steps: int, loss: float) -> None:
+def ignore(step: int, steps: int, loss: float) -> None:
     pass
 
 
@@ -113,7 +120,7 @@ def test_a_rate_that_is_too_large_diverges_and_says_where() -> None:
 
 def test_the_same_time_is_a_time_of_updates() -> None:
     chosen = small("digits", same="time", seconds=0.2, evaluations=4)
-    measured, times = chosen.work()(trial(chosen, "relu"), told)
+    measured, times = chosen.trial_function()(trial(chosen, "relu"), ignore)
     assert sum(times[:-1]) < 0.2 <= sum(times)
     assert measured.steps == len(times)
     assert 1 <= len(measured.curve) <= 4
@@ -122,7 +129,7 @@ def test_the_same_time_is_a_time_of_updates() -> None:
 def test_watchers_hear_of_steps() -> None:
     heard: list[tuple[int, int, float]] = []
     chosen = small("digits", same="time", seconds=1.0)
-    measured, _ = chosen.work()(trial(chosen, "relu"), lambda *given: heard.append(given))
+    measured, _ = chosen.trial_function()(trial(chosen, "relu"), lambda *given: heard.append(given))
     assert heard
     assert all(0 < step <= measured.steps and loss > 0 for step, _, loss in heard)
     assert all(steps >= step for step, steps, _ in heard)
@@ -147,10 +154,10 @@ def test_one_can_train_a_model_of_numbers() -> None:
     torch.manual_seed(0)
     made = Constant()
     asked = trial(small("digits", epochs=60, batch=10), "gelu")
-    measured, _ = train(made, Data(part[0], part[1], part[2], 1), asked, told, NUMBERS)
+    measured, _ = train(made, Data(part[0], part[1], part[2], 1), asked, ignore, REGRESSION)
     assert measured.score is not None
     assert measured.score > 0.5
-    assert measured.loss == evaluate(made, part[2], NUMBERS).loss
+    assert measured.loss == evaluate(made, part[2], REGRESSION).loss
 
 
 def test_scores_are_what_libraries_compute() -> None:
@@ -159,7 +166,7 @@ def test_scores_are_what_libraries_compute() -> None:
     generator = torch.Generator().manual_seed(0)
     output, y = torch.randn(50, 2, generator=generator), torch.arange(50) % 2
     assert accuracy(output, y) == accuracy_score(y, output.argmax(1))
-    assert area(output, y) == roc_auc_score(y, output[:, 1] - output[:, 0])
+    assert roc_auc(output, y) == roc_auc_score(y, output[:, 1] - output[:, 0])
     assert r_squared(output[:, 0], output[:, 1]) == pytest.approx(
         r2_score(output[:, 1], output[:, 0])
     )
@@ -169,10 +176,10 @@ def test_evaluation_in_portions_is_that_of_the_whole(monkeypatch: pytest.MonkeyP
     from softgate.studies.compare import training
 
     made, part = model("gelu"), DIGITS.load().validation
-    goal = DIGITS.goal()
-    whole = evaluate(made, part, goal)
-    monkeypatch.setattr(training, "AT_ONCE", 100)
-    portions = evaluate(made, part, goal)
+    objective = DIGITS.objective()
+    whole = evaluate(made, part, objective)
+    monkeypatch.setattr(training, "EVALUATED_AT_ONCE", 100)
+    portions = evaluate(made, part, objective)
     assert portions.score == whole.score
     assert portions.loss == pytest.approx(whole.loss, rel=1e-6)
     with torch.no_grad():

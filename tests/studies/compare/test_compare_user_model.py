@@ -17,11 +17,11 @@ import torch
 from torch import nn
 
 from softgate.studies.compare.execution import execute, run_trial
-from softgate.studies.compare.fingerprint import codeprint
-from softgate.studies.compare.scripts import MOST_POINTS, Report, Script
+from softgate.studies.compare.fingerprint import function_hash
+from softgate.studies.compare.scripts import MAX_POINTS, Report, Script
 from softgate.studies.compare.store import Store
 from softgate.studies.compare.trial import Diverged, Outcome, Trial
-from softgate.studies.compare.user_model import PARTS, Own, examples
+from softgate.studies.compare.user_model import PARTS, UserModel, examples
 
 X = np.random.default_rng(0).normal(size=(60, 3))
 CLASSES = (X[:, 0] > 0).astype(int)
@@ -41,24 +41,28 @@ def quiet(*_: object) -> None:
 
 
 def run(
-    subject: Own | Script, activation: str = "gelu", seed: int = 0, role: str = "reported",
+    trainable: UserModel | Script, activation: str = "gelu", seed: int = 0, role: str = "reported",
     lr: float = 0.01,
 ) -> Outcome:  # fmt: skip
-    return run_trial(one(subject, activation, seed, role, lr), subject.work(), quiet)
+    return run_trial(one(trainable, activation, seed, role, lr), trainable.trial_function(), quiet)
 
 
 def one(
-    subject: Own | Script, activation: str, seed: int, role: str = "reported", lr: float = 0.01
+    trainable: UserModel | Script,
+    activation: str,
+    seed: int,
+    role: str = "reported",
+    lr: float = 0.01,
 ) -> Trial:
     given: Any = role
     return Trial(
-        subject.name, activation, activation, "", subject.settings, lr, seed, given,
-        subject.fingerprint,
+        trainable.name, activation, activation, "", trainable.settings, lr, seed, given,
+        trainable.fingerprint,
     )  # fmt: skip
 
 
 def test_a_model_of_one_s_own() -> None:
-    own = Own(build, (X, CLASSES), epochs=3, batch=16, evaluations=3)
+    own = UserModel(build, (X, CLASSES), epochs=3, batch=16, evaluations=3)
     found = run(own)
     assert (found.status, found.said) == ("finished", "")
     assert found.measured.score == pytest.approx(round(found.measured.score or 0, 12))
@@ -84,7 +88,7 @@ def test_all_activations_begin_with_the_same_weights() -> None:
         seen.append(torch.cat([p.detach().flatten() for p in model.parameters()]))
         return model
 
-    own = Own(spied, (X, CLASSES), epochs=1)
+    own = UserModel(spied, (X, CLASSES), epochs=1)
     for activation, seed in (("gelu", 0), ("elu:alpha=0.5", 0), ("gelu", 1)):
         assert run(own, activation, seed).status == "finished"
     assert torch.equal(seen[0], seen[1])
@@ -92,11 +96,11 @@ def test_all_activations_begin_with_the_same_weights() -> None:
 
 
 def test_numbers_are_predicted() -> None:
-    own = Own(regress, (X, NUMBERS), epochs=200, batch=36, evaluations=2)
+    own = UserModel(regress, (X, NUMBERS), epochs=200, batch=36, evaluations=2)
     found = run(own, lr=0.02)
     assert own.measure.name == "test R²"
     assert (found.measured.score or 0) > 0.5
-    lost = Own(regress, (X, NUMBERS), loss=nn.functional.l1_loss, epochs=1)
+    lost = UserModel(regress, (X, NUMBERS), loss=nn.functional.l1_loss, epochs=1)
     assert (lost.measure.name, lost.measure.higher) == ("test loss", False)
 
 
@@ -104,7 +108,7 @@ def test_a_score_of_one_s_own() -> None:
     def worst(output: torch.Tensor, y: torch.Tensor) -> float:
         return float((output.squeeze(-1) - y).abs().max())
 
-    own = Own(regress, (X, NUMBERS), score=worst, higher=False, epochs=1)
+    own = UserModel(regress, (X, NUMBERS), score=worst, higher=False, epochs=1)
     assert (own.measure.name, own.measure.higher) == ("test worst", False)
     assert (run(own).measured.score or 0) > 0
 
@@ -119,7 +123,7 @@ def test_a_score_of_one_s_own() -> None:
     ],
 )
 def test_models_that_do_not_fit(made: Callable[..., Any], data: Any, said: str) -> None:
-    found = run(Own(made, data, epochs=1))
+    found = run(UserModel(made, data, epochs=1))
     assert found.status == "raised"
     assert re.search(said, found.said), found.said
 
@@ -142,16 +146,16 @@ def test_models_that_do_not_fit(made: Callable[..., Any], data: Any, said: str) 
 )
 def test_data_that_is_none(data: Any, said: str) -> None:
     with pytest.raises((ValueError, TypeError), match=said):
-        Own(build, data)
+        UserModel(build, data)
 
 
 def test_settings_that_are_none() -> None:
     with pytest.raises(ValueError, match="epochs"):
-        Own(build, (X, CLASSES), epoch=3)
+        UserModel(build, (X, CLASSES), epoch=3)
     with pytest.raises(ValueError, match="needs seconds"):
-        Own(build, (X, CLASSES), same="time")
+        UserModel(build, (X, CLASSES), same="time")
     with pytest.raises(TypeError, match="expected a function"):
-        Own(build, (X, CLASSES), loss="mse")  # type: ignore[arg-type]
+        UserModel(build, (X, CLASSES), loss="mse")  # type: ignore[arg-type]
 
 
 def test_parts_share_no_example_and_are_always_the_same() -> None:
@@ -162,12 +166,12 @@ def test_parts_share_no_example_and_are_always_the_same() -> None:
         together = np.concatenate([found.x[name][:, 0] for name in PARTS])
         assert sorted(together) == list(range(60))
         again = examples((torch.tensor(rows), y))
-        assert again.sources == found.sources
+        assert again.content == found.content
         assert sum("were taken" in note for note in found.notes) == 2
     given = {name: (X[i::3], CLASSES[i::3]) for i, name in enumerate(PARTS)}
     assert examples(given).notes == ()
     dataset = torch.utils.data.TensorDataset(torch.tensor(X), torch.tensor(CLASSES))
-    assert examples(dataset).sources == examples((X, CLASSES)).sources
+    assert examples(dataset).content == examples((X, CLASSES)).content
     rare = examples((rows, np.eye(60, dtype=int)[0]))
     assert "at random" in rare.notes[0]
     tokens = examples((rows.astype(int), CLASSES))
@@ -183,20 +187,22 @@ def test_code_is_known_by_what_it_does() -> None:
         exec(before + source.format(*numbers), names)
         return names["f"]
 
-    first = codeprint(made(1, 2))
-    assert codeprint(made(1, 2, before="\n\n# moved\n")) == first
-    assert codeprint(made(2, 2)) != first
-    assert codeprint(made(1, 3)) != first  # in a function that it calls
-    assert codeprint(partial(regress, width=4)) != codeprint(partial(regress, width=5))
-    keys = [Own(b, d).fingerprint for b, d in ((build, (X, CLASSES)), (build, (X + 1, CLASSES)))]
-    keys += [Own(regress, (X, NUMBERS)).fingerprint]
+    first = function_hash(made(1, 2))
+    assert function_hash(made(1, 2, before="\n\n# moved\n")) == first
+    assert function_hash(made(2, 2)) != first
+    assert function_hash(made(1, 3)) != first  # in a function that it calls
+    assert function_hash(partial(regress, width=4)) != function_hash(partial(regress, width=5))
+    keys = [
+        UserModel(b, d).fingerprint for b, d in ((build, (X, CLASSES)), (build, (X + 1, CLASSES)))
+    ]
+    keys += [UserModel(regress, (X, NUMBERS)).fingerprint]
     assert len(set(keys)) == 3
 
 
 def test_fingerprints_outlive_the_process(tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text(
-        "from softgate.studies.compare.fingerprint import codeprint\n"
+        "from softgate.studies.compare.fingerprint import function_hash\n"
         "KINDS = {'a', 'b', 'c', 'd'}\n"
         "class Kind: pass\n"
         "class Net(Kind):\n"
@@ -204,7 +210,7 @@ def test_fingerprints_outlive_the_process(tmp_path: Path) -> None:
         "    def __init__(self, act): self.act = act\n"
         "    def forward(self, x): return self.act(x) * len(KINDS)\n"
         "def build(activation): return [Net(activation) for _ in range(2)]\n"
-        "print(codeprint(build))\n",
+        "print(function_hash(build))\n",
         encoding="utf-8",
     )
     said = [
@@ -259,22 +265,22 @@ def script(tmp_path: Path) -> Path:
 
 
 def test_a_training_loop_of_one_s_own(script: Path) -> None:
-    subject = Script(f"{script}:run", width="7", note="x")
-    assert dict(subject.settings) == {"width": 7, "note": "x"}
-    assert subject.rates
+    trainable = Script(f"{script}:run", width="7", note="x")
+    assert dict(trainable.settings) == {"width": 7, "note": "x"}
+    assert trainable.rates
     path = list(sys.path)
-    found = run(subject, lr=0.5)
+    found = run(trainable, lr=0.5)
     assert sys.path == path
     assert (found.status, found.said) == ("finished", "")
     assert found.measured.loss == 0.5
     assert found.measured.more == {"width": 7.0, "choosing": 0.0}
     assert [point.step for point in found.measured.curve] == [1, 2, 3, 4, 5]
     assert found.step_ms is not None
-    tuning = run(subject, role="tuning").measured
+    tuning = run(trainable, role="tuning").measured
     assert (tuning.score, tuning.validation_score) == (None, 0.5)
     assert tuning.more is not None
     assert tuning.more["choosing"] == 1.0
-    (other,) = execute([one(subject, "gelu", 0, lr=0.5)], subject, Store(None), jobs=1)
+    (other,) = execute([one(trainable, "gelu", 0, lr=0.5)], trainable, Store(None), jobs=1)
     assert repr(other.measured) == repr(found.measured)  # the first trial of its process, too
 
 
@@ -295,7 +301,7 @@ def test_scripts_that_say_little(script: Path) -> None:
     [
         ("gone.py:run", {}, "there is no file"),
         ("train.py:runs", {}, "defines no function 'runs'; it has: run, bare"),
-        ("train.py:odd", {}, "no seed, report"),
+        ("train.py:odd", {}, "but not seed, report"),
         ("train.py:needy", {}, "needs data: give it"),
         ("train.py:run", {"widht": "3"}, "did you mean 'width'"),
         ("train.py:bare", {"width": "3"}, "train.py:bare takes no argument of that name"),
@@ -318,7 +324,7 @@ def test_scripts_are_known_by_their_text(script: Path) -> None:
     second = Script(str(script))
     assert second.fingerprint != first.fingerprint
     with pytest.raises(ValueError, match=r"nearby\.py has changed"):
-        first.work()
+        first.trial_function()
     script.write_text("def run(:\n", encoding="utf-8")
     with pytest.raises(ValueError, match=r"train\.py, line 1"):
         Script(str(script))
@@ -333,7 +339,7 @@ def test_long_curves_are_thinned() -> None:
     report = Report(quiet)
     for step in range(10_000):
         report(step, 1.0, validation=2.0)
-    assert len(report.curve) <= MOST_POINTS
+    assert len(report.curve) <= MAX_POINTS
     assert report.curve[-1].step > 9_900
     assert all(point.train_loss == 1.0 for point in report.curve)
     with pytest.raises(Diverged, match="step 10000"):

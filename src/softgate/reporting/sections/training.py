@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from softgate.studies.compare.record import Comparison
-from softgate.studies.compare.trial import USUAL_ARMS as ARMS
+from softgate.studies.compare.trial import DEFAULT_ACTIVATIONS as ARMS
 
 if TYPE_CHECKING:
     from softgate.studies.compare.run import Update
@@ -33,15 +33,15 @@ Progress = Callable[[str, int, int], None]
 
 def training(progress: Progress | None = None) -> Comparison:
     """Train the network of the task digits with each activation and return the comparison."""
-    from softgate.studies.compare.request import Asked
+    from softgate.studies.compare.request import Request
 
-    request = Asked("digits", activations=ARMS, seeds=SEEDS, lr=RATE, settings={"epochs": EPOCHS})
+    request = Request("digits", activations=ARMS, seeds=SEEDS, lr=RATE, settings={"epochs": EPOCHS})
 
     def report(update: Update) -> None:
         if progress is not None:
             progress("run", update.event.done, update.event.total)
 
-    return request.prepared().run(progress=report)
+    return request.study().run(progress=report)
 
 
 def section(results: Results) -> Section:

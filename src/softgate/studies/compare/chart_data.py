@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from softgate.plotting.palette import Style, variants
 
-from .record import Difference, merit
+from .record import Difference, signed_score
 from .statistics import Interval
 from .trial import Outcome
 
@@ -132,7 +132,7 @@ def dots(record: Comparison, condition: str) -> list[Dot]:
 
 
 def _dot(outcome: Outcome, record: Comparison) -> Dot:
-    value = merit(outcome, record.measure)
+    value = signed_score(outcome, record.measure)
     failed: Literal["", "diverged", "no score"] = (
         "no score" if math.isnan(value) else "diverged" if math.isinf(value) else ""
     )
@@ -142,7 +142,7 @@ def _dot(outcome: Outcome, record: Comparison) -> Dot:
 
 def score_range(record: Comparison, condition: str) -> Range:
     """Return the range of the axis of scores."""
-    runs, factor = dots(record, condition), record.numerals.factor
+    runs, factor = dots(record, condition), record.score_format.factor
     cells = [cell for cell in record.summaries if cell.condition == condition]
     scores = [dot.score for dot in runs if dot.score is not None]
     numbers = [*scores, *_ends(cell.interval for cell in cells)]
@@ -157,7 +157,7 @@ def difference_range(record: Comparison, condition: str) -> Range:
     numbers = [0.0, *each, *_ends(it.interval for it in differences)]
     gained, lost = zip(*(one_sided(record, it) for it in differences), strict=True)
     beyond = (any(lost), any(gained))
-    factor = record.numerals.factor
+    factor = record.score_format.factor
     return Range.of([factor * x for x in numbers], record.measure.higher, beyond)
 
 

@@ -1,7 +1,7 @@
-"""Examples in three parts: one to learn from, one to choose by, one to be scored on once.
+"""Examples in three parts: for training, for validation, and for the final test.
 
-The parts are fixed by the data, not by a trial's seed: every arm and every seed has the same. What
-standardises inputs is learnt from the first part alone.
+The parts are fixed by the data, not by a trial's seed: all activations and seeds have the same.
+Inputs are standardised by the mean and standard deviation of the training part.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class Part:
-    """Inputs and what is to be said of them; an example is an index of the first axis."""
+    """Inputs and targets; the first axis is that of the examples."""
 
     x: Tensor
     y: Tensor
@@ -30,15 +30,15 @@ class Part:
 
 @dataclass(frozen=True)
 class Data:
-    """Three parts that share no example.
+    """Three disjoint parts.
 
     Attributes
     ----------
     train, validation, test : Part
-        What is learnt from, what rates are chosen and curves are drawn by, what counts.
+        For updates, for tuning and learning curves, for the reported score.
     outputs : int
-        How many numbers a model gives for an example (or for each of its positions): as many as
-        there are classes, characters, or targets.
+        Number of a model's outputs per example (or per position): of classes, characters or
+        targets.
     """
 
     train: Part
@@ -48,33 +48,33 @@ class Data:
 
     @property
     def inputs(self) -> int:
-        """How many numbers an example has: the last axis."""
+        """Number of features of an example: the last axis."""
         return int(self.train.x.shape[-1])
 
 
-def split(labels: Array, share: float, seed: int = 0) -> tuple[Array, Array]:
-    """Return indices of two parts in which classes have the same shares; the second is `share`."""
+def split(labels: Array, fraction: float, seed: int = 0) -> tuple[Array, Array]:
+    """Return indices of two parts, stratified by class; the second has the given fraction."""
     from sklearn.model_selection import train_test_split
 
     index = np.arange(len(labels))
-    first, second = train_test_split(index, test_size=share, random_state=seed, stratify=labels)
+    first, second = train_test_split(index, test_size=fraction, random_state=seed, stratify=labels)
     return np.sort(first), np.sort(second)
 
 
 def standardised(train: Array, *others: Array) -> list[Array]:
-    """Return inputs less the mean of the first part's columns, over their standard deviation.
+    """Return inputs minus the training part's column means, divided by its standard deviations.
 
-    A column that is the same in all of the first part tells nothing there: it is 0 everywhere.
+    A column that is constant in the training part becomes 0 everywhere.
     """
     mean, sd = train.mean(0, dtype=np.float64), train.std(0, dtype=np.float64)
     scale = np.divide(1.0, sd, out=np.zeros_like(sd), where=sd > 1e-8)
     return [((part - mean) * scale).astype(np.float32) for part in (train, *others)]
 
 
-def classified(x: tuple[Array, Array, Array], y: tuple[Array, Array, Array], classes: int) -> Data:
-    """Return arrays of floats and of classes 0, 1, … as data."""
-    parts = [
+def classified(x: list[Array], y: list[Array], classes: int) -> Data:
+    """Return inputs and class numbers 0, 1, … of the three parts as data."""
+    train, validation, test = (
         Part(torch.from_numpy(np.ascontiguousarray(a)), torch.from_numpy(b.astype(np.int64)))
         for a, b in zip(x, y, strict=True)
-    ]
-    return Data(parts[0], parts[1], parts[2], classes)
+    )
+    return Data(train, validation, test, classes)

@@ -1,7 +1,10 @@
-"""A hash of what a function does: its code, and that of all its own parts, not where it stands.
+"""Fingerprints of code, data and versions: the part of a trial's key that its settings do not hold.
 
-Code in the bytes of a pickle would change with line numbers, file names and the order of sets, and
-every run would begin anew. What comes from an installed package counts by its name and version.
+softgate's code counts by its source, not by its version alone: a changed kernel or model gives new
+trials. Modules that only show or store results do not count.
+
+A user's functions count by their bytecode and all that they refer to. A pickle of them would change
+with line numbers, file names and the order of sets. Installed packages count by name and version.
 """
 
 from __future__ import annotations
@@ -13,9 +16,6 @@ import pickle
 import sysconfig
 import types
 from collections.abc import Iterable, Mapping
-from functools import cache
-from importlib.metadata import PackageNotFoundError
-from importlib.metadata import version as distribution_version
 from pathlib import Path
 from typing import Any
 
@@ -25,36 +25,85 @@ from softgate.runtime import machine
 
 INSTALLED = {Path(path).resolve() for path in sysconfig.get_paths().values()}
 PACKAGE = Path(__file__).parents[2]
+FOLDERS = (
+    "formula", "blocks", "catalogue", "lower", "runtime", "frameworks/torch", "torch",
+    "studies/diagnose", "studies/properties",
+)  # fmt: skip
+"""Packages whose code takes part in a trial."""
+COMPARE = ("data", "functions", "models", "training", "user_model", "scripts", "tasks/*")
+"""Modules of `studies.compare` that take part in a trial."""
+DISTRIBUTIONS = {"sklearn": "scikit-learn"}
+SEPARATOR = "-"
+"""Between the hash of softgate's code and that of data and packages."""
 
 
-def codeprint(thing: Any) -> str:
-    """Return a hash of a function, or of anything else that `build` needs.
+@functools.cache
+def code() -> str:
+    """Return a hash of softgate's source files that take part in a trial."""
+    files = list((PACKAGE / "frameworks").glob("*.py"))
+    for folder in FOLDERS:
+        files += (PACKAGE / folder).rglob("*.py")
+    for name in COMPARE:
+        files += (PACKAGE / "studies" / "compare").glob(f"{name}.py")
+    digest = hashlib.sha256()
+    for file in sorted(set(files)):
+        digest.update(str(file.relative_to(PACKAGE)).encode())
+        digest.update(hashlib.sha256(file.read_bytes()).digest())
+    return digest.hexdigest()
+
+
+def fingerprint(packages: Iterable[str], *content: bytes) -> str:
+    """Return a hash of softgate's code, and one of package versions and the content given."""
+    digest = hashlib.sha256()
+    for package in sorted({"numpy", "torch", *packages}):
+        installed_version = machine.installed(DISTRIBUTIONS.get(package, package)) or "none"
+        digest.update(f"{package} {installed_version}\n".encode())
+    for part in content:
+        digest.update(hashlib.sha256(part).digest())
+    return f"{code()[:16]}{SEPARATOR}{digest.hexdigest()[:16]}"
+
+
+def same_code(first: str, second: str) -> bool:
+    """Return whether two fingerprints have the same hash of softgate's code.
+
+    A fingerprint without a separator was written by an earlier version.
 
     Examples
     --------
-    >>> codeprint(lambda x: x + 1) == codeprint(lambda x: x + 1)
+    >>> same_code("12ab-34cd", "12ab-56ef"), same_code("12ab-34cd", "12ab34cd")
+    (True, False)
+    """
+    return SEPARATOR in first and first.partition(SEPARATOR)[0] == second.partition(SEPARATOR)[0]
+
+
+def function_hash(thing: Any) -> str:
+    """Return a hash of a function, or of any other object that it refers to.
+
+    Examples
+    --------
+    >>> function_hash(lambda x: x + 1) == function_hash(lambda x: x + 1)
     True
-    >>> codeprint(lambda x: x + 1) == codeprint(lambda x: x + 2)
+    >>> function_hash(lambda x: x + 1) == function_hash(lambda x: x + 2)
     False
     """
-    return Walk().hash(thing)
+    return FunctionHasher().hash(thing)
 
 
-class Walk:
-    """What has been seen: functions may call each other."""
+class FunctionHasher:
+    """Hashes objects recursively; an object met again counts by its number."""
 
     def __init__(self) -> None:
-        self._seen: dict[int, int] = {}
-        self._kept: list[Any] = []
-        """Else an object's identity could be that of another one before it."""
+        self._numbers: dict[int, int] = {}
+        self._alive: list[Any] = []
+        """Keeps objects alive, so that no id is reused."""
 
     def hash(self, thing: Any) -> str:
-        """Return a hash of one thing."""
-        found = hashlib.sha256()
+        """Return a hash of an object."""
+        digest = hashlib.sha256()
         for part in self._parts(thing):
-            found.update(part if isinstance(part, bytes) else part.encode())
-            found.update(b"\0")
-        return found.hexdigest()
+            digest.update(part if isinstance(part, bytes) else part.encode())
+            digest.update(b"\0")
+        return digest.hexdigest()
 
     def _parts(self, thing: Any) -> Iterable[str | bytes]:
         if thing is None or isinstance(thing, bool | int | float | complex | str | bytes):
@@ -67,10 +116,10 @@ class Walk:
             return [type(thing).__name__, *sorted(map(self.hash, thing))]
         if isinstance(thing, Mapping):
             return ["mapping", *(self.hash(pair) for pair in thing.items())]
-        if id(thing) in self._seen:
-            return ["again", str(self._seen[id(thing)])]
-        self._seen[id(thing)] = len(self._seen)
-        self._kept.append(thing)
+        if id(thing) in self._numbers:
+            return ["again", str(self._numbers[id(thing)])]
+        self._numbers[id(thing)] = len(self._numbers)
+        self._alive.append(thing)
         return self._object(thing)
 
     def _object(self, thing: Any) -> Iterable[str | bytes]:
@@ -90,31 +139,33 @@ class Walk:
         return self._instance(thing)
 
     def _code(self, code: types.CodeType) -> Iterable[str | bytes]:
-        """Return what a compiler made, without where it stood."""
+        """Return bytecode, constants and names, without file and line numbers."""
         names = (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
         counts = (code.co_argcount, code.co_kwonlyargcount, code.co_posonlyargcount, code.co_flags)
         return ["code", code.co_code, self.hash(code.co_consts), repr(names), repr(counts)]
 
     def _function(self, function: types.FunctionType) -> Iterable[str | bytes]:
-        read = inspect.getclosurevars(function)
-        around = {**read.globals, **read.nonlocals}
-        inner = _inner_globals(function.__code__, function.__globals__)
+        closure = inspect.getclosurevars(function)
+        names = {
+            **_inner_globals(function.__code__, function.__globals__),
+            **closure.globals,
+            **closure.nonlocals,
+        }
         return [
             "function",
             self.hash(function.__code__),
             self.hash(function.__defaults__),
             self.hash(function.__kwdefaults__),
-            *(self.hash((name, value)) for name, value in sorted({**inner, **around}.items())),
+            *(self.hash((name, value)) for name, value in sorted_items(names)),
         ]
 
     def _class(self, kind: Any) -> Iterable[str | bytes]:
-        own = {
-            name: value
+        attributes = {
+            name: getattr(value, "__func__", getattr(value, "fget", None)) or value
             for name, value in vars(kind).items()
             if name not in ("__dict__", "__weakref__", "__module__", "__doc__", "__firstlineno__")
         }
-        plain = {n: getattr(v, "__func__", getattr(v, "fget", None)) or v for n, v in own.items()}
-        return ["class", self.hash(kind.__bases__), *(self.hash(p) for p in sorted_items(plain))]
+        return ["class", self.hash(kind.__bases__), *map(self.hash, sorted_items(attributes))]
 
     def _instance(self, thing: Any) -> Iterable[str | bytes]:
         parts = ["instance", self.hash(type(thing))]
@@ -122,19 +173,19 @@ class Walk:
             return [*parts, self.hash(vars(thing))]
         try:
             return [*parts, pickle.dumps(thing, protocol=4)]
-        # What an object of a user's does when it is pickled is its own business.
+        # Pickling a user's object can raise anything.
         except Exception:
             return [*parts, repr(thing)]
 
 
-def sorted_items(given: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    """Return names and values in the order of names: values need not be comparable."""
-    return sorted(given.items(), key=lambda pair: pair[0])
+def sorted_items(mapping: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """Return names and values sorted by name; values need not be comparable."""
+    return sorted(mapping.items(), key=lambda pair: pair[0])
 
 
 def installed(thing: Any) -> bool:
-    """Tell whether code comes with a package, Python's or softgate's too: by its version then."""
-    if "<" in thing.__qualname__:  # a lambda, a function in a function: no name leads there
+    """Return whether code belongs to an installed package, to Python or to softgate."""
+    if "<" in thing.__qualname__:  # a lambda or a local function cannot be imported by name
         return False
     module = inspect.getmodule(thing)
     file = getattr(module, "__file__", None)
@@ -148,67 +199,23 @@ def installed(thing: Any) -> bool:
 
 @functools.cache
 def version(module: str) -> str:
-    """Return the version of the package that a module belongs to, or nothing."""
+    """Return the version of the package that a module belongs to, or an empty string."""
     return machine.installed(module.partition(".")[0]) or ""
 
 
-def _inner_globals(code: types.CodeType, known: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the globals that functions inside a function read, which no closure shows."""
-    found = {name: known[name] for name in code.co_names if name in known}
+def _inner_globals(code: types.CodeType, module_globals: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the globals read by functions inside a function, which no closure lists."""
+    names = {name: module_globals[name] for name in code.co_names if name in module_globals}
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
-            found |= _inner_globals(constant, known)
-    return found
+            names |= _inner_globals(constant, module_globals)
+    return names
 
 
 def _array(thing: Any) -> Any:
-    """Return an array or a tensor as NumPy's, or None."""
+    """Return an array or tensor as a NumPy array, or None for other objects."""
     if isinstance(thing, np.ndarray) and thing.dtype != object:
         return thing
     if hasattr(thing, "detach") and hasattr(thing, "numpy"):
         return np.asarray(thing.detach().cpu().float().numpy())
     return None
-
-
-FOLDERS = (
-    "formula", "blocks", "catalogue", "lower", "runtime", "frameworks/torch", "torch",
-    "studies/diagnose", "studies/properties",
-)  # fmt: skip
-"""Packages whose code takes part in a trial."""
-COMPARE = (
-    "data", "functions", "models", "training", "user_model", "scripts", "tasks/*",
-)  # fmt: skip
-"""Modules of `studies.compare` that take part in a trial."""
-DISTRIBUTIONS = {"sklearn": "scikit-learn"}
-
-
-@cache
-def code() -> str:
-    """Return a hash of the source that computes."""
-    files = list((PACKAGE / "frameworks").glob("*.py"))
-    for folder in FOLDERS:
-        files += (PACKAGE / folder).rglob("*.py")
-    for name in COMPARE:
-        files += (PACKAGE / "studies" / "compare").glob(f"{name}.py")
-    found = hashlib.sha256()
-    for file in sorted(set(files)):
-        found.update(str(file.relative_to(PACKAGE)).encode())
-        found.update(hashlib.sha256(file.read_bytes()).digest())
-    return found.hexdigest()
-
-
-def fingerprint(packages: Iterable[str], *sources: bytes) -> str:
-    """Return a hash of the code, of packages by their versions, and of what data is made of."""
-    found = hashlib.sha256(code().encode())
-    for package in sorted({"numpy", "torch", *packages}):
-        found.update(f"{package} {_version(package)}\n".encode())
-    for source in sources:
-        found.update(hashlib.sha256(source).digest())
-    return found.hexdigest()[:32]
-
-
-def _version(package: str) -> str:
-    try:
-        return distribution_version(DISTRIBUTIONS.get(package, package))
-    except PackageNotFoundError:
-        return "none"

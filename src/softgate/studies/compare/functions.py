@@ -1,16 +1,17 @@
-"""Activations by text, which is how trials name them: `gelu`, `elu:alpha=0.5`, `snake#3f2a91c0`.
+"""Activations by name, as trials hold them: `gelu`, `elu:alpha=0.5`, `snake#3f2a91c0`.
 
-A user's own formula has no name that another process could look up, so it travels by value with the
-subject, under its name and a hash of what it computes. That makes it a part of every trial's key,
-too: another formula under the same name is another trial.
+A user's formula has no name that another process could look up. It is sent by value with the
+trainable, under its name and a hash of what it computes. The hash is thereby part of every trial's
+key: another formula under the same name gives another trial.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 from softgate.catalogue.entry import Parameter
 from softgate.formula.graph import Node
@@ -21,20 +22,19 @@ from softgate.runtime.names import get
 from softgate.runtime.registry import functions, label
 from softgate.runtime.user_formula import composed
 
-from .plan import Trainable
-from .trial import Measure, Setting, Work
+from .trial import Arms, Trainable, TrialFunction
 
 Function = Activation | Gated
 MARK = "#"
-"""Stands between a formula's name and its hash."""
+"""Separates a formula's name from its hash."""
 
-_arrived: dict[str, Activation] = {}
-"""The users' formulas that this process has got, by name and hash."""
+_registered: dict[str, Activation] = {}
+"""The users' formulas received by this process, by name and hash."""
 
 
 @dataclass(frozen=True)
 class Formula:
-    """A user's formula on its way: what an entry is made of again on the other side."""
+    """A user's formula in picklable form."""
 
     name: str
     formula: str
@@ -45,10 +45,10 @@ class Formula:
 
     @classmethod
     def of(cls, activation: Activation) -> Formula:
-        """Return the formula of a user's activation, its parameters as they were written."""
+        """Return the formula of a user's activation, with the parameters' original defaults."""
         entry = activation.entry
         if entry.user is None:
-            raise ValueError(f"{activation!r} is no formula of a user's: it is found by its name")
+            raise ValueError(f"{activation!r} is not a user's formula: use its name")
         defaults = dict(entry.user.defaults)
         return cls(
             name=entry.name,
@@ -76,7 +76,7 @@ class Formula:
 
     @cached_property
     def key(self) -> str:
-        """Its name and a hash of what it computes."""
+        """Name and hash of what the formula computes."""
         content = (
             infix(self.activation.entry.define()),
             [(p.name, p.default) for p in self.parameters],
@@ -85,14 +85,14 @@ class Formula:
         return f"{self.name}{MARK}{hashlib.sha256(repr(content).encode()).hexdigest()[:8]}"
 
     def __getstate__(self) -> dict[str, object]:
-        """Return what travels: neither the activation nor what follows from it."""
+        """Return the fields without cached properties."""
         return {name: self.__dict__[name] for name in self.__dataclass_fields__}
 
 
-def arrive(formulas: Iterable[Formula]) -> None:
-    """Let `function` find these formulas in this process."""
+def register(formulas: Iterable[Formula]) -> None:
+    """Make formulas available to `function` in this process."""
     for formula in formulas:
-        _arrived.setdefault(formula.key, formula.activation)
+        _registered.setdefault(formula.key, formula.activation)
 
 
 def function(text: str) -> Function:
@@ -106,119 +106,86 @@ def function(text: str) -> Function:
     name, colon, rest = text.partition(":")
     parameters = _parameters(text, rest) if colon else {}
     if MARK in name:
-        if name not in _arrived:
-            raise ValueError(f"the formula {name} has not come with this trial's subject")
-        return _arrived[name].bind(**parameters)
+        if name not in _registered:
+            raise ValueError(f"the formula {name} was not sent to this process with its trial")
+        return _registered[name].bind(**parameters)
     known = functions()
-    found: Function = (
+    activation: Function = (
         known[name].bind(**parameters) if name in known else get(name, None, **parameters)
     )
-    return found
+    return activation
 
 
-def resolve(given: Function | str) -> tuple[str, Formula | None]:
-    """Return the text that names a function in trials, and the formula that has to come along."""
-    found = function(given) if isinstance(given, str) else given
-    if isinstance(found, Gated):
-        return _gated_label(found), None
-    if not isinstance(found, Activation):
+def resolve(activation: Function | str) -> tuple[str, Formula | None]:
+    """Return the text that names an activation in trials, and the formula to send with them."""
+    resolved = function(activation) if isinstance(activation, str) else activation
+    if isinstance(resolved, Gated):
+        return _gated_label(resolved), None
+    if not isinstance(resolved, Activation):
         raise TypeError(
-            f"{given!r} is a {type(given).__name__}: expected an activation or its name, such as "
-            "'gelu'"
+            f"{activation!r} is a {type(activation).__name__}: expected an activation or its "
+            "name, such as 'gelu'"
         )
-    if found.entry.user is None:
-        return label(found), None
-    formula = Formula.of(found)
-    return label(found).replace(found.name, formula.key, 1), formula
+    if resolved.entry.user is None:
+        return label(resolved), None
+    formula = Formula.of(resolved)
+    return label(resolved).replace(resolved.name, formula.key, 1), formula
 
 
 def shown(text: str) -> str:
-    """Return a name without the hash: what tables show."""
+    """Return a name as tables show it, without the hash."""
     name, colon, rest = text.partition(":")
     return f"{name.partition(MARK)[0]}{colon}{rest}"
 
 
-def _gated_label(found: Gated) -> str:
-    usual = functions()[found.name].parameters
-    given = [f"{n}={v!r}" for n, v in found.parameters.items() if usual.get(n) != v]
-    return f"{found.name}:{','.join(given)}" if given else found.name
+def _gated_label(gated: Gated) -> str:
+    defaults = functions()[gated.name].parameters
+    changed = [f"{n}={v!r}" for n, v in gated.parameters.items() if defaults.get(n) != v]
+    return f"{gated.name}:{','.join(changed)}" if changed else gated.name
 
 
 def _parameters(text: str, rest: str) -> dict[str, float]:
     pairs = [part.partition("=") for part in rest.split(",")]
     try:
-        found = {name.strip(): float(number) for name, _, number in pairs}
+        parameters = {name.strip(): float(number) for name, _, number in pairs}
     except ValueError:
         raise ValueError(
-            f"{text!r}: {rest!r} is no list of parameters; write name:parameter=number"
+            f"{text!r}: can't interpret {rest!r} as parameters; write name:parameter=number"
         ) from None
-    if len(found) < len(pairs):
+    if len(parameters) < len(pairs):
         raise ValueError(f"{text!r} gives a parameter twice")
-    return found
+    return parameters
 
 
 @dataclass(frozen=True)
-class Carrying:
-    """A subject and the users' formulas that its trials name."""
+class WithFormulas:
+    """A trainable and the users' formulas named in its trials, which are sent along with it."""
 
-    subject: Trainable
+    trainable: Trainable
     formulas: tuple[Formula, ...]
 
-    @property
-    def name(self) -> str:
-        """The subject's."""
-        return self.subject.name
+    def __getattr__(self, name: str) -> Any:
+        """Return an attribute of the trainable."""
+        if name.startswith("__") or name in self.__dataclass_fields__:  # while unpickling
+            raise AttributeError(name)
+        return getattr(self.trainable, name)
 
-    @property
-    def measure(self) -> Measure:
-        """The subject's."""
-        return self.subject.measure
-
-    @property
-    def fingerprint(self) -> str:
-        """The subject's: formulas are in the names that trials have for them."""
-        return self.subject.fingerprint
-
-    @property
-    def settings(self) -> Mapping[str, Setting]:
-        """The subject's."""
-        return self.subject.settings
-
-    @property
-    def rates(self) -> tuple[float, ...]:
-        """The subject's."""
-        return self.subject.rates
-
-    @property
-    def conditions(self) -> tuple[tuple[str, Mapping[str, Setting]], ...]:
-        """The subject's."""
-        return self.subject.conditions
-
-    @property
-    def default_arms(self) -> tuple[str, ...]:
-        """The subject's."""
-        return self.subject.default_arms
-
-    def arms(self, names: list[str]) -> list[tuple[str, str, Mapping[str, Setting]]]:
-        """Return the subject's arms, labelled without hashes."""
-        arrive(self.formulas)
-        found = []
-        for name, activation, settings in self.subject.arms(names):
+    def arms(self, names: list[str]) -> Arms:
+        """Return the trainable's arms, labelled without hashes."""
+        register(self.formulas)
+        arms = []
+        for label_, activation, settings in self.trainable.arms(names):
             for formula in self.formulas:
-                name = name.replace(formula.key, formula.name)  # noqa: PLW2901
-            found.append((name, activation, settings))
-        return found
-
-    def describe(self) -> str:
-        """Return the subject's line."""
-        return self.subject.describe()
+                label_ = label_.replace(formula.key, formula.name)  # noqa: PLW2901
+            arms.append((label_, activation, settings))
+        return arms
 
     def notes(self, names: Sequence[str] = ()) -> list[str]:
-        """Return the subject's notes, and what the formulas are."""
-        own = [f"{one.name} is {one.formula}" for one in self.formulas]
-        return [*self.subject.notes([name for name in names if MARK not in name]), *own]
+        """Return the trainable's notes, and the formulas."""
+        notes = self.trainable.notes([name for name in names if MARK not in name])
+        return [*notes, *(f"{formula.name} is {formula.formula}" for formula in self.formulas)]
 
-    def work(self) -> Work:
-        """Return the subject's function, its formulas in place."""
-        arrive(self.formulas)
-        return self.subject.work()
+    def trial_function(self) -> TrialFunction:
+        """Return the trainable's function, with the formulas registered."""
+        register(self.formulas)
+        return self.trainable.trial_function()

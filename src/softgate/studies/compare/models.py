@@ -1,8 +1,16 @@
-"""The models of tasks, with softgate's activations, and how their weights are drawn.
+"""The models of tasks: perceptrons and transformer stacks, their widths and initial weights.
 
-Weights are drawn from a trial's seed alone, as standard normal numbers that are then scaled: all
-elementwise activations begin with the same ones (but for a factor where `init="fitted"` asks for
-it). A gated model has other shapes and so other weights, from the same seed.
+Weights are drawn from a trial's seed as standard normal numbers and then scaled: all elementwise
+activations start from the same weights (up to a factor if init="fitted"). A gated model has other
+shapes and so other weights, from the same seed.
+
+A layer whose weights have variance g²/fan_in gives outputs of variance g²·E h² for inputs h. With
+h = f(z), z from N(0,1), and g = 1/√E f(z)² that is 1 again: an activation's gain keeps the signal
+at the scale at which the gain was computed. He's √2 is relu's gain.
+
+A gated layer has two matrix products where a plain one has one, and would have an advantage by size
+at the same width. Its width is chosen to come nearest to the plain model's parameters or
+operations; a trial records the actual numbers.
 """
 
 from __future__ import annotations
@@ -23,18 +31,21 @@ from softgate.runtime.activation import Activation
 from softgate.runtime.gated import Gated
 from softgate.torch import Stack, make
 
-from .functions import function
+from .functions import Function, function
 from .trial import Trial
 
-INITS = ("he", "fitted", "rows")
-"""√2 for every activation; its own gain; each unit's weights with a norm of 1, as the GELU paper
-has them."""
+Model = TypeVar("Model", bound=nn.Module)
+
+UP_STD = 0.1
+"""Initial standard deviation of up(x) - 1 for inputs of mean square 1."""
 
 
 def gain(function: Activation | Gated, init: str) -> float:
-    """Return the factor of the weights that read an activation's outputs.
+    """Return the factor of the weights that follow an activation.
 
-    Of a gated one, f(gate)·up with both from N(0,1), E (f·up)² = E f²: the gate's own gain.
+    `init` is "he": √2 for all; "fitted": the activation's gain; or "rows": 1, for weights of norm
+    1 per unit, as in the GELU paper. For a gated function f(gate)·up with both from N(0,1),
+    E (f·up)² = E f², so the gain is that of f.
 
     Examples
     --------
@@ -49,33 +60,30 @@ def gain(function: Activation | Gated, init: str) -> float:
     if init == "rows":
         return 1.0
     activation = gate_activation(function) if isinstance(function, Gated) else function
-    found = activation.properties.gain
-    if found is None:
+    fitted = activation.properties.gain
+    if fitted is None:
         raise ValueError(
-            f"{activation.name} has no gain: E f(z)² is 0, or no number; use init='he'"
+            f"{activation.name} has no gain: E f(z)² is 0, infinite or NaN; use init='he'"
         )
-    return found
-
-
-MATCHES = ("parameters", "flops")
+    return fitted
 
 
 def parameters(model: nn.Module) -> int:
-    """Return how many numbers are learnt."""
+    """Return the number of trainable parameters."""
     return sum(p.numel() for p in model.parameters() if p.requires_grad)
 
 
 def products(model: nn.Module) -> float:
-    """Return the operations of all linear layers for one input of each: 2·inputs·outputs."""
+    """Return the operations of all linear layers for one input each: 2·inputs·outputs."""
     linear = (m for m in model.modules() if isinstance(m, nn.Linear))
     return float(sum(2 * m.in_features * m.out_features for m in linear))
 
 
 def operations(model: nn.Module, example: Tensor) -> float:
-    """Return the operations of a forward pass of one example, in matrix products alone.
+    """Return the matrix-product operations of a forward pass of one example.
 
-    That is what torch's own counter counts: activations, norms and sums are left out, and so is
-    attention where it is fused, the same for all arms.
+    Counted by torch's FlopCounterMode: activations, norms and sums are left out, and so is fused
+    attention, for all activations alike.
     """
     counter = FlopCounterMode(display=False)
     model.eval()
@@ -86,7 +94,7 @@ def operations(model: nn.Module, example: Tensor) -> float:
 
 
 def nearest(count: Callable[[int], float], target: float, start: int) -> int:
-    """Return the width whose count, which rises with it, is nearest to `target`.
+    """Return the width whose count, which increases with it, is nearest to `target`.
 
     Examples
     --------
@@ -102,14 +110,6 @@ def nearest(count: Callable[[int], float], target: float, start: int) -> int:
     return min((low, high), key=lambda width: (abs(count(width) - target), width))
 
 
-Function = Activation | Gated
-Built = TypeVar("Built", bound=nn.Module)
-
-
-NEAR = 0.1
-"""What `up` adds to 1 at first has this standard deviation, for inputs of mean square 1."""
-
-
 class Weight(NamedTuple):
     """A weight matrix and the factor of its standard deviation 1/√fan_in."""
 
@@ -117,13 +117,13 @@ class Weight(NamedTuple):
     factor: float
 
 
-class Gate(nn.Module):
+class GatedLayer(nn.Module):
     """activation(gate(x))·up(x).
 
-    silu(gate)·up is quadratic in a large x: eight such layers raise a signal to the 256th power,
-    and overflow at the first step whatever the weights. In transformers a norm stands before, and a
-    perceptron has one here, too. There a residual passes by as well; here `up` begins near 1, or
-    eight products would fit noise alone.
+    silu(gate)·up is quadratic in a large x: eight such layers raise the signal to the 256th power
+    and overflow at the first step whatever the weights. Transformers normalise before it, and so do
+    the perceptrons here. They also have a residual connection; here `up` starts near 1 instead, as
+    eight products of random factors would fit noise.
     """
 
     def __init__(self, inputs: int, width: int, function: Gated) -> None:
@@ -137,16 +137,16 @@ class Gate(nn.Module):
         return y
 
 
-class Norm(nn.Module):
-    """x over its root mean square: learns nothing."""
+class RMSNorm(nn.Module):
+    """x divided by its root mean square, without parameters."""
 
     def forward(self, x: Tensor) -> Tensor:
-        """Return x, brought to a mean square of 1."""
+        """Return x scaled to a mean square of 1."""
         return functional.rms_norm(x, x.shape[-1:])
 
 
 class Perceptron(nn.Sequential):
-    """Hidden layers of one width, each followed by dropout where there is any, and a linear one."""
+    """Hidden layers of one width, each followed by dropout if any, and a linear output layer."""
 
     def __init__(self, widths: list[int], function: Function, dropout: float, norm: str) -> None:
         *hidden, outputs = widths
@@ -154,9 +154,9 @@ class Perceptron(nn.Sequential):
         layers: dict[str, nn.Module] = {}
         for i, (a, b) in enumerate(pairwise(hidden), 1):
             if normed:
-                layers[f"norm{i}"] = Norm()
+                layers[f"norm{i}"] = RMSNorm()
             if isinstance(function, Gated):
-                layers[f"gate{i}"] = Gate(a, b, function)
+                layers[f"gate{i}"] = GatedLayer(a, b, function)
             else:
                 layers[f"linear{i}"], layers[f"act{i}"] = nn.Linear(a, b), make(function)
             if dropout:
@@ -167,25 +167,25 @@ class Perceptron(nn.Sequential):
     def weights(self, init: str, gain: float) -> Iterator[Weight]:
         """Yield the weights with their factors.
 
-        Inputs have a mean square of 1, as activations' outputs have after He's √2 for relu. So the
-        first layer has He's factor as all others have, and the output's is 1; where factors are
-        fitted, the first layer's is 1, and the output's the activation's. What a norm made has a
-        mean square of 1, too.
+        Inputs have a mean square of 1, as have the outputs of activations after He's √2 for relu.
+        So with He's rule all layers but the output have its factor, and the output's is 1; with
+        fitted gains the first layer's is 1, and the output's the activation's. The output of a
+        norm has a mean square of 1, too.
         """
         first, last = (1.0, gain) if init == "fitted" else (gain, 1.0)
-        *hidden, out = [m for m in self if isinstance(m, nn.Linear | Gate)]
+        *hidden, out = [m for m in self if isinstance(m, nn.Linear | GatedLayer)]
         for i, layer in enumerate(hidden):
             factor = first if i == 0 or self.normed else gain
-            if isinstance(layer, Gate):
+            if isinstance(layer, GatedLayer):
                 yield Weight(layer.gate.weight, factor)
-                yield Weight(layer.up.weight, NEAR)
+                yield Weight(layer.up.weight, UP_STD)
             else:
                 yield Weight(layer.weight, factor)
         yield Weight(out.weight, last)  # type: ignore[arg-type]
 
 
-class Reader(nn.Module):
-    """A stack of transformer blocks over positions: outputs at each of them, or for all at once."""
+class Transformer(nn.Module):
+    """A stack of transformer blocks, with outputs at each position or for the mean of them."""
 
     def __init__(
         self, embed: nn.Module, length: int, outputs: int, stack: Stack, d_model: int
@@ -197,7 +197,7 @@ class Reader(nn.Module):
         self.causal = isinstance(embed, nn.Embedding)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Return outputs at each position of characters, or one of an image's rows."""
+        """Return outputs at each position of characters, or one output for an image's rows."""
         h = self.stack(self.embed(x) + self.position[: x.shape[1]])
         y: Tensor = self.out(h if self.causal else h.mean(1))
         return y
@@ -205,8 +205,9 @@ class Reader(nn.Module):
     def weights(self, init: str, gain: float) -> Iterator[Weight]:
         """Yield the weights with their factors.
 
-        Blocks read what a norm made, of mean square 1; only the last layer of a feed-forward block
-        reads the activation. What is added to the residual is smaller by √(2·blocks), as in GPT-2.
+        Blocks read the output of a norm, of mean square 1; only the last layer of a feed-forward
+        block reads the activation. Additions to the residual stream are scaled by 1/√(2·blocks), as
+        in GPT-2.
         """
         blocks = self.stack.blocks
         small = 1 / math.sqrt(2 * len(blocks))
@@ -224,65 +225,67 @@ class Reader(nn.Module):
         yield Weight(self.out.weight, 1.0)
 
 
-def draw(model: Any, seed: int, init: str, factor: float) -> None:
-    """Draw all weights from a seed, the same numbers whatever their scale; biases are not drawn."""
+def draw_weights(model: Any, seed: int, init: str, gain: float) -> None:
+    """Draw all weights from a seed, the same numbers for any scale; set biases to constants."""
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for module in model.modules():
             if isinstance(module, nn.Linear):
                 module.bias.zero_()
         for module in model.modules():
-            if isinstance(module, Gate):
+            if isinstance(module, GatedLayer):
                 module.up.bias.fill_(1.0)
-        for values, scale in model.weights(init, factor):
+        for values, factor in model.weights(init, gain):
             drawn = torch.randn(values.shape, generator=generator)
             if init == "rows":
                 drawn /= drawn.norm(dim=1, keepdim=True)
             else:
                 drawn /= math.sqrt(values.shape[1])
-            values.copy_(drawn * scale)
+            values.copy_(drawn * factor)
 
 
-def built(trial: Trial, width: int, make_model: Callable[[int, Function], Built]) -> Built:
-    """Return the model of a trial: of a width that matches the plain one's, with drawn weights."""
-    meant, settings = function(trial.activation), trial.settings
-    if isinstance(meant, Gated):
-        plain, match = gate_activation(meant), settings["match"]
+def build(trial: Trial, width: int, make_model: Callable[[int, Function], Model]) -> Model:
+    """Return the model of a trial, with drawn weights; a gated one in the matching width."""
+    activation, settings = function(trial.activation), trial.settings
+    if isinstance(activation, Gated):
+        plain, match = gate_activation(activation), settings["match"]
 
-        def count(width: int, function: Function = meant) -> float:
+        def count(width: int, function: Function = activation) -> float:
             with torch.device("meta"):
                 model = make_model(width, function)
             return parameters(model) if match == "parameters" else products(model)
 
         width = nearest(count, count(width, plain), width)
-    with torch.random.fork_rng(devices=[]):  # torch draws weights of its own, which are not kept
-        model = make_model(width, meant)
+    with torch.random.fork_rng(devices=[]):  # torch draws weights, which are overwritten
+        model = make_model(width, activation)
     init = str(settings["init"])
-    draw(model, trial.seed, init, gain(meant, init))
+    draw_weights(model, trial.seed, init, gain(activation, init))
     return model
 
 
 def perceptron(inputs: int, outputs: int, trial: Trial) -> Perceptron:
-    """Return a trial's perceptron; a gated one is as narrow as it must be to match a plain one."""
+    """Return a trial's perceptron; a gated one is narrower, to match a plain one."""
     settings: Any = trial.settings
     layers, dropout, norm = (settings[name] for name in ("layers", "dropout", "norm"))
 
     def make_model(width: int, function: Function) -> Perceptron:
         return Perceptron([inputs, *[width] * layers, outputs], function, dropout, norm)
 
-    return built(trial, settings["width"], make_model)
+    return build(trial, settings["width"], make_model)
 
 
-def reader(embed: Callable[[int], nn.Module], outputs: int, length: int, trial: Trial) -> Reader:
-    """Return a trial's stack of transformer blocks over what `embed`, given a width, makes.
+def transformer(
+    embed: Callable[[int], nn.Module], outputs: int, length: int, trial: Trial
+) -> Transformer:
+    """Return a trial's stack of transformer blocks; `embed` makes the input layer for a width.
 
-    Characters are read from left to right with norms before the sublayers, as GPT-2 does; rows of
-    an image all at once with norms after them, as BERT does.
+    Characters are read causally with norms before the sublayers, as in GPT-2; an image's rows all
+    at once with norms after them, as in BERT.
     """
     settings: Any = trial.settings
     d_model = settings["width"]
 
-    def make_model(hidden: int, function: Function) -> Reader:
+    def make_model(hidden: int, function: Function) -> Transformer:
         first = embed(d_model)
         causal = isinstance(first, nn.Embedding)
         stack = Stack(
@@ -296,6 +299,6 @@ def reader(embed: Callable[[int], nn.Module], outputs: int, length: int, trial: 
             batch_first=True,
             dropout=settings["dropout"],
         )
-        return Reader(first, length, outputs, stack, d_model)
+        return Transformer(first, length, outputs, stack, d_model)
 
-    return built(trial, settings["hidden"], make_model)
+    return build(trial, settings["hidden"], make_model)

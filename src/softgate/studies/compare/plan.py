@@ -1,23 +1,35 @@
-"""What is trained: first the trials that choose a learning rate, then those that count.
+"""The trials of a comparison: first those that choose learning rates, then the reported ones.
 
-Every arm gets the same rates and the same tuning seeds, and is judged there on validation data
-alone; the reported seeds are others. They begin at 0 whatever their number, so that more seeds only
-add trials to those that a store has.
+Every activation gets the same learning rates and tuning seeds, scored on validation data; the
+reported seeds are different ones. Reported seeds start at 0, so that a larger number of seeds
+reuses the stored trials.
+
+Of two rates the one that failed with fewer tuning seeds is better, then the one with the better
+mean, then the smaller. A rate that diverged once is thus chosen only if all rates did, and no mean
+is taken over surviving seeds alone.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
-from .trial import Measure, Outcome, Role, Setting, Status, Subject, Trial
+from .trial import Measure, Outcome, Role, Setting, Status, Trainable, Trial
+
+FIRST_TUNING_SEED = 1_000_000
+"""Far from the reported seeds, which start at 0."""
+NO_RATE = 0.0
+"""Recorded as the learning rate of a script that sets its own."""
+
+Rates = Mapping[tuple[str, str], float]
+"""Learning rates by condition and arm."""
 
 
 @dataclass(frozen=True)
-class Tuned:
-    """A tuning trial in short: how it ended, and the validation figure that counts."""
+class TuningTrial:
+    """Status and validation figure of a tuning trial."""
 
     lr: float
     seed: int
@@ -27,10 +39,7 @@ class Tuned:
 
 @dataclass(frozen=True)
 class Rate:
-    """A learning rate that was tried: with how many seeds, and how it did.
-
-    `mean` is over the seeds that did not fail, None where all did.
-    """
+    """Results of one learning rate; `mean` is over the seeds that finished, None if all failed."""
 
     lr: float
     seeds: int
@@ -40,74 +49,76 @@ class Rate:
 
 @dataclass(frozen=True)
 class Choice:
-    """How the learning rate of an arm under a condition was chosen."""
+    """The learning rate chosen for an activation under a condition, and what it is based on.
+
+    `rates` are in increasing order.
+    """
 
     arm: str
     condition: str
     lr: float
     by: Literal["validation score", "validation loss"]
     rates: tuple[Rate, ...]
-    """From the smallest to the largest."""
-    trials: tuple[Tuned, ...]
+    trials: tuple[TuningTrial, ...]
 
     @classmethod
     def of(cls, arm: str, condition: str, outcomes: Iterable[Outcome], measure: Measure) -> Choice:
-        """Return the choice that tuning trials of one arm under one condition lead to.
+        """Return the choice based on tuning trials of one activation under one condition.
 
         Parameters
         ----------
         arm, condition : str
-            Whose outcomes these are.
+            The activation's label and the condition.
         outcomes : iterable of Outcome
             Tuning trials: every rate with the same seeds.
         measure : Measure
-            What a score is, and whether more is better.
+            Name and direction of the score.
 
         Raises
         ------
         ValueError
-            If there are none, one of them is reported or somebody else's, or no trial that
-            finished has a validation figure.
+            If there are no outcomes, one belongs to another role, activation or condition, or no
+            finished trial has a validation figure.
         """
-        tried = list(outcomes)
-        _check(arm, condition, tried)
-        done = [one for one in tried if one.status == "finished"]
-        scored = all(one.measured.validation_score is not None for one in done)
+        tuning = list(outcomes)
+        _check_tuning(arm, condition, tuning)
+        finished = [outcome for outcome in tuning if outcome.status == "finished"]
+        scored = all(outcome.measured.validation_score is not None for outcome in finished)
         trials = tuple(
-            Tuned(one.trial.lr, one.trial.seed, one.status, _value(one, scored)) for one in tried
+            TuningTrial(o.trial.lr, o.trial.seed, o.status, _value(o, scored)) for o in tuning
         )
-        if done and all(one.value is None for one in trials):
+        if finished and all(trial.value is None for trial in trials):
             raise ValueError(
                 f"no tuning trial of {arm} has a validation score or loss to choose a learning "
                 "rate by: report one, or give the rate (lr)"
             )
-        higher = measure.higher if scored else False
-        rates = tuple(_rate(lr, trials) for lr in sorted({one.lr for one in trials}))
-        best = min(rates, key=lambda rate: _rank(rate, higher))
-        return cls(
-            arm, condition, best.lr, "validation score" if scored else "validation loss",
-            rates, trials,
-        )  # fmt: skip
+        rates = tuple(_rate(lr, trials) for lr in sorted({trial.lr for trial in trials}))
+        best = min(rates, key=lambda rate: _rank(rate, scored and measure.higher))
+        by: Any = "validation score" if scored else "validation loss"
+        return cls(arm, condition, best.lr, by, rates, trials)
 
     @property
     def edge(self) -> Literal["smallest", "largest"] | None:
-        """Which end of the rates that were tried the chosen one is, if it is one."""
+        """Whether the chosen rate is the smallest or largest of several."""
         if len(self.rates) == 1:
             return None
-        ends = {self.rates[0].lr: "smallest", self.rates[-1].lr: "largest"}
-        return ends.get(self.lr)  # type: ignore[return-value]
+        return (
+            "smallest" if self.lr == self.rates[0].lr
+            else "largest" if self.lr == self.rates[-1].lr
+            else None
+        )  # fmt: skip
 
     @property
     def seeds(self) -> tuple[int, ...]:
-        """The seeds it was chosen with."""
-        return tuple(sorted({one.seed for one in self.trials}))
+        """The tuning seeds."""
+        return tuple(sorted({trial.seed for trial in self.trials}))
 
 
-def _check(arm: str, condition: str, tried: list[Outcome]) -> None:
-    if not tried:
+def _check_tuning(arm: str, condition: str, outcomes: list[Outcome]) -> None:
+    if not outcomes:
         raise ValueError(f"{arm} has no tuning trials to choose a learning rate by")
-    for one in tried:
-        trial = one.trial
+    for outcome in outcomes:
+        trial = outcome.trial
         if (trial.arm, trial.condition, trial.role) != (arm, condition, "tuning"):
             raise ValueError(
                 f"a {trial.role} trial of {trial.arm!r} under {trial.condition!r}: expected tuning "
@@ -115,68 +126,31 @@ def _check(arm: str, condition: str, tried: list[Outcome]) -> None:
             )
 
 
-def _value(one: Outcome, scored: bool) -> float | None:
-    """Return the figure that counts, None where the trial failed or it is no number."""
-    found = one.measured.validation_score if scored else one.measured.validation_loss
-    usable = one.status == "finished" and found is not None and math.isfinite(found)
-    return found if usable else None
+def _value(outcome: Outcome, scored: bool) -> float | None:
+    """Return the validation score or loss, None if the trial failed or the figure is not finite."""
+    measured = outcome.measured
+    value = measured.validation_score if scored else measured.validation_loss
+    usable = outcome.status == "finished" and value is not None and math.isfinite(value)
+    return value if usable else None
 
 
-def _rate(lr: float, trials: tuple[Tuned, ...]) -> Rate:
-    own = [one.value for one in trials if one.lr == lr]
-    kept = [value for value in own if value is not None]
-    mean = math.fsum(kept) / len(kept) if kept else None
-    return Rate(lr, len(own), len(own) - len(kept), mean)
+def _rate(lr: float, trials: tuple[TuningTrial, ...]) -> Rate:
+    values = [trial.value for trial in trials if trial.lr == lr]
+    finite = [value for value in values if value is not None]
+    mean = math.fsum(finite) / len(finite) if finite else None
+    return Rate(lr, len(values), len(values) - len(finite), mean)
 
 
 def _rank(rate: Rate, higher: bool) -> tuple[int, float, float]:
-    """Return what is least for the best rate."""
+    """Return a sort key that is least for the best rate."""
     if rate.mean is None:
         return rate.failed, math.inf, rate.lr
     return rate.failed, -rate.mean if higher else rate.mean, rate.lr
 
 
-FIRST_TUNING_SEED = 1_000_000
-"""Far from the reported ones, which begin at 0."""
-NO_RATE = 0.0
-"""What stands for the learning rate where a user's script keeps it to itself."""
-
-Chosen = Mapping[tuple[str, str], float]
-"""Learning rates by condition and arm."""
-
-
-class Trainable(Subject, Protocol):
-    """A subject that says what can be chosen about it."""
-
-    @property
-    def settings(self) -> Mapping[str, Setting]:
-        """All choices with their values."""
-
-    @property
-    def rates(self) -> tuple[float, ...]:
-        """The learning rates that are tried by default; none where there is none to choose."""
-
-    @property
-    def conditions(self) -> tuple[tuple[str, Mapping[str, Setting]], ...]:
-        """Circumstances under which arms are compared, each a label and settings."""
-
-    @property
-    def default_arms(self) -> tuple[str, ...]:
-        """The activations that are compared unless others are named."""
-
-    def arms(self, names: list[str]) -> list[tuple[str, str, Mapping[str, Setting]]]:
-        """Return label, activation and settings of what is compared for these activations."""
-
-    def describe(self) -> str:
-        """Say in a line what is trained on what."""
-
-    def notes(self, names: Sequence[str] = ()) -> list[str]:
-        """Return what else one should know where these activations are compared, in sentences."""
-
-
 @dataclass(frozen=True)
 class Arm:
-    """What is compared: mostly an activation."""
+    """One compared variant: usually just an activation, labelled by its name."""
 
     label: str
     activation: str
@@ -185,7 +159,7 @@ class Arm:
 
 @dataclass(frozen=True)
 class Condition:
-    """Circumstances under which arms are compared with each other."""
+    """Settings under which activations are compared with each other."""
 
     label: str = ""
     settings: Mapping[str, Setting] = field(default_factory=dict)
@@ -193,9 +167,9 @@ class Condition:
 
 @dataclass(frozen=True)
 class Plan:
-    """All that is to be trained."""
+    """All trials of a comparison."""
 
-    subject: Trainable
+    trainable: Trainable
     arms: tuple[Arm, ...]
     conditions: tuple[Condition, ...]
     seeds: tuple[int, ...]
@@ -203,30 +177,30 @@ class Plan:
     rates: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
-        _check_named("arm", [arm.label for arm in self.arms])
-        _check_named("condition", [condition.label for condition in self.conditions])
+        _check_labels("activation", [arm.label for arm in self.arms])
+        _check_labels("condition", [condition.label for condition in self.conditions])
         _check_seeds(self.seeds, self.tuning_seeds)
         _check_rates(self.rates)
         if len(self.rates) > 1 and not self.tuning_seeds:
             raise ValueError(
-                f"{len(self.rates)} learning rates and no tuning seeds: name one rate (lr), or "
-                "leave a tuning seed to choose with"
+                f"{len(self.rates)} learning rates and no tuning seeds: give one rate (lr), or "
+                "at least one tuning seed"
             )
 
     @property
     def tuned(self) -> bool:
-        """Whether learning rates are chosen."""
+        """Whether learning rates are tuned."""
         return len(self.rates) > 1
 
     @property
     def counts(self) -> tuple[int, int]:
-        """How many trials choose learning rates, and how many are reported."""
+        """Number of tuning and of reported trials."""
         cells = len(self.arms) * len(self.conditions)
         tuning = len(self.rates) * len(self.tuning_seeds) if self.tuned else 0
         return cells * tuning, cells * len(self.seeds)
 
     def tuning(self) -> list[Trial]:
-        """Return the trials that choose learning rates: seed by seed, all arms side by side."""
+        """Return the tuning trials, ordered by seed."""
         if not self.tuned:
             return []
         return [
@@ -237,95 +211,95 @@ class Plan:
             for lr in self.rates
         ]
 
-    def choose(self, outcomes: Iterable[Outcome]) -> Chosen:
+    def choose(self, outcomes: Iterable[Outcome]) -> Rates:
         """Return the learning rate of each arm under each condition, from its tuning trials."""
-        found: dict[tuple[str, str], list[Outcome]] = {}
-        for one in outcomes:
-            found.setdefault((one.trial.condition, one.trial.arm), []).append(one)
+        cells: dict[tuple[str, str], list[Outcome]] = {}
+        for outcome in outcomes:
+            cells.setdefault((outcome.trial.condition, outcome.trial.arm), []).append(outcome)
         return {
             (condition.label, arm.label): self._rate(
-                condition.label, arm.label, found.get((condition.label, arm.label), [])
+                condition.label, arm.label, cells.get((condition.label, arm.label), [])
             )
             for condition in self.conditions
             for arm in self.arms
         }
 
-    def reported(self, chosen: Chosen) -> list[Trial]:
-        """Return the trials that count: seed by seed, all arms side by side."""
+    def reported(self, rates: Rates) -> list[Trial]:
+        """Return the reported trials, ordered by seed."""
         return [
-            self._trial(condition, arm, chosen[condition.label, arm.label], seed, "reported")
+            self._trial(condition, arm, rates[condition.label, arm.label], seed, "reported")
             for seed in self.seeds
             for condition in self.conditions
             for arm in self.arms
         ]
 
-    def _rate(self, condition: str, arm: str, tried: list[Outcome]) -> float:
+    def _rate(self, condition: str, arm: str, tuning: list[Outcome]) -> float:
         if not self.tuned:
             return self.rates[0] if self.rates else NO_RATE
-        return Choice.of(arm, condition, tried, self.subject.measure).lr
+        return Choice.of(arm, condition, tuning, self.trainable.measure).lr
 
     def _trial(self, condition: Condition, arm: Arm, lr: float, seed: int, role: Role) -> Trial:
         return Trial(
-            task=self.subject.name,
+            task=self.trainable.name,
             arm=arm.label,
             activation=arm.activation,
             condition=condition.label,
-            settings={**self.subject.settings, **condition.settings, **arm.settings},
+            settings={**self.trainable.settings, **condition.settings, **arm.settings},
             lr=lr,
             seed=seed,
             role=role,
-            fingerprint=self.subject.fingerprint,
+            fingerprint=self.trainable.fingerprint,
         )
 
 
-def reported_seeds(given: int | Iterable[int]) -> tuple[int, ...]:
-    """Return the seeds that count: so many from 0 on, or those given."""
-    return _seeds("seeds", given, 0, least=1)
+def reported_seeds(seeds: int | Iterable[int]) -> tuple[int, ...]:
+    """Return reported seeds: 0, 1, … for a number, or the seeds given."""
+    return _seeds("seeds", seeds, 0, minimum=1)
 
 
-def tuning_seeds(given: int | Iterable[int]) -> tuple[int, ...]:
-    """Return the seeds that choose learning rates: so many, far from the others, or those given."""
-    return _seeds("tuning_seeds", given, FIRST_TUNING_SEED, least=0)
+def tuning_seeds(seeds: int | Iterable[int]) -> tuple[int, ...]:
+    """Return tuning seeds: from FIRST_TUNING_SEED on for a number, or the seeds given."""
+    return _seeds("tuning_seeds", seeds, FIRST_TUNING_SEED, minimum=0)
 
 
-def _seeds(what: str, given: Any, first: int, least: int) -> tuple[int, ...]:
-    if isinstance(given, bool | str) or not isinstance(given, int | Iterable):
-        raise TypeError(f"{what} = {given!r}: expected a number of seeds, or a list of them")
-    if isinstance(given, int):
-        if given < least:
-            raise ValueError(f"{what} = {given}: expected at least {least}")
-        return tuple(range(first, first + given))
-    seeds = tuple(given)
+def _seeds(name: str, value: Any, first: int, minimum: int) -> tuple[int, ...]:
+    if isinstance(value, bool | str) or not isinstance(value, int | Iterable):
+        raise TypeError(f"{name} = {value!r}: expected a number of seeds, or a list of them")
+    if isinstance(value, int):
+        if value < minimum:
+            raise ValueError(f"{name} = {value}: expected at least {minimum}")
+        return tuple(range(first, first + value))
+    seeds = tuple(value)
     for seed in seeds:
         if type(seed) is not int or not 0 <= seed < 2**32:
-            raise ValueError(f"the seed {seed!r} of {what}: expected an integer in 0 … 2^32 - 1")
+            raise ValueError(f"seed {seed!r} in {name}: expected an integer in 0 … 2^32 - 1")
     return seeds
 
 
-def _check_named(what: str, labels: list[str]) -> None:
+def _check_labels(kind: str, labels: list[str]) -> None:
     if not labels:
-        raise ValueError(f"there is no {what} to train")
-    twice = {label for label in labels if labels.count(label) > 1}
-    if twice:
-        raise ValueError(f"the {what} {min(twice)!r} is given twice: name each once")
+        raise ValueError(f"no {kind} to train: give at least one")
+    duplicates = {label for label in labels if labels.count(label) > 1}
+    if duplicates:
+        raise ValueError(f"the {kind} {min(duplicates)!r} is given twice: give each once")
 
 
 def _check_seeds(seeds: tuple[int, ...], tuning: tuple[int, ...]) -> None:
     if not seeds:
-        raise ValueError("there are no seeds: expected at least 1")
-    for what, some in (("seeds", seeds), ("tuning seeds", tuning)):
-        if len(set(some)) < len(some):
-            raise ValueError(f"{what} {some}: one is given twice, and would be the same trial")
+        raise ValueError("no seeds: expected at least 1")
+    for name, values in (("seeds", seeds), ("tuning seeds", tuning)):
+        if len(set(values)) < len(values):
+            raise ValueError(f"{name} {values}: a seed is given twice and would repeat a trial")
     if common := set(seeds) & set(tuning):
         raise ValueError(
-            f"seed {min(common)} both chooses learning rates and is reported: expected others for "
-            "tuning, or what is chosen for a seed would count on it"
+            f"seed {min(common)} is both a tuning and a reported seed: expected different ones, "
+            "or the rate would be chosen on reported trials"
         )
 
 
 def _check_rates(rates: tuple[float, ...]) -> None:
     for rate in rates:
         if not 0 < rate < math.inf:
-            raise ValueError(f"the learning rate {rate!r}: expected a number above 0")
+            raise ValueError(f"learning rate {rate!r}: expected a finite number above 0")
     if len(set(rates)) < len(rates):
-        raise ValueError(f"learning rates {rates}: one is given twice")
+        raise ValueError(f"learning rates {rates}: a rate is given twice")

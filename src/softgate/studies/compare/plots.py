@@ -69,7 +69,7 @@ def comparison_chart(record: Comparison, width: float) -> Chart:
         rows.append(concat("hconcat", row))
         under = f"{condition}: " if condition else ""
         sentences += [under + part.alternative for part in parts.values()]
-    title = f"{record.task}: {record.numerals.name}, {counted(len(record.seeds), 'seed')}"
+    title = f"{record.task}: {record.score_format.name}, {counted(len(record.seeds), 'seed')}"
     heading = {"text": title, "subtitle": _key(record), "fontSize": 15, "offset": 16}
     spec = concat("vconcat", rows, title=heading)
     return Chart(spec, f"{title}. {' '.join(sentences)}", width)
@@ -123,7 +123,7 @@ def panels(record: Comparison, condition: str, *, printed: bool = False) -> dict
     interval = f"with mean and {record.level}"
     result["runs"] = Panel(
         _runs(record, condition, printed),
-        f"Each run{under}: {record.numerals.name}, {interval}",
+        f"Each run{under}: {record.score_format.name}, {interval}",
         _runs_in_words(record, condition),
     )
     differences = [one for one in record.differences if one.condition == condition]
@@ -157,17 +157,17 @@ def _curves_in_words(curves: Curves) -> str:
 
 def _runs_in_words(record: Comparison, condition: str) -> str:
     means = [
-        f"{cell.arm} {record.numerals.score(cell.mean)}"
+        f"{cell.arm} {record.score_format.score(cell.mean)}"
         + ("" if cell.finished == cell.runs else f" ({cell.finished} of {cell.runs} finished)")
         for cell in record.summaries
         if cell.condition == condition
     ]
-    return f"Mean {record.numerals.name}: {', '.join(means)}."
+    return f"Mean {record.score_format.name}: {', '.join(means)}."
 
 
 def _differences_in_words(record: Comparison, differences: Sequence[Difference]) -> str:
     means = [
-        f"{one.arm} to {one.other} {record.numerals.difference(one.mean)}, {one.verdict}"
+        f"{one.arm} to {one.other} {record.score_format.difference(one.mean)}, {one.verdict}"
         for one in differences
     ]
     return f"Mean differences: {'; '.join(means)}."
@@ -232,13 +232,13 @@ def _learning(curves: Curves, drawn: Mapping[str, Style], printed: bool) -> Spec
 
 
 def _runs(record: Comparison, condition: str, printed: bool) -> Spec:
-    span, factor = score_range(record, condition), record.numerals.factor
+    span, factor = score_range(record, condition), record.score_format.factor
     runs = dots(record, condition)
     values: list[Spec] = [
         {
             "arm": dot.arm, "seed": dot.seed, "failed": dot.failed,
             "y": span.bad if dot.score is None else factor * dot.score,
-            "score": dot.failed or record.numerals.score(dot.score),
+            "score": dot.failed or record.score_format.score(dot.score),
         }
         for dot in runs
     ]  # fmt: skip
@@ -249,7 +249,7 @@ def _runs(record: Comparison, condition: str, printed: bool) -> Spec:
         "field": "arm", "type": "nominal", "sort": None, "axis": axis,
         "scale": {"type": "band", "domain": list(record.arms)},
     }  # fmt: skip
-    y = _axis("y", span, record.numerals.name)
+    y = _axis("y", span, record.score_format.name)
     encoding = {
         "x": x, "y": y, "color": _colour(styles(record)),
         "tooltip": _tooltip("arm", "seed", "score"),
@@ -312,12 +312,12 @@ def _counts(values: list[Spec], place: Spec) -> Spec:
 def _differences(
     record: Comparison, differences: Sequence[Difference], printed: bool, title: list[str]
 ) -> Spec:
-    span, factor = difference_range(record, differences[0].condition), record.numerals.factor
+    span, factor = difference_range(record, differences[0].condition), record.score_format.factor
     several = record.pairs == "all"
     rows = [(one, f"{one.arm} − {one.other}" if several else one.arm) for one in differences]
     values: list[Spec] = [
         {"row": label, "arm": one.arm, "seed": seed, "x": factor * value,
-         "difference": record.numerals.difference(value)}
+         "difference": record.score_format.difference(value)}
         for one, label in rows
         for seed, value in zip(record.seeds, one.each, strict=True)
         if value is not None

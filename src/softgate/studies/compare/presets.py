@@ -1,4 +1,4 @@
-"""Experiments of papers as they were described, and what the paper found, to see beside ours."""
+"""Published experiments as described in their papers, with the papers' findings."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ from .trial import Outcome
 
 @dataclass(frozen=True)
 class Preset:
-    """A comparison with all its choices made.
+    """Arguments of a published comparison.
 
     Attributes
     ----------
     tasks : tuple of str
-        The tasks that it can be run on; the first is the paper's.
-    arms : tuple of str
-        The activations, the paper's own first.
+        Tasks that it can be run on; the first is the paper's.
+    activations : tuple of str
+        The activations, the one proposed by the paper first.
     settings : mapping
-        What is not as the task usually has it.
+        Settings that differ from the task's defaults.
     rates : tuple of float
-        The learning rates that are tried for each activation.
+        Learning rates to tune over.
     seeds, tuning_seeds : int
-        How many runs are reported, and how many choose a rate.
+        Number of reported and of tuning seeds.
     paper, finding : str
-        Where it is from, and what was found there.
+        Reference and finding.
     """
 
     name: str
     tasks: tuple[str, ...]
-    arms: tuple[str, ...]
+    activations: tuple[str, ...]
     settings: Mapping[str, Any] = field(hash=False)
     rates: tuple[float, ...]
     seeds: int
@@ -43,33 +43,34 @@ class Preset:
     paper: str
     finding: str
 
-    def found(self, outcomes: Iterable[Outcome]) -> list[str]:
-        """Return the paper's finding and, for each condition, ours in the same terms.
+    def against_paper(self, outcomes: Iterable[Outcome]) -> list[str]:
+        """Return the paper's finding and, for each condition, the result in the same terms.
 
-        That is the median over runs of the training loss at the end of the curve: a mean over the
-        last updates, as they saw it, dropout included. A run that did not finish counts as the
-        worst.
+        That is the median over runs of the last training loss of the curve: a mean over the last
+        updates, dropout included. A run that did not finish counts as the worst.
         """
         losses: dict[str, dict[str, list[float]]] = {}
-        for one in outcomes:
-            if one.trial.role == "reported":
-                arms = losses.setdefault(one.trial.condition, {})
-                arms.setdefault(one.trial.arm, []).append(_last(one))
+        for outcome in outcomes:
+            if outcome.trial.role == "reported":
+                arms = losses.setdefault(outcome.trial.condition, {})
+                arms.setdefault(outcome.trial.arm, []).append(_last_loss(outcome))
         sentences = [f"The paper ({self.paper}): {self.finding}"]
         for condition, arms in losses.items():
-            middle = sorted((median(values), name) for name, values in arms.items())
+            medians = sorted((median(values), name) for name, values in arms.items())
             runs = min(len(values) for values in arms.values())
-            listed = ", ".join(f"{name} {value:.4g}" for value, name in middle)
+            listed = ", ".join(f"{name} {value:.4g}" for value, name in medians)
             under = f" with {condition}" if condition else ""
-            agrees = "as in the paper" if middle[0][1] == self.arms[0] else "unlike in the paper"
+            agrees = (
+                "as in the paper" if medians[0][1] == self.activations[0] else "unlike in the paper"
+            )
             sentences.append(
                 f"Here{under}: median training log loss of {runs} runs: {listed}; lowest for "
-                f"{middle[0][1]}, {agrees}."
+                f"{medians[0][1]}, {agrees}."
             )
         return sentences
 
 
-def _last(outcome: Outcome) -> float:
+def _last_loss(outcome: Outcome) -> float:
     if outcome.status != "finished" or not outcome.measured.curve:
         return math.inf
     return outcome.measured.curve[-1].train_loss
@@ -78,7 +79,7 @@ def _last(outcome: Outcome) -> float:
 GELU_PAPER = Preset(
     name="gelu-paper-mnist",
     tasks=("mnist", "fashion-mnist"),
-    arms=("gelu", "relu", "elu"),
+    activations=("gelu", "relu", "elu"),
     settings={
         "layers": 8,
         "width": 128,
@@ -99,18 +100,18 @@ PRESETS = (GELU_PAPER,)
 
 
 def presets() -> dict[str, Preset]:
-    """Return every preset by its name.
+    """Return all presets by name.
 
     Examples
     --------
     >>> presets()["gelu-paper-mnist"].rates
     (0.001, 0.0001, 1e-05)
     """
-    return {one.name: one for one in PRESETS}
+    return {preset.name: preset for preset in PRESETS}
 
 
 def preset(name: str) -> Preset:
-    """Return a preset by its name, or raise and name the nearest.
+    """Return a preset by name; raise ValueError with the nearest name if there is none.
 
     Examples
     --------

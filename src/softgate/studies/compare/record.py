@@ -1,4 +1,8 @@
-"""A comparison: all that was trained, and what follows from it."""
+"""The result of a comparison: outcomes, summaries, paired differences with verdicts.
+
+All tests of a run are corrected together: of twenty tests at the level 0.05 one is expected to be
+significant by chance.
+"""
 
 from __future__ import annotations
 
@@ -24,44 +28,47 @@ from .statistics import (
     holm,
     improvement,
     interval,
-    judge,
+    sign_flip_test,
 )
-from .text import Numerals, difference_grid, rate_grid, sentences, summary_grid
+from .text import ScoreFormat, difference_grid, rate_grid, sentences, summary_grid
 from .trial import Measure, Outcome, Place, Setting
 
 if TYPE_CHECKING:
     from softgate.plotting.vega import Chart
 
+WIDTH = 96
+"""Maximum number of characters in a line of text."""
+
 Verdict = Literal["better", "worse", "no detectable difference", "not compared"]
 Pairs = Literal["baseline", "all"]
 Results = Mapping[tuple[str, str], Sequence[Outcome]]
-"""Reported outcomes by condition and arm, in the order of the seeds."""
+"""Reported outcomes by condition and arm, ordered by seed."""
 
 
 @dataclass(frozen=True)
 class Difference:
-    """An arm against another one, `other`, at the same seeds.
+    """Paired difference of an activation, `arm`, to another one, `other`, over the same seeds.
 
     Attributes
     ----------
     each : tuple of float or None
-        The arm's score minus the other's, by seed; None where one of them has none.
+        Score of `arm` minus score of `other`, by seed; None if either has no score.
     mean, interval : float, Interval
-        Of those that are numbers, and so of the seeds at which both finished; None where there is
-        none, and no interval where there are too few.
+        Over the seeds at which both have a score; None if there are none or, for the interval, too
+        few.
     won, tied, lost, unknown : int
-        Seeds at which the arm did better, the same, worse; a run that diverged is worse than any
-        other, and one that raised says nothing.
+        Number of seeds at which `arm` is better, equal, worse; a diverged run is worse than any
+        other, and a seed at which either raised is unknown.
     improvement : float or None
-        The share of pairs of runs, of any seeds, in which the arm did better; ties count half.
+        Fraction of pairs of runs, over all seeds, in which `arm` is better; ties count half.
     p, corrected : float or None
-        Of the sign-flip test, before and after Holm's correction over all comparisons of the run.
+        p-value of the sign-flip test, before and after Holm's correction over all comparisons.
     exact : bool
-        Whether all sign flips were counted, or some drawn.
+        Whether all sign flips were enumerated; if not, they were sampled.
     by : {"values", "ranks"}
-        What the test sums: ranks where a run has no score.
+        The test statistic: ranks if a run has no score.
     verdict : str
-        From the corrected p alone.
+        Determined by the corrected p-value alone.
     """
 
     condition: str
@@ -83,8 +90,8 @@ class Difference:
     verdict: Verdict
 
 
-def merit(outcome: Outcome, measure: Measure) -> float:
-    """Return a score, more being better: -inf where it diverged, NaN where it is not known."""
+def signed_score(outcome: Outcome, measure: Measure) -> float:
+    """Return the score with a sign such that higher is better: -inf if diverged, NaN if unknown."""
     score = None if outcome.measured.score is None else float(outcome.measured.score)
     if outcome.status == "diverged" or (score is not None and not math.isfinite(score)):
         return -math.inf
@@ -105,49 +112,53 @@ def differences(
 ) -> tuple[Difference, ...]:
     """Return all comparisons of a run, corrected together."""
     if pairs == "all":
-        chosen = [(arm, other) for other, arm in combinations(arms, 2)]
+        compared = [(arm, other) for other, arm in combinations(arms, 2)]
     else:
-        chosen = [(arm, baseline) for arm in arms if arm != baseline]
-    found = [
+        compared = [(arm, baseline) for arm in arms if arm != baseline]
+    uncorrected = [
         _difference(condition, arm, other, results, measure, 1 - alpha)
         for condition in conditions
-        for arm, other in chosen
+        for arm, other in compared
     ]
-    corrected, stands = holm([1.0 if one.p is None else one.p for one in found], alpha)
+    corrected, significant = holm([1.0 if d.p is None else d.p for d in uncorrected], alpha)
     return tuple(
-        one if one.p is None else replace(one, corrected=p, verdict=_verdict(one, stood))
-        for one, p, stood in zip(found, corrected, stands, strict=True)
-    )
+        difference if difference.p is None
+        else replace(difference, corrected=p, verdict=_verdict(difference, rejected))
+        for difference, p, rejected in zip(uncorrected, corrected, significant, strict=True)
+    )  # fmt: skip
 
 
-def _verdict(one: Difference, stands: bool) -> Verdict:
-    if not stands:
+def _verdict(difference: Difference, significant: bool) -> Verdict:
+    if not significant:
         return "no detectable difference"
-    return "better" if one.direction > 0 else "worse"
+    return "better" if difference.direction > 0 else "worse"
 
 
 def _difference(
     condition: str, arm: str, other: str, results: Results, measure: Measure, level: float
 ) -> Difference:
-    own, others = ([merit(o, measure) for o in results[condition, a]] for a in (arm, other))
-    gains = [_gain(a, b) for a, b in zip(own, others, strict=True)]
-    sign = 1 if measure.higher else -1
-    # Not sign * gain, for 0 is no -0.
-    each = [a - b if sign > 0 else b - a for a, b in zip(own, others, strict=True)]
-    kept = [one for one in each if math.isfinite(one)]
-    test = judge(gains)
+    scores, others = (
+        [signed_score(o, measure) for o in results[condition, a]] for a in (arm, other)
+    )
+    pairs = list(zip(scores, others, strict=True))
+    gains = [0.0 if a == b else a - b for a, b in pairs]  # two diverged runs are equal
+    # Not the negated gain: that would be -0 for a tie.
+    each = [a - b if measure.higher else b - a for a, b in pairs]
+    finite = [value for value in each if math.isfinite(value)]
+    test = sign_flip_test(gains)
+    known = ([score for score in side if not math.isnan(score)] for side in (scores, others))
     return Difference(
         condition=condition,
         arm=arm,
         other=other,
-        each=tuple(one if math.isfinite(one) else None for one in each),
-        mean=math.fsum(kept) / len(kept) if kept else None,
-        interval=interval(kept, level),
+        each=tuple(value if math.isfinite(value) else None for value in each),
+        mean=math.fsum(finite) / len(finite) if finite else None,
+        interval=interval(finite, level),
         won=sum(gain > 0 for gain in gains),
         tied=sum(gain == 0 for gain in gains),
         lost=sum(gain < 0 for gain in gains),
         unknown=sum(math.isnan(gain) for gain in gains),
-        improvement=improvement(*([m for m in one if not math.isnan(m)] for one in (own, others))),
+        improvement=improvement(*known),
         p=None if test is None else test.p,
         corrected=None,
         exact=test is None or test.exact,
@@ -157,36 +168,29 @@ def _difference(
     )
 
 
-def _gain(arm: float, other: float) -> float:
-    """Return what an arm gained at a seed; two that diverged are equal."""
-    return 0.0 if arm == other else arm - other
-
-
 @dataclass(frozen=True)
 class Summary:
-    """What an arm did.
+    """Scores and costs of an activation under one condition.
 
     Attributes
     ----------
     lr : float
-        The learning rate it was reported with.
+        Learning rate of the reported runs.
     mean, interval, sd : float, Interval, float
-        Of the runs that finished.
+        Over the finished runs.
     median : float or None
-        Of all runs, one without a score being worse than any; None where that is the middle one.
+        Over all runs, a run without a score ranking worst; None if that run is the median.
     diverged, raised : tuple of int
-        The seeds at which it did so. A score that is no number counts as diverged, a run that
-        gave none as raised.
+        Seeds at which it diverged (or the score is not finite) or raised (or returned no score).
     dead, gradient_ratio : float or None
-        Medians over the runs that finished: the share of dead units, and the gradient's norm at the
-        first activation over that at the last.
+        Medians over the finished runs: fraction of dead units, and gradient norm at the first
+        activation divided by that at the last.
     step_ms, step_ratio : float or None
-        The median time of an update, and how many times the baseline's it is: the median over the
-        seeds of the two at the same seed.
+        Median time of an update, and the median over seeds of its ratio to the baseline's.
     peak_bytes : int or None
-        The median of how far memory rose.
+        Median increase of memory.
     seconds : float
-        All runs together.
+        Total time of all runs.
     parameters, flops : int, float or None
         Of the model.
     """
@@ -212,25 +216,25 @@ class Summary:
 
     @property
     def finished(self) -> int:
-        """How many runs have a score."""
+        """Number of runs with a score."""
         return self.runs - len(self.diverged) - len(self.raised)
 
 
 def summarise(
     outcomes: Sequence[Outcome], baseline: Sequence[Outcome], measure: Measure, level: float
 ) -> Summary:
-    """Return the summary of an arm's reported runs, in the order of the baseline's seeds."""
-    merits = [merit(one, measure) for one in outcomes]
-    done = [one for one, m in zip(outcomes, merits, strict=True) if math.isfinite(m)]
-    scores = [float(one.measured.score or 0.0) for one in done]
+    """Return the summary of an activation's reported runs, given in the baseline's seed order."""
+    signed = [(outcome, signed_score(outcome, measure)) for outcome in outcomes]
+    finished = [outcome for outcome, score in signed if math.isfinite(score)]
+    scores = [float(outcome.measured.score or 0.0) for outcome in finished]
     trial = outcomes[0].trial
-    seeds = [(one.trial.seed, m) for one, m in zip(outcomes, merits, strict=True)]
     ratios = [
         a.step_ms / b.step_ms
         for a, b in zip(outcomes, baseline, strict=True)
         if a.step_ms and b.step_ms
     ]
-    peak = _median(one.peak_bytes for one in done)
+    peak = _median(outcome.peak_bytes for outcome in finished)
+    middle = statistics.median(-math.inf if math.isnan(score) else score for _, score in signed)
     return Summary(
         condition=trial.condition,
         arm=trial.arm,
@@ -239,67 +243,55 @@ def summarise(
         mean=math.fsum(scores) / len(scores) if scores else None,
         interval=interval(scores, level),
         sd=statistics.stdev(scores) if len(scores) > 1 else None,
-        median=_middle(merits, measure),
-        diverged=tuple(seed for seed, m in seeds if math.isinf(m)),
-        raised=tuple(seed for seed, m in seeds if math.isnan(m)),
-        dead=_median(one.measured.dead for one in done),
-        gradient_ratio=_median(one.measured.gradient_ratio for one in done),
-        step_ms=_median(one.step_ms for one in outcomes),
+        median=None if not math.isfinite(middle) else middle if measure.higher else -middle,
+        diverged=tuple(outcome.trial.seed for outcome, score in signed if math.isinf(score)),
+        raised=tuple(outcome.trial.seed for outcome, score in signed if math.isnan(score)),
+        dead=_median(outcome.measured.dead for outcome in finished),
+        gradient_ratio=_median(outcome.measured.gradient_ratio for outcome in finished),
+        step_ms=_median(outcome.step_ms for outcome in outcomes),
         step_ratio=_median(ratios),
         peak_bytes=None if peak is None else int(peak),
-        seconds=math.fsum(one.seconds for one in outcomes),
-        parameters=next((p for one in outcomes if (p := one.measured.parameters)), None),
-        flops=next((f for one in outcomes if (f := one.measured.flops) is not None), None),
+        seconds=math.fsum(outcome.seconds for outcome in outcomes),
+        parameters=next((p for outcome in outcomes if (p := outcome.measured.parameters)), None),
+        flops=next((f for o in outcomes if (f := o.measured.flops) is not None), None),
     )
 
 
 def _median(values: Iterable[float | None]) -> float | None:
-    kept = [value for value in values if value is not None and not math.isnan(value)]
-    return statistics.median(kept) if kept else None
-
-
-def _middle(merits: Sequence[float], measure: Measure) -> float | None:
-    """Return the median score, what has none being worst."""
-    found = statistics.median(-math.inf if math.isnan(m) else m for m in merits)
-    if not math.isfinite(found):
-        return None
-    return found if measure.higher else -found
-
-
-WIDTH = 96
-"""Characters that a line of text has at most."""
+    known = [value for value in values if value is not None and not math.isnan(value)]
+    return statistics.median(known) if known else None
 
 
 @dataclass(frozen=True)
 class Comparison(Record):
-    """What arms did at the same seeds, and whether they differ.
+    """Results of training with several activations at the same seeds.
 
     Attributes
     ----------
     task, about : str
-        What was trained, in a word and in a line.
+        Name of the task, and one line on data, model and training.
     measure : Measure
-        What a score is.
+        Name and direction of the score.
     arms, conditions : tuple of str
-        What is compared, and under which circumstances.
+        Labels of the compared activations and of the conditions.
     baseline, pairs : str
-        What arms are compared with: "baseline", or each with each: "all".
+        The activation that others are compared with; "baseline", or "all" for all pairs.
     alpha : float
-        The level of the verdicts.
+        Significance level of the verdicts.
     seeds : tuple of int
-        That all arms were trained with, and that nothing was chosen by.
+        Reported seeds; none of them was used for tuning.
     settings : mapping
-        What all trials had in common.
+        Settings shared by all trials.
     choices : tuple of Choice
-        How learning rates were chosen; empty where they were given.
+        How learning rates were chosen; empty if they were given.
     outcomes : tuple of Outcome
         Every reported trial.
     summaries : tuple of Summary
-        One for each arm under each condition.
+        One for each activation under each condition.
     differences : tuple of Difference
         The comparisons with their verdicts.
     notes : tuple of str
-        What whoever planned it wants said.
+        Further sentences on the task and the run.
     """
 
     schema: ClassVar[str] = "softgate.comparison"
@@ -334,41 +326,44 @@ class Comparison(Record):
         about: str = "",
         notes: Sequence[str] = (),
     ) -> Comparison:
-        """Return what follows from outcomes.
+        """Return the comparison of outcomes.
 
         Parameters
         ----------
         outcomes : iterable of Outcome
             Tuning and reported trials, in any order.
         measure : Measure
-            What a score is.
+            Name and direction of the score.
         arms, conditions : sequence of str, optional
-            The order they are shown in; by default that in which they appear.
+            Order in tables; by default the order of appearance.
         baseline : str, optional
-            The arm that others are compared with; by default the first.
+            The activation that others are compared with; by default the first.
         pairs : {"baseline", "all"}
-            Whether arms are compared with the baseline alone, or each with each.
+            Whether to compare with the baseline alone, or all pairs.
         alpha : float
-            The level of the verdicts, after correction for all comparisons.
+            Significance level, after correction for all comparisons.
         about : str
-            A line on data and model.
+            One line on data and model.
         notes : sequence of str
-            What else should be said with the result.
+            Further sentences to print with the result.
 
         Raises
         ------
         ValueError
-            If an arm lacks a reported outcome at a seed under a condition, or has two.
+            If an activation has no reported outcome at a seed under a condition, or has two.
         """
-        given = list(outcomes)
-        reported = [one for one in given if one.trial.role == "reported"]
+        trials = list(outcomes)
+        reported = [outcome for outcome in trials if outcome.trial.role == "reported"]
         if not reported:
-            raise ValueError("there are no reported outcomes: expected one per arm and seed")
-        arms = tuple(arms or dict.fromkeys(one.trial.arm for one in reported))
-        conditions = tuple(conditions or dict.fromkeys(one.trial.condition for one in reported))
+            raise ValueError("no reported outcomes: expected one per activation and seed")
+        arms = tuple(arms or dict.fromkeys(outcome.trial.arm for outcome in reported))
+        conditions = tuple(conditions or dict.fromkeys(o.trial.condition for o in reported))
         baseline = baseline or arms[0]
-        _check(arms, baseline, pairs, alpha)
-        seeds = tuple(sorted({one.trial.seed for one in reported}))
+        check_alpha(alpha)
+        check_pairs(pairs)
+        if baseline not in arms:
+            raise ValueError(f"baseline {baseline!r}: expected one of {', '.join(arms)}")
+        seeds = tuple(sorted({outcome.trial.seed for outcome in reported}))
         results = _results(reported, conditions, arms, seeds)
         return cls(
             task=reported[0].trial.task,
@@ -380,9 +375,9 @@ class Comparison(Record):
             pairs=pairs,
             alpha=alpha,
             seeds=seeds,
-            settings=_common(reported),
-            choices=_choices(given, conditions, arms, measure),
-            outcomes=tuple(one for cell in results.values() for one in cell),
+            settings=_shared_settings(reported),
+            choices=_choices(trials, conditions, arms, measure),
+            outcomes=tuple(outcome for cell in results.values() for outcome in cell),
             summaries=tuple(
                 summarise(cell, results[condition, baseline], measure, 1 - alpha)
                 for (condition, _), cell in results.items()
@@ -395,12 +390,12 @@ class Comparison(Record):
 
     @property
     def summary(self) -> list[str]:
-        """What this shows, in sentences."""
+        """The result in sentences."""
         return sentences(self)
 
     @property
     def best(self) -> BestPossible | None:
-        """What so many seeds can show at best; None where nothing is compared."""
+        """The least p-value possible with this number of seeds; None if nothing is compared."""
         if not self.differences:
             return None
         return best_possible(len(self.seeds), len(self.differences), self.alpha)
@@ -408,49 +403,48 @@ class Comparison(Record):
     @property
     def places(self) -> tuple[Place, ...]:
         """The machines that trials ran on."""
-        return tuple(dict.fromkeys(one.place for one in self.outcomes))
+        return tuple(dict.fromkeys(outcome.place for outcome in self.outcomes))
 
     @cached_property
-    def numerals(self) -> Numerals:
-        """How scores are written."""
-        found = [one.interval for one in self.differences if one.interval is not None]
-        reach = [(one.high - one.low) / 2 for one in found]
-        return Numerals.of(self.measure, reach, [one.sd for one in self.summaries])
+    def score_format(self) -> ScoreFormat:
+        """Number format of scores."""
+        intervals = [d.interval for d in self.differences if d.interval is not None]
+        half_widths = [(interval.high - interval.low) / 2 for interval in intervals]
+        return ScoreFormat.of(self.measure, half_widths, [row.sd for row in self.summaries])
 
     @property
     def level(self) -> str:
-        """What intervals hold, in words."""
+        """Name of the intervals, such as "95 % interval"."""
         return f"{100 * (1 - self.alpha):g} % interval"
 
     def of_cell(self, condition: str, arm: str) -> list[Outcome]:
-        """Return the reported outcomes of an arm under a condition, in the order of the seeds."""
+        """Return the reported outcomes of an activation under a condition, ordered by seed."""
         cell = (condition, arm)
-        return [one for one in self.outcomes if (one.trial.condition, one.trial.arm) == cell]
+        return [o for o in self.outcomes if (o.trial.condition, o.trial.arm) == cell]
 
     def grids(self) -> tuple[Grid, ...]:
-        """Return scores, differences with verdicts, how rates were chosen, and all in words."""
+        """Return scores, differences with verdicts, learning rates, and the result in sentences."""
         lines = tuple(
             ("\n".join(wrap(line, WIDTH, initial_indent="- ", subsequent_indent="  ")),)
             for line in self.summary
         )
-        found = [summary_grid(self)]
+        grids = [summary_grid(self)]
         if self.differences:
-            found.append(difference_grid(self))
+            grids.append(difference_grid(self))
         if self.choices:
-            found.append(rate_grid(self))
-        return (*found, Grid("", ("what this shows",), lines, text=True))
+            grids.append(rate_grid(self))
+        return (*grids, Grid("", ("summary",), lines, text=True))
 
     def table(self) -> tuple[tuple[str, ...], list[tuple[Cell, ...]]]:
-        """Return a row for each trial; of tuning trials only what they were judged by."""
+        """Return a row for each trial; a tuning trial has only its validation figure."""
         header, _ = self.outcomes[0].table()
-        rows = [row for one in self.outcomes for row in one.table()[1]]
+        rows = [row for outcome in self.outcomes for row in outcome.table()[1]]
         for choice in self.choices:
-            by = choice.by.replace(" ", "_")
-            for one in choice.trials:
+            for trial in choice.trials:
                 cells: dict[str, Cell] = {
                     "task": self.task, "condition": choice.condition, "arm": choice.arm,
-                    "seed": one.seed, "role": "tuning", "lr": one.lr, "status": one.status,
-                    by: one.value,
+                    "seed": trial.seed, "role": "tuning", "lr": trial.lr, "status": trial.status,
+                    choice.by.replace(" ", "_"): trial.value,
                 }  # fmt: skip
                 rows.append(tuple(cells.get(name) for name in header))
         return header, rows
@@ -487,10 +481,8 @@ class Comparison(Record):
         return svg + super()._repr_html_()
 
 
-def _check(arms: tuple[str, ...], baseline: str, pairs: str, alpha: float) -> None:
-    check_alpha(alpha)
-    if baseline not in arms:
-        raise ValueError(f"the baseline {baseline!r} is no arm: expected one of {', '.join(arms)}")
+def check_pairs(pairs: str) -> None:
+    """Raise ValueError unless `pairs` is "baseline" or "all"."""
     if pairs not in ("baseline", "all"):
         raise ValueError(f"pairs = {pairs!r}: expected 'baseline' or 'all'")
 
@@ -501,22 +493,24 @@ def _results(
     arms: tuple[str, ...],
     seeds: tuple[int, ...],
 ) -> Results:
-    """Return outcomes by condition and arm, in the order of the seeds: each there, and once."""
-    cells = [(one.trial.condition, one.trial.arm, one.trial.seed) for one in reported]
-    wanted = [(c, a, s) for c in conditions for a in arms for s in seeds]
-    found = Counter(cells)
-    for cell in dict.fromkeys([*wanted, *cells]):
-        if found[cell] != 1 or cell not in wanted:
+    """Return outcomes by condition and arm, ordered by seed; raise unless each exists once."""
+    cells = [(o.trial.condition, o.trial.arm, o.trial.seed) for o in reported]
+    expected = [(c, a, s) for c in conditions for a in arms for s in seeds]
+    counts = Counter(cells)
+    for cell in dict.fromkeys([*expected, *cells]):
+        if counts[cell] != 1 or cell not in expected:
             condition, arm, seed = cell
-            where = f"{arm} at seed {seed}{f' with {condition}' if condition else ''}"
-            expected = "one for each arm, condition and seed, and no others"
-            raise ValueError(f"{where} has {found[cell]} reported outcomes: expected {expected}")
+            raise ValueError(
+                f"{arm} at seed {seed}{f' with {condition}' if condition else ''} has "
+                f"{counts[cell]} reported outcomes: expected one for each activation, condition "
+                "and seed, and no others"
+            )
     by_cell = dict(zip(cells, reported, strict=True))
     return {(c, a): [by_cell[c, a, s] for s in seeds] for c in conditions for a in arms}
 
 
-def _common(reported: list[Outcome]) -> dict[str, Setting]:
-    first, *others = (one.trial.settings for one in reported)
+def _shared_settings(reported: list[Outcome]) -> dict[str, Setting]:
+    first, *others = (outcome.trial.settings for outcome in reported)
     return {
         name: value
         for name, value in first.items()
@@ -525,12 +519,12 @@ def _common(reported: list[Outcome]) -> dict[str, Setting]:
 
 
 def _choices(
-    given: list[Outcome], conditions: tuple[str, ...], arms: tuple[str, ...], measure: Measure
+    outcomes: list[Outcome], conditions: tuple[str, ...], arms: tuple[str, ...], measure: Measure
 ) -> tuple[Choice, ...]:
-    tuning = [one for one in given if one.trial.role == "tuning"]
     cells: dict[tuple[str, str], list[Outcome]] = {}
-    for one in tuning:
-        cells.setdefault((one.trial.condition, one.trial.arm), []).append(one)
+    for outcome in outcomes:
+        if outcome.trial.role == "tuning":
+            cells.setdefault((outcome.trial.condition, outcome.trial.arm), []).append(outcome)
     return tuple(
         Choice.of(arm, condition, cells[condition, arm], measure)
         for condition in conditions

@@ -1,82 +1,26 @@
-"""What was asked for, checked and turned into a study before anything is trained."""
+"""The arguments of `compare`, checked and turned into a study before anything is trained."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, cast
 
 from softgate.runtime.activation import Activation
 from softgate.runtime.gated import Gated
 from softgate.runtime.registry import functions
 
-from .functions import Carrying, Formula, resolve, shown
-from .plan import Arm, Condition, Plan, Trainable, reported_seeds, tuning_seeds
+from .functions import Formula, WithFormulas, resolve, shown
+from .plan import Arm, Condition, Plan, reported_seeds, tuning_seeds
 from .presets import Preset, preset
-from .record import Pairs
+from .record import Pairs, check_pairs
 from .run import Study
 from .scripts import Script, is_script
 from .statistics import BestPossible, best_possible, count_comparisons
 from .tasks import task
-from .user_model import Own
-
-
-def trainable(
-    what: str | os.PathLike[str] | Callable[..., Any],
-    data: Any = None,
-    data_dir: str | os.PathLike[str] | None = None,
-    settings: Mapping[str, Any] | None = None,
-) -> Trainable:
-    """Return what is trained.
-
-    Parameters
-    ----------
-    what : str or callable
-        A task's name, `build(activation)`, or "train.py:run".
-    data : optional
-        What a `build` is trained on, or a task's file.
-    data_dir : path, optional
-        A task's folder.
-    settings : mapping, optional
-        What is not as usual.
-
-    Raises
-    ------
-    ValueError, TypeError
-        Where there is no such task, or what is given does not go together.
-    """
-    chosen = dict(settings or {})
-    if callable(what):
-        _unused("a build function takes its data as (x, y)", data_dir=data_dir)
-        if data is None:
-            raise ValueError(
-                "a build function was given and no data: compare(build, (x, y)), or a mapping "
-                "with train, validation and test"
-            )
-        return Own(what, data, **chosen)
-    if not isinstance(what, str | os.PathLike):
-        raise TypeError(
-            f"{what!r} is a {type(what).__name__}: expected a task such as 'digits', a function "
-            "build(activation), or 'train.py:run'"
-        )
-    place = os.fspath(what)
-    if is_script(place):
-        _unused("a script reads its data itself", data=data, data_dir=data_dir)
-        return Script(place, **chosen)
-    if isinstance(data, list | tuple):
-        raise TypeError(
-            f"data = {data!r} is no file: were these activations? Then compare({place!r}, "
-            f"activations={data!r})"
-        )
-    return task(place, data=data, data_dir=data_dir, settings=chosen)
-
-
-def _unused(why: str, **given: Any) -> None:
-    for name, value in given.items():
-        if value is not None:
-            raise ValueError(f"{name} = {value!r} has no use here: {why}")
-
+from .trial import Trainable
+from .user_model import UserModel
 
 SEEDS, TUNING_SEEDS, ALPHA = 8, 2, 0.05
 """Eight seeds can show a difference at 0.05 in six comparisons at once, five in none at all."""
@@ -85,8 +29,8 @@ Named = str | Activation | Gated
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What a user wants compared: the arguments of `softgate.compare`, which says what they are."""
+class Request:
+    """The arguments of `softgate.compare`, where they are documented."""
 
     what: str | os.PathLike[str] | Callable[..., Any]
     data: Any = None
@@ -102,109 +46,167 @@ class Asked:
     preset: str | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
 
-    def prepared(self) -> Study:
-        """Return the study; ValueError, TypeError, OSError or ImportError where there is none."""
+    def study(self) -> Study:
+        """Return the study; raise ValueError, TypeError, OSError or ImportError if impossible."""
         if self.preset is None:
             return self._study(None)
-        found = preset(self.preset)
-        return self._as(found)._study(found)
+        published = preset(self.preset)
+        return self._with_preset(published)._study(published)
 
-    def _as(self, found: Preset) -> Asked:
-        """Return the same with a preset's choices where there are none."""
-        if self.what not in found.tasks:
+    def _with_preset(self, published: Preset) -> Request:
+        """Return the request with a preset's values for all arguments that were not given."""
+        if self.what not in published.tasks:
             raise ValueError(
-                f"the preset {found.name} is for {' and '.join(found.tasks)}, not {self.what!r}"
+                f"the preset {published.name} is for {' and '.join(published.tasks)}, not "
+                f"{self.what!r}"
             )
-        free = self.lr is None and self.rates is None
-        return replace(
-            self,
-            activations=found.arms if self.activations is None else self.activations,
-            seeds=found.seeds if self.seeds is None else self.seeds,
-            tuning_seeds=found.tuning_seeds if self.tuning_seeds is None else self.tuning_seeds,
-            rates=found.rates if free else self.rates,
-            settings={**found.settings, **self.settings},
-        )
+        changes: dict[str, Any] = {"settings": {**published.settings, **self.settings}}
+        for name in ("activations", "seeds", "tuning_seeds"):
+            if getattr(self, name) is None:
+                changes[name] = getattr(published, name)
+        if self.lr is None and self.rates is None:
+            changes["rates"] = published.rates
+        return replace(self, **changes)
 
-    def _study(self, found: Preset | None) -> Study:
-        subject, names = self._subject()
-        rates = self._rates(subject)
-        choosing = TUNING_SEEDS if self.tuning_seeds is None else self.tuning_seeds
+    def _study(self, published: Preset | None) -> Study:
+        trainable, names = self._trainable()
+        rates = self._rates(trainable)
+        tuning = TUNING_SEEDS if self.tuning_seeds is None else self.tuning_seeds
         plan = Plan(
-            subject=subject,
-            arms=tuple(Arm(*arm) for arm in subject.arms(names)),
-            conditions=tuple(Condition(*condition) for condition in subject.conditions),
+            trainable=trainable,
+            arms=tuple(Arm(*arm) for arm in trainable.arms(names)),
+            conditions=tuple(Condition(*condition) for condition in trainable.conditions),
             seeds=reported_seeds(SEEDS if self.seeds is None else self.seeds),
-            tuning_seeds=tuning_seeds(choosing) if len(rates) > 1 else (),
+            tuning_seeds=tuning_seeds(tuning) if len(rates) > 1 else (),
             rates=rates,
         )
         baseline = self._baseline(plan)
-        return Study(plan, self._possible(plan), baseline, self.pairs, found)
+        return Study(plan, self._best_possible(plan), baseline, self.pairs, published)
 
-    def _subject(self) -> tuple[Trainable, list[str]]:
-        """Return what is trained, and with which activations, as trials name them."""
-        subject = trainable(self.what, self.data, self.data_dir, self.settings)
+    def _trainable(self) -> tuple[Trainable, list[str]]:
+        """Return the trainable, and its activations as trials name them."""
+        trainable = find_trainable(self.what, self.data, self.data_dir, self.settings)
         if self.activations is None:
-            given: list[Named] = list(subject.default_arms)
+            activations: list[Named] = list(trainable.default_activations)
         elif isinstance(self.activations, str | Activation | Gated):
-            given = [self.activations]
+            activations = [self.activations]
         else:
-            given = list(self.activations)
-        found = [resolve(one) for one in given]
-        formulas = {formula.key: formula for _, formula in found if formula is not None}
+            activations = list(self.activations)
+        resolved = [resolve(activation) for activation in activations]
+        names = [name for name, _ in resolved]
+        formulas = {formula.key: formula for _, formula in resolved if formula is not None}
+        if not formulas:
+            return trainable, names
         _check_names(formulas.values())
-        texts = [text for text, _ in found]
-        return (Carrying(subject, tuple(formulas.values())) if formulas else subject), texts
+        return cast(Trainable, WithFormulas(trainable, tuple(formulas.values()))), names
 
-    def _rates(self, subject: Trainable) -> tuple[float, ...]:
-        """Return the learning rates that are tried: one where nothing is tuned."""
+    def _rates(self, trainable: Trainable) -> tuple[float, ...]:
+        """Return the learning rates to tune over; one if nothing is tuned."""
         if self.lr is not None and self.rates is not None:
             raise ValueError(
-                "lr and rates were given: lr is one rate for all, rates are to choose from"
+                "lr and rates were given: lr is one rate for all, rates are tuned over; give one"
             )
         if self.rates is not None:
-            tried = tuple(map(float, self.rates))
+            rates = tuple(map(float, self.rates))
         elif self.lr is not None:
-            tried = (float(self.lr),)
+            rates = (float(self.lr),)
         else:
-            return subject.rates
-        if not tried:
+            return trainable.rates
+        if not rates:
             raise ValueError("rates is empty: expected learning rates, such as [1e-3, 1e-4]")
-        if not subject.rates:
+        if not trainable.rates:
             raise ValueError(
-                f"{subject.name} has no learning rate that could be set: let its function take "
-                "one, run(activation, seed, report, lr)"
+                f"{trainable.name} has no learning rate that could be set: give its function a "
+                "parameter for it, run(activation, seed, report, lr)"
             )
-        return tried
+        return rates
 
     def _baseline(self, plan: Plan) -> str | None:
         labels = [arm.label for arm in plan.arms]
         if self.baseline is None or self.baseline in labels:
             return self.baseline
-        found = shown(resolve(self.baseline)[0])
-        if found not in labels:
+        baseline = shown(resolve(self.baseline)[0])
+        if baseline not in labels:
             raise ValueError(
-                f"baseline {found!r} is not trained: expected one of {', '.join(labels)}"
+                f"baseline {baseline!r} is not trained: expected one of {', '.join(labels)}"
             )
-        return found
+        return baseline
 
-    def _possible(self, plan: Plan) -> BestPossible:
-        """Return what the seeds can show."""
+    def _best_possible(self, plan: Plan) -> BestPossible:
+        """Return the least p-value possible with the seeds of a plan."""
         if len(plan.arms) < 2:
             raise ValueError(
-                f"only {plan.arms[0].label} is there: a comparison needs two, such as gelu and relu"
+                f"only {plan.arms[0].label} is given: a comparison needs two activations, such as "
+                "gelu and relu"
             )
-        if self.pairs not in ("baseline", "all"):
-            raise ValueError(f"pairs = {self.pairs!r}: expected 'baseline' or 'all'")
+        check_pairs(self.pairs)
         comparisons = count_comparisons(len(plan.arms), len(plan.conditions), self.pairs)
-        alpha = ALPHA if self.alpha is None else self.alpha
-        return best_possible(len(plan.seeds), comparisons, alpha)
+        return best_possible(
+            len(plan.seeds), comparisons, ALPHA if self.alpha is None else self.alpha
+        )
+
+
+def find_trainable(
+    what: str | os.PathLike[str] | Callable[..., Any],
+    data: Any = None,
+    data_dir: str | os.PathLike[str] | None = None,
+    settings: Mapping[str, Any] | None = None,
+) -> Trainable:
+    """Return the trainable for a task's name, `build(activation)`, or "train.py:run".
+
+    Parameters
+    ----------
+    what : str or callable
+        A task's name, `build(activation)`, or "train.py:run".
+    data : optional
+        Data for a `build`, or a task's file.
+    data_dir : path, optional
+        A task's folder.
+    settings : mapping, optional
+        Settings other than the defaults.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If there is no such task, or the arguments do not fit together.
+    """
+    chosen = dict(settings or {})
+    if callable(what):
+        _check_unused("a build function takes its data as (x, y)", data_dir=data_dir)
+        if data is None:
+            raise ValueError(
+                "a build function was given and no data: compare(build, (x, y)), or a mapping "
+                "with train, validation and test"
+            )
+        return UserModel(what, data, **chosen)
+    if not isinstance(what, str | os.PathLike):
+        raise TypeError(
+            f"{what!r} is a {type(what).__name__}: expected a task such as 'digits', a function "
+            "build(activation), or 'train.py:run'"
+        )
+    name = os.fspath(what)
+    if is_script(name):
+        _check_unused("a script reads its data itself", data=data, data_dir=data_dir)
+        return Script(name, **chosen)
+    if isinstance(data, list | tuple):
+        raise TypeError(
+            f"data = {data!r}: expected a file. For activations, use compare({name!r}, "
+            f"activations={data!r})"
+        )
+    return task(name, data=data, data_dir=data_dir, settings=chosen)
+
+
+def _check_unused(why: str, **arguments: Any) -> None:
+    for name, value in arguments.items():
+        if value is not None:
+            raise ValueError(f"{name} = {value!r} has no use here: {why}")
 
 
 def _check_names(formulas: Collection[Formula]) -> None:
-    taken = [*functions(), *(formula.name for formula in formulas)]
+    names = [*functions(), *(formula.name for formula in formulas)]
     for formula in formulas:
-        if taken.count(formula.name) > 1:
+        if names.count(formula.name) > 1:
             raise ValueError(
-                f"the formula {formula.name}: another one has that name; give yours one of its "
-                f"own, as in @softgate.activation(name='my_{formula.name}')"
+                f"the formula {formula.name}: another function has that name; give yours a name of "
+                f"its own, as in @softgate.activation(name='my_{formula.name}')"
             )

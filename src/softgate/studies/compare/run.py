@@ -1,4 +1,4 @@
-"""A comparison that is planned, and how it is run: tuning, then what counts, then the record."""
+"""A planned comparison and how it is run: tuning trials, reported trials, record."""
 
 from __future__ import annotations
 
@@ -6,33 +6,38 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import Literal
+from pathlib import Path
+from typing import Any, Literal
 
-from .execution import Event, open_executor
+from softgate.runtime.records import plain
+
+from ..diagnose.text import counted
+from .execution import Event, Executor
+from .fingerprint import same_code
 from .plan import Plan
 from .presets import Preset
 from .record import Comparison, Pairs
 from .statistics import INSTALL, BestPossible
-from .store import Store
+from .store import Store, stored_trials
 from .trial import Outcome
 
 
 class NothingTrainedError(ValueError):
-    """Every trial that should choose a learning rate raised: there is nothing to go on with."""
+    """Every tuning trial raised, so no learning rate can be chosen."""
 
 
 @dataclass(frozen=True)
 class Update:
-    """How far a comparison is: what those who watch are told.
+    """Progress of a comparison, passed to the `progress` callback.
 
     Attributes
     ----------
     stage : {"tuning", "training"}
-        Whether learning rates are chosen, or trials are run that count.
+        Whether tuning or reported trials are running.
     plan : Plan
-        What is trained; `plan.counts` are how many trials tune and how many are reported.
+        The trials; `plan.counts` are the numbers of tuning and of reported trials.
     event : Event
-        How far the trials of this stage are.
+        Progress of the trials of this stage.
     """
 
     stage: Literal["tuning", "training"]
@@ -45,7 +50,7 @@ Progress = Callable[[Update], None]
 
 @dataclass(frozen=True)
 class Study:
-    """A comparison that is planned: what is trained, and what that can show."""
+    """A planned comparison, and the least p-value possible with its seeds."""
 
     plan: Plan
     possible: BestPossible
@@ -55,8 +60,40 @@ class Study:
 
     @property
     def notes(self) -> list[str]:
-        """What one should know about what is compared, in sentences."""
-        return self.plan.subject.notes([arm.activation for arm in self.plan.arms])
+        """Sentences on the task and the compared activations."""
+        return self.plan.trainable.notes([arm.activation for arm in self.plan.arms])
+
+    def outdated(self, store: str | os.PathLike[str] | None) -> list[str]:
+        """Return a sentence on stored trials of this study that other code computed, or nothing.
+
+        A trial's key contains a hash of softgate's code, so such trials are not reused. Those that
+        this version has computed as well are not counted.
+        """
+        if store is None or not Path(store).is_dir():
+            return []
+        current = self.plan.trainable.fingerprint
+        planned = {_identity(plain(trial)) for trial in self._any_trials()}
+        computed, outdated = set(), set()
+        for trial, status in stored_trials(store):
+            identity = _identity(trial)
+            if trial.get("fingerprint") == current:
+                computed.add(identity)
+            elif status == "finished" and not same_code(str(trial.get("fingerprint")), current):
+                outdated.add(identity)
+        count = len(planned & outdated - computed)
+        if not count:
+            return []
+        were, are = ("was", "is") if count == 1 else ("were", "are")
+        return [
+            f"store: {counted(count, 'trial')} {were} computed by another version of softgate's "
+            f"code and {are} not reused"
+        ]
+
+    def _any_trials(self) -> list[Any]:
+        """Return all trials, the reported ones at an arbitrary learning rate."""
+        plan = self.plan
+        cells = [(condition.label, arm.label) for condition in plan.conditions for arm in plan.arms]
+        return [*plan.tuning(), *plan.reported(dict.fromkeys(cells, 0.0))]
 
     def run(
         self,
@@ -65,37 +102,47 @@ class Study:
         jobs: int | None = None,
         progress: Progress | None = None,
     ) -> Comparison:
-        """Train what the store does not have, and return the record of all."""
+        """Run the trials that the store does not hold, and return the record of all."""
         plan = self.plan
-        for package in ("scipy", "statsmodels"):  # not after an hour of training
+        for package in ("scipy", "statsmodels"):  # checked before training, not after
             if find_spec(package) is None:
                 raise ImportError(INSTALL.format(package), name=package)
+        outdated = self.outdated(store)
 
         def watch(stage: Literal["tuning", "training"]) -> Callable[[Event], None] | None:
             if progress is None:
                 return None
             return lambda event: progress(Update(stage, plan, event))
 
-        with open_executor(plan.subject, Store(store), on, jobs) as executor:
-            tried = executor.run(plan.tuning(), watch("tuning")) if plan.tuned else []
-            if tried and all(one.status == "raised" for one in tried):
-                raise NothingTrainedError(f"no trial could be trained; the first: {tried[0].said}")
-            done = executor.run(plan.reported(plan.choose(tried)), watch("training"))
-        return self.record([*tried, *done])
+        with Executor(plan.trainable, Store(store), on, jobs) as executor:
+            tuning = executor.run(plan.tuning(), watch("tuning")) if plan.tuned else []
+            if tuning and all(outcome.status == "raised" for outcome in tuning):
+                raise NothingTrainedError(f"no trial could be trained; the first: {tuning[0].said}")
+            reported = executor.run(plan.reported(plan.choose(tuning)), watch("training"))
+        return self.record([*tuning, *reported], outdated)
 
-    def record(self, outcomes: Sequence[Outcome]) -> Comparison:
-        """Return what outcomes show."""
-        plan, notes = self.plan, self.notes
-        if self.preset is not None:
-            notes = [*notes, *self.preset.found(outcomes)]
+    def record(self, outcomes: Sequence[Outcome], notes: Sequence[str] = ()) -> Comparison:
+        """Return the comparison of outcomes, with further notes."""
+        plan = self.plan
+        published = [] if self.preset is None else self.preset.against_paper(outcomes)
         return Comparison.of(
             outcomes,
-            measure=plan.subject.measure,
+            measure=plan.trainable.measure,
             arms=[arm.label for arm in plan.arms],
             conditions=[condition.label for condition in plan.conditions],
             baseline=self.baseline,
             pairs=self.pairs,
             alpha=self.possible.alpha,
-            about=plan.subject.describe(),
-            notes=notes,
+            about=plan.trainable.describe(),
+            notes=[*self.notes, *published, *notes],
         )
+
+
+def _identity(trial: dict[str, Any]) -> str:
+    """Return a trial without code and, if reported, without the tuned learning rate."""
+    ignored = {"fingerprint", "lr"} if trial.get("role") == "reported" else {"fingerprint"}
+    return repr(sorted((name, _sorted(v)) for name, v in trial.items() if name not in ignored))
+
+
+def _sorted(value: Any) -> Any:
+    return sorted(value.items()) if isinstance(value, dict) else value

@@ -1,8 +1,9 @@
-"""A user's own training loop: `train.py:run(activation, seed, report)`.
+"""A user's training loop: `train.py:run(activation, seed, report)`.
 
-The script is read here and run elsewhere. Its text travels along: where the file is not there, on
-another machine, the text is; where the file has changed meanwhile, that is said, because a trial's
-key stands for what the script was.
+The script is parsed, not run, to find its parameters and the modules beside it that it imports: it
+may take long to load, and belongs into a worker process. Its text is sent along: on another machine
+the text is written to a temporary folder. If the file has changed meanwhile, an error is raised, as
+a trial's key contains a hash of the script.
 """
 
 from __future__ import annotations
@@ -24,11 +25,35 @@ from softgate.frameworks.block_arguments import unknown
 
 from ..subjects.description import literal
 from .fingerprint import fingerprint
-from .trial import USUAL_ARMS, Diverged, Measure, Measured, Point, Setting, Told, Trial, Work
+from .trial import (
+    DEFAULT_ACTIVATIONS,
+    Arms,
+    Diverged,
+    Measure,
+    Measured,
+    Point,
+    ProgressCallback,
+    Setting,
+    Trial,
+    TrialFunction,
+)
+
+MAX_POINTS = 400
+"""A curve with more points is thinned by joining neighbours."""
+FIGURES = ("score", "loss", "validation_score", "validation_loss", "steps", "parameters", "flops")
+"""Keys of a script's result with a field in `Measured`; other numbers go to `Measured.more`."""
+SIMPLE = (float, int, str, bool)
+TRIAL_PARAMETERS = ("activation", "seed", "report", "lr", "validation")
+"""Parameters of a script's function that a trial sets; all others are settings."""
+RATES = (3e-4, 1e-3, 3e-3)
+TRUTH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+
+_copies: list[tempfile.TemporaryDirectory[str]] = []
+"""Folders that are removed when this process ends."""
 
 
 def split_place(text: str) -> tuple[str, str]:
-    """Return the file and the function of a place such as train.py:run; the function may be "".
+    """Return file and function of a text such as train.py:run; the function may be "".
 
     Examples
     --------
@@ -40,13 +65,13 @@ def split_place(text: str) -> tuple[str, str]:
 
 
 def is_script(text: str) -> bool:
-    """Tell whether a text is a place in a file, as "train.py:run", and no task's name."""
+    """Return whether a text names a function in a file, as "train.py:run", and not a task."""
     return split_place(text)[0].endswith(".py")
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter of a function: whether it must be given, and its value if that can be read."""
+    """A parameter of a function; `default` is None if it is not a literal."""
 
     name: str
     required: bool
@@ -54,12 +79,11 @@ class Parameter:
 
 
 @dataclass(frozen=True)
-class Function:
-    """What can be seen of a function without running it."""
+class Signature:
+    """Parameters of a function, and whether it accepts any keyword."""
 
     parameters: tuple[Parameter, ...]
     takes_any: bool
-    """Whether it has **keywords."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -67,37 +91,36 @@ class Function:
         return tuple(parameter.name for parameter in self.parameters)
 
 
-def parsed(file: Path) -> ast.Module:
-    """Return a file's syntax tree; ValueError where it has none."""
+def _parse(file: Path) -> ast.Module:
+    """Return a file's syntax tree; raise ValueError for a syntax error."""
     try:
         return ast.parse(file.read_bytes(), str(file))
     except SyntaxError as error:
         raise ValueError(f"{file.name}, line {error.lineno}: {error.msg}") from None
 
 
-def function(file: Path, name: str) -> Function:
-    """Return a function of a file; ValueError where it has none of that name."""
-    tree = parsed(file)
-    found = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
-    for node in found:
+def signature(file: Path, name: str) -> Signature:
+    """Return the signature of a function in a file; raise ValueError if there is none."""
+    functions = [node for node in _parse(file).body if isinstance(node, ast.FunctionDef)]
+    for node in functions:
         if node.name == name:
             return _signature(node.args)
-    others = ", ".join(node.name for node in found) or "none"
+    others = ", ".join(node.name for node in functions) or "none"
     raise ValueError(
         f"{file.name} defines no function {name!r}; it has: {others}. Expected "
         f"def {name}(activation, seed, report)"
     )
 
 
-def _signature(given: ast.arguments) -> Function:
-    plain = [*given.posonlyargs, *given.args]
-    missing: list[ast.expr | None] = [None] * (len(plain) - len(given.defaults))
-    defaults = [*missing, *given.defaults, *given.kw_defaults]
+def _signature(arguments: ast.arguments) -> Signature:
+    positional = [*arguments.posonlyargs, *arguments.args]
+    missing: list[ast.expr | None] = [None] * (len(positional) - len(arguments.defaults))
+    defaults = [*missing, *arguments.defaults, *arguments.kw_defaults]
     parameters = tuple(
         Parameter(node.arg, default is None, _literal(default))
-        for node, default in zip([*plain, *given.kwonlyargs], defaults, strict=True)
+        for node, default in zip([*positional, *arguments.kwonlyargs], defaults, strict=True)
     )
-    return Function(parameters, given.kwarg is not None)
+    return Signature(parameters, arguments.kwarg is not None)
 
 
 def _literal(node: ast.expr | None) -> Any:
@@ -107,17 +130,17 @@ def _literal(node: ast.expr | None) -> Any:
         return None
 
 
-def files(script: Path) -> list[Path]:
-    """Return a script and the modules in its folder that it imports, and those that they import."""
-    folder, found, ahead = script.parent, [], [script]
-    while ahead:
-        file = ahead.pop(0)
-        if file in found:
+def source_files(script: Path) -> list[Path]:
+    """Return a script and all modules in its folder that it imports, directly or indirectly."""
+    folder, files, queue = script.parent, list[Path](), [script]
+    while queue:
+        file = queue.pop(0)
+        if file in files:
             continue
-        found.append(file)
-        for name in _imports(parsed(file), file, folder):
-            ahead += _module(folder, name)
-    return found
+        files.append(file)
+        for name in _imports(_parse(file), file, folder):
+            queue += _module_files(folder, name)
+    return files
 
 
 def _imports(tree: ast.Module, file: Path, folder: Path) -> Iterator[str]:
@@ -132,29 +155,23 @@ def _imports(tree: ast.Module, file: Path, folder: Path) -> Iterator[str]:
             yield from (f"{base}.{alias.name}".lstrip(".") for alias in node.names)
 
 
-def _module(folder: Path, name: str) -> list[Path]:
-    """Return the files of a module that is in a folder: its own, and its packages'."""
+def _module_files(folder: Path, name: str) -> list[Path]:
+    """Return the files of a module in a folder: its own, and its packages' `__init__.py`."""
     parts = [part for part in name.split(".") if part]
-    found = [folder.joinpath(*parts[:i], "__init__.py") for i in range(1, len(parts) + 1)]
+    files = [folder.joinpath(*parts[:i], "__init__.py") for i in range(1, len(parts) + 1)]
     if parts:
-        found.append(folder.joinpath(*parts[:-1], f"{parts[-1]}.py"))
-    return [file for file in found if file.is_file()]
-
-
-MOST_POINTS = 400
-"""A curve with more points is thinned: neighbours become one."""
-KNOWN = ("score", "loss", "validation_score", "validation_loss", "steps", "parameters", "flops")
-"""What a script's result may hold for a place of its own; all other numbers are kept as well."""
+        files.append(folder.joinpath(*parts[:-1], f"{parts[-1]}.py"))
+    return [file for file in files if file.is_file()]
 
 
 class Report:
-    """What a script is given to say how training goes; called as report(step, loss).
+    """The callback that a script receives; called as report(step, loss).
 
-    Not a number as loss ends the trial: it has diverged.
+    A loss that is not finite ends the trial as diverged.
     """
 
-    def __init__(self, told: Told) -> None:
-        self._told = told
+    def __init__(self, progress: ProgressCallback) -> None:
+        self._progress = progress
         self._last: tuple[int, float] | None = None
         self.curve: list[Point] = []
         self.times: list[float] = []
@@ -168,7 +185,7 @@ class Report:
         validation_score: float | None = None,
         steps: int = 0,
     ) -> None:
-        """Say the loss at a step, and where there are any, loss and score on validation data."""
+        """Record the loss at a step and, if given, loss and score on validation data."""
         now_s, step = perf_counter(), int(step)
         if self._last is not None and step > self._last[0]:
             self.times.append((now_s - self._last[1]) / (step - self._last[0]))
@@ -180,56 +197,56 @@ class Report:
             None if validation_score is None else number("validation_score", validation_score),
         )
         self._add(point)
-        self._told(step, max(step, int(steps)) if steps else 0, value)
+        self._progress(step, max(step, int(steps)) if steps else 0, value)
         if not math.isfinite(value):
             raise Diverged(step, Measured(curve=tuple(self.curve), steps=step))
         self._last = (step, perf_counter())
 
     def _add(self, point: Point) -> None:
         self.curve.append(point)
-        if len(self.curve) > MOST_POINTS:
+        if len(self.curve) > MAX_POINTS:
             pairs = zip(self.curve[0::2], self.curve[1::2], strict=False)
             odd = self.curve[-1:] if len(self.curve) % 2 else []
             self.curve = [_joined(*pair) for pair in pairs] + odd
 
     def measured(self, returned: Any, tuning: bool) -> Measured:
-        """Return what came out, from what the script returned."""
-        given = dict(returned) if isinstance(returned, Mapping) else {"score": returned}
-        if "score" not in given:
+        """Return the measurements of a trial from the script's return value."""
+        result = dict(returned) if isinstance(returned, Mapping) else {"score": returned}
+        if "score" not in result:
             raise ValueError(
-                f"run returned a mapping with {', '.join(map(repr, given)) or 'nothing'}: expected "
-                "a 'score' in it"
+                f"run returned a mapping with {', '.join(map(repr, result)) or 'nothing'}: "
+                "expected a 'score' in it"
             )
-        known = {name: number(name, given[name]) for name in KNOWN if given.get(name) is not None}
+        known = {n: number(n, result[n]) for n in FIGURES if result.get(n) is not None}
         score = known.get("score")
         if score is None:
             raise ValueError("run returned no score: expected a number, or a mapping with 'score'")
+        last_step = self._last[0] if self._last else 0
         if not math.isfinite(score):
-            steps = self._last[0] if self._last else 0
-            raise Diverged(steps, Measured(curve=tuple(self.curve)), "the score is not finite")
-        more = {str(n): number(str(n), v) for n, v in given.items() if n not in KNOWN}
+            raise Diverged(last_step, Measured(curve=tuple(self.curve)), "the score is not finite")
+        more = {str(n): number(str(n), v) for n, v in result.items() if n not in FIGURES}
         return Measured(
             score=None if tuning else score,
             loss=None if tuning else known.get("loss"),
             validation_score=known.get("validation_score", score if tuning else None),
             validation_loss=known.get("validation_loss"),
             curve=tuple(self.curve),
-            steps=int(known.get("steps", self._last[0] if self._last else 0)),
+            steps=int(known.get("steps", last_step)),
             parameters=int(known.get("parameters", 0)),
             flops=known.get("flops"),
             more=more or None,
         )
 
 
-def number(what: str, given: Any) -> float:
-    """Return a number of Python's, made of NumPy's or a tensor; TypeError for anything else."""
-    if isinstance(given, str):
-        raise TypeError(f"{what} = {given!r}: expected a number")
+def number(name: str, value: Any) -> float:
+    """Return a NumPy number or a tensor as a float; raise TypeError for anything else."""
+    if isinstance(value, str):
+        raise TypeError(f"{name} = {value!r}: expected a number")
     try:
-        return float(given)
+        return float(value)
     except (TypeError, ValueError, RuntimeError) as error:
         raise TypeError(
-            f"{what} is a {type(given).__name__}: expected a number ({error})"
+            f"{name} is a {type(value).__name__}: expected a number ({error})"
         ) from None
 
 
@@ -242,15 +259,6 @@ def _joined(first: Point, second: Point) -> Point:
     )
 
 
-KINDS = (float, int, str, bool)
-OURS = ("activation", "seed", "report", "lr", "validation")
-"""Parameters of a script's function that a trial gives; all others are settings."""
-RATES = (3e-4, 1e-3, 3e-3)
-
-_copies: list[tempfile.TemporaryDirectory[str]] = []
-"""Folders that are removed when this process ends."""
-
-
 @dataclass(frozen=True, init=False)
 class Script:
     """A function in a file.
@@ -258,34 +266,36 @@ class Script:
     Parameters
     ----------
     place : str
-        Such as "train.py:run"; run where no function is named.
+        Such as "train.py:run"; the function is run if not named.
     higher : bool
         Whether a higher score is better.
     score : str
-        What the score is, for tables.
+        Name of the score, for tables.
     **settings
         Further arguments of the function.
 
     Notes
     -----
     The function is called with `activation`, one of softgate's functions (`softgate.torch.make`
-    makes a module of it), `seed`, and `report`, to be called as `report(step, loss)` now and then,
-    with `validation=` too. If it has a parameter `lr` it is given a learning rate; if it has one
-    named `validation`, that is true where a trial only chooses a rate and must not see test data.
-    It returns its score, or a mapping with "score" and other figures.
+    makes a module of it), `seed`, and `report`, to be called as `report(step, loss)` during
+    training, optionally with `validation=`. A parameter `lr` receives the learning rate; a
+    parameter `validation` is true for a tuning trial, which must not use test data. It returns its
+    score, or a mapping with "score" and other figures.
+
+    `files` holds the script and the modules beside it that it imports, by their paths in its
+    folder; `takes_lr` and `takes_validation` are whether the function has these parameters.
     """
 
     name = "script"
-    default_arms = USUAL_ARMS
+    default_activations = DEFAULT_ACTIVATIONS
 
     file: Path
     function: str
-    texts: tuple[tuple[str, bytes], ...]
-    """The script and the modules beside it that it imports, by their paths in its folder."""
+    files: tuple[tuple[str, bytes], ...]
     measure: Measure
     settings: Mapping[str, Setting] = field(hash=False)
-    tuned: tuple[bool, bool]
-    """Whether the function takes lr and validation."""
+    takes_lr: bool
+    takes_validation: bool
 
     def __init__(
         self, place: str, *, higher: bool | str = True, score: str = "score", **settings: Any
@@ -294,84 +304,91 @@ class Script:
         file = Path(path).expanduser().resolve()
         if not file.is_file():
             raise FileNotFoundError(f"there is no file {path!r}: expected a script as train.py:run")
-        found = function(file, name or "run")
-        _check(place, found)
+        found = signature(file, name or "run")
+        missing = [n for n in TRIAL_PARAMETERS[:3] if n not in found.names and not found.takes_any]
+        if missing:
+            raise ValueError(
+                f"{place} takes ({', '.join(found.names)}) but not {', '.join(missing)}: expected "
+                "def run(activation, seed, report)"
+            )
         if isinstance(higher, str):
-            higher = _truth(higher)
-        values = {
-            "file": file,
-            "function": name or "run",
-            "texts": tuple(
-                (one.relative_to(file.parent).as_posix(), one.read_bytes()) for one in files(file)
+            if higher.casefold() not in TRUTH:
+                raise ValueError(f"higher = {higher!r}: expected true or false")
+            higher = TRUTH[higher.casefold()]
+        vars(self).update(
+            file=file,
+            function=name or "run",
+            files=tuple(
+                (source.relative_to(file.parent).as_posix(), source.read_bytes())
+                for source in source_files(file)
             ),
-            "measure": Measure(score, higher),
-            "settings": _settings(place, found, settings),
-            "tuned": ("lr" in found.names, "validation" in found.names),
-        }
-        for attribute, value in values.items():
-            object.__setattr__(self, attribute, value)
+            measure=Measure(score, higher),
+            settings=_settings(place, found, settings),
+            takes_lr="lr" in found.names,
+            takes_validation="validation" in found.names,
+        )
 
     @cached_property
     def fingerprint(self) -> str:
-        """A hash of the script, of what it imports beside it, of ours and of versions."""
-        texts = [part for name, text in self.texts for part in (name.encode(), text)]
-        said = f"{self.function} {self.measure} {platform.python_version()}".encode()
-        return fingerprint((), *texts, said)
+        """Hash of the script, of the modules beside it, of softgate's code and of versions."""
+        content = [part for name, text in self.files for part in (name.encode(), text)]
+        call = f"{self.function} {self.measure} {platform.python_version()}"
+        return fingerprint((), *content, call.encode())
 
     @property
     def rates(self) -> tuple[float, ...]:
-        """The learning rates that are tried by default."""
-        return RATES if self.tuned[0] else ()
+        """Default learning rates to tune over; empty if the function takes none."""
+        return RATES if self.takes_lr else ()
 
     @property
     def conditions(self) -> tuple[tuple[str, Mapping[str, Setting]], ...]:
-        """The circumstances: the script's own."""
+        """One unnamed condition."""
         return (("", {}),)
 
-    def arms(self, names: list[str]) -> list[tuple[str, str, Mapping[str, Setting]]]:
-        """Return label, activation and settings of what is compared for these activations."""
+    def arms(self, names: list[str]) -> Arms:
+        """Return label, activation and settings of each arm for these activations."""
         return [(name, name, {}) for name in names]
 
     def describe(self) -> str:
-        """Say in a line what is trained."""
-        return f"{self.file.name}:{self.function}, a training loop of your own"
+        """Return one line on the script."""
+        return f"{self.file.name}:{self.function}, your own training loop"
 
     def notes(self, names: Sequence[str] = ()) -> list[str]:
-        """Return what the script leaves to chance."""
-        if self.tuned == (True, False):
+        """Return a note if tuning trials cannot be kept from test data."""
+        if self.takes_lr and not self.takes_validation:
             return [
-                f"{self.function} has no parameter `validation`: rates are chosen by what it "
-                "returns, on seeds that are not reported"
+                f"{self.function} has no parameter `validation`: rates are chosen by its return "
+                "value, on seeds that are not reported"
             ]
         return []
 
-    def work(self) -> Work:
-        """Return the function that runs a trial: the script is loaded."""
+    def trial_function(self) -> TrialFunction:
+        """Return the function that runs a trial; loads the script."""
         if importlib.util.find_spec("torch"):
             import torch  # noqa: F401  (so that its generators are seeded for the first trial too)
         run, folder = self._load()
 
-        def work(trial: Trial, told: Told) -> tuple[Measured, list[float]]:
+        def run_script(trial: Trial, progress: ProgressCallback) -> tuple[Measured, list[float]]:
             from .functions import function
 
-            report = Report(told)
+            report = Report(progress)
             tuning = trial.role == "tuning"
-            given: dict[str, Any] = {name: trial.settings[name] for name in self.settings}
-            if self.tuned[0]:
-                given["lr"] = trial.lr
-            if self.tuned[1]:
-                given["validation"] = tuning
-            sys.path.insert(0, folder)  # for what it imports when it runs; taken back afterwards
+            arguments: dict[str, Any] = {name: trial.settings[name] for name in self.settings}
+            if self.takes_lr:
+                arguments["lr"] = trial.lr
+            if self.takes_validation:
+                arguments["validation"] = tuning
+            sys.path.insert(0, folder)  # for imports while it runs; restored after the trial
             returned = run(
-                activation=function(trial.activation), seed=trial.seed, report=report, **given
+                activation=function(trial.activation), seed=trial.seed, report=report, **arguments
             )
             return report.measured(returned, tuning), report.times
 
-        return work
+        return run_script
 
     def _load(self) -> tuple[Callable[..., Any], str]:
         file = self._present()
-        name = f"softgate_script_{self.fingerprint}"
+        name = f"softgate_script_{self.fingerprint.replace('-', '_')}"
         spec = importlib.util.spec_from_file_location(name, file)
         assert spec is not None, "it is a Python file"
         assert spec.loader is not None, "it is a Python file"
@@ -385,57 +402,41 @@ class Script:
         return getattr(module, self.function), str(file.parent)
 
     def _present(self) -> Path:
-        """Return the file: the user's where it is unchanged, a copy where there is none."""
+        """Return the script if it exists and is unchanged, or a copy if it does not exist."""
         folder = self.file.parent
         if not self.file.is_file():
             held = tempfile.TemporaryDirectory(prefix="softgate-script-")
             _copies.append(held)
             folder = Path(held.name)
-            for name, text in self.texts:
+            for name, text in self.files:
                 (folder / name).parent.mkdir(parents=True, exist_ok=True)
                 (folder / name).write_bytes(text)
             return folder / self.file.name
-        for name, text in self.texts:
+        for name, text in self.files:
             file = folder / name
             if not file.is_file() or file.read_bytes() != text:
-                raise ValueError(f"{name} has changed since the comparison began: run it again")
+                raise ValueError(f"{name} has changed since the comparison started: run it again")
         return self.file
 
 
-def _check(place: str, found: Function) -> None:
-    missing = [name for name in OURS[:3] if name not in found.names and not found.takes_any]
-    if missing:
-        raise ValueError(
-            f"{place} takes ({', '.join(found.names)}), and no {', '.join(missing)}: expected "
-            "def run(activation, seed, report)"
-        )
-
-
-def _settings(place: str, found: Function, given: Mapping[str, Any]) -> dict[str, Setting]:
-    """Return the function's further arguments, those not given as they are usually."""
-    known = [name for name in found.names if name not in OURS]
-    for name in given:
+def _settings(place: str, found: Signature, values: Mapping[str, Any]) -> dict[str, Setting]:
+    """Return the function's further arguments, with simple defaults for those not given."""
+    further = [p for p in found.parameters if p.name not in TRIAL_PARAMETERS]
+    known = [parameter.name for parameter in further]
+    for name in values:
         if name not in known and not found.takes_any:
             if not known:
-                raise ValueError(f"{name} was given, and {place} takes no argument of that name")
+                raise ValueError(f"{name} was given, but {place} takes no argument of that name")
             raise unknown(f"argument of {place}", name, known)
-    usual = {p.name: p.default for p in found.parameters if not (p.required or p.name in OURS)}
-    simple = {name: value for name, value in usual.items() if isinstance(value, KINDS)}
-    chosen = {name: literal(v) if isinstance(v, str) else v for name, v in given.items()}
+    defaults = {p.name: p.default for p in further if not p.required}
+    chosen = {name: literal(v) if isinstance(v, str) else v for name, v in values.items()}
     for name, value in chosen.items():
-        if value is not None and not isinstance(value, KINDS):
+        if value is not None and not isinstance(value, SIMPLE):
             raise TypeError(f"{name} = {value!r}: expected a number, a text, true or false")
-    for parameter in found.parameters:
-        if parameter.name in known and parameter.required and parameter.name not in chosen:
+    for parameter in further:
+        if parameter.required and parameter.name not in chosen:
             raise ValueError(
                 f"{place} needs {parameter.name}: give it, as {parameter.name}=… "
                 f"(--set {parameter.name}=…)"
             )
-    return simple | chosen
-
-
-def _truth(text: str) -> bool:
-    words = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
-    if text.casefold() not in words:
-        raise ValueError(f"higher = {text!r}: expected true or false")
-    return words[text.casefold()]
+    return {n: v for n, v in defaults.items() if isinstance(v, SIMPLE)} | chosen

@@ -1,15 +1,15 @@
-"""Paired differences d, one per seed, and whether their signs may be chance.
+"""The sign-flip test of paired differences d, one per seed, and intervals of means.
 
-If two arms do not differ, either could have given either result of a seed, so every d could as well
-be -d. The test counts in what share of all sign flips |Σd| is at least what was seen: exact, and
-without a word on how results are distributed. Its p, corrected by Holm over all comparisons of a
-run, is the verdict. Intervals say how large a difference may be; they decide nothing.
+If two activations do not differ, every d could equally be -d. The p-value is the fraction of all
+sign flips for which |Σd| is at least the observed one: exact, and without assumptions on the
+distribution of results. Corrected by Holm over all comparisons of a run, it determines the verdict.
+Intervals show how large a difference may be; they determine nothing.
 
-A training run that diverged has no number, and leaving its seed out would favour the arm that it
-happened to. Where one did, differences count by their ranks, |Σ±rank|, and a seed at which one arm
-diverged and the other did not has the largest rank: the worst result is below every number, by more
-than any two numbers differ. The rule looks at both arms alike, so it keeps the test exact. A run
-that raised says nothing on the arm: its seed counts against whatever the others say.
+A diverged run has no score, and leaving out its seed would favour its activation. If there is one,
+the statistic is that of signed ranks, |Σ±rank|, where a seed at which only one activation diverged
+has the largest rank: a diverged run is worse than any score, by more than any two scores differ.
+The rule is symmetric in both activations, so the test stays exact. A run that raised gives no
+information on its activation: its seed counts against whatever the others show.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 Floats = NDArray[np.float64]
-MOST_EXACT = 20
-"""Up to so many seeds all 2^n sign flips are counted; beyond, `DRAWN` of them."""
-DRAWN = 99_999
-FEWEST_BCA = 10
-"""From so many values on an interval is a bootstrap's, below it is Student's."""
+MAX_EXACT = 20
+"""Up to this number of seeds all 2^n sign flips are enumerated; beyond, `SAMPLED` are drawn."""
+SAMPLED = 99_999
+MIN_BCA = 10
+"""From this number of values on intervals are bootstrapped; below, Student's t is used."""
 RESAMPLES = 9_999
 SEED = 0
 INSTALL = "statistics of a comparison need {}: pip install 'softgate[compare]'"
@@ -39,9 +39,10 @@ INSTALL = "statistics of a comparison need {}: pip install 'softgate[compare]'"
 
 @dataclass(frozen=True)
 class BestPossible:
-    """What a number of seeds can show at best: every seed agrees, and all other comparisons fail.
+    """The least p-value possible with a number of seeds, when all of them agree.
 
-    `p` is before, `corrected` after Holm's correction; `needed` seeds could show something.
+    `p` is before, `corrected` after Holm's correction, if all other comparisons fail; `needed` is
+    the number of seeds that can reach `alpha`.
     """
 
     seeds: int
@@ -53,7 +54,7 @@ class BestPossible:
 
     @property
     def enough(self) -> bool:
-        """Whether a difference can be shown at all."""
+        """Whether the level `alpha` can be reached."""
         return self.corrected <= self.alpha
 
     def __str__(self) -> str:
@@ -68,18 +69,18 @@ class BestPossible:
 
 @dataclass(frozen=True)
 class SignFlips:
-    """What a sign-flip test gives.
+    """Result of a sign-flip test.
 
     Attributes
     ----------
     p : float
-        The share of sign flips that are as far from 0.
+        Fraction of sign flips with a sum at least as far from 0.
     direction : {-1, 0, 1}
-        Where the differences point to; 0 for nowhere.
+        Sign of the sum of differences.
     exact : bool
-        Whether all flips were counted, or some drawn.
+        Whether all flips were enumerated; if not, they were sampled.
     by : {"values", "ranks"}
-        What was summed: ranks where a seed has no number.
+        The statistic: ranks if a seed has no finite difference.
     """
 
     p: float
@@ -90,7 +91,7 @@ class SignFlips:
 
 @dataclass(frozen=True)
 class Interval:
-    """Where a mean lies, by Student's t or by a bootstrap (bias-corrected and accelerated)."""
+    """Confidence interval of a mean: Student's t, or bias-corrected accelerated bootstrap."""
 
     low: float
     high: float
@@ -98,7 +99,7 @@ class Interval:
 
 
 def best_possible(seeds: int, comparisons: int = 1, alpha: float = 0.05) -> BestPossible:
-    """Return what `seeds` can show at best, after Holm's correction for so many comparisons.
+    """Return the least p-value possible with `seeds`, after Holm's correction.
 
     Examples
     --------
@@ -110,17 +111,13 @@ def best_possible(seeds: int, comparisons: int = 1, alpha: float = 0.05) -> Best
     if seeds < 1 or comparisons < 1:
         raise ValueError(f"{seeds} seeds, {comparisons} comparisons: expected at least 1 of each")
     check_alpha(alpha)
-    p = _least(seeds)
+    p = float(2.0 ** (1 - seeds)) if seeds <= MAX_EXACT else 1 / (SAMPLED + 1)
     needed = next(n for n in range(1, 2000) if min(1.0, comparisons * 2.0 ** (1 - n)) <= alpha)
     return BestPossible(seeds, comparisons, alpha, p, min(1.0, comparisons * p), needed)
 
 
-def _least(seeds: int) -> float:
-    return float(2.0 ** (1 - seeds)) if seeds <= MOST_EXACT else 1 / (DRAWN + 1)
-
-
 def count_comparisons(arms: int, conditions: int = 1, pairs: str = "baseline") -> int:
-    """Return how many comparisons a run makes: with the baseline, or of all pairs.
+    """Return the number of comparisons of a run: with the baseline, or of all pairs.
 
     Examples
     --------
@@ -131,39 +128,39 @@ def count_comparisons(arms: int, conditions: int = 1, pairs: str = "baseline") -
 
 
 def check_alpha(alpha: float) -> None:
-    """Raise ValueError for what is no level of a test."""
+    """Raise ValueError unless `alpha` is between 0 and 1."""
     if not 0 < alpha < 1:
         raise ValueError(f"alpha = {alpha!r}: expected a number between 0 and 1, such as 0.05")
 
 
-def judge(gains: Sequence[float]) -> SignFlips | None:
-    """Return the test of what an arm gained at each seed; None where nothing is known.
+def sign_flip_test(gains: Sequence[float]) -> SignFlips | None:
+    """Return the sign-flip test of an activation's gains; None if all are unknown.
 
     Parameters
     ----------
     gains : sequence of float
-        Above 0 where the arm did better; inf where only the other arm diverged, -inf where only
-        this one did, 0 where both did; NaN where one of them raised.
+        By seed; above 0 if the activation is better; inf if only the other one diverged, -inf if
+        only this one did, 0 if both did; NaN if either raised.
 
     Examples
     --------
-    >>> judge([0.3, 0.1, 0.2, 0.4, 0.2]).p
+    >>> sign_flip_test([0.3, 0.1, 0.2, 0.4, 0.2]).p
     0.0625
-    >>> judge([0.3, 0.1, 0.2, 0.4, 0.2, float("inf")]).p
+    >>> sign_flip_test([0.3, 0.1, 0.2, 0.4, 0.2, float("inf")]).p
     0.03125
     """
-    given = np.asarray(gains, np.float64)
-    unknown = np.isnan(given)
+    differences = np.asarray(gains, np.float64)
+    unknown = np.isnan(differences)
     if unknown.all():
         return None
-    if np.isfinite(given).all():
-        return _sign_flips(given, "values")
+    if np.isfinite(differences).all():
+        return _sign_flips(differences, "values")
     if not unknown.any():
-        return _sign_flips(_signed_ranks(given), "ranks")
-    for against, claimed in ((-np.inf, 1), (np.inf, -1)):
-        found = _sign_flips(_signed_ranks(np.where(unknown, against, given)), "ranks")
-        if found.direction == claimed:
-            return found
+        return _sign_flips(_signed_ranks(differences), "ranks")
+    for against, direction in ((-np.inf, 1), (np.inf, -1)):
+        test = _sign_flips(_signed_ranks(np.where(unknown, against, differences)), "ranks")
+        if test.direction == direction:
+            return test
     return SignFlips(1.0, 0, True, "ranks")
 
 
@@ -173,25 +170,25 @@ def _signed_ranks(gains: Floats) -> Floats:
 
 
 def _sign_flips(differences: Floats, by: Literal["values", "ranks"]) -> SignFlips:
-    """Return the test of Σd. A difference of 0 has no sign, and no flip changes the sum by it."""
+    """Return the test of Σd; a difference of 0 is unchanged by a flip and left out."""
     signed = differences[differences != 0]
     if not signed.size:
         return SignFlips(1.0, 0, True, by)
-    exact = signed.size <= MOST_EXACT
-    # All signs turned, |Σ| is the same: half of the flips are enough, the first sign stays. scipy
-    # wants two values or more, and zeros do no harm.
+    exact = signed.size <= MAX_EXACT
+    # |Σ| is the same with all signs flipped, so the first sign is kept and half of the flips are
+    # enough. scipy needs two values or more; zeros change nothing.
     rest = np.pad(signed[1:], (0, max(0, 3 - signed.size)))
-    found = library("scipy.stats").permutation_test(
+    result = library("scipy.stats").permutation_test(
         (rest,),
         partial(_distance, signed[0]),
         permutation_type="samples",
         alternative="greater",
         vectorized=True,
-        n_resamples=2**rest.size if exact else DRAWN,
+        n_resamples=2**rest.size if exact else SAMPLED,
         batch=2**14,
         random_state=np.random.default_rng(SEED),
     )
-    return SignFlips(float(found.pvalue), int(np.sign(signed.sum())), exact, by)
+    return SignFlips(float(result.pvalue), int(np.sign(signed.sum())), exact, by)
 
 
 def _distance(first: float, rest: Floats, axis: int) -> Any:
@@ -199,27 +196,27 @@ def _distance(first: float, rest: Floats, axis: int) -> Any:
 
 
 def holm(ps: Sequence[float], alpha: float) -> tuple[list[float], list[bool]]:
-    """Return corrected p and whether each stands at `alpha`, for any number of comparisons."""
+    """Return Holm-corrected p-values, and whether each is significant at `alpha`."""
     if not ps:
         return [], []
-    stands, corrected, _, _ = library("statsmodels.stats.multitest").multipletests(
+    significant, corrected, _, _ = library("statsmodels.stats.multitest").multipletests(
         list(ps), alpha=alpha, method="holm"
     )
-    return [float(p) for p in corrected], [bool(one) for one in stands]
+    return [float(p) for p in corrected], [bool(rejected) for rejected in significant]
 
 
 def interval(values: Sequence[float], level: float = 0.95) -> Interval | None:
-    """Return where the mean lies; None for a single value and for values that are all the same.
+    """Return a confidence interval of the mean; None for fewer than two or all equal values.
 
-    Where there are too few different values for a bootstrap's correction, it is Student's.
+    Student's t is also used if there are too few different values for the bootstrap's correction.
     """
     data = np.asarray(values, np.float64)
     if data.size < 2 or np.ptp(data) == 0:
         return None
-    if data.size >= FEWEST_BCA:
-        found = _bootstrap(data, level)
-        if math.isfinite(found.low) and math.isfinite(found.high):
-            return found
+    if data.size >= MIN_BCA:
+        bootstrap = _bootstrap(data, level)
+        if math.isfinite(bootstrap.low) and math.isfinite(bootstrap.high):
+            return bootstrap
     reach = library("scipy.stats").t.ppf((1 + level) / 2, data.size - 1)
     reach *= data.std(ddof=1) / math.sqrt(data.size)
     return Interval(float(data.mean() - reach), float(data.mean() + reach), "t")
@@ -230,9 +227,9 @@ def _bootstrap(data: Floats, level: float) -> Interval:
 
     stats = library("scipy.stats")
     with warnings.catch_warnings():
-        # It says so where the correction is not defined, and returns NaN, which is looked at.
+        # Warns and returns NaN if the correction is not defined; the caller checks for NaN.
         warnings.simplefilter("ignore", stats.DegenerateDataWarning)
-        found = stats.bootstrap(
+        bounds = stats.bootstrap(
             (data,),
             np.mean,
             confidence_level=level,
@@ -240,15 +237,15 @@ def _bootstrap(data: Floats, level: float) -> Interval:
             method="BCa",
             random_state=np.random.default_rng(SEED),
         ).confidence_interval
-    return Interval(float(found.low), float(found.high), "BCa")
+    return Interval(float(bounds.low), float(bounds.high), "BCa")
 
 
 def improvement(arm: Sequence[float], other: Sequence[float]) -> float | None:
-    """Return the probability of improvement: the share of pairs of runs in which `arm` is above.
+    """Return the probability of improvement: the fraction of pairs of runs in which `arm` is above.
 
-    Every run of one with every run of the other, whatever their seeds; equal ones count half. This
-    is P(X > Y) of Agarwal et al. 2021 (arXiv:2108.13264). A run that diverged is -inf; one that
-    raised is left out by the caller. None where there is nothing to pair.
+    Every run of one is paired with every run of the other; ties count half. This is P(X > Y) of
+    Agarwal et al. 2021 (arXiv:2108.13264). A diverged run is -inf; the caller leaves out runs that
+    raised. None if either has no runs.
 
     Examples
     --------
@@ -263,7 +260,7 @@ def improvement(arm: Sequence[float], other: Sequence[float]) -> float | None:
 
 
 def library(name: str) -> ModuleType:
-    """Return a module of scipy or statsmodels, or say how it is installed."""
+    """Return a module of scipy or statsmodels; raise ImportError with how to install it."""
     from importlib import import_module
 
     try:

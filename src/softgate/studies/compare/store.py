@@ -1,25 +1,34 @@
-"""Where outcomes are kept: a JSON file for each trial, under the key that says all about it.
+"""The folder of outcomes: a JSON file for each trial, named by the trial's key, and its locks.
 
-To run a command again is to resume it: what is found under a trial's key is not run again. A file
-is believed only if it reads as the outcome of that very trial; else that is said, and the trial is
-run again.
+Rerunning a command resumes it: a trial whose outcome is stored is not run again. A file counts only
+if it reads as the outcome of that trial; otherwise a message is printed and the trial is run again.
+
+A trial is locked while it runs, by an operating-system lock on the file that its outcome is written
+to before it is renamed. The kernel releases the lock when its process dies, the file reserves disk
+space for the outcome, and it is never mistaken for an outcome. `filelock.lock_descriptor` takes the
+lock; the rest of this module is what a lock file does not do: reserving space, atomic renaming,
+and messages for a full disk or a read-only folder.
+
+Windows neither renames nor removes an open file. There the outcome is written to a second file, and
+the locked one is removed after it is closed.
 """
 
 from __future__ import annotations
 
 import errno
+import json
 import os
 import sys
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from .trial import Outcome, Trial
 
 ROOM = 1 << 16
-"""Bytes that are reserved before a trial begins: a full disk is said before hours of training."""
+"""Bytes reserved before a trial starts, so that a full disk is reported before training."""
 
 CAUSES = {
     errno.ENOSPC: "the disk is full: make room, then run the same command again",
@@ -27,70 +36,63 @@ CAUSES = {
     errno.EROFS: "the file system is read-only: choose another folder",
     errno.EACCES: "this user may not write there: choose another folder, or change its permissions",
     errno.EPERM: "this user may not write there: choose another folder, or change its permissions",
-    errno.ENOTDIR: "that is no folder: choose another one",
-    errno.EEXIST: "that is no folder: choose another one",
+    errno.ENOTDIR: "this is not a folder: choose another one",
+    errno.EEXIST: "this is not a folder: choose another one",
     errno.ENOLCK: "the file system has no locks: choose a folder on a local disk",
     errno.EOPNOTSUPP: "the file system has no locks: choose a folder on a local disk",
     errno.ENOSYS: "this Python has no file locks: use one from python.org, conda or your system",
 }
 READ_WRITE = os.O_RDWR | getattr(os, "O_BINARY", 0)
-"""How files are opened; on Windows line ends would be translated otherwise."""
+"""Flags of `os.open`; without O_BINARY, Windows would translate line ends."""
 UNRESERVED = (errno.EINVAL, errno.EOPNOTSUPP, errno.ENOSYS)
-"""What file systems that cannot reserve room answer."""
-
-
+"""Error codes of file systems that cannot reserve space."""
 OPEN_FILES_MOVE = sys.platform != "win32"
-"""Whether a file that is open can be renamed and removed."""
+"""Whether an open file can be renamed and removed."""
 
 
 class StoreError(Exception):
-    """The folder of outcomes cannot be used; what it holds is as it was."""
+    """The folder of outcomes cannot be used; its content is unchanged."""
 
 
-def trouble(folder: Path, error: OSError) -> StoreError:
-    """Return what to raise where the operating system refused something in a store."""
-    why = CAUSES.get(error.errno or 0, "see to that, then run the same command again")
-    return StoreError(f"the store {str(folder)!r}: {error.strerror or error}: {why}")
+def store_error(folder: Path, error: OSError) -> StoreError:
+    """Return the exception to raise for an error of the operating system in a store."""
+    advice = CAUSES.get(error.errno or 0, "fix this, then run the same command again")
+    return StoreError(f"the store {str(folder)!r}: {error.strerror or error}: {advice}")
 
 
-class Claim(ABC):
-    """A trial that is ours to run, until its outcome is kept or a `with` block ends."""
+class TrialLock(ABC):
+    """Exclusive right to run a trial, until its outcome is saved or a `with` block ends."""
 
     @abstractmethod
-    def keep(self, text: str) -> None:
-        """Keep the outcome, as JSON."""
+    def save(self, text: str) -> None:
+        """Store the outcome, given as JSON."""
 
     @abstractmethod
     def release(self) -> None:
-        """Let others have the trial; what was kept stays."""
+        """Release the lock; a saved outcome stays."""
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.release()
 
 
-class Locked(Claim):
-    """A claim on a file; a dead owner's is free again."""
+class FileLock(TrialLock):
+    """A locked file; the lock ends with its process."""
 
     def __init__(self, path: Path, part: Path, handle: int) -> None:
         self.path, self._part, self._beside = path, part, path.with_suffix(".new")
         self._handle: int | None = handle
 
-    def keep(self, text: str) -> None:
-        """Write the outcome; it is there as a whole, also after a power cut, or not at all."""
+    def save(self, text: str) -> None:
+        """Write the outcome atomically: even after a power cut it is complete or absent."""
         assert self._handle is not None, "released"
         try:
             if OPEN_FILES_MOVE:
                 _replace(self._handle, text.encode())
                 self._part.rename(self.path)
-                handle, self._handle = self._handle, None  # from here on the name may be another's
+                handle, self._handle = self._handle, None  # the name may be another lock's now
                 os.close(handle)
                 _sync(self.path.parent)
             else:
@@ -98,58 +100,60 @@ class Locked(Claim):
                 self._beside.replace(self.path)
                 self.release()
         except OSError as error:
-            raise trouble(self.path.parent, error) from error
+            raise store_error(self.path.parent, error) from error
 
     def release(self) -> None:
-        """Let others have the trial."""
+        """Release the lock and remove its file."""
         if self._handle is None:
             return
         handle, self._handle = self._handle, None
         try:
-            if OPEN_FILES_MOVE:
-                # While the lock is held: no other process has the file yet.
-                self._part.unlink(missing_ok=True)
-            else:
-                self._beside.unlink(missing_ok=True)
+            # While the lock is held: no other process can have locked the file.
+            (self._part if OPEN_FILES_MOVE else self._beside).unlink(missing_ok=True)
         except OSError as error:
-            raise trouble(self.path.parent, error) from error
+            raise store_error(self.path.parent, error) from error
         finally:
             os.close(handle)
         if not OPEN_FILES_MOVE:
-            with suppress(OSError):  # open elsewhere: another process has it now, and removes it
+            with suppress(OSError):  # open in another process, which will remove it
                 self._part.unlink()
 
 
-def claim(path: Path) -> Claim | None:
-    """Return the right to write the outcome `path`, or None while somebody alive has it."""
+class MemoryLock(TrialLock):
+    """A lock of a store in memory."""
+
+    def __init__(self, key: str, memory: dict[str, str], locked: set[str]) -> None:
+        self._key, self._memory, self._locked = key, memory, locked
+        locked.add(key)
+
+    def save(self, text: str) -> None:
+        """Store the outcome."""
+        self._memory[self._key] = text
+
+    def release(self) -> None:
+        """Release the lock."""
+        self._locked.discard(self._key)
+
+
+def lock(path: Path) -> TrialLock | None:
+    """Return a lock for writing the outcome `path`, or None if a live process holds it."""
     part = path.with_suffix(".part")
     try:
-        handle = _locked(part)
+        handle = _open_locked(part)
         if handle is None:
             return None
         try:
             _reserve(handle)
         except BaseException:
-            Locked(path, part, handle).release()
+            FileLock(path, part, handle).release()
             raise
     except OSError as error:
-        raise trouble(path.parent, error) from error
-    return Locked(path, part, handle)
+        raise store_error(path.parent, error) from error
+    return FileLock(path, part, handle)
 
 
-def sweep(folder: Path) -> None:
-    """Remove what dead owners left."""
-    for part in folder.glob("*.part"):
-        try:
-            handle = _locked(part, create=False)
-        except OSError:  # a folder that can only be read: nothing there is in anybody's way
-            return
-        if handle is not None:
-            Locked(part.with_suffix(".json"), part, handle).release()
-
-
-def _locked(part: Path, create: bool = True) -> int | None:
-    """Return the open file, ours alone; None where it is somebody else's."""
+def _open_locked(part: Path, create: bool = True) -> int | None:
+    """Return a descriptor of the file, locked; None if another process holds the lock."""
     from filelock import lock_descriptor
 
     while True:
@@ -160,20 +164,20 @@ def _locked(part: Path, create: bool = True) -> int | None:
                 raise
             return None
         try:
-            free = lock_descriptor(handle, blocking=False)
+            locked = lock_descriptor(handle, blocking=False)
         except OSError:
             os.close(handle)
             raise
-        if free and _named(part, handle):
+        if locked and _is_at(part, handle):
             return handle
         os.close(handle)
-        if not free:
+        if not locked:
             return None
-        # Its owner renamed or removed it after we had opened it: once more.
+        # The owner renamed or removed the file after it was opened here: try again.
 
 
-def _named(part: Path, handle: int) -> bool:
-    """Tell whether the name still means the file that was locked."""
+def _is_at(part: Path, handle: int) -> bool:
+    """Return whether the path still refers to the open file."""
     try:
         return os.path.samestat(part.stat(), os.fstat(handle))
     except FileNotFoundError:
@@ -209,7 +213,7 @@ def _write(path: Path, content: bytes) -> None:
 
 
 def _sync(folder: Path) -> None:
-    """Make a new name in a folder last."""
+    """Make a renamed file durable."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -217,23 +221,20 @@ def _sync(folder: Path) -> None:
         os.close(handle)
 
 
-__all__ = ["Claim", "Store", "StoreError"]
-
-
 class Store:
     """Outcomes of trials.
 
-    Several processes may use one folder at a time: each trial is run by the one that claims it.
+    Several processes may use one folder: each trial is run by the process that locks it.
 
     Parameters
     ----------
     folder : path or None
-        Where the files are; it is made if need be. None keeps outcomes in memory.
+        Folder of the files, created if missing. None keeps outcomes in memory.
 
     Attributes
     ----------
-    said : list of str
-        Files that were not believed, and why.
+    messages : list of str
+        Files that could not be read, and why.
 
     Examples
     --------
@@ -244,107 +245,96 @@ class Store:
 
     def __init__(self, folder: str | os.PathLike[str] | None = None) -> None:
         self.folder = None if folder is None else Path(folder)
-        self.said: list[str] = []
+        self.messages: list[str] = []
         self._memory: dict[str, str] = {}
-        self._claimed: set[str] = set()
+        self._locked: set[str] = set()
         if self.folder is not None:
-            _open(self.folder)
-            self.tidy()
+            try:
+                self.folder.mkdir(parents=True, exist_ok=True)
+                with os.scandir(self.folder):
+                    pass
+            except OSError as error:
+                raise store_error(self.folder, error) from error
+            self.remove_stale_locks()
 
     def __len__(self) -> int:
-        """Return how many files there are, believed or not."""
+        """Return the number of files, readable or not."""
         if self.folder is None:
             return len(self._memory)
         return sum(1 for _ in self.folder.glob("*.json"))
 
     def read(self, trial: Trial) -> Outcome | None:
-        """Return the outcome of a trial, or None where there is none to be believed."""
+        """Return the outcome of a trial, or None if there is none or it cannot be read."""
         if self.folder is None:
             text = self._memory.get(trial.key)
             return None if text is None else Outcome.from_json(text)
         path = self._path(trial)
         try:
-            return _believed(path.read_text(encoding="utf-8"), trial.key)
+            outcome = Outcome.from_json(path.read_text(encoding="utf-8"))
+            if outcome.trial.key != trial.key:
+                raise ValueError(f"it holds the outcome of trial {outcome.trial.key}")
         except FileNotFoundError:
             return None
         except OSError as error:
-            self._doubt(path, error.strerror or str(error))
-        # Whatever else a damaged file may hold, `from_json` stumbles over it with one of these.
+            self._unreadable(path, error.strerror or str(error))
+        # `from_json` raises one of these for any damaged file.
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            self._doubt(path, " ".join(str(error).split())[:200])
+            self._unreadable(path, " ".join(str(error).split())[:200])
+        else:
+            return outcome
         return None
 
     def write(self, outcome: Outcome) -> None:
-        """Keep an outcome; StoreError where that cannot be done."""
-        owned = self.claim(outcome.trial)
-        if owned is None:
+        """Store an outcome; raise StoreError if that fails or another process runs the trial."""
+        held = self.lock(outcome.trial)
+        if held is None:
             raise StoreError(
                 f"the store {str(self.folder)!r}: another process is running the trial "
                 f"{outcome.trial.key}: wait for it to end"
             )
-        with owned:
-            owned.keep(outcome.to_json())
+        with held:
+            held.save(outcome.to_json())
 
-    def claim(self, trial: Trial) -> Claim | None:
-        """Return the right to run a trial, or None while somebody else has it.
+    def lock(self, trial: Trial) -> TrialLock | None:
+        """Return a lock for running a trial, or None if another process holds it.
 
-        StoreError where the folder cannot be written to or has no room.
+        Raises StoreError if the folder cannot be written to or has no room.
         """
         if self.folder is not None:
-            return claim(self._path(trial))
-        if trial.key in self._claimed:
+            return lock(self._path(trial))
+        if trial.key in self._locked:
             return None
-        return Remembered(trial.key, self._memory, self._claimed)
+        return MemoryLock(trial.key, self._memory, self._locked)
 
     def check(self, trial: Trial) -> None:
-        """See that the outcome of a trial could be kept: StoreError before anything is started."""
-        owned = self.claim(trial)
-        if owned is not None:
-            owned.release()
+        """Raise StoreError if the outcome of a trial could not be stored."""
+        held = self.lock(trial)
+        if held is not None:
+            held.release()
 
-    def tidy(self) -> None:
-        """Remove what processes left that died while they ran a trial."""
-        if self.folder is not None:
-            sweep(self.folder)
+    def remove_stale_locks(self) -> None:
+        """Remove lock files of processes that died."""
+        for part in self.folder.glob("*.part") if self.folder is not None else ():
+            try:
+                handle = _open_locked(part, create=False)
+            except OSError:  # a read-only folder: its locks hinder no one
+                return
+            if handle is not None:
+                FileLock(part.with_suffix(".json"), part, handle).release()
 
     def _path(self, trial: Trial) -> Path:
         assert self.folder is not None
         return self.folder / f"{trial.key}.json"
 
-    def _doubt(self, path: Path, why: str) -> None:
-        said = f"{path.name} is not believed ({why}): the trial is run again"
-        if said not in self.said:
-            self.said.append(said)
+    def _unreadable(self, path: Path, why: str) -> None:
+        message = f"{path.name} cannot be read ({why}): the trial is run again"
+        if message not in self.messages:
+            self.messages.append(message)
 
 
-class Remembered(Claim):
-    """A claim in memory."""
-
-    def __init__(self, key: str, memory: dict[str, str], claimed: set[str]) -> None:
-        self._key, self._memory, self._claimed = key, memory, claimed
-        claimed.add(key)
-
-    def keep(self, text: str) -> None:
-        """Keep the outcome."""
-        self._memory[self._key] = text
-
-    def release(self) -> None:
-        """Let others have the trial."""
-        self._claimed.discard(self._key)
-
-
-def _open(folder: Path) -> None:
-    """Make the folder if need be, and see that it can be read."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with os.scandir(folder):
-            pass
-    except OSError as error:
-        raise trouble(folder, error) from error
-
-
-def _believed(text: str, key: str) -> Outcome:
-    outcome = Outcome.from_json(text)
-    if outcome.trial.key != key:
-        raise ValueError(f"it holds the outcome of trial {outcome.trial.key}")
-    return outcome
+def stored_trials(folder: str | os.PathLike[str]) -> Iterator[tuple[dict[str, Any], str]]:
+    """Yield the trial's fields and the status of every readable outcome in a folder."""
+    for path in Path(folder).glob("*.json"):
+        with suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
+            record = json.loads(path.read_text(encoding="utf-8"))
+            yield dict(record["trial"]), str(record["status"])

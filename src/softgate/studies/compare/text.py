@@ -1,8 +1,8 @@
-"""What a comparison shows, in sentences: what was found, what was not, and what that rests on.
+"""Tables and sentences of a comparison.
 
-"No detectable difference" is not "no difference", so it comes with how large one could still be.
-What limits a finding is said beside it: too few seeds, runs without a score, a learning rate at the
-end of what was tried.
+"No detectable difference" is not "no difference", so it is printed with the size of a difference
+that the runs do not rule out. Limits of a result are printed beside it: too few seeds, runs without
+a score, a learning rate at the end of the tuned range.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import math
 import statistics
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from statistics import fmean
 from typing import TYPE_CHECKING, TypeVar
 
 from softgate.runtime.machine import in_bytes
@@ -25,70 +24,77 @@ if TYPE_CHECKING:
     from .plan import Choice, Rate
     from .record import Comparison, Difference, Summary
 
-MOST_DECIMALS = 6
+MAX_DECIMALS = 6
 NONE = "-"
+MIN_AGREEING_SEEDS = 3
+"""With fewer seeds, it is not printed that all of them agree."""
+MAX_LISTED_SEEDS = 6
+"""Up to this number, failed seeds are listed."""
+
+T = TypeVar("T")
+Column = tuple[str, Callable[[T], str]]
 
 
 @dataclass(frozen=True)
-class Numerals:
-    """The notation of one measure."""
+class ScoreFormat:
+    """Number format of a measure: percent for fractions, as many decimals as the spread allows."""
 
     measure: Measure
     decimals: int
 
     @classmethod
-    def of(cls, measure: Measure, *spreads: Iterable[float | None]) -> Numerals:
-        """Return a notation with two digits of each kind of spread, of those usual for it.
+    def of(cls, measure: Measure, *spreads: Iterable[float | None]) -> ScoreFormat:
+        """Return a format with two digits of the smallest of the spreads' medians.
 
         Examples
         --------
-        >>> Numerals.of(Measure("test accuracy", True, percent=True), [0.0043]).score(0.97128)
+        >>> ScoreFormat.of(Measure("test accuracy", True, percent=True), [0.0043]).score(0.97128)
         '97.13'
         """
         factor = 100 if measure.percent else 1
-        kinds = [[factor * one for one in kind if one is not None and one > 0] for kind in spreads]
-        usual = [statistics.median(kind) for kind in kinds if kind]
-        if not usual:
+        kinds = [[factor * s for s in kind if s is not None and s > 0] for kind in spreads]
+        typical = [statistics.median(kind) for kind in kinds if kind]
+        if not typical:
             return cls(measure, 2 if measure.percent else 4)
-        wanted = 1 - math.floor(math.log10(min(usual)))
-        return cls(measure, min(max(wanted, 0), MOST_DECIMALS))
+        decimals = 1 - math.floor(math.log10(min(typical)))
+        return cls(measure, min(max(decimals, 0), MAX_DECIMALS))
 
     @property
     def factor(self) -> int:
-        """What a score is multiplied by."""
+        """100 for a score in percent, else 1."""
         return 100 if self.measure.percent else 1
 
     @property
     def name(self) -> str:
-        """What the score is, with its unit."""
+        """Name of the score, with its unit."""
         return f"{self.measure.name} in %" if self.measure.percent else self.measure.name
 
     def score(self, value: float | None) -> str:
-        """Return a score, or what is in its unit."""
+        """Return a score, or a spread of scores, as text."""
         return NONE if value is None else f"{self.factor * value:.{self.decimals}f}"
 
     def difference(self, value: float | None) -> str:
-        """Return a difference, with its sign; 0 has none."""
+        """Return a difference with its sign; 0 has none."""
         if value is None:
             return NONE
-        shown = f"{self.factor * value:+.{self.decimals}f}"
-        return shown[1:] if float(shown) == 0 else shown
+        text = f"{self.factor * value:+.{self.decimals}f}"
+        return text[1:] if float(text) == 0 else text
 
     def size(self, value: float) -> str:
-        """Return how large a difference is, with its unit."""
-        shown = f"{self.factor * abs(value):.{self.decimals}f}"
-        return f"{shown} points" if self.measure.percent else shown
+        """Return the absolute value of a difference with its unit."""
+        text = f"{self.factor * abs(value):.{self.decimals}f}"
+        return f"{text} points" if self.measure.percent else text
 
-    def between(self, found: Interval | None, *, signed: bool = False) -> str:
-        """Return an interval."""
-        if found is None:
+    def between(self, interval: Interval | None, *, signed: bool = False) -> str:
+        """Return an interval as text."""
+        if interval is None:
             return NONE
         write = self.difference if signed else self.score
-        return f"{write(found.low)} to {write(found.high)}"
+        return f"{write(interval.low)} to {write(interval.high)}"
 
 
 def probability(p: float | None) -> str:
-    """Return a p-value.
+    """Return a p-value as text.
 
     Examples
     --------
@@ -99,7 +105,7 @@ def probability(p: float | None) -> str:
 
 
 def listed(names: Iterable[str]) -> str:
-    """Return names as a sentence has them.
+    """Return names joined by commas and "and".
 
     Examples
     --------
@@ -110,140 +116,128 @@ def listed(names: Iterable[str]) -> str:
     return f"{', '.join(first)} and {last}" if first else last
 
 
-T = TypeVar("T")
-Column = tuple[str, Callable[[T], str]]
-
-
 def summary_grid(record: Comparison) -> Grid:
-    """Return a row for each arm under each condition."""
-    numerals, rows = record.numerals, record.summaries
+    """Return the table of scores and costs: a row for each activation under each condition."""
+    scores, rows = record.score_format, record.summaries
     columns: list[Column[Summary]] = [
-        ("arm", lambda one: one.arm),
-        ("mean", lambda one: numerals.score(one.mean)),
-        _interval(record, [one.interval for one in rows], lambda one: one.interval),
-        ("sd", lambda one: numerals.score(one.sd)),
-        ("median", lambda one: numerals.score(one.median)),
+        ("activation", lambda row: row.arm),
+        ("mean", lambda row: scores.score(row.mean)),
+        _interval_column(record, [row.interval for row in rows], lambda row: row.interval),
+        ("sd", lambda row: scores.score(row.sd)),
+        ("median", lambda row: scores.score(row.median)),
     ]
-    if any(one.finished < one.runs for one in rows):
-        columns.append(("finished", lambda one: f"{one.finished} of {one.runs}"))
-    columns += _costs(rows)
+    if any(row.finished < row.runs for row in rows):
+        columns.append(("finished", lambda row: f"{row.finished} of {row.runs}"))
+    columns += _cost_columns(rows)
     side = "more" if record.measure.higher else "less"
-    title = (
-        f"{record.task}: {numerals.name} ({side} is better), {counted(len(record.seeds), 'seed')}"
-    )
-    return _grid(record, f"{title}\n{record.about}".rstrip(), columns, rows)
+    seeds = counted(len(record.seeds), "seed")
+    title = f"{record.task}: {scores.name} ({side} is better), {seeds}\n{record.about}"
+    return _grid(record, title.rstrip(), columns, rows)
 
 
-def _costs(rows: Sequence[Summary]) -> list[Column[Summary]]:
-    """Return what training took; a column that says nothing of any arm is left out."""
+def _cost_columns(rows: Sequence[Summary]) -> list[Column[Summary]]:
+    """Return the columns on training and cost; those without any value are left out."""
     columns: list[Column[Summary]] = [
-        ("lr", lambda one: f"{one.lr:g}" if one.lr else NONE),
-        ("dead", lambda one: NONE if one.dead is None else f"{100 * one.dead:.3g} %"),
-        ("gradient\nfirst/last", lambda one: _short(one.gradient_ratio)),
-        ("ms a\nstep", lambda one: _short(one.step_ms)),
-        ("× of\nbaseline", lambda one: _ratio(one.step_ratio)),
-        ("memory", lambda one: NONE if one.peak_bytes is None else in_bytes(one.peak_bytes)),
-        ("parameters", lambda one: NONE if one.parameters is None else f"{one.parameters:,}"),
+        ("lr", lambda row: f"{row.lr:g}" if row.lr else NONE),
+        ("dead", lambda row: NONE if row.dead is None else f"{100 * row.dead:.3g} %"),
+        ("gradient\nfirst/last", lambda row: _short(row.gradient_ratio)),
+        ("ms per\nstep", lambda row: _short(row.step_ms)),
+        ("× of\nbaseline", lambda row: NONE if row.step_ratio is None else f"{row.step_ratio:.2f}"),
+        ("memory", lambda row: NONE if row.peak_bytes is None else in_bytes(row.peak_bytes)),
+        ("parameters", lambda row: NONE if row.parameters is None else f"{row.parameters:,}"),
     ]
-    if len({one.flops for one in rows}) > 1:
-        columns.append(("FLOPs", lambda one: _short(one.flops)))
-    return [(head, cell) for head, cell in columns if any(cell(one) != NONE for one in rows)]
+    if len({row.flops for row in rows}) > 1:
+        columns.append(("FLOPs", lambda row: _short(row.flops)))
+    return [(head, cell) for head, cell in columns if any(cell(row) != NONE for row in rows)]
 
 
 def difference_grid(record: Comparison) -> Grid:
-    """Return a row for each comparison, with its verdict."""
-    numerals, rows = record.numerals, record.differences
-    several = record.pairs == "all"
+    """Return the table of differences: a row for each comparison, with its verdict."""
+    scores, rows = record.score_format, record.differences
+    all_pairs, several = record.pairs == "all", len(rows) > 1
     columns: list[Column[Difference]] = [
-        ("arm", lambda one: f"{one.arm} - {one.other}" if several else one.arm),
-        ("verdict", lambda one: one.verdict),  # first: a narrow window cuts columns off
-        ("difference", lambda one: numerals.difference(one.mean)),
-        _interval(record, [one.interval for one in rows], lambda one: one.interval, signed=True),
-        ("seeds won", _won),
-        ("P(better)", lambda one: NONE if one.improvement is None else f"{one.improvement:.2f}"),
-        ("p", lambda one: probability(one.p)),
-        ("corrected p", lambda one: probability(one.corrected)),
+        ("activation", lambda row: f"{row.arm} - {row.other}" if all_pairs else row.arm),
+        ("verdict", lambda row: row.verdict),  # first: a narrow window cuts columns off
+        ("difference", lambda row: scores.difference(row.mean)),
+        _interval_column(record, [r.interval for r in rows], lambda r: r.interval, signed=True),
+        ("seeds won", _seeds_won),
+        ("P(better)", lambda row: NONE if row.improvement is None else f"{row.improvement:.2f}"),
+        ("p", lambda row: probability(row.p)),
     ]
-    if len(rows) == 1:
-        columns = [column for column in columns if column[0] != "corrected p"]
-    whose = "Differences of all pairs" if several else f"Difference to {record.baseline}"
-    points = " in points" if record.measure.percent else ""
+    if several:
+        columns.append(("corrected p", lambda row: probability(row.corrected)))
+    exact = all(row.exact for row in rows)
+    test = "exact sign-flip test" if exact else "sign-flip test, flips sampled"
     title = (
-        f"{whose}{points}, paired by seed\n"
-        f"p: {_test(record)}; a verdict needs {'p' if len(rows) == 1 else 'corrected p'} <= "
-        f"{record.alpha:g}\nP(better): the share of all pairs of runs in which the arm did better"
+        f"{'Differences of all pairs' if all_pairs else f'Difference to {record.baseline}'}"
+        f"{' in points' if record.measure.percent else ''}, paired by seed\n"
+        f"p: {test}{', corrected by Holm' if several else ''}; a verdict needs "
+        f"{'corrected p' if several else 'p'} <= {record.alpha:g}\n"
+        "P(better): fraction of all pairs of runs in which the activation is better"
     )
     return _grid(record, title, columns, rows)
 
 
-def _test(record: Comparison) -> str:
-    exact = all(one.exact for one in record.differences)
-    test = "exact sign-flip test" if exact else "sign-flip test, flips drawn"
-    holm = ", Holm's correction" if len(record.differences) > 1 else ""
-    return test + holm
-
-
-def _won(one: Difference) -> str:
-    ties = f", {one.tied} tied" if one.tied else ""
-    unknown = f", {one.unknown} unknown" if one.unknown else ""
-    return f"{one.won} of {len(one.each)}{ties}{unknown}"
+def _seeds_won(row: Difference) -> str:
+    ties = f", {row.tied} tied" if row.tied else ""
+    unknown = f", {row.unknown} unknown" if row.unknown else ""
+    return f"{row.won} of {len(row.each)}{ties}{unknown}"
 
 
 def rate_grid(record: Comparison) -> Grid:
-    """Return how each rate did in tuning; the chosen one is marked."""
+    """Return the table of tuning results by learning rate; the chosen one is marked."""
     rates = sorted({rate.lr for choice in record.choices for rate in choice.rates})
-    chosen = record.choices[0]
+    first = record.choices[0]
     rows = []
     for choice in record.choices:
-        tried = {rate.lr: rate for rate in choice.rates}
-        cells = [_tried(tried.get(lr), lr == choice.lr, record, choice.by) for lr in rates]
+        by_lr = {rate.lr: rate for rate in choice.rates}
+        cells = [_rate_cell(by_lr.get(lr), lr == choice.lr, record, choice.by) for lr in rates]
         rows.append((choice.condition, choice.arm, *cells))
-    keep = slice(None) if record.conditions != ("",) else slice(1, None)
-    header = ("condition", "arm", *(f"lr {lr:g}" for lr in rates))[keep]
-    unit = " in %" if record.measure.percent and chosen.by == "validation score" else ""
+    shown = slice(None) if record.conditions != ("",) else slice(1, None)
+    header = ("condition", "activation", *(f"lr {lr:g}" for lr in rates))[shown]
+    unit = " in %" if record.measure.percent and first.by == "validation score" else ""
     title = (
-        f"Learning rates: mean {chosen.by}{unit} over {counted(len(chosen.seeds), 'seed')} of "
-        "tuning, none of them reported; * chosen"
+        f"Learning rates: mean {first.by}{unit} over {counted(len(first.seeds), 'tuning seed')}, "
+        "none of them reported; * chosen"
     )
-    return Grid(title, header, tuple(row[keep] for row in rows), labels=len(header) - len(rates))
+    return Grid(title, header, tuple(row[shown] for row in rows), labels=len(header) - len(rates))
 
 
-def _tried(rate: Rate | None, chosen: bool, record: Comparison, by: str) -> str:
+def _rate_cell(rate: Rate | None, chosen: bool, record: Comparison, by: str) -> str:
     if rate is None:
         return NONE
     if rate.mean is None:
-        shown = "failed"
+        text = "failed"
     else:
-        shown = record.numerals.score(rate.mean) if by.endswith("score") else f"{rate.mean:.4g}"
-        shown += f" ({rate.failed} of {rate.seeds} failed)" if rate.failed else ""
-    return f"{shown} *" if chosen else f"{shown}  "
+        text = record.score_format.score(rate.mean) if by.endswith("score") else f"{rate.mean:.4g}"
+        text += f" ({rate.failed} of {rate.seeds} failed)" if rate.failed else ""
+    return f"{text} *" if chosen else f"{text}  "
 
 
-def _interval(
+def _interval_column(
     record: Comparison,
-    found: Iterable[Interval | None],
+    intervals: Iterable[Interval | None],
     take: Callable[[T], Interval | None],
     *,
     signed: bool = False,
 ) -> Column[T]:
-    """Return the column of intervals; their kind stands in its head, or by each if they differ."""
-    kinds = {one.kind for one in found if one is not None}
+    """Return the column of intervals, with their kind in the head, or in each cell if mixed."""
+    kinds = {interval.kind for interval in intervals if interval is not None}
 
     def cell(row: T) -> str:
-        one = take(row)
-        shown = record.numerals.between(one, signed=signed)
-        return shown if one is None or len(kinds) == 1 else f"{shown} {one.kind}"
+        interval = take(row)
+        text = record.score_format.between(interval, signed=signed)
+        return text if interval is None or len(kinds) == 1 else f"{text} {interval.kind}"
 
     label = f" ({min(kinds)})" if len(kinds) == 1 else ""
     return f"{record.level}{label}", cell
 
 
 def _grid(record: Comparison, title: str, columns: Sequence[Column[T]], rows: Sequence[T]) -> Grid:
-    """Return a grid; conditions stand on the left where there are several."""
-    several = record.conditions != ("",)
+    """Return a table; if there are several conditions, they are the first column."""
     header = tuple(head for head, _ in columns)
     cells = [tuple(cell(row) for _, cell in columns) for row in rows]
-    if not several:
+    if record.conditions == ("",):
         return Grid(title, header, tuple(cells))
     conditions = [row.condition for row in rows]  # type: ignore[attr-defined]
     named = tuple((c, *row) for c, row in zip(conditions, cells, strict=True))
@@ -254,118 +248,120 @@ def _short(value: float | None) -> str:
     return NONE if value is None else f"{value:.3g}"
 
 
-def _ratio(value: float | None) -> str:
-    return NONE if value is None else f"{value:.2f}"
-
-
-FEWEST_AGREEING = 3
-"""That so many seeds agree is worth saying."""
-MOST_SEEDS = 6
-"""So many seeds are named one by one."""
-
-
 def sentences(record: Comparison) -> list[str]:
-    """Return what a comparison shows, the most important first."""
-    parts = (_findings, _swaps, _same, _power, _failures, _uncorrected, _drawn, _rates, _places)
+    """Return the result of a comparison in sentences, the most important first."""
+    parts = (
+        _verdicts, _swaps, _identical, _power, _failures, _uncorrected, _sampled, _rates, _places
+    )  # fmt: skip
     return [*(line for part in parts for line in part(record)), *record.notes]
 
 
-def _findings(record: Comparison) -> Iterator[str]:
+def _verdicts(record: Comparison) -> Iterator[str]:
     for condition in record.conditions:
-        own = [one for one in record.differences if one.condition == condition]
+        differences = [d for d in record.differences if d.condition == condition]
         under = f"{condition}: " if condition else ""
-        for one in own:
-            if one.verdict in ("better", "worse"):
-                yield under + _found(one, record)
-        for other in dict.fromkeys(one.other for one in own):
-            with_it = [one for one in own if one.other == other]
-            for part in (_not_found(with_it, record), _not_compared(with_it)):
+        for difference in differences:
+            if difference.verdict in ("better", "worse"):
+                yield under + _detected(difference, record)
+        for other in _others(differences):
+            to_other = [d for d in differences if d.other == other]
+            for part in (_not_detected(to_other, record), _not_compared(to_other)):
                 if part:
                     yield under + part
 
 
-def _found(one: Difference, record: Comparison) -> str:
-    p = f"p = {probability(one.corrected)}"
+def _others(differences: Iterable[Difference]) -> list[str]:
+    return list(dict.fromkeys(difference.other for difference in differences))
+
+
+def _detected(difference: Difference, record: Comparison) -> str:
+    p = f"p = {probability(difference.corrected)}"
     if len(record.differences) > 1:
         p += f" after correction for {len(record.differences)} comparisons"
-    lead = f"{one.arm} is {one.verdict} than {one.other}"
-    if one.by == "values":
-        return f"{lead}: {_mean(one, record)}, {p}."
-    seeds = f"it did better at {one.won} and worse at {one.lost} of {len(one.each)} seeds"
-    if one.mean is None:
+    lead = f"{difference.arm} is {difference.verdict} than {difference.other}"
+    if difference.by == "values":
+        return f"{lead}: {_mean(difference, record)}, {p}."
+    won, lost, total = difference.won, difference.lost, len(difference.each)
+    seeds = f"better at {won} and worse at {lost} of {total} seeds"
+    if difference.mean is None:
         return f"{lead}: {seeds}, {p}."
-    both = sum(each is not None for each in one.each)
-    return f"{lead}: {seeds}, {p}. Where both have a score (at {both}): {_mean(one, record)}."
+    both = sum(each is not None for each in difference.each)
+    mean = _mean(difference, record)
+    return f"{lead}: {seeds}, {p}. Both have a score at {counted(both, 'seed')}: {mean}."
 
 
-def _mean(one: Difference, record: Comparison) -> str:
-    if one.mean is None:
-        raise ValueError(f"{one.arm} and {one.other} have no seed with two scores")
-    side = "higher" if one.mean > 0 else "lower"
-    shown = f"{record.measure.name} {record.numerals.size(one.mean)} {side}"
-    if one.interval is None:
-        return shown
-    return f"{shown} ({record.level} {record.numerals.between(one.interval, signed=True)})"
+def _mean(difference: Difference, record: Comparison) -> str:
+    if difference.mean is None:
+        raise ValueError(f"{difference.arm} and {difference.other} have no seed with two scores")
+    side = "higher" if difference.mean > 0 else "lower"
+    text = f"{record.measure.name} {record.score_format.size(difference.mean)} {side}"
+    if difference.interval is None:
+        return text
+    return (
+        f"{text} ({record.level} {record.score_format.between(difference.interval, signed=True)})"
+    )
 
 
-def _not_found(own: list[Difference], record: Comparison) -> str:
-    alike = [one for one in own if one.verdict == "no detectable difference"]
+def _not_detected(differences: list[Difference], record: Comparison) -> str:
+    alike = [d for d in differences if d.verdict == "no detectable difference"]
     if not alike:
         return ""
-    lead = f"No detectable difference to {alike[0].other}: {listed(one.arm for one in alike)}."
-    ends = [abs(end) for one in alike if (i := one.interval) for end in (i.low, i.high)]
-    if not ends:
+    lead = f"No detectable difference to {alike[0].other}: {listed(d.arm for d in alike)}."
+    bounds = [abs(bound) for d in alike if (i := d.interval) for bound in (i.low, i.high)]
+    if not bounds:
         return f"{lead} That does not mean none."
-    most = record.numerals.size(max(ends))
-    return f"{lead} That does not mean none: up to {most} would fit these runs."
+    largest = record.score_format.size(max(bounds))
+    return f"{lead} That does not mean none: up to {largest} would be consistent with these runs."
 
 
-def _not_compared(own: list[Difference]) -> str:
-    arms = [one.arm for one in own if one.verdict == "not compared"]
-    return f"Not compared with {own[0].other}: {listed(arms)}. No seed has both." if arms else ""
+def _not_compared(differences: list[Difference]) -> str:
+    arms = [d.arm for d in differences if d.verdict == "not compared"]
+    other = differences[0].other
+    return f"Not compared with {other}: {listed(arms)}. No seed has both." if arms else ""
 
 
 def _swaps(record: Comparison) -> Iterator[str]:
-    """Say what an activation's replacement did at once, where arms replace one."""
+    """Yield the validation scores right before and after a swap of activations."""
     cells: dict[tuple[str, str], list[tuple[float, float, float]]] = {}
-    for one in record.outcomes:
-        more, last = one.measured.more or {}, one.measured.validation_score
+    for outcome in record.outcomes:
+        more, final = outcome.measured.more or {}, outcome.measured.validation_score
         before = more.get("validation_score_before_swap")
         after = more.get("validation_score_after_swap")
-        if one.trial.role != "reported" or before is None or after is None or last is None:
+        trial = outcome.trial
+        if trial.role != "reported" or before is None or after is None or final is None:
             continue
-        if one.trial.settings.get("before") != one.trial.activation:  # else nothing was replaced
-            cell = cells.setdefault((one.trial.condition, one.trial.arm), [])
-            cell.append((before, after, last))
-    for (condition, arm), found in cells.items():
-        means = [record.numerals.score(fmean(each)) for each in zip(*found, strict=True)]
+        if trial.settings.get("before") != trial.activation:  # else nothing was swapped
+            cells.setdefault((trial.condition, trial.arm), []).append((before, after, final))
+    for (condition, arm), scores in cells.items():
+        means = [record.score_format.score(statistics.fmean(s)) for s in zip(*scores, strict=True)]
         yield (
-            f"{f'{condition}: ' if condition else ''}{arm}: on validation data {means[0]} before "
-            f"the swap, {means[1]} right after it, {means[2]} in the end (means)."
+            f"{f'{condition}: ' if condition else ''}{arm}: mean validation score {means[0]} "
+            f"before the swap, {means[1]} right after it, {means[2]} at the end."
         )
 
 
-def _same(record: Comparison) -> Iterator[str]:
-    """Doubt a comparison in which nothing differs, not even the losses on the way."""
-    seen: dict[tuple[str, str], dict[int, object]] = {}
-    for one in record.outcomes:
-        if one.trial.role != "reported":
+def _identical(record: Comparison) -> Iterator[str]:
+    """Yield a warning if two activations gave identical losses at every step and seed."""
+    runs: dict[tuple[str, str], dict[int, object]] = {}
+    for outcome in record.outcomes:
+        if outcome.trial.role != "reported":
             continue
-        got = one.measured
-        if one.status != "finished" or not got.curve:
+        measured = outcome.measured
+        if outcome.status != "finished" or not measured.curve:
             return
-        cell = seen.setdefault((one.trial.condition, one.trial.arm), {})
-        cell[one.trial.seed] = (got.score, got.loss, [point.train_loss for point in got.curve])
-    for other in dict.fromkeys(one.other for one in record.differences):
+        losses = [point.train_loss for point in measured.curve]
+        cell = runs.setdefault((outcome.trial.condition, outcome.trial.arm), {})
+        cell[outcome.trial.seed] = (measured.score, measured.loss, losses)
+    for other in _others(record.differences):
         twins = [
-            one
-            for one in record.differences
-            if one.other == other and seen[one.condition, one.arm] == seen[one.condition, other]
+            d
+            for d in record.differences
+            if d.other == other and runs[d.condition, d.arm] == runs[d.condition, other]
         ]
         if twins:
             yield (
-                f"{_named(twins, record)} gave the very same as {other} at every seed: is the "
-                "activation used at all?"
+                f"{_named(twins, record)}: losses and scores identical to {other} at every seed. "
+                "Is the activation used at all?"
             )
 
 
@@ -378,44 +374,44 @@ def _power(record: Comparison) -> Iterator[str]:
         f"{counted(best.seeds, 'seed')} cannot show a difference at {best.alpha:g}, however large "
         f"it is: p is at least {probability(best.corrected)}{many}. {best.needed} seeds can."
     )
-    if best.seeds < FEWEST_AGREEING:
+    if best.seeds < MIN_AGREEING_SEEDS:
         return
     for side, count in (("better", "won"), ("worse", "lost")):
-        agreed = [one for one in record.differences if getattr(one, count) == best.seeds]
-        for other in dict.fromkeys(one.other for one in agreed):
-            names = _named((one for one in agreed if one.other == other), record)
-            yield f"At every seed {side} than {other}: {names}. More seeds would tell."
+        agreed = [d for d in record.differences if getattr(d, count) == best.seeds]
+        for other in _others(agreed):
+            names = _named((d for d in agreed if d.other == other), record)
+            yield f"At every seed {side} than {other}: {names}. More seeds are needed to decide."
 
 
 def _failures(record: Comparison) -> Iterator[str]:
-    diverged = [_failed(one, one.diverged) for one in record.summaries if one.diverged]
+    diverged = [_failed(row, row.diverged) for row in record.summaries if row.diverged]
     if diverged:
         yield (
-            f"Diverged: {'; '.join(diverged)}. That counts as worse than any score, so tests with "
-            "such runs go by ranks; means and intervals are of the runs that finished."
+            f"Diverged: {'; '.join(diverged)}. A diverged run counts as worse than any score, so "
+            "these tests use ranks; means and intervals are over the finished runs."
         )
-    raised = [_failed(one, one.raised) for one in record.summaries if one.raised]
+    raised = [_failed(row, row.raised) for row in record.summaries if row.raised]
     if raised:
-        said = next((one.said for one in record.outcomes if one.status == "raised"), "")
+        message = next((o.said for o in record.outcomes if o.status == "raised"), "")
         yield (
-            f"No score: {'; '.join(raised)}{f' ({said})' if said else ''}. Such a seed counts "
-            "against any verdict; means and intervals are of the runs that finished."
+            f"No score: {'; '.join(raised)}{f' ({message})' if message else ''}. Such a seed "
+            "counts against any verdict; means and intervals are over the finished runs."
         )
 
 
-def _failed(one: Summary, seeds: tuple[int, ...]) -> str:
-    name = f"{one.arm} with {one.condition}" if one.condition else one.arm
-    if len(seeds) == one.runs:
+def _failed(row: Summary, seeds: tuple[int, ...]) -> str:
+    name = f"{row.arm} with {row.condition}" if row.condition else row.arm
+    if len(seeds) == row.runs:
         return f"{name} at every seed"
-    which = f" ({', '.join(map(str, seeds))})" if len(seeds) <= MOST_SEEDS else ""
-    return f"{name} at {len(seeds)} of {counted(one.runs, 'seed')}{which}"
+    which = f" ({', '.join(map(str, seeds))})" if len(seeds) <= MAX_LISTED_SEEDS else ""
+    return f"{name} at {len(seeds)} of {counted(row.runs, 'seed')}{which}"
 
 
-def _named(some: Iterable[Choice | Difference], record: Comparison) -> str:
-    """Return arms, with their conditions where it is not so under all of them."""
+def _named(items: Iterable[Choice | Difference], record: Comparison) -> str:
+    """Return activations, each with its conditions unless these are all conditions."""
     cells: dict[str, list[str]] = {}
-    for one in some:
-        cells.setdefault(one.arm, []).append(one.condition)
+    for item in items:
+        cells.setdefault(item.arm, []).append(item.condition)
     return listed(
         arm if set(of) == set(record.conditions) else f"{arm} ({', '.join(dict.fromkeys(of))})"
         for arm, of in cells.items()
@@ -423,50 +419,50 @@ def _named(some: Iterable[Choice | Difference], record: Comparison) -> str:
 
 
 def _uncorrected(record: Comparison) -> Iterator[str]:
-    """Explain what looks like a contradiction, where there is one."""
+    """Yield an explanation if an interval excludes 0 although no difference was detected."""
     if record.best is None or not record.best.enough:
         return
     apart = [
-        one
-        for one in record.differences
-        if one.verdict == "no detectable difference"
-        and (i := one.interval) is not None
+        d
+        for d in record.differences
+        if d.verdict == "no detectable difference"
+        and (i := d.interval) is not None
         and (i.low > 0 or i.high < 0)
     ]
-    for other in dict.fromkeys(one.other for one in apart):
-        names = _named((one for one in apart if one.other == other), record)
+    for other in _others(apart):
+        names = _named((d for d in apart if d.other == other), record)
         yield (
-            f"The interval of {names} to {other} leaves out 0, and yet no difference counts as "
-            "detected: it looks at one comparison alone; the corrected p decides."
+            f"The interval of {names} to {other} excludes 0, but no difference was detected: the "
+            "interval is for one comparison alone; the corrected p decides."
         )
 
 
-def _drawn(record: Comparison) -> Iterator[str]:
-    if not all(one.exact for one in record.differences):
+def _sampled(record: Comparison) -> Iterator[str]:
+    if not all(difference.exact for difference in record.differences):
         yield (
-            f"With {len(record.seeds)} seeds sign flips are drawn, not all counted: p is good to "
-            "two digits or so."
+            f"With {len(record.seeds)} seeds sign flips are sampled, not enumerated: p is accurate "
+            "to about two digits."
         )
 
 
 def _rates(record: Comparison) -> Iterator[str]:
     if not record.choices:
-        rates = {one.lr for one in record.summaries}
+        rates = {row.lr for row in record.summaries}
         if len(rates) == 1 and (lr := rates.pop()):
-            yield f"One learning rate for all, {lr:g}, not tuned: another may favour another arm."
+            yield f"One learning rate for all, {lr:g}, not tuned: another may change the ranking."
         return
     for end, further in (("smallest", "smaller"), ("largest", "larger")):
-        edged = [one for one in record.choices if one.edge == end and _any_finished(one)]
+        edged = [c for c in record.choices if c.edge == end and _any_finished(c)]
         if edged:
             yield (
                 f"The chosen learning rate is the {end} that was tried for "
                 f"{_named(edged, record)}: a {further} one may do better."
             )
-    lost = [one for one in record.choices if not _any_finished(one)]
-    if lost:
+    failed = [choice for choice in record.choices if not _any_finished(choice)]
+    if failed:
         yield (
-            f"No learning rate that was tried let {_named(lost, record)} finish: the smallest was "
-            "taken."
+            f"{_named(failed, record)} finished with none of the learning rates: the smallest was "
+            "used."
         )
 
 
@@ -475,9 +471,9 @@ def _any_finished(choice: Choice) -> bool:
 
 
 def _places(record: Comparison) -> Iterator[str]:
-    kinds = list(dict.fromkeys(one.cpu for one in record.places))
-    if len(kinds) > 1:
+    cpus = list(dict.fromkeys(place.cpu for place in record.places))
+    if len(cpus) > 1:
         yield (
-            f"Runs were made on different CPUs ({'; '.join(kinds)}): scores of a seed can differ "
-            "by rounding, and times by more."
+            f"Runs used different CPUs ({'; '.join(cpus)}): scores of a seed can differ by "
+            "rounding, and times by more."
         )

@@ -1,13 +1,14 @@
-"""One model trained, looked at on the way, and measured at the end.
+"""Training of one model, its evaluation during training, and its final measurements.
 
-Adam at one rate; the order of examples and what dropout drops come from the seed. Test data is
-looked at once, after the last update, and not at all where a trial only chooses a rate.
+Adam with a constant learning rate; the order of examples and dropout come from the seed. Test data
+is evaluated once, after the last update, and not at all for a tuning trial.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any, NamedTuple
@@ -20,15 +21,21 @@ from softgate.torch import diagnose
 
 from .data import Data, Part
 from .models import operations, parameters
-from .trial import Diverged, Measured, Point, SiteHealth, Told, Trial
+from .trial import Diverged, Measured, Point, ProgressCallback, SiteHealth, Trial
 
-Of = Callable[[Tensor, Tensor], Tensor]
-"""A function of a model's outputs and of what they should be."""
+EVALUATED_AT_ONCE = 8192
+"""Positions per batch of an evaluation."""
+DIAGNOSED = 4096
+"""Maximum number of validation positions in the final diagnosis."""
+ORDER, DROPOUT = 1 << 32, 2 << 32
+"""Added to the seed, so that weights, order and dropout use different random numbers."""
+PROGRESS_S = 0.2
+"""Seconds between two calls of the progress callback."""
 
 
 @dataclass(frozen=True)
-class Goal:
-    """A loss, and what is made of outputs or of the loss for people to read.
+class Objective:
+    """Training loss and reported score.
 
     Attributes
     ----------
@@ -37,63 +44,51 @@ class Goal:
     score : callable or None
         score(output, y) of all examples of a part at once.
     of_loss : callable or None
-        The score where it is only the loss in another unit; then no outputs are kept.
+        The score as a function of the loss; then outputs are not collected.
     """
 
-    loss: Of
+    loss: Callable[[Tensor, Tensor], Tensor]
     score: Callable[[Tensor, Tensor], float] | None = None
     of_loss: Callable[[float], float] | None = None
 
 
 def cross_entropy(output: Tensor, y: Tensor) -> Tensor:
-    """Return the mean of -log p of the right class; classes are the last axis."""
+    """Return the mean of -log p of the true class; classes are the last axis."""
     return F.cross_entropy(output.flatten(0, -2), y.flatten())
 
 
 def accuracy(output: Tensor, y: Tensor) -> float:
-    """Return the share of examples whose right class has the largest output."""
+    """Return the fraction of examples whose true class has the largest output."""
     return int((output.argmax(-1) == y).sum()) / y.numel()
 
 
 def r_squared(output: Tensor, y: Tensor) -> float:
-    """Return the share of the targets' variance that outputs explain."""
+    """Return the fraction of the targets' variance that the outputs explain."""
     y = y.double()
-    left = (output.double().reshape(y.shape) - y).square().sum()
-    return float(1 - left / (y - y.mean(0)).square().sum())
+    residual = (output.double().reshape(y.shape) - y).square().sum()
+    return float(1 - residual / (y - y.mean(0)).square().sum())
 
 
-def squares(output: Tensor, y: Tensor) -> Tensor:
+def mean_squared_error(output: Tensor, y: Tensor) -> Tensor:
     """Return the mean of squared differences."""
     return F.mse_loss(output.reshape(y.shape), y)
 
 
-CLASSES = Goal(cross_entropy, accuracy)
-CHARACTERS = Goal(cross_entropy, of_loss=lambda loss: loss / math.log(2))
-NUMBERS = Goal(squares, r_squared)
-
-
-def area(output: Tensor, y: Tensor) -> float:
-    """Return the area under the ROC curve of two classes, from their difference of outputs."""
+def roc_auc(output: Tensor, y: Tensor) -> float:
+    """Return the area under the ROC curve of two classes, from the difference of their outputs."""
     from sklearn.metrics import roc_auc_score
 
     with torch.no_grad():
         return float(roc_auc_score(y.numpy(), (output[:, 1] - output[:, 0]).double().numpy()))
 
 
-TWO_CLASSES = Goal(cross_entropy, area)
+CLASSIFICATION = Objective(cross_entropy, accuracy)
+BINARY = Objective(cross_entropy, roc_auc)
+CHARACTERS = Objective(cross_entropy, of_loss=lambda loss: loss / math.log(2))
+REGRESSION = Objective(mean_squared_error, r_squared)
 
 
-AT_ONCE = 8192
-"""So many positions are evaluated together."""
-LOOKED_AT = 4096
-"""So many positions of validation data, at most, does the diagnosis at the end see."""
-ORDER, DROPPED = 1 << 32, 2 << 32
-"""What is added to a seed, so that weights, order and dropout are not made of the same numbers."""
-QUIET = 0.2
-"""Seconds between two words to those who watch."""
-
-
-class Seen(NamedTuple):
+class Evaluation(NamedTuple):
     """Loss and score on a part of the data."""
 
     loss: float
@@ -101,89 +96,92 @@ class Seen(NamedTuple):
 
 
 @dataclass
-class Run:
-    """A model in training, and what was seen of it until now.
+class TrainingRun:
+    """A model in training, and its measurements so far.
 
-    `go` may be called again, with a new optimizer: a task can change the model in between.
+    `train` may be called again, with a new optimizer: a task can change the model in between.
+    `times` are the seconds of each update: forward, backward and Adam, without evaluation.
     """
 
     model: nn.Module
     data: Data
     trial: Trial
-    told: Told
-    goal: Goal = CLASSES
+    progress: ProgressCallback
+    objective: Objective = CLASSIFICATION
     step: int = 0
     curve: list[Point] = field(default_factory=list)
     times: list[float] = field(default_factory=list)
-    """Of each update, in seconds: forward, backward and Adam; evaluation is not in it."""
 
     def __post_init__(self) -> None:
         batch: Any = self.trial.settings["batch"]
         self.batches = _batches(self.data.train, batch, self.trial.seed)
-        self.an_epoch = math.ceil(len(self.data.train) / batch)
-        """Updates in it."""
+        self.steps_per_epoch = math.ceil(len(self.data.train) / batch)
 
-    def go(self, epochs: float, lr: float, looks: int, seconds: float | None = None) -> None:
-        """Train for so many epochs, or where `seconds` is given until updates took so long."""
-        steps = max(1, round(epochs * self.an_epoch))
-        before, spent, looked = self.step, 0.0, 0
-        adam, losses, word = self._adam(lr), list[float](), perf_counter()
+    def train(
+        self, epochs: float, lr: float, evaluations: int, seconds: float | None = None
+    ) -> None:
+        """Train for a number of epochs, or if `seconds` is given until updates took that long."""
+        steps = max(1, round(epochs * self.steps_per_epoch))
+        first, spent_s, evaluated = self.step, 0.0, 0
+        adam, losses, reported_s = self._adam(lr), list[float](), perf_counter()
         self.model.train()
-        while looked < looks:
-            value, took = self._update(adam)
-            losses.append(value)
-            spent += took
-            share = min(1.0, spent / seconds if seconds else (self.step - before) / steps)
-            if perf_counter() - word > QUIET:
-                word = perf_counter()
-                self.told(self.step, before + round((self.step - before) / share), value)
-            if share * looks >= looked + 1:
-                looked = int(share * looks)
-                self._look(losses)
+        while evaluated < evaluations:
+            loss, took_s = self._update(adam)
+            losses.append(loss)
+            spent_s += took_s
+            share = min(1.0, spent_s / seconds if seconds else (self.step - first) / steps)
+            if perf_counter() - reported_s > PROGRESS_S:
+                reported_s = perf_counter()
+                self.progress(self.step, first + round((self.step - first) / share), loss)
+            if share * evaluations >= evaluated + 1:
+                evaluated = int(share * evaluations)
+                self._add_point(losses)
                 losses = []
 
     def _adam(self, lr: float) -> torch.optim.Adam:
-        learnt = [p for p in self.model.parameters() if p.requires_grad]
-        # One kernel for all parameters; it takes no complex ones.
-        return torch.optim.Adam(learnt, lr=lr, fused=all(p.is_floating_point() for p in learnt))
+        trained = [p for p in self.model.parameters() if p.requires_grad]
+        # The fused kernel does not support complex parameters.
+        return torch.optim.Adam(trained, lr=lr, fused=all(p.is_floating_point() for p in trained))
 
     def _update(self, adam: torch.optim.Adam) -> tuple[float, float]:
-        """Return the loss before an update, and how long it took."""
+        """Make an update; return the loss before it and its time in seconds."""
         x, y = next(self.batches)
-        began = perf_counter()
+        start_s = perf_counter()
         adam.zero_grad()
-        loss = self.goal.loss(self.model(x), y)
+        loss = self.objective.loss(self.model(x), y)
         loss.backward()
         adam.step()
         value = loss.item()
-        took = perf_counter() - began
-        self.times.append(took)
+        took_s = perf_counter() - start_s
+        self.times.append(took_s)
         self.step += 1
         if not math.isfinite(value):
-            raise Diverged(self.step, self._so_far())
-        return value, took
+            raise Diverged(self.step, self._unfinished())
+        return value, took_s
 
-    def _look(self, losses: list[float]) -> None:
+    def _add_point(self, losses: list[float]) -> None:
         mean = math.fsum(losses) / len(losses)
-        seen = self.see(self.data.validation)
-        self.curve.append(Point(self.step, mean, seen.loss, seen.score))
-        if not math.isfinite(seen.loss):
-            raise Diverged(self.step, self._so_far(), "the loss on validation data is not finite")
+        validation = self.evaluate(self.data.validation)
+        self.curve.append(Point(self.step, mean, validation.loss, validation.score))
+        if not math.isfinite(validation.loss):
+            raise Diverged(
+                self.step, self._unfinished(), "the loss on validation data is not finite"
+            )
 
-    def see(self, part: Part) -> Seen:
-        """Return loss and score of the model as it is."""
-        return evaluate(self.model, part, self.goal)
+    def evaluate(self, part: Part) -> Evaluation:
+        """Return loss and score of the model in its present state."""
+        return evaluate(self.model, part, self.objective)
 
-    def _so_far(self) -> Measured:
+    def _unfinished(self) -> Measured:
         return Measured(curve=tuple(self.curve), steps=self.step, parameters=parameters(self.model))
 
     def measured(self, more: dict[str, float] | None = None) -> Measured:
-        """Return what the trained model is like; this is where test data is looked at."""
-        last = self.curve[-1]  # made after the last update: `go` ends with a look
-        test = self.see(self.data.test) if self.trial.role == "reported" else None
+        """Return the measurements of the trained model; the only evaluation of test data."""
+        last = self.curve[-1]  # after the last update: `train` ends with an evaluation
+        test = self.evaluate(self.data.test) if self.trial.role == "reported" else None
         if test is not None and not math.isfinite(test.loss):
-            raise Diverged(self.step, self._so_far(), "the loss on test data is not finite")
-        sites, ratio = health(self.model, self.data.validation, self.goal)
+            raise Diverged(self.step, self._unfinished(), "the loss on test data is not finite")
+        sites, ratio = health(self.model, self.data.validation, self.objective)
         return Measured(
             score=None if test is None else test.score,
             loss=None if test is None else test.loss,
@@ -200,90 +198,90 @@ class Run:
 
 
 def train(
-    model: nn.Module, data: Data, trial: Trial, told: Told, goal: Goal = CLASSES
+    model: nn.Module,
+    data: Data,
+    trial: Trial,
+    progress: ProgressCallback,
+    objective: Objective = CLASSIFICATION,
 ) -> tuple[Measured, list[float]]:
-    """Train a model as a trial says and measure it.
+    """Train a model in place by a trial's settings, and measure it.
 
     Parameters
     ----------
     model : torch.nn.Module
-        It is trained in place.
+        The model.
     data : Data
-        What is learnt from, chosen by and tested on.
+        Training, validation and test data.
     trial : Trial
-        Its rate, its seed, its role, and of its settings `epochs`, `batch`, `evaluations`, `same`
-        and `seconds`.
-    told : callable
-        Is told step, steps and loss a few times a second.
-    goal : Goal
+        Learning rate, seed, role, and the settings `epochs`, `batch`, `evaluations`, `same` and
+        `seconds`.
+    progress : callable
+        Called with step, number of steps and loss a few times a second.
+    objective : Objective
         Loss and score; cross entropy and accuracy by default.
 
     Returns
     -------
     Measured, list of float
-        What it gave, and the time of every update in seconds.
+        Measurements, and the time of every update in seconds.
     """
     settings: Any = trial.settings
     seconds = settings["seconds"] if settings["same"] == "time" else None
     with seeded(trial.seed):
-        run = Run(model, data, trial, told, goal)
-        run.go(settings["epochs"], trial.lr, settings["evaluations"], seconds)
+        run = TrainingRun(model, data, trial, progress, objective)
+        run.train(settings["epochs"], trial.lr, settings["evaluations"], seconds)
         return run.measured(), run.times
 
 
-class seeded:  # noqa: N801 - read as a word: with seeded(seed)
-    """Within it, torch's own random numbers (those of dropout) come from a seed; then as before."""
-
-    def __init__(self, seed: int) -> None:
-        self.seed, self.fork = seed, torch.random.fork_rng(devices=[])
-
-    def __enter__(self) -> None:
-        self.fork.__enter__()
-        torch.manual_seed(DROPPED + self.seed)
-
-    def __exit__(self, *error: Any) -> None:
-        self.fork.__exit__(*error)
+@contextmanager
+def seeded(seed: int) -> Iterator[None]:
+    """Seed torch's global generator, which dropout uses; restore its state at the end."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(DROPOUT + seed)
+        yield
 
 
 def _batches(part: Part, batch: int, seed: int) -> Iterator[tuple[Tensor, Tensor]]:
-    """Yield batches for ever, each pass over the examples in another order."""
+    """Yield batches forever, each epoch in another order."""
     generator = torch.Generator().manual_seed(ORDER + seed)
     while True:
         for rows in torch.randperm(len(part), generator=generator).split(batch):
             yield part.x[rows], part.y[rows]
 
 
-def evaluate(model: nn.Module, part: Part, goal: Goal) -> Seen:
+def evaluate(model: nn.Module, part: Part, objective: Objective) -> Evaluation:
     """Return loss and score of a model on a part of the data."""
-    portion = max(1, AT_ONCE // _positions(part))
+    batch = max(1, EVALUATED_AT_ONCE // _positions(part))
     total, outputs = 0.0, []
     model.eval()
     with torch.no_grad():
-        for x, y in zip(part.x.split(portion), part.y.split(portion), strict=True):
+        for x, y in zip(part.x.split(batch), part.y.split(batch), strict=True):
             output = model(x)
-            total += goal.loss(output, y).item() * len(y)
-            if goal.score is not None:
+            total += objective.loss(output, y).item() * len(y)
+            if objective.score is not None:
                 outputs.append(output)
     model.train()
     loss = total / len(part)
-    if goal.score is None:
-        return Seen(loss, loss if goal.of_loss is None else goal.of_loss(loss))
+    if objective.score is None:
+        return Evaluation(loss, loss if objective.of_loss is None else objective.of_loss(loss))
     if not math.isfinite(loss):
-        return Seen(loss, math.nan)
-    return Seen(loss, goal.score(torch.cat(outputs), part.y))
+        return Evaluation(loss, math.nan)
+    return Evaluation(loss, objective.score(torch.cat(outputs), part.y))
 
 
 def _positions(part: Part) -> int:
-    """Return how many things there are to tell of an example: the characters of a text, else 1."""
+    """Return the number of predictions per example: the characters of a text, else 1."""
     return max(1, part.y[:1].numel())
 
 
-def health(model: nn.Module, part: Part, goal: Goal) -> tuple[tuple[SiteHealth, ...], float | None]:
-    """Return what activations do on a part of the data, and the gradient's first over last norm."""
-    some = min(len(part), max(1, LOOKED_AT // _positions(part)))
-    rows = torch.linspace(0, len(part) - 1, some).long()
+def health(
+    model: nn.Module, part: Part, objective: Objective
+) -> tuple[tuple[SiteHealth, ...], float | None]:
+    """Return the state of each activation on a part of the data, and the gradient ratio."""
+    count = min(len(part), max(1, DIAGNOSED // _positions(part)))
+    rows = torch.linspace(0, len(part) - 1, count).long()
     x, y = part.x[rows], part.y[rows]
-    found = diagnose(model, [x], loss=lambda output, _: goal.loss(output, y))
+    diagnosis = diagnose(model, [x], loss=lambda output, _: objective.loss(output, y))
     sites = tuple(
         SiteHealth(
             name=site.name,
@@ -293,6 +291,6 @@ def health(model: nn.Module, part: Part, goal: Goal) -> tuple[tuple[SiteHealth, 
             flat=site.flat,
             gradient=site.gradient_output,
         )
-        for site in found.sites
+        for site in diagnosis.sites
     )
-    return sites, found.gradient_ratio
+    return sites, diagnosis.gradient_ratio

@@ -1,14 +1,15 @@
-"""A trial: everything that decides how one training run ends, and nothing that does not.
+"""Trials and their outcomes: the key of a training run, its result, and the protocol it runs by.
 
-Its key is a hash of all of it, so what is found under a key need not be run again, and a trial that
-differs in anything is another one. How fast it runs, where, and beside what others, is no part.
+A trial holds everything that determines how one training run ends, and nothing else. Its key is a
+hash of all of it, so an outcome stored under a key need not be computed again. Speed, host and
+concurrent trials are no part of it.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar, Literal, Protocol
@@ -17,6 +18,12 @@ from softgate.runtime.records import Cell, Grid, Record, plain
 
 Setting = float | int | str | bool | None
 Role = Literal["tuning", "reported"]
+Status = Literal["finished", "diverged", "raised"]
+Arms = list[tuple[str, str, Mapping[str, Setting]]]
+"""Label, activation and settings of each arm."""
+
+DEFAULT_ACTIVATIONS = ("gelu", "relu", "silu", "tanh")
+"""Compared if none are given and the task has no choice of its own."""
 
 
 @dataclass(frozen=True)
@@ -26,25 +33,25 @@ class Trial:
     Attributes
     ----------
     task : str
-        The task's name; "build" or "script" for a user's own.
+        The task's name; "build" or "script" for a user's model or training loop.
     arm : str
-        What is compared, by the name that tables show: mostly the activation's own.
+        Label of the compared variant in tables: usually the activation's name.
     activation : str
-        The activation by a name that `softgate.torch.make` or a gated block understands, with its
-        parameters, as in "elu:alpha=0.5".
+        The activation by a name that `softgate.torch.make` or a gated block accepts, with
+        parameters, such as "elu:alpha=0.5".
     condition : str
-        The circumstances under which arms are compared with each other, such as "layers=48"; empty
-        where there are no others.
+        Settings under which activations are compared with each other, such as "layers=48"; empty
+        if there is only one.
     settings : mapping
-        All else that the task lets one choose (epochs, batch, width, …), also where it is as usual.
+        All other settings of the task (epochs, batch, width, …), defaults included.
     lr : float
-        The learning rate.
+        Learning rate.
     seed : int
-        Of the initial weights and the order of the data, so that arms are paired by it.
+        Seed of the initial weights and the data order; activations are paired by it.
     role : {"tuning", "reported"}
-        A tuning trial is scored on validation data alone and never sees test data.
+        A tuning trial is scored on validation data and never evaluates test data.
     fingerprint : str
-        A hash of code, data and versions: of the task, of a user's functions, of torch.
+        Hash of code, data and package versions; see `fingerprint`.
     """
 
     task: str
@@ -59,17 +66,14 @@ class Trial:
 
     @cached_property
     def key(self) -> str:
-        """A hash of all that decides the outcome: the name that it is kept under."""
+        """Hash of all fields: the name of the stored outcome."""
         text = json.dumps(plain(self), sort_keys=True, allow_nan=False)
         return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
-Status = Literal["finished", "diverged", "raised"]
-
-
 @dataclass(frozen=True)
 class Point:
-    """A step at which the model was evaluated; the training loss is the mean since the last one."""
+    """An evaluation during training; the training loss is the mean since the previous one."""
 
     step: int
     train_loss: float
@@ -81,7 +85,8 @@ class Point:
 class SiteHealth:
     """One activation of the trained model, on validation data.
 
-    Shares are of units (dead, trapped) and of inputs (flat); gradients are norms, by the outputs.
+    `dead` and `trapped` are fractions of units, `flat` is a fraction of inputs; `gradient` is the
+    norm of the gradient with respect to the outputs.
     """
 
     name: str
@@ -94,27 +99,26 @@ class SiteHealth:
 
 @dataclass(frozen=True)
 class Measured:
-    """What training gives: the same bits for the same trial on the same kind of CPU.
+    """Results of training: bit-identical for the same trial on the same kind of CPU.
 
     Attributes
     ----------
     score, loss : float or None
-        On test data, looked at once, after training; None for a tuning trial. The task says what
-        the score is and whether more is better.
+        On test data, evaluated once, after training; None for a tuning trial.
     validation_score, validation_loss : float or None
         Of the trained model, on validation data.
     curve : tuple of Point
-        How it went.
+        Evaluations during training.
     steps, parameters : int
-        Updates made, and numbers learnt.
+        Number of updates, and of trainable parameters.
     flops : float or None
-        Operations of a forward pass of one example; None where nobody counted.
+        Operations of a forward pass of one example; None if not counted.
     sites : tuple of SiteHealth
-        What the activations do after training; empty where nobody looked.
+        State of each activation after training; empty if not diagnosed.
     gradient_ratio : float or None
-        The gradient's norm at the first activation over that at the last.
+        Gradient norm at the first activation divided by that at the last.
     more : mapping
-        Figures that only this task has.
+        Figures specific to the task.
     """
 
     score: float | None = None
@@ -131,14 +135,19 @@ class Measured:
 
     @property
     def dead(self) -> float | None:
-        """The share of all units that are dead."""
-        units = sum(site.units for site in self.sites)
-        return sum(site.dead * site.units for site in self.sites) / units if units else None
+        """Fraction of dead units over all activations; None if not diagnosed."""
+        return dead_fraction(self.sites)
+
+
+def dead_fraction(sites: Sequence[SiteHealth]) -> float | None:
+    """Return the fraction of dead units over all sites, or None if there are no units."""
+    units = sum(site.units for site in sites)
+    return sum(site.dead * site.units for site in sites) / units if units else None
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where a trial ran."""
+    """Machine and versions that a trial ran with."""
 
     host: str
     cpu: str
@@ -150,18 +159,18 @@ class Place:
 
 @dataclass(frozen=True)
 class Outcome(Record):
-    """What came out of a trial.
+    """Result of a trial, also of one that diverged or raised.
 
     Attributes
     ----------
     status, said : str
-        How it ended, and in words where that is not as it should be ("diverged at step 120").
+        How the trial ended, and a message if it did not finish ("diverged at step 120").
     measured : Measured
-        Empty but for the curve until then where it did not finish.
+        Results; if training did not finish, only the curve up to that point.
     step_ms : float or None
-        The median time of an update.
+        Median time of an update.
     seconds, peak_bytes : float, int or None
-        The time of the whole trial, and how far the memory of its process rose in it.
+        Time of the whole trial, and increase of the process's memory during it.
     """
 
     schema: ClassVar[str] = "softgate.trial"
@@ -178,58 +187,71 @@ class Outcome(Record):
     def grids(self) -> tuple[Grid, ...]:
         """Return one row."""
         header, rows = self.table()
-        shown = tuple(tuple("-" if cell is None else str(cell) for cell in row) for row in rows)
-        return (Grid(f"{self.trial.task}: {self.said or self.status}", header, shown),)
+        cells = tuple(tuple("-" if cell is None else str(cell) for cell in row) for row in rows)
+        return (Grid(f"{self.trial.task}: {self.said or self.status}", header, cells),)
 
     def table(self) -> tuple[tuple[str, ...], list[tuple[Cell, ...]]]:
         """Return one row."""
-        trial, found = self.trial, self.measured
-        header = (
-            "task", "condition", "arm", "seed", "role", "lr", "status", "score", "loss",
-            "validation_score", "validation_loss", "steps", "parameters", "dead",
-            "gradient_ratio", "step_ms", "seconds", "peak_bytes", "key",
-        )  # fmt: skip
-        row: tuple[Cell, ...] = (
-            trial.task, trial.condition, trial.arm, trial.seed, trial.role, trial.lr, self.status,
-            found.score, found.loss, found.validation_score, found.validation_loss, found.steps,
-            found.parameters, found.dead, found.gradient_ratio, self.step_ms, self.seconds,
-            self.peak_bytes, trial.key,
-        )  # fmt: skip
-        return header, [row]
+        trial, measured = self.trial, self.measured
+        row: dict[str, Cell] = {
+            "task": trial.task,
+            "condition": trial.condition,
+            "arm": trial.arm,
+            "seed": trial.seed,
+            "role": trial.role,
+            "lr": trial.lr,
+            "status": self.status,
+            "score": measured.score,
+            "loss": measured.loss,
+            "validation_score": measured.validation_score,
+            "validation_loss": measured.validation_loss,
+            "steps": measured.steps,
+            "parameters": measured.parameters,
+            "dead": measured.dead,
+            "gradient_ratio": measured.gradient_ratio,
+            "step_ms": self.step_ms,
+            "seconds": self.seconds,
+            "peak_bytes": self.peak_bytes,
+            "key": trial.key,
+        }
+        return tuple(row), [tuple(row.values())]
 
 
 class Diverged(Exception):
-    """Training that left the numbers: a result, not a failure."""
+    """Raised by training whose loss or score is not finite; the trial's status is "diverged"."""
 
     def __init__(self, step: int, measured: Measured, why: str = "the loss is not finite") -> None:
         super().__init__(f"diverged at step {step}: {why}")
         self.step, self.measured = step, measured
 
 
-USUAL_ARMS = ("gelu", "relu", "silu", "tanh")
-"""What is compared where nobody says, and the task is about none in particular."""
+ProgressCallback = Callable[[int, int, float], None]
+"""Called during training with the step, the number of steps, and the loss."""
 
-Told = Callable[[int, int, float], None]
-"""Called now and then with a step, how many there will be, and the loss: for those who watch."""
-
-Work = Callable[[Trial, Told], tuple[Measured, list[float]]]
-"""Run a trial; return what it gave and the times of its updates in seconds. Raises Diverged."""
+TrialFunction = Callable[[Trial, ProgressCallback], tuple[Measured, list[float]]]
+"""Runs a trial; returns its results and the time of each update in seconds. Raises Diverged."""
 
 
 @dataclass(frozen=True)
 class Measure:
-    """What a score is."""
+    """Name and direction of a score.
+
+    `name` is such as "test accuracy"; `higher` is true if higher scores are better; `percent` is
+    true for a fraction shown in percent.
+    """
 
     name: str
-    """Such as "test accuracy", "test loss in bits per character"."""
     higher: bool
-    """Whether more is better."""
     percent: bool = False
-    """Whether it is a share, shown in percent."""
 
 
-class Subject(Protocol):
-    """What is trained, as data that can be pickled."""
+class Trainable(Protocol):
+    """A model and its data, as a picklable description.
+
+    It is sent to worker processes and other machines; `trial_function` loads data and model there.
+    Implementations: `tasks` for bundled tasks, `user_model` for a user's `build` and data,
+    `scripts` for a user's `train.py:run`.
+    """
 
     @property
     def name(self) -> str:
@@ -237,11 +259,36 @@ class Subject(Protocol):
 
     @property
     def measure(self) -> Measure:
-        """What a score is."""
+        """Name and direction of the score."""
 
     @property
     def fingerprint(self) -> str:
-        """A hash of code, data and versions, a part of every trial's key."""
+        """Hash of code, data and versions, part of every trial's key."""
 
-    def work(self) -> Work:
-        """Return the function that runs a trial: called once in each process."""
+    def trial_function(self) -> TrialFunction:
+        """Return the function that runs a trial; called once in each process."""
+
+    @property
+    def settings(self) -> Mapping[str, Setting]:
+        """All settings with their values."""
+
+    @property
+    def rates(self) -> tuple[float, ...]:
+        """Default learning rates to tune over; empty if the learning rate cannot be set."""
+
+    @property
+    def conditions(self) -> tuple[tuple[str, Mapping[str, Setting]], ...]:
+        """Label and settings of each condition under which activations are compared."""
+
+    @property
+    def default_activations(self) -> tuple[str, ...]:
+        """Activations compared by default."""
+
+    def arms(self, names: list[str]) -> Arms:
+        """Return label, activation and settings of each arm for these activations."""
+
+    def describe(self) -> str:
+        """Return one line on data, model and training."""
+
+    def notes(self, names: Sequence[str] = ()) -> list[str]:
+        """Return sentences to print with a comparison of these activations."""

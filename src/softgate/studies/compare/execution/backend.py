@@ -1,4 +1,7 @@
-"""What all places that run trials have in common, and how often one may die."""
+"""The interface of backends, and the backend that runs trials one by one in this process.
+
+The latter is for models that cannot be pickled, and for debuggers.
+"""
 
 from __future__ import annotations
 
@@ -6,66 +9,94 @@ import gc
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from time import sleep
-from typing import Protocol
+from typing import Any, Protocol
 
 from ..store import Store, StoreError
-from ..trial import Measured, Outcome, Place, Subject, Trial
-from .progress import Board
-from .serialization import ready
-from .worker import run_claimed
+from ..trial import Outcome, ProgressCallback, Trainable, Trial, TrialFunction
+from .progress import ProgressBoard
+from .run_trial import run_classified
+from .serialization import load_trainable
 
-TRIES = 3
-"""So often a trial is begun whose process dies; it may not have been the trial's fault."""
-TIMES = {1: "once", 2: "twice", 3: "three times"}
+RETRY_S = 0.2
+"""Seconds until a trial locked by another process is tried again."""
 
 
-class Lanes(Protocol):
-    """Where trials run side by side."""
+class Backend(Protocol):
+    """A place where trials run concurrently."""
 
     @property
     def width(self) -> int:
-        """How many run at a time."""
+        """Number of concurrent trials."""
 
-    def run(self, todo: Sequence[Trial], store: Store, board: Board) -> None:
-        """Run trials, keep their outcomes in the store and note them on the board."""
+    def run(self, missing: Sequence[Trial], store: Store, board: ProgressBoard) -> None:
+        """Run trials, write their outcomes to the store and report them to the board."""
 
     def close(self) -> None:
-        """End what runs."""
+        """End all workers."""
 
 
-def killed(trial: Trial, how: str, tries: int, seconds: float, place: Place) -> Outcome:
-    """Return the outcome of a trial that no process survives; it is not kept."""
-    said = f"its process was {how} {TIMES.get(tries, f'{tries} times')}"
-    return Outcome(trial, "raised", said, Measured(), None, seconds, None, place)
+def run_locked(
+    trial: Trial, run: TrialFunction, store: Store, progress: ProgressCallback
+) -> dict[str, Any]:
+    """Run a trial and save its outcome, unless another process does; return a message.
+
+    Its keys: "elsewhere" if another process runs the trial; "outcome", "ran" (false if it was
+    stored meanwhile) and "lasts" (false if a retry may succeed); "unsaved" for a store error.
+    """
+    try:
+        lock = store.lock(trial)
+        if lock is None:
+            return {"elsewhere": True}
+        with lock:
+            saved = store.read(trial)
+            if saved is not None:  # another process finished it before the lock was taken
+                return {"outcome": saved.to_json(), "ran": False, "lasts": True}
+            outcome, lasts = run_classified(trial, run, progress)
+            answer = {"outcome": outcome.to_json(), "ran": True, "lasts": lasts}
+            if not lasts:
+                return answer
+            try:
+                lock.save(outcome.to_json())
+            except StoreError as error:
+                return answer | {"unsaved": str(error)}
+            return answer
+    except StoreError as error:
+        return {"unsaved": str(error)}
 
 
-ASIDE_S = 0.2
-"""Seconds until a trial that another process runs is looked for again."""
-
-
-class Here:
-    """The process that asked."""
+class InProcessBackend:
+    """Runs trials one by one in this process."""
 
     width = 1
 
-    def __init__(self, subject: Subject) -> None:
-        self._work = ready(subject)
+    def __init__(self, trainable: Trainable) -> None:
+        self._run = load_trainable(trainable)
 
-    def run(self, todo: Sequence[Trial], store: Store, board: Board) -> None:
-        """Run trials here."""
-        waiting = list(todo)
-        with _set_aside():
+    def run(self, missing: Sequence[Trial], store: Store, board: ProgressBoard) -> None:
+        """Run trials; those that another process runs are waited for."""
+        waiting = list(missing)
+        with _frozen_objects():
             while waiting:
-                waiting = [trial for trial in waiting if not self._ran(trial, store, board)]
+                waiting = [trial for trial in waiting if not self._finished(trial, store, board)]
                 if waiting:
-                    sleep(ASIDE_S)
+                    sleep(RETRY_S)
 
-    def _ran(self, trial: Trial, store: Store, board: Board) -> bool:
-        watch = Watch(trial, board)
+    def _finished(self, trial: Trial, store: Store, board: ProgressBoard) -> bool:
+        """Run a trial; return False if another process runs it."""
+        failed: list[Exception] = []
+
+        def progress(step: int, steps: int, loss: float) -> None:
+            if failed:
+                return
+            try:
+                board.progress(trial.key, int(step), int(steps), float(loss))
+            except Exception as error:  # the display's error, not the trial's: raised after it
+                failed.append(error)
+
         board.started(trial)
-        answer = run_claimed(trial, self._work, store, watch.told)
-        if watch.failed is not None:
-            raise watch.failed
+        answer = run_locked(trial, self._run, store, progress)
+        if failed:
+            raise failed[0]
         if "elsewhere" in answer:
             board.dropped(trial)
             return False
@@ -75,33 +106,16 @@ class Here:
         return True
 
     def close(self) -> None:
-        """Nothing is left to end."""
+        """Do nothing: there are no workers."""
 
 
 @contextmanager
-def _set_aside() -> Iterator[None]:
-    """Keep what this process holds from being looked through for garbage with every trial."""
-    others = gc.get_freeze_count() > 0
+def _frozen_objects() -> Iterator[None]:
+    """Exclude existing objects from garbage collection, which runs with every trial."""
+    frozen_before = gc.get_freeze_count() > 0
     gc.freeze()
     try:
         yield
     finally:
-        if not others:
+        if not frozen_before:
             gc.unfreeze()
-
-
-class Watch:
-    """Hands on how training goes; a mistake of who watches is not the trial's."""
-
-    def __init__(self, trial: Trial, board: Board) -> None:
-        self._trial, self._board = trial, board
-        self.failed: Exception | None = None
-
-    def told(self, step: int, steps: int, loss: float) -> None:
-        """Tell the board."""
-        if self.failed is not None:
-            return
-        try:
-            self._board.told(self._trial.key, int(step), int(steps), float(loss))
-        except Exception as error:  # the display's, raised again once the trial's outcome is kept
-            self.failed = error

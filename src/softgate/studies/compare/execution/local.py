@@ -12,11 +12,10 @@ from softgate.runtime.records import SPECIAL, plain
 
 from ...worker import Message, Worker
 from ..store import Store
-from ..trial import Outcome, Subject, Trial
-from .backend import TRIES
-from .progress import Board
-from .scheduler import TICK_S, Shift
-from .serialization import SubjectError, pack
+from ..trial import Outcome, Trainable, Trial
+from .progress import ProgressBoard
+from .scheduler import MAX_TRIES, TICK_S, Scheduler
+from .serialization import LoadError, pack
 
 ONE_THREAD = dict.fromkeys(
     ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS",
@@ -49,63 +48,65 @@ Inbox = SimpleQueue[tuple[TrialWorker, Message | None]]
 """Messages of all workers as they arrive; None is the end of a worker."""
 
 
-class Local:
+class LocalBackend:
     """Runs trials in worker processes on this machine."""
 
-    def __init__(self, subject: Subject, jobs: int) -> None:
+    def __init__(self, trainable: Trainable, jobs: int) -> None:
         self.width = jobs
-        self._name, self._packed = subject.name, base64.b64encode(pack(subject)).decode("ascii")
+        self._name, self._packed = trainable.name, base64.b64encode(pack(trainable)).decode("ascii")
         self._inbox: Inbox = SimpleQueue()
         self._workers: list[TrialWorker] = []
         self._failed_starts = 0
 
-    def run(self, todo: Sequence[Trial], store: Store, board: Board) -> None:
+    def run(self, missing: Sequence[Trial], store: Store, board: ProgressBoard) -> None:
         """Run trials in the workers, and wait for those that another command runs."""
-        shift = Shift(todo, store, board)
-        while shift.unfinished:
-            self._assign(shift, store)
+        scheduler = Scheduler(missing, store, board)
+        while scheduler.unfinished:
+            self._assign(scheduler, store)
             try:
                 worker, message = self._inbox.get(timeout=TICK_S)
             except Empty:
-                self._remove(shift, [worker for worker in self._workers if worker.process.exited])
+                self._remove(
+                    scheduler, [worker for worker in self._workers if worker.process.exited]
+                )
                 continue
             if worker not in self._workers:
                 continue  # the last messages of a worker that was removed
             if message is None:
-                self._remove(shift, [worker])
+                self._remove(scheduler, [worker])
             else:
-                self._handle(worker, message, shift)
-        shift.settle()
+                self._handle(worker, message, scheduler)
+        scheduler.finish()
 
-    def _assign(self, shift: Shift, store: Store) -> None:
+    def _assign(self, scheduler: Scheduler, store: Store) -> None:
         """Start a trial in every idle worker; start as many workers as there is work for."""
         for worker in self._workers:
-            if worker.ready and worker.trial is None and (trial := shift.next()) is not None:
+            if worker.ready and worker.trial is None and (trial := scheduler.next()) is not None:
                 worker.start(trial)
         busy = sum(worker.trial is not None for worker in self._workers)
-        wanted = min(self.width, busy + shift.ahead)
+        wanted = min(self.width, busy + scheduler.waiting)
         folder = None if store.folder is None else str(store.folder.resolve())
         while len(self._workers) < wanted:
-            first = {"subject": self._packed, "store": folder}
+            first = {"trainable": self._packed, "store": folder}
             self._workers.append(TrialWorker(first, self._inbox))
 
-    def _handle(self, worker: TrialWorker, message: Message, shift: Shift) -> None:
+    def _handle(self, worker: TrialWorker, message: Message, scheduler: Scheduler) -> None:
         if "error" in message:
-            raise SubjectError(f"{self._name!r} cannot be loaded: {message['error']}")
+            raise LoadError(f"{self._name!r} cannot be loaded: {message['error']}")
         if "ready" in message:
             worker.ready, self._failed_starts = True, 0
             return
         assert worker.trial is not None
         if "progress" in message:
             step, steps, loss = message["progress"]
-            shift.board.told(worker.trial.key, step, steps, SPECIAL.get(loss, loss))
+            scheduler.board.progress(worker.trial.key, step, steps, SPECIAL.get(loss, loss))
             return
         trial, worker.trial = worker.trial, None
-        if shift.store.folder is None and message.get("lasts"):
-            shift.store.write(Outcome.from_json(message["outcome"]))  # the worker has no folder
-        shift.answer(trial, message)
+        if scheduler.store.folder is None and message.get("lasts"):
+            scheduler.store.write(Outcome.from_json(message["outcome"]))  # the worker has no folder
+        scheduler.answer(trial, message)
 
-    def _remove(self, shift: Shift, dead: Sequence[TrialWorker]) -> None:
+    def _remove(self, scheduler: Scheduler, dead: Sequence[TrialWorker]) -> None:
         for worker in dead:
             self._workers.remove(worker)
             code, last_line = worker.process.kill(grace_s=TICK_S)
@@ -113,11 +114,11 @@ class Local:
             if last_line and code is not None and code >= 0:
                 how += f" ({last_line})"
             if worker.trial is not None:
-                shift.died(worker.trial, how, perf_counter() - worker.since_s)
+                scheduler.died(worker.trial, how, perf_counter() - worker.since_s)
                 continue
             self._failed_starts += not worker.ready
-            if self._failed_starts >= TRIES:
-                raise SubjectError(
+            if self._failed_starts >= MAX_TRIES:
+                raise LoadError(
                     f"{self._name!r} cannot be loaded: its process was {how} before any trial began"
                 )
 

@@ -1,21 +1,22 @@
-"""What is known while trials run: how many are done, how training goes, how long it will take."""
+"""Progress of a run: finished and running trials, losses, and the time left."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from itertools import chain
 from statistics import fmean
 from time import perf_counter
 from typing import Any
 
 from softgate.runtime.records import plain
 
-from ..trial import Outcome, Told, Trial
+from ..trial import Outcome, ProgressCallback, Trial
 
 
 @dataclass(frozen=True)
 class Running:
-    """A trial that is being run: how far it is, and its last loss."""
+    """A running trial: its step, the number of steps, and the last loss."""
 
     trial: Trial
     step: int = 0
@@ -25,22 +26,22 @@ class Running:
 
 @dataclass(frozen=True)
 class Event:
-    """What has changed.
+    """A change in the progress of a run.
 
     Attributes
     ----------
     done, total : int
-        Trials that have an outcome, those found in the store included, and all of them.
+        Number of trials with an outcome, stored ones included, and of all trials.
     found : int
-        How many of those done were in the store, or came from another command on it.
+        Number of outcomes that were stored already or came from another command.
     running : tuple of Running
-        What is being run by this command.
+        Trials that this command is running.
     ended : Outcome or None
-        The trial that has just ended, where that is the news.
+        The trial that has just ended, if that is the change.
     eta_s : float or None
-        Seconds until all are done, as far as one can tell.
+        Estimated seconds until all are done; None if unknown.
     said : str
-        Something to tell the user: a file that is not believed, a process that died.
+        A message for the user: an unreadable file, a process that died.
     """
 
     done: int
@@ -55,104 +56,103 @@ class Event:
 Progress = Callable[[Event], None]
 
 
-def seldom(say: Callable[[int, int, Any], object], quiet_s: float) -> Told:
-    """Return what a trial is given to tell how it goes, which hands on a word now and then."""
-    last_s = -quiet_s
+def throttled(report: Callable[[int, int, Any], object], interval_s: float) -> ProgressCallback:
+    """Return a progress callback that calls `report` at most once per interval."""
+    last_s = -interval_s
 
-    def told(step: int, steps: int, loss: float) -> None:
+    def progress(step: int, steps: int, loss: float) -> None:
         nonlocal last_s
         now_s = perf_counter()
-        if now_s - last_s >= quiet_s:
+        if now_s - last_s >= interval_s:
             last_s = now_s
-            say(int(step), int(steps), plain(float(loss)))
+            report(int(step), int(steps), plain(float(loss)))
 
-    return told
+    return progress
 
 
-class Board:
-    """Outcomes as they come in, and who is told of it."""
+class ProgressBoard:
+    """Outcomes as they arrive; calls the progress callback with each change."""
 
     def __init__(
-        self, found: Iterable[Outcome], total: int, lanes: int, progress: Progress | None
+        self, outcomes: Iterable[Outcome], total: int, width: int, progress: Progress | None
     ) -> None:
-        self.outcomes = {outcome.trial.key: outcome for outcome in found}
-        self.total, self.lanes = total, max(1, lanes)
+        self.outcomes = {outcome.trial.key: outcome for outcome in outcomes}
+        self.total, self.width = total, max(1, width)
         self.found = len(self.outcomes)
         self._progress = progress
         self._running: dict[str, tuple[Running, float]] = {}
-        self._took: dict[str, list[float]] = {}
-        self._tell()
+        self._seconds: dict[str, list[float]] = {}
+        self._notify()
 
     @property
     def watched(self) -> bool:
-        """Whether anybody wants to know how training goes."""
+        """Whether there is a progress callback."""
         return self._progress is not None
 
     def started(self, trial: Trial) -> None:
-        """Note that a trial is being run."""
+        """Record that a trial is running."""
         self._running[trial.key] = (Running(trial), perf_counter())
-        self._tell()
+        self._notify()
 
-    def told(self, key: str, step: int, steps: int, loss: float | None) -> None:
-        """Note how far a trial is."""
+    def progress(self, key: str, step: int, steps: int, loss: float | None) -> None:
+        """Record the step and loss of a running trial."""
         if key in self._running:
             running, since = self._running[key]
             self._running[key] = (Running(running.trial, step, steps, loss), since)
-            self._tell()
+            self._notify()
 
-    def dropped(self, trial: Trial, said: str = "") -> None:
-        """Note that a trial is not being run any more, and has no outcome."""
+    def dropped(self, trial: Trial, message: str = "") -> None:
+        """Record that a trial stopped without an outcome."""
         self._running.pop(trial.key, None)
-        self._tell(said=said)
+        self._notify(message=message)
 
-    def landed(self, trial: Trial) -> None:
-        """Note that a trial has ended whose outcome will be noted in a moment."""
+    def returned(self, trial: Trial) -> None:
+        """Record that a trial stopped; its outcome follows."""
         self._running.pop(trial.key, None)
 
     def ended(self, outcome: Outcome, ran: bool = True) -> None:
-        """Note an outcome: of a trial that ran, or one that somebody else has put there."""
+        """Record an outcome: of a trial run here, or one stored by another process."""
         self._running.pop(outcome.trial.key, None)
         self.outcomes[outcome.trial.key] = outcome
         if ran:
-            self._took.setdefault(outcome.trial.condition, []).append(outcome.seconds)
+            self._seconds.setdefault(outcome.trial.condition, []).append(outcome.seconds)
         else:
             self.found += 1
-        self._tell(ended=outcome)
+        self._notify(ended=outcome)
 
-    def say(self, said: str) -> None:
-        """Tell the user something."""
-        self._tell(said=said)
+    def say(self, message: str) -> None:
+        """Pass a message to the user."""
+        self._notify(message=message)
 
-    def _tell(self, ended: Outcome | None = None, said: str = "") -> None:
+    def _notify(self, ended: Outcome | None = None, message: str = "") -> None:
         if self._progress is None:
             return
         running = tuple(running for running, _ in self._running.values())
         done = len(self.outcomes)
-        self._progress(Event(done, self.total, self.found, running, ended, self._eta_s(), said))
+        self._progress(Event(done, self.total, self.found, running, ended, self._eta_s(), message))
 
     def _eta_s(self) -> float | None:
         now = perf_counter()
-        ahead = []
+        remaining = []
         for running, since in self._running.values():
             share = running.step / running.steps if running.steps else 0.0
             if share > 0.02:
-                ahead.append((now - since) * (1 - share) / share)
-            elif (usual := self._usual_s(running.trial.condition)) is not None:
-                ahead.append(max(0.0, usual - (now - since)))
+                remaining.append((now - since) * (1 - share) / share)
+            elif (mean := self._mean_s(running.trial.condition)) is not None:
+                remaining.append(max(0.0, mean - (now - since)))
             else:
                 return None
         waiting = self.total - len(self.outcomes) - len(self._running)
-        usual = self._usual_s(None)
-        if usual is None and waiting and ahead:
-            started = (since for _, since in self._running.values())
-            usual = fmean(left + now - since for left, since in zip(ahead, started, strict=True))
-        if usual is None and waiting:
+        mean = self._mean_s(None)
+        if mean is None and waiting and remaining:
+            starts = (since for _, since in self._running.values())
+            mean = fmean(left + now - since for left, since in zip(remaining, starts, strict=True))
+        if mean is None and waiting:
             return None
-        total = sum(ahead) + waiting * (usual or 0.0)
-        return max([total / self.lanes, *ahead])
+        total = sum(remaining) + waiting * (mean or 0.0)
+        return max([total / self.width, *remaining])
 
-    def _usual_s(self, condition: str | None) -> float | None:
-        took = self._took.get(condition or "") or [
-            s for all_s in self._took.values() for s in all_s
-        ]
-        return fmean(took) if took else None
+    def _mean_s(self, condition: str | None) -> float | None:
+        """Return the mean time of trials under a condition, or of all if there are none."""
+        seconds = self._seconds.get(condition or "") or [*chain(*self._seconds.values())]
+        return fmean(seconds) if seconds else None

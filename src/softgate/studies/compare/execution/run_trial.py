@@ -1,7 +1,11 @@
-"""A trial, run in this process: whatever it does, there is an outcome.
+"""Runs one trial in this process, isolated from others; there is always an outcome.
 
-That an outcome lasts means that the same trial would end in the same way: training that diverges or
-raises does, a machine that had no memory or no file left does not, and is not kept.
+An outcome lasts if the same trial would end in the same way. Diverging or raising training does; an
+error for lack of memory or files does not, and is not saved.
+
+Trials share processes, because starting one takes longer than some trials. A trial must not affect
+the next one, nor depend on those before it: random generators are seeded from the trial, there is
+one thread, and all other global state is restored.
 """
 
 from __future__ import annotations
@@ -27,21 +31,41 @@ from softgate.runtime.machine import cpu_name, installed
 from softgate.runtime.threads import get_threads, set_threads
 
 from ...worker import c_function
-from ..trial import Diverged, Measured, Outcome, Place, Status, Told, Trial, Work
+from ..trial import (
+    Diverged,
+    Measured,
+    Outcome,
+    Place,
+    ProgressCallback,
+    Status,
+    Trial,
+    TrialFunction,
+)
+
+TRANSIENT = (MemoryError, OSError, ImportError)
+"""Errors of the machine: the trial may finish when it is run again."""
+CLEAR, STATUS = Path("/proc/self/clear_refs"), Path("/proc/self/status")
+RESET_PEAK = "5"
+PACKAGE = Path(__file__).parents[3]
+LIBRARIES = ("site-packages", "dist-packages")
+MAX_MESSAGE = 300
+"""Characters of an error's message."""
 
 
 class State(NamedTuple):
-    """How to ask for something that a whole process shares, and how to set it."""
+    """Getter and setter of global state.
+
+    `generator` marks a random generator: its state always changes and is not compared.
+    """
 
     get: Callable[[], Any]
     put: Callable[[Any], object]
-    draws: bool = False
-    """Whether it is a generator's: those have moved on, and are not compared."""
+    generator: bool = False
 
 
 @contextmanager
-def settled(seed: int) -> Iterator[None]:
-    """Run what is inside with one thread and global generators seeded; put everything back."""
+def isolated(seed: int) -> Iterator[None]:
+    """Use one thread and seeded global generators; restore all global state at the end."""
     states = _states()
     before = [state.get() for state in states]
     try:
@@ -50,13 +74,13 @@ def settled(seed: int) -> Iterator[None]:
             yield
     finally:
         for state, value in zip(states, before, strict=True):
-            if state.draws or state.get() != value:  # to set it may cost something for ever
+            if state.generator or state.get() != value:  # some setters slow down the process
                 state.put(value)
 
 
 def _prepare(seed: int) -> None:
     random.seed(seed)
-    np.random.seed(seed % 2**32)  # noqa: NPY002  (a user's script may draw from it)
+    np.random.seed(seed % 2**32)  # noqa: NPY002  (a user's script may use it)
     set_threads(1)
     torch = sys.modules.get("torch")
     if torch is not None:
@@ -65,11 +89,11 @@ def _prepare(seed: int) -> None:
 
 
 def _states() -> list[State]:
-    """Return what is put back; torch's only where somebody has loaded it."""
+    """Return the state to restore; torch's only if it is loaded."""
     states: list[State] = [
-        State(random.getstate, random.setstate, draws=True),
-        State(np.random.get_state, np.random.set_state, draws=True),
-        State(np.geterr, lambda given: np.seterr(**given)),
+        State(random.getstate, random.setstate, generator=True),
+        State(np.random.get_state, np.random.set_state, generator=True),
+        State(np.geterr, lambda errors: np.seterr(**errors)),
         State(get_threads, set_threads),
         State(_folder, os.chdir),
         State(lambda: list(sys.path), _set_path),
@@ -83,13 +107,13 @@ def _states() -> list[State]:
 
 def _torch_states(torch: Any) -> list[State]:
     return [
-        State(torch.get_rng_state, torch.set_rng_state, draws=True),
+        State(torch.get_rng_state, torch.set_rng_state, generator=True),
         State(torch.get_num_threads, torch.set_num_threads),
         State(torch.get_default_dtype, torch.set_default_dtype),
-        # "cpu" would be right too, and slow: a mode that sees every call.
+        # "cpu" would be right too, but slow: it installs a mode that intercepts every call.
         State(
             torch.get_default_device,
-            lambda given: torch.set_default_device(None if given.type == "cpu" else given),
+            lambda device: torch.set_default_device(None if device.type == "cpu" else device),
         ),
         State(torch.is_grad_enabled, torch.set_grad_enabled),
         State(torch.is_anomaly_enabled, torch.set_anomaly_enabled),
@@ -99,19 +123,19 @@ def _torch_states(torch: Any) -> list[State]:
                 torch.are_deterministic_algorithms_enabled(),
                 torch.is_deterministic_algorithms_warn_only_enabled(),
             ),
-            lambda given: torch.use_deterministic_algorithms(given[0], warn_only=given[1]),
+            lambda modes: torch.use_deterministic_algorithms(modes[0], warn_only=modes[1]),
         ),
         State(_flushes, torch.set_flush_denormal),
     ]
 
 
 def _flushes() -> bool:
-    """Tell whether this thread takes subnormal numbers for 0; torch can set that, but not tell."""
+    """Return whether this thread flushes subnormal numbers to 0; torch has only a setter."""
     return bool(np.float64(2.0**-1060) * np.float64(1.0) == 0.0)
 
 
 def _folder() -> str:
-    """Return the current folder, or nothing where it was removed."""
+    """Return the current folder, or "/" if it was removed."""
     try:
         return os.getcwd()  # noqa: PTH109  (Path.cwd() adds nothing here)
     except FileNotFoundError:
@@ -123,82 +147,73 @@ def _set_path(entries: list[str]) -> None:
 
 
 def _environment() -> dict[str, str]:
-    return dict(os.environ)  # noqa: TID251  (put back, not read)
+    return dict(os.environ)  # noqa: TID251  (restored, not read)
 
 
-def _set_environment(given: dict[str, str]) -> None:
+def _set_environment(variables: dict[str, str]) -> None:
     os.environ.clear()  # noqa: TID251
-    os.environ.update(given)  # noqa: TID251
+    os.environ.update(variables)  # noqa: TID251
 
 
-PASSING = (MemoryError, OSError, ImportError)
-"""What the machine is to blame for: run again, the trial may end otherwise."""
-
-CLEAR, STATUS = Path("/proc/self/clear_refs"), Path("/proc/self/status")
-RESET_PEAK = "5"
-HERE = Path(__file__).parents[3]
-LIBRARIES = ("site-packages", "dist-packages")
-LONGEST = 300
-"""Characters of an error's message."""
+def run_trial(trial: Trial, run: TrialFunction, progress: ProgressCallback) -> Outcome:
+    """Run a trial with one thread; of all exceptions only an interrupt is raised."""
+    return run_classified(trial, run, progress)[0]
 
 
-def run_trial(trial: Trial, work: Work, told: Told) -> Outcome:
-    """Run a trial here and now, with one thread; only an interrupt gets through."""
-    return attempt(trial, work, told)[0]
+def run_classified(
+    trial: Trial, run: TrialFunction, progress: ProgressCallback
+) -> tuple[Outcome, bool]:
+    """Run a trial; return its outcome, and whether it lasts: would be the same another time."""
+    start, before_bytes = perf_counter(), _reset_peak()
 
-
-def attempt(trial: Trial, work: Work, told: Told) -> tuple[Outcome, bool]:
-    """Run a trial; return its outcome, and whether it would be the same another time."""
-    start, before_bytes = perf_counter(), _fresh_peak()
-
-    def outcome(status: Status, said: str, measured: Measured, times: list[float]) -> Outcome:
+    def outcome(status: Status, message: str, measured: Measured, times: list[float]) -> Outcome:
         return Outcome(
             trial=trial,
             status=status,
-            said=said,
+            said=message,
             measured=measured,
             step_ms=1e3 * median(times) if times else None,
             seconds=perf_counter() - start,
-            peak_bytes=_rise(before_bytes),
-            place=place(),
+            peak_bytes=_increase(before_bytes),
+            place=current_place(),
         )
 
-    with settled(trial.seed):
-        # The subject is somebody else's code: whatever it throws, or ends Python with, is a result.
+    with isolated(trial.seed):
+        # A user's code may raise anything, SystemExit included: that is a result.
         try:
-            return _as_read(outcome("finished", "", *work(trial, told))), True
+            return _reread(outcome("finished", "", *run(trial, progress))), True
         except Diverged as error:
-            ended = error
+            diverged = error
         except (Exception, SystemExit) as error:
-            lasts = not isinstance(error, PASSING)
-            return outcome("raised", words(error), Measured(), []), lasts
+            lasts = not isinstance(error, TRANSIENT)
+            return outcome("raised", describe_error(error), Measured(), []), lasts
         try:
-            return _as_read(outcome("diverged", str(ended), ended.measured, [])), True
+            return _reread(outcome("diverged", str(diverged), diverged.measured, [])), True
         except (TypeError, ValueError) as error:
-            return outcome("raised", words(error), Measured(), []), True
+            return outcome("raised", describe_error(error), Measured(), []), True
 
 
-def _as_read(outcome: Outcome) -> Outcome:
-    """Return the outcome as a store gives it back; what JSON cannot hold raises here."""
+def _reread(outcome: Outcome) -> Outcome:
+    """Return the outcome as a store returns it; raise for values that JSON cannot hold."""
     return Outcome.from_json(outcome.to_json())
 
 
-def words(error: BaseException) -> str:
-    """Return what was thrown and where: the line of the user's own that is nearest to it."""
+def describe_error(error: BaseException) -> str:
+    """Return type and message of an exception, and the nearest line of the user's code."""
     text = " ".join(str(error).split())
-    text = text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
-    said = f"{type(error).__name__}: {text}" if text else type(error).__name__
+    text = text if len(text) <= MAX_MESSAGE else f"{text[: MAX_MESSAGE - 1]}…"
+    message = f"{type(error).__name__}: {text}" if text else type(error).__name__
     frames = [(Path(f.filename), f.lineno) for f in traceback.extract_tb(error.__traceback__)]
-    frames = [(file, line) for file, line in frames if HERE not in file.parents]
-    if not frames:  # ours: what we say needs no line
-        return said
-    own = [(file, line) for file, line in frames if not set(LIBRARIES) & set(file.parts)]
-    file, line = (own or frames)[-1]
-    return f"{said} ({file.name}, line {line})"
+    frames = [(file, line) for file, line in frames if PACKAGE not in file.parents]
+    if not frames:  # raised by softgate: the message is enough
+        return message
+    users = [(file, line) for file, line in frames if not set(LIBRARIES) & set(file.parts)]
+    file, line = (users or frames)[-1]
+    return f"{message} ({file.name}, line {line})"
 
 
-def _fresh_peak() -> int | None:
-    """Give free memory back, forget how much there was at most, return how much there is."""
+def _reset_peak() -> int | None:
+    """Release free memory, reset the peak, and return the memory in use; None if unavailable."""
     gc.collect()
     trim = c_function("malloc_trim")
     if trim is not None:  # glibc
@@ -207,12 +222,12 @@ def _fresh_peak() -> int | None:
         return None
     try:
         CLEAR.write_text(RESET_PEAK, encoding="ascii")
-    except OSError:  # not every container allows it
+    except OSError:  # some containers forbid it
         return None
     return _memory("VmRSS")
 
 
-def _rise(before_bytes: int | None) -> int | None:
+def _increase(before_bytes: int | None) -> int | None:
     peak = None if before_bytes is None else _memory("VmHWM")
     return None if peak is None or before_bytes is None else max(0, peak - before_bytes)
 
@@ -224,8 +239,8 @@ def _memory(name: str) -> int | None:
     return None
 
 
-def place() -> Place:
-    """Return where a trial runs."""
+def current_place() -> Place:
+    """Return machine and versions of this process."""
     torch = sys.modules.get("torch")
     return _place(1 if torch is None else int(torch.get_num_threads()))
 

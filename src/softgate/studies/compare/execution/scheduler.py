@@ -1,7 +1,7 @@
-"""The trials of one run, whoever runs them: what is ahead, what is others', what cannot be kept.
+"""The order of trials in a run, for backends with workers.
 
-Once an outcome cannot be kept, no trial is begun any more; those that run are waited for, because
-room for their outcomes was reserved when they began. Then it is said.
+Once an outcome cannot be saved, no further trial is started; running ones are waited for, as space
+for their outcomes was reserved when they started. Then StoreError is raised.
 """
 
 from __future__ import annotations
@@ -12,72 +12,74 @@ from time import monotonic
 from typing import Any
 
 from ..store import Store, StoreError
-from ..trial import Outcome, Trial
-from .backend import TRIES, killed
-from .progress import Board
-from .run_trial import place
+from ..trial import Measured, Outcome, Trial
+from .progress import ProgressBoard
+from .run_trial import current_place
 
 TICK_S = 0.5
-"""Seconds between two looks at what nobody tells of: dead processes, other commands' trials."""
+"""Seconds between two checks for dead processes and for trials of other commands."""
+MAX_TRIES = 3
+"""How often a trial whose process died is started; the trial may not be the cause."""
+TIMES = {1: "once", 2: "twice", 3: "three times"}
 
 
-class Shift:
-    """The trials of one run: which are ahead, which somebody else runs, which cannot be kept."""
+class Scheduler:
+    """The trials of one run: waiting, running, locked by other processes, or unsaved."""
 
-    def __init__(self, todo: Sequence[Trial], store: Store, board: Board) -> None:
+    def __init__(self, missing: Sequence[Trial], store: Store, board: ProgressBoard) -> None:
         self.store, self.board = store, board
-        self._ahead = deque(todo)
-        self._aside: deque[tuple[float, Trial]] = deque()
-        self._missing = {trial.key for trial in todo}
+        self._waiting = deque(missing)
+        self._elsewhere: deque[tuple[float, Trial]] = deque()
+        self._missing = {trial.key for trial in missing}
         self._tries: dict[str, int] = {}
         self._running = 0
         self._unsaved: list[Outcome] = []
-        self._trouble = ""
+        self._error = ""
 
     @property
     def unfinished(self) -> bool:
-        """Whether there is something to wait for; not for more than runs once nothing is kept."""
-        return self._running > 0 if self._trouble else bool(self._missing)
+        """Whether trials are missing; after a store error, whether trials are running."""
+        return self._running > 0 if self._error else bool(self._missing)
 
     @property
-    def ahead(self) -> int:
-        """How many trials could be given to somebody."""
-        return 0 if self._trouble else len(self._ahead) + len(self._aside)
+    def waiting(self) -> int:
+        """Number of trials that could be started."""
+        return 0 if self._error else len(self._waiting) + len(self._elsewhere)
 
     def next(self) -> Trial | None:
-        """Return a trial to be run now."""
-        if self._trouble:
+        """Return a trial to start now, or None."""
+        if self._error:
             return None
-        if not self._ahead:
-            self._look_again()
-        if not self._ahead:
+        if not self._waiting:
+            self._recheck()
+        if not self._waiting:
             return None
         self._running += 1
-        trial = self._ahead.popleft()
+        trial = self._waiting.popleft()
         self.board.started(trial)
         return trial
 
-    def _look_again(self) -> None:
-        """See what others have done with the trials that they run."""
+    def _recheck(self) -> None:
+        """Read the outcomes of trials that other processes ran."""
         now_s = monotonic()
-        while self._aside and self._aside[0][0] <= now_s:
-            trial = self._aside.popleft()[1]
-            found = self.store.read(trial)
-            if found is None:
-                self._ahead.append(trial)
+        while self._elsewhere and self._elsewhere[0][0] <= now_s:
+            trial = self._elsewhere.popleft()[1]
+            outcome = self.store.read(trial)
+            if outcome is None:
+                self._waiting.append(trial)
             else:
-                self._end(found, ran=False)
+                self._end(outcome, ran=False)
 
     def answer(self, trial: Trial, message: dict[str, Any]) -> None:
-        """Take what a process answered."""
+        """Handle a worker's message on a trial; see `run_locked`."""
         self._running -= 1
         if "elsewhere" in message:
-            self._aside.append((monotonic() + TICK_S, trial))
+            self._elsewhere.append((monotonic() + TICK_S, trial))
             self.board.dropped(trial)
             return
         if "unsaved" in message:
-            self._trouble = message["unsaved"]
-            self.board.dropped(trial, self._trouble)
+            self._error = message["unsaved"]
+            self.board.dropped(trial, self._error)
         if "outcome" not in message:
             return
         outcome = Outcome.from_json(message["outcome"])
@@ -87,22 +89,25 @@ class Shift:
         self._end(outcome, message["ran"])
 
     def died(self, trial: Trial, how: str, seconds: float) -> None:
-        """Try a trial again whose process died, a few times."""
+        """Start a trial whose process died again; after MAX_TRIES, record that it raised."""
         self._running -= 1
         tries = self._tries[trial.key] = self._tries.get(trial.key, 0) + 1
-        if tries < TRIES:
-            self._ahead.append(trial)  # last: what killed it may have passed by then
+        if tries < MAX_TRIES:
+            self._waiting.append(trial)  # at the end: the cause may be gone by then
             self.board.dropped(trial, f"the process of {trial.arm}, seed {trial.seed} was {how}")
-        else:
-            self._end(killed(trial, how, tries, seconds, place()), ran=True)
+            return
+        message = f"its process was {how} {TIMES.get(tries, f'{tries} times')}"
+        place = current_place()
+        outcome = Outcome(trial, "raised", message, Measured(), None, seconds, None, place)
+        self._end(outcome, ran=True)  # not saved: another run may succeed
 
     def _end(self, outcome: Outcome, ran: bool) -> None:
         self._missing.discard(outcome.trial.key)
         self.board.ended(outcome, ran)
 
-    def settle(self) -> None:
-        """Try once more to keep what could not be kept; StoreError where there was trouble."""
+    def finish(self) -> None:
+        """Try to save unsaved outcomes once more; raise StoreError if there was a store error."""
         for outcome in self._unsaved:
             self.store.write(outcome)
-        if self._trouble:
-            raise StoreError(self._trouble)
+        if self._error:
+            raise StoreError(self._error)

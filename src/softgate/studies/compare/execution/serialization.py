@@ -1,4 +1,4 @@
-"""A subject on its way to another process, functions from a notebook included."""
+"""Sending trainables to other processes, functions of a notebook included, and loading them."""
 
 from __future__ import annotations
 
@@ -7,32 +7,32 @@ import pickle
 import sys
 from typing import Any
 
-from ..trial import Subject, Work
-from .run_trial import place, settled
+from ..trial import Trainable, TrialFunction
+from .run_trial import current_place, isolated
 
 
 class ExecutionError(Exception):
-    """No trial can be run, for a reason that the user can see to."""
+    """No trial can be run, for a reason that the user can resolve."""
 
 
-class SubjectError(ExecutionError):
-    """What is to be trained cannot be loaded where trials run: no trial can be run."""
+class LoadError(ExecutionError):
+    """The model or its data cannot be loaded by the processes that run trials."""
 
 
-def pack(subject: Subject) -> bytes:
-    """Return a subject as bytes that `unpack` makes a subject of elsewhere."""
+def pack(trainable: Trainable) -> bytes:
+    """Return a trainable as bytes, for `unpack` in another process."""
     try:
         import cloudpickle
     except ModuleNotFoundError as error:
-        raise SubjectError(
+        raise LoadError(
             'trials in other processes need cloudpickle: pip install "softgate[compare]"'
         ) from error
     try:
-        packed: bytes = cloudpickle.dumps(subject)
-    # What an object of a user's does when it is pickled is its own business.
+        packed: bytes = cloudpickle.dumps(trainable)
+    # Pickling a user's object can raise anything.
     except Exception as error:
-        raise SubjectError(
-            f"{subject.name!r} cannot be sent to other processes ({type(error).__name__}: "
+        raise LoadError(
+            f"{trainable.name!r} cannot be sent to other processes ({type(error).__name__}: "
             f"{error}): open files, locks and the like inside the function that uses them, or "
             'run all trials in this process with on="here"'
         ) from error
@@ -40,32 +40,32 @@ def pack(subject: Subject) -> bytes:
 
 
 def unpack(packed: bytes) -> Any:
-    """Return the subject."""
+    """Return the trainable."""
     return pickle.loads(packed)
 
 
-def ready(subject: Subject) -> Work:
-    """Return the function that runs trials, with all loaded that the first one would load.
+def load_trainable(trainable: Trainable) -> TrialFunction:
+    """Return the function that runs trials, after loading everything that the first would load.
 
-    Else the first trial of each process, mostly one of the same arm, would seem to take more time
-    and memory than others.
+    Otherwise the first trial of each process, often of the same activation, would appear to take
+    more time and memory than others.
     """
-    work = subject.work()
-    place()
+    run = trainable.trial_function()
+    current_place()
     if "torch" in sys.modules:
-        with settled(0):
-            _train()
-    return work
+        with isolated(0):
+            _warm_up()
+    return run
 
 
-def settle_down() -> None:
-    """Spare every later collection all that was imported; for a process that only runs trials."""
+def freeze_imports() -> None:
+    """Exclude all imported objects from later garbage collections, in a worker process."""
     gc.collect()
     gc.freeze()
 
 
-def _train() -> None:
-    """Make an update and a diagnosis: compilers, threads and optimizers come with the first."""
+def _warm_up() -> None:
+    """Make an update and a diagnosis, which load compilers, threads and optimizers."""
     import torch
     from torch import nn
 

@@ -14,11 +14,12 @@ from queue import SimpleQueue
 from typing import Any
 
 from ...worker import Parent
-from ..store import Store, StoreError
-from ..trial import Told, Trial, Work
-from .progress import seldom
-from .run_trial import attempt, words
-from .serialization import ready, settle_down, unpack
+from ..store import Store
+from ..trial import Trial
+from .backend import run_locked
+from .progress import throttled
+from .run_trial import describe_error
+from .serialization import freeze_imports, load_trainable, unpack
 
 PROGRESS_INTERVAL_S = 0.25
 """Least time between two reports of training progress."""
@@ -30,46 +31,20 @@ def main() -> None:
     requests = _read_ahead(parent)
     first = requests.get()
     try:
-        work = ready(unpack(base64.b64decode(first["subject"])))
+        run = load_trainable(unpack(base64.b64decode(first["trainable"])))
         store = Store(first["store"])
     except (Exception, SystemExit) as error:  # the user's code may raise anything when it is loaded
-        parent.send({"error": words(error)})
+        parent.send({"error": describe_error(error)})
         return
-    settle_down()
+    freeze_imports()
     parent.send({"ready": True})
-    while True:
-        trial = Trial(**requests.get())
-        parent.send(run_claimed(trial, work, store, _progress_to(parent)))
 
-
-def run_claimed(trial: Trial, work: Work, store: Store, told: Told) -> dict[str, Any]:
-    """Run a trial and save its outcome, unless another process does; return the answer."""
-    try:
-        claim = store.claim(trial)
-        if claim is None:
-            return {"elsewhere": True}
-        with claim:
-            saved = store.read(trial)
-            if saved is not None:  # another process finished it before the lock was taken
-                return {"outcome": saved.to_json(), "ran": False, "lasts": True}
-            outcome, lasts = attempt(trial, work, told)
-            answer = {"outcome": outcome.to_json(), "ran": True, "lasts": lasts}
-            if not lasts:
-                return answer
-            try:
-                claim.keep(outcome.to_json())
-            except StoreError as error:
-                return answer | {"unsaved": str(error)}
-            return answer
-    except StoreError as error:
-        return {"unsaved": str(error)}
-
-
-def _progress_to(parent: Parent) -> Told:
-    def send(step: int, steps: int, loss: Any) -> None:
+    def report(step: int, steps: int, loss: Any) -> None:
         parent.send({"progress": [step, steps, loss]})
 
-    return seldom(send, PROGRESS_INTERVAL_S)
+    while True:
+        trial = Trial(**requests.get())
+        parent.send(run_locked(trial, run, store, throttled(report, PROGRESS_INTERVAL_S)))
 
 
 def _read_ahead(parent: Parent) -> SimpleQueue[dict[str, Any]]:

@@ -1,7 +1,4 @@
-"""Tasks that come with softgate: the same model trained with each activation, on data at hand.
-
-A task is a module here and a line in `TASKS`.
-"""
+"""Tasks that come with softgate. A new task is a subclass of `Task` and an entry in `TASKS`."""
 
 from __future__ import annotations
 
@@ -34,7 +31,7 @@ TASKS: tuple[type[Task], ...] = (
 
 
 def tasks() -> dict[str, Task]:
-    """Return every task by its name, with the usual settings.
+    """Return all tasks by name, with default settings.
 
     Examples
     --------
@@ -42,7 +39,7 @@ def tasks() -> dict[str, Task]:
     128
     """
     return {
-        kind.name: kind({name: option.usual for name, option in kind.options.items()})
+        kind.name: kind({name: option.default for name, option in kind.options.items()})
         for kind in TASKS
     }
 
@@ -53,18 +50,18 @@ def task(
     data_dir: str | PathLike[str] | None = None,
     settings: Mapping[str, Any] | None = None,
 ) -> Task:
-    """Return a task with settings of one's own.
+    """Return a task with the given settings.
 
     Parameters
     ----------
     name : str
-        Such as "digits"; `tasks()` has them all.
+        Such as "digits"; `tasks()` returns all.
     data : path, optional
         A file, for tasks that take one: a table for churn, a text for text.
     data_dir : path, optional
         A folder, for tasks that take one: mnist, fashion-mnist, cifar10.
     settings : mapping, optional
-        What is not as usual; text is read as on a command line, a list ("8,48") makes conditions.
+        Settings other than the defaults, as values or text; a list ("8,48") makes conditions.
 
     Examples
     --------
@@ -73,34 +70,34 @@ def task(
     >>> task("digit")
     Traceback (most recent call last):
     ...
-    ValueError: unknown task 'digit'; did you mean 'digits'? Known are: ...
+    ValueError: unknown task 'digit'; did you mean 'digits'? ...
     """
     known = {kind.name: kind for kind in TASKS}
     if name not in known:
         raise unknown("task", name, known)
     kind = known[name]
-    found = kind(
+    chosen = kind(
         read_options(name, kind.options, settings or {}),
-        _place(kind, "data", data),
-        _place(kind, "data_dir", data_dir),
+        _absolute(kind, "data", data),
+        _absolute(kind, "data_dir", data_dir),
     )
-    found.check()
-    return found
+    chosen.check()
+    return chosen
 
 
-def _place(kind: type[Task], which: str, given: str | PathLike[str] | None) -> str | None:
-    """Return a file or a folder in full, so that it is the same one from anywhere; or raise."""
-    if given is None:
+def _absolute(kind: type[Task], which: str, path: str | PathLike[str] | None) -> str | None:
+    """Return the absolute path of a file or folder; raise if it is not accepted or missing."""
+    if path is None:
         return None
     option = "--" + which.replace("_", "-")
     if which not in kind.takes:
-        takers = ", ".join(one.name for one in TASKS if which in one.takes)
+        takers = ", ".join(task.name for task in TASKS if which in task.takes)
         raise ValueError(
             f"the task {kind.name} takes no {which} ({option}); those that do: {takers or 'none'}"
         )
-    place = Path(fspath(given)).expanduser()
-    wanted = place.is_dir() if which == "data_dir" else place.is_file()
-    if not wanted:
+    absolute = Path(fspath(path)).expanduser().resolve()
+    exists = absolute.is_dir() if which == "data_dir" else absolute.is_file()
+    if not exists:
         what = "folder" if which == "data_dir" else "file"
-        raise FileNotFoundError(f"{option} {given}: there is no such {what}")
-    return str(place.resolve())
+        raise FileNotFoundError(f"{option} {path}: there is no such {what}")
+    return str(absolute)

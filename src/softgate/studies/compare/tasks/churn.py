@@ -1,11 +1,14 @@
-"""Customers who leave: a table with blanks and categories, one embedded or the user's own CSV.
+"""Churn: a table of customers with blanks and categories, synthetic or a CSV file of the user's.
 
-What fills blanks and codes categories is learnt from the rows to learn from alone, by scikit-learn.
+The synthetic table has 4,000 rows from Python's own generator, whose numbers are the same
+everywhere. Its target depends on products and thresholds of columns, so that a linear model does
+not predict all of it.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
@@ -13,15 +16,12 @@ from random import Random
 from typing import TYPE_CHECKING, ClassVar
 
 from ..trial import Measure
-from .table import Table, read_table
-from .task import ACCURACY, Option, Task, usual
+from .table import Prepared, Table, prepare, read_table
+from .task import ACCURACY, Option, Task, perceptron_options
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from ..data import Data
-    from ..training import Goal
-    from .table import Prepared
+    from ..training import Objective
 
 ROWS = 4000
 HEADER = (
@@ -37,7 +37,7 @@ PRICES = {"fibre": 80.0, "dsl": 52.0, "no line": 22.0}
 
 @cache
 def customers() -> Table:
-    """Return the table; it is the same each time.
+    """Return the synthetic table.
 
     Examples
     --------
@@ -58,7 +58,7 @@ def _customer(random: Random, number: int) -> tuple[str, ...]:
     charge = max(15.0, PRICES[internet] + 10 * random.gauss(0, 1))
     calls = min(9, int(random.expovariate(0.7)))
     age = 18 + int(62 * random.random())
-    leaning = (
+    score = (
         {"monthly": 0.4, "one year": -1.2, "two years": -2.4}[contract]
         + (1.1 if internet == "fibre" and charge > 80 else 0.0)
         + (0.6 * calls if contract == "monthly" else 0.15 * calls)
@@ -68,7 +68,7 @@ def _customer(random: Random, number: int) -> tuple[str, ...]:
         + (0.8 if region in ("region C", "region F") and tenure < 12 else 0.0)
         - 0.4
     )
-    leaves = random.random() < 1 / (1 + math.exp(-1.6 * leaning))
+    churns = random.random() < 1 / (1 + math.exp(-1.6 * score))
     total = "" if tenure == 0 else f"{charge * tenure * (1 + 0.05 * random.gauss(0, 1)):.2f}"
     return (
         f"C{number:05d}",
@@ -81,7 +81,7 @@ def _customer(random: Random, number: int) -> tuple[str, ...]:
         "" if random.random() < 0.06 else str(calls),
         "NA" if random.random() < 0.08 else str(age),
         region,
-        "yes" if leaves else "no",
+        "yes" if churns else "no",
     )
 
 
@@ -90,12 +90,12 @@ AREA = Measure("test area under the ROC curve", higher=True)
 
 @dataclass(frozen=True)
 class Churn(Task):
-    """A table with a column to foretell; a trial takes seconds."""
+    """A table with a column to predict; a trial takes seconds."""
 
     name: ClassVar[str] = "churn"
     options: ClassVar[dict[str, Option]] = {
-        **usual(layers=3, width=64, epochs=20),
-        "target": Option(None, "the column that is foretold", str, several=False),
+        **perceptron_options(layers=3, width=64, epochs=20),
+        "target": Option(None, "the column to predict", str, listable=False),
     }
     rates: ClassVar[tuple[float, ...]] = (1e-4, 3e-4, 1e-3)
     takes: ClassVar[tuple[str, ...]] = ("data",)
@@ -103,43 +103,42 @@ class Churn(Task):
     @cached_property
     def table(self) -> Table:
         """The rows whose target is known."""
-        found = customers() if self.data is None else read_table(Path(self.data))
+        table = customers() if self.data is None else read_table(Path(self.data))
         target = self.settings["target"]
-        return found.foretelling(None if target is None else str(target))
+        return table.with_target(None if target is None else str(target))
 
     @property
     def measure(self) -> Measure:
-        """The area under the ROC curve of two classes, the accuracy of more."""
+        """Area under the ROC curve for two classes, accuracy for more."""
         return AREA if len(self.table.classes) == 2 else ACCURACY
 
     def check(self) -> None:
-        """Raise where the table cannot be read, or its target not be foretold."""
+        """Raise an error also if the table cannot be read or has no usable target."""
         super().check()
         self.table.check()
 
-    def sources(self) -> list[bytes]:
+    def content(self) -> list[bytes]:
         """Return the table."""
         return [self.table.content]
 
     def describe(self) -> str:
-        """Say in a line what is trained on what."""
+        """Return one line on data, model and training."""
         table = self.table
-        which = "a synthetic table" if self.data is None else self.data
+        source = "a synthetic table" if self.data is None else self.data
         return (
-            f"{which}: {len(table.rows):,} rows, {len(table.header)} columns, target "
-            f"{table.target!r} ({', '.join(table.classes)}): 60 % to learn from, 20 % to choose "
-            f"by, 20 % to test, classes in equal shares; {self.architecture()}; {self.course()}"
+            f"{source}: {len(table.rows):,} rows, {len(table.header)} columns, target "
+            f"{table.target!r} ({', '.join(table.classes)}): 60 % for training, 20 % for "
+            f"validation, 20 % for testing, stratified by class; {self.describe_model()}; "
+            f"{self.describe_training()}"
         )
 
     @cached_property
     def prepared(self) -> Prepared:
         """The table as numbers."""
-        from .table import prepare
-
         return prepare(self.table)
 
     def notes(self, names: Sequence[str] = ()) -> list[str]:
-        """Return what was done to blanks, categories and columns that say nothing."""
+        """Return also notes on blanks, categories and columns left out."""
         return [*super().notes(names), *self.prepared.notes]
 
     def load(self) -> Data:
@@ -148,8 +147,8 @@ class Churn(Task):
 
         return classified(self.prepared.x, self.prepared.y, len(self.table.classes))
 
-    def goal(self) -> Goal:
-        """Return the loss and the score."""
-        from ..training import CLASSES, TWO_CLASSES
+    def objective(self) -> Objective:
+        """Return cross entropy, and the area under the ROC curve or accuracy."""
+        from ..training import BINARY, CLASSIFICATION
 
-        return TWO_CLASSES if len(self.table.classes) == 2 else CLASSES
+        return BINARY if len(self.table.classes) == 2 else CLASSIFICATION

@@ -1,4 +1,8 @@
-"""MNIST, Fashion-MNIST and CIFAR-10 from a folder that the user has; nothing is downloaded."""
+"""MNIST, Fashion-MNIST and CIFAR-10 from a folder of the user's; nothing is downloaded.
+
+IDX files and CIFAR-10's Python batches are read as untrusted input. A batch is a pickle, and
+unpickling can run any code: the unpickler here allows only the functions that build an array.
+"""
 
 from __future__ import annotations
 
@@ -18,10 +22,24 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from .task import Option, Task, usual
+from .task import Option, Task, perceptron_options
 
 if TYPE_CHECKING:
     from ..data import Data
+
+VALIDATION = 5000
+"""Number of training images used for validation, as in the GELU paper."""
+IDX = ("train-images-idx3-ubyte", "train-labels-idx1-ubyte",
+       "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte")  # fmt: skip
+BATCHES = (*(f"data_batch_{i}" for i in range(1, 6)), "test_batch")
+ALLOWED = {
+    ("numpy.core.multiarray", "_reconstruct"),
+    ("numpy._core.multiarray", "_reconstruct"),
+    ("numpy", "ndarray"),
+    ("numpy", "dtype"),
+    ("_codecs", "encode"),
+}
+"""Functions that build an array in a pickle; none of them runs code from the file."""
 
 
 class Images(NamedTuple):
@@ -31,32 +49,16 @@ class Images(NamedTuple):
     labels: npt.NDArray[np.int64]
 
 
-IDX = ("train-images-idx3-ubyte", "train-labels-idx1-ubyte",
-       "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte")  # fmt: skip
-BATCHES = (*(f"data_batch_{i}" for i in range(1, 6)), "test_batch")
-
-
-def idx_files(folder: Path) -> list[Path]:
-    """Return MNIST's four files in a folder, or in MNIST/raw below it as torchvision has them."""
-    places = [folder, folder / "raw", *sorted(folder.glob("*/raw"))]
-    return [_found(places, [name, f"{name}.gz", name.replace("-idx", ".idx")]) for name in IDX]
-
-
-def batch_files(folder: Path) -> list[Path]:
-    """Return CIFAR-10's six batches in a folder, or in cifar-10-batches-py below it."""
-    return [_found([folder, folder / "cifar-10-batches-py"], [name]) for name in BATCHES]
-
-
-def _found(places: Sequence[Path], names: list[str]) -> Path:
-    for place in places:
+def _find(folders: Sequence[Path], names: list[str]) -> Path:
+    for folder in folders:
         for name in names:
-            if (place / name).is_file():
-                return place / name
-    raise FileNotFoundError(f"{places[0]} has no file {' or '.join(names)}: expected it there")
+            if (folder / name).is_file():
+                return folder / name
+    raise FileNotFoundError(f"{folders[0]} has no file {' or '.join(names)}: expected it there")
 
 
 def read_idx_pair(images: Path, labels: Path) -> Images:
-    """Return the images and labels of two IDX files that belong together."""
+    """Return the images and labels of two IDX files."""
     pixels, classes = read_idx(images), read_idx(labels)
     if pixels.ndim != 3 or classes.shape != pixels.shape[:1]:
         raise ValueError(
@@ -69,7 +71,7 @@ def read_idx_pair(images: Path, labels: Path) -> Images:
 def read_idx(file: Path) -> npt.NDArray[np.uint8]:
     """Return the array of bytes in an IDX file, compressed by gzip or not.
 
-    It begins with 0, 0, 8 (bytes), the number of axes, and the length of each in four bytes.
+    It starts with the bytes 0, 0, 8, the number of axes, and the length of each in four bytes.
     """
     content = file.read_bytes()
     if content[:2] == b"\x1f\x8b":
@@ -84,29 +86,19 @@ def read_idx(file: Path) -> npt.NDArray[np.uint8]:
     if len(content) != start + math.prod(shape):
         raise ValueError(
             f"{file} has {len(content):,} bytes: expected {start + math.prod(shape):,} for the "
-            f"shape {shape} that it names; it may have been cut off"
+            f"shape {shape} in its header; it may be truncated"
         )
     return np.frombuffer(content, np.uint8, offset=start).reshape(shape)
 
 
-ADMITTED = {
-    ("numpy.core.multiarray", "_reconstruct"),
-    ("numpy._core.multiarray", "_reconstruct"),
-    ("numpy", "ndarray"),
-    ("numpy", "dtype"),
-    ("_codecs", "encode"),
-}
-"""What an array in a pickle is put together with; none of it runs code that a file brings."""
-
-
-class Careful(pickle.Unpickler):
-    """Reads pickles that hold arrays, dicts, lists, bytes and text, and no others."""
+class SafeUnpickler(pickle.Unpickler):
+    """Reads pickles of arrays, dicts, lists, bytes and text, and no others."""
 
     def find_class(self, module: str, name: str) -> Any:
-        """Return what an array is made with; refuse all else."""
-        if (module, name) not in ADMITTED:
+        """Return an allowed function; raise UnpicklingError for any other."""
+        if (module, name) not in ALLOWED:
             raise pickle.UnpicklingError(
-                f"it asks for {module}.{name}, which CIFAR-10's batches do not need: not read"
+                f"it refers to {module}.{name}, which CIFAR-10's batches do not need: not read"
             )
         return super().find_class(module.replace("numpy.core", "numpy._core"), name)
 
@@ -114,23 +106,16 @@ class Careful(pickle.Unpickler):
 def read_batch(file: Path) -> Images:
     """Return the images of one of CIFAR-10's Python batches."""
     try:
-        content = Careful(io.BytesIO(file.read_bytes()), encoding="bytes").load()
+        content = SafeUnpickler(io.BytesIO(file.read_bytes()), encoding="bytes").load()
         pixels, labels = np.asarray(content[b"data"]), np.asarray(content[b"labels"])
     except (pickle.UnpicklingError, EOFError, KeyError, TypeError, ValueError, IndexError) as error:
-        raise ValueError(f"{file} is no batch of CIFAR-10: {error}") from None
+        raise ValueError(f"{file} is not a batch of CIFAR-10: {error}") from None
     if pixels.dtype != np.uint8 or pixels.ndim != 2 or labels.shape != pixels.shape[:1]:
         raise ValueError(
             f"{file} has {pixels.dtype} of shape {pixels.shape} and labels {labels.shape}: "
             "expected bytes, a row for each label"
         )
     return _images(pixels, labels, str(file))
-
-
-def together(parts: Sequence[Images]) -> Images:
-    """Return all images of several files."""
-    return Images(
-        np.concatenate([p.pixels for p in parts]), np.concatenate([p.labels for p in parts])
-    )
 
 
 def _images(pixels: npt.NDArray[Any], labels: npt.NDArray[Any], file: str) -> Images:
@@ -140,26 +125,22 @@ def _images(pixels: npt.NDArray[Any], labels: npt.NDArray[Any], file: str) -> Im
     return Images(rows, labels.astype(np.int64))
 
 
-CHOSEN_BY = 5000
-"""Examples of those to learn from that rates are chosen by, as in the GELU paper."""
-
-
 @dataclass(frozen=True)
 class ImageTask(Task):
     """Images of ten classes in files with a training and a test part."""
 
     title: ClassVar[str]
-    options: ClassVar[dict[str, Option]] = usual(epochs=10, batch=128)
+    options: ClassVar[dict[str, Option]] = perceptron_options(epochs=10, batch=128)
     rates: ClassVar[tuple[float, ...]] = (1e-4, 3e-4, 1e-3)
     takes: ClassVar[tuple[str, ...]] = ("data_dir",)
 
     def check(self) -> None:
-        """Raise where the folder or one of its files is missing."""
+        """Raise an error also if the folder or one of its files is missing."""
         super().check()
         self.files()
 
     def folder(self) -> Path:
-        """Return the folder, or raise."""
+        """Return the folder; raise ValueError if none was given."""
         if self.data_dir is None:
             raise ValueError(
                 f"the task {self.name} needs the folder of its files: --data-dir DIR (data_dir=); "
@@ -169,36 +150,38 @@ class ImageTask(Task):
 
     @abstractmethod
     def files(self) -> list[Path]:
-        """Return the files, or raise and name the one that is missing."""
+        """Return the files; raise FileNotFoundError for the first that is missing."""
 
     @abstractmethod
     def read(self) -> tuple[Images, Images]:
-        """Return what is in the files: images to learn from and images to test on."""
+        """Return the training and the test images."""
 
     @cached_property
-    def _sources(self) -> list[bytes]:
+    def _hashes(self) -> list[bytes]:
         return [hashlib.sha256(file.read_bytes()).digest() for file in self.files()]
 
-    def sources(self) -> list[bytes]:
+    def content(self) -> list[bytes]:
         """Return hashes of the files."""
-        return self._sources
+        return self._hashes
 
     def describe(self) -> str:
-        """Say in a line what is trained on what."""
-        split = f"{CHOSEN_BY:,} of the training images to choose by, the files' own test images"
-        place = self.data_dir or "a folder of yours (--data-dir)"
-        return f"{self.title} from {place}: {split}; {self.architecture()}; {self.course()}"
+        """Return one line on data, model and training."""
+        split = f"{VALIDATION:,} of the training images for validation, test images for testing"
+        folder = self.data_dir or "a folder of yours (--data-dir)"
+        return (
+            f"{self.title} from {folder}: {split}; {self.describe_model()}; "
+            f"{self.describe_training()}"
+        )
 
     def load(self) -> Data:
-        """Return the images as rows of numbers, standardised by those that are learnt from."""
+        """Return the images as rows of numbers, standardised by the training part."""
         from ..data import classified, split, standardised
 
-        learn, test = self.read()
-        share = min(CHOSEN_BY, len(learn.labels) // 5) / len(learn.labels)
-        train, validation = split(learn.labels, share)
-        first, *others = standardised(learn.pixels[train], learn.pixels[validation], test.pixels)
-        labels = (learn.labels[train], learn.labels[validation], test.labels)
-        return classified((first, others[0], others[1]), labels, 10)
+        images, test = self.read()
+        fraction = min(VALIDATION, len(images.labels) // 5) / len(images.labels)
+        train, validation = split(images.labels, fraction)
+        x = standardised(images.pixels[train], images.pixels[validation], test.pixels)
+        return classified(x, [images.labels[train], images.labels[validation], test.labels], 10)
 
 
 @dataclass(frozen=True)
@@ -209,11 +192,13 @@ class Mnist(ImageTask):
     title: ClassVar[str] = "MNIST"
 
     def files(self) -> list[Path]:
-        """Return the four IDX files."""
-        return idx_files(self.folder())
+        """Return the four IDX files, in the folder or in MNIST/raw below it as in torchvision."""
+        folder = self.folder()
+        folders = [folder, folder / "raw", *sorted(folder.glob("*/raw"))]
+        return [_find(folders, [name, f"{name}.gz", name.replace("-idx", ".idx")]) for name in IDX]
 
     def read(self) -> tuple[Images, Images]:
-        """Return what is in the IDX files."""
+        """Return the images of the IDX files."""
         files = self.files()
         return read_idx_pair(*files[:2]), read_idx_pair(*files[2:])
 
@@ -234,10 +219,12 @@ class Cifar10(ImageTask):
     title: ClassVar[str] = "CIFAR-10"
 
     def files(self) -> list[Path]:
-        """Return the six batches."""
-        return batch_files(self.folder())
+        """Return the six batches, in the folder or in cifar-10-batches-py below it."""
+        folder = self.folder()
+        return [_find([folder, folder / "cifar-10-batches-py"], [name]) for name in BATCHES]
 
     def read(self) -> tuple[Images, Images]:
-        """Return what is in the batches."""
-        *learn, test = [read_batch(file) for file in self.files()]
-        return together(learn), test
+        """Return the images of the batches."""
+        *train, test = [read_batch(file) for file in self.files()]
+        pixels, labels = (np.concatenate(arrays) for arrays in zip(*train, strict=True))
+        return Images(pixels, labels), test

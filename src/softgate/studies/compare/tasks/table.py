@@ -1,4 +1,7 @@
-"""A table of text, as a CSV file has it: columns of numbers and of words, and one to foretell."""
+"""Tables of text, as in a CSV file, and their conversion to numbers.
+
+Blanks are filled and categories encoded by scikit-learn, fitted to the training rows alone.
+"""
 
 from __future__ import annotations
 
@@ -16,35 +19,43 @@ import numpy.typing as npt
 from softgate.frameworks.block_arguments import unknown
 
 BLANK = {"", "na", "n/a", "nan", "null", "?"}
-"""What stands for nothing, in any case of letters."""
-MOST_CLASSES = 20
-FEWEST = 10
-"""Rows of a class at least, so that each of three parts has some."""
+"""Cells without a value, in any case."""
+MAX_CLASSES = 20
+MIN_ROWS = 10
+"""Minimum number of rows of a class, so that each part has some."""
 SEPARATORS = ",;\t|"
+MAX_CATEGORIES = 20
+MOSTLY_DIFFERENT = 0.5
+"""A text column with more distinct values, as a fraction of rows, identifies rows: left out."""
+EMPTY = "(blank)"
+
+Array = npt.NDArray[Any]
 
 
 def is_blank(text: str) -> bool:
-    """Tell whether a cell holds nothing."""
+    """Return whether a cell has no value."""
     return text.casefold() in BLANK
 
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of cells without spaces around them; `target` is the column to foretell."""
+    """Rows of cells, stripped of spaces; `target` is the column to predict.
+
+    `unknown_targets` is the number of rows left out because their target is blank.
+    """
 
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...] = field(repr=False)
     target: str = ""
     unknown_targets: int = 0
-    """Rows left out as their target is blank."""
 
     def column(self, name: str) -> list[str]:
         """Return the cells of a column."""
         i = self.header.index(name)
         return [row[i] for row in self.rows]
 
-    def foretelling(self, target: str | None) -> Table:
-        """Return the table with a column to foretell, without rows in which that is blank."""
+    def with_target(self, target: str | None) -> Table:
+        """Return the table with a column to predict, without rows in which that is blank."""
         if numbers(list(self.header)) is not None:
             raise ValueError(
                 f"the first line of the table is numbers ({', '.join(self.header[:5])}): "
@@ -54,7 +65,7 @@ class Table:
             named = [name for name in self.header if name.casefold() == "churn"]
             if len(named) != 1:
                 raise ValueError(
-                    "no column to foretell was named: give target=COLUMN (--set target=COLUMN), "
+                    "no column to predict was named: give target=COLUMN (--set target=COLUMN), "
                     f"one of {', '.join(self.header)}"
                 )
             target = named[0]
@@ -66,35 +77,35 @@ class Table:
 
     @cached_property
     def classes(self) -> tuple[str, ...]:
-        """What the target can be, in the order of the alphabet."""
+        """The values of the target, sorted."""
         return tuple(sorted(set(self.column(self.target))))
 
     @property
     def content(self) -> bytes:
-        """All of it, as bytes."""
+        """The whole table as bytes."""
         return repr((self.header, self.rows, self.target)).encode()
 
     def check(self) -> None:
-        """Raise where the target is no small number of classes, each with some rows."""
+        """Raise ValueError unless the target has a few classes with enough rows each."""
         values = self.column(self.target)
-        if not 2 <= len(self.classes) <= MOST_CLASSES:
+        if not 2 <= len(self.classes) <= MAX_CLASSES:
             raise ValueError(
                 f"column {self.target!r} has {len(self.classes)} different values: expected 2 to "
-                f"{MOST_CLASSES} classes to tell apart"
+                f"{MAX_CLASSES} classes"
             )
         for name in self.classes:
-            if (count := values.count(name)) < FEWEST:
+            if (count := values.count(name)) < MIN_ROWS:
                 raise ValueError(
-                    f"column {self.target!r} is {name!r} in {count} rows: expected {FEWEST} or "
-                    "more, to have some to learn from, to choose by and to test on"
+                    f"column {self.target!r} is {name!r} in {count} rows: expected {MIN_ROWS} or "
+                    "more, for training, validation and testing"
                 )
         if len(self.header) < 2:
-            raise ValueError(f"the table has no column beside {self.target!r} to foretell it from")
+            raise ValueError(f"the table has no column beside {self.target!r} to predict it from")
 
 
 def numbers(cells: list[str]) -> list[float] | None:
-    """Return a column as numbers, NaN where it is blank; None where it holds words."""
-    found = []
+    """Return a column as numbers, NaN for blanks; None if it holds text or only blanks."""
+    values = []
     for cell in cells:
         try:
             value = math.nan if is_blank(cell) else float(cell)
@@ -102,18 +113,17 @@ def numbers(cells: list[str]) -> list[float] | None:
             return None
         if math.isinf(value):
             return None
-        found.append(value)
-    return None if all(map(math.isnan, found)) else found
+        values.append(value)
+    return None if all(map(math.isnan, values)) else values
 
 
 def read_table(file: Path) -> Table:
-    """Return the table in a CSV file: a header, then rows, separated as its first line is."""
+    """Return the table in a CSV file with a header; the separator is found from the first line."""
     try:
         text = file.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
-        raise ValueError(f"{file} is no text in UTF-8: {error.reason}") from None
-    first = text.partition("\n")[0]
-    separator = max(SEPARATORS, key=first.count)
+        raise ValueError(f"{file} is not text in UTF-8: {error.reason}") from None
+    separator = max(SEPARATORS, key=text.partition("\n")[0].count)
     lines = [
         (number, tuple(cell.strip() for cell in row))
         for number, row in enumerate(csv.reader(io.StringIO(text), delimiter=separator), 1)
@@ -124,37 +134,28 @@ def read_table(file: Path) -> Table:
     header = lines[0][1]
     if len(set(header)) < len(header):
         twice = next(name for name in header if header.count(name) > 1)
-        raise ValueError(f"{file} has two columns {twice!r}: expected names that differ")
+        raise ValueError(f"{file} has two columns {twice!r}: expected different names")
     for number, row in lines[1:]:
         if len(row) != len(header):
             raise ValueError(
-                f"{file}, row {number}: {len(row)} cells, and the header has {len(header)}"
+                f"{file}, row {number}: {len(row)} cells, but the header has {len(header)}"
             )
     return Table(header, tuple(row for _, row in lines[1:]))
 
 
-MOST_CATEGORIES = 20
-MOSTLY_DIFFERENT = 0.5
-"""Words that are so often different, as a share of rows, are names of rows: nothing to learn."""
-EMPTY = "(blank)"
-
-Array = npt.NDArray[Any]
-Three = tuple[Array, Array, Array]
-
-
 class Prepared(NamedTuple):
-    """Inputs and classes of the three parts, and what was done."""
+    """Inputs and classes of the three parts, and notes on the conversion."""
 
-    x: Three
-    y: Three
+    x: list[Array]
+    y: list[Array]
     notes: list[str]
 
 
 class Columns(NamedTuple):
-    """Columns by what becomes of them; numbers and words by their place in two arrays."""
+    """Numeric columns, text columns, and the names of those left out."""
 
     numbers: dict[str, list[float]]
-    words: dict[str, list[str]]
+    texts: dict[str, list[str]]
     left_out: list[str]
 
 
@@ -168,41 +169,40 @@ def prepare(table: Table) -> Prepared:
     train, validation = split(y[rest], 0.25)
     parts = (rest[train], rest[validation], test)
     columns = sort_columns(table, parts[0])
-    if not columns.numbers and not columns.words:
-        raise ValueError("no column says anything: each is blank, always the same or a row's name")
-    transformer = _transformer(len(columns.numbers), len(columns.words))
+    if not columns.numbers and not columns.texts:
+        raise ValueError(
+            "no column can be used as input: each is blank, constant, or different in each row"
+        )
+    transformer = _transformer(len(columns.numbers), len(columns.texts))
     cells = np.column_stack(
-        [np.array(values, object) for values in (columns.numbers | columns.words).values()]
+        [np.array(values, object) for values in (columns.numbers | columns.texts).values()]
     )
-    first = transformer.fit_transform(cells[parts[0]])
-    x = (first, *(transformer.transform(cells[part]) for part in parts[1:]))
-    return Prepared(
-        (x[0].astype(np.float32), x[1].astype(np.float32), x[2].astype(np.float32)),
-        (y[parts[0]], y[parts[1]], y[parts[2]]),
-        _notes(table, columns, parts[0], first.shape[1]),
-    )
+    transformer.fit(cells[parts[0]])
+    x = [transformer.transform(cells[part]).astype(np.float32) for part in parts]
+    notes = _notes(table, columns, len(parts[0]), x[0].shape[1])
+    return Prepared(x, [y[part] for part in parts], notes)
 
 
 def sort_columns(table: Table, train: Array) -> Columns:
-    """Sort columns into numbers, words and those left out; the rows to learn from decide."""
-    found = Columns({}, {}, [])
+    """Return columns by kind, as determined by the training rows."""
+    columns = Columns({}, {}, [])
     for name in table.header:
         if name == table.target:
             continue
         cells = table.column(name)
-        seen = [cells[i] for i in train if not is_blank(cells[i])]
-        if len(set(seen)) < 2:
-            found.left_out.append(f"{name} (one value, or none)")
+        known = [cells[i] for i in train if not is_blank(cells[i])]
+        if len(set(known)) < 2:
+            columns.left_out.append(f"{name} (one value, or none)")
         elif (values := numbers(cells)) is not None:
-            found.numbers[name] = values
-        elif len(set(seen)) > max(MOST_CATEGORIES, MOSTLY_DIFFERENT * len(seen)):
-            found.left_out.append(f"{name} (a name for each row)")
+            columns.numbers[name] = values
+        elif len(set(known)) > max(MAX_CATEGORIES, MOSTLY_DIFFERENT * len(known)):
+            columns.left_out.append(f"{name} (identifies rows)")
         else:
-            found.words[name] = [EMPTY if is_blank(cell) else cell for cell in cells]
-    return found
+            columns.texts[name] = [EMPTY if is_blank(cell) else cell for cell in cells]
+    return columns
 
 
-def _transformer(numeric: int, worded: int) -> Any:
+def _transformer(numeric: int, texts: int) -> Any:
     from sklearn.compose import ColumnTransformer
     from sklearn.impute import SimpleImputer
     from sklearn.pipeline import make_pipeline
@@ -213,13 +213,13 @@ def _transformer(numeric: int, worded: int) -> Any:
         SimpleImputer(strategy="median", add_indicator=True),
         StandardScaler(),
     )
-    # A category that is rare, or new in the rows to choose by or to test on, is "another".
-    coded = OneHotEncoder(
-        sparse_output=False, handle_unknown="infrequent_if_exist", max_categories=MOST_CATEGORIES
+    # Rare categories, and those that do not occur in the training rows, share one column.
+    encoded = OneHotEncoder(
+        sparse_output=False, handle_unknown="infrequent_if_exist", max_categories=MAX_CATEGORIES
     )
-    columns = list(range(numeric + worded))
+    columns = list(range(numeric + texts))
     return ColumnTransformer(
-        [("numbers", filled, columns[:numeric]), ("words", coded, columns[numeric:])]
+        [("numbers", filled, columns[:numeric]), ("texts", encoded, columns[numeric:])]
     )
 
 
@@ -227,28 +227,26 @@ def _as_floats(cells: Array) -> Array:
     return cells.astype(np.float64)
 
 
-def _notes(table: Table, columns: Columns, train: Array, inputs: int) -> list[str]:
+def _notes(table: Table, columns: Columns, train: int, inputs: int) -> list[str]:
     blanks = {name: int(np.isnan(values).sum()) for name, values in columns.numbers.items()}
     filled = [f"{name} ({count:,})" for name, count in blanks.items() if count]
-    empty = [f"{n} ({c:,})" for n, v in columns.words.items() if (c := v.count(EMPTY))]
+    empty = [f"{n} ({c:,})" for n, v in columns.texts.items() if (c := v.count(EMPTY))]
     notes = []
     if table.unknown_targets:
         notes.append(f"{table.unknown_targets:,} rows have no {table.target} and were left out.")
     if filled:
         notes.append(
             f"Blank numbers (empty, NA, NaN, null, ?), in {', '.join(filled)}, became the median "
-            "of the rows to learn from, with a further column that says so."
+            "of the training rows, with a further column that marks them."
         )
     if empty:
-        notes.append(f"Blank words, in {', '.join(empty)}, are a category of their own.")
-    if columns.words:
+        notes.append(f"Blank texts, in {', '.join(empty)}, are a category of their own.")
+    if columns.texts:
         notes.append(
-            f"Categories, in {', '.join(columns.words)}, became a column each, {MOST_CATEGORIES} "
-            "at most; those that the rows to learn from do not have count as rare ones, or as none."
+            f"Categories, in {', '.join(columns.texts)}, became a column each, {MAX_CATEGORIES} "
+            "at most; those that do not occur in the training rows count as rare ones, or as none."
         )
     if columns.left_out:
         notes.append(f"Left out: {', '.join(columns.left_out)}.")
-    notes.append(
-        f"{inputs} inputs, standardised, all by the {len(train):,} rows to learn from alone."
-    )
+    notes.append(f"{inputs} inputs, standardised by the {train:,} training rows alone.")
     return notes

@@ -1,8 +1,9 @@
-"""A task: data, a model, and what is measured; settings say how large and how long.
+"""Tasks: data, model and score of a bundled experiment, with settings for size and duration.
 
-A task is data about data: it can be pickled, says what it is without a framework, and loads what
-it needs where trials are run. Each one has a module of its own; what most have in common, a
-multilayer perceptron that tells classes apart, is here.
+A task is a picklable description: it can be listed without a framework, and loads its data where
+trials run. Most tasks train a multilayer perceptron as a classifier, which is the default here.
+
+A setting may be a list, "8,48": activations are then compared under each value, as one condition.
 """
 
 from __future__ import annotations
@@ -18,77 +19,81 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from softgate.frameworks.block_arguments import is_gated, unknown
 
 from ..fingerprint import fingerprint
-from ..trial import USUAL_ARMS, Measure, Measured, Setting, Told, Trial, Work
+from ..trial import (
+    DEFAULT_ACTIVATIONS,
+    Arms,
+    Measure,
+    Measured,
+    ProgressCallback,
+    Setting,
+    Trial,
+    TrialFunction,
+)
 
 if TYPE_CHECKING:
     from torch import nn
 
     from ..data import Data
-    from ..training import Goal
+    from ..training import Objective
 
 
 @dataclass(frozen=True)
 class Option:
-    """One choice.
+    """A setting of a task.
 
     Attributes
     ----------
-    usual : int, float, str, bool or None
-        What is taken unless something else is given.
+    default : int, float, str, bool or None
+        Value if none is given.
     about : str
-        What it is, in a few words.
+        Short description.
     kind : type, optional
-        What values are; that of the usual one by default.
-    least : float, optional
-        Values below are refused.
-    most : float, optional
-        Values above are refused.
-    among : tuple of str
-        The words that are accepted; all where it is empty.
-    several : bool
-        Whether a list makes conditions; where not, a comma is a part of the text.
+        Type of the values; that of the default if not given.
+    minimum, maximum : float, optional
+        Bounds.
+    choices : tuple of str
+        Accepted words; any if empty.
+    listable : bool
+        Whether a list makes conditions; if not, a comma is part of the text.
     """
 
-    usual: Setting
+    default: Setting
     about: str
     kind: type | None = None
-    least: float | None = None
-    most: float | None = None
-    among: tuple[str, ...] = ()
-    several: bool = True
+    minimum: float | None = None
+    maximum: float | None = None
+    choices: tuple[str, ...] = ()
+    listable: bool = True
 
-    def read(self, name: str, given: Any) -> Setting:
-        """Return a value, or of several their text, "8,48"; raise where it is none."""
-        several: list[Any] = [given]
-        if self.several and isinstance(given, str):
-            several = given.split(",")
-        elif self.several and isinstance(given, list | tuple):
-            several = list(given)
-        values = [self._one(name, value) for value in several]
+    def read(self, name: str, value: Any) -> Setting:
+        """Return a value, or the text "8,48" for a list; raise ValueError if it is invalid."""
+        items: list[Any] = [value]
+        if self.listable and isinstance(value, str):
+            items = value.split(",")
+        elif self.listable and isinstance(value, list | tuple):
+            items = list(value)
+        values = [self._read_item(name, item) for item in items]
         if len(set(values)) < len(values) or not values:
-            raise ValueError(f"{name} = {given!r}: expected one value, or several that differ")
+            raise ValueError(f"{name} = {value!r}: expected one value, or several different ones")
         return values[0] if len(values) == 1 else ",".join(map(shown, values))
 
-    def _one(self, name: str, given: Any) -> Setting:
-        kind = self.kind or type(self.usual)
-        value = given.strip() if isinstance(given, str) else given
-        if self.usual is None and value in (None, "", "None", "none"):
+    def _read_item(self, name: str, item: Any) -> Setting:
+        kind = self.kind or type(self.default)
+        text = item.strip() if isinstance(item, str) else item
+        if self.default is None and text in (None, "", "None", "none"):
             return None
         try:
-            found: Setting = _READERS[kind](value)
+            value: Any = _READERS[kind](text)
         except (TypeError, ValueError, OverflowError):
             expected = _EXPECTED[kind]
-            raise ValueError(f"{name} = {given!r}: expected {expected} ({self.about})") from None
-        if self.among and found not in self.among:
-            raise unknown(f"value of {name}", str(found), self.among)
-        self._check_range(name, found)
-        return found
-
-    def _check_range(self, name: str, value: Any) -> None:
-        if self.least is not None and not value >= self.least:
-            raise ValueError(f"{name} = {value}: expected at least {self.least:g} ({self.about})")
-        if self.most is not None and not value <= self.most:
-            raise ValueError(f"{name} = {value}: expected at most {self.most:g} ({self.about})")
+            raise ValueError(f"{name} = {item!r}: expected {expected} ({self.about})") from None
+        if self.choices and value not in self.choices:
+            raise unknown(f"value of {name}", str(value), self.choices)
+        if self.minimum is not None and not value >= self.minimum:
+            raise ValueError(f"{name} = {value}: expected at least {self.minimum:g} ({self.about})")
+        if self.maximum is not None and not value <= self.maximum:
+            raise ValueError(f"{name} = {value}: expected at most {self.maximum:g} ({self.about})")
+        return value
 
 
 def shown(value: Setting) -> str:
@@ -96,16 +101,16 @@ def shown(value: Setting) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _whole(value: Any) -> int:
+def _integer(value: Any) -> int:
     if isinstance(value, bool) or (not isinstance(value, str) and int(value) != value):
         raise ValueError
     return int(value)
 
 
 def _number(value: Any) -> float:
-    if isinstance(value, bool) or not abs(found := float(value)) < float("inf"):
+    if isinstance(value, bool) or not abs(number := float(value)) < float("inf"):
         raise ValueError
-    return found
+    return number
 
 
 def _word(value: Any) -> str:
@@ -114,19 +119,19 @@ def _word(value: Any) -> str:
     return value
 
 
-_READERS: dict[type, Any] = {int: _whole, float: _number, str: _word}
+_READERS: dict[type, Any] = {int: _integer, float: _number, str: _word}
 _EXPECTED = {int: "a whole number", float: "a number", str: "text"}
 
 
 def read_options(
-    task: str, options: Mapping[str, Option], given: Mapping[str, Any]
+    task: str, options: Mapping[str, Option], values: Mapping[str, Any]
 ) -> dict[str, Setting]:
-    """Return the values of all options, the usual ones where none is given; raise for others."""
-    for name in given:
+    """Return the values of all options, defaults where none is given; raise for unknown names."""
+    for name in values:
         if name not in options:
             raise unknown(f"setting of {task}", name, options)
     return {
-        name: option.read(name, given[name]) if name in given else option.usual
+        name: option.read(name, values[name]) if name in values else option.default
         for name, option in options.items()
     }
 
@@ -134,7 +139,7 @@ def read_options(
 def expand_conditions(
     options: Mapping[str, Option], settings: Mapping[str, Setting]
 ) -> tuple[tuple[str, dict[str, Setting]], ...]:
-    """Return all combinations of the values of settings that are lists; without any, one unnamed.
+    """Return all combinations of settings that are lists; without any, one unnamed condition.
 
     Examples
     --------
@@ -142,70 +147,71 @@ def expand_conditions(
     >>> expand_conditions(options, read_options("deep", options, {"layers": "8,48"}))
     (('layers=8', {'layers': 8}), ('layers=48', {'layers': 48}))
     """
-    listed = [
-        (name, _values(option, settings[name]))
+    lists = {
+        name: [option.read("", item) for item in str(settings[name]).split(",")]
         for name, option in options.items()
-        if option.several and isinstance(settings[name], str) and "," in str(settings[name])
-    ]
-    found = []
-    for values in product(*(values for _, values in listed)):
-        pairs = dict(zip((name for name, _ in listed), values, strict=True))
-        found.append((", ".join(f"{n}={shown(v)}" for n, v in pairs.items()), pairs))
-    return tuple(found)
-
-
-def _values(option: Option, text: Setting) -> Iterable[Setting]:
-    return [option.read("", one) for one in str(text).split(",")]
+        if option.listable and isinstance(settings[name], str) and "," in str(settings[name])
+    }
+    conditions = []
+    for values in product(*lists.values()):
+        pairs = dict(zip(lists, values, strict=True))
+        conditions.append((", ".join(f"{n}={shown(v)}" for n, v in pairs.items()), pairs))
+    return tuple(conditions)
 
 
 AUTO = "auto"
-"""All arms have a norm, or none has: it would be a difference that no activation makes."""
+"""All layers have a norm, or none has: otherwise the norm would be part of the difference."""
 ACCURACY = Measure("test accuracy", higher=True, percent=True)
+INITIALISATIONS = {
+    "he": "He initialisation",
+    "fitted": "initialisation by the activation's gain",
+    "rows": "weights of norm 1 per unit",
+}
 
 TRAINING = {
-    "epochs": Option(30, "how often all examples are seen", least=1),
-    "batch": Option(64, "examples in an update", least=1),
+    "epochs": Option(30, "passes over the training data", minimum=1),
+    "batch": Option(64, "examples per update", minimum=1),
     "same": Option(
-        "steps", "what arms have in common: as many steps, or as much time", among=("steps", "time")
+        "steps", "the same number of steps for all, or the same time", choices=("steps", "time")
     ),
-    "seconds": Option(None, "the time of all updates of a trial, for same=time", float, least=1e-3),
-    "evaluations": Option(20, "how often the model is looked at on the way", least=1),
+    "seconds": Option(None, "time of a trial's updates, for same=time", float, minimum=1e-3),
+    "evaluations": Option(20, "evaluations on validation data during training", minimum=1),
 }
-"""How long and in what portions."""
+"""Duration and batch size."""
 
 MODEL = {
-    "layers": Option(8, "hidden layers", least=1, most=1000),
-    "width": Option(128, "units in a hidden layer", least=1),
+    "layers": Option(8, "hidden layers", minimum=1, maximum=1000),
+    "width": Option(128, "units per hidden layer", minimum=1),
     "dropout": Option(
-        0.0, "share of hidden units that is set to 0 in training", least=0, most=0.99
+        0.0, "fraction of hidden units set to 0 in training", minimum=0, maximum=0.99
     ),
     "init": Option(
         "he",
-        "initial weights: He's for all; fitted to the activation's own gain; rows of norm 1",
-        among=("he", "fitted", "rows"),
+        "initial weights: He's factor for all; fitted to the activation's gain; rows of norm 1",
+        choices=tuple(INITIALISATIONS),
     ),
     "norm": Option(
         AUTO,
-        "which hidden layers bring their inputs to a mean square of 1 first: gated ones, which "
-        "overflow without it, all, or none; auto: all where a gated arm is compared, else none",
-        among=(AUTO, "gated", "all", "none"),
+        "hidden layers that scale their inputs to a mean square of 1: gated ones, which overflow "
+        "without it, all, or none; auto: all if a gated activation is compared, else none",
+        choices=(AUTO, "gated", "all", "none"),
     ),
     "match": Option(
         "parameters",
-        "what a gated model has as many of as a plain one",
-        among=("parameters", "flops"),
+        "quantity in which a gated model matches a plain one",
+        choices=("parameters", "flops"),
     ),
 }
-"""How large, and with what weights it begins."""
+"""Size and initial weights."""
 
 
-def usual(without: tuple[str, ...] = (), **changed: Setting) -> dict[str, Option]:
-    """Return the options of a perceptron with other usual values, or without some."""
+def perceptron_options(without: tuple[str, ...] = (), **defaults: Setting) -> dict[str, Option]:
+    """Return the options of a perceptron with other defaults, or without some."""
     return {
         name: replace(
             option,
-            usual=changed.get(name, option.usual),
-            kind=option.kind or type(option.usual),
+            default=defaults.get(name, option.default),
+            kind=option.kind or type(option.default),
         )
         for name, option in {**MODEL, **TRAINING}.items()
         if name not in without
@@ -213,18 +219,34 @@ def usual(without: tuple[str, ...] = (), **changed: Setting) -> dict[str, Option
 
 
 def gated_among(names: Iterable[str]) -> list[str]:
-    """Return those that are gated."""
+    """Return the names of gated activations."""
     return [name for name in names if is_gated(name.partition(":")[0])]
+
+
+def check_seconds(settings: Mapping[str, Setting]) -> None:
+    """Raise ValueError if same="time" and no time is given."""
+    if "time" in str(settings.get("same")).split(",") and settings["seconds"] is None:
+        raise ValueError(
+            "same = 'time' needs seconds, the time of a trial's updates: seconds=5, or --seconds 5"
+        )
+
+
+def describe_training(settings: Mapping[str, Setting]) -> str:
+    """Return optimizer, duration and batch size as text."""
+    duration = "1 epoch" if settings["epochs"] == 1 else f"{settings['epochs']} epochs"
+    if settings.get("same") == "time":
+        duration = f"{settings['seconds']} s"
+    return f"Adam, {duration}, batch size {settings['batch']}"
 
 
 @dataclass(frozen=True)
 class Task(ABC):
-    """What is trained on what; see `task`.
+    """A bundled model with its data; created by `task`.
 
     Attributes
     ----------
     settings : mapping
-        All choices with their values; a list, as "8,48", makes conditions.
+        All settings with their values; a list, as "8,48", makes conditions.
     data : str or None
         A file given by the user.
     data_dir : str or None
@@ -233,14 +255,14 @@ class Task(ABC):
 
     name: ClassVar[str]
     about: ClassVar[str]
-    """The data in a few words, and how it is split."""
+    """The data and its split."""
     options: ClassVar[Mapping[str, Option]]
     rates: ClassVar[tuple[float, ...]] = (3e-4, 1e-3, 3e-3, 1e-2)
-    default_arms: ClassVar[tuple[str, ...]] = USUAL_ARMS
+    default_activations: ClassVar[tuple[str, ...]] = DEFAULT_ACTIVATIONS
     needs: ClassVar[tuple[str, ...]] = ("torch", "sklearn")
-    """Packages that must be installed."""
+    """Required packages."""
     takes: ClassVar[tuple[str, ...]] = ()
-    """Whether a file ("data") or a folder ("data_dir") can be given."""
+    """Which of "data" (a file) and "data_dir" (a folder) can be given."""
 
     settings: Mapping[str, Setting]
     data: str | None = None
@@ -248,71 +270,67 @@ class Task(ABC):
 
     @property
     def measure(self) -> Measure:
-        """What a score is."""
+        """Name and direction of the score."""
         return ACCURACY
 
     @property
     def conditions(self) -> tuple[tuple[str, Mapping[str, Setting]], ...]:
-        """Circumstances under which arms are compared, each a label and settings."""
+        """Label and settings of each condition."""
         return expand_conditions(self.options, self.settings)
 
-    def arms(self, names: list[str]) -> list[tuple[str, str, Mapping[str, Setting]]]:
-        """Return label, activation and settings of what is compared for these activations."""
-        settled: dict[str, Setting] = {}
+    def arms(self, names: list[str]) -> Arms:
+        """Return label, activation and settings of each arm for these activations."""
+        settings: dict[str, Setting] = {}
         if self.settings.get("norm") == AUTO:
-            settled["norm"] = "all" if gated_among(names) else "none"
-        return [(name, name, settled) for name in names]
+            settings["norm"] = "all" if gated_among(names) else "none"
+        return [(name, name, settings) for name in names]
 
     @cached_property
     def fingerprint(self) -> str:
-        """A hash of code, data and versions."""
-        return fingerprint(self.needs, *self.sources())
+        """Hash of code, data and versions."""
+        return fingerprint(self.needs, *self.content())
 
-    def sources(self) -> list[bytes]:
-        """Return what the data is made of, as far as no package's version says it."""
+    def content(self) -> list[bytes]:
+        """Return the data as bytes, unless a package's version determines it."""
         return []
 
     def describe(self) -> str:
-        """Say in a line what is trained on what."""
-        return f"{self.about}; {self.architecture()}; {self.course()}"
+        """Return one line on data, model and training."""
+        return f"{self.about}; {self.describe_model()}; {self.describe_training()}"
 
     def notes(self, names: Sequence[str] = ()) -> list[str]:
-        """Return what else one should know when these activations are compared, in sentences."""
+        """Return sentences to print with a comparison of these activations."""
         gates, norm = gated_among(names), self.settings.get("norm")
         if not gates or norm not in (AUTO, "gated"):
             return []
-        lead = f"{', '.join(gates)}: a stack of gated layers overflows without a norm, so "
-        if norm == AUTO:
-            return [
-                f"{lead}the layers of all arms bring what they read to a mean square of 1 here "
-                "(norm=all); without a gated arm none does. Gated layers begin near their "
-                "activation alone."
-            ]
+        effect = (
+            "all layers scale their inputs to a mean square of 1 here (norm=all); without a gated "
+            "activation none does."
+            if norm == AUTO
+            else "gated layers scale their inputs to a mean square of 1 and others do not "
+            "(norm=gated): a difference may be due to the norm."
+        )
         return [
-            f"{lead}these bring what they read to a mean square of 1, and layers of the others do "
-            "not (norm=gated): a difference may be the norm's. Gated layers begin near their "
-            "activation alone."
+            f"{', '.join(gates)}: a stack of gated layers overflows without a norm, so {effect} "
+            "Gated layers start close to their activation alone."
         ]
 
-    def architecture(self) -> str:
-        """Say what the model is."""
-        chosen = self.settings
-        dropout = "" if chosen["dropout"] == 0 else f", dropout {chosen['dropout']}"
+    def describe_model(self) -> str:
+        """Return the model as text."""
+        settings = self.settings
+        dropout = "" if settings["dropout"] == 0 else f", dropout {settings['dropout']}"
+        init = str(settings["init"])
         return (
-            f"a perceptron of {chosen['layers']} hidden layers of {chosen['width']}{dropout}, "
-            f"weights {chosen['init']}"
+            f"a perceptron of {settings['layers']} hidden layers of {settings['width']}{dropout}, "
+            f"{INITIALISATIONS.get(init, f'initialisation {init}')}"
         )
 
-    def course(self) -> str:
-        """Say how it is trained."""
-        chosen = self.settings
-        long = "1 epoch" if chosen["epochs"] == 1 else f"{chosen['epochs']} epochs"
-        if chosen.get("same") == "time":
-            long = f"{chosen['seconds']} s"
-        return f"Adam, {long} in batches of {chosen['batch']}"
+    def describe_training(self) -> str:
+        """Return optimizer, duration and batch size as text."""
+        return describe_training(self.settings)
 
     def check(self) -> None:
-        """Raise where settings contradict each other or something is missing."""
+        """Raise ValueError for contradictory settings, ImportError for a missing package."""
         packages = [package for package in self.needs if find_spec(package) is None]
         if packages:
             raise ImportError(
@@ -321,28 +339,24 @@ class Task(ABC):
         norms = str(self.settings.get("norm")).split(",")
         if AUTO in norms and len(norms) > 1:
             raise ValueError(
-                f"norm = {self.settings['norm']!r}: auto stands alone; list gated, all or none"
+                f"norm = {self.settings['norm']!r}: auto cannot be part of a list; list gated, all "
+                "or none"
             )
-        timed = "time" in str(self.settings.get("same")).split(",")
-        if timed and self.settings["seconds"] is None:
-            raise ValueError(
-                "same = 'time' needs seconds, the time of a trial's updates: seconds=5, or "
-                "--seconds 5"
-            )
+        check_seconds(self.settings)
 
     def each(self, name: str) -> list[Any]:
-        """Return the values of a setting under all conditions."""
-        return [chosen.get(name, self.settings[name]) for _, chosen in self.conditions]
+        """Return the value of a setting under each condition."""
+        return [settings.get(name, self.settings[name]) for _, settings in self.conditions]
 
     @abstractmethod
     def load(self) -> Data:
-        """Return the data, read or made."""
+        """Return the data, read or generated."""
 
-    def goal(self) -> Goal:
-        """Return the loss and the score."""
-        from ..training import CLASSES
+    def objective(self) -> Objective:
+        """Return loss and score."""
+        from ..training import CLASSIFICATION
 
-        return CLASSES
+        return CLASSIFICATION
 
     def model(self, data: Data, trial: Trial) -> nn.Module:
         """Return the model of a trial, its weights drawn from the seed."""
@@ -350,17 +364,19 @@ class Task(ABC):
 
         return perceptron(data.inputs, data.outputs, trial)
 
-    def run(self, data: Data, trial: Trial, told: Told) -> tuple[Measured, list[float]]:
+    def run(
+        self, data: Data, trial: Trial, progress: ProgressCallback
+    ) -> tuple[Measured, list[float]]:
         """Train and measure one model."""
         from ..training import train
 
-        return train(self.model(data, trial), data, trial, told, self.goal())
+        return train(self.model(data, trial), data, trial, progress, self.objective())
 
-    def work(self) -> Work:
-        """Return the function that runs a trial: it has the data loaded."""
+    def trial_function(self) -> TrialFunction:
+        """Return the function that runs a trial, with the data loaded."""
         data = self.load()
 
-        def work(trial: Trial, told: Told) -> tuple[Measured, list[float]]:
-            return self.run(data, trial, told)
+        def run(trial: Trial, progress: ProgressCallback) -> tuple[Measured, list[float]]:
+            return self.run(data, trial, progress)
 
-        return work
+        return run
