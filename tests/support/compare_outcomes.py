@@ -1,4 +1,4 @@
-"""Outcomes made by hand, with scores chosen so that what follows from them is known."""
+"""Outcomes made by hand, with scores that have known results."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def comparison(scores: Scores, measure: Measure = ACCURACY, **of: Any) -> Compar
 
 
 def trained() -> Comparison:
-    """Return what the report's section on training shows; one run diverged."""
+    """Return the comparison of the report's section on training; one run diverged."""
     scores = {
         "gelu": (0.95, 0.96, 0.97, 0.95, 0.96),
         "relu": (0.94, 0.96, DIVERGED, 0.95, 0.95),

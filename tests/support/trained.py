@@ -1,4 +1,4 @@
-"""Subjects for tests of what runs trials: no framework, and as unruly as a test wants them."""
+"""Trainables for tests of execution: without a framework, with failures on demand."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ from softgate.studies.compare.trial import (
 
 @dataclass(frozen=True)
 class Toy:
-    """Trains nothing; the score is drawn from global generators, as a careless script would."""
+    """Trains nothing; the score is drawn from global generators."""
 
     journal: str = ""
-    """A file that gets a line when a trial begins."""
+    """A file that gets a line when a trial starts."""
     watched: str = ""
-    """A store: a trial that begins although its outcome is there says so in the journal."""
+    """A store: a trial that starts although its outcome is stored is marked in the journal."""
     name: str = "toy"
     fingerprint: str = "toy-1"
     held: object = None

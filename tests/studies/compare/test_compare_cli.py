@@ -1,4 +1,4 @@
-"""`softgate compare`: what is said before, meanwhile and after, exit codes, going on, scripts."""
+"""`softgate compare`: messages, progress, exit codes, resuming, scripts."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def unlucky(activation, seed, report):
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder to stand in, with a script of the user's."""
+    """The current folder, with a user's script."""
     (tmp_path / "train.py").write_text(SCRIPT)
     monkeypatch.chdir(tmp_path)
     return tmp_path
@@ -79,7 +79,7 @@ def lines(folder: Path) -> list[str]:
     return (folder / "journal").read_text().splitlines()
 
 
-def test_everything_is_said_where_it_belongs(folder: Path) -> None:
+def test_result_goes_to_stdout_and_messages_to_stderr(folder: Path) -> None:
     result = fine("--seeds", "5", "--json")
     record = Comparison.from_json(result.stdout)
     assert (record.arms, record.seeds) == (("gelu", "relu"), (0, 1, 2, 3, 4))
@@ -99,7 +99,7 @@ def test_everything_is_said_where_it_belongs(folder: Path) -> None:
     assert len(list((folder / "softgate-trials").glob("*.json"))) == 10
 
 
-def test_the_same_again_is_resume_and_seeds_add(folder: Path) -> None:
+def test_rerun_resumes_and_more_seeds_add_trials(folder: Path) -> None:
     first = fine("--seeds", "5", "--csv")
     assert len(lines(folder)) == 10
     again = fine("--seeds", "5", "--csv")
@@ -150,7 +150,7 @@ def test_tuned_trials_of_other_code_are_reported(
     assert OUTDATED.format("10 trials were", "are") in again.stderr
 
 
-def test_an_interrupt_says_how_to_go_on(folder: Path) -> None:
+def test_interrupt_prints_how_to_resume(folder: Path) -> None:
     (folder / "interrupt").touch()
     result = run("--seeds", "4", "--store", "kept")
     assert isinstance(result.exception, click.Abort | KeyboardInterrupt)
@@ -194,7 +194,7 @@ def test_tuning_that_fails_throughout_stops_there(folder: Path) -> None:
     assert "goes on" not in result.stderr.splitlines()[-1]
 
 
-def test_gated_arms_take_parameters_and_what_they_bring_is_said_before(folder: Path) -> None:
+def test_gated_activations_take_parameters_and_print_a_note_first(folder: Path) -> None:
     said = fine("swiglu:beta=2", "--task", "digits", "--dry-run", script="").stderr
     assert "gelu, relu, swiglu:beta=2.0" in said
     assert "all layers scale their inputs to a mean square of 1" in said
@@ -259,7 +259,7 @@ def test_tasks_are_listed() -> None:
         (["gelu"], "given twice"),
     ],
 )
-def test_mistakes_are_answered_in_a_line(folder: Path, words: list[str], said: str) -> None:
+def test_usage_errors_are_one_line(folder: Path, words: list[str], said: str) -> None:
     result = run(*words)
     assert isinstance(result.exception, click.UsageError | ValueError | OSError)
     assert said in str(result.exception)
@@ -273,7 +273,7 @@ def test_a_store_that_cannot_be_used(folder: Path) -> None:
     assert "file" in str(result.exception)
 
 
-def test_python_says_what_cannot_be_shown(folder: Path) -> None:
+def test_python_warns_if_seeds_are_too_few(folder: Path) -> None:
     with pytest.warns(UserWarning, match="5 seeds: p >= 0.0625"):
         found = sg.compare("train.py:run", activations=["gelu", "relu"], seeds=5, on="here")
     assert found.differences[0].verdict == "no detectable difference"
@@ -309,7 +309,7 @@ def test_time_left_covers_both_stages() -> None:
     assert head(update(10), pace, 75.0) == "training [14/24 trials] 1 min 15 s, about 10 s left"
 
 
-def test_a_pipe_gets_a_line_now_and_then(
+def test_a_pipe_gets_lines_of_progress(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = [0.0]

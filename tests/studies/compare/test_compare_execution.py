@@ -1,4 +1,4 @@
-"""What runs trials: the same results here and in processes, whatever a trainable does to them."""
+"""Execution of trials: the same results in this process and in workers, whatever a trial does."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ COMMAND = [sys.executable, str(SUPPORT / "trained_command.py")]
 
 
 def same(outcomes: list[Outcome], others: list[Outcome]) -> bool:
-    """Whether trials gave the same bits; times and memory may differ."""
+    """Return whether results are bit-identical; times and memory may differ."""
     kept = [(repr(one.measured), one.status, one.said, one.trial.key) for one in outcomes]
     return kept == [(repr(one.measured), one.status, one.said, one.trial.key) for one in others]
 
@@ -52,7 +52,7 @@ def starts(journal: Path) -> list[str]:
 
 @pytest.fixture(scope="module")
 def local() -> Iterator[Executor]:
-    """Processes that all tests here share, which is a test of its own."""
+    """Workers shared by all tests of this module, which tests isolation, too."""
     with Executor(Toy(), Store(None), jobs=2) as executor:
         yield executor
 
@@ -62,7 +62,7 @@ def in_order() -> list[Outcome]:
     return [run_trial(one, Toy().trial_function(), lambda *_: None) for one in TRIALS]
 
 
-def test_here_and_in_processes_the_same(local: Executor, in_order: list[Outcome]) -> None:
+def test_same_results_in_process_and_in_workers(local: Executor, in_order: list[Outcome]) -> None:
     backwards = local.run(TRIALS[::-1])[::-1]  # by another order, in processes that had others
     assert same(backwards, in_order)
     assert same(execute(TRIALS, Toy(), Store(None), on="here"), in_order)
@@ -72,7 +72,7 @@ def test_here_and_in_processes_the_same(local: Executor, in_order: list[Outcome]
     assert not same(altered, in_order)
 
 
-def test_what_went_wrong_is_an_outcome(in_order: list[Outcome]) -> None:
+def test_failures_are_outcomes(in_order: list[Outcome]) -> None:
     said = {one.trial.settings.get("mood"): (one.status, one.said) for one in in_order}
     assert said["diverge"] == ("diverged", "diverged at step 120: the loss is not finite")
     status, words = said["raise"]
@@ -114,7 +114,7 @@ def test_a_second_run_does_nothing(tmp_path: Path) -> None:
     assert any("cannot be read" in event.said for event in events)
 
 
-def test_what_the_machine_is_to_blame_for_is_tried_again(tmp_path: Path) -> None:
+def test_transient_errors_are_not_saved(tmp_path: Path) -> None:
     (found,) = execute([trial(0, mood="no memory")], Toy(), Store(tmp_path), on="here")
     assert found.said.startswith("MemoryError: of the machine")
     assert len(Store(tmp_path)) == 0
@@ -160,7 +160,7 @@ def test_a_trial_has_one_thread() -> None:
         assert current_place().threads == 1
 
 
-def test_a_subject_that_cannot_travel() -> None:
+def test_a_trainable_that_cannot_be_pickled() -> None:
     with pytest.raises(LoadError, match=r"cannot be sent .*lock.*on=\"here\""):
         execute([trial()], Toy(held=threading.Lock()), Store(None))
     (found,) = execute([trial()], Toy(held=threading.Lock()), Store(None), on="here")
@@ -172,20 +172,20 @@ class Broken(Toy):
         raise RuntimeError("no data")
 
 
-def test_a_subject_that_cannot_be_loaded() -> None:
+def test_a_trainable_that_cannot_be_loaded() -> None:
     with pytest.raises(LoadError, match=r"'toy' cannot be loaded: RuntimeError: no data"):
         execute([trial()], Broken(), Store(None), jobs=1)
 
 
 @pytest.mark.parametrize(("on", "jobs"), [("cloud", None), ("ray:/x", None), ("local", 0)])
-def test_places_that_are_none(on: str, jobs: int | None) -> None:
+def test_invalid_backends(on: str, jobs: int | None) -> None:
     with pytest.raises(ValueError, match="expected"):
         execute([], Toy(), Store(None), on=on, jobs=jobs)
 
 
 @pytest.mark.parametrize(("on", "seed"), [("local", 2), ("here", 2), ("local", 1)])
-def test_a_full_disk_is_said(tmp_path: Path, on: str, seed: int) -> None:
-    """Trials that were kept are; with the first that could not be, nothing is started."""
+def test_a_full_disk_is_reported(tmp_path: Path, on: str, seed: int) -> None:
+    """Saved trials stay; after the first that cannot be saved, none is started."""
     store, journal = Store(tmp_path / "store"), tmp_path / "journal"
     store.write(run_trial(trial(0), Toy().trial_function(), lambda *_: None))
     (tmp_path / "store" / f"{trial(seed).key}.part").mkdir()  # it cannot be opened as a file
@@ -199,7 +199,7 @@ def test_a_full_disk_is_said(tmp_path: Path, on: str, seed: int) -> None:
     assert len(starts(journal)) == seed - 1
 
 
-def test_an_outcome_that_cannot_be_kept_is_tried_once_more(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unsaved_outcome_is_saved_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     from softgate.studies.compare.execution.scheduler import Scheduler
 
     store = Store(None)
@@ -234,7 +234,7 @@ def test_time_left() -> None:
     assert (events[-1].done, events[-1].found) == (1, 1)
 
 
-def test_who_watches_may_fail() -> None:
+def test_an_error_of_the_progress_callback_is_raised() -> None:
     def progress(event: Event) -> None:
         if any(running.loss is not None for running in event.running):
             raise ZeroDivisionError("of the display")
@@ -277,7 +277,7 @@ def command(folder: Path, journal: Path, count: int, on: str = "local") -> subpr
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_killed_at_random_moments(tmp_path: Path) -> None:
-    """Nothing that was finished is lost or begun again, whoever is killed; orphans end."""
+    """No finished trial is lost or repeated, whichever process is killed; orphans end."""
     folder, journal, count = tmp_path / "store", tmp_path / "journal", 16
     chance = random.Random(1)
     for turn in range(3):

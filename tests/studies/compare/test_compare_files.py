@@ -25,7 +25,7 @@ def idx(array: np.ndarray[Any, Any]) -> bytes:
 
 
 def images(count: int, seed: int) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-    """Return noise with a bright pixel where the class is."""
+    """Return noise with a bright pixel at the class's index."""
     labels = np.arange(count, dtype=np.uint8) % 10
     pixels = np.random.default_rng(seed).integers(0, 60, (count, 4, 4), np.uint8)
     pixels.reshape(count, 16)[np.arange(count), labels] = 255
@@ -92,7 +92,7 @@ def test_a_missing_file_is_named(mnist: Path, cifar: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "says"),
+    ("content", "message"),
     [
         (b"PNG....", "expected IDX"),
         (b"", "expected IDX"),
@@ -100,14 +100,14 @@ def test_a_missing_file_is_named(mnist: Path, cifar: Path) -> None:
         (gzip.compress(idx(np.zeros((3, 2), np.uint8)), mtime=0)[:-9], "cannot be decompressed"),
     ],
 )
-def test_files_that_are_no_idx(tmp_path: Path, content: bytes, says: str) -> None:
+def test_invalid_idx_files(tmp_path: Path, content: bytes, message: str) -> None:
     file = tmp_path / "file"
     file.write_bytes(content)
-    with pytest.raises(ValueError, match=says):
+    with pytest.raises(ValueError, match=message):
         read_idx(file)
 
 
-def test_idx_files_that_do_not_belong_together(mnist: Path) -> None:
+def test_mismatched_idx_files(mnist: Path) -> None:
     (mnist / IDX[0]).write_bytes(idx(np.zeros((9, 4, 4), np.uint8)))
     with pytest.raises(ValueError, match="as many labels"):
         task("mnist", data_dir=mnist).load()
@@ -138,7 +138,7 @@ def test_a_batch_cannot_run_anything(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "content", [b"", b"junk", pickle.dumps([1, 2]), pickle.dumps({b"data": 1})]
 )
-def test_files_that_are_no_batch(tmp_path: Path, content: bytes) -> None:
+def test_invalid_batches(tmp_path: Path, content: bytes) -> None:
     file = tmp_path / "data_batch_1"
     file.write_bytes(content)
     with pytest.raises(ValueError, match="not a batch of CIFAR-10"):
@@ -146,7 +146,7 @@ def test_files_that_are_no_batch(tmp_path: Path, content: bytes) -> None:
 
 
 def table(rows: int = 60, separator: str = ",") -> str:
-    """Return a table whose target is told by one column, with blanks, a name a row, and words."""
+    """Return a table whose target depends on one column, with blanks, row names and words."""
     lines = ["id,Size,Colour,empty,label"]
     for i in range(rows):
         size = "" if i % 7 == 0 else f"{i % 10}"
@@ -156,7 +156,7 @@ def table(rows: int = 60, separator: str = ",") -> str:
 
 
 @pytest.mark.parametrize("separator", [",", ";", "\t"])
-def test_a_table_of_ones_own(tmp_path: Path, separator: str) -> None:
+def test_a_users_table(tmp_path: Path, separator: str) -> None:
     file = tmp_path / "table.csv"
     file.write_text(table(400, separator) + f"\nx{separator * 4}?", encoding="utf-8-sig")
     chosen = task("churn", data=file, settings={**SMALL["churn"], "target": "label", "epochs": 20})
@@ -173,7 +173,7 @@ def test_a_table_of_ones_own(tmp_path: Path, separator: str) -> None:
     assert measured.score > 0.8
 
 
-def test_blanks_and_categories_are_learnt_from_the_first_part_alone(tmp_path: Path) -> None:
+def test_blanks_and_categories_are_fitted_to_training_rows_alone(tmp_path: Path) -> None:
     from softgate.studies.compare.data import split
     from softgate.studies.compare.tasks.table import prepare
 
@@ -194,7 +194,7 @@ def test_blanks_and_categories_are_learnt_from_the_first_part_alone(tmp_path: Pa
 
 
 @pytest.mark.parametrize(
-    ("content", "target", "says"),
+    ("content", "target", "message"),
     [
         (table(), "Labels", "unknown column 'Labels'; did you mean 'label'"),
         (table(), None, "give target=COLUMN"),
@@ -207,14 +207,14 @@ def test_blanks_and_categories_are_learnt_from_the_first_part_alone(tmp_path: Pa
         ("label\n" + "x\ny\n" * 20, "label", "no column beside"),
     ],
 )
-def test_tables_that_are_wrong(tmp_path: Path, content: str, target: Any, says: str) -> None:
+def test_invalid_tables(tmp_path: Path, content: str, target: Any, message: str) -> None:
     file = tmp_path / "table.csv"
     file.write_text(content)
-    with pytest.raises(ValueError, match=says):
+    with pytest.raises(ValueError, match=message):
         task("churn", data=file, settings={"target": target})
 
 
-def test_the_embedded_table_is_the_same_everywhere_and_worth_learning() -> None:
+def test_the_synthetic_table_is_reproducible_and_learnable() -> None:
     import hashlib
 
     chosen = small("churn", epochs=5)

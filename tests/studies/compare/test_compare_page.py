@@ -1,4 +1,4 @@
-"""What docs/compare.md shows runs: its blocks in this process, its commands up to the training."""
+"""docs/compare.md: its blocks run in this process, its commands with --dry-run."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ COMMANDS = [
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """What a reader of the page has at hand."""
+    """Files that the page's examples use."""
     (tmp_path / "train.py").write_text(SCRIPT, encoding="utf-8")
     (tmp_path / "mnist").mkdir()
     for part in ("train", "t10k"):  # looked for, and not read before anything is trained
@@ -37,7 +37,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_python_runs(folder: Path) -> None:
-    """The blocks one after the other; trials run here, not in processes that each load torch."""
+    """Blocks in order; trials run in this process, as workers would each load torch."""
     pytest.importorskip("torch")
     code = "\n".join(BLOCKS).replace("sg.compare(", "compare_here(")
     assert code.count("compare_here(") == 4
@@ -49,8 +49,8 @@ def test_python_runs(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
-def test_commands_are_understood(folder: Path, words: list[str]) -> None:
-    """Each command says what it would train."""
+def test_commands_parse(folder: Path, words: list[str]) -> None:
+    """Each command prints its plan."""
     result = CliRunner().invoke(softgate, [*words, "--dry-run"], standalone_mode=False)
     assert result.exception is None, result.exception
     assert result.return_value == 0
@@ -67,6 +67,6 @@ def test_the_script_trains(folder: Path) -> None:
     assert len(list((folder / "softgate-trials").iterdir())) == 20
 
 
-def test_all_tasks_and_options_are_told() -> None:
+def test_all_tasks_are_documented() -> None:
     assert len(COMMANDS) >= 12
     assert set(tasks()) <= set(re.findall(r"`([a-z0-9-]+)`", PAGE))

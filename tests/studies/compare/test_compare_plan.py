@@ -1,4 +1,4 @@
-"""What is trained: pairing by seed, tuning apart from what is reported, names that are keys."""
+"""Plans of trials: pairing by seed, separate tuning seeds, names of activations."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def ended(trial: Trial, score: float | None, status: Status = "finished") -> Out
     return Outcome(trial, status, "", Measured(validation_score=score), None, 1.0, None, HERE)
 
 
-def test_arms_are_paired_by_seed() -> None:
+def test_activations_are_paired_by_seed() -> None:
     made = plan()
     trials = made.reported(made.choose(ended(one, 0.5) for one in made.tuning()))
     assert made.counts == (len(made.tuning()), len(trials)) == (12, 8)
@@ -98,7 +98,7 @@ def test_tuning_never_sees_a_reported_seed() -> None:
         plan(tuning_seeds=(3,))
 
 
-def test_every_arm_is_tuned_with_the_same_rates_and_seeds() -> None:
+def test_all_activations_are_tuned_with_the_same_rates_and_seeds() -> None:
     tried = {
         arm: {(one.lr, one.seed) for one in plan().tuning() if one.arm == arm}
         for arm in ("gelu", "relu")
@@ -107,7 +107,7 @@ def test_every_arm_is_tuned_with_the_same_rates_and_seeds() -> None:
     assert len(tried["gelu"]) == 6
 
 
-def test_each_arm_gets_the_rate_that_is_best_for_it() -> None:
+def test_each_activation_gets_its_best_rate() -> None:
     made = plan()
     best = {"gelu": 1e-2, "relu": 1e-1}
     outcomes = [ended(one, -abs(math.log(one.lr / best[one.arm]))) for one in made.tuning()]
@@ -152,7 +152,7 @@ def test_one_rate_is_not_tuned() -> None:
     assert {one.lr for one in plan(rates=()).reported(plan(rates=()).choose([]))} == {0.0}
 
 
-def test_an_arm_changes_settings_after_its_condition() -> None:
+def test_settings_of_an_arm_override_the_condition() -> None:
     made = plan(
         arms=(Arm("gelu", "gelu"), Arm("gelu→relu", "gelu", {"depth": 7})),
         conditions=(Condition("epochs=1", {"epochs": 1}),),
@@ -176,13 +176,13 @@ def test_an_arm_changes_settings_after_its_condition() -> None:
         ({"tuning_seeds": ()}, "no tuning seeds"),
     ],
 )
-def test_plans_that_make_no_sense(changed: dict[str, object], said: str) -> None:
+def test_invalid_plans(changed: dict[str, object], said: str) -> None:
     with pytest.raises(ValueError, match=said):
         plan(**changed)
 
 
 @pytest.mark.parametrize("given", [0, -1, [-1], [1.5], [2**32], [True]])
-def test_seeds_that_are_none(given: object) -> None:
+def test_invalid_seeds(given: object) -> None:
     with pytest.raises(ValueError, match="seeds"):
         reported_seeds(given)
 
@@ -225,14 +225,14 @@ def test_names_are_the_same_for_the_same_function(given: object, text: str) -> N
 
 
 @pytest.mark.parametrize("given", ["geluu", "elu:alpha", "elu:alpha=x", "elu:alpha=1,alpha=2"])
-def test_names_that_mean_nothing(given: str) -> None:
+def test_unknown_names(given: str) -> None:
     with pytest.raises(ValueError, match=given.partition(":")[0]):
         resolve(given)
     with pytest.raises(TypeError, match="expected an activation"):
         resolve(3)
 
 
-def test_a_formula_travels_by_value(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_formula_is_sent_by_value(monkeypatch: pytest.MonkeyPatch) -> None:
     text, formula = resolve(bump.bind(a=0.5))
     assert formula is not None
     assert shown(text) == "bump:a=0.5"
@@ -281,12 +281,12 @@ def test_a_formula_beside_the_catalogue() -> None:
         ({"what": lambda activation: None}, "no data"),
     ],
 )
-def test_what_cannot_be_compared(changed: dict[str, object], said: str) -> None:
+def test_invalid_requests(changed: dict[str, object], said: str) -> None:
     with pytest.raises(ValueError, match=said):
         study(**changed)
 
 
-def test_what_the_seeds_can_show() -> None:
+def test_least_p_of_the_seeds() -> None:
     assert not study(seeds=5).possible.enough
     assert study(seeds=6).possible.enough
     many = study(activations=["gelu", "relu", "silu", "tanh"], pairs="all", seeds=6)
@@ -314,8 +314,8 @@ def test_a_preset_fills_in_what_is_not_given(tmp_path: Path) -> None:
         study(preset="gelu-paper")
 
 
-def test_a_preset_stands_beside_the_record() -> None:
-    """With a trainable of another kind, as only outcomes are looked at."""
+def test_a_preset_adds_notes_to_the_record() -> None:
+    """With another trainable, as only outcomes matter."""
     pytest.importorskip("scipy")
     made = Study(plan(rates=(0.1,)), best_possible(4), None, "baseline", preset("gelu-paper-mnist"))
     outcomes = [
@@ -330,7 +330,7 @@ def test_a_preset_stands_beside_the_record() -> None:
     assert "median training log loss of 4 runs" in notes[2]
 
 
-def test_what_is_trained_by_what_is_given() -> None:
+def test_find_trainable() -> None:
     assert is_script("train.py:run")
     assert is_script("folder/train.py")
     assert not is_script("digits")

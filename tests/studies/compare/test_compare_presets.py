@@ -1,4 +1,4 @@
-"""Papers' experiments: their settings are ones that tasks have, and findings stand side by side."""
+"""Presets: their settings exist, and their findings are compared with results."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ def test_presets_name_tasks_settings_and_activations_that_exist(name: str) -> No
     assert set(chosen.activations) <= set(activations())
 
 
-def test_unknown_presets_are_said() -> None:
+def test_unknown_presets() -> None:
     with pytest.raises(ValueError, match="did you mean 'gelu-paper-mnist'"):
         preset("gelu-paper-mnst")
 
 
-def test_findings_are_medians_and_say_whether_they_agree() -> None:
+def test_findings_are_medians_and_compared_with_the_paper() -> None:
     losses = {"gelu": [0.1, 0.2, 9.0], "relu": [0.3, 0.3, 0.3], "elu": [0.4, 0.1, 0.5]}
     found = [outcome(arm, i, x) for arm, some in losses.items() for i, x in enumerate(some)]
     paper, ours = preset("gelu-paper-mnist").against_paper(found)

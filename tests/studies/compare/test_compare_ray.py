@@ -66,7 +66,7 @@ def cluster(kept: Kept) -> Iterator[Executor]:
     assert not list(Path(tempfile.gettempdir()).glob(f"{OURS}{os.getpid()}-*"))
 
 
-def test_the_same_bits_as_here(
+def test_bit_identical_to_this_process(
     cluster: Executor, kept: Kept, capfd: pytest.CaptureFixture[str]
 ) -> None:
     here = [run_trial(one, Toy().trial_function(), lambda *_: None) for one in TRIALS]
@@ -79,7 +79,7 @@ def test_the_same_bits_as_here(
 
 
 def test_killed_workers(cluster: Executor, kept: Kept, capfd: pytest.CaptureFixture[str]) -> None:
-    """Workers die at random moments; no finished trial is begun again, none is missing."""
+    """Workers die at random moments; no finished trial is repeated, none is missing."""
     trials = [trial(seed, seconds=0.15) for seed in range(COUNT)]
     stop, chance, killed = threading.Event(), random.Random(2), set[str]()
 
@@ -115,14 +115,14 @@ def test_killed_workers(cluster: Executor, kept: Kept, capfd: pytest.CaptureFixt
     assert "raylet" not in "".join(capfd.readouterr())
 
 
-def test_no_process_survives_it(cluster: Executor) -> None:
+def test_a_trial_that_kills_its_worker(cluster: Executor) -> None:
     (found,) = cluster.run([trial(0, mood="vanish")])
     assert found.said == "its process was killed (WorkerCrashedError of Ray) three times"
     assert cluster.store.read(found.trial) is None
 
 
-def test_what_cannot_be_loaded(cluster: Executor) -> None:
-    """A session that is there already is used, and left alone."""
+def test_a_trainable_that_cannot_be_loaded(cluster: Executor) -> None:
+    """An existing session is used and stays open."""
     import ray
 
     class Broken(Toy):

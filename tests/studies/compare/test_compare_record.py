@@ -1,4 +1,4 @@
-"""What follows from outcomes: verdicts, sentences, tables, and that nothing is left out."""
+"""Comparisons of outcomes: verdicts, sentences, tables."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BETTER = tuple(score + 0.02 + 0.001 * k for k, score in enumerate(BASE))
 LIKE = tuple(score + 0.01 * (-1) ** k for k, score in enumerate(BASE))
 
 
-def test_an_effect_is_found_and_a_null_is_not():
+def test_an_effect_is_detected_and_a_null_is_not():
     record = comparison({"gelu": BASE, "silu": BETTER, "relu": LIKE})
     silu, relu = record.differences
     assert (silu.arm, silu.other, silu.verdict) == ("silu", "gelu", "better")
@@ -37,7 +37,7 @@ def test_an_effect_is_found_and_a_null_is_not():
     assert "No detectable difference to gelu: relu. That does not mean none" in said
 
 
-def test_runs_that_are_the_very_same_raise_a_doubt():
+def test_identical_runs_give_a_warning():
     same = comparison({"gelu": BASE, "relu": BASE, "silu": BETTER})
     (doubt,) = [line for line in same.summary if "used at all" in line]
     assert doubt.startswith("relu: losses and scores identical to gelu at every seed")
@@ -48,7 +48,7 @@ def test_runs_that_are_the_very_same_raise_a_doubt():
     assert not any("used at all" in line for line in record.summary)
 
 
-def test_a_swap_says_what_it_did_at_once():
+def test_a_swap_reports_scores_before_and_after():
     outcomes = reported({"gelu": BASE, "gelu→relu": LIKE})
     more = {"validation_score_before_swap": 0.95, "validation_score_after_swap": 0.25}
     swapped = [
@@ -76,7 +76,7 @@ def test_less_can_be_better():
     assert "silu is worse than gelu: test loss 0.0235 higher" in record.summary[0]
 
 
-def test_too_few_seeds_are_said():
+def test_too_few_seeds_are_reported():
     record = comparison({"gelu": BASE[:5], "silu": BETTER[:5]})
     assert record.differences[0].p == 0.0625
     assert record.differences[0].verdict == "no detectable difference"
@@ -118,7 +118,7 @@ def test_a_baseline_can_be_named():
     assert record.arms == ("gelu", "silu")
 
 
-def test_divergence_makes_an_arm_worse():
+def test_divergence_makes_an_activation_worse():
     often = (0.99, *[DIVERGED] * 7)
     record = comparison({"gelu": BASE, "relu": often})
     (one,) = record.differences
@@ -167,7 +167,7 @@ def test_an_exception_is_no_evidence():
 
 
 @pytest.mark.parametrize("score", [math.nan, math.inf, -math.inf])
-def test_a_score_that_is_no_number_is_a_divergence(score):
+def test_a_score_that_is_not_finite_is_a_divergence(score):
     odd = outcome("relu", 0.9, 7)
     odd = replace(odd, measured=replace(odd.measured, score=score))
     outcomes = [*reported({"gelu": BASE, "relu": BETTER[:7]}), odd]
@@ -176,7 +176,7 @@ def test_a_score_that_is_no_number_is_a_divergence(score):
     assert record.differences[0].by == "ranks"
 
 
-def test_a_run_that_gives_no_score_is_not_known():
+def test_a_run_without_a_score_is_unknown():
     odd = outcome("relu", 0.9, 7)
     odd = replace(odd, measured=replace(odd.measured, score=None))
     outcomes = [*reported({"gelu": BASE, "relu": BETTER[:7]}), odd]
@@ -188,7 +188,7 @@ def test_a_run_that_gives_no_score_is_not_known():
     [{"gelu": (0.9,), "relu": (0.8,)}, {"gelu": BASE, "relu": BASE}, {"gelu": (0.5,) * 12},
      {"gelu": (0.5,) * 12, "relu": (0.6,) * 12}, {"gelu": (RAISED,), "relu": (DIVERGED,)}],
 )  # fmt: skip
-def test_little_data_is_no_nonsense(scores):
+def test_little_data_prints_no_nan_or_inf(scores):
     record = comparison(scores)
     shown = str(record)
     assert "nan" not in shown
@@ -263,7 +263,7 @@ def test_the_best_rate_is_chosen():
     assert choice({1e-4: [0.5, DIVERGED], 1e-2: [DIVERGED, DIVERGED]}).lr == 1e-4
 
 
-def test_a_rate_at_the_edge_is_said():
+def test_a_rate_at_the_edge_is_reported():
     assert choice({1e-4: [0.7], 1e-3: [0.9], 1e-2: [0.8]}).edge is None
     assert choice({1e-4: [0.7], 1e-3: [0.9]}).edge == "largest"
     assert choice({1e-4: [0.7]}).edge is None
@@ -299,14 +299,14 @@ def test_rates_are_chosen_by_loss_where_there_is_no_score():
     assert (found.lr, found.by) == (1e-2, "validation loss")
 
 
-def test_other_machines_are_said():
+def test_different_cpus_are_reported():
     outcomes = reported({"gelu": BASE, "relu": LIKE})
     outcomes[3] = replace(outcomes[3], place=replace(made.PLACE, cpu="another processor"))
     said = Comparison.of(outcomes, measure=ACCURACY).summary[-1]
     assert "different CPUs (a processor; another processor)" in said
 
 
-def test_what_training_took():
+def test_costs_of_training():
     outcomes = reported({"gelu": BASE, "relu": LIKE})
     outcomes[8:] = [replace(one, step_ms=3.0) for one in outcomes[8:]]
     gelu, relu = Comparison.of(outcomes, measure=ACCURACY).summaries

@@ -23,7 +23,7 @@ INF, NAN = math.inf, math.nan
 
 
 def flipped(values):
-    """Return the share of all sign flips whose sum is as far from 0, counted one by one."""
+    """Return the fraction of sign flips whose sum is as far from 0, by enumeration."""
     flips = [abs(math.fsum(s * v for s, v in zip(signs, values, strict=True)))
              for signs in product((-1, 1), repeat=len(values))]  # fmt: skip
     seen = abs(math.fsum(values))
@@ -39,7 +39,7 @@ def ranked(gains):
 
 
 def step_down(ps):
-    """Return p corrected as Holm's paper has it."""
+    """Return p-values corrected as in Holm's paper."""
     order = sorted(range(len(ps)), key=lambda i: ps[i])
     found, highest = [0.0] * len(ps), 0.0
     for rank, i in enumerate(order):
@@ -49,7 +49,7 @@ def step_down(ps):
 
 
 def allowed(share, trials):
-    """Return how often an event of this probability happens at most, but for 1 run in 1000."""
+    """Return an upper bound on the count of an event, exceeded in 1 of 1000 runs."""
     return share + 3.1 * math.sqrt(share * (1 - share) / trials)
 
 
@@ -107,13 +107,13 @@ def test_a_seed_that_raised_counts_against_any_verdict(known):
         assert flipped(ranks.tolist()) <= found.p + 1e-12
 
 
-def test_what_nobody_knows_gives_no_verdict():
+def test_unknown_seeds_give_no_verdict():
     assert sign_flip_test([NAN, NAN]) is None
     assert sign_flip_test([NAN, 0.5]).p == 1.0
     assert sign_flip_test([0.1, -0.1, NAN]).direction == 0
 
 
-def test_many_seeds_are_drawn_and_said_to_be(monkeypatch):
+def test_many_seeds_are_sampled(monkeypatch):
     values = np.random.default_rng(0).normal(0.4, 1, 12).tolist()
     exact = sign_flip_test(values)
     monkeypatch.setattr(statistics, "MAX_EXACT", 11)
@@ -135,7 +135,7 @@ def test_holm_against_its_definition():
 
 
 def results(rng, runs, arms, diverging=0.0, heavy=False):
-    """Return merits of arms that do not differ: correlated by seed, some of them diverged."""
+    """Return scores of activations that do not differ: correlated by seed, some diverged."""
     seeds = rng.normal(0, 1, (runs, 1, 8))
     own = rng.standard_t(2, (runs, arms, 8)) if heavy else rng.normal(0, 1, (runs, arms, 8))
     found = np.round(seeds + own, 1)  # so that there are ties
@@ -187,7 +187,7 @@ def test_intervals_hold_the_mean_about_as_often_as_they_say(count, kind, runs):
     assert 2 * low - allowed(low, runs) <= share <= allowed(0.95, runs)
 
 
-def test_an_interval_that_nothing_is_known_about():
+def test_intervals_of_too_few_values():
     assert interval([]) is None
     assert interval([0.5]) is None
     assert interval([0.5] * 12) is None
@@ -214,7 +214,7 @@ def test_probability_of_improvement():
     [(1, 1, 1.0, 1.0, 6), (5, 1, 0.0625, 0.0625, 6), (6, 1, 0.03125, 0.03125, 6),
      (8, 5, 0.0078125, 0.0390625, 8), (7, 5, 0.015625, 0.078125, 8), (2, 15, 0.5, 1.0, 10)],
 )  # fmt: skip
-def test_what_seeds_can_show(seeds, comparisons, p, corrected, needed):
+def test_least_p_by_number_of_seeds(seeds, comparisons, p, corrected, needed):
     best = best_possible(seeds, comparisons)
     assert (best.p, best.corrected, best.needed) == (p, corrected, needed)
     assert best.enough == (corrected <= 0.05)
@@ -223,7 +223,7 @@ def test_what_seeds_can_show(seeds, comparisons, p, corrected, needed):
     assert ("seeds can" in str(best)) == (not best.enough)
 
 
-def test_what_makes_no_sense_is_refused():
+def test_invalid_arguments():
     with pytest.raises(ValueError, match=r"alpha = 1\.5"):
         best_possible(5, 1, 1.5)
     with pytest.raises(ValueError, match="0 seeds"):

@@ -1,4 +1,4 @@
-"""The store: what is in it is whole, all else is not believed, and nobody runs another's trial."""
+"""The store: outcomes are complete, damaged files are reported, locks are exclusive."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_what_is_written_is_read(store: Store) -> None:
     assert store.messages == []
 
 
-def test_a_claim_is_one_s_own(store: Store) -> None:
+def test_a_lock_is_exclusive(store: Store) -> None:
     held = store.lock(trial())
     assert held is not None
     assert store.lock(trial()) is None
@@ -91,7 +91,7 @@ def test_files_are_json_and_nothing_is_left(tmp_path: Path) -> None:
         (lambda text: "[" * 100_000, "cannot be read"),
     ],
 )
-def test_damaged_files_are_not_believed(tmp_path: Path, damage: object, said: str) -> None:
+def test_damaged_files_are_reported(tmp_path: Path, damage: object, said: str) -> None:
     store, one = Store(tmp_path), outcome()
     store.write(one)
     file = tmp_path / f"{one.trial.key}.json"
@@ -104,7 +104,7 @@ def test_damaged_files_are_not_believed(tmp_path: Path, damage: object, said: st
     assert store.read(one.trial) is not None
 
 
-def test_a_file_of_bytes_is_not_believed(tmp_path: Path) -> None:
+def test_binary_files_are_reported(tmp_path: Path) -> None:
     store = Store(tmp_path)
     (tmp_path / f"{trial().key}.json").write_bytes(b"\xff\xfe\x00")
     assert store.read(trial()) is None
@@ -113,7 +113,7 @@ def test_a_file_of_bytes_is_not_believed(tmp_path: Path) -> None:
     assert len(store.messages) == 2
 
 
-def test_a_dead_owner_leaves_nothing(tmp_path: Path) -> None:
+def test_locks_of_dead_processes_are_removed(tmp_path: Path) -> None:
     store, one = Store(tmp_path), outcome()
     target = tmp_path / f"{one.trial.key}.json"
     process = subprocess.Popen(
@@ -122,7 +122,7 @@ def test_a_dead_owner_leaves_nothing(tmp_path: Path) -> None:
     assert process.stdout is not None
     assert process.stdout.readline() == "held\n"
     assert store.lock(one.trial) is None
-    Store(tmp_path)  # does not sweep what somebody alive has
+    Store(tmp_path)  # does not remove the lock of a live process
     assert target.with_suffix(".part").exists()
     process.kill()
     process.wait()
@@ -134,8 +134,8 @@ def test_a_dead_owner_leaves_nothing(tmp_path: Path) -> None:
     store.write(one)
 
 
-def test_a_renamed_file_is_not_claimed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Between opening and locking, the owner may have finished: then the lock is on the outcome."""
+def test_a_renamed_file_is_not_locked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The owner may finish between opening and locking: the lock is then on the outcome."""
     target = tmp_path / "a.json"
     first = store_module.lock(target)
     assert first is not None
@@ -157,7 +157,7 @@ def test_a_renamed_file_is_not_claimed(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EIO])
-def test_trouble_is_said_before_training(
+def test_store_errors_are_raised_before_training(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int
 ) -> None:
     store = Store(tmp_path)
@@ -192,7 +192,7 @@ def test_a_write_that_fails_loses_nothing(tmp_path: Path, monkeypatch: pytest.Mo
     assert [file.suffix for file in tmp_path.iterdir()] == [".json"]
 
 
-def test_a_folder_that_is_none(tmp_path: Path) -> None:
+def test_a_store_that_is_not_a_folder(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("", encoding="utf-8")
     with pytest.raises(StoreError, match="not a folder"):
         Store(tmp_path / "file")

@@ -1,4 +1,4 @@
-"""Every task: what it says of itself, what it refuses, and that its trials are as they should."""
+"""Every task: descriptions, invalid settings, reproducible trials."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_a_trial_gives_the_same_bits_again_also_after_pickling(name: str) -> Non
 
 
 @pytest.mark.parametrize("name", SMALL)
-def test_a_trial_is_measured_in_full_and_kept_as_a_record(name: str) -> None:
+def test_a_trial_is_measured_in_full_and_survives_json(name: str) -> None:
     chosen = small(name)
     asked = trial(chosen)
     measured, times = chosen.trial_function()(asked, lambda step, steps, loss: None)
@@ -89,7 +89,7 @@ def test_parts_share_no_example_and_are_the_same_each_time(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", tasks())
-def test_a_task_says_what_it_is_without_being_run(name: str) -> None:
+def test_a_task_is_described_without_being_run(name: str) -> None:
     known = tasks()[name]
     assert known.name == name
     assert known.rates == tuple(sorted(known.rates))
@@ -119,7 +119,7 @@ def test_lists_of_settings_make_conditions() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "settings", "says"),
+    ("name", "settings", "message"),
     [
         ("digit", {}, "did you mean 'digits'"),
         ("digits", {"epoch": 3}, "unknown setting of digits 'epoch'; did you mean 'epochs'"),
@@ -139,8 +139,8 @@ def test_lists_of_settings_make_conditions() -> None:
         ("mnist", {}, "needs the folder of its files: --data-dir"),
     ],
 )
-def test_wrong_names_and_values_are_said(name: str, settings: dict[str, Any], says: str) -> None:
-    with pytest.raises(ValueError, match=re.escape(says)):
+def test_invalid_names_and_values(name: str, settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(message)):
         task(name, settings=settings)
 
 
@@ -153,7 +153,7 @@ def test_files_for_tasks_that_take_none_and_files_that_are_not_there() -> None:
         task("mnist", data_dir="no/such")
 
 
-def test_a_missing_package_says_what_to_install() -> None:
+def test_a_missing_package_is_named() -> None:
     class Needy(type(tasks()["digits"])):  # type: ignore[misc]
         needs = ("torch", "no_such_package")
 
@@ -161,7 +161,7 @@ def test_a_missing_package_says_what_to_install() -> None:
         Needy(tasks()["digits"].settings).check()
 
 
-def test_fingerprints_tell_data_and_versions_apart(
+def test_fingerprints_depend_on_data_versions_and_code(
     tmp_path: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from softgate.studies.compare import fingerprint
@@ -195,7 +195,7 @@ def test_splits_are_stratified_and_statistics_are_of_the_first_part() -> None:
     assert b.tolist() == [[98, 0]]
 
 
-def test_swap_replaces_in_every_block_and_says_what_happened_at_once() -> None:
+def test_swap_replaces_in_every_block_and_reports_scores() -> None:
     chosen = small("swap", layers=2)
     swapped, kept = run(chosen, "gelu→relu"), run(chosen, "gelu")
     assert swapped.more is not None
@@ -212,7 +212,7 @@ def test_swap_replaces_in_every_block_and_says_what_happened_at_once() -> None:
         chosen.arms(["gelu"])
 
 
-def test_text_counts_characters_that_were_not_learnt_as_one(tmp_path: Any) -> None:
+def test_text_maps_unknown_characters_to_one_code(tmp_path: Any) -> None:
     file = tmp_path / "text.txt"
     file.write_text("ab" * 400 + "aé" * 30, encoding="utf-8")
     chosen = task("text", data=file, settings={**SMALL["text"], "characters": None})
@@ -226,7 +226,7 @@ def test_text_counts_characters_that_were_not_learnt_as_one(tmp_path: Any) -> No
         task("text", data=file)
 
 
-def test_a_gated_arm_gives_all_arms_of_a_perceptron_a_norm_and_that_is_said() -> None:
+def test_a_gated_activation_adds_a_norm_to_all_with_a_note() -> None:
     digits = task("digits")
     assert {chosen["norm"] for _, _, chosen in digits.arms(["gelu", "relu"])} == {"none"}
     assert {chosen["norm"] for _, _, chosen in digits.arms(["gelu", "swiglu"])} == {"all"}
@@ -235,7 +235,7 @@ def test_a_gated_arm_gives_all_arms_of_a_perceptron_a_norm_and_that_is_said() ->
     assert task("text").arms(["gelu", "swiglu"])[0] == ("gelu", "gelu", {})
 
 
-def test_a_norm_of_gated_arms_alone_is_said_to_be_a_difference() -> None:
+def test_a_norm_of_gated_layers_alone_gives_a_note() -> None:
     gated = task("digits", settings={"norm": "gated"})
     assert gated.arms(["gelu", "swiglu"])[0] == ("gelu", "gelu", {})
     assert "may be due to the norm" in gated.notes(["gelu", "swiglu"])[0]
@@ -244,7 +244,7 @@ def test_a_norm_of_gated_arms_alone_is_said_to_be_a_difference() -> None:
         task("digits", settings={"norm": "auto,all"})
 
 
-def test_options_read_what_a_command_line_gives() -> None:
+def test_options_read_text() -> None:
     assert Option(8, "").read("n", " 4 ") == 4
     assert Option(None, "", float).read("seconds", "none") is None
     assert Option("a,b", "", listable=False).read("target", "x,y") == "x,y"

@@ -1,4 +1,4 @@
-"""Training: paired by seed, fair in size, honest about what does not finish."""
+"""Training: paired by seed, matched in size, divergence."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ def weights(arm: str, **settings: Any) -> torch.Tensor:
 
 
 @pytest.mark.parametrize("arm", ["relu", "tanh", "elu:alpha=0.5", "squareplus"])
-def test_elementwise_arms_begin_with_the_same_weights(arm: str) -> None:
+def test_elementwise_activations_start_with_the_same_weights(arm: str) -> None:
     assert torch.equal(weights(arm), weights("gelu"))
     assert not torch.equal(weights(arm, seed=1), weights("gelu"))
 
 
-def test_arms_see_examples_in_the_same_order_and_drop_the_same_units() -> None:
+def test_activations_see_the_same_order_and_dropout() -> None:
     chosen = small("digits", dropout=0.5, layers=1, epochs=1, evaluations=20)
     # leaky_relu with a slope of 0 is relu by another name: all of a run must be the same
     same = [run(chosen, arm) for arm in ("relu", "leaky_relu:slope=0.0")]
@@ -109,7 +109,7 @@ def test_nearest_finds_the_width_from_either_side() -> None:
         assert abs(found**2 - target) == min(abs(w * w - target) for w in range(1, 60))
 
 
-def test_a_rate_that_is_too_large_diverges_and_says_where() -> None:
+def test_a_rate_that_is_too_large_diverges() -> None:
     with pytest.raises(Diverged, match=r"diverged at step \d+") as caught:
         run(small("digits", epochs=20), "relu", lr=1e30)
     error: Any = caught.value
@@ -126,7 +126,7 @@ def test_the_same_time_is_a_time_of_updates() -> None:
     assert 1 <= len(measured.curve) <= 4
 
 
-def test_watchers_hear_of_steps() -> None:
+def test_progress_callback_receives_steps() -> None:
     heard: list[tuple[int, int, float]] = []
     chosen = small("digits", same="time", seconds=1.0)
     measured, _ = chosen.trial_function()(trial(chosen, "relu"), lambda *given: heard.append(given))
@@ -136,7 +136,7 @@ def test_watchers_hear_of_steps() -> None:
 
 
 class Constant(nn.Module):
-    """Says the same of every example, whatever it learns; it has an activation."""
+    """Returns the same output for every example; has an activation."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -146,7 +146,7 @@ class Constant(nn.Module):
         return self.act(self.linear(x))
 
 
-def test_one_can_train_a_model_of_numbers() -> None:
+def test_regression() -> None:
     generator = torch.Generator().manual_seed(0)
     x = torch.randn(90, 3, generator=generator)
     y = torch.relu(x @ torch.tensor([1.0, -2.0, 0.5]))

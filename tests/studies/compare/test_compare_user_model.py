@@ -1,4 +1,4 @@
-"""A user's own model, data and training loop: what becomes of them, what is said of mistakes."""
+"""A user's model, data and training loop, and errors in them."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def one(
     )  # fmt: skip
 
 
-def test_a_model_of_one_s_own() -> None:
+def test_a_users_model() -> None:
     own = UserModel(build, (X, CLASSES), epochs=3, batch=16, evaluations=3)
     found = run(own)
     assert (found.status, found.said) == ("finished", "")
@@ -80,7 +80,7 @@ def test_a_model_of_one_s_own() -> None:
     assert tuning.validation_score == found.measured.validation_score
 
 
-def test_all_activations_begin_with_the_same_weights() -> None:
+def test_all_activations_start_with_the_same_weights() -> None:
     seen = []
 
     def spied(activation: Any) -> nn.Module:
@@ -95,7 +95,7 @@ def test_all_activations_begin_with_the_same_weights() -> None:
     assert not torch.equal(seen[0], seen[2])
 
 
-def test_numbers_are_predicted() -> None:
+def test_regression_targets() -> None:
     own = UserModel(regress, (X, NUMBERS), epochs=200, batch=36, evaluations=2)
     found = run(own, lr=0.02)
     assert own.measure.name == "test R²"
@@ -104,7 +104,7 @@ def test_numbers_are_predicted() -> None:
     assert (lost.measure.name, lost.measure.higher) == ("test loss", False)
 
 
-def test_a_score_of_one_s_own() -> None:
+def test_a_users_score() -> None:
     def worst(output: torch.Tensor, y: torch.Tensor) -> float:
         return float((output.squeeze(-1) - y).abs().max())
 
@@ -144,12 +144,12 @@ def test_models_that_do_not_fit(made: Callable[..., Any], data: Any, said: str) 
         ({"train": (X, CLASSES), "test": (X[:0], CLASSES[:0])}, "test is empty"),
     ],
 )
-def test_data_that_is_none(data: Any, said: str) -> None:
+def test_invalid_data(data: Any, said: str) -> None:
     with pytest.raises((ValueError, TypeError), match=said):
         UserModel(build, data)
 
 
-def test_settings_that_are_none() -> None:
+def test_invalid_settings() -> None:
     with pytest.raises(ValueError, match="epochs"):
         UserModel(build, (X, CLASSES), epoch=3)
     with pytest.raises(ValueError, match="needs seconds"):
@@ -179,7 +179,7 @@ def test_parts_share_no_example_and_are_always_the_same() -> None:
     assert "numbered 0 to 1" in examples((rows, CLASSES + 4)).notes[0]
 
 
-def test_code_is_known_by_what_it_does() -> None:
+def test_function_hash_depends_on_code_and_values() -> None:
     source = "def f(x):\n    return helper(x) + {}\ndef helper(x):\n    return {} * x\n"
 
     def made(*numbers: int, before: str = "") -> Any:
@@ -199,7 +199,7 @@ def test_code_is_known_by_what_it_does() -> None:
     assert len(set(keys)) == 3
 
 
-def test_fingerprints_outlive_the_process(tmp_path: Path) -> None:
+def test_function_hash_is_the_same_in_every_process(tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text(
         "from softgate.studies.compare.fingerprint import function_hash\n"
@@ -264,7 +264,7 @@ def script(tmp_path: Path) -> Path:
     return file
 
 
-def test_a_training_loop_of_one_s_own(script: Path) -> None:
+def test_a_users_training_loop(script: Path) -> None:
     trainable = Script(f"{script}:run", width="7", note="x")
     assert dict(trainable.settings) == {"width": 7, "note": "x"}
     assert trainable.rates
@@ -284,7 +284,7 @@ def test_a_training_loop_of_one_s_own(script: Path) -> None:
     assert repr(other.measured) == repr(found.measured)  # the first trial of its process, too
 
 
-def test_scripts_that_say_little(script: Path) -> None:
+def test_scripts_with_few_reports(script: Path) -> None:
     assert run(Script(f"{script}:bare"), seed=3).measured.score == 3.0
     assert Script(f"{script}:bare").rates == ()
     assert run(Script(f"{script}:bare"), role="tuning", seed=3).measured.validation_score == 3.0
@@ -309,7 +309,7 @@ def test_scripts_that_say_little(script: Path) -> None:
         ("train.py:run", {"higher": "maybe"}, "expected true or false"),
     ],
 )
-def test_scripts_that_are_none(
+def test_invalid_scripts(
     script: Path, monkeypatch: pytest.MonkeyPatch, place: str, settings: dict[str, Any], said: str
 ) -> None:
     monkeypatch.chdir(script.parent)
@@ -317,7 +317,7 @@ def test_scripts_that_are_none(
         Script(place, **settings)
 
 
-def test_scripts_are_known_by_their_text(script: Path) -> None:
+def test_script_fingerprints_depend_on_the_text(script: Path) -> None:
     first = Script(str(script))
     assert Script(str(script)).fingerprint == first.fingerprint
     (script.parent / "nearby.py").write_text("FACTOR = 3\n", encoding="utf-8")

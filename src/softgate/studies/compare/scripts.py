@@ -304,11 +304,13 @@ class Script:
         file = Path(path).expanduser().resolve()
         if not file.is_file():
             raise FileNotFoundError(f"there is no file {path!r}: expected a script as train.py:run")
-        found = signature(file, name or "run")
-        missing = [n for n in TRIAL_PARAMETERS[:3] if n not in found.names and not found.takes_any]
+        parsed = signature(file, name or "run")
+        missing = [
+            n for n in TRIAL_PARAMETERS[:3] if n not in parsed.names and not parsed.takes_any
+        ]
         if missing:
             raise ValueError(
-                f"{place} takes ({', '.join(found.names)}) but not {', '.join(missing)}: expected "
+                f"{place} takes ({', '.join(parsed.names)}) but not {', '.join(missing)}: expected "
                 "def run(activation, seed, report)"
             )
         if isinstance(higher, str):
@@ -323,9 +325,9 @@ class Script:
                 for source in source_files(file)
             ),
             measure=Measure(score, higher),
-            settings=_settings(place, found, settings),
-            takes_lr="lr" in found.names,
-            takes_validation="validation" in found.names,
+            settings=_settings(place, parsed, settings),
+            takes_lr="lr" in parsed.names,
+            takes_validation="validation" in parsed.names,
         )
 
     @cached_property
@@ -419,12 +421,12 @@ class Script:
         return self.file
 
 
-def _settings(place: str, found: Signature, values: Mapping[str, Any]) -> dict[str, Setting]:
+def _settings(place: str, parsed: Signature, values: Mapping[str, Any]) -> dict[str, Setting]:
     """Return the function's further arguments, with simple defaults for those not given."""
-    further = [p for p in found.parameters if p.name not in TRIAL_PARAMETERS]
+    further = [p for p in parsed.parameters if p.name not in TRIAL_PARAMETERS]
     known = [parameter.name for parameter in further]
     for name in values:
-        if name not in known and not found.takes_any:
+        if name not in known and not parsed.takes_any:
             if not known:
                 raise ValueError(f"{name} was given, but {place} takes no argument of that name")
             raise unknown(f"argument of {place}", name, known)
