@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
@@ -9,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .arguments import parse_pairs
+from .bench_context import FunctionType
 from .compare_display import Display, plan_lines
-from .compare_options import ARM, STORE, TASK, options
 from .output import check_formats, emit, formats, show
 from .report import check_output
 
@@ -22,10 +23,110 @@ if TYPE_CHECKING:
     from softgate.studies.compare.request import Request
     from softgate.studies.compare.run import Study
 
+STORE = "softgate-trials"
+"""Default folder of trials, in the current folder."""
+TASK = "digits"
 WIDTH = 76
 """Characters per line in the list of tasks."""
 SETTINGS = ("match", "init", "same", "seconds")
 """Settings that have an option of their own."""
+
+
+class ArmType(FunctionType):
+    """An activation, or a gated one, which may have parameters here."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the function that `value` names."""
+        from softgate.runtime.registry import gated
+
+        if not isinstance(value, str) or value.partition(":")[0] not in gated():
+            return super().convert(value, param, ctx)
+        from softgate.studies.compare.functions import function
+
+        try:
+            return function(value)
+        except (ValueError, TypeError) as error:
+            self.fail(str(error), param, ctx)
+
+
+ARM = ArmType()
+
+
+def complete_task(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    """Return the tasks that start with the typed text."""
+    from softgate.studies.compare.tasks import tasks
+
+    return [name for name in tasks() if name.startswith(incomplete)]
+
+
+OPTIONS = (
+    click.option(
+        "--task", metavar="NAME", shell_complete=complete_task,
+        help=f"The task to train (see --tasks).  [{TASK}]",
+    ),
+    click.option(
+        "--script", metavar="FILE.py:FUNCTION",
+        help="Your own training loop: run(activation, seed, report).",
+    ),
+    click.option("--preset", metavar="NAME", help="A published experiment: gelu-paper-mnist."),
+    click.option(
+        "--match", metavar="NAME",
+        help="Gated models match plain ones in parameters, or flops.",
+    ),
+    click.option(
+        "--init", metavar="NAME", help="Initial weights: he, or fitted to the activation's gain."
+    ),
+    click.option(
+        "--same", metavar="steps|time", help="The same number of steps for all, or the same time."
+    ),
+    click.option("--seconds", metavar="S", help="Time of each trial, for --same time."),
+    click.option(
+        "--set", "more", multiple=True, metavar="NAME=VALUE",
+        help="Another setting of the task (see --tasks), such as epochs=5; a list, as in "
+        "layers=8,48, makes a condition of each. May be repeated.",
+    ),
+    click.option(
+        "--data", type=click.Path(), metavar="FILE", help="A text for text, a CSV for churn."
+    ),
+    click.option(
+        "--data-dir", type=click.Path(), metavar="DIR",
+        help="Folder of the files of mnist, fashion-mnist or cifar10.",
+    ),
+    click.option("--seeds", type=int, metavar="N", help="Reported seeds.  [8]"),
+    click.option("--lr", type=float, help="One learning rate for all, without tuning."),
+    click.option("--rates", metavar="NUMBERS", help="Learning rates to tune over."),
+    click.option("--tuning-seeds", type=int, metavar="N", help="Seeds for tuning.  [2]"),
+    click.option("--baseline", type=ARM, metavar="NAME", help="Baseline, if not the first name."),
+    click.option(
+        "--pairs", type=click.Choice(["baseline", "all"]), default="baseline",
+        show_default=True, help="Compare with the baseline, or all pairs.",
+    ),
+    click.option("--alpha", type=float, metavar="P", help="Significance level.  [0.05]"),
+    click.option(
+        "--store", type=click.Path(file_okay=False), metavar="DIR",
+        help=f"Folder of saved trials, which are not trained again.  [{STORE}]",
+    ),
+    click.option("--no-store", is_flag=True, help="Save no trials."),
+    click.option(
+        "--on", default="local", show_default=True, metavar="PLACE",
+        help="local processes, ray, or ray://host:port.",
+    ),
+    click.option(
+        "--jobs", type=click.IntRange(1), metavar="N", help="Concurrent trials.  [one per core]"
+    ),
+    click.option(
+        "-o", "--output", type=click.Path(dir_okay=False), metavar="FILE",
+        help="Save a figure of curves, seeds and differences: .svg, .png or .pdf.",
+    ),
+)  # fmt: skip
+"""In the order of the help text."""
+
+
+def options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add all options to a command."""
+    for option in reversed(OPTIONS):
+        command = option(command)
+    return command
 
 
 def numbers(text: str | None) -> list[float] | None:
