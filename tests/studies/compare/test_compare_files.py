@@ -165,7 +165,7 @@ def test_a_users_table(tmp_path: Path, separator: str) -> None:
     for part in (
         "1 rows have no label", "Size (58), became the median", "Colour (37), are a category",
         "Left out: id (identifies rows), empty (one value, or none)",
-        "by the 240 rows to learn from alone",
+        "by the 240 training rows alone",
     ):  # fmt: skip
         assert part in said
     measured = run(chosen, "relu")
