@@ -1,4 +1,4 @@
-"""Presets say what the real models are: held against Hugging Face's configurations."""
+"""Presets compared with Hugging Face's configurations and models."""
 
 from __future__ import annotations
 
@@ -53,12 +53,12 @@ SPELLINGS = {
 
 
 def fact(config: PretrainedConfig, name: str) -> Any:
-    model = [value for s in SPELLINGS[name] if (value := getattr(config, s, None)) is not None]
-    return model[0] if model else None
+    values = [value for s in SPELLINGS[name] if (value := getattr(config, s, None)) is not None]
+    return values[0] if values else None
 
 
 def meant(model: Preset, name: str) -> Any:
-    """Return a fact, with what None stands for."""
+    """Return a fact, with the default that None means."""
     value = getattr(model, name)
     if value is not None:
         return value
@@ -143,7 +143,7 @@ def test_any_fact_may_be_changed(model: Preset) -> None:
     assert repr(stack) == repr(Stack(2, 32, 8, 24, **dict(list(facts.items())[4:])))
     assert repr(model.block(device="meta", **facts)) == repr(stack.blocks[0])
     assert repr(model.feed_forward(device="meta", **facts)) == repr(stack.blocks[0].feed_forward)
-    with pytest.raises(TypeError, match="n and n_blocks are one and the same"):
+    with pytest.raises(TypeError, match="n and n_blocks have the same meaning"):
         model.stack(3, n_blocks=2)
 
 

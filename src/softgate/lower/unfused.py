@@ -1,18 +1,18 @@
-"""A stable form without fma: a·b + c rounds twice, save where the sum cancels.
+"""A stable form without fma: a·b + c rounds twice, except where the sum cancels.
 
-Most of the fmas of a stable form only save a rounding, and a compiler may put them back. Those that
-recover what an operation lost, or subtract a multiple of ln 2 from an argument, are meant to be
-exact: there a and b are cut in two halves, whose four products are exact floats, and these are
-added up from the large end. Such products come out the same whether or not a compiler fuses them.
+Most fmas of a stable form only save a rounding, and a compiler may reintroduce them. Those that
+compute the rounding error of an operation, or subtract a multiple of ln 2 from an argument, must be
+exact: there a and b are split in two halves, whose four products are exact floats, and these are
+added from the largest. The result is the same whether or not a compiler fuses them.
 
-Three operations come in beside those of `formula.Machine`:
+Three operations are added to those of `formula.Machine`:
 
 - `high`: the float with the lower half of its significand cleared;
 - `unscale`: the product with a power of two of a large negative exponent, by integer arithmetic on
   the exponent field. In reductions LLVM may merge the factors of products, whatever XLA does;
 - `keep`: its operand, as rounded. Compilers replace (x + K) - K by x, and (x·k)·(y·l) by
   (x·y)·(k·l), where k·l may underflow to 0: they must not simplify across a `keep`. Inputs and
-  results are kept too, so that a form gives the same results whatever is computed around it.
+  results are wrapped too, so that results do not depend on the surrounding code.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ EXACT: dict[str, Callable[..., Fraction]] = {
     "neg": neg,
     "abs": abs,
 }
-"""What is worked out beforehand, rounded once, where every operand is a number."""
+"""Operations folded, with one rounding, when every operand is a constant."""
 SMALL = Fraction(1, 1 << 9)
-"""Times a number below this, whole numbers correct an argument and do not cancel against it."""
+"""Multiples of a number below this correct an argument and do not cancel against it."""
 LARGE = Fraction(1 << 32)
-"""Constants above this, or below 1/LARGE, scale a tail; every other one is a coefficient."""
+"""Constants above this, or below 1/LARGE, scale a tail; others are coefficients."""
 NARROW = 12
 """Bits of the whole numbers by which exponentials are reduced; times half a float they are exact.
 Those of sines and cosines are wider."""
@@ -57,10 +57,10 @@ def unfused(fmt: Format, *roots: Node) -> tuple[Node, ...]:
     >>> unfused(FLOAT32, f.fma(a, a, -(a * a)))[0].args[0].op
     'add'
     """
-    made = _Unfused(fmt)
+    copy = _Unfused(fmt)
     for node in walk(*roots):
-        made.new[node] = made.translate(node)
-    return tuple(made.keep(made.new[root]) for root in roots)
+        copy.new[node] = copy.translate(node)
+    return tuple(copy.keep(copy.new[root]) for root in roots)
 
 
 def scales(node: Node) -> bool:
@@ -72,20 +72,20 @@ def scales(node: Node) -> bool:
 
 
 def _value(node: Node) -> Fraction:
-    """Return the number that a constant is."""
+    """Return the value of a constant."""
     assert isinstance(node.attr, Fraction)
     return node.attr
 
 
 def _bare(node: Node) -> Node:
-    """Return a node without its sign."""
+    """Return a node without `neg`."""
     while node.op == "neg":
         (node,) = node.args
     return node
 
 
 def _terms(node: Node, depth: int = 3) -> Iterator[Node]:
-    """Yield what a sum is made of, signs left out."""
+    """Yield the terms of a sum, without signs."""
     node = _bare(node)
     yield node
     if depth and node.op in ("add", "sub"):
@@ -94,15 +94,15 @@ def _terms(node: Node, depth: int = 3) -> Iterator[Node]:
 
 
 def _is_product(node: Node, a: Node, b: Node) -> bool:
-    """Tell whether a node is a·b, or a·b plus something, up to the sign."""
+    """Return whether a node is a·b, or a·b plus something, up to the sign."""
     if node.op not in ("mul", "fma"):
         return False
-    found = {_bare(arg) for arg in node.args[:2]}
-    return found == {_bare(a), _bare(b)}
+    factors = {_bare(arg) for arg in node.args[:2]}
+    return factors == {_bare(a), _bare(b)}
 
 
 def _recovers(a: Node, b: Node, c: Node) -> bool:
-    """Tell whether fma(a, b, c) is what a product, a quotient or a root lost by rounding."""
+    """Return whether fma(a, b, c) is the rounding error of a product, a quotient or a root."""
     if any(_is_product(term, a, b) for term in _terms(c)):
         return True
     a, b = _bare(a), _bare(b)
@@ -112,7 +112,7 @@ def _recovers(a: Node, b: Node, c: Node) -> bool:
 
 
 def _amplifies(a: Node, b: Node, c: Node) -> bool:
-    """Tell whether fma(a, b, c) is a number times a, written as a + (the number - 1)·a."""
+    """Return whether fma(a, b, c) is a number times a, written as a + (the number - 1)·a."""
     a = _bare(a)
     return b.op == "const" and 0 < abs(_value(b)) < 1 and any(t is a for t in _terms(c))
 
@@ -172,11 +172,11 @@ class _Unfused:
         if node.op == "where" and all(arg.op == "const" for arg in args[0].args):
             return args[1] if holds(args[0]) else args[2]
         if node.op in ("add", "sub") and any(arg.op == "const" for arg in args):
-            args = [self._kept(arg) for arg in args]
+            args = [self._keep_sum(arg) for arg in args]
         return self._node(node.op, *args, attr=node.attr)
 
     def _node(self, op: str, *args: Node, attr: str | Fraction | None = None) -> Node:
-        """Return a node, or the number it is."""
+        """Return a node, folded to a constant if possible."""
         if op in EXACT and args and all(arg.op == "const" for arg in args):
             value = EXACT[op](*map(_value, args))
             if value or op in ("add", "sub"):  # Fractions have no -0
@@ -198,7 +198,7 @@ class _Unfused:
         """Return a node that compilers do not simplify together with what uses it."""
         return node if node.op in ("keep", "const") else self.graph.node("keep", node)
 
-    def _kept(self, node: Node) -> Node:
+    def _keep_sum(self, node: Node) -> Node:
         if node.op in ("add", "sub") and any(arg.op == "const" for arg in node.args):
             return self.keep(node)
         return node
@@ -233,7 +233,8 @@ class _Unfused:
         large, larger = (self._node("mul", part, self.graph.const(factor)) for part in (a, c))
         scaled = self._node("add", self._node("mul", large, b), larger)
         scaled = self._node("mul", self.keep(scaled), self.graph.const(1 / factor))
-        # By the sum, not by a: beside a large c a tiny a is nothing, and c times 2**k overflows.
+        # Decided by the sum, not by a: beside a large c a tiny a is negligible, and c·2**k
+        # overflows.
         return self.graph.node("where", self._tiny(c), scaled, plain)
 
     def _tiny(self, node: Node) -> Node:
@@ -241,13 +242,13 @@ class _Unfused:
         return self.graph.node("lt", self.graph.node("abs", node), least)
 
     def _signed(self, c: Node) -> Node:
-        """Return what is added to a product, any 0 in it as -0: what underflows keeps its sign."""
+        """Return the addend of a product with 0 replaced by -0, so that underflow keeps its sign."""
         zero = self.graph.const(0)
         if c.op != "where" or all(arg is not zero for arg in c.args[1:]):
             return c
         condition, *choices = c.args
-        kept = (self.graph.node("neg", zero) if arg is zero else arg for arg in choices)
-        return self.graph.node("where", condition, *kept)
+        branches = (self.graph.node("neg", zero) if arg is zero else arg for arg in choices)
+        return self.graph.node("where", condition, *branches)
 
     def _halves(
         self, a: Node, b: Node, c: Node
@@ -263,19 +264,19 @@ class _Unfused:
             assert total is not None
             wide = _reach(total) > 1 << NARROW
             return self._cut(a, whole=not wide), self._cut(b, whole=not wide)
-        held = [_multiple(term) for term in _terms(c)]
-        if any(found is not None and found[1] >= SMALL for found in held) or _recovers(a, b, c):
-            square = a is b  # what is subnormal there counts for nothing
+        multiples = [multiple[1] for term in _terms(c) if (multiple := _multiple(term))]
+        if any(k >= SMALL for k in multiples) or _recovers(a, b, c):
+            square = a is b  # a subnormal square is negligible
             return self._cut(a, small=not square), self._cut(b, small=not square)
         return None
 
     def _cut(
         self, old: Node, *, whole: bool = False, small: bool = False
     ) -> tuple[Node, Node | None]:
-        """Return a factor in two halves; one where that is short, as a small whole number is.
+        """Return a factor in two halves, or (factor, None) if it is short, like a small integer.
 
-        A factor that may be `small` is not cut where its second half would be subnormal: many a
-        machine takes that for 0, and the product would not even be what it is without halves.
+        A factor that may be `small` is not split where its second half would be subnormal: where
+        subnormals are flushed to 0, the product would be worse than without halves.
         """
         node = self.new[old]
         if node.op == "const":
