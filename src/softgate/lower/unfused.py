@@ -242,7 +242,7 @@ class _Unfused:
         return self.graph.node("lt", self.graph.node("abs", node), least)
 
     def _signed(self, c: Node) -> Node:
-        """Return the addend of a product with 0 replaced by -0, so that underflow keeps its sign."""
+        """Return the addend of a product with 0 replaced by -0: underflow keeps its sign."""
         zero = self.graph.const(0)
         if c.op != "where" or all(arg is not zero for arg in c.args[1:]):
             return c
