@@ -53,6 +53,18 @@ ARITHMETIC = {
 }
 """Operations that are Python operators in every framework."""
 
+SQRT_HALF, DENSITY_AT_0 = 0.7071067811865476, 0.3989422804014327
+"""sqrt(1/2) and 1/sqrt(2·pi): Phi(x) = erfc(-x·sqrt(1/2))/2, phi(x) = exp(-x²/2)/sqrt(2·pi)."""
+NORMAL_DENSITY = f"({{0}} * {{0}} * -0.5) * {DENSITY_AT_0!r}"
+NORMAL_DISTRIBUTION = f"(-{SQRT_HALF!r} * {{}})"
+"""Templates of phi(x) and 2·Phi(x), after the framework's names of exp and erfc."""
+
+BIT_OPERATIONS = {
+    **dict.fromkeys(("add_exponent", "copysign", "unscale"), "({}, {})"),
+    **dict.fromkeys(("exponent_only", "exponent_field", "high", "keep"), "({})"),
+}
+"""Operations on bits of stable forms without fma, and the templates of their arguments."""
+
 
 @dataclass(frozen=True)
 class Dialect:

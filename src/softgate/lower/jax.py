@@ -32,8 +32,8 @@ OPERATIONS = {
     "where": "choose({}, {}, {})",
     "sqrt": "lax.sqrt({})",
 }
-"""What stable forms and definitions share. Functions of lax where there are any: those of jnp are
-jitted each for itself, which a trace waits for."""
+"""Operations of stable forms and definitions. From lax where possible: functions of jnp are jitted
+one by one, which slows tracing."""
 
 
 def choose(condition: jax.Array, yes: Any, no: Any) -> jax.Array:
@@ -59,10 +59,10 @@ FUNCTIONS = {
     "softplus": "jnp.logaddexp({}, 0.0)",
     "erf": "lax.erf({})",
     "erfc": "lax.erfc({})",
-    "phi": "jnp.exp({0} * {0} * -0.5) * 0.3989422804014327",
-    "Phi": "0.5 * lax.erfc(-0.7071067811865476 * {})",
+    "phi": "jnp.exp" + framework.NORMAL_DENSITY,
+    "Phi": "0.5 * lax.erfc" + framework.NORMAL_DISTRIBUTION,
 }
-"""The functions of definitions; Python numbers keep the format of the arrays beside them."""
+"""The functions of definitions; Python numbers take the format of the other operand."""
 
 DEFINITIONS = framework.Dialect(
     modules={"jax": jax, "jnp": jnp, "lax": lax, "choose": choose},
@@ -70,8 +70,6 @@ DEFINITIONS = framework.Dialect(
     whole="jnp.full_like(x, {})",
     scalar="jnp.asarray({}, x.dtype)",
 )
-
-NAMES = ("add_exponent", "exponent_only", "exponent_field", "copysign", "high", "keep", "unscale")
 
 
 class Bits:
@@ -128,25 +126,21 @@ class Bits:
         return lax.select(normal, self._float(bits - self._mask(shift << mantissa)), x * factor)
 
     def keep(self, x: jax.Array) -> jax.Array:
-        """Return x; XLA does not look through it."""
+        """Return x; XLA does not simplify across it."""
         return lax.reduce_precision(x, self.exponent_bits, self.fmt.mantissa_bits)
 
 
 @lru_cache(maxsize=2)
 def stable_dialect(fmt: Format) -> framework.Dialect:
-    """Return how the stable forms of one format are written."""
+    """Return the dialect of the stable forms of one format."""
     bits = Bits(fmt)
-    calls = {name: f"{name}({', '.join(['{}'] * _operands(name))})" for name in NAMES}
+    calls = {name: name + arguments for name, arguments in framework.BIT_OPERATIONS.items()}
     return framework.Dialect(
-        modules={**DEFINITIONS.modules, **{name: getattr(bits, name) for name in NAMES}},
+        modules={**DEFINITIONS.modules, **{name: getattr(bits, name) for name in calls}},
         operations={**OPERATIONS, **calls},
         whole=DEFINITIONS.whole,
         scalar=DEFINITIONS.scalar,
     )
-
-
-def _operands(name: str) -> int:
-    return 2 if name in ("add_exponent", "copysign", "unscale") else 1
 
 
 def definition_form(root: Node, parameters: tuple[str, ...] = ()) -> Form:

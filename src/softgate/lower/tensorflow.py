@@ -45,16 +45,11 @@ FUNCTIONS = {
     "softplus": "tf.nn.relu({0}) + tf.math.log1p(tf.exp(-tf.abs({0})))",
     "erf": "tf.math.erf({})",
     "erfc": "tf.math.erfc({})",
-    "phi": "tf.exp({0} * {0} * -0.5) * 0.3989422804014327",
-    "Phi": "0.5 * tf.math.erfc(-0.7071067811865476 * {})",
+    "phi": "tf.exp" + framework.NORMAL_DENSITY,
+    "Phi": "0.5 * tf.math.erfc" + framework.NORMAL_DISTRIBUTION,
 }
-"""The functions of definitions. Python numbers take the format of the tensor beside them, all their
-digits kept: `tf.nn.gelu` rounds its constants to float32 first."""
-
-NAMES = (
-    "choose", "add_exponent", "exponent_only", "exponent_field", "copysign", "high", "keep",
-    "unscale",
-)  # fmt: skip
+"""The functions of definitions. Python numbers take the format of the other operand, in full
+precision; `tf.nn.gelu` rounds its constants to float32 first."""
 
 
 class Bits:
@@ -66,7 +61,7 @@ class Bits:
         self.real, self.word = (tf.float32, tf.int32) if single else (tf.float64, tf.int64)
 
     def number(self, x: Any) -> Any:
-        """Return a number as a tensor; of two Python floats TensorFlow would make float32."""
+        """Return a number as a tensor; TensorFlow would convert two Python floats to float32."""
         return tf.convert_to_tensor(x, self.real)
 
     def _bits(self, x: Any) -> Any:
@@ -124,25 +119,21 @@ class Bits:
         return tf.where(normal, self._float(bits - self._mask(shift << mantissa)), x * factor)
 
     def keep(self, x: Any) -> Any:
-        """Return x by a choice that no optimiser looks through."""
+        """Return x by a choice that optimisers do not simplify."""
         return tf.where(tf.equal(x, x), x, self.number(float("nan")))
 
 
 @lru_cache(maxsize=2)
 def dialect(fmt: Format) -> framework.Dialect:
-    """Return how graphs of one format are written, stable forms and definitions alike."""
+    """Return the dialect of one format, for stable forms and definitions."""
     bits = Bits(fmt)
-    calls = {name: f"{name}({', '.join(['{}'] * _operands(name))})" for name in NAMES[1:]}
+    calls = {name: name + arguments for name, arguments in framework.BIT_OPERATIONS.items()}
     return framework.Dialect(
-        modules={"tf": tf, **{name: getattr(bits, name) for name in NAMES}},
+        modules={"tf": tf, **{name: getattr(bits, name) for name in ("choose", *calls)}},
         operations={**OPERATIONS, **FUNCTIONS, **calls},
         whole="tf.zeros_like(x) + {}",
         scalar="{}",
     )
-
-
-def _operands(name: str) -> int:
-    return 2 if name in ("add_exponent", "copysign", "unscale") else 1
 
 
 def definition_form(root: Node, fmt: Format, parameters: tuple[str, ...] = ()) -> Form:

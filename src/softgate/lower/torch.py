@@ -66,7 +66,7 @@ def _onnx_normal_cdf(x: torch.Tensor) -> torch.Tensor:
     h = torch.round(a * _STEP) / _STEP
     power = torch.exp(h * h * -0.5) * torch.exp((h - a) * (h + a) * 0.5)
     ratio = _polynomial(a, fit.coefficients) / _polynomial(a, fit.denominator)
-    tail = power * (0.3989422804014327 / (a + ratio + form.base))
+    tail = power * (framework.DENSITY_AT_0 / (a + ratio + form.base))
     return torch.where(x < 0, tail, 1 - tail)
 
 
@@ -89,7 +89,7 @@ def normal_cdf(x: torch.Tensor) -> torch.Tensor:
     """Return Phi(x), the distribution function of the standard normal distribution."""
     if torch.onnx.is_in_onnx_export():
         return _onnx_normal_cdf(x)
-    return torch.erfc(x * -0.7071067811865476) * 0.5
+    return torch.erfc(x * -framework.SQRT_HALF) * 0.5
 
 
 def expm1(x: torch.Tensor) -> torch.Tensor:
@@ -135,7 +135,7 @@ SOURCE = {
     "softplus": "softplus({})",
     "erf": "torch.erf({})",
     "erfc": "erfc({})",
-    "phi": "torch.exp({0} * {0} * -0.5) * 0.3989422804014327",
+    "phi": "torch.exp" + framework.NORMAL_DENSITY,
     "Phi": "normal_cdf({})",
     "fma": "{} * {} + {}",
 }
