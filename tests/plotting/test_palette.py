@@ -117,7 +117,7 @@ def test_the_distance_is_ciede2000(one: Floats, other: Floats, expected: float) 
     assert ciede2000(np.array(one), np.array(other)) == pytest.approx(expected, abs=6e-5)
 
 
-def test_known_confusions_are_seen() -> None:
+def test_known_confusions_are_detected() -> None:
     """A check of the check: red and green of one lightness are near for some, far for others."""
     red, green = "#c04040", "#6a7a20"
     assert distance(red, green, "normal") > 30
@@ -126,13 +126,13 @@ def test_known_confusions_are_seen() -> None:
 
 
 @pytest.mark.parametrize("vision", VISIONS)
-def test_the_dozen_is_told_apart_by_colour_alone(vision: str) -> None:
+def test_the_dozen_differs_by_colour_alone(vision: str) -> None:
     for a, b in itertools.combinations(DOZEN, 2):
         assert distance(TABLE[a][0], TABLE[b][0], vision) >= APART, (a, b)
 
 
 @pytest.mark.parametrize("vision", VISIONS)
-def test_all_are_told_apart_by_colour_and_dash(vision: str) -> None:
+def test_all_differ_by_colour_and_dash(vision: str) -> None:
     for a, b in itertools.combinations(TABLE, 2):
         if TABLE[a][1] == TABLE[b][1]:
             assert distance(TABLE[a][0], TABLE[b][0], vision) >= APART, (a, b)
@@ -144,12 +144,12 @@ def test_every_two_are_different() -> None:
 
 
 @pytest.mark.parametrize("page", ["#ffffff", "#121212"])
-def test_every_colour_stands_out_from_the_page(page: str) -> None:
+def test_every_colour_has_enough_contrast(page: str) -> None:
     for colour in [colour for colour, _ in TABLE.values()] + list(POOL):
         assert contrast(colour, page) >= 3.0, colour
 
 
-def test_every_activation_has_a_style_of_its_own(activation: Activation) -> None:
+def test_no_two_activations_share_a_style(activation: Activation) -> None:
     own = style(activation.name)
     others = set(TABLE) - {activation.name}
     assert all(own.colour != style(name).colour for name in others)
@@ -190,7 +190,7 @@ def script() -> ModuleType:
 
 
 @pytest.mark.parametrize("changed", [False, True])
-def test_the_colours_are_what_is_derived(
+def test_the_script_computes_the_same_colours(
     script: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changed: bool
 ) -> None:
     """`--check` compares with what is derived anew; a colour changed by hand is noticed."""

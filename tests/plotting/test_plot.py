@@ -34,7 +34,7 @@ def largest_step(found: Curve, share: float) -> float:
 
 
 @pytest.mark.parametrize("what", WHATS)
-def test_a_curve_is_the_function_and_bridges_no_jump(activation: Activation, what: str) -> None:
+def test_a_curve_is_the_function_with_gaps_at_jumps(activation: Activation, what: str) -> None:
     found = curve(activation, what, -5, 5)
     points = found.points()
     function = activation if what == "value" else getattr(activation, what)
@@ -68,7 +68,7 @@ def test_jumps_are_where_the_definition_has_them(name: str, what: str, where: li
     assert all(y == function(x) for x, y in found.closed)
 
 
-def test_dots_stand_only_where_the_jump_is_a_float() -> None:
+def test_dots_mark_jumps_at_a_float_only() -> None:
     """At asin(0.3) no float is the jump itself: which end is taken, no float shows."""
 
     def definition(f: Definition, x: Node) -> Node:
@@ -80,7 +80,7 @@ def test_dots_stand_only_where_the_jump_is_a_float() -> None:
     assert len(found.pieces) == 3
 
 
-def test_a_bridged_jump_is_noticed() -> None:
+def test_the_check_of_jumps_detects_a_line_across() -> None:
     x = np.array([-1.0, -1e-12, 1e-12, 1.0])
     bridged = Curve("relu", "relu", ((x, np.array([0.0, 0.0, 1.0, 1.0])),), (), ())
     assert largest_step(bridged, 1e-9) == 1.0
@@ -96,7 +96,7 @@ def test_lines_between_points_follow_the_curve() -> None:
     assert np.abs(np.interp(fine, even, steep.slope(even)) - steep.slope(fine)).max() > 0.1
 
 
-def test_a_pole_is_not_bridged() -> None:
+def test_no_line_crosses_a_pole() -> None:
     """1/x: the line must not run from -inf to inf, nor the picture show nothing else."""
     bounds = {"float32": Bound(1, 1), "float64": Bound(1, 1)}
     entry = Entry(
@@ -114,7 +114,7 @@ def test_a_pole_is_not_bridged() -> None:
 
 
 @pytest.mark.parametrize("what", [*WHATS, "difference"])
-def test_a_figure_shows_what_was_asked_for(what: str) -> None:
+def test_a_figure_shows_the_quantity(what: str) -> None:
     figure = sg.plot(["relu", sg.tanh], what, at=(-2, 3))
     (axes,) = figure.axes
     assert isinstance(figure, Figure)
@@ -143,7 +143,7 @@ def test_the_line_has_a_gap_at_a_jump() -> None:
     assert x[gap[0] - 1] == 0
 
 
-def test_pyplot_knows_nothing() -> None:
+def test_pyplot_has_no_open_figure() -> None:
     before = dict(mpl.rcParams)
     sg.plot("gelu")
     assert dict(mpl.rcParams) == before
@@ -174,7 +174,7 @@ def test_files_are_whole_and_the_same_each_time(tmp_path: Path, kind: str) -> No
         assert b"CreationDate" not in data
 
 
-def test_a_notebook_sees_an_svg() -> None:
+def test_a_notebook_shows_an_svg() -> None:
     picture = sg.plot("gelu")._repr_svg_()  # type: ignore[attr-defined]
     assert ElementTree.fromstring(picture).tag.endswith("}svg")
 
@@ -210,7 +210,7 @@ def test_a_root_does_not_stretch_a_log_plot(keywords: dict[str, str]) -> None:
     assert 1e-20 < low < 1e-6
 
 
-def test_what_is_equal_has_no_difference() -> None:
+def test_equal_functions_have_no_difference() -> None:
     x, y = curve(sg.relu, "difference", -2, 2, against=sg.identity, log=True).points().T
     assert np.all(np.isnan(y[x >= 0]))
     left = x < -1e-300
@@ -225,7 +225,7 @@ def test_zero_is_shown_only_where_it_is_near() -> None:
     assert sg.plot("relu", "slope", at=(1, 3)).axes[0].get_ylim()[0] < 0, "it is flat"
 
 
-def test_no_lead_to_a_name_runs_through_the_axes() -> None:
+def test_no_leader_crosses_the_axes() -> None:
     """x² overflows long before the right end: its name stands where its line stops."""
     figure = sg.plot(["squared_relu", "relu"], at=(-1e200, 1e200))
     edge = figure.axes[0].get_window_extent().x1 * 72 / figure.get_dpi()
@@ -247,13 +247,13 @@ def test_a_legend_hides_no_curves(width: float, height: float) -> None:
     assert (few is None) == (width == 2.0)
 
 
-def test_a_log_plot_has_little_room_above() -> None:
+def test_a_log_plot_has_little_space_above() -> None:
     low, high = sg.plot("gelu", "slope", at=(-45, 45), log=True).axes[0].get_ylim()
     assert low < 1e-300
     assert 1 < high < 20
 
 
-def test_what_is_zero_everywhere_has_no_log_plot() -> None:
+def test_functions_that_are_zero_have_no_log_plot() -> None:
     with pytest.raises(ValueError, match="identity, relu: 0 everywhere: nothing to show"):
         sg.plot(["identity", "relu"], "curvature", log=True)
     with pytest.warns(UserWarning, match="^relu: 0 everywhere"):
@@ -282,7 +282,7 @@ def test_a_wrong_kind_of_argument_is_named(
         sg.plot(activations, **keywords)  # type: ignore[arg-type]
 
 
-def test_a_full_disk_is_said_with_the_file(tmp_path: Path) -> None:
+def test_the_error_of_a_full_disk_names_the_file(tmp_path: Path) -> None:
     full = tmp_path / "x.png"
     full.symlink_to("/dev/full")
     with pytest.raises(OSError, match=r"x\.png"):
@@ -314,14 +314,14 @@ def test_a_log_plot_reaches_down_to_the_smallest_floats() -> None:
         (["gelo"], {}, "gelu"),
     ],
 )
-def test_what_makes_no_picture_is_refused(
+def test_arguments_without_a_picture_raise(
     arguments: list[str], keywords: dict[str, object], message: str
 ) -> None:
     with pytest.raises(ValueError, match=message):
         sg.plot(arguments, **keywords)  # type: ignore[arg-type]
 
 
-def test_a_number_is_no_activation() -> None:
+def test_a_number_instead_of_an_activation_raises() -> None:
     with pytest.raises(TypeError, match="expected an activation or its name"):
         sg.plot([3])  # type: ignore[list-item]
 

@@ -39,7 +39,7 @@ def cell(lines: list[str], x: str, y: str) -> str:
     return row[column]
 
 
-def test_characters_stand_where_the_function_is() -> None:
+def test_characters_are_on_the_function() -> None:
     lines = plain("gelu")
     assert cell(lines, "0", "0") == GLYPHS[0]
     assert cell(lines, "0", "4") in "| "
@@ -86,7 +86,7 @@ def test_what_is_half_a_row_from_zero_shares_its_row(parts: int) -> None:
     assert np.rint(canvas.row(np.array([0.51]), parts))[0] // parts == 4
 
 
-def test_a_plot_fits_its_room() -> None:
+def test_a_plot_fits_its_size() -> None:
     for width, height in ((24, 8), (60, 20), (120, 40)):
         lines = plain("gelu", "tanh", width=width, height=height)
         assert max(map(len, lines)) <= width
@@ -100,7 +100,7 @@ def test_curves_on_top_of_each_other_both_show() -> None:
     assert 0.5 < text.count(GLYPHS[0]) / text.count(GLYPHS[1]) < 2
 
 
-def test_text_does_not_bridge_a_jump() -> None:
+def test_text_has_a_gap_at_a_jump() -> None:
     lines = plain("relu", what="slope")
     assert cell(lines, "0", "0.4") in "| "
 
@@ -147,7 +147,7 @@ def test_piped_it_is_plain_text(
         (),
     ],
 )
-def test_a_mistake_is_said_in_a_line_with_exit_code_2(
+def test_a_wrong_argument_prints_one_line_with_exit_code_2(
     arguments: tuple[str, ...],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -161,7 +161,7 @@ def test_a_mistake_is_said_in_a_line_with_exit_code_2(
     assert not list(tmp_path.iterdir())
 
 
-def test_a_file_is_written_and_said_on_stderr(tmp_path: Path) -> None:
+def test_a_file_is_written_and_named_on_stderr(tmp_path: Path) -> None:
     path = tmp_path / "x.svg"
     done = subprocess.run(
         [*PYTHON, "plot", "gelu", "relu", "tanh", "--what", "slope", "-o", str(path)],
@@ -172,7 +172,7 @@ def test_a_file_is_written_and_said_on_stderr(tmp_path: Path) -> None:
     assert ElementTree.parse(path).getroot().tag.endswith("}svg")
 
 
-def test_without_matplotlib_it_says_what_to_install(tmp_path: Path) -> None:
+def test_without_matplotlib_the_error_names_the_extra(tmp_path: Path) -> None:
     (tmp_path / "matplotlib.py").write_text("raise ModuleNotFoundError(name='matplotlib')")
     environment = os.environ | {"PYTHONPATH": str(tmp_path)}
     done = subprocess.run(
@@ -234,7 +234,7 @@ def test_a_terminal_without_colours_gets_characters(settings: dict[str, str]) ->
 
 @pytest.mark.parametrize("term", ["dumb", "xterm-256color"])
 @pytest.mark.parametrize(("columns", "widest"), [("40", 39), ("0", 69)])
-def test_a_terminal_is_as_wide_as_it_says(term: str, columns: str, widest: int) -> None:
+def test_a_plot_is_as_wide_as_the_terminal(term: str, columns: str, widest: int) -> None:
     text = in_a_terminal(70, 24, TERM=term, COLUMNS=columns)
     bare = re.sub(r"\x1b\[[\d;]*m", "", text).splitlines()
     assert widest - 15 < max(map(len, bare)) <= widest
@@ -248,7 +248,7 @@ def test_no_columns_are_eighty_in_a_pipe(
     assert 65 < max(map(len, capsys.readouterr().out.splitlines())) < 80
 
 
-def test_what_is_left_out_is_said(
+def test_functions_left_out_are_named(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(monkeypatch, "gelu", "relu", "--what", "curvature", "--log") == 0

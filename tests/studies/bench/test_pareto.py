@@ -55,7 +55,7 @@ def test_the_front():
     assert [one.least_ns for one in POINTS] == sorted(one.least_ns for one in POINTS)
 
 
-def test_whoever_is_beaten_is_beaten_by_one_on_the_front():
+def test_every_point_off_the_front_is_dominated_by_one_on_it():
     numbers = [(ulp, ns) for ulp in (0.5, 1.0, 3.0, math.inf) for ns in (0.5, 1.0, 2.0)][1:]
     found = marked([point(str(i), *pair) for i, pair in enumerate(numbers)])
     front = {one.implementation for one in found if one.on_front}
@@ -66,7 +66,7 @@ def test_whoever_is_beaten_is_beaten_by_one_on_the_front():
     }
 
 
-def test_equals_do_not_beat_each_other():
+def test_equal_points_do_not_dominate_each_other():
     assert all(one.on_front for one in marked([point("a", 1.0, 1.0), point("b", 1.0, 1.0)]))
 
 

@@ -92,7 +92,7 @@ def test_axes_hold_intervals_and_dots():
      {"gelu": (DIVERGED,) * 3, "relu": (RAISED,) * 3},
      {("a", "gelu"): GELU, ("a", "relu"): RELU, ("b", "gelu"): GELU, ("b", "relu"): GELU}],
 )  # fmt: skip
-def test_little_and_much_is_drawn(scores):
+def test_few_and_many_runs_are_drawn(scores):
     record = comparison(scores)
     chart = record.figure()
     assert [len(row["hconcat"]) for row in chart.spec["vconcat"]] == [3] * len(record.conditions)
@@ -100,7 +100,7 @@ def test_little_and_much_is_drawn(scores):
     assert all(arm in shown for arm in record.arms)
 
 
-def test_a_run_without_a_curve_is_no_crash():
+def test_a_run_without_a_curve_is_drawn():
     bare = [replace(outcome(arm, 0.9, seed), measured=Measured(score=0.9))
             for arm in ("gelu", "relu") for seed in (0, 1)]  # fmt: skip
     record = Comparison.of(bare, measure=ACCURACY)
@@ -108,7 +108,7 @@ def test_a_run_without_a_curve_is_no_crash():
     assert "no run has a curve" in texts(record.figure())
 
 
-def test_a_curve_is_no_better_for_runs_that_are_gone():
+def test_diverged_runs_do_not_improve_a_curve():
     record = comparison({"gelu": (0.9, 0.9, 0.9), "relu": (0.9, DIVERGED, DIVERGED)})
     whole, cut = chart_data.learning(record, "").bands
     assert whole.middle == pytest.approx([2.1 / step + 0.01 for step in (10, 20, 30, 40)])
@@ -129,7 +129,7 @@ def test_training_loss_is_drawn_where_there_is_no_validation_loss():
     assert curves.bands[0].middle == pytest.approx([2.0 / step for step in (10, 20, 30, 40)])
 
 
-def test_arms_that_share_an_activation_are_told_apart():
+def test_arms_that_share_an_activation_have_different_dashes():
     outcomes = [
         replace(one, trial=replace(one.trial, activation=one.trial.arm.partition(" ")[0]))
         for one in reported({"relu": GELU, "relu swapped": GELU})

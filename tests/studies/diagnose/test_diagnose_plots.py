@@ -55,7 +55,7 @@ def test_every_unit_is_in_one_block_and_the_dead_ones_come_first(seen: Diagnosis
         assert not dead or own[0].kind == chart_data.DEAD
 
 
-def test_a_unit_that_died_lately_is_dead() -> None:
+def test_a_unit_that_died_recently_is_dead() -> None:
     site = diagnosed.site(units=4)
     late = replace(site, unit=replace(site.unit, dead_lately=(2,)))
     assert [b.count for b in chart_data.units([late]) if b.kind == chart_data.DEAD] == [1]
@@ -89,7 +89,7 @@ def test_a_ridge_is_the_root_of_density() -> None:
     assert ridge.height == pytest.approx((0, 0.25, 0.5, 1, 0.5, 0))
 
 
-def test_one_site_far_out_hides_no_other_and_is_said() -> None:
+def test_a_site_far_out_hides_no_other_and_is_named() -> None:
     found = chart_data.ridges(diagnosed.exploding())
     assert found.high < 20
     assert found.beyond == ("last",)
@@ -109,7 +109,7 @@ def test_deaths_are_the_moments_of_sites_with_enough_inputs() -> None:
     assert chart_data.deaths(seen, [diagnosed.site(moments=1)]) == []
 
 
-def test_gradients_that_have_no_logarithm_are_said() -> None:
+def test_gradients_without_a_logarithm_are_named() -> None:
     seen = diagnosed.exploding()
     found = chart_data.flows(seen.sites)
     assert chart_data.decades(found) == (-1, 0)
@@ -131,7 +131,7 @@ def test_gradients_that_have_no_logarithm_are_said() -> None:
         (("a.b.c", "a.b.c"), ("c", "c")),
     ],
 )
-def test_names_leave_out_what_all_share(given: Any, expected: Any) -> None:
+def test_names_leave_out_common_parts(given: Any, expected: Any) -> None:
     assert chart_data.names([diagnosed.site(name) for name in given]) == expected
 
 
@@ -184,7 +184,7 @@ def test_names_with_dollar_signs_are_shown() -> None:
     assert {"$x$", "$"} <= texts(SHAPES["$ in names"]().figure())
 
 
-def test_the_figure_says_how_many_are_dead_and_where_it_broke() -> None:
+def test_the_figure_has_numbers_of_dead_units_and_the_first_step_not_finite() -> None:
     pytest.importorskip("vl_convert")
     seen = diagnosed.study().watched[0].seen
     assert {"2 dead", "5 dead", "not finite at step 7"} <= texts(seen.figure())
@@ -257,7 +257,7 @@ def ask(model: str, *arguments: str) -> Result:
     return CliRunner().invoke(softgate, words, standalone_mode=False)
 
 
-def test_the_command_draws_where_it_is_asked_to(place: Path) -> None:
+def test_the_command_writes_the_file(place: Path) -> None:
     result = ask("make", "-o", "seen.png")
     assert result.exception is None, result.exception
     assert result.stderr == "Wrote seen.png\n"
@@ -271,6 +271,8 @@ def test_the_command_draws_where_it_is_asked_to(place: Path) -> None:
 @pytest.mark.parametrize(
     ("file", "said"), [("seen.gif", "files end in .svg"), ("no/seen.svg", "there is no folder")]
 )
-def test_a_file_that_cannot_be_written_is_told_first(file: str, said: str, place: Path) -> None:
+def test_a_file_that_cannot_be_written_raises_before_the_run(
+    file: str, said: str, place: Path
+) -> None:
     result = ask("never", "-o", file)
     assert said in str(result.exception)

@@ -68,7 +68,7 @@ def pareto_chart(record: Pareto) -> Chart:
     """Return the chart of error against time."""
     if not record.points:
         raise ValueError(f"{record.function}: no implementation was measured, nothing to draw")
-    title = {"text": record.title, "subtitle": list(KEY)}
+    title = {"text": f"{record.title}, {record.setting}", "subtitle": list(KEY)}
     return Chart({**pareto_spec(record, WIDTH, HEIGHT), "title": title}, record.alternative())
 
 
@@ -85,7 +85,7 @@ def pareto_spec(record: Pareto, width: int, height: int, axes: int = 0) -> Spec:
     low, high = math.ceil(math.log10(y_domain[0])), math.floor(math.log10(y_domain[1]))
     decades = powers(low, high, max(1, math.ceil((high - low) / 6)), superscript=False)
     x = quantitative(
-        "ns", f"ns per element, logarithmic; {record.setting}",
+        "ns", "ns per element, logarithmic",
         scale={"type": "log", "domain": list(x_domain), "nice": False},
         axis={"format": "~g", "values": TIMES},
     )  # fmt: skip

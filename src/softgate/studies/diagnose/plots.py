@@ -38,8 +38,8 @@ ROOM = 1.2
 """The right end of an axis of shares on a page, with room for numbers of dead units."""
 ROW, ROW_LEAST, MOST = 22, 7, 440
 """Pixels of a row, at most and at least, and of all rows where there are many."""
-RIDGE_ROW, AXES = 60, 62
-"""Pixels of a row of outputs, and of the axes of a panel."""
+RIDGE_ROW, RIDGE_AXES, AXES = 60, 48, 62
+"""Pixels of a row of outputs, and of the axes below outputs and below other panels."""
 NOTE = 90
 """Letters in a line above a panel."""
 LEAST = 90
@@ -162,11 +162,11 @@ def _caption(caption: str, sites: Sequence[Site], diagnosis: Diagnosis) -> str:
     return f"{caption}, {len(sites)} of {len(diagnosis.sites)} sites"
 
 
-def _sized(height: int, printed: bool) -> Spec:
+def _sized(height: int, printed: bool, axes: int = AXES) -> Spec:
     """Return the size of a panel: on a page with its axes, in a file without."""
     if printed:
         return {"width": FILE_WIDTH, "height": max(height, LEAST)}
-    return {"width": HALF, "height": height + AXES}
+    return {"width": HALF, "height": height + axes}
 
 
 def _height(rows: int) -> int:
@@ -222,7 +222,7 @@ def _ridges(ridges: chart_data.Ridges, printed: bool) -> Spec:
     ]  # fmt: skip
     side = "left" if printed else "right"  # a page clips what is right of the axes
     texts = _texts(broken, side, {"field": "y", "type": "quantitative"})
-    return {**_sized(RIDGE_ROW * len(ridges.sites) - (14 if not printed else 0), printed),
+    return {**_sized(RIDGE_ROW * len(ridges.sites), printed, RIDGE_AXES),
             "layer": [rule("0", "zero"), outline, *([texts] if broken else [])]}  # fmt: skip
 
 
