@@ -131,7 +131,7 @@ def test_nothing_to_draw():
         pareto_chart(replace(FOUND, points=()))
 
 
-def test_what_is_kept_is_asked_of_torch():
+def test_saved_bytes_come_from_torch():
     pytest.importorskip("torch")
     composed = replace(peers("gelu_sigmoid")["torch"], implementation="transformers")
     broken = replace(peers("gelu")["softgate.torch"], subject="softgate:no_such")

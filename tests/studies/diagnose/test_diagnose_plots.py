@@ -236,7 +236,7 @@ def plain():
     return nn.Linear(4, 2)
 
 def never():
-    raise SystemExit("the model was made before the mistake was told")
+    raise SystemExit("the model was created before the file was checked")
 """
 
 
@@ -252,27 +252,27 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def ask(model: str, *arguments: str) -> Result:
+def diagnose(model: str, *arguments: str) -> Result:
     words = ["diagnose", f"pictured_models:{model}", "--data", "x.npz", *arguments]
     return CliRunner().invoke(softgate, words, standalone_mode=False)
 
 
 def test_the_command_writes_the_file(place: Path) -> None:
-    result = ask("make", "-o", "seen.png")
+    result = diagnose("make", "-o", "seen.png")
     assert result.exception is None, result.exception
     assert result.stderr == "Wrote seen.png\n"
     assert (place / "seen.png").read_bytes().startswith(b"\x89PNG")
     assert "site  function" in result.stdout
-    result = ask("plain", "-o", "none.svg")
+    result = diagnose("plain", "-o", "none.svg")
     assert "there is nothing to draw" in result.stderr
     assert not (place / "none.svg").exists()
 
 
 @pytest.mark.parametrize(
-    ("file", "said"), [("seen.gif", "files end in .svg"), ("no/seen.svg", "there is no folder")]
+    ("file", "message"), [("seen.gif", "files end in .svg"), ("no/seen.svg", "there is no folder")]
 )
 def test_a_file_that_cannot_be_written_raises_before_the_run(
     file: str, said: str, place: Path
 ) -> None:
-    result = ask("never", "-o", file)
-    assert said in str(result.exception)
+    result = diagnose("never", "-o", file)
+    assert message in str(result.exception)
