@@ -272,7 +272,7 @@ def test_the_command_writes_the_file(place: Path) -> None:
     ("file", "message"), [("seen.gif", "files end in .svg"), ("no/seen.svg", "there is no folder")]
 )
 def test_a_file_that_cannot_be_written_raises_before_the_run(
-    file: str, said: str, place: Path
+    file: str, message: str, place: Path
 ) -> None:
     result = diagnose("never", "-o", file)
     assert message in str(result.exception)
