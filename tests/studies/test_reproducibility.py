@@ -24,8 +24,14 @@ from softgate.runtime.activation import Activation
 from softgate.runtime.gated import Gated
 from softgate.studies import reproducibility
 from softgate.studies.reproducibility import Reproduction, digests
-from softgate.studies.reproducibility.digests import Case, call, digest, published_digest
-from softgate.studies.reproducibility.inputs import Function, operands
+from softgate.studies.reproducibility.digests import (
+    Case,
+    Function,
+    call,
+    digest,
+    operands,
+    published_digest,
+)
 
 FUNCTIONS = digests.catalogue()
 EACH = pytest.mark.parametrize("function", FUNCTIONS.values(), ids=FUNCTIONS)

@@ -12,8 +12,7 @@ import pytest
 import softgate as sg
 from softgate.runtime.gated import Gated
 from softgate.studies.reproducibility import digests
-from softgate.studies.reproducibility.digests import digest, published_digest
-from softgate.studies.reproducibility.inputs import Function, operands
+from softgate.studies.reproducibility.digests import Function, digest, operands, published_digest
 
 torch = pytest.importorskip("torch")
 

@@ -27,8 +27,7 @@ from softgate.lower import decimals
 from softgate.lower.arb import truth
 from softgate.runtime.activation import Activation
 from softgate.runtime.records import Grid
-from softgate.studies import grid_syntax
-from softgate.studies.table import LAYOUTS, Table
+from softgate.studies.table import LAYOUTS, Table, parse_points, show_point
 
 PLACES = ("-3", "-1", "0", "0.5", "1", "3")
 
@@ -200,12 +199,12 @@ def test_parameters_are_the_decimals_they_print_as() -> None:
     ],
 )
 def test_points(text: str, expected: list[str]) -> None:
-    assert [grid_syntax.show(x) for x in grid_syntax.parse(text)] == expected
+    assert [show_point(x) for x in parse_points(text)] == expected
 
 
 def test_points_from_numbers_are_decimals() -> None:
-    assert grid_syntax.parse([0.1, -2, 3.5]) == (Decimal("0.1"), Decimal(-2), Decimal("3.5"))
-    assert grid_syntax.parse(0.25) == (Decimal("0.25"),)
+    assert parse_points([0.1, -2, 3.5]) == (Decimal("0.1"), Decimal(-2), Decimal("3.5"))
+    assert parse_points(0.25) == (Decimal("0.25"),)
 
 
 @pytest.mark.parametrize(
@@ -215,7 +214,7 @@ def test_points_from_numbers_are_decimals() -> None:
 )  # fmt: skip
 def test_wrong_points(text: str) -> None:
     with pytest.raises(ValueError, match=r"expected|write|accepted"):
-        grid_syntax.parse(text)
+        parse_points(text)
 
 
 @pytest.mark.parametrize(

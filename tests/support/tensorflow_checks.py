@@ -17,8 +17,7 @@ from softgate.formula.rounding import ulp
 from softgate.frameworks.tensorflow.memory import aligned_like, array_of, tensor_of
 from softgate.studies.accuracy import against_arb
 from softgate.studies.accuracy.samples import stratified
-from softgate.studies.reproducibility.digests import digest, published_digest
-from softgate.studies.reproducibility.inputs import operands
+from softgate.studies.reproducibility.digests import digest, operands, published_digest
 
 FORMATS = {
     tf.float16: np.float16,

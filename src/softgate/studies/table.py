@@ -1,15 +1,20 @@
-"""Activations at points: values, slopes, curvatures and differences, every digit true.
+"""`table`: values, slopes, curvatures and differences of activations at points, every digit true.
 
-Figures come from the definitions, not from the kernels, so a table can be held against both. A
-table is a set of rows {x, function, quantity, value} and one or more layouts of the same cells.
+Figures come from the definitions, not from the kernels, so that a table can check both. A table is
+a set of rows {x, function, quantity, value} and one or more layouts of the same cells.
+
+Points are written as `-3:3:0.5`, `-3,-1,0`, or both. They are decimals, stepped as decimals:
+-3:3:0.1 contains 0.3 and not 0.30000000000000004.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import Context, Decimal, InvalidOperation
 from fractions import Fraction
+from itertools import islice
 from typing import Any, ClassVar
 
 from softgate.formula.arithmetic import Definition
@@ -22,8 +27,99 @@ from softgate.runtime.kernels import BUILDING
 from softgate.runtime.records import Cell, Grid, Record
 from softgate.runtime.registry import activations, label
 
-from . import grid_syntax
 from .properties import named
+
+LIMIT = 100_000
+"""More points than this are refused, as a mistake in the step."""
+
+LARGEST_EXPONENT = 400
+EXACT = Context(prec=2 * LARGEST_EXPONENT)
+"""Wide enough that no point is rounded, whatever the caller's own context is."""
+
+
+def parse_points(points: Any) -> tuple[Decimal, ...]:
+    """Return the points that a text or an iterable of numbers names, in the order given.
+
+    Parameters
+    ----------
+    points : str, number or iterable of numbers
+        As text: numbers and ranges `first:last:step`, separated by commas; a range includes its
+        last point where a step ends there. A float is the decimal that it prints as.
+
+    Examples
+    --------
+    >>> [show_point(point) for point in parse_points("-0.2:0.2:0.1, 3")]
+    ['-0.2', '-0.1', '0', '0.1', '0.2', '3']
+    """
+    if isinstance(points, str):
+        parts = [part.strip() for part in points.split(",")]
+        numbers = list(islice((p for part in parts for p in _part(part, points)), LIMIT + 1))
+    elif isinstance(points, Iterable):
+        numbers = [_point(point) for point in islice(points, LIMIT + 1)]
+    else:
+        numbers = [_point(points)]
+    if not numbers:
+        raise ValueError("no points were given: expected numbers such as -3,-1,0 or -3:3:0.5")
+    if len(numbers) > LIMIT:
+        raise ValueError(f"too many points: at most {LIMIT:,} are accepted")
+    return tuple(dict.fromkeys(numbers))
+
+
+def show_point(point: Decimal) -> str:
+    """Return a point as it is written, without needless zeros."""
+    if point == 0:
+        return "0"
+    plain = point.normalize(EXACT)
+    exponent = int(plain.as_tuple().exponent)
+    return f"{plain:f}" if -10 <= exponent <= 10 else f"{plain:e}"
+
+
+def _part(part: str, text: str) -> list[Decimal]:
+    if ":" not in part:
+        return [_point(part)]
+    ends = part.split(":")
+    if len(ends) != 3:
+        raise ValueError(f"{part!r} is not a range: write first:last:step, such as -3:3:0.5")
+    first, last, step = map(_point, ends)
+    if step <= 0:
+        raise ValueError(f"{part!r}: the step is {step}, expected a positive number")
+    if last < first:
+        raise ValueError(
+            f"{part!r} ends before it begins: write first:last:step with first <= last"
+        )
+    count = int((Fraction(last) - Fraction(first)) / Fraction(step)) + 1
+    if count > LIMIT:
+        raise ValueError(f"{part!r} has {count:,} points: at most {LIMIT:,} are accepted")
+    return [_sum(first, step, i) for i in range(count)]
+
+
+def _sum(first: Decimal, step: Decimal, i: int) -> Decimal:
+    """Return first + i·step without rounding, whatever the decimal context is."""
+    exponent = min(int(first.as_tuple().exponent), int(step.as_tuple().exponent))
+    scale = Fraction(10) ** exponent
+    whole = int((Fraction(first) + i * Fraction(step)) / scale)
+    sign, digits = int(whole < 0), tuple(map(int, str(abs(whole))))
+    return Decimal((sign, digits, exponent))
+
+
+def _point(value: Any) -> Decimal:
+    try:
+        number = Decimal(value.strip() if isinstance(value, str) else repr(float(value)))
+    except (InvalidOperation, TypeError, ValueError, OverflowError):
+        raise ValueError(
+            f"{value!r} is not a point: expected a number, or a range such as -3:3:0.5"
+        ) from None
+    if not number.is_finite() or math.isinf(float(number)):
+        raise ValueError(f"{value!r} is not a point: expected a finite number within float64")
+    if (
+        abs(number.adjusted()) > LARGEST_EXPONENT
+        or len(number.as_tuple().digits) > LARGEST_EXPONENT
+    ):
+        raise ValueError(
+            f"{value!r} is not a point: it has more digits than a float64 distinguishes"
+        )
+    return number
+
 
 POINTS = "-3,-1,0,0.5,1,3"
 COLUMNS = ("Phi", "value", "slope", "curvature", "difference", "relative")
@@ -94,7 +190,7 @@ def table(
     reference: Activation | str | None = None,
     digits: int = 4,
 ) -> Table:
-    """Return values, slopes, curvatures and differences of activations at grid_syntax.
+    """Return values, slopes, curvatures and differences of activations at points.
 
     Parameters
     ----------
@@ -128,7 +224,7 @@ def table(
     0.5  0.6915   0.3457   0.8675
     """
     decimals.check(digits)
-    places = grid_syntax.parse(at)
+    places = parse_points(at)
     for place in places:
         if abs(place) > LARGEST_POINT:
             raise ValueError(f"the point {place} is too large for a table: at most 1e30")
@@ -236,7 +332,7 @@ def _fill(layouts: list[tuple[str, list[Column]]], places: Sequence[Decimal], di
             title,
             ("x", *map(_head, columns)),
             tuple(
-                (grid_syntax.show(x), *(cells[column][i].text for column in columns))
+                (show_point(x), *(cells[column][i].text for column in columns))
                 for i, x in enumerate(places)
             ),
         )

@@ -22,12 +22,9 @@ from softgate.cli import softgate as cli
 from softgate.formula import rounding
 from softgate.formula.formats import FLOAT32, FLOAT64, FORMATS
 from softgate.runtime.activation import Activation
-from softgate.studies.properties import PropertyTable, dead
-from softgate.studies.properties.extremes import Extreme
-from softgate.studies.properties.gaussian import integral, mass
-from softgate.studies.properties.intervals import Interval, point, union
-from softgate.studies.properties.record import Properties
-from softgate.studies.properties.shape import Jump
+from softgate.studies.properties import PropertyTable, measure
+from softgate.studies.properties.measure import integral, mass
+from softgate.studies.properties.record import Extreme, Interval, Jump, Properties, point, union
 
 KINDS = {
     "float16": np.float16,
@@ -422,7 +419,7 @@ def test_intervals() -> None:
     assert -Interval(1.0, math.inf, False) == Interval(-math.inf, -1.0, True, False)
 
 
-class Striped(dead.Slopes):
+class Striped(measure.Slopes):
     """Zeros on every second float near both ends of a run, as no kernel should have them."""
 
     def zero(self, keys: Any) -> Any:
@@ -435,7 +432,7 @@ class Striped(dead.Slopes):
 @pytest.mark.parametrize("fmt", [FLOAT32, FLOAT64], ids=lambda fmt: fmt.name)
 def test_a_frayed_run_is_not_claimed(fmt: Any) -> None:
     slopes = Striped(sg.relu.entry, fmt, {})
-    long = max(dead.region(slopes, (1.0, 2.0)), key=lambda i: i.high - i.low)
+    long = max(measure.flat_region(slopes, (1.0, 2.0)), key=lambda i: i.high - i.low)
     keys = np.arange(slopes.key(long.low), slopes.key(long.low) + 200, dtype=np.uint64)
     assert slopes.zero(keys).all()
     assert 1.0 < long.low < 1.1

@@ -19,8 +19,7 @@ from softgate.runtime.threads import get_threads
 
 from ..accuracy import Reference, samples, sweep
 from ..accuracy.regions import Profile, Regions, Tally, marks, roots_of
-from ..reproducibility.digests import digest, published_digest
-from ..reproducibility.inputs import operands
+from ..reproducibility.digests import digest, operands, published_digest
 from ..subjects import Failure, Mistake, Session, Subject
 from ..subjects.failure import RAISED, WRONG_DTYPE
 from ..subjects.session import Local

@@ -1,91 +1,41 @@
-"""Which activation does a callable compute? Told by its values, never by its name."""
+"""`identify`: the activation that a callable computes, determined from its values."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from softgate.formula.formats import FORMATS, Format
 from softgate.formula.rounding import dtype_of
 from softgate.runtime.activation import Activation
-from softgate.runtime.records import Cell, Grid, Record
 from softgate.runtime.registry import activations
 
 from ..subjects import Session, describe, open_session
-from .families import Family
-from .fitting import CLOSE, Fit, neat, odds, score, search
-from .linear_tail import THRESHOLD, Clipped, Probe, with_threshold
-from .observation import Float64s, Observation, points
-from .screening import Screen
+from .families import Family, Float64s, Observation, points
+from .fitting import (
+    CLOSE,
+    THRESHOLD,
+    Clipped,
+    Fit,
+    Probe,
+    Screen,
+    neat,
+    odds,
+    score,
+    search,
+    with_threshold,
+)
+from .record import UNKNOWN as UNKNOWN
+from .record import Candidate as Candidate
+from .record import Identification as Identification
 
-UNKNOWN = "unknown"
 SHOWN = 5
 """Runners-up that are told of."""
 SEARCHED = 4
 """Functions whose parameters are searched for: those that come nearest on a coarse grid."""
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """One function of the catalogue and how far it is from what was seen."""
-
-    function: str
-    parameters: Mapping[str, float]
-    scale: float
-    offset: float
-    max_difference: float
-    confidence: float
-    """The probability of this one among all, and none, of the catalogue."""
-
-
-@dataclass(frozen=True)
-class Identification(Record):
-    """What a callable was found to compute: scale·function + offset, or unknown."""
-
-    schema: ClassVar[str] = "softgate.identification"
-
-    subject: str
-    dtype: str
-    points: int
-    function: str
-    parameters: Mapping[str, float]
-    max_difference: float
-    """The largest difference at the points looked at; of the nearest function where unknown."""
-    scale: float
-    offset: float
-    confidence: float
-    candidates: tuple[Candidate, ...]
-    """The functions that came nearest, the best first."""
-
-    @property
-    def answer(self) -> str:
-        """The function with its numbers, as people write it."""
-        return _call(self) if self.function != UNKNOWN else "unknown: nothing fits"
-
-    def grids(self) -> tuple[Grid, ...]:
-        """Return the answer as a title and the candidates as rows."""
-        rows = tuple(
-            (
-                _call(candidate),
-                f"{candidate.max_difference:.3g}",
-                f"{candidate.confidence:.2f}",
-            )
-            for candidate in self.candidates
-        )
-        title = f"{self.subject} in {self.dtype}: {self.answer}"
-        return (Grid(title, ("candidate", "largest difference", "probability"), rows),)
-
-    def table(self) -> tuple[tuple[str, ...], list[tuple[Cell, ...]]]:
-        """Return a row for each candidate."""
-        header = ("function", "parameters", "scale", "offset", "max_difference", "confidence")
-        return header, [
-            (c.function, _written(c.parameters), c.scale, c.offset, c.max_difference, c.confidence)
-            for c in self.candidates
-        ]
 
 
 def identify(
@@ -247,14 +197,3 @@ def _record(subject: str, seen: Observation, ranked: list[Fit]) -> Identificatio
         confidence=first.confidence if known else 1.0 if seen.constant else round(chances[-1], 4),
         candidates=candidates,
     )
-
-
-def _call(found: Candidate | Identification) -> str:
-    inside = _written(found.parameters)
-    name = f"{found.function}({inside})" if inside else found.function
-    scaled = name if found.scale == 1 else f"{found.scale:.12g}·{name}"
-    return scaled if found.offset == 0 else f"{scaled} {found.offset:+.12g}"
-
-
-def _written(parameters: Mapping[str, float]) -> str:
-    return ", ".join(f"{name}={value:.12g}" for name, value in parameters.items())

@@ -1,21 +1,39 @@
-"""How well a function of the catalogue explains what was seen, and with which numbers.
+"""Fits of the catalogue's functions to observed values.
 
-Fits are ranked by likelihood less a price for every number that was not given: a scaled elu with
-just the right numbers is selu, and selu it is called. Numbers found are then made as short as the
-observation allows: 0.01, not 0.0100000004.
+Fits are ranked by likelihood minus a penalty for every fitted number: a scaled elu with just the
+right numbers is selu, and is reported as selu. Fitted numbers are then rounded to as few digits as
+the observation allows: 0.01, not 0.0100000004.
+
+PyTorch's softplus is x itself beyond a threshold, where it jumps. For every place where the
+threshold could lie, the values left of it are compared with the smooth function and those right of
+it with the line; cumulative sums give the best place.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import product
+from typing import Any
 
 import numpy as np
 
-from .families import PLAIN, Affine, Family, Values, solve
-from .observation import HUGE, Float64s, Observation
+from softgate.catalogue.entry import Parameter
+
+from .families import (
+    HUGE,
+    PLAIN,
+    THINNED,
+    Affine,
+    Columns,
+    Family,
+    Float64s,
+    Observation,
+    Values,
+    solve,
+)
 
 FLOOR = 0.02
 """Differences below this many units are no news: results agree to the last bit."""
@@ -266,3 +284,211 @@ def odds(ranked: list[Fit]) -> Mapping[int, float]:
     weights = {i: math.exp(max(score - top, -700.0)) for i, score in scores.items()}
     total = sum(weights.values())
     return {i: weight / total for i, weight in weights.items()}
+
+
+RATIO = 10.0 ** (1 / 8)
+"""What lies between two sizes of the grid."""
+SIZES: Float64s = RATIO ** np.arange(-16.0, 17.0)
+FEW: Float64s = 10.0 ** np.arange(-1.0, 1.01, 0.25)
+"""The sizes where two parameters make a grid of pairs."""
+
+
+class Screen:
+    """Some functions at the points of one format."""
+
+    def __init__(self, families: Sequence[Family], x: Float64s) -> None:
+        self.families = families
+        self._plain = np.stack([family.evaluate(x, family.defaults) for family in families])
+        rows = [(family, values) for family in families for values in _trials(family)]
+        self._rows = rows
+        few = x[::THINNED]
+        self._trials = np.stack([family.evaluate(few, values) for family, values in rows])
+
+    def plain(self, observed: Observation) -> list[Fit]:
+        """Return the fits of each function with its default parameters, by every way."""
+        found = []
+        for way in WAYS:
+            affine = affine_of(observed, self._plain, way)
+            rms, worst = observed.misfit(affine.of(self._plain))
+            scales, offsets = (
+                np.broadcast_to(np.ravel(part), rms.shape).tolist()
+                for part in (affine.scale, affine.offset)
+            )
+            for i, family in enumerate(self.families):
+                one = PLAIN if affine is PLAIN else Affine(scales[i], offsets[i])
+                numbers = float(rms[i]), float(worst[i]), observed.slack
+                found.append(Fit(family, family.defaults, one, way, *numbers))
+        return found
+
+    def distances(self, observed: Observation, fits: Sequence[Fit]) -> list[float]:
+        """Return the largest plain difference of each of the fits that `plain` returned."""
+        shape = (len(WAYS), len(self.families), 1)
+        scale, offset = (
+            np.reshape([getattr(found.affine, part) for found in fits], shape)
+            for part in ("scale", "offset")
+        )
+        apart: list[float] = (
+            observed.differences(Affine(scale, offset).of(self._plain)).ravel().tolist()
+        )
+        return apart
+
+    def promising(self, observed: Observation, way: str, count: int) -> list[Fit]:
+        """Return the nearest of each function's trials, for some functions, the nearest first."""
+        if not self._rows:
+            return []
+        few = observed.thinned
+        rms, _ = few.misfit(affine_of(few, self._trials, way).of(self._trials))
+        chosen: dict[Family, Values] = {}
+        for i in np.argsort(rms, kind="stable"):
+            family, values = self._rows[i]
+            chosen.setdefault(family, values)
+            if len(chosen) == count:
+                break
+        return [fit(few, family, values, way) for family, values in chosen.items()]
+
+
+def _trials(family: Family) -> Iterator[Values]:
+    """Yield parameters to begin a search with."""
+    parameters = family.parameters
+    if not parameters:
+        return
+    sizes = SIZES if len(parameters) == 1 else FEW
+    for chosen in product(*(_grid(parameter, sizes) for parameter in parameters)):
+        values = {p.name: value for p, value in zip(parameters, chosen, strict=True)}
+        if family.accepts(values):
+            yield from family.variants(values)
+
+
+def _grid(parameter: Parameter, sizes: Float64s) -> list[float]:
+    negative = -sizes if parameter.above < 0 else sizes
+    found: list[float] = np.unique([*negative, 0.0, *sizes, parameter.default]).tolist()
+    return found
+
+
+Probe = Callable[[Float64s], Observation]
+
+THRESHOLD, PLACE = "threshold", "place"
+"""What is told of, and what is searched for: threshold/beta, which stays where it is seen."""
+PLACES = (0.25, 0.5, 1.0, 2.0, 4.0)
+"""Where a search begins, too: jumps that are so large that without them nothing fits."""
+TRIED = 2.0 ** np.arange(-2, 4.1, 0.25)
+ROUNDS = 6
+"""After so many the scale, the offset and beta have settled beside the threshold."""
+
+
+class Clipped(Family):
+    """softplus(x) where beta·x <= threshold, else x; without a threshold softplus itself."""
+
+    def accepts(self, values: Values) -> bool:
+        """Tell whether the function has these parameters at all."""
+        return super().accepts(_smooth(values))
+
+    def variants(self, values: Values) -> Iterator[Values]:
+        """Yield what a search may begin with beside these parameters."""
+        yield values
+        for place in PLACES:
+            yield {**values, PLACE: place}
+
+    def evaluate(self, x: Float64s, values: Columns) -> Float64s:
+        """Return the function at `x`."""
+        smooth = super().evaluate(x, _smooth(values))
+        if THRESHOLD in values:
+            return np.where(values["beta"] * x > values[THRESHOLD], x, smooth)
+        return np.where(x > values[PLACE], x, smooth) if PLACE in values else smooth
+
+
+def _smooth(values: Columns) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if name not in (THRESHOLD, PLACE)}
+
+
+def with_threshold(observed: Observation, found: Fit, call: Probe) -> Fit:
+    """Return a fit of softplus with the threshold that was seen, if one was."""
+    place, found = 0, _placed(observed, found)
+    for _ in range(ROUNDS):
+        previous, place = place, _first_on_line(observed, found)
+        if place in (0, previous):
+            break
+        middle = float(observed.x[place - 1] + observed.x[place]) / 2
+        values = {**_smooth(found.values), PLACE: middle}
+        found = refine(observed, fit(observed, found.family, values, found.way))
+    if not place or not _is_seen(observed, found, place):
+        values = _smooth(found.values)
+        return found if values == found.values else fit(observed, found.family, values, found.way)
+    found = neat(observed, found)
+    low, high = _narrowed(float(observed.x[place - 1]), float(observed.x[place]), found, call)
+    beta = found.values["beta"]
+    values = {**_smooth(found.values), THRESHOLD: _shortest(beta * low, beta * high)}
+    rms, worst = observed.misfit(found.affine.of(found.family.evaluate(observed.x, values)))
+    return replace(found, values=values, rms=float(rms), worst=float(worst))
+
+
+def _placed(observed: Observation, found: Fit) -> Fit:
+    """Return the best fit with a jump at one of some places, or without one."""
+    if PLACE in found.values:
+        return found
+    smooth = found.family.evaluate(observed.x, found.values)
+    rows = np.where(observed.x > TRIED[:, None], observed.x, smooth)
+    rms, _ = observed.misfit(affine_of(observed, rows, found.way).of(rows))
+    best = int(np.argmin(rms))
+    if not rms[best] < found.rms:
+        return found
+    values = {**found.values, PLACE: float(TRIED[best])}
+    return fit(observed, found.family, values, found.way)
+
+
+def _sides(observed: Observation, found: Fit) -> tuple[Float64s, Float64s]:
+    """Return the squares of the differences from the smooth function and from the line."""
+    beta, x = {"beta": found.values["beta"]}, observed.x
+    with np.errstate(all="ignore"):
+        smooth = (found.affine.of(found.family.evaluate(x, beta)) - observed.y) / observed.unit
+        line = (found.affine.of(x) - observed.y) / observed.unit
+    return smooth**2, line**2
+
+
+def _gained(observed: Observation, found: Fit) -> Float64s:
+    """Return what a threshold right before each point explains better than none."""
+    smooth, line = _sides(observed, found)
+    with np.errstate(all="ignore"):
+        return np.nan_to_num(np.cumsum((smooth - line)[::-1])[::-1], nan=-np.inf)
+
+
+def _first_on_line(observed: Observation, found: Fit) -> int:
+    """Return the first point beyond the best threshold; 0 where there is no such."""
+    gained = _gained(observed, found)
+    place = int(np.argmax(gained))
+    x = observed.x[place : place + 1]
+    ends = (x, found.family.evaluate(x, _smooth(found.values)))
+    line, smooth = (found.affine.of(values).item() for values in ends)
+    # The scaled value was rounded, too, before an offset made it smaller.
+    size = max(abs(line), abs(smooth), abs(line - found.affine.offset))
+    visible = abs(line - smooth) > 2.0**-observed.fmt.mantissa_bits * size
+    return place if x[0] > 0 and gained[place] > 0 and visible else 0
+
+
+def _is_seen(observed: Observation, found: Fit, place: int) -> bool:
+    """Tell whether a threshold explains more than chance would."""
+    smooth, line = _sides(observed, found)
+    noise = float(np.mean(np.minimum(smooth, line))) + FLOOR**2
+    return bool(_gained(observed, found)[place] / (2 * noise) >= 2 * PRICE)
+
+
+def _narrowed(low: float, high: float, found: Fit, call: Probe) -> tuple[float, float]:
+    """Return the last point that is seen to be smooth and the first that is on the line."""
+    for _ in range(4):
+        seen = call(np.linspace(low, high, 66))
+        gained = _gained(seen, found)
+        first = max(int(np.argmax(gained)), 1)
+        if seen.x.size < 3 or not gained[first] > 0:
+            break
+        low, high = float(seen.x[first - 1]), float(seen.x[first])
+    return low, high
+
+
+def _shortest(low: float, high: float) -> float:
+    """Return the number of fewest digits in [low, high)."""
+    for digits in range(1, 17):
+        step = 10.0 ** (np.floor(np.log10(abs(high))) - digits + 1)
+        value = float(f"{np.ceil(low / step) * step:.15g}")
+        if low <= value < high:
+            return value
+    return low

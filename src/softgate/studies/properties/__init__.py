@@ -1,47 +1,14 @@
-"""Properties of several activations side by side."""
+"""`properties`: range, smoothness, limits, gains and flat regions of activations, side by side."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import ClassVar
-
 from softgate.lower import decimals
 from softgate.runtime.activation import Activation
-from softgate.runtime.records import Cell, Grid, Record
 from softgate.runtime.registry import activations
 
-from .record import Properties, side_by_side
+from .record import PropertyTable as PropertyTable
 
 MOST_DIGITS = 15
-
-
-@dataclass(frozen=True)
-class PropertyTable(Record):
-    """The properties of some activations; iterating gives one record for each."""
-
-    schema: ClassVar[str] = "softgate.property_table"
-
-    functions: tuple[Properties, ...]
-    digits: int
-
-    def __iter__(self) -> Iterator[Properties]:
-        return iter(self.functions)
-
-    def __len__(self) -> int:
-        return len(self.functions)
-
-    def __getitem__(self, which: int) -> Properties:
-        return self.functions[which]
-
-    def grids(self) -> tuple[Grid, ...]:
-        """Return a row for each property and a column for each activation."""
-        return (side_by_side(self.functions, self.digits),)
-
-    def table(self) -> tuple[tuple[str, ...], list[tuple[Cell, ...]]]:
-        """Return rows of function, property and value, with all digits."""
-        header, _ = self.functions[0].table()
-        return header, [row for properties in self.functions for row in properties.table()[1]]
 
 
 def properties(*functions: Activation | str, digits: int = 4) -> PropertyTable:

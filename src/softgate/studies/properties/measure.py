@@ -1,23 +1,281 @@
-"""All properties of a function, none of them typed in.
+"""All properties of a function, computed from its definition and its kernels.
 
-What mathematics says comes from the definition with many digits, means from the float64 kernels,
-the dead regions from the kernels of each format.
+Shapes come from the definition with many digits. Shares of N(0,1) inputs come from the exact points
+where a slope crosses a level, means from Gauss-Legendre panels, cut at every break and halved until
+two estimates agree to 1e-15 of the whole; where a kernel's own rounding does not allow that, 1e-10
+suffices, or there is no result.
+
+Flat regions, where the computed slope is exactly 0 and no gradient passes, come from the kernels of
+each format: GELU's slope is never 0 far out, but below some input each float format rounds it to 0.
+16-bit formats are evaluated at all inputs. Of float32 and float64 many bit patterns of every binade
+are, and those around every root and break; each end of a run of zeros is then located by bisection,
+and its neighbourhood checked.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
-from functools import partial
+from functools import cache, cached_property, partial
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from softgate.catalogue import Entry
+from softgate.formula import rounding
+from softgate.formula.formats import FORMATS, Format
+from softgate.runtime import kernels, tables
 from softgate.runtime.kernels import BUILDING
+from softgate.runtime.routes import Route, Runner
 
-from . import dead, exact, gaussian, shape
+from . import exact, shape
 from .curve import Curve, Floats
-from .extremes import Extreme, extremes
-from .record import Properties
+from .record import Extreme, Interval, Properties
+from .shape import extremes
+
+REACH = 39
+"""Beyond this the normal density is below every float64."""
+NODES = 24
+MOST_HALVINGS = 100
+MOST_PANELS = 4000
+AGREE = 1e-15
+ROUGHLY = 1e-10
+
+
+def mass(low: float, high: float) -> float:
+    """Return the probability of a standard normal number between two, exact in both tails."""
+    if low > 0:
+        low, high = -high, -low
+    if high <= 0:
+        return _below(high) - _below(low)
+    return 1.0 - _below(low) - _below(-high)
+
+
+def _below(x: float) -> float:
+    return math.erfc(-x / math.sqrt(2)) / 2
+
+
+def share(
+    curve: Curve, levels: tuple[Fraction, ...], holds: Callable[[exact.Number], bool]
+) -> float | None:
+    """Return the share of N(0,1) inputs whose slope `holds`, which changes only at `levels`.
+
+    None where the function is not defined on all inputs.
+    """
+    total = []
+    for piece in curve.pieces:
+        if not piece.defined:
+            return None
+        zeros = [z for level in levels for z in curve.zeros(piece, 1, level)]
+        ends = [piece.low, *sorted(set(zeros)), piece.high]
+        for low, high in pairwise(ends):
+            between = type(piece)(low, high, piece.branch).inside()[0]
+            if holds(exact.at(piece.derivative(1), between)):
+                left = -math.inf if low is None else exact.to_float(low)
+                right = math.inf if high is None else exact.to_float(high)
+                total.append(mass(left, right))
+    return math.fsum(total)
+
+
+def expectation(curve: Curve, order: int, of: Callable[[Floats], Floats]) -> float | None:
+    """Return the mean of `of` a quantity at a standard normal input; None where there is none."""
+    if not all(piece.defined for piece in curve.pieces):
+        return None
+
+    def integrand(x: Floats) -> Floats:
+        with np.errstate(all="ignore"):
+            return of(curve.kernel(order, x)) * np.exp(-x * x / 2) / math.sqrt(2 * math.pi)
+
+    inner = {float(x) for x in curve.breaks if abs(x) < REACH}
+    edges = np.array(sorted({*map(float, range(-REACH, REACH + 1)), *inner}))
+    return integral(integrand, edges)
+
+
+def integral(function: Callable[[Floats], Floats], edges: Floats) -> float | None:
+    """Return the integral over consecutive panels; None where it does not settle.
+
+    All terms go into one exact sum: an odd function gives 0 and not what rounding leaves.
+    """
+    low, high = edges[:-1], edges[1:]
+    terms: list[Floats] = []
+    scale: float | None = None
+    for _ in range(MOST_HALVINGS):
+        middle = (low + high) / 2
+        whole = _panels(function, low, high)
+        left, right = _panels(function, low, middle), _panels(function, middle, high)
+        halves = np.concatenate([left, right], axis=1)
+        if not np.isfinite(halves).all():
+            return None
+        if scale is None:
+            scale = float(np.abs(halves).sum())
+            ends = np.abs(function(edges[[0, -1]]))
+            if not np.isfinite(ends).all() or ends.max() > AGREE * scale:
+                return None
+        error = np.abs(whole.sum(axis=1) - halves.sum(axis=1))
+        open_ = error > AGREE * scale
+        if open_.sum() > MOST_PANELS:
+            # Rounding in a user's formula keeps panels apart that no halving brings together.
+            if error.sum() > ROUGHLY * scale:
+                return None
+            open_[:] = False
+        terms.append(halves[~open_].ravel())
+        if not open_.any():
+            return math.fsum(np.concatenate(terms))
+        low, middle, high = low[open_], middle[open_], high[open_]
+        low, high = np.concatenate([low, middle]), np.concatenate([middle, high])
+    return None
+
+
+@cache
+def _rule() -> tuple[Floats, Floats]:
+    nodes, weights = np.polynomial.legendre.leggauss(NODES)
+    return nodes, weights
+
+
+def _panels(function: Callable[[Floats], Floats], low: Floats, high: Floats) -> Floats:
+    """Return the weighted values of each panel, a row each."""
+    nodes, weights = _rule()
+    half = (high - low) / 2
+    x = ((low + high) / 2)[:, None] + half[:, None] * nodes
+    return function(x.ravel()).reshape(x.shape) * weights * half[:, None]
+
+
+SAMPLES = 1 << 16
+AROUND = 64
+KINDS: dict[str, tuple[Any, Any]] = {
+    "float16": (np.uint16, np.float16),
+    "bfloat16": (np.uint16, None),
+    "float32": (np.uint32, np.float32),
+    "float64": (np.uint64, np.float64),
+}
+
+Keys = npt.NDArray[np.uint64]
+
+
+class Slopes:
+    """The slopes of a function in one format, by the position of its inputs among all floats."""
+
+    def __init__(self, entry: Entry, fmt: Format, parameters: Mapping[str, float]) -> None:
+        self.fmt = fmt
+        self.unsigned, self.kind = KINDS[fmt.name]
+        self.sign = 1 << (fmt.bits - 1)
+        infinity = ((1 << (fmt.bits - 1 - fmt.mantissa_bits)) - 1) << fmt.mantissa_bits
+        self.first = self.sign - 1 - infinity
+        """The position of -inf; those of -0 and +0 are neighbours."""
+        self.last = self.sign + infinity
+        """The position of +inf."""
+        self.entry, self.parameters = entry, dict(parameters)
+
+    def patterns(self, keys: Keys) -> npt.NDArray[Any]:
+        """Return the bit patterns at these positions: those of negative numbers run backwards."""
+        negative = np.uint64(2 * self.sign - 1) - keys
+        bits = np.where(keys >= self.sign, keys - np.uint64(self.sign), negative)
+        return bits.astype(self.unsigned)
+
+    def key(self, x: float) -> int:
+        """Return the position of the float nearest to `x`."""
+        with np.errstate(over="ignore"):
+            bits = int(np.array([x]).astype(self.kind).view(self.unsigned)[0])
+        return 2 * self.sign - 1 - bits if bits >= self.sign else bits + self.sign
+
+    def number(self, key: int) -> float:
+        """Return the float at a position."""
+        bits = self.patterns(np.array([key], np.uint64))
+        if self.fmt.bits == 16:
+            return float(rounding.all16(self.fmt)[int(bits[0])])
+        return float(bits.view(self.kind)[0])
+
+    @cached_property
+    def runner(self) -> Runner:
+        """What computes slopes of this format for users."""
+        with np.errstate(all="ignore"):  # a user's formula may overflow
+            route = Route(self.entry, "slope", self.fmt, None, tuple(self.parameters.items()))
+            return route.runner()
+
+    def zero(self, keys: Keys) -> npt.NDArray[np.bool_]:
+        """Tell at which positions the slope is exactly 0."""
+        x = self.patterns(keys)
+        if self.fmt.bits == 16:
+            # Without the table, whose ties take long: they matter here only around half the
+            # smallest number.
+            with np.errstate(all="ignore"):
+                exact = rounding.all16(self.fmt)[x]
+                slopes = np.abs(kernels.evaluate64(self.entry, "slope", exact, self.parameters))
+            half = math.ldexp(0.5, self.fmt.smallest_exponent)
+            if not np.any(np.abs(slopes - half) < tables.MARGIN * half):
+                return slopes <= half
+        out = np.empty_like(x)
+        self.runner.run(out.ctypes.data, x.ctypes.data, self.runner.address, x.size)
+        dead: npt.NDArray[np.bool_] = (out << self.unsigned(1)) == 0  # but for the sign
+        return dead
+
+    def end(self, inside: int, outside: int) -> int:
+        """Return the last zero on the way from a zero to a position that is none."""
+        while abs(inside - outside) > 1:
+            middle = (inside + outside) // 2
+            if self.zero(np.array([middle], np.uint64))[0]:
+                inside = middle
+            else:
+                outside = middle
+        return inside
+
+    def places(self, special: tuple[float, ...]) -> Keys:
+        """Return where to look: everywhere in 16 bits, else in each binade and around `special`."""
+        if self.fmt.bits == 16:
+            return np.arange(self.first, self.last + 1, dtype=np.uint64)
+        step = (self.last - self.first) // SAMPLES
+        parts = [np.arange(self.first, self.last, step, dtype=np.uint64)]
+        parts.append(np.array([self.last], np.uint64))
+        for x in (0.0, *special):
+            at = self.key(x)
+            low, high = max(at - AROUND, self.first), min(at + AROUND, self.last)
+            parts.append(np.arange(low, high + 1, dtype=np.uint64))
+        return np.unique(np.concatenate(parts))
+
+
+def flat_regions(
+    entry: Entry, parameters: Mapping[str, float], special: Iterable[float]
+) -> dict[str, tuple[Interval, ...]]:
+    """Return per format the inputs at which the slope is exactly 0; `special`: where to look."""
+    special = tuple(special)
+    return {
+        name: flat_region(Slopes(entry, fmt, parameters), special) for name, fmt in FORMATS.items()
+    }
+
+
+def flat_region(slopes: Slopes, special: tuple[float, ...] = ()) -> tuple[Interval, ...]:
+    """Return the runs of zeros of one format, from left to right."""
+    keys = slopes.places(special)
+    dead = np.concatenate([[False], slopes.zero(keys), [False]])
+    changes = np.flatnonzero(dead[1:] != dead[:-1])
+    found = []
+    for start, stop in zip(changes[::2], changes[1::2], strict=True):
+        low, high = int(keys[start]), int(keys[stop - 1])
+        if start > 0:
+            low = slopes.end(low, int(keys[start - 1]))
+        if stop < keys.size:
+            high = slopes.end(high, int(keys[stop]))
+        low, high = _checked(slopes, low, high)
+        ends = (slopes.number(low), slopes.number(high))
+        if low <= high and not (math.isinf(ends[0]) and ends[0] == ends[1]):
+            found.append(Interval(*ends))
+    return tuple(found)
+
+
+def _checked(slopes: Slopes, low: int, high: int) -> tuple[int, int]:
+    """Return a run of zeros, shortened where near its ends not all are zeros."""
+    inner = min(16 * AROUND, high - low)
+    alive_left = np.flatnonzero(~slopes.zero(np.arange(low, low + inner + 1, dtype=np.uint64)))
+    alive_right = np.flatnonzero(~slopes.zero(np.arange(high - inner, high + 1, dtype=np.uint64)))
+    if alive_left.size:
+        low += int(alive_left[-1]) + 1
+    if alive_right.size:
+        high -= inner - int(alive_right[0]) + 1
+    return low, high
+
 
 SMALL = Fraction(1, 100)
 """A slope smaller than this hardly lets a gradient through."""
@@ -48,10 +306,10 @@ def study(entry: Entry, parameters: Mapping[str, float], name: str | None = None
             limits=shape.limits(curve, 0),
             slope_limits=shape.limits(curve, 1),
             asymptotes=shape.asymptotes(curve),
-            small_slope_share=gaussian.share(curve, (-SMALL, SMALL), _is_small),
-            negative_slope_share=gaussian.share(curve, (Fraction(0),), _is_negative),
+            small_slope_share=share(curve, (-SMALL, SMALL), _is_small),
+            negative_slope_share=share(curve, (Fraction(0),), _is_negative),
             **moments,
-            dead=dead.regions(entry, parameters, special),
+            dead=flat_regions(entry, parameters, special),
             undefined=shape.undefined(curve),
             many_roots=curve.oscillates,
         )
@@ -78,12 +336,12 @@ def _largest_curvature(curve: Curve) -> Extreme | None:
 
 def _moments(curve: Curve) -> dict[str, float | None]:
     """Return mean, spread and gains; None where an integral does not exist."""
-    mean = gaussian.expectation(curve, 0, lambda y: y)
-    square = gaussian.expectation(curve, 0, _square)
-    slope_square = gaussian.expectation(curve, 1, _square)
+    mean = expectation(curve, 0, lambda y: y)
+    square = expectation(curve, 0, _square)
+    slope_square = expectation(curve, 1, _square)
     variance = None
     if mean is not None:
-        variance = gaussian.expectation(curve, 0, partial(_square_from, mean))
+        variance = expectation(curve, 0, partial(_square_from, mean))
     return {
         "mean": mean,
         "sd": None if variance is None else math.sqrt(variance),

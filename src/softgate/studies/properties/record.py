@@ -1,17 +1,92 @@
-"""The properties of one function: a frozen record, and the lines it is shown in."""
+"""The properties of one function and of several: frozen records, and their text."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from softgate.runtime.records import Cell, Grid, Record
 
-from .extremes import Extreme
-from .intervals import ALL_DIGITS, Interval, show
-from .shape import Jump, Line
+ALL_DIGITS = 17
+"""With so many significant digits every float64 is itself."""
+
+
+@dataclass(frozen=True)
+class Interval:
+    """The numbers from `low` to `high`; an end belongs to it where it is closed."""
+
+    low: float
+    high: float
+    closed_low: bool = True
+    closed_high: bool = True
+
+    def __contains__(self, x: float) -> bool:
+        above = x > self.low or (self.closed_low and x == self.low)
+        return above and (x < self.high or (self.closed_high and x == self.high))
+
+    def __neg__(self) -> Interval:
+        return Interval(-self.high, -self.low, self.closed_high, self.closed_low)
+
+    def show(self, digits: int = 5) -> str:
+        """Return it as a condition on x."""
+        if self.low == self.high:
+            return f"x = {show(self.low, digits)}"
+        below, above = ("<=" if closed else "<" for closed in (self.closed_low, self.closed_high))
+        if math.isinf(self.low):
+            if math.isinf(self.high):
+                return "all x"
+            return f"x {above} {show(self.high, digits)}"
+        if math.isinf(self.high):
+            return f"x {below.replace('<', '>')} {show(self.low, digits)}"
+        return f"{show(self.low, digits)} {below} x {above} {show(self.high, digits)}"
+
+    def __str__(self) -> str:
+        return self.show()
+
+
+def point(x: float) -> Interval:
+    """Return one number as an interval."""
+    return Interval(x, x)
+
+
+def show(value: float | None, digits: int = 5) -> str:
+    """Return a number with so many significant digits, an absent one as a word.
+
+    A number that has fewer digits is shown with fewer: 0.5 is a half, 0.5000 is near it.
+    """
+    if value is None or math.isnan(value):
+        return "undefined"
+    if not value:
+        return "0"
+    if digits == ALL_DIGITS:
+        return repr(value).removesuffix(".0")
+    short = f"{value:.{digits}g}"
+    return (
+        short
+        if math.isclose(float(short), value, rel_tol=1e-14)
+        else f"{value:#.{digits}g}".removesuffix(".")
+    )
+
+
+def union(intervals: Iterable[Interval]) -> tuple[Interval, ...]:
+    """Return the intervals in order, those joined that touch in a point that belongs to one."""
+    joined: list[Interval] = []
+    for interval in sorted(set(intervals), key=lambda i: (i.low, not i.closed_low, i.high)):
+        last = joined[-1] if joined else None
+        if last is None or not _touch(last, interval):
+            joined.append(interval)
+        elif (interval.high, interval.closed_high) > (last.high, last.closed_high):
+            joined[-1] = replace(last, high=interval.high, closed_high=interval.closed_high)
+    return tuple(joined)
+
+
+def _touch(left: Interval, right: Interval) -> bool:
+    if left.high == right.low:
+        return left.closed_high or right.closed_low
+    return left.high > right.low
+
 
 SHOWN = 4
 """Of a longer list only so many items are shown."""
@@ -20,6 +95,37 @@ OPTIONAL = ("undefined", "left_asymptote", "right_asymptote", "level")
 
 Line3 = tuple[str, str, str]
 """A key for programs, a label for people, a text."""
+
+
+@dataclass(frozen=True)
+class Extreme:
+    """A least or greatest value; `at` is empty where it is only approached."""
+
+    value: float
+    at: tuple[Interval, ...]
+
+    @property
+    def reached(self) -> bool:
+        """Whether the function takes the value, and not only comes near it."""
+        return bool(self.at)
+
+
+@dataclass(frozen=True)
+class Jump:
+    """How much value, slope and curvature change at a point, right side minus left side."""
+
+    at: float
+    value: float
+    slope: float
+    curvature: float
+
+
+@dataclass(frozen=True)
+class Line:
+    """slope·x + intercept: what a curve comes ever nearer to."""
+
+    slope: float
+    intercept: float
 
 
 @dataclass(frozen=True)
@@ -98,6 +204,34 @@ class Properties(Record):
             if text
         ]
         return ("function", "property", "value"), rows
+
+
+@dataclass(frozen=True)
+class PropertyTable(Record):
+    """The properties of some activations; iterating gives one record for each."""
+
+    schema: ClassVar[str] = "softgate.property_table"
+
+    functions: tuple[Properties, ...]
+    digits: int
+
+    def __iter__(self) -> Iterator[Properties]:
+        return iter(self.functions)
+
+    def __len__(self) -> int:
+        return len(self.functions)
+
+    def __getitem__(self, which: int) -> Properties:
+        return self.functions[which]
+
+    def grids(self) -> tuple[Grid, ...]:
+        """Return a row for each property and a column for each activation."""
+        return (side_by_side(self.functions, self.digits),)
+
+    def table(self) -> tuple[tuple[str, ...], list[tuple[Cell, ...]]]:
+        """Return rows of function, property and value, with all digits."""
+        header, _ = self.functions[0].table()
+        return header, [row for properties in self.functions for row in properties.table()[1]]
 
 
 def side_by_side(functions: Iterable[Properties], digits: int = 4) -> Grid:

@@ -8,8 +8,7 @@ from difflib import get_close_matches
 from softgate.runtime.activation import Activation
 from softgate.runtime.gated import Gated
 
-from .digests import Case, cases, catalogue, compute, quick_cases, read
-from .inputs import Function
+from .digests import Case, Function, cases, catalogue, compute, quick_cases, read
 from .record import Comparison, Reproduction
 
 __all__ = ["Comparison", "Reproduction", "check_bits"]
