@@ -312,7 +312,7 @@ def test_wrong_selections_are_named(functions: Any, kind: type[Exception], messa
 
 def test_full_checks_every_digest() -> None:
     done: list[tuple[int, int]] = []
-    functions: dict[str, Function] = {"softplus": sg.softplus, "reglu": sg.reglu}
+    functions: dict[str, Function] = {"leaky_relu": sg.leaky_relu, "reglu": sg.reglu}
     result = sg.check_bits(full=True, functions=functions, progress=lambda *of: done.append(of))
     assert result.ok
     total = len(list(digests.cases(functions)))

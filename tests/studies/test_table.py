@@ -222,7 +222,7 @@ def test_wrong_points(text: str) -> None:
     [
         ({"functions": "gelu", "digits": 51}, "0 to 50"),
         ({"functions": "gelu", "digits": True}, "whole number"),
-        ({"functions": "gelu", "columns": "valu"}, "known are Phi, value"),
+        ({"functions": "gelu", "columns": "valu"}, "choose from Phi, value"),
         ({"functions": "gelu", "columns": "difference"}, "needs a reference"),
         ({"functions": "gelu", "columns": "relative", "reference": "gelu"}, "reference itself"),
         ({"functions": []}, "at least one"),

@@ -1,4 +1,4 @@
-"""`softgate certify`: how exact a callable is, and whether it passes."""
+"""`softgate certify`: the errors of a callable, and whether they are within bounds."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FAILED, MOST_FAILURES = "Failed: ", 30
 
 
 class Progress:
-    """Says on stderr what is being measured, how far it is and how long it will take."""
+    """Shows on stderr what is being measured, the share done and the time left."""
 
     def __init__(self) -> None:
         self.what, self.start, self.first, self.shown = "", 0.0, 0, 0.0
@@ -32,11 +32,11 @@ class Progress:
         self.tenth = 0
 
     def __call__(self, what: str, done: int, total: int) -> None:
-        """Show a step; in a terminal on one line, else a line for every tenth of a sweep."""
+        """Show a step: in a terminal on one line, else a line for every tenth of a sweep."""
         now = time.monotonic()
         if what != self.what:
             self.what, self.start, self.first, self.tenth = what, now, -1, 0
-        if done and self.first < 0:  # where a resumed sweep went on
+        if done and self.first < 0:  # where a resumed sweep starts
             self.first, self.start = done, now
         share = done / total if total else 0.0
         left = ""
@@ -63,35 +63,39 @@ class Progress:
     "--as",
     "function",
     type=ACTIVATION,
-    help="What it is measured as, such as gelu.  [what identify finds]",
+    help="The function it is measured as, such as gelu.  [default: what identify finds]",
 )
 @keywords_option
 @click.option("--slope", metavar="SUBJECT", help="A second callable, for the slope.")
-@click.option("--framework", metavar="NAME", help="Whose arrays it takes: numpy, torch, jax, …")
+@click.option(
+    "--framework", metavar="NAME", help="The framework whose arrays it takes: numpy, torch, jax, …"
+)
 @click.option("--quantity", "quantities", metavar="NAMES", help="Some of value,slope,curvature.")
 @click.option(
     "--dtype", "dtypes", metavar="NAMES",
-    help="Some of float16,bfloat16,float32,float64.  [default: all that it takes]",
+    help="Some of float16,bfloat16,float32,float64.  [default: all that it supports]",
 )  # fmt: skip
 @click.option(
-    "--samples", type=int, help="Inputs.  [default: 2,000,000 of float32, 20,000 of float64]"
+    "--samples",
+    type=int,
+    help="Number of inputs.  [default: 2,000,000 of float32, 20,000 of float64]",
 )
 @click.option("--exhaustive", is_flag=True, help="All 2^32 inputs of float32.")
 @click.option(
     "--state", type=click.Path(dir_okay=False), metavar="FILE",
-    help="Where an interrupted sweep is kept.  [default: a hidden file in the current folder]",
+    help="Where an interrupted sweep is saved.  [default: a hidden file in the current folder]",
 )  # fmt: skip
 @click.option(
     "--time-limit", type=float, default=60.0, show_default=True,
     help="Seconds for loading it, and for each call.",
 )  # fmt: skip
-@click.option("--seed", type=int, default=0, show_default=True, help="Of the sample.")
-@click.option("--max-ulp", type=float, help="Fail where an error is larger.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the sample.")
+@click.option("--max-ulp", type=float, help="Fail if an error is larger.")
 @click.option(
     "--baseline", type=click.Path(dir_okay=False), metavar="FILE",
-    help="Fail where anything is worse than in this older certificate (JSON).",
+    help="Fail if anything is worse than in this older certificate (JSON).",
 )  # fmt: skip
-@click.option("--html", type=click.Path(dir_okay=False), metavar="FILE", help="Write a page.")
+@click.option("--html", type=click.Path(dir_okay=False), metavar="FILE", help="Write an HTML page.")
 @formats
 def command(
     subject: str,
@@ -100,19 +104,19 @@ def command(
     html: str | None,
     as_json: bool,
     as_csv: bool,
-    **asked: Any,
+    **request: Any,
 ) -> int:
-    """Measure how exact SUBJECT is, by region, against a rigorous truth.
+    """Measure the errors of SUBJECT, by region, against rigorous reference values.
 
     SUBJECT is softgate:gelu or softgate:elu:alpha=0.5; module:function, or a module:Class or a
     function without an argument, which make a callable; model.onnx with one input and one output,
     or one of its nodes as model.onnx:name; ./library.so:symbol, a C function void(const T*, T*,
-    size_t) whose name ends in _f32, _f64, _f16 or _bf16 unless --dtype says what T is. What is
-    foreign runs in a process of its own.
+    size_t) whose name ends in _f32, _f64, _f16 or _bf16 unless --dtype names T. Subjects other than
+    softgate's run in a separate process.
 
-    Exit code 1 where --max-ulp or --baseline fails, where ours break the bound that the catalogue
-    states, and where SUBJECT crashes, hangs, changes its input or returns another shape or dtype;
-    2 for a call that is wrong: one line, nothing is written.
+    Exit code 1 if --max-ulp or --baseline fails, if an activation of softgate breaks the bound that
+    the catalogue states, and if SUBJECT crashes, hangs, changes its input or returns another shape
+    or dtype; 2 for invalid arguments: one line, nothing is written.
 
     \b
     softgate certify softgate:gelu
@@ -127,16 +131,16 @@ def command(
         raise click.UsageError(f"--max-ulp {max_ulp:g}: expected a positive number.")
     if html is not None:
         _check_page(Path(html))
-    asked["keywords"] = parse_keywords(asked["keywords"])
-    old = None if baseline is None else _read(baseline, subject, asked)
-    found = _measure(subject, **asked)
-    failures = [*_left_out(found, asked["quantities"]), *found.failures(max_ulp)]
-    failures += () if old is None else found.regressions(old)
-    emit(found, as_json, as_csv)
+    request["keywords"] = parse_keywords(request["keywords"])
+    old = None if baseline is None else _read(baseline, subject, request)
+    certificate = _measure(subject, **request)
+    failures = [*_left_out(certificate, request["quantities"]), *certificate.failures(max_ulp)]
+    failures += () if old is None else certificate.regressions(old)
+    emit(certificate, as_json, as_csv)
     if html is not None:
-        Path(html).write_text(found.page(), encoding="utf-8")
+        Path(html).write_text(certificate.page(), encoding="utf-8")
         click.echo(f"Wrote {html}", err=True)
-    for line in () if old is None else found.not_compared(old):
+    for line in () if old is None else certificate.not_compared(old):
         click.echo(f"Not compared, as {baseline} does not have it: {line}", err=True)
     for line in failures[:MOST_FAILURES]:
         click.echo(FAILED + line, err=True)
@@ -145,58 +149,57 @@ def command(
     return 1 if failures else 0
 
 
-def _left_out(found: Certificate, quantities: str | None) -> list[str]:
-    """Return a line for each quantity that was asked for by name and could not be measured."""
+def _left_out(certificate: Certificate, quantities: str | None) -> list[str]:
+    """Return a line for each quantity of --quantity that could not be measured."""
     from softgate.studies.certify import QUANTITIES, chosen
 
-    asked = chosen("quantities", quantities, QUANTITIES) or ()
     return [
-        f"{quantity} was asked for and not measured: see what was not tested"
-        for quantity in asked
-        if all(one.quantity != quantity for one in found)
+        f"{quantity} was not measured: see what was not tested"
+        for quantity in chosen("quantities", quantities, QUANTITIES) or ()
+        if all(measurement.quantity != quantity for measurement in certificate)
     ]
 
 
 def _measure(
-    subject: str, state: str | None, function: Activation | None, **asked: Any
+    subject: str, state: str | None, function: Activation | None, **request: Any
 ) -> Certificate:
     from softgate.studies.certify import certify
 
     progress = Progress()
     file = None if state is None else Path(state)
-    if asked["exhaustive"]:
-        file = file or _usual(subject, function, asked)
+    if request["exhaustive"]:
+        file = file or _default_state(subject, function, request)
         if file.exists():
-            click.echo(f"Going on from {file}", err=True)
+            click.echo(f"Resuming from {file}", err=True)
     try:
-        return certify(subject, function, state=file, progress=progress, **asked)
+        return certify(subject, function, state=file, progress=progress, **request)
     except KeyboardInterrupt:
         progress.end()
         if file is not None:
-            click.echo(_kept(file), err=True)
+            click.echo(_saved(file), err=True)
         raise
     finally:
         progress.end()
 
 
-def _usual(subject: str, function: Activation | None, asked: dict[str, Any]) -> Path:
-    """Return the file that the state of this very sweep is kept in."""
-    key = repr((subject, function, sorted(asked["keywords"].items()), asked["slope"]))
+def _default_state(subject: str, function: Activation | None, request: dict[str, Any]) -> Path:
+    """Return the file in which the state of this sweep is saved by default."""
+    key = repr((subject, function, sorted(request["keywords"].items()), request["slope"]))
     return Path(f".softgate-certify-{hashlib.sha256(key.encode()).hexdigest()[:12]}.json")
 
 
-def _kept(file: Path) -> str:
-    """Return what an interrupt left, and how to go on."""
+def _saved(file: Path) -> str:
+    """Return what was saved at an interrupt, and how to resume."""
     from softgate.studies.accuracy.sweep import INPUTS, saved_counts
 
     done = [f"{name} {n:,} of {INPUTS:,} inputs" for name, n in saved_counts(file).items()]
     if not done:
-        return "Nothing is kept, as no input of a sweep was done: the same command starts anew."
-    return f"Kept in {file}: {', '.join(done)}. The same command goes on from there."
+        return "Nothing was saved, as no sweep had begun: rerun this command to start again."
+    return f"Saved in {file}: {', '.join(done)}. Rerun this command to resume."
 
 
 def _check_page(file: Path) -> None:
-    """Refuse a place where no page can be written, before anything is computed."""
+    """Raise UsageError if the page cannot be written, before anything is computed."""
     folder = file.absolute().parent
     if not folder.is_dir():
         raise click.UsageError(f"--html {file}: there is no folder {file.parent}.")
@@ -204,8 +207,8 @@ def _check_page(file: Path) -> None:
         raise click.UsageError(f"--html {file}: it cannot be written.")
 
 
-def _read(file: str, subject: str, asked: dict[str, Any]) -> Certificate:
-    """Return the baseline, checked against what is to be measured; its function by default."""
+def _read(file: str, subject: str, request: dict[str, Any]) -> Certificate:
+    """Return the baseline, checked against the request, whose function it is by default."""
     from softgate.runtime.registry import label
     from softgate.studies.certify.record import Certificate
     from softgate.studies.subjects import describe
@@ -215,44 +218,57 @@ def _read(file: str, subject: str, asked: dict[str, Any]) -> Certificate:
     except OSError as error:
         raise click.UsageError(f"--baseline {file}: {error.strerror}.") from None
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise click.UsageError(f"--baseline {file} is no certificate: {error}.") from None
-    _check_inputs(file, old, asked)
-    known = asked["function"] or describe(subject, asked["keywords"]).ours
+        raise click.UsageError(f"--baseline {file} is not a certificate: {error}.") from None
+    _check_inputs(file, old, request)
+    known = request["function"] or describe(subject, request["keywords"]).ours
     if known is not None and label(known) != old.function:
         raise click.UsageError(
             f"--baseline {file} was measured as {old.function}, this would be as {label(known)}: "
-            "certificates of one function can be compared."
+            "only certificates of the same function can be compared."
         )
     try:
-        asked["function"] = known or resolve(old.function)
+        request["function"] = known or resolve(old.function)
     except ValueError:
         raise click.UsageError(
             f"--baseline {file} was measured as {old.function}, which is not in the catalogue: "
-            "say what that is with --as module:function."
+            "name it with --as module:function."
         ) from None
     return old
 
 
-def _check_inputs(file: str, old: Certificate, asked: dict[str, Any]) -> None:
-    """Refuse to measure at other inputs than the baseline was measured at."""
+def _check_inputs(file: str, old: Certificate, request: dict[str, Any]) -> None:
+    """Raise UsageError if the baseline was measured at other inputs."""
     from softgate.studies.certify import DEFAULT, QUANTITIES, chosen, counts
     from softgate.studies.certify.measure import ORDER
 
-    samples = counts(asked["samples"])
-    dtypes = chosen("dtypes", asked["dtypes"], ORDER) or ORDER
-    quantities = chosen("quantities", asked["quantities"], QUANTITIES) or QUANTITIES
-    for one in old:
-        if one.dtype not in DEFAULT or one.dtype not in dtypes or one.quantity not in quantities:
+    samples = counts(request["samples"])
+    dtypes = chosen("dtypes", request["dtypes"], ORDER) or ORDER
+    quantities = chosen("quantities", request["quantities"], QUANTITIES) or QUANTITIES
+    for measurement in old:
+        if (
+            measurement.dtype not in DEFAULT
+            or measurement.dtype not in dtypes
+            or measurement.quantity not in quantities
+        ):
             continue
-        sweep = asked["exhaustive"] and one.dtype == "float32" and one.quantity != "curvature"
-        what = f"--baseline {file} has {one.dtype} {one.quantity} at"
-        if sweep != one.exhaustive:
-            said = "all inputs: give" if one.exhaustive else "a sample: leave out"
-            raise click.UsageError(f"{what} {said} --exhaustive, or give another baseline.")
-        if not sweep and (old.seed, old.samples[one.dtype]) != (asked["seed"], samples[one.dtype]):
+        sweep = (
+            request["exhaustive"]
+            and measurement.dtype == "float32"
+            and measurement.quantity != "curvature"
+        )
+        prefix = f"--baseline {file} has {measurement.dtype} {measurement.quantity} at"
+        if sweep != measurement.exhaustive:
+            advice = "all inputs: add" if measurement.exhaustive else "a sample: leave out"
+            raise click.UsageError(f"{prefix} {advice} --exhaustive, or choose another baseline.")
+        if not sweep and (old.seed, old.samples[measurement.dtype]) != (
+            request["seed"],
+            samples[measurement.dtype],
+        ):
             usual = old.samples == DEFAULT
-            size = "without --samples" if usual else f"with --samples {old.samples[one.dtype]}"
+            size = (
+                "without --samples" if usual else f"with --samples {old.samples[measurement.dtype]}"
+            )
             raise click.UsageError(
-                f"{what} other inputs: measure again {size} and with --seed {old.seed}, or give "
-                "another baseline."
+                f"{prefix} other inputs: measure again {size} and with --seed {old.seed}, or "
+                "choose another baseline."
             )

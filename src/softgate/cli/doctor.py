@@ -32,7 +32,7 @@ OPTIONAL = {
 """What softgate works with, and the extra that brings it."""
 
 NAMED = ("transformers", "timm")
-"""Others whose names `softgate names` knows."""
+"""Other packages whose names `softgate names` lists."""
 
 
 def machine() -> dict[str, Any]:
@@ -68,7 +68,7 @@ def kernel_checks() -> list[Checkup]:
 @click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
 @click.option("--full", is_flag=True, help="Check every published digest: about half a minute.")
 def command(as_json: bool, full: bool) -> int:
-    """Say what softgate finds on this machine, and check that it computes the published bits.
+    """Print what is installed on this machine, and check that it computes the published bits.
 
     By default digests of every function's float32 value and float64 backward are compared with the
     published ones; with --full all digests. Exit code 1 if a kernel does not compile, misses its

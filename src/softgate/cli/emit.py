@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class _Emitted(ActivationType):
-    """An activation; of a gated one it says what to take in its place."""
+    """An activation of one array; the error for a gated one names the alternative."""
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
@@ -55,10 +55,10 @@ def command(
     form: str | None,
     output: str | None,
 ) -> None:
-    """Print an activation as source code to take elsewhere, with its slope.
+    """Print an activation and its slope as source code for use elsewhere.
 
-    The code does what softgate's own kernels do, operation by operation; its comments say what it
-    computes, how exactly, and how to measure that again. Parameters stay arguments unless they
+    The code has the operations of softgate's kernels; its comments state what it computes, its
+    error bound, and how to measure that again. Parameters stay arguments unless they
     are given, as in elu:alpha=0.5. Several activations go into one file.
 
     \b

@@ -16,12 +16,12 @@ from .output import check_formats, emit, formats
 @click.option(
     "--dtype",
     type=click.Choice(DTYPES),
-    help="What it is called with.  [float32; of a model or of a C function what it takes]",
+    help="The dtype it is called with.  [default: float32, or what a model or a C function takes]",
 )
 @click.option(
     "--framework",
     type=click.Choice(FRAMEWORKS),
-    help="Whose arrays a function of your own takes.  [default: as its module tells, else numpy]",
+    help="The framework whose arrays it takes.  [default: that of its module, or numpy]",
 )
 @formats
 def command(
@@ -36,9 +36,9 @@ def command(
 
     SUBJECT is module:function, softgate:gelu, a model.onnx with one input and one output, one of
     its nodes as model.onnx:name, or ./library.so:symbol, a C function void(const T*, T*, size_t)
-    whose name ends in _f32, _f64, _f16 or _bf16 unless --dtype says what T is. It is called at
-    some hundred points and told by its values, never by its name. It runs in a process of its own.
-    Exit code 1 where nothing fits, or where it fails.
+    whose name ends in _f32, _f64, _f16 or _bf16 unless --dtype names T. It is called at
+    a few hundred points and identified by its values, never by its name. It runs in a separate
+    process. Exit code 1 if nothing fits, or if it fails.
 
     \b
     softgate identify torch.nn.functional:gelu
@@ -50,12 +50,17 @@ def command(
     from softgate.studies.identify import UNKNOWN, identify
     from softgate.studies.subjects import Failure
 
-    given = parse_keywords(keywords)
     try:
-        found = identify(subject, dtype=dtype, keywords=given, framework=framework, isolated=True)
+        identification = identify(
+            subject,
+            dtype=dtype,
+            keywords=parse_keywords(keywords),
+            framework=framework,
+            isolated=True,
+        )
     except Failure as failure:
         click.echo(f"Error: {subject} {failure}", err=True)
         sys.exit(1)
-    emit(found, as_json, as_csv)
-    if found.function == UNKNOWN:
+    emit(identification, as_json, as_csv)
+    if identification.function == UNKNOWN:
         sys.exit(1)

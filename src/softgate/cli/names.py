@@ -48,11 +48,11 @@ def command(names: tuple[str, ...], source: str | None, as_json: bool, as_csv: b
 
 
 def wanted(which: tuple[str, ...], source: str | None) -> Names:
-    """Return the records of all names that were asked for, each once."""
+    """Return the records of the names, each once."""
     from softgate.runtime.framework_names import Names
     from softgate.runtime.names import names
 
     if not which:
         return names(source)
-    found = (record for name in which for record in names(source, name=name))
-    return Names(tuple(dict.fromkeys(found)))
+    records = (record for name in which for record in names(source, name=name))
+    return Names(tuple(dict.fromkeys(records)))

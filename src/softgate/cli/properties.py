@@ -1,4 +1,4 @@
-"""`softgate properties`: what activations are like, side by side."""
+"""`softgate properties`: range, smoothness, limits and gains of activations, side by side."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .output import check_formats, emit, formats
 if TYPE_CHECKING:
     from softgate.runtime.activation import Activation
 
-USUAL = ("sigmoid", "tanh", "relu", "leaky_relu", "gelu")
+DEFAULT = ("sigmoid", "tanh", "relu", "leaky_relu", "gelu")
 
 
 @click.command()
@@ -22,7 +22,7 @@ USUAL = ("sigmoid", "tanh", "relu", "leaky_relu", "gelu")
 )
 @formats
 def command(activations: tuple[Activation, ...], digits: int, as_json: bool, as_csv: bool) -> None:
-    """Print what each ACTIVATION is like: by default sigmoid, tanh, relu, leaky_relu and gelu.
+    """Print the properties of each ACTIVATION: by default sigmoid, tanh, relu, leaky_relu and gelu.
 
     Range, minimum and where, jumps of value, slope and curvature, roots of the slope, limits; for
     inputs from N(0,1) shares with small and with negative slope, mean and spread of the output,
@@ -37,5 +37,5 @@ def command(activations: tuple[Activation, ...], digits: int, as_json: bool, as_
     check_formats(as_json, as_csv)
     from softgate.studies.properties import properties
 
-    chosen = activations or [resolve(name) for name in USUAL]
+    chosen = activations or [resolve(name) for name in DEFAULT]
     emit(properties(*chosen, digits=digits), as_json, as_csv)

@@ -1,4 +1,4 @@
-"""`softgate table`: true figures at points."""
+"""`softgate table`: exact figures at points."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     help="Some of Phi, value, slope, curvature, difference, relative, separated by commas.  "
     "[default: value,slope; with --against value,difference,relative]",
 )
-@click.option("--against", type=ACTIVATION, help="The function that differences are taken to.")
+@click.option("--against", type=ACTIVATION, help="The function to subtract for differences.")
 @click.option("--digits", type=int, default=4, show_default=True, help="Decimals, up to 50.")
 @formats
 def command(
@@ -41,10 +41,10 @@ def command(
     """Print activations at points: values, slopes, curvatures, differences.
 
     Without ACTIVATION: the gate Phi, GELU exact and in its tanh form; GELU and ReLU with their
-    slopes; ReLU, ELU and GELU side by side. Every digit is true: figures come from the
-    definitions with as many digits as it takes. A number that would round to 0 but is not 0 is
+    slopes; ReLU, ELU and GELU side by side. Every digit is correct: figures come from the
+    definitions with as many digits as needed. A nonzero number that would round to 0 is
     written with an exponent. --json and --csv give rows x, function, quantity, value with all
-    digits of float64, or with those asked for where they are more than 15.
+    digits of float64, or with --digits where that is more than 15.
 
     \b
     softgate table
@@ -56,7 +56,7 @@ def command(
     if not activations and (columns is not None or against is not None):
         raise click.UsageError("--columns and --against need an ACTIVATION, such as gelu.")
     if columns is not None and against is None and {"difference", "relative"} & _names(columns):
-        raise click.UsageError("a difference needs --against: the function that it is taken to.")
+        raise click.UsageError("a difference needs --against: the function to subtract.")
     from softgate.studies.table import POINTS, table
 
     emit(

@@ -1,4 +1,4 @@
-"""`sg.emit`: an activation as source text for others to take."""
+"""`emit`: an activation as source code in C, JavaScript or Triton."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ DTYPES = {
     "triton": ("float32", "float64"),
 }
 """The formats that each language has."""
-USUAL = {**DTYPES, "triton": ("float32",)}
-"""Those that are printed when none is asked for."""
+DEFAULT_DTYPES = {**DTYPES, "triton": ("float32",)}
+"""The formats that are printed by default."""
 QUANTITIES = ("value", "slope")
 FORMATS = {"float32": FLOAT32, "float64": FLOAT64}
 CONTRACT_ULP = 4.0
@@ -57,10 +57,10 @@ def emit(
     form: str | None = None,
     **parameters: float,
 ) -> str:
-    """Return source code that computes an activation and its slope, to be taken elsewhere.
+    """Return source code that computes an activation and its slope, for use elsewhere.
 
-    The code does what softgate's kernels do, operation by operation. Its comments say what it
-    computes, how exactly, how to measure that again, and its licence.
+    The code has the operations of softgate's kernels. Its comments state what it computes, its
+    error bound, how to measure that again, and its licence.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ def emit(
         Written into the code as numbers. Otherwise an activation of the catalogue takes its
         parameters as arguments, with their defaults where the language has them; in C there are
         functions with the defaults written in and, under names with `_with`, functions that take
-        them. What `bind` has set is written in too, and so are those of a formula of one's own.
+        them. Parameters set by `bind` and those of a user's formula are written in too.
 
     Returns
     -------
@@ -117,19 +117,19 @@ def emit(
     quantities = _one_of("quantity", quantity, QUANTITIES) or QUANTITIES
     printer = _printer(key, form)
     several = isinstance(activation, Iterable) and not isinstance(activation, str)
-    given: list[Any] = list(activation) if several else [activation]  # type: ignore[arg-type]
-    if not given:
+    functions: list[Any] = list(activation) if several else [activation]  # type: ignore[arg-type]
+    if not functions:
         raise ValueError("no activations were given: name at least one, such as gelu")
-    for one in given:
-        refuse_gated(one)
-    units = [unit(named(one), key, formats, quantities, parameters) for one in given]
+    for function in functions:
+        refuse_gated(function)
+    units = [unit(named(f), key, formats, quantities, parameters) for f in functions]
     _check_names(units)
     made = f"Made by softgate {metadata.version('softgate')}. {LICENCE[0]}"
     return printer(units, (made, *LICENCE[1:]))
 
 
 def refuse_gated(given: object) -> None:
-    """Raise ValueError for a gated activation, and say what to take in its place."""
+    """Raise ValueError for a gated activation, with the alternative."""
     name = given.partition(":")[0] if isinstance(given, str) else getattr(given, "name", None)
     found = gated().get(name) if isinstance(name, str) else None
     if found is not None:
@@ -206,7 +206,7 @@ def _limits(arithmetic: Format) -> list[str]:
 
 
 def _takes_float64(entry: Entry) -> bool:
-    """Tell whether float32 results are rounded from float64, as `routes` has it."""
+    """Return whether float32 results are rounded from float64, as in `routes`."""
     if entry.user is not None and not entry.user.fast:
         return True
     return any(0 < abs(p.default) < SMALL_PARAMETER for p in entry.parameters)
@@ -258,7 +258,7 @@ def _language(language: str) -> str:
 
 def _formats(language: str, dtype: str | None) -> list[Format]:
     name = None if dtype is None else str(getattr(dtype, "__name__", dtype))
-    chosen = _one_of("dtype", name, tuple(FORMATS)) or USUAL[language]
+    chosen = _one_of("dtype", name, tuple(FORMATS)) or DEFAULT_DTYPES[language]
     absent = [name for name in chosen if name not in DTYPES[language]]
     if absent:
         raise ValueError(

@@ -1,4 +1,4 @@
-"""Does a kernel compile and hold its bound here? Some points against many digits."""
+"""Whether a kernel compiles and holds its bound on this machine, at some points."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from softgate.runtime.activation import Activation
 from softgate.runtime.tables import truth_graph
 
 BITS = 1200
-"""So many that the truth's own error counts nowhere, the smallest float64 included."""
+"""Bits with which the reference's own error is negligible, the smallest float64 included."""
 
 POINTS = (-38.4, -20.0, -13.9, -5.5, -3.0, -1.0, -0.75, -1e-3, -1e-30, 1e-30, 1e-3, 0.5, 1.0, 3.0)
 
 
 @dataclass(frozen=True)
 class Checkup:
-    """What one kernel did at the points that are hard for its function."""
+    """The largest error of one kernel at points that are hard for its function."""
 
     kernel: str
     dtype: str

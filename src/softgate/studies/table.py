@@ -149,12 +149,12 @@ LAYOUTS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
         (("relu", "value"), ("elu", "value"), ("gelu", "value")),
     ),
 )
-"""What is shown where nothing is asked for: titles and which quantity of which activation."""
+"""The default tables: titles, and which quantity of which activation."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """One figure. `value` is a float64, or text where more digits than that were asked for."""
+    """One figure. `value` is a float64, or text if more digits than that are shown."""
 
     x: float
     function: str
@@ -282,7 +282,7 @@ def _column(name: str) -> str:
     for known in COLUMNS:
         if known.lower() == str(name).strip().lower():
             return known
-    raise ValueError(f"unknown column {name!r}: known are {', '.join(COLUMNS)}")
+    raise ValueError(f"unknown column {name!r}: choose from {', '.join(COLUMNS)}")
 
 
 def _head(column: Column) -> str:

@@ -64,7 +64,7 @@ def test_certificates_name_the_digest_that_is_reproduced() -> None:
 
 
 def test_the_sign_of_a_nan_is_none() -> None:
-    """A NaN that is masked is no number where one is due, and no zero of the wrong sign."""
+    """A masked NaN counts as NaN or inf, and not as a zero of the wrong sign."""
     found = quick(lambda x: np.where(np.isnan(x), np.float32(0), sg.gelu(x)))
     apart = found.find("value", "float32").regions[-1]
     assert (apart.name, apart.not_numbers, apart.wrong_zeros) == ("±0, ±inf, NaN", 2, 0)
@@ -175,7 +175,7 @@ def test_regressions_are_told_from_the_baseline() -> None:
     only = quick(faulty.right, dtypes="float16")
     assert any("not measured any more" in line for line in only.regressions(good))
     for other in ({"samples": 2000}, {"seed": 1}):
-        with pytest.raises(ValueError, match="only what looked at the same inputs"):
+        with pytest.raises(ValueError, match="only measurements at the same inputs"):
             good.regressions(quick(faulty.right, **other))
     with pytest.raises(ValueError, match="measured as gelu_tanh"):
         good.regressions(quick(sg.gelu_tanh, None))

@@ -210,7 +210,8 @@ def test_mistakes_in_naming_a_subject(library: str, tmp_path: Path) -> None:
         ("nosuchmodule:f", "there is no module 'nosuchmodule'"),
         ("faulty:LOW", "expected a callable"),
         ("softgate:gleu", "did you mean 'gelu'"),
-        ("gelu", "is no subject"),
+        ("gelu", "can't interpret 'gelu'"),
+        ("gelu", "Did you mean softgate:gelu"),
     ):
         with pytest.raises(Mistake, match=said), open_session(describe(text)):
             pass

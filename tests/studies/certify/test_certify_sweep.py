@@ -49,14 +49,14 @@ def test_an_interrupted_sweep_goes_on(
     monkeypatch.setattr(sweep.RegionMeter, "measure", interrupted)
     code, out, err = run(*arguments)
     assert (code, out) == (130, "")
-    assert "float32 value 2,097,152 of 4,194,304 inputs. The same command goes on" in err
+    assert "float32 value 2,097,152 of 4,194,304 inputs. Rerun this command to resume" in err
     (state,) = tmp_path.iterdir()
     assert json.loads(state.read_text())["sweeps"]["float32 value"]["done"] == 1 << 21
     started.clear()
     monkeypatch.setattr(sweep.RegionMeter, "measure", measure)
     code, again, err = run(*arguments)
     assert code == 0
-    assert "Going on from" in err
+    assert "Resuming from" in err
     assert again == whole
     assert list(tmp_path.iterdir()) == []
 
@@ -96,7 +96,7 @@ def test_an_interrupt_in_the_first_round_keeps_what_was_done(
     (state,) = tmp_path.iterdir()
     done = json.loads(state.read_text())["sweeps"]["float32 value"]["done"]
     assert 2 * sweep.BLOCK <= done < sweep.INPUTS
-    assert f"Kept in {state.name}: float32 value {done:,} of 4,194,304 inputs" in err
+    assert f"Saved in {state.name}: float32 value {done:,} of 4,194,304 inputs" in err
     monkeypatch.setattr(sweep.RegionMeter, "measure", measure)
     assert run(*arguments)[1] == whole
 
@@ -110,7 +110,7 @@ def test_an_interrupt_before_the_sweep_says_that_nothing_is_kept(
     monkeypatch.setattr(sweep, "sweep", interrupted)
     code, _, err = run("softgate:gelu", *QUICK, "--exhaustive")
     assert code == 130
-    assert "Nothing is kept" in err
+    assert "Nothing was saved" in err
     assert list(tmp_path.iterdir()) == []
 
 

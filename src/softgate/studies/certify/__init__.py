@@ -1,4 +1,4 @@
-"""`certify`: how exact a callable is, measured as one of our functions."""
+"""`certify`: the errors of a callable, measured as one function of the catalogue."""
 
 from __future__ import annotations
 
@@ -44,11 +44,12 @@ def certify(  # noqa: PLR0913  (settings of one study, by keyword)
     seed: int = 0,
     progress: Progress | None = None,
 ) -> Certificate:
-    """Measure how exact a callable is, and return the certificate.
+    """Measure the errors of a callable, and return the certificate.
 
-    float16 and bfloat16 are measured on all 65,536 inputs, float32 on a stratified sample of two
-    millions or on all 2**32, float64 on a sample of 20,000 against arb. What is foreign runs in a
-    process of its own: a crash, a hang, a wrong shape or dtype or a changed input is a finding.
+    float16 and bfloat16 are measured at all 65,536 inputs, float32 at a stratified sample of two
+    million or at all 2**32, float64 at a sample of 20,000 against arb. Callables other than
+    softgate's run in a separate process: a crash, a hang, a wrong shape or dtype or a changed input
+    is a finding.
 
     Parameters
     ----------
@@ -57,44 +58,44 @@ def certify(  # noqa: PLR0913  (settings of one study, by keyword)
         `model.onnx`, one of its nodes as `model.onnx:name`, `./library.so:symbol` with the C type
         void(const T*, T*, size_t).
     function : str or Activation, optional
-        What it is measured as, such as "gelu". By default what `identify` finds; ours are measured
-        as themselves.
+        The function it is measured as, such as "gelu". By default the one that `identify` finds;
+        softgate's activations are measured as themselves.
     keywords : mapping, optional
-        What a Python function is called with beside the array, or a class made with.
+        Keyword arguments of a Python function beside the array, or of a class.
     slope : str or callable, optional
         A second callable for the slope, where the first has no automatic derivative.
     framework : {"numpy", "torch", "jax", "tensorflow", "keras"}, optional
-        Whose arrays a Python callable takes, where its module does not tell; NumPy's else.
+        The framework whose arrays a Python callable takes. By default that of its module, or NumPy.
     quantities, dtypes : str or iterable of str, optional
         Some of value, slope and curvature; of float16, bfloat16, float32 and float64. By default
-        all that the subject takes.
+        all that the subject supports.
     samples : int, optional
-        About how many inputs of float32 and float64.
+        The approximate number of float32 and of float64 inputs.
     exhaustive : bool
-        Look at all 2**32 inputs of float32's value and slope.
+        Measure float32's value and slope at all 2**32 inputs.
     state : path, optional
-        A file that keeps what a sweep over all inputs has found, so that it can go on after an
-        interrupt; removed when all is done.
+        A file with the state of a sweep over all inputs, from which it resumes after an interrupt;
+        removed when the sweep has ended.
     isolated : bool
-        Whether a foreign callable gets a process of its own, which only what can be pickled can.
+        Run a callable other than softgate's in a separate process; it must be picklable.
     time_limit : float
-        Seconds that loading it, and then each call, may take there; inf for no limit.
+        Seconds for loading it, and for each call, in that process; inf for no limit.
     seed : int
-        Of the sample.
+        Seed of the sample.
     progress : callable, optional
-        Called with what is being done, how much of it is done, and how much there is.
+        Called with the measurement's name, the number of inputs done, and their total.
 
     Returns
     -------
     Certificate
-        A record: printed, it has a table by region for every quantity and dtype. `failures` holds
-        it to a bound, `regressions` to an older one.
+        A record: printed, it has a table by region for every quantity and dtype. `failures` checks
+        it against a bound, `regressions` against an older certificate.
 
     Examples
     --------
     >>> import softgate as sg
-    >>> found = sg.certify(sg.gelu, dtypes="float16", quantities="value")
-    >>> found.find("value", "float16").rounded_share, found.failures()
+    >>> certificate = sg.certify(sg.gelu, dtypes="float16", quantities="value")
+    >>> certificate.find("value", "float16").rounded_share, certificate.failures()
     (1.0, ())
     """
     if seed < 0:
@@ -102,7 +103,7 @@ def certify(  # noqa: PLR0913  (settings of one study, by keyword)
     if state is not None:
         check_state(Path(state), exhaustive)
     described = describe(subject, keywords, slope=slope, framework=framework)
-    told = None if function is None else named(function)
+    measured_as = None if function is None else named(function)
     plan = Plan(
         chosen("quantities", quantities, QUANTITIES),
         chosen("dtypes", dtypes, ORDER) or described_dtypes(described),
@@ -116,13 +117,13 @@ def certify(  # noqa: PLR0913  (settings of one study, by keyword)
         session = stack.enter_context(
             open_session(described, isolated=isolated, time_limit=time_limit)
         )
-        activation = told or described.ours or found_to_be(session, described, plan)
+        activation = measured_as or described.ours or identified_as(session, described, plan)
         alone = None
         if isolated and described.ours is None and hasattr(os, "sched_setaffinity"):
             alone = one_core(stack, described, time_limit)
         study = Study(session, activation, plan, described, alone, progress)
         if state is not None:
-            study.keep(Path(state))
+            study.save_to(Path(state))
         measurements = study.run()
         return Certificate(
             subject=described.shown,
@@ -138,47 +139,46 @@ def certify(  # noqa: PLR0913  (settings of one study, by keyword)
         )
 
 
-def found_to_be(session: Session, subject: Subject, plan: Plan) -> Activation:
-    """Return the function that a subject computes; Mistake where that is none of the catalogue."""
+def identified_as(session: Session, subject: Subject, plan: Plan) -> Activation:
+    """Return the function that a subject computes; raise Mistake if the catalogue has none."""
     dtype = None if plan.dtypes is None else plan.dtypes[0]
     try:
-        found = identified(session, subject.shown, dtype)
+        identification = identified(session, subject.shown, dtype)
     except Failure as failure:
         raise Mistake(
-            f"{subject.text} does not show what it is ({failure}): say what it is measured as, "
-            "such as function='gelu' (--as gelu), and the certificate tells of that too"
+            f"{subject.text} could not be identified ({failure}): name the function it is measured "
+            "as, such as function='gelu' (--as gelu), and the certificate reports this failure"
         ) from None
-    near = found.candidates[0]
-    if found.function == UNKNOWN or (found.scale, found.offset) != (1.0, 0.0):
-        what = (
-            "none of the catalogue" if found.function == UNKNOWN else str(found).partition(":")[2]
-        )
+    known = identification.function != UNKNOWN
+    if not known or (identification.scale, identification.offset) != (1.0, 0.0):
+        computed = identification.answer if known else "no function of the catalogue"
         raise Mistake(
-            f"{subject.text} computes {what.strip().splitlines()[0]}, nearest is {near.function}: "
-            "say what it is measured as, such as function='gelu' (--as gelu)"
+            f"{subject.text} computes {computed}, the nearest is "
+            f"{identification.candidates[0].function}: name the function it is measured as, such "
+            "as function='gelu' (--as gelu)"
         )
-    activation = activations()[found.function]
-    known = {name: found.parameters[name] for name in activation.parameters}
-    return activation.bind(**known) if known else activation
+    activation = activations()[identification.function]
+    values = {name: identification.parameters[name] for name in activation.parameters}
+    return activation.bind(**values) if values else activation
 
 
 def chosen(
-    name: str, given: str | Iterable[str] | None, known: tuple[str, ...]
+    name: str, names: str | Iterable[str] | None, known: tuple[str, ...]
 ) -> tuple[str, ...] | None:
-    """Return what was asked for in the usual order, None where nothing was."""
-    if given is None:
+    """Return the chosen ones of `known`, in its order; None if `names` is None."""
+    if names is None:
         return None
-    asked = [part.strip() for part in given.split(",")] if isinstance(given, str) else list(given)
-    for one in asked:
-        if one not in known:
-            raise ValueError(f"{name} = {one!r}: accepted are {', '.join(known)}")
-    if not asked:
-        raise ValueError(f"{name} is empty: expected some of {', '.join(known)}")
-    return tuple(one for one in known if one in asked)
+    wanted = [part.strip() for part in names.split(",")] if isinstance(names, str) else list(names)
+    for item in wanted:
+        if item not in known:
+            raise ValueError(f"{name} = {item!r}: choose from {', '.join(known)}")
+    if not wanted:
+        raise ValueError(f"{name} is empty: choose from {', '.join(known)}")
+    return tuple(item for item in known if item in wanted)
 
 
 def counts(samples: int | None) -> dict[str, int]:
-    """Return how many inputs are looked at by format."""
+    """Return the number of sampled inputs by format."""
     if samples is None:
         return dict(DEFAULT)
     if samples < FEWEST:
@@ -187,30 +187,30 @@ def counts(samples: int | None) -> dict[str, int]:
 
 
 def check_state(file: Path, exhaustive: bool) -> None:
-    """Refuse a state that nothing would be kept in."""
+    """Raise ValueError for a state file that would not be used or cannot be written."""
     if not exhaustive:
-        raise ValueError(f"state = {file}: only a sweep over all inputs (--exhaustive) keeps one")
+        raise ValueError(f"state = {file}: only a sweep over all inputs (--exhaustive) has a state")
     if not file.absolute().parent.is_dir():
         raise ValueError(f"state = {file}: there is no folder {file.parent}")
 
 
 def check_sweep(plan: Plan) -> None:
-    """Refuse a sweep over all inputs where none was asked for that has so many."""
+    """Raise ValueError if nothing to measure has a sweep over all inputs."""
     swept = plan.quantities is None or {"value", "slope"} & set(plan.quantities)
     if not swept or (plan.dtypes is not None and "float32" not in plan.dtypes):
         raise ValueError(
-            "exhaustive (--exhaustive) is for float32's value and slope, and none of them was "
-            "asked for: 16 bits are always looked at whole, float64 and curvatures by samples"
+            "exhaustive (--exhaustive) applies to float32's value and slope, and neither is to be "
+            "measured: 16-bit formats always use all inputs, float64 and curvatures a sample"
         )
 
 
 def described_dtypes(subject: Subject) -> tuple[str, ...] | None:
-    """Return the format that a C symbol's name ends in; None for what can be asked."""
+    """Return the format in the name of a C symbol; None for other subjects."""
     return (subject.c_dtype,) if subject.kind == "c" else None
 
 
 def one_core(stack: ExitStack, subject: Subject, time_limit: float) -> Callable[[], Session]:
-    """Return what opens a second session on one core, once and when it is first asked for."""
+    """Return a function that opens a second session on one core, on its first call."""
 
     @cache
     def open_once() -> Session:
@@ -220,7 +220,7 @@ def one_core(stack: ExitStack, subject: Subject, time_limit: float) -> Callable[
 
 
 def machine() -> str:
-    """Return what the measurement ran on."""
+    """Return the system and the CPU of this machine."""
     from softgate.lower.target import host
 
     return f"{platform.system()} {platform.machine()}, {host()[0]}"

@@ -1,4 +1,4 @@
-"""Special values, and what a result must not depend on: place, length, stride, address, threads."""
+"""Special values, and dependences on place, length, stride, address and threads."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ LENGTHS = (1, 3, 8, 17, 33, 255)
 STRIDES = (2, 3)
 OFFSETS = (1, 3, 5)
 MANY = 1 << 20
-"""So many elements that every framework shares them out among its threads."""
+"""Enough elements that every framework splits them among its threads."""
 FAR = 2.0**20
-"""Where a function that is 0 from some point on is 0, and one that tends to it is not."""
-FIXED = "the model is made for one length"
+"""An input where a function that is 0 from some point on is 0, and one that tends to 0 is not."""
+FIXED = "the model has a fixed length"
 CLOSE_ULP = 4.0
-"""A special result that is a number but 0 is right within this; its error is measured apart."""
+"""Tolerance of finite special results other than 0; their errors are measured separately."""
 
 
 def specials(reference: Reference, quantity: str, fmt: Format, session: Session) -> list[Special]:
     """Return the results at ±0, ±inf, NaN and the ends of the subnormal range."""
     x = _special_inputs(fmt)
-    # As long as what was tried first: some frameworks compile anew for every length.
+    # As long as the probe: some frameworks compile again for every length.
     filled = np.concatenate([x, probe(fmt)[x.size :]])
     y = session.evaluate(quantity, filled)[: x.size].astype(np.float64)
     with np.errstate(invalid="ignore"):
@@ -86,17 +86,17 @@ def _true(reference: Reference, fmt: Format, x: float) -> float:
 
 
 def same(a: Array, b: Array) -> npt.NDArray[np.bool_]:
-    """Tell where two arrays have the same bits, or both have a NaN."""
+    """Return where two arrays have the same bits, or both have a NaN."""
     unsigned = np.dtype(f"u{a.itemsize}")
-    found: npt.NDArray[np.bool_] = a.view(unsigned) == b.view(unsigned)
-    if not found.all():
+    equal: npt.NDArray[np.bool_] = a.view(unsigned) == b.view(unsigned)
+    if not equal.all():
         with np.errstate(invalid="ignore"):
-            found |= np.isnan(a) & np.isnan(b)
-    return found
+            equal |= np.isnan(a) & np.isnan(b)
+    return equal
 
 
 class Behaviour:
-    """Looks for what one quantity's results depend on, in one format."""
+    """Checks for dependences of one quantity's results, in one format."""
 
     def __init__(self, session: Session, quantity: str, x: Array, seed: int) -> None:
         self.session, self.quantity = session, quantity
@@ -106,7 +106,7 @@ class Behaviour:
         self.whole = session.evaluate(quantity, self.x)
 
     def place(self, x: Array, y: Array) -> Dependence:
-        """Compare the sample's own results with those of the same inputs at other places."""
+        """Compare the sample's results with those of the same inputs at other places."""
         shift = x.size // 3 + 7
         moved = np.roll(self.session.evaluate(self.quantity, np.roll(x, shift)), -shift)
         return _outcome("place", x, y, [("moved", moved)])
@@ -120,7 +120,7 @@ class Behaviour:
     def stride(self) -> Dependence:
         """Compare the results of elements that lie apart."""
         if not self.session.information.strides:
-            why = f"{self.session.information.framework} is handed contiguous memory only"
+            why = f"{self.session.information.framework} takes contiguous memory only"
             return Dependence("stride", NOT_TESTED, why)
         steps = ((n, {"step": step}) for step in STRIDES for n in (7, 64, 333))
         return self._parts("stride", steps)
@@ -128,13 +128,13 @@ class Behaviour:
     def alignment(self) -> Dependence:
         """Compare the results of arrays that begin at odd addresses."""
         if not self.session.information.addresses:
-            why = f"{self.session.information.framework} keeps arrays in memory of its own"
+            why = f"{self.session.information.framework} copies arrays into its own memory"
             return Dependence("alignment", NOT_TESTED, why)
         starts = ((n, {"offset": offset}) for offset in OFFSETS for n in (9, 64, 333))
         return self._parts("alignment", starts)
 
     def empty(self) -> Dependence:
-        """Ask for no elements at all."""
+        """Evaluate an empty array."""
         if not self.session.information.lengths:
             return Dependence("empty array", NOT_TESTED, FIXED)
         try:
@@ -147,50 +147,54 @@ class Behaviour:
         """Compare the results of one thread with those of several."""
         name = "thread count"
         if cores < 2:
-            return Dependence(name, NOT_TESTED, "there is one core here")
+            return Dependence(name, NOT_TESTED, "this machine has one core")
         x = np.resize(self.x, MANY)
         many = self.session.evaluate(self.quantity, x)
         if self.session.set_threads(1):
             try:
-                one = self.session.evaluate(self.quantity, x)
+                single = self.session.evaluate(self.quantity, x)
             finally:
                 self.session.set_threads(cores)
         elif one_core is not None:
-            one = one_core().evaluate(self.quantity, x)
+            single = one_core().evaluate(self.quantity, x)
         else:
-            return Dependence(name, NOT_TESTED, "it cannot be set in this process")
-        return _outcome(name, x, many, [("1 and several", one)])
+            return Dependence(
+                name, NOT_TESTED, "the number of threads cannot be set in this process"
+            )
+        return _outcome(name, x, many, [("1 and several", single)])
 
-    def _parts(self, on: str, ways: Iterator[tuple[int, dict[str, int]]]) -> Dependence:
+    def _parts(self, on: str, calls: Iterator[tuple[int, dict[str, int]]]) -> Dependence:
         start = 0
-        for length, how in ways:
+        for length, layout in calls:
             part = slice(start, start + length)
-            found = self.session.evaluate(self.quantity, self.x[part], **how)
-            outcome = _outcome(on, self.x[part], self.whole[part], [(_words(length, how), found)])
+            results = self.session.evaluate(self.quantity, self.x[part], **layout)
+            outcome = _outcome(
+                on, self.x[part], self.whole[part], [(_layout(length, layout), results)]
+            )
             if outcome.outcome == DIFFERS:
                 return outcome
             start = (start + length + 1) % (self.x.size - max(LENGTHS))
         return Dependence(on, SAME)
 
 
-def _words(length: int, how: dict[str, int]) -> str:
-    return ", ".join([f"length {length}", *(f"{name} {value}" for name, value in how.items())])
+def _layout(length: int, layout: dict[str, int]) -> str:
+    return ", ".join([f"length {length}", *(f"{name} {value}" for name, value in layout.items())])
 
 
 def _outcome(on: str, x: Array, expected: Array, others: list[tuple[str, Array]]) -> Dependence:
-    for words, found in others:
-        apart = np.flatnonzero(~same(expected, found))
+    for label, results in others:
+        apart = np.flatnonzero(~same(expected, results))
         if apart.size:
             i = int(apart[0])
             detail = (
-                f"{apart.size:,} of {x.size:,} results ({words}), first f({float(x[i])!r}) = "
-                f"{float(expected[i])!r} or {float(found[i])!r}"
+                f"{apart.size:,} of {x.size:,} results ({label}), first f({float(x[i])!r}) = "
+                f"{float(expected[i])!r} or {float(results[i])!r}"
             )
             return Dependence(on, DIFFERS, detail)
     return Dependence(on, SAME)
 
 
 def probe(fmt: Format) -> Array:
-    """Return a few inputs on which every activation must be able to work."""
+    """Return a few inputs at which every activation must work."""
     few = np.concatenate([[-2.5, -0.5, 0.25, 1.0, 3.0], np.linspace(-4, 4, 12)])
     return few.astype(rounding.dtype_of(fmt))

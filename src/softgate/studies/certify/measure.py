@@ -1,4 +1,4 @@
-"""One certificate's work: every quantity in every format, what fails turned into findings."""
+"""Measures every quantity in every format, and turns failures into findings."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ Progress = Callable[[str, int, int], None]
 ORDER = ("float32", "float64", "float16", "bfloat16")
 """Formats in the order in which they are measured."""
 CONTRACT_ULP = 4.0
-"""What ours hold with parameters for which no entry states a bound."""
+"""The bound of softgate's activations with parameters for which no entry states one."""
 NO_DERIVATIVE = "has no automatic derivative here"
-SECOND = "; a second callable can give it"
+SECOND = "; a second callable can compute it"
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What is to be measured; None stands for all that the subject takes."""
+    """What is to be measured; None for all that the subject supports."""
 
     quantities: tuple[str, ...] | None
     dtypes: tuple[str, ...] | None
@@ -69,10 +69,10 @@ class Study:
         self.findings: list[Finding] = []
         self.untested: list[str] = []
         self._raised: list[Finding] = []
-        """Of the findings those where the very first call raised."""
+        """The findings in which the first call raised."""
 
-    def keep(self, file: Path) -> None:
-        """Keep the state of sweeps in a file."""
+    def save_to(self, file: Path) -> None:
+        """Save the state of sweeps in a file."""
         versions = dict(self.session.information.versions)
         key = {
             "subject": self.subject.shown,
@@ -83,32 +83,32 @@ class Study:
         self.saved.check()
 
     def run(self) -> list[Measurement]:
-        """Return what was measured; `findings` and `untested` hold the rest."""
-        found: list[Measurement] = []
+        """Return the measurements; `findings` and `untested` hold the rest."""
+        measurements: list[Measurement] = []
         refused: list[str] = []
         taken = self.plan.dtypes or self.session.information.dtypes or ORDER
         for dtype in taken:
             for quantity in self._quantities(dtype):
-                why = self._refusal(quantity, FORMATS[dtype])
-                if why is not None:
-                    refused.append(why)
+                reason = self._refusal(quantity, FORMATS[dtype])
+                if reason is not None:
+                    refused.append(reason)
                     continue
-                measured = self._guarded(quantity, FORMATS[dtype])
-                if measured is not None:
-                    found.append(measured)
-        if not found and all(finding in self._raised for finding in self.findings):
+                measurement = self._guarded(quantity, FORMATS[dtype])
+                if measurement is not None:
+                    measurements.append(measurement)
+        if not measurements and all(finding in self._raised for finding in self.findings):
             raise Mistake(self._not_callable(refused))
         self.untested += refused
         if self.saved is not None:
             self.saved.remove()
-        return found
+        return measurements
 
     def _not_callable(self, refused: list[str]) -> str:
-        """Return why nothing was measured: what raises even on a few plain numbers was misnamed."""
-        why = refused[0] if refused else self.untested[0]
+        """Return why nothing was measured: the subject raises even at a few plain numbers."""
+        reason = refused[0] if refused else self.untested[0]
         guessed = self.subject.framework is None and self.session.information.framework == "numpy"
-        hint = "; it was handed NumPy's arrays: say whose it takes, as with --framework torch"
-        return f"{self.subject.shown} could not be called: {why}{hint if guessed else ''}"
+        hint = "; it was called with NumPy arrays: name its framework, as with --framework torch"
+        return f"{self.subject.shown} could not be called: {reason}{hint if guessed else ''}"
 
     def _quantities(self, dtype: str) -> list[str]:
         known = self.session.information.quantities
@@ -122,14 +122,14 @@ class Study:
         return [quantity for quantity in wanted if quantity in known]
 
     def _refusal(self, quantity: str, fmt: Format) -> str | None:
-        """Return why a quantity cannot be had in a format; what was asked for is a finding."""
+        """Return why a quantity cannot be measured in a format, or None."""
         try:
             self.session.evaluate(quantity, probe(fmt))
         except Failure as error:
-            asked = self.plan.dtypes is not None and quantity == "value"
-            # NumPy's functions without a loop for 16 bits compute in a wider format, and say so.
+            named = self.plan.dtypes is not None and quantity == "value"
+            # NumPy's functions without a loop for 16 bits return a wider format.
             widened = error.kind == WRONG_DTYPE and fmt.bits == 16
-            if (error.kind == RAISED or widened) and not asked:
+            if (error.kind == RAISED or widened) and not named:
                 return f"{fmt.name} {quantity}: {error}"
             self._find(quantity, fmt, error)
             if error.kind == RAISED:
@@ -159,11 +159,11 @@ class Study:
         x = samples.inputs_for(reference, regions, fmt, self.marks, count, self.plan.seed)
         name = f"{fmt.name} {quantity}"
         all_of_them = self.plan.exhaustive and fmt is FLOAT32 and quantity != "curvature"
-        self._say(name, 0, sweep.INPUTS if all_of_them else x.size)
+        self._report(name, 0, sweep.INPUTS if all_of_them else x.size)
         y = self.session.evaluate(quantity, x)
-        found = samples.measure(reference, regions, fmt, x, y, self.plan.seed)
-        seen = found.inputs
-        tallies, profile = found.tallies, found.profile
+        sample = samples.measure(reference, regions, fmt, x, y, self.plan.seed)
+        seen = sample.inputs
+        tallies, profile = sample.tallies, sample.profile
         if all_of_them:
             state = self._sweep(quantity, reference, regions, name)
             tallies, profile, seen = state.tallies, state.profile, sweep.INPUTS
@@ -172,10 +172,10 @@ class Study:
             dtype=fmt.name,
             inputs=seen,
             exhaustive=all_of_them or fmt.bits == 16,
-            truth=_words(reference, fmt, found.by_arb),
-            margin_ulp=found.margin,
-            kernel_ulp=None if found.by_arb else reference.kernel_ulp,
-            kernel_points=0 if found.by_arb else reference.checked,
+            truth=_truth_text(reference, fmt, sample.by_arb),
+            margin_ulp=sample.margin,
+            kernel_ulp=None if sample.by_arb else reference.kernel_ulp,
+            kernel_points=0 if sample.by_arb else reference.checked,
             stated_ulp=self._stated(quantity, fmt),
             digest=self._digest(quantity, fmt),
             regions=_regions(regions, tallies),
@@ -196,7 +196,7 @@ class Study:
                 threads=get_threads(),
                 state=None if saved is None else saved.read(regions, name),
                 stop=sweep.INPUTS,
-                progress=lambda done: self._say(name, done, sweep.INPUTS),
+                progress=lambda done: self._report(name, done, sweep.INPUTS),
                 save=None if saved is None else lambda state: saved.offer(state, name),
             )
         except BaseException:
@@ -205,29 +205,29 @@ class Study:
             raise
 
     def _dependences(self, quantity: str, x: Array, y: Array) -> list[Dependence]:
-        look = Behaviour(self.session, quantity, x, self.plan.seed)
+        checks = Behaviour(self.session, quantity, x, self.plan.seed)
         return [
-            look.place(x, y),
-            look.length(),
-            look.stride(),
-            look.alignment(),
-            look.threads(get_threads(), self.one_core),
-            look.empty(),
+            checks.place(x, y),
+            checks.length(),
+            checks.stride(),
+            checks.alignment(),
+            checks.threads(get_threads(), self.one_core),
+            checks.empty(),
         ]
 
     def _stated(self, quantity: str, fmt: Format) -> float | None:
-        """Return the bound that ours are held to, None for others and where none is stated."""
+        """Return the bound of softgate's activations; None for other subjects and curvatures."""
         if self.subject.ours is None or quantity == "curvature":
             return None
         if fmt.bits == 16:
-            # Rounded right; the ulp of a slope's scale may be half of its own.
+            # Correctly rounded; the ulp of a slope's scale may be half of its own.
             return 0.5 if quantity == "value" else 1.0
         usual = self.entry.user is None and is_default(self.entry, _catalogued(self.activation))
         bound = self.entry.bounds.get(fmt.name) if usual else None
         return CONTRACT_ULP if bound is None else float(getattr(bound, quantity))
 
     def _digest(self, quantity: str, fmt: Format) -> str | None:
-        """Return the published digest if ours reproduces it, else None."""
+        """Return the published digest if an activation of softgate reproduces it, else None."""
         ours = self.subject.ours
         published = None if ours is None else published_digest(label(ours), quantity, fmt.name)
         if ours is None or published is None:
@@ -235,20 +235,20 @@ class Study:
         results = self.session.evaluate(quantity, *operands(ours, quantity, fmt.name))
         return published if digest(results) == published else None
 
-    def _say(self, what: str, done: int, total: int) -> None:
+    def _report(self, what: str, done: int, total: int) -> None:
         if self.progress is not None:
             self.progress(what, done, total)
 
 
 def _catalogued(activation: Activation) -> Mapping[str, float]:
-    """Return the parameters that the catalogue's own entry of that name has."""
+    """Return the parameters of the catalogue's entry of that name."""
     from softgate.runtime.registry import activations
 
     known = activations().get(activation.name)
     return activation.parameters if known is None else known.parameters
 
 
-def _words(reference: Reference, fmt: Format, by_arb: bool) -> str:
+def _truth_text(reference: Reference, fmt: Format, by_arb: bool) -> str:
     kinks = reference.kinks(fmt)
     places = ", ".join(f"{place:g}" for place in kinks)
     extra = f"; at {places} any number between its two sides is right" if kinks else ""

@@ -1,8 +1,8 @@
-"""A certificate as one HTML page: tables, and the error over the input as pictures.
+"""A certificate as one HTML page: tables, and charts of the error over the input.
 
-Nothing is loaded and nothing runs. The horizontal axis is the number line as floats have it: steps
-of a sixteenth of a binade where activations bend, of whole binades further out, so that tails,
-zero and subnormals all show; the vertical one is the logarithm of the error in ulps.
+The page loads nothing and runs no script. The horizontal axis is the number line in floats: steps
+of a sixteenth of a binade where activations bend, of whole binades further out, so that tails, zero
+and subnormals are all visible; the vertical one is the logarithm of the error in ulps.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ WIDTH, HEIGHT, LEFT, TOP, BELOW = 960, 240, 56, 26, 34
 LOW_ULP, HIGH_ULP = 1e-3, 1e9
 TICKS = (1e-38, 1e-20, 1e-10, 1e-5, 0.01, 0.1, 1.0, 4.0, 10.0, 100.0, 1e5, 1e10, 1e20, 1e38)
 LEGEND = (
-    "Pictures: the largest error of each step along the number line, in ulps. Red: a result that "
-    "is no number and should be one, or the other way round. Grey: no input was tried."
+    "Charts: the largest error of each step along the number line, in ulps. Red: NaN or inf where "
+    "the truth is finite, or the other way round. Grey: no input was tried."
 )
 STYLE = """
 :root { color-scheme: light dark; --bar: #2563a8; --bad: #b3261e; --line: #8888;
@@ -62,19 +62,19 @@ def page(certificate: Certificate) -> str:
     )
 
 
-def _section(one: Measurement) -> str:
-    worst = one.worst
-    head = escape(f"{one.dtype} {one.quantity}")
-    says = escape(
-        f"At most {ulps(worst.max_ulp)} ulp, at {worst.worst!r}; {one.inputs:,} inputs"
-        f"{', which are all' if one.exhaustive else ''}."
+def _section(measurement: Measurement) -> str:
+    worst = measurement.worst
+    heading = escape(f"{measurement.dtype} {measurement.quantity}")
+    title = escape(
+        f"At most {ulps(worst.max_ulp)} ulp, at {worst.worst!r}; {measurement.inputs:,} inputs"
+        f"{', which are all' if measurement.exhaustive else ''}."
     )
-    return f"<h2>{head}</h2><p>{says}</p><div class=wide>{picture(one)}</div>"
+    return f"<h2>{heading}</h2><p>{title}</p><div class=wide>{chart(measurement)}</div>"
 
 
-def picture(one: Measurement) -> str:
+def chart(measurement: Measurement) -> str:
     """Return the largest error of each step over the input, as an SVG."""
-    steps = one.profile.max_ulp
+    steps = measurement.profile.max_ulp
     across = WIDTH / max(len(steps), 1)
     bars: dict[str, list[str]] = {"bar": [], "bad": []}
     for i, value in enumerate(steps):
@@ -87,18 +87,18 @@ def picture(one: Measurement) -> str:
         f'<path d="{"".join(parts)}" fill="var(--{kind})" shape-rendering="crispEdges"/>'
         for kind, parts in bars.items()
     )
-    says = escape(f"Error in ulps over the input, {one.dtype} {one.quantity}")
+    title = escape(f"Error in ulps over the input, {measurement.dtype} {measurement.quantity}")
     size = f'viewBox="0 0 {WIDTH + LEFT + 10} {HEIGHT + TOP + BELOW}"'
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{says}" {size} '
-        f'width="{WIDTH + LEFT + 10}"><title>{says}</title>'
-        f'<g transform="translate({LEFT} {TOP})">{_holes(steps, across)}{_scale(one)}'
-        f"{drawn}{_borders(one, across)}{_numbers(one, across)}</g></svg>"
+        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{title}" {size} '
+        f'width="{WIDTH + LEFT + 10}"><title>{title}</title>'
+        f'<g transform="translate({LEFT} {TOP})">{_holes(steps, across)}{_scale(measurement)}'
+        f"{drawn}{_borders(measurement, across)}{_numbers(measurement, across)}</g></svg>"
     )
 
 
 def _height(value: float) -> float:
-    """Return how far down an error stands: infinite ones reach the top."""
+    """Return the y coordinate of an error: infinite ones reach the top."""
     if math.isinf(value):
         return 0.0
     bounded = min(max(value, LOW_ULP), HIGH_ULP)
@@ -107,7 +107,7 @@ def _height(value: float) -> float:
 
 
 def _holes(steps: tuple[float | None, ...], across: float) -> str:
-    """Return a shade where no input was tried."""
+    """Return shaded steps where no input was tried."""
     return "".join(
         f'<rect x="{i * across:.1f}" y="0" width="{across:.1f}" height="{HEIGHT}" '
         f'fill="var(--shade)"/>'
@@ -116,7 +116,7 @@ def _holes(steps: tuple[float | None, ...], across: float) -> str:
     )
 
 
-def _scale(one: Measurement) -> str:
+def _scale(measurement: Measurement) -> str:
     """Return lines and numbers for the error, and the line of half an ulp."""
     parts = [_text(-6, 5, "inf", "end"), _text(-6, HEIGHT + 3, "≤10⁻³", "end")]
     for power in range(-1, 9, 2):
@@ -130,9 +130,9 @@ def _scale(one: Measurement) -> str:
         f'<path d="M0 {down:.1f}H{WIDTH}" stroke="currentColor" stroke-dasharray="5 4" '
         f'stroke-width="0.8"/>' + _text(WIDTH, down - 3, "½ ulp", "end")
     )
-    if one.stated_ulp is not None:
-        down = _height(one.stated_ulp)
-        words = f"stated: {one.stated_ulp:g} ulp"
+    if measurement.stated_ulp is not None:
+        down = _height(measurement.stated_ulp)
+        words = f"stated: {measurement.stated_ulp:g} ulp"
         parts.append(
             f'<path d="M0 {down:.1f}H{WIDTH}" stroke="var(--bad)" stroke-dasharray="2 3"/>'
             + _text(0, down - 3, words, "start")
@@ -140,9 +140,9 @@ def _scale(one: Measurement) -> str:
     return "".join(parts)
 
 
-def _borders(one: Measurement, across: float) -> str:
+def _borders(measurement: Measurement, across: float) -> str:
     """Return the names of the regions over their parts of the axis, and lines between them."""
-    edges = one.profile.edges
+    edges = measurement.profile.edges
     cuts = [edges[0], -TAIL, -NEAR, NEAR, TAIL, edges[-1]]
     places = [_where(edges, cut) * across for cut in cuts]
     parts = [
@@ -158,9 +158,9 @@ def _borders(one: Measurement, across: float) -> str:
     return "".join(parts)
 
 
-def _numbers(one: Measurement, across: float) -> str:
+def _numbers(measurement: Measurement, across: float) -> str:
     """Return the axis of inputs with as many numbers as fit, 0 and ±1 first."""
-    edges = one.profile.edges
+    edges = measurement.profile.edges
     places = [0.0] + [sign * tick for tick in (1.0, 10.0, *TICKS) for sign in (1.0, -1.0)]
     taken: list[float] = []
     parts = [f'<path d="M0 {HEIGHT}H{WIDTH}" stroke="currentColor"/>']

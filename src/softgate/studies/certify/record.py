@@ -1,4 +1,4 @@
-"""The certificate: what was measured, how, and what was found, as a frozen record."""
+"""The certificate: measurements, findings and what was not tested, as a frozen record."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ NOT_TESTED, SAME, DIFFERS = "not tested", "same bits", "differs"
 
 @dataclass(frozen=True)
 class Region:
-    """What was found at the inputs of one region, which run from `low` to `high`.
+    """The errors at the inputs of one region, which extends from `low` to `high`.
 
     Attributes
     ----------
     max_ulp, worst, computed, expected : float
-        The largest error in ulps of the truth's scale, where, what came out and what should have.
-        Infinite where a result is no number and should be one.
+        The largest error in ulps of the scale, its input, the computed and the true result.
+        Infinite for NaN or infinity where the truth is finite.
     mean_ulp : float
         Over all inputs of the region, infinite errors included.
     rounded, undecided : int
@@ -34,8 +34,8 @@ class Region:
     lost, flushed : int
         Zeros where the truth is a normal number, and where it is a subnormal one.
     breaks, largest_break_ulp
-        Neighbouring inputs between which the result goes the other way than the truth, and by how
-        much at most.
+        Neighbouring inputs between which the result moves against the truth, and by how much at
+        most.
     """
 
     name: str
@@ -59,13 +59,13 @@ class Region:
 
     @property
     def rounded_share(self) -> float:
-        """The share of results that are rounded right."""
+        """The share of correctly rounded results."""
         return self.rounded / self.inputs
 
 
 @dataclass(frozen=True)
 class Special:
-    """The result at one special input; `expected` is what the definition says, "any" if nothing."""
+    """The result at one special input, and the expected one from the definition."""
 
     input: str
     expected: str
@@ -75,7 +75,7 @@ class Special:
 
 @dataclass(frozen=True)
 class Dependence:
-    """Whether results depend on what they must not: `outcome` is one of three."""
+    """Whether results depend on `on`: `outcome` is SAME, DIFFERS or NOT_TESTED."""
 
     on: str
     outcome: str
@@ -84,7 +84,7 @@ class Dependence:
 
 @dataclass(frozen=True)
 class Finding:
-    """Something that no activation may do, such as to crash or to change its input."""
+    """A fault of the callable, such as a crash or a changed input."""
 
     quantity: str
     dtype: str
@@ -113,7 +113,7 @@ class Measurement:
     exhaustive: bool
     truth: str
     margin_ulp: float
-    """How far an error may be off, in ulps of this format."""
+    """The uncertainty of an error, in ulps of this format."""
     kernel_ulp: float | None
     """The largest error of our float64 kernel against arb, in its ulps, where it is the truth."""
     kernel_points: int
@@ -129,7 +129,7 @@ class Measurement:
 
     @property
     def ordinary(self) -> tuple[Region, ...]:
-        """All regions but that of the special values, which stand apart."""
+        """All regions but that of the special values."""
         return tuple(region for region in self.regions if region.name != SPECIAL_VALUES)
 
     @property
@@ -150,7 +150,7 @@ class Measurement:
 
     @property
     def rounded_share(self) -> float:
-        """The share of results at these inputs that are rounded right."""
+        """The share of correctly rounded results at these inputs."""
         inputs = sum(region.inputs for region in self.ordinary)
         return sum(region.rounded for region in self.ordinary) / inputs
 
@@ -161,7 +161,7 @@ class Measurement:
 
 @dataclass(frozen=True)
 class Certificate(Record):
-    """How exact a callable is, measured as one function of the catalogue."""
+    """The errors of a callable, measured as one function of the catalogue."""
 
     schema: ClassVar[str] = "softgate.certificate"
     version: ClassVar[int] = 2
@@ -210,14 +210,14 @@ class Certificate(Record):
     def regressions(self, baseline: Certificate) -> tuple[str, ...]:
         """Return what is worse than in an older certificate, a line each.
 
-        ValueError where the two did not look at the same inputs, or as different functions.
+        Raises ValueError if the two have different functions or different inputs.
         """
         from .verdicts import regressions
 
         return regressions(self, baseline)
 
     def not_compared(self, baseline: Certificate) -> tuple[str, ...]:
-        """Return what an older certificate says nothing of, a line each."""
+        """Return what an older certificate does not have, a line each."""
         from .verdicts import not_compared
 
         return not_compared(self, baseline)

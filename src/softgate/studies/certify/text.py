@@ -1,4 +1,4 @@
-"""A certificate as tables: a summary, the regions of each measurement, what else was looked at."""
+"""A certificate as tables: a summary, the regions of each measurement, dependences, findings."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ if TYPE_CHECKING:
     from .record import Certificate
 
 COUNTS = {
-    "not_numbers": "no number",
+    "not_numbers": "NaN or inf",
     "wrong_signs": "wrong sign",
     "wrong_zeros": "wrong ±0",
     "lost": "0 for a normal",
     "flushed": "0 for a subnormal",
     "breaks": "not monotone",
 }
-"""What is counted, and the words at the head of its column."""
+"""What is counted, and the title of its column."""
 
 
 def ulps(value: float) -> str:
-    """Return an error as people read it."""
+    """Return an error in ulps as text."""
     if value == float("inf"):
         return "inf"
     if value >= 1e5:
@@ -33,12 +33,12 @@ def ulps(value: float) -> str:
 
 
 def number(x: float) -> str:
-    """Return an input or a result."""
+    """Return an input or a result as text."""
     return f"{x:.8g}"
 
 
 def share(region: Region | Measurement) -> str:
-    """Return the share of results rounded right, never 100 % where one is not."""
+    """Return the share of correctly rounded results, never 100 % if one is not."""
     text = f"{100 * region.rounded_share:.2f} %"
     undecided = region.undecided if isinstance(region, Region) else region.total("undecided")
     if text == "100.00 %" and region.rounded_share < 1:
@@ -47,18 +47,18 @@ def share(region: Region | Measurement) -> str:
 
 
 def grids(certificate: Certificate) -> tuple[Grid, ...]:
-    """Return everything that is shown, from the summary to what was not tested."""
+    """Return all tables, from the summary to what was not tested."""
     shown = [_summary(certificate)]
     shown += [_regions(measurement) for measurement in certificate.measurements]
     shown += [_behaviour(certificate.measurements)] if certificate.measurements else []
-    wrong = tuple(line for one in certificate.measurements for line in _wrong(one))
+    wrong = tuple(line for measurement in certificate.measurements for line in _wrong(measurement))
     if wrong:
         head = ("dtype", "quantity", "of", "in detail")
         shown.append(Grid("Wrong", head, wrong, labels=2, text=True))
     if certificate.findings:
-        found = tuple((f.dtype, f.quantity, f.kind, f.message) for f in certificate.findings)
+        findings = tuple((f.dtype, f.quantity, f.kind, f.message) for f in certificate.findings)
         head = ("dtype", "quantity", "what it did", "in detail")
-        shown.append(Grid("Findings", head, found, labels=2, text=True))
+        shown.append(Grid("Findings", head, findings, labels=2, text=True))
     shown.append(_untested(certificate))
     return tuple(shown)
 
@@ -70,29 +70,34 @@ def _summary(certificate: Certificate) -> Grid:
         f"{packages}; {certificate.machine}"
     )
     head = ("dtype", "quantity", "inputs", "max ulp", "at", "mean ulp", "rounded right")
-    stated = any(one.stated_ulp is not None for one in certificate.measurements)
+    stated = any(measurement.stated_ulp is not None for measurement in certificate.measurements)
     names = (*head, *COUNTS.values(), *(("stated ulp",) if stated else ()))
-    return Grid(title, names, tuple(_line(one, stated) for one in certificate.measurements), 2)
+    return Grid(
+        title,
+        names,
+        tuple(_line(measurement, stated) for measurement in certificate.measurements),
+        2,
+    )
 
 
-def _line(one: Measurement, stated: bool) -> tuple[str, ...]:
-    worst = one.worst
+def _line(measurement: Measurement, stated: bool) -> tuple[str, ...]:
+    worst = measurement.worst
     cells = (
-        one.dtype,
-        one.quantity,
-        f"{one.inputs:,}{' (all)' if one.exhaustive else ''}",
+        measurement.dtype,
+        measurement.quantity,
+        f"{measurement.inputs:,}{' (all)' if measurement.exhaustive else ''}",
         ulps(worst.max_ulp),
         number(worst.worst),
-        ulps(one.mean_ulp),
-        share(one),
-        *(f"{one.total(name):,}" for name in COUNTS),
+        ulps(measurement.mean_ulp),
+        share(measurement),
+        *(f"{measurement.total(name):,}" for name in COUNTS),
     )
-    bound = "" if one.stated_ulp is None else f"{one.stated_ulp:g}"
+    bound = "" if measurement.stated_ulp is None else f"{measurement.stated_ulp:g}"
     return (*cells, bound) if stated else cells
 
 
-def _regions(one: Measurement) -> Grid:
-    kinds = [name for name in COUNTS if one.total(name)]
+def _regions(measurement: Measurement) -> Grid:
+    kinds = [name for name in COUNTS if measurement.total(name)]
     rows = tuple(
         (
             region.name,
@@ -105,87 +110,100 @@ def _regions(one: Measurement) -> Grid:
             number(region.computed),
             number(region.expected),
         )
-        for region in one.regions
+        for region in measurement.regions
     )
     head = ("region", "inputs", "max ulp", "mean ulp", "rounded right")
     worst = ("max at", "computed", "true")
-    title = f"{one.dtype} {one.quantity}\n{one.truth}"
-    if one.digest is not None:
-        title += f"\nreproduces the published bits, digest {one.digest}"
+    title = f"{measurement.dtype} {measurement.quantity}\n{measurement.truth}"
+    if measurement.digest is not None:
+        title += f"\nreproduces the published bits, digest {measurement.digest}"
     return Grid(title, (*head, *(COUNTS[name] for name in kinds), *worst), rows)
 
 
 def _behaviour(measurements: tuple[Measurement, ...]) -> Grid:
     names = [dependence.on for dependence in measurements[0].dependences]
     rows = []
-    for one in measurements:
-        right = sum(special.right for special in one.specials)
-        cells = [d.outcome.upper() if d.outcome == DIFFERS else d.outcome for d in one.dependences]
-        rows.append((one.dtype, one.quantity, f"{right} of {len(one.specials)}", *cells))
+    for measurement in measurements:
+        right = sum(special.right for special in measurement.specials)
+        cells = [
+            d.outcome.upper() if d.outcome == DIFFERS else d.outcome
+            for d in measurement.dependences
+        ]
+        rows.append(
+            (
+                measurement.dtype,
+                measurement.quantity,
+                f"{right} of {len(measurement.specials)}",
+                *cells,
+            )
+        )
     head = ("dtype", "quantity", "special values right", *names)
     return Grid("Results with another …", head, tuple(rows), labels=2, text=True)
 
 
-def _wrong(one: Measurement) -> list[tuple[str, ...]]:
-    found: list[tuple[str, ...]] = [
+def _wrong(measurement: Measurement) -> list[tuple[str, ...]]:
+    lines: list[tuple[str, ...]] = [
         (
-            one.dtype,
-            one.quantity,
+            measurement.dtype,
+            measurement.quantity,
             "special values",
             f"f({s.input}) = {s.computed}, not {s.expected}",
         )
-        for s in one.specials
+        for s in measurement.specials
         if not s.right
     ]
-    found += [
-        (one.dtype, one.quantity, d.on, d.detail) for d in one.dependences if d.outcome == DIFFERS
+    lines += [
+        (measurement.dtype, measurement.quantity, d.on, d.detail)
+        for d in measurement.dependences
+        if d.outcome == DIFFERS
     ]
-    return found
+    return lines
 
 
 def _untested(certificate: Certificate) -> Grid:
     """Return what was not tested, the dependences too."""
     lines = _left_out(certificate)
-    why = {f"{d.on}: {d.detail}" for one in certificate.measurements for d in one.dependences
-           if d.outcome == NOT_TESTED}  # fmt: skip
-    rows = tuple((line,) for line in [*lines, *sorted(why)]) or (("nothing was left out",),)
+    dependences = (d for measurement in certificate for d in measurement.dependences)
+    reasons = {f"{d.on}: {d.detail}" for d in dependences if d.outcome == NOT_TESTED}
+    rows = tuple((line,) for line in [*lines, *sorted(reasons)]) or (("nothing was left out",),)
     return Grid("", ("Not tested",), rows, text=True)
 
 
 def _left_out(certificate: Certificate) -> list[str]:
-    """Return what was not measured: a sample leaves most inputs out, and that is said too."""
+    """Return what was not measured, including the inputs that a sample leaves out."""
     lines = list(certificate.untested)
-    for one in certificate.measurements:
-        if not one.exhaustive:
-            bits = 32 if one.dtype == "float32" else 64
-            lines.append(f"{one.dtype} {one.quantity}: {2**bits - one.inputs:,} of 2^{bits} inputs")
+    for measurement in certificate.measurements:
+        if not measurement.exhaustive:
+            bits = 32 if measurement.dtype == "float32" else 64
+            left = f"{2**bits - measurement.inputs:,} of 2^{bits} inputs"
+            lines.append(f"{measurement.dtype} {measurement.quantity}: {left}")
     return lines
 
 
 def rows(certificate: Certificate) -> tuple[tuple[str, ...], list[tuple[Cell, ...]]]:
     """Return a row for each region, special value, dependence, finding and what was not tested.
 
-    `what` says which; only regions have numbers, with all digits, the others a `detail` in words.
+    `what` is the kind of row; regions have numbers with all digits, the others a `detail` as text.
     """
     names = tuple(field.name for field in fields(Region))
     head = ("subject", "function", "dtype", "quantity", "what", *names, "detail")
     start = (certificate.subject, certificate.function)
     blank = (None,) * (len(names) - 1)
-    found: list[tuple[Cell, ...]] = []
-    for one in certificate.measurements:
-        mine = (*start, one.dtype, one.quantity)
-        found += [
-            (*mine, "region", *(getattr(region, name) for name in names), None)
-            for region in one.regions
+    table: list[tuple[Cell, ...]] = []
+    for measurement in certificate.measurements:
+        labels = (*start, measurement.dtype, measurement.quantity)
+        table += [
+            (*labels, "region", *(getattr(region, name) for name in names), None)
+            for region in measurement.regions
         ]
-        for s in one.specials:
+        for s in measurement.specials:
             right = "right" if s.right else f"wrong: expected {s.expected}"
-            found.append((*mine, "special value", s.input, *blank, f"{s.computed}, {right}"))
-        for d in one.dependences:
+            table.append((*labels, "special value", s.input, *blank, f"{s.computed}, {right}"))
+        for d in measurement.dependences:
             detail = f"{d.outcome}: {d.detail}" if d.detail else d.outcome
-            found.append((*mine, "dependence", d.on, *blank, detail))
+            table.append((*labels, "dependence", d.on, *blank, detail))
     for f in certificate.findings:
-        found.append((*start, f.dtype, f.quantity, "finding", f.kind, *blank, f.message))
+        table.append((*start, f.dtype, f.quantity, "finding", f.kind, *blank, f.message))
     for line in _left_out(certificate):
-        found.append((*start, None, None, "not tested", None, *blank, line))
-    return head, found
+        table.append((*start, None, None, "not tested", None, *blank, line))
+    return head, table

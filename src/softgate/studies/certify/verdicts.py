@@ -1,4 +1,4 @@
-"""What fails: against a bound, and against an older certificate."""
+"""Failures of a certificate: against a bound, and against an older certificate."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from .record import DIFFERS, Certificate, Measurement, Region
 from .text import number, ulps
 
 WORSE = 1.0 + 1e-9
-"""Sums of the same errors in another order may differ by a little."""
+"""Tolerance for sums of the same errors in another order."""
 
 DEFECTS = {
-    "not_numbers": "results that are no number and should be one, or the other way round",
+    "not_numbers": "results with NaN or inf for a finite truth, or the other way round",
     "wrong_signs": "wrong signs",
     "lost": "zeros where the truth is a normal number",
 }
-"""Counts that no bound excuses."""
+"""Counts that fail with every bound."""
 
 COUNTS = DEFECTS | {
     "wrong_zeros": "zeros of the wrong sign",
@@ -26,142 +26,149 @@ COUNTS = DEFECTS | {
 
 def failures(certificate: Certificate, max_ulp: float | None = None) -> tuple[str, ...]:
     """Return what fails, the worst region and input of each measurement first."""
-    found = [str(finding) for finding in certificate.findings]
-    if not certificate.measurements and not found:
-        found.append("nothing was measured")
-    for one in certificate.measurements:
-        bound = one.stated_ulp if max_ulp is None else max_ulp
+    lines = [str(finding) for finding in certificate.findings]
+    if not certificate.measurements and not lines:
+        lines.append("nothing was measured")
+    for measurement in certificate.measurements:
+        bound = measurement.stated_ulp if max_ulp is None else max_ulp
         if bound is not None:
-            found += [f"{one.dtype} {one.quantity}, {line}" for line in _broken(one, bound)]
-    return tuple(found)
+            lines += [
+                f"{measurement.dtype} {measurement.quantity}, {line}"
+                for line in _broken(measurement, bound)
+            ]
+    return tuple(lines)
 
 
-def _broken(one: Measurement, bound: float) -> list[str]:
-    over = [region for region in _bounded(one) if not region.max_ulp <= bound]
-    found = [
+def _broken(measurement: Measurement, bound: float) -> list[str]:
+    over = [region for region in _bounded(measurement) if not region.max_ulp <= bound]
+    lines = [
         f"{region.name}: {ulps(region.max_ulp)} ulp at {region.worst!r} "
         f"({number(region.computed)} for {number(region.expected)}), allowed {bound:g}"
         for region in sorted(over, key=lambda region: -region.max_ulp)
     ]
-    for region in one.regions:
-        found += [
+    for region in measurement.regions:
+        lines += [
             f"{region.name}: {getattr(region, name):,} {words}"
             for name, words in DEFECTS.items()
             if getattr(region, name)
         ]
-        if region.wrong_zeros and one.quantity == "value":
-            found.append(f"{region.name}: {region.wrong_zeros:,} {COUNTS['wrong_zeros']}")
-    found += [
+        if region.wrong_zeros and measurement.quantity == "value":
+            lines.append(f"{region.name}: {region.wrong_zeros:,} {COUNTS['wrong_zeros']}")
+    lines += [
         f"special values: f({s.input}) is {s.computed}, expected {s.expected}"
-        for s in one.specials
+        for s in measurement.specials
         if not s.right
     ]
-    found += [
-        f"results depend on {d.on}: {d.detail}" for d in one.dependences if d.outcome == DIFFERS
+    lines += [
+        f"results depend on {d.on}: {d.detail}"
+        for d in measurement.dependences
+        if d.outcome == DIFFERS
     ]
-    return found
+    return lines
 
 
-def _bounded(one: Measurement) -> list[Region]:
+def _bounded(measurement: Measurement) -> list[Region]:
     """Return the regions that a bound holds for.
 
-    Special values are judged one by one. Beside its roots a curvature's own ulps say nothing, and
-    it has no scale as slopes have: what is found there is reported, and no bound is held to it.
+    Special values are judged one by one. Next to its roots a curvature's own ulps are meaningless,
+    and it has no scale as slopes have: errors there are reported, but not bounded.
     """
-    curved = one.quantity == "curvature"
-    return [region for region in one.ordinary if not (curved and region.name.startswith(ROOT))]
+    curved = measurement.quantity == "curvature"
+    return [
+        region for region in measurement.ordinary if not (curved and region.name.startswith(ROOT))
+    ]
 
 
 def regressions(new: Certificate, old: Certificate) -> tuple[str, ...]:
     """Return what is worse in `new` than in `old`."""
     check_comparable(new, old)
     known = {str(finding) for finding in old.findings}
-    found = [str(finding) for finding in new.findings if str(finding) not in known]
+    lines = [str(finding) for finding in new.findings if str(finding) not in known]
     for before in old.measurements:
-        after = _twin(before, new)
+        after = _counterpart(before, new)
         label = f"{before.dtype} {before.quantity}"
         if after is None:
-            found.append(f"{label} is not measured any more")
+            lines.append(f"{label} is not measured any more")
         else:
-            found += [f"{label}, {line}" for line in _worse(after, before)]
-    return tuple(found)
+            lines += [f"{label}, {line}" for line in _worse(after, before)]
+    return tuple(lines)
 
 
 def check_comparable(new: Certificate, old: Certificate) -> None:
-    """Refuse two certificates that did not look at the same inputs, or as different functions."""
+    """Raise ValueError if two certificates have different functions or different inputs."""
     if new.function != old.function:
         raise ValueError(
             f"the baseline was measured as {old.function}, this as {new.function}: "
-            "certificates of one function can be compared"
+            "only certificates of the same function can be compared"
         )
-    for one in new.measurements:
-        before = _twin(one, old)
+    for measurement in new.measurements:
+        before = _counterpart(measurement, old)
         if before is None:
             continue
-        here, there = _inputs(one, new), _inputs(before, old)
+        here, there = _inputs(measurement, new), _inputs(before, old)
         if here != there:
             raise ValueError(
-                f"the baseline's {one.dtype} {one.quantity} was measured at {there}, this at "
-                f"{here}: only what looked at the same inputs can be compared"
+                f"the baseline's {measurement.dtype} {measurement.quantity} was measured at "
+                f"{there}, this at {here}: only measurements at the same inputs can be compared"
             )
 
 
-def _inputs(one: Measurement, certificate: Certificate) -> str:
-    if one.exhaustive:
+def _inputs(measurement: Measurement, certificate: Certificate) -> str:
+    if measurement.exhaustive:
         return "all inputs"
-    return f"{one.inputs:,} inputs of seed {certificate.seed}"
+    return f"{measurement.inputs:,} inputs of seed {certificate.seed}"
 
 
-def _twin(one: Measurement, other: Certificate) -> Measurement | None:
-    for twin in other.measurements:
-        if (twin.quantity, twin.dtype) == (one.quantity, one.dtype):
-            return twin
+def _counterpart(measurement: Measurement, other: Certificate) -> Measurement | None:
+    for counterpart in other.measurements:
+        if (counterpart.quantity, counterpart.dtype) == (measurement.quantity, measurement.dtype):
+            return counterpart
     return None
 
 
 def not_compared(new: Certificate, old: Certificate) -> tuple[str, ...]:
     """Return the measurements and regions of `new` that `old` does not have."""
-    found = []
-    for one in new.measurements:
-        before = _twin(one, old)
+    lines = []
+    for measurement in new.measurements:
+        before = _counterpart(measurement, old)
         if before is None:
-            found.append(f"{one.dtype} {one.quantity}")
+            lines.append(f"{measurement.dtype} {measurement.quantity}")
             continue
         known = {region.name for region in before.regions}
-        found += [
-            f"{one.dtype} {one.quantity}, {region.name}"
-            for region in one.regions
+        lines += [
+            f"{measurement.dtype} {measurement.quantity}, {region.name}"
+            for region in measurement.regions
             if region.name not in known
         ]
-    return tuple(found)
+    return tuple(lines)
 
 
 def _worse(after: Measurement, before: Measurement) -> list[str]:
-    found: list[str] = []
+    lines: list[str] = []
     older = {region.name: region for region in before.regions}
     for region in after.regions:
-        found += _worse_region(region, older.get(region.name))
+        lines += _worse_region(region, older.get(region.name))
     right = {special.input: special.right for special in before.specials}
-    found += [
+    lines += [
         f"special values: f({s.input}) is {s.computed}, expected {s.expected}"
         for s in after.specials
         if not s.right and right.get(s.input, True)
     ]
     was = {d.on: d.outcome for d in before.dependences}
-    found += [
+    lines += [
         f"results depend on {d.on} now: {d.detail}"
         for d in after.dependences
         if d.outcome == DIFFERS and was.get(d.on) != DIFFERS
     ]
-    return found
+    return lines
 
 
 def _worse_region(region: Region, before: Region | None) -> list[str]:
     if before is None:
         return []
-    found = []
+    lines = []
     if not region.max_ulp <= before.max_ulp * WORSE:
-        found.append(
+        lines.append(
             f"{region.name}: {ulps(region.max_ulp)} ulp at {region.worst!r}, "
             f"it was {ulps(before.max_ulp)}"
         )
@@ -170,13 +177,13 @@ def _worse_region(region: Region, before: Region | None) -> list[str]:
     for name, words in COUNTS.items():
         new, old = getattr(region, name), getattr(before, name)
         if new > old and (same or (not old and name in DEFECTS)):
-            found.append(f"{region.name}: {new:,} {words}, it was {old:,}")
+            lines.append(f"{region.name}: {new:,} {words}, it was {old:,}")
     if same and region.mean_ulp > before.mean_ulp * WORSE:
-        found.append(
+        lines.append(
             f"{region.name}: mean {ulps(region.mean_ulp)} ulp, it was {ulps(before.mean_ulp)}"
         )
     if same and region.rounded + region.undecided < before.rounded:
-        found.append(
+        lines.append(
             f"{region.name}: {region.rounded:,} results rounded right, it was {before.rounded:,}"
         )
-    return found
+    return lines

@@ -33,9 +33,9 @@ from .record import Candidate as Candidate
 from .record import Identification as Identification
 
 SHOWN = 5
-"""Runners-up that are told of."""
+"""The number of candidates reported."""
 SEARCHED = 4
-"""Functions whose parameters are searched for: those that come nearest on a coarse grid."""
+"""The number of functions whose parameters are searched: the nearest on a coarse grid."""
 
 
 def identify(
@@ -55,16 +55,17 @@ def identify(
         A function, an `nn.Module`, or a text as `certify` takes it: `torch.nn.functional:gelu`,
         `model.onnx`, `./library.so:symbol`.
     dtype : str, optional
-        float32, float64, float16 or bfloat16: what it is called with. By default float32, the one
-        format that a model takes, or what the name of a C function ends in: _f32, _f64, …
+        The dtype it is called with: float32, float64, float16 or bfloat16. By default float32, the
+        one that a model takes, or the one in the name of a C function: _f32, _f64, …
     keywords : mapping, optional
-        What it is called with beside the array.
+        Keyword arguments beside the array.
     framework : str, optional
-        Whose arrays it takes, where its module does not tell: numpy, torch, jax, tensorflow, keras.
+        The framework whose arrays it takes: numpy, torch, jax, tensorflow or keras. By default that
+        of its module, or NumPy.
     among : iterable of Activation, optional
-        The functions to choose from; by default the catalogue. Your own may be there too.
+        The functions to choose from, user-defined ones too; by default the catalogue.
     isolated : bool
-        Run it in a process of its own, so that it cannot take this one down.
+        Run it in a separate process, so that a crash does not end this one.
 
     Returns
     -------
@@ -75,14 +76,14 @@ def identify(
     Examples
     --------
     >>> import numpy as np, softgate as sg
-    >>> found = sg.identify(lambda x: x / (1 + np.exp(-1.702 * x)), dtype="float64")
-    >>> found.function, found.scale, found.offset
+    >>> identification = sg.identify(lambda x: x / (1 + np.exp(-1.702 * x)), dtype="float64")
+    >>> identification.function, identification.scale, identification.offset
     ('gelu_sigmoid', 1.0, 0.0)
     >>> sg.identify(lambda x: np.where(x > 0, x, np.float32(0.2) * x)).parameters
     {'slope': 0.2}
     """
     if dtype is not None and dtype not in FORMATS:
-        raise ValueError(f"dtype = {dtype!r}: accepted are {', '.join(FORMATS)}")
+        raise ValueError(f"dtype = {dtype!r}: choose from {', '.join(FORMATS)}")
     described = describe(subject, keywords, framework=framework)
     if dtype is None and described.kind == "c":
         dtype = described.c_dtype
@@ -108,12 +109,12 @@ def _format(session: Session, dtype: str | None, shown: str) -> Format:
     if dtype is None:
         dtype = "float32" if taken is None or "float32" in taken else taken[0]
     elif taken is not None and dtype not in taken:
-        raise ValueError(f"{shown} takes {', '.join(taken)}: {dtype} was asked for")
+        raise ValueError(f"{shown} takes {', '.join(taken)}: it cannot be called with {dtype}")
     return FORMATS[dtype]
 
 
 def _prober(session: Session, fmt: Format) -> Probe:
-    """Return what calls the subject at numbers rounded to its format."""
+    """Return a function that calls the subject at numbers rounded to its format."""
 
     def probe(x: Float64s) -> Observation:
         rounded = np.unique(x.astype(dtype_of(fmt)))
@@ -131,38 +132,42 @@ def rank(
     """Return the best fit of each function, the best first; the nearest where none holds."""
     screen = _screen(tuple(activations().values() if among is None else among), seen.fmt)
     plain, searched = screen.plain(seen), list[Fit]()
-    for way in ("itself", "both"):
-        for start in screen.promising(seen, way, SEARCHED):
-            found = search(seen, start)
-            if isinstance(found.family, Clipped):
-                found = with_threshold(seen, found, probe)
-            searched.append(found)
+    for kind in ("itself", "both"):
+        for start in screen.promising(seen, kind, SEARCHED):
+            candidate = search(seen, start)
+            if isinstance(candidate.family, Clipped):
+                candidate = with_threshold(seen, candidate, probe)
+            searched.append(candidate)
         best = max([*plain, *searched], key=score)
         if seen.constant or best.rms <= CLOSE * seen.slack:
-            break  # with a scale and an offset more may fit, and none of it better
+            break  # more may fit with a scale and an offset, but not better
     if not best.holds:
         apart = [*screen.distances(seen, plain), *(seen.difference(f.at(seen.x)) for f in searched)]
         fits = [*plain, *searched]
         near = _first_of_each(fits[i] for i in np.argsort(apart, kind="stable"))
-        return [neat(seen, found) for found in near[:SHOWN]]
+        return [neat(seen, candidate) for candidate in near[:SHOWN]]
     ranked = _first_of_each(sorted([*plain, *searched], key=score, reverse=True))[: 2 * SHOWN]
-    told = [neat(seen, _settled(seen, found, probe)) for found in ranked]
-    return sorted(told, key=score, reverse=True)
+    fits = [neat(seen, _with_late_threshold(seen, candidate, probe)) for candidate in ranked]
+    return sorted(fits, key=score, reverse=True)
 
 
 def _first_of_each(fits: Iterable[Fit]) -> list[Fit]:
     """Return the first fit of each function."""
-    found: dict[str, Fit] = {}
+    first: dict[str, Fit] = {}
     for each in fits:
-        found.setdefault(each.family.name, each)
-    return list(found.values())
+        first.setdefault(each.family.name, each)
+    return list(first.values())
 
 
-def _settled(seen: Observation, found: Fit, probe: Probe) -> Fit:
-    """Return a fit with a threshold that only shows beside the right scale and offset."""
-    if isinstance(found.family, Clipped) and found.holds and THRESHOLD not in found.values:
-        return with_threshold(seen, found, probe)
-    return found
+def _with_late_threshold(seen: Observation, candidate: Fit, probe: Probe) -> Fit:
+    """Return a fit with a threshold that is visible only with the right scale and offset."""
+    if (
+        isinstance(candidate.family, Clipped)
+        and candidate.holds
+        and THRESHOLD not in candidate.values
+    ):
+        return with_threshold(seen, candidate, probe)
+    return candidate
 
 
 @lru_cache(maxsize=16)
@@ -175,14 +180,14 @@ def _record(subject: str, seen: Observation, ranked: list[Fit]) -> Identificatio
     chances = odds(ranked)
     candidates = tuple(
         Candidate(
-            found.family.name,
-            {name: float(value) for name, value in found.values.items()},
-            found.affine.scale,
-            found.affine.offset,
-            seen.difference(found.at(seen.x)),
+            candidate.family.name,
+            {name: float(value) for name, value in candidate.values.items()},
+            candidate.affine.scale,
+            candidate.affine.offset,
+            seen.difference(candidate.at(seen.x)),
             round(chances[i], 4),
         )
-        for i, found in enumerate(ranked[:SHOWN])
+        for i, candidate in enumerate(ranked[:SHOWN])
     )
     first, known = candidates[0], ranked[0].holds and not seen.constant
     return Identification(

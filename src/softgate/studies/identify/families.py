@@ -27,7 +27,7 @@ DENSE, FAR = 8.0, 100.0
 SHARE_OF_X = 2.0**-4
 HUGE = 1e30
 THINNED = 16
-"""Of so many points one is enough to look for parameters with."""
+"""The search for parameters uses every point of this many."""
 LEAST = 1e-6
 """What counts as the size of a result next to 0: no point may outweigh all others."""
 
@@ -68,7 +68,7 @@ class Observation:
 
     @property
     def constant(self) -> bool:
-        """Whether all results are the same but for rounding: then they tell of no function."""
+        """Whether all results are the same up to rounding: then no function can be identified."""
         finite = self.y[np.isfinite(self.y)]
         eps = 2.0**-self.fmt.mantissa_bits
         return not finite.size or bool(np.ptp(finite) <= 4 * eps * np.max(np.abs(finite)))
@@ -91,7 +91,7 @@ class Observation:
         return np.sqrt(np.einsum("...i,...i->...", r, r) / r.shape[-1]), r.max(axis=-1)
 
     def difference(self, values: Float64s) -> float:
-        """Return the largest plain difference; inf where a result is no number."""
+        """Return the largest plain difference; inf where a result is NaN or infinite."""
         return float(self.differences(values))
 
     def differences(self, values: Float64s) -> Float64s:
@@ -113,7 +113,7 @@ def points(fmt: Format) -> np.ndarray[tuple[int], np.dtype[np.floating]]:
     (dtype('float32'), -100.0, 100.0, True)
     """
     # An odd number of steps of no round size: kinks of piecewise functions lie on round numbers,
-    # and results there say least.
+    # and results there have the least information.
     dense = np.linspace(-DENSE, DENSE, 1537) * 0.9990234375
     near = np.geomspace(1.03e-4, 0.0973, 24)
     far = np.geomspace(DENSE, FAR, 32)
@@ -125,7 +125,7 @@ Values = Mapping[str, float]
 Columns = Mapping[str, Any]
 
 LEAST_SCALE = 1e-6
-"""A scale that makes everything fit: a constant is no activation times nearly nothing."""
+"""The smallest scale: with a smaller one every function fits a constant."""
 
 
 @dataclass(frozen=True)
@@ -141,12 +141,12 @@ class Affine:
         if self is PLAIN:
             return values
         with np.errstate(over="ignore", invalid="ignore"):
-            found: Float64s = self.scale * values + self.offset
-        return found
+            mapped: Float64s = self.scale * values + self.offset
+        return mapped
 
     @property
     def free(self) -> int:
-        """How many of the two were found and not given."""
+        """The number of fitted ones of the two."""
         return int(self.scale != 1.0) + int(self.offset != 0.0)
 
 
@@ -168,11 +168,11 @@ class Family:
 
     @cached_property
     def length(self) -> int:
-        """How many operations the formula has."""
+        """The number of operations of the formula."""
         return len(list(walk(self._root)))
 
     def accepts(self, values: Values) -> bool:
-        """Tell whether the function has these parameters at all."""
+        """Return whether these parameters are valid."""
         try:
             self.activation.entry.check(values)
         except ValueError:
@@ -180,17 +180,17 @@ class Family:
         return True
 
     def variants(self, values: Values) -> Iterator[Values]:
-        """Yield what a search may begin with: these parameters."""
+        """Yield the starts of a search: these parameters."""
         yield values
 
     def evaluate(self, x: Float64s, values: Columns) -> Float64s:
         """Return the function at `x`: a row for each value where one parameter is a column."""
-        found = float64.evaluate(self._root, {"x": x, **values})
-        return found if found.ndim else np.full(x.shape, found)
+        y = float64.evaluate(self._root, {"x": x, **values})
+        return y if y.ndim else np.full(x.shape, y)
 
 
 def solve(observed: Observation, values: Float64s, scale: bool, offset: bool) -> Affine:
-    """Return the scale and the offset, where asked for, that fit best by least squares."""
+    """Return the scale and the offset, if free, that fit best by least squares."""
     usable = np.isfinite(values) & np.isfinite(observed.y)
     eps = 2.0**-observed.fmt.mantissa_bits
     w = np.where(usable, eps / np.where(usable, observed.unit, 1.0), 0.0) ** 2
@@ -210,5 +210,5 @@ def solve(observed: Observation, values: Float64s, scale: bool, offset: bool) ->
 
 
 def _along(a: Float64s, b: Float64s) -> Float64s:
-    found: Float64s = np.einsum("...i,...i->...", a, b)[..., None]
-    return found
+    sums: Float64s = np.einsum("...i,...i->...", a, b)[..., None]
+    return sums

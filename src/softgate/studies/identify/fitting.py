@@ -36,66 +36,66 @@ from .families import (
 )
 
 FLOOR = 0.02
-"""Differences below this many units are no news: results agree to the last bit."""
+"""Differences below this many units are ignored: results agree to the last bit."""
 
 POINTS = 64
-"""The points count as so many independent ones: neighbours err alike."""
+"""The number of independent points that all points count as: neighbours err alike."""
 
 PRICE = math.log(POINTS) * 1.5
-"""What a number that was found must gain in likelihood."""
+"""The log-likelihood that a fitted number must gain."""
 
 CLOSE = 4.0
-"""Differences, in units on average, with which nobody looks for a better explanation."""
+"""Differences, in units on average, at which the search ends."""
 
 REACH, LEAST_REACH = 0.4, 0.02
-"""How far around its start a parameter is looked for: beyond the neighbours on the coarse grid."""
+"""The half width of a parameter's search around its start: beyond the neighbours on the grid."""
 
 STEPS, ENOUGH = 8, 0.98
-"""How many steps a refinement has, and what share of the differences one must leave at most."""
+"""The steps of a refinement, and the largest share of the differences that a step may leave."""
 
 SPACING = 0.2
-"""More than what lies between two points of a thinned observation."""
+"""More than the distance between two points of a thinned observation."""
 
 TYPICAL, LARGEST = 16.0, 128.0
 """Differences, in units, that an implementation in its format may have: on average, at worst."""
 
-WAYS = {
+AFFINE_MAPS = {
     "itself": None,
     "shifted": {"scale": False, "offset": True},
     "scaled": {"scale": True, "offset": False},
     "both": {"scale": True, "offset": True},
 }
-"""What may stand between a function and what was seen."""
+"""The affine maps between a function and the observation."""
 
 
 @dataclass(frozen=True)
 class Fit:
-    """One function with all its numbers, and how far it is from what was seen."""
+    """One function with all its numbers, and its distance from the observation."""
 
     family: Family
     values: Values
     affine: Affine
-    way: str
+    kind: str
     rms: float
     worst: float
     slack: float
 
     @property
     def score(self) -> float:
-        """The likelihood's logarithm, less the price of the numbers that were found."""
+        """The log-likelihood minus the penalty of the fitted numbers."""
         return -POINTS * math.log(max(self.rms, FLOOR)) - PRICE * self.free
 
     @cached_property
     def free(self) -> int:
-        """How many numbers were found."""
-        given = self.family.defaults
+        """The number of fitted numbers."""
+        defaults = self.family.defaults
         return self.affine.free + sum(
-            value != given.get(name) for name, value in self.values.items()
+            value != defaults.get(name) for name, value in self.values.items()
         )
 
     @property
     def holds(self) -> bool:
-        """Whether an implementation of the function could have given what was seen."""
+        """Whether an implementation of the function could have returned the observation."""
         return self.rms <= TYPICAL * self.slack and self.worst <= LARGEST * self.slack
 
     def at(self, x: Float64s) -> Float64s:
@@ -103,87 +103,92 @@ class Fit:
         return self.affine.of(self.family.evaluate(x, self.values))
 
 
-def score(found: Fit) -> tuple[float, int]:
-    """Return what fits are ranked by."""
+def score(candidate: Fit) -> tuple[float, int]:
+    """Return the key by which fits are ranked."""
     # Some functions are the same, as elu and celu with alpha 1 are: then the shorter formula.
-    return found.score, -found.family.length
+    return candidate.score, -candidate.family.length
 
 
-def fit(observed: Observation, family: Family, values: Values, way: str) -> Fit:
-    """Return how a function with these parameters explains what was seen."""
+def fit(observed: Observation, family: Family, values: Values, kind: str) -> Fit:
+    """Return the fit of a function with these parameters."""
     plain = family.evaluate(observed.x, values)
-    affine = affine_of(observed, plain, way)
+    affine = affine_of(observed, plain, kind)
     rms, worst = observed.misfit(affine.of(plain))
-    return Fit(family, values, affine, way, float(rms), float(worst), observed.slack)
+    return Fit(family, values, affine, kind, float(rms), float(worst), observed.slack)
 
 
-def affine_of(observed: Observation, plain: Float64s, way: str) -> Affine:
-    """Return the best scale and offset that a way of looking allows: for each row, if several."""
-    asked = WAYS[way]
-    return PLAIN if asked is None else solve(observed, plain, **asked)
+def affine_of(observed: Observation, plain: Float64s, kind: str) -> Affine:
+    """Return the best scale and offset of a kind of affine map: for each row, if several."""
+    free = AFFINE_MAPS[kind]
+    return PLAIN if free is None else solve(observed, plain, **free)
 
 
 def search(observed: Observation, start: Fit) -> Fit:
     """Return the fit with the best parameters near a start."""
-    few, family, values, way = observed.thinned, start.family, start.values, start.way
+    few, family, values, kind = observed.thinned, start.family, start.values, start.kind
     for _ in family.parameters:
         for parameter in family.parameters:
             middle = values[parameter.name]
             reach = max(REACH * abs(middle), LEAST_REACH)
             grid = np.linspace(middle - reach, middle + reach, 9)
-            values = _zoom(few, family, values, way, parameter.name, grid, 2)
-    return refine(observed, fit(observed, family, values, way))
+            values = _zoom(few, family, values, kind, parameter.name, grid, 2)
+    return refine(observed, fit(observed, family, values, kind))
 
 
-def refine(observed: Observation, found: Fit) -> Fit:
-    """Return a fit after Gauss-Newton steps of all its parameters, while they help."""
-    names = [parameter.name for parameter in found.family.parameters]
+def refine(observed: Observation, candidate: Fit) -> Fit:
+    """Return a fit after Gauss-Newton steps of all its parameters, as long as they improve it."""
+    names = [parameter.name for parameter in candidate.family.parameters]
     for _ in range(STEPS):
-        steps = {name: 1e-6 * max(abs(found.values[name]), 1e-3) for name in names}
-        here = _units(observed, found)
+        steps = {name: 1e-6 * max(abs(candidate.values[name]), 1e-3) for name in names}
+        here = _units(observed, candidate)
         changes = [
-            _units(observed, _moved(observed, found, {name: found.values[name] + step})) - here
+            _units(observed, _moved(observed, candidate, {name: candidate.values[name] + step}))
+            - here
             for name, step in steps.items()
         ]
         still = [name for name, change in zip(names, changes, strict=True) if not change.any()]
         if still:
-            return _jumped(observed, found, still)
+            return _jumped(observed, candidate, still)
         jacobian = np.stack(changes, axis=1)
         moves, *_ = np.linalg.lstsq(jacobian, -here)
         expected = math.sqrt(np.mean((here + jacobian @ moves) ** 2))
-        if expected > ENOUGH * found.rms:
-            return found
-        moved = {name: found.values[name] + move * steps[name]
+        if expected > ENOUGH * candidate.rms:
+            return candidate
+        moved = {name: candidate.values[name] + move * steps[name]
                  for name, move in zip(names, moves.tolist(), strict=True)}  # fmt: skip
-        following = _moved(observed, found, moved)
-        if not following.rms < found.rms:
-            return found
-        found = following
-    return found
+        following = _moved(observed, candidate, moved)
+        if not following.rms < candidate.rms:
+            return candidate
+        candidate = following
+    return candidate
 
 
-def _units(observed: Observation, found: Fit) -> Float64s:
-    """Return the differences in units; 0 where there is none to speak of."""
+def _units(observed: Observation, candidate: Fit) -> Float64s:
+    """Return the differences in units; 0 where they are not finite."""
     with np.errstate(all="ignore"):
-        apart: Float64s = (found.at(observed.x) - observed.y) / observed.unit
+        apart: Float64s = (candidate.at(observed.x) - observed.y) / observed.unit
     return np.where(np.abs(apart) < HUGE, apart, 0.0)
 
 
-def _jumped(observed: Observation, found: Fit, names: Sequence[str]) -> Fit:
-    """Return a fit with those parameters looked for that do nothing between two points."""
+def _jumped(observed: Observation, candidate: Fit, names: Sequence[str]) -> Fit:
+    """Return a fit after a search for parameters that have no effect between two points."""
     for name in names:
-        value = found.values[name]
+        value = candidate.values[name]
         around = np.linspace(value - SPACING, value + SPACING, 9)
-        values = _zoom(observed, found.family, found.values, found.way, name, around, 6)
-        found = min(found, fit(observed, found.family, values, found.way), key=_rms)
-    return found
+        values = _zoom(
+            observed, candidate.family, candidate.values, candidate.kind, name, around, 6
+        )
+        candidate = min(
+            candidate, fit(observed, candidate.family, values, candidate.kind), key=_rms
+        )
+    return candidate
 
 
 def _zoom(
     observed: Observation,
     family: Family,
     values: Values,
-    way: str,
+    kind: str,
     name: str,
     grid: Float64s,
     times: int,
@@ -195,7 +200,7 @@ def _zoom(
             return values
         plain = family.evaluate(observed.x, {**values, name: usable[:, None]})
         plain = np.broadcast_to(plain, (usable.size, observed.x.size))
-        rms, _ = observed.misfit(affine_of(observed, plain, way).of(plain))
+        rms, _ = observed.misfit(affine_of(observed, plain, kind).of(plain))
         # A threshold between two points gives the same results wherever it lies: the middle one.
         least = np.flatnonzero(rms == rms.min())
         place = int(least[len(least) // 2])
@@ -205,67 +210,69 @@ def _zoom(
     return values
 
 
-def _moved(observed: Observation, found: Fit, values: Values) -> Fit:
-    values = {**found.values, **values}
-    if not found.family.accepts(values):
-        return replace(found, values=values, rms=math.inf, worst=math.inf)
-    return fit(observed, found.family, values, found.way)
+def _moved(observed: Observation, candidate: Fit, values: Values) -> Fit:
+    values = {**candidate.values, **values}
+    if not candidate.family.accepts(values):
+        return replace(candidate, values=values, rms=math.inf, worst=math.inf)
+    return fit(observed, candidate.family, values, candidate.kind)
 
 
-def _rms(found: Fit) -> float:
-    return found.rms
+def _rms(candidate: Fit) -> float:
+    return candidate.rms
 
 
-def neat(observed: Observation, found: Fit) -> Fit:
-    """Return a fit with numbers worth telling: four digits of those of one that does not hold."""
-    if not found.free:
-        return found
-    if found.holds:
-        return shortened(observed, found)
-    values = {name: _digits(value, 4) for name, value in found.values.items()}
-    affine = Affine(_digits(found.affine.scale, 4), _digits(found.affine.offset, 4))
-    if not found.family.accepts(values):
-        return found
-    rms, worst = observed.misfit(affine.of(found.family.evaluate(observed.x, values)))
-    return replace(found, values=values, affine=affine, rms=float(rms), worst=float(worst))
+def neat(observed: Observation, candidate: Fit) -> Fit:
+    """Return a fit with short numbers: four digits each if the fit does not hold."""
+    if not candidate.free:
+        return candidate
+    if candidate.holds:
+        return shortened(observed, candidate)
+    values = {name: _digits(value, 4) for name, value in candidate.values.items()}
+    affine = Affine(_digits(candidate.affine.scale, 4), _digits(candidate.affine.offset, 4))
+    if not candidate.family.accepts(values):
+        return candidate
+    rms, worst = observed.misfit(affine.of(candidate.family.evaluate(observed.x, values)))
+    return replace(candidate, values=values, affine=affine, rms=float(rms), worst=float(worst))
 
 
-def shortened(observed: Observation, found: Fit) -> Fit:
-    """Return the fit with every number that was found in as few digits as explain as much."""
-    limit = found.rms * 1.05 + FLOOR / 2
-    for name in (parameter.name for parameter in found.family.parameters):
-        exact = found.values[name]
+def shortened(observed: Observation, candidate: Fit) -> Fit:
+    """Return the fit with every fitted number in as few digits as fit equally well."""
+    limit = candidate.rms * 1.05 + FLOOR / 2
+    for name in (parameter.name for parameter in candidate.family.parameters):
+        exact = candidate.values[name]
         for value in _shorter(exact):
-            shorter = _moved(observed, found, {name: value})
+            shorter = _moved(observed, candidate, {name: value})
             if shorter.rms <= limit or _rounds_to(exact, value, observed):
-                found = shorter
+                candidate = shorter
                 break
-    plain = found.family.evaluate(observed.x, found.values)
-    # The two together first: what one lacks the other makes up for.
+    plain = candidate.family.evaluate(observed.x, candidate.values)
+    # Both together first: their errors compensate each other.
     for digits in range(1, 9):
-        affine = Affine(_digits(found.affine.scale, digits), _digits(found.affine.offset, digits))
+        affine = Affine(
+            _digits(candidate.affine.scale, digits), _digits(candidate.affine.offset, digits)
+        )
         rms, worst = observed.misfit(affine.of(plain))
         if rms <= limit:
-            found = replace(found, affine=affine, rms=float(rms), worst=float(worst))
+            candidate = replace(candidate, affine=affine, rms=float(rms), worst=float(worst))
             break
     for part in ("scale", "offset"):
-        exact = getattr(found.affine, part)
+        exact = getattr(candidate.affine, part)
         for value in _shorter(exact):
-            affine = replace(found.affine, **{part: value})
+            affine = replace(candidate.affine, **{part: value})
             rms, worst = observed.misfit(affine.of(plain))
             if rms <= limit or _rounds_to(exact, value, observed):
-                found = replace(found, affine=affine, rms=float(rms), worst=float(worst))
+                candidate = replace(candidate, affine=affine, rms=float(rms), worst=float(worst))
                 break
-    return found
+    return candidate
 
 
 def _rounds_to(exact: float, value: float, observed: Observation) -> bool:
-    """Tell whether `value`, rounded to the format as an implementation has it, is `exact`."""
+    """Return whether `value`, rounded to the observed format, is `exact`."""
     return abs(value - exact) <= 2.0**-observed.fmt.precision * max(abs(value), abs(exact))
 
 
 def _shorter(value: float) -> Iterator[float]:
-    """Yield `value` in 1, 2, … digits; 0 first where it may be nothing."""
+    """Yield `value` in 1, 2, … digits; 0 first if it is small."""
     if abs(value) < 1e-3:
         yield 0.0
     for digits in range(1, 17):
@@ -277,8 +284,8 @@ def _digits(value: float, digits: int) -> float:
 
 
 def odds(ranked: list[Fit]) -> Mapping[int, float]:
-    """Return the probability of each fit and, under -1, of none: all equally likely before."""
-    scores = {i: found.score for i, found in enumerate(ranked)}
+    """Return the probability of each fit and, under -1, of none, from a uniform prior."""
+    scores = {i: candidate.score for i, candidate in enumerate(ranked)}
     scores[-1] = -POINTS * math.log(TYPICAL * ranked[0].slack)
     top = max(scores.values())
     weights = {i: math.exp(max(score - top, -700.0)) for i, score in scores.items()}
@@ -305,26 +312,26 @@ class Screen:
         self._trials = np.stack([family.evaluate(few, values) for family, values in rows])
 
     def plain(self, observed: Observation) -> list[Fit]:
-        """Return the fits of each function with its default parameters, by every way."""
-        found = []
-        for way in WAYS:
-            affine = affine_of(observed, self._plain, way)
+        """Return the fits of each function with its default parameters, by every kind."""
+        fits = []
+        for kind in AFFINE_MAPS:
+            affine = affine_of(observed, self._plain, kind)
             rms, worst = observed.misfit(affine.of(self._plain))
             scales, offsets = (
                 np.broadcast_to(np.ravel(part), rms.shape).tolist()
                 for part in (affine.scale, affine.offset)
             )
             for i, family in enumerate(self.families):
-                one = PLAIN if affine is PLAIN else Affine(scales[i], offsets[i])
+                single = PLAIN if affine is PLAIN else Affine(scales[i], offsets[i])
                 numbers = float(rms[i]), float(worst[i]), observed.slack
-                found.append(Fit(family, family.defaults, one, way, *numbers))
-        return found
+                fits.append(Fit(family, family.defaults, single, kind, *numbers))
+        return fits
 
     def distances(self, observed: Observation, fits: Sequence[Fit]) -> list[float]:
         """Return the largest plain difference of each of the fits that `plain` returned."""
-        shape = (len(WAYS), len(self.families), 1)
+        shape = (len(AFFINE_MAPS), len(self.families), 1)
         scale, offset = (
-            np.reshape([getattr(found.affine, part) for found in fits], shape)
+            np.reshape([getattr(candidate.affine, part) for candidate in fits], shape)
             for part in ("scale", "offset")
         )
         apart: list[float] = (
@@ -332,19 +339,19 @@ class Screen:
         )
         return apart
 
-    def promising(self, observed: Observation, way: str, count: int) -> list[Fit]:
-        """Return the nearest of each function's trials, for some functions, the nearest first."""
+    def promising(self, observed: Observation, kind: str, count: int) -> list[Fit]:
+        """Return the best of each function's trials, for some functions, the best first."""
         if not self._rows:
             return []
         few = observed.thinned
-        rms, _ = few.misfit(affine_of(few, self._trials, way).of(self._trials))
+        rms, _ = few.misfit(affine_of(few, self._trials, kind).of(self._trials))
         chosen: dict[Family, Values] = {}
         for i in np.argsort(rms, kind="stable"):
             family, values = self._rows[i]
             chosen.setdefault(family, values)
             if len(chosen) == count:
                 break
-        return [fit(few, family, values, way) for family, values in chosen.items()]
+        return [fit(few, family, values, kind) for family, values in chosen.items()]
 
 
 def _trials(family: Family) -> Iterator[Values]:
@@ -361,30 +368,30 @@ def _trials(family: Family) -> Iterator[Values]:
 
 def _grid(parameter: Parameter, sizes: Float64s) -> list[float]:
     negative = -sizes if parameter.above < 0 else sizes
-    found: list[float] = np.unique([*negative, 0.0, *sizes, parameter.default]).tolist()
-    return found
+    grid: list[float] = np.unique([*negative, 0.0, *sizes, parameter.default]).tolist()
+    return grid
 
 
 Probe = Callable[[Float64s], Observation]
 
 THRESHOLD, PLACE = "threshold", "place"
-"""What is told of, and what is searched for: threshold/beta, which stays where it is seen."""
+"""The reported parameter, and the fitted one: threshold/beta, the input at which it jumps."""
 PLACES = (0.25, 0.5, 1.0, 2.0, 4.0)
-"""Where a search begins, too: jumps that are so large that without them nothing fits."""
+"""Further starts of a search, for jumps so large that nothing fits without them."""
 TRIED = 2.0 ** np.arange(-2, 4.1, 0.25)
 ROUNDS = 6
-"""After so many the scale, the offset and beta have settled beside the threshold."""
+"""Rounds after which scale, offset, beta and threshold have converged."""
 
 
 class Clipped(Family):
     """softplus(x) where beta·x <= threshold, else x; without a threshold softplus itself."""
 
     def accepts(self, values: Values) -> bool:
-        """Tell whether the function has these parameters at all."""
+        """Return whether these parameters are valid."""
         return super().accepts(_smooth(values))
 
     def variants(self, values: Values) -> Iterator[Values]:
-        """Yield what a search may begin with beside these parameters."""
+        """Yield further starts of a search beside these parameters."""
         yield values
         for place in PLACES:
             yield {**values, PLACE: place}
@@ -401,82 +408,88 @@ def _smooth(values: Columns) -> dict[str, Any]:
     return {name: value for name, value in values.items() if name not in (THRESHOLD, PLACE)}
 
 
-def with_threshold(observed: Observation, found: Fit, call: Probe) -> Fit:
-    """Return a fit of softplus with the threshold that was seen, if one was."""
-    place, found = 0, _placed(observed, found)
+def with_threshold(observed: Observation, candidate: Fit, call: Probe) -> Fit:
+    """Return a fit of softplus, with a threshold if the observation shows one."""
+    place, candidate = 0, _placed(observed, candidate)
     for _ in range(ROUNDS):
-        previous, place = place, _first_on_line(observed, found)
+        previous, place = place, _first_on_line(observed, candidate)
         if place in (0, previous):
             break
         middle = float(observed.x[place - 1] + observed.x[place]) / 2
-        values = {**_smooth(found.values), PLACE: middle}
-        found = refine(observed, fit(observed, found.family, values, found.way))
-    if not place or not _is_seen(observed, found, place):
-        values = _smooth(found.values)
-        return found if values == found.values else fit(observed, found.family, values, found.way)
-    found = neat(observed, found)
-    low, high = _narrowed(float(observed.x[place - 1]), float(observed.x[place]), found, call)
-    beta = found.values["beta"]
-    values = {**_smooth(found.values), THRESHOLD: _shortest(beta * low, beta * high)}
-    rms, worst = observed.misfit(found.affine.of(found.family.evaluate(observed.x, values)))
-    return replace(found, values=values, rms=float(rms), worst=float(worst))
+        values = {**_smooth(candidate.values), PLACE: middle}
+        candidate = refine(observed, fit(observed, candidate.family, values, candidate.kind))
+    if not place or not _is_seen(observed, candidate, place):
+        values = _smooth(candidate.values)
+        return (
+            candidate
+            if values == candidate.values
+            else fit(observed, candidate.family, values, candidate.kind)
+        )
+    candidate = neat(observed, candidate)
+    low, high = _narrowed(float(observed.x[place - 1]), float(observed.x[place]), candidate, call)
+    beta = candidate.values["beta"]
+    values = {**_smooth(candidate.values), THRESHOLD: _shortest(beta * low, beta * high)}
+    rms, worst = observed.misfit(candidate.affine.of(candidate.family.evaluate(observed.x, values)))
+    return replace(candidate, values=values, rms=float(rms), worst=float(worst))
 
 
-def _placed(observed: Observation, found: Fit) -> Fit:
+def _placed(observed: Observation, candidate: Fit) -> Fit:
     """Return the best fit with a jump at one of some places, or without one."""
-    if PLACE in found.values:
-        return found
-    smooth = found.family.evaluate(observed.x, found.values)
+    if PLACE in candidate.values:
+        return candidate
+    smooth = candidate.family.evaluate(observed.x, candidate.values)
     rows = np.where(observed.x > TRIED[:, None], observed.x, smooth)
-    rms, _ = observed.misfit(affine_of(observed, rows, found.way).of(rows))
+    rms, _ = observed.misfit(affine_of(observed, rows, candidate.kind).of(rows))
     best = int(np.argmin(rms))
-    if not rms[best] < found.rms:
-        return found
-    values = {**found.values, PLACE: float(TRIED[best])}
-    return fit(observed, found.family, values, found.way)
+    if not rms[best] < candidate.rms:
+        return candidate
+    values = {**candidate.values, PLACE: float(TRIED[best])}
+    return fit(observed, candidate.family, values, candidate.kind)
 
 
-def _sides(observed: Observation, found: Fit) -> tuple[Float64s, Float64s]:
+def _sides(observed: Observation, candidate: Fit) -> tuple[Float64s, Float64s]:
     """Return the squares of the differences from the smooth function and from the line."""
-    beta, x = {"beta": found.values["beta"]}, observed.x
+    beta, x = {"beta": candidate.values["beta"]}, observed.x
     with np.errstate(all="ignore"):
-        smooth = (found.affine.of(found.family.evaluate(x, beta)) - observed.y) / observed.unit
-        line = (found.affine.of(x) - observed.y) / observed.unit
+        smooth = (
+            candidate.affine.of(candidate.family.evaluate(x, beta)) - observed.y
+        ) / observed.unit
+        line = (candidate.affine.of(x) - observed.y) / observed.unit
     return smooth**2, line**2
 
 
-def _gained(observed: Observation, found: Fit) -> Float64s:
-    """Return what a threshold right before each point explains better than none."""
-    smooth, line = _sides(observed, found)
+def _gained(observed: Observation, candidate: Fit) -> Float64s:
+    """Return the gain of a threshold right before each point, compared with none."""
+    smooth, line = _sides(observed, candidate)
     with np.errstate(all="ignore"):
         return np.nan_to_num(np.cumsum((smooth - line)[::-1])[::-1], nan=-np.inf)
 
 
-def _first_on_line(observed: Observation, found: Fit) -> int:
+def _first_on_line(observed: Observation, candidate: Fit) -> int:
     """Return the first point beyond the best threshold; 0 where there is no such."""
-    gained = _gained(observed, found)
+    gained = _gained(observed, candidate)
     place = int(np.argmax(gained))
     x = observed.x[place : place + 1]
-    ends = (x, found.family.evaluate(x, _smooth(found.values)))
-    line, smooth = (found.affine.of(values).item() for values in ends)
+    ends = (x, candidate.family.evaluate(x, _smooth(candidate.values)))
+    line, smooth = (candidate.affine.of(values).item() for values in ends)
     # The scaled value was rounded, too, before an offset made it smaller.
-    size = max(abs(line), abs(smooth), abs(line - found.affine.offset))
+    size = max(abs(line), abs(smooth), abs(line - candidate.affine.offset))
     visible = abs(line - smooth) > 2.0**-observed.fmt.mantissa_bits * size
     return place if x[0] > 0 and gained[place] > 0 and visible else 0
 
 
-def _is_seen(observed: Observation, found: Fit, place: int) -> bool:
-    """Tell whether a threshold explains more than chance would."""
-    smooth, line = _sides(observed, found)
+def _is_seen(observed: Observation, candidate: Fit, place: int) -> bool:
+    """Return whether a threshold improves the fit by more than chance."""
+    smooth, line = _sides(observed, candidate)
     noise = float(np.mean(np.minimum(smooth, line))) + FLOOR**2
-    return bool(_gained(observed, found)[place] / (2 * noise) >= 2 * PRICE)
+    return bool(_gained(observed, candidate)[place] / (2 * noise) >= 2 * PRICE)
 
 
-def _narrowed(low: float, high: float, found: Fit, call: Probe) -> tuple[float, float]:
+def _narrowed(low: float, high: float, candidate: Fit, call: Probe) -> tuple[float, float]:
     """Return the last point that is seen to be smooth and the first that is on the line."""
     for _ in range(4):
         seen = call(np.linspace(low, high, 66))
-        gained = _gained(seen, found)
+        gained = _gained(seen, candidate)
         first = max(int(np.argmax(gained)), 1)
         if seen.x.size < 3 or not gained[first] > 0:
             break

@@ -13,7 +13,7 @@ UNKNOWN = "unknown"
 
 @dataclass(frozen=True)
 class Candidate:
-    """One function of the catalogue and how far it is from what was seen."""
+    """One function of the catalogue and its distance from the observed values."""
 
     function: str
     parameters: Mapping[str, float]
@@ -26,7 +26,7 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Identification(Record):
-    """What a callable was found to compute: scale·function + offset, or unknown."""
+    """The function that a callable computes: scale·function + offset, or unknown."""
 
     schema: ClassVar[str] = "softgate.identification"
 
@@ -36,7 +36,7 @@ class Identification(Record):
     function: str
     parameters: Mapping[str, float]
     max_difference: float
-    """The largest difference at the points looked at; of the nearest function where unknown."""
+    """The largest difference at the points; of the nearest function where unknown."""
     scale: float
     offset: float
     confidence: float
@@ -45,7 +45,7 @@ class Identification(Record):
 
     @property
     def answer(self) -> str:
-        """The function with its numbers, as people write it."""
+        """The function with its numbers as text."""
         return _call(self) if self.function != UNKNOWN else "unknown: nothing fits"
 
     def grids(self) -> tuple[Grid, ...]:
@@ -70,11 +70,11 @@ class Identification(Record):
         ]
 
 
-def _call(found: Candidate | Identification) -> str:
-    inside = _written(found.parameters)
-    name = f"{found.function}({inside})" if inside else found.function
-    scaled = name if found.scale == 1 else f"{found.scale:.12g}·{name}"
-    return scaled if found.offset == 0 else f"{scaled} {found.offset:+.12g}"
+def _call(record: Candidate | Identification) -> str:
+    inside = _written(record.parameters)
+    name = f"{record.function}({inside})" if inside else record.function
+    scaled = name if record.scale == 1 else f"{record.scale:.12g}·{name}"
+    return scaled if record.offset == 0 else f"{scaled} {record.offset:+.12g}"
 
 
 def _written(parameters: Mapping[str, float]) -> str:

@@ -12,12 +12,12 @@ MOST_DIGITS = 15
 
 
 def properties(*functions: Activation | str, digits: int = 4) -> PropertyTable:
-    """Return what activations are like, side by side: all of it computed.
+    """Return the properties of activations, side by side.
 
     Parameters
     ----------
     *functions : Activation or str
-        Which ones. One alone has them as its attribute `properties` too.
+        The activations. Each has its own record as its attribute `properties` too.
     digits : int
         Significant digits shown, up to 15; the record itself keeps all.
 
@@ -42,19 +42,20 @@ def properties(*functions: Activation | str, digits: int = 4) -> PropertyTable:
     return PropertyTable(tuple(activation.properties for activation in chosen), digits)
 
 
-def named(given: Activation | str) -> Activation:
+def named(function: Activation | str) -> Activation:
     """Return an activation, itself or by its name here or in a framework."""
-    if isinstance(given, Activation):
-        return given
-    if not isinstance(given, str):
-        raise TypeError(f"{given!r} is a {type(given).__name__}: expected an activation or a name")
-    found = activations().get(given)
-    if found is None:
-        from softgate.runtime.names import get
+    if isinstance(function, Activation):
+        return function
+    if not isinstance(function, str):
+        raise TypeError(
+            f"{function!r} is a {type(function).__name__}: expected an activation or a name"
+        )
+    activation = activations().get(function)
+    if activation is not None:
+        return activation
+    from softgate.runtime.names import get
 
-        found = get(given)
-        if not isinstance(found, Activation):
-            raise ValueError(
-                f"{given!r} takes two arrays: expected a function of one, such as gelu"
-            )
-    return found
+    meaning = get(function)
+    if not isinstance(meaning, Activation):
+        raise ValueError(f"{function!r} takes two arrays: expected a function of one, such as gelu")
+    return meaning

@@ -1,6 +1,6 @@
 """An activation as a card for notebooks: formula, curve and properties in plain HTML.
 
-Nothing is loaded and nothing runs: the formula is MathML, the curve an SVG in the text's own
+A card loads nothing and runs no script: the formula is MathML, the curve an SVG in the text's own
 colour, so that a card looks right on light and dark pages, in mails and in files.
 """
 
@@ -49,11 +49,11 @@ SHOWN = (
     ("initial gain", ("gain",), "{}"),
     ("float32 slope is 0 at", ("dead_float32",), "{}"),
 )
-"""What a card says: a name, the keys of what is said, and how."""
+"""The rows of a card: a name, the keys of its properties, and their format."""
 
 
 class Named(Protocol):
-    """What stands at the head of a card: a name, a source, parameters, a definition."""
+    """The heading of a card: a name, a source, parameters, a definition."""
 
     @property
     def name(self) -> str: ...  # noqa: D102
@@ -65,7 +65,7 @@ class Named(Protocol):
 
 
 class Studied(Drawable, Protocol):
-    """What has properties as well as a curve."""
+    """A function with properties and a curve."""
 
     @property
     def properties(self) -> Properties: ...  # noqa: D102
@@ -79,12 +79,12 @@ def card(activation: Studied, label: str) -> str:
 
 
 def card_of_two(entry: Named, values: Mapping[str, float], arguments: Sequence[str]) -> str:
-    """Return the card of a function of two inputs, which no curve shows."""
+    """Return the card of a function of two inputs, without a curve."""
     return frame(heading(entry, entry.name, values, arguments))
 
 
 def frame(inside: str) -> str:
-    """Return what stands on a card side by side, below each other where it is narrow."""
+    """Return the parts of a card side by side, or stacked if it is narrow."""
     return (
         f'<div class="softgate-activation" style="{FONT};display:flex;flex-wrap:wrap;'
         f'gap:0.5em 3em;align-items:center">{inside}</div>'
@@ -123,7 +123,7 @@ def explanations(root: Node) -> str:
 
 
 def source(entry: Named, values: Mapping[str, float]) -> str:
-    """Return the parameters, and where the formula comes from, if the entry says so."""
+    """Return the parameters, and the source of the formula, if the entry has one."""
     lines = [f"{escape(p.name)} = {values[p.name]:g}. {escape(p.doc)}" for p in entry.parameters]
     lines += [escape(entry.paper)] if entry.paper else []
     return "".join(
@@ -132,7 +132,7 @@ def source(entry: Named, values: Mapping[str, float]) -> str:
 
 
 def known_of(activation: Studied) -> list[tuple[str, str]]:
-    """Return the rows of the table; of a formula too involved to be studied, what stood in the way.
+    """Return the rows of the table; for a formula too involved to be analysed, the reason.
 
     A notebook shows a traceback in place of a card that raises.
     """
@@ -143,14 +143,14 @@ def known_of(activation: Studied) -> list[tuple[str, str]]:
 
 
 def highlights(properties: Properties) -> list[tuple[str, str]]:
-    """Return the properties that most people ask for, as names and values."""
+    """Return the most important properties, as names and values."""
     texts = {key: text.replace("\n", "; ") for key, _, text in property_lines(properties, DIGITS)}
-    found = []
-    for name, keys, words in SHOWN:
+    rows = []
+    for name, keys, template in SHOWN:
         values = [texts[key] for key in keys]
         if values[0] != "none":
-            found.append((name, words.format(*values).replace("at never", "approached")))
-    return found
+            rows.append((name, template.format(*values).replace("at never", "approached")))
+    return rows
 
 
 def table(properties: Sequence[tuple[str, str]]) -> str:
@@ -168,14 +168,14 @@ def picture(activation: Drawable, label: str) -> str:
     """Return value and slope from -5 to 5 as an SVG."""
     value, slope = (curve(activation, what, LOW, HIGH) for what in ("value", "slope"))
     low, high = span([value, slope])
-    says = escape(f"{label} (thick line) and its slope (thin line) from {LOW:g} to {HIGH:g}")
+    title = escape(f"{label} (thick line) and its slope (thin line) from {LOW:g} to {HIGH:g}")
     colour = style(activation.name).colour
     width, height = WIDTH + MARGIN + ASIDE, HEIGHT + MARGIN
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{says}" width="{width}" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{title}" width="{width}" '
         f'height="{height}" viewBox="0 0 {width} {height}" '
         f'style="font:11px system-ui,sans-serif;display:block;margin-top:0.8em">'
-        f"<title>{says}</title>{axes(low, high)}"
+        f"<title>{title}</title>{axes(low, high)}"
         f'<svg x="{MARGIN}" y="4" width="{WIDTH}" height="{HEIGHT}" overflow="hidden" fill="none" '
         f'stroke="{colour}" stroke-linejoin="round">'
         f"{lines(slope, low, high, 1.2, '4 2.5')}{lines(value, low, high, 2.4, '')}</svg>"
@@ -184,7 +184,7 @@ def picture(activation: Drawable, label: str) -> str:
 
 
 def place(x: float, y: float, low: float, high: float) -> tuple[float, float]:
-    """Return where a point stands in the inner picture."""
+    """Return the coordinates of a point in the inner chart."""
     return (x - LOW) / (HIGH - LOW) * WIDTH, (high - y) / (high - low) * (HEIGHT - 8) + 4
 
 
@@ -218,7 +218,7 @@ def axes(low: float, high: float) -> str:
         parts.append(text(across, bottom + 14, f"{x:g}", "middle"))
     for y in sorted({low, 0.0, high}):
         down = place(0, y, low, high)[1] + 4
-        if y == 0 or abs(down - zero) > 11:  # else it would stand on the 0
+        if y == 0 or abs(down - zero) > 11:  # else it would cover the 0
             parts.append(text(left - 4, down + 4, f"{y:.2g}", "end"))
     return "".join(parts)
 
@@ -234,8 +234,8 @@ def text(x: float, y: float, words: str, anchor: str) -> str:
 def names(curves: dict[str, Curve], low: float, high: float) -> str:
     """Return "value" and "slope" beside the right ends, a line apart."""
     ends = []
-    for one in curves.values():
-        last = last_shown(one, low, high) or (HIGH, low)
+    for line in curves.values():
+        last = last_shown(line, low, high) or (HIGH, low)
         ends.append(place(HIGH, last[1], low, high)[1] + 4)
     places = apart(ends, 8, HEIGHT, 12)
     return "".join(

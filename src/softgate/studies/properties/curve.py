@@ -37,7 +37,7 @@ SEARCH = tuple(
         | {sign * Fraction(2) ** k for k in range(-20, 61) for sign in (-1, 1)}
     )
 )
-"""Where a guard that is not linear is looked at for a change of sign."""
+"""Where a guard that is not linear is evaluated, to find its changes of sign."""
 
 
 @dataclass(frozen=True)
@@ -60,16 +60,16 @@ class Piece:
         return [end - step for step in steps]
 
     def holds(self, x: Fraction) -> bool:
-        """Tell whether `x` lies within."""
+        """Return whether `x` lies within the piece."""
         above = self.low is None or self.low < x
         return above and (self.high is None or x < self.high)
 
     def derivative(self, order: int) -> Node:
         """Return the branch (order 0), its slope, its curvature, or what follows."""
-        found = self._derivatives
-        while len(found) <= order:
-            found.append(derivative(found[-1]))
-        return found[order]
+        derivatives = self._derivatives
+        while len(derivatives) <= order:
+            derivatives.append(derivative(derivatives[-1]))
+        return derivatives[order]
 
     @cached_property
     def _derivatives(self) -> list[Node]:
@@ -124,17 +124,17 @@ def _join(root: Node, cut: list[Piece]) -> list[Piece]:
 
 def _guards(root: Node) -> list[Node]:
     """Return the expressions at whose zeros an operation may bend or end, inner ones first."""
-    found: list[Node] = []
+    guards: list[Node] = []
     for node in walk(root):
         if node.op in COMPARISONS:
-            found.append(node.args[0] - node.args[1])
+            guards.append(node.args[0] - node.args[1])
         elif node.op in ("abs", "log", "sqrt"):
-            found.append(node.args[0])
+            guards.append(node.args[0])
         elif node.op == "div":
-            found.append(node.args[1])
+            guards.append(node.args[1])
         elif node.op == "log1p":
-            found.append(1 + node.args[0])
-    return list(dict.fromkeys(found))
+            guards.append(1 + node.args[0])
+    return list(dict.fromkeys(guards))
 
 
 def _cut(root: Node, breaks: list[Fraction]) -> list[Piece]:
@@ -182,7 +182,7 @@ def _solve(piece: Piece) -> list[Fraction]:
     if len(zeros) > MOST_ZEROS:
         raise ValueError(
             f"the formula may bend wherever {guard!r} is 0, which is at more than {MOST_ZEROS} "
-            "points: too many to study"
+            "points: too many to analyse"
         )
     return zeros
 
@@ -190,23 +190,27 @@ def _solve(piece: Piece) -> list[Fraction]:
 def _fraction(value: exact.Number) -> Fraction:
     from softgate.lower import mp
 
-    found = mp.fraction(value)
-    short = found.limit_denominator(10**15)
+    exact_value = mp.fraction(value)
+    short = exact_value.limit_denominator(10**15)
     # A guard such as x/6 + 0.5 is rounded in binary; its zero is meant to be -3.
-    return short if abs(short - found) * 2**200 <= max(abs(found), Fraction(1)) else found
+    return (
+        short
+        if abs(short - exact_value) * 2**200 <= max(abs(exact_value), Fraction(1))
+        else exact_value
+    )
 
 
 def _sign_changes(root: Node, places: list[Fraction]) -> list[Fraction]:
     values = [(x, exact.at(root, x)) for x in places]
-    found = [x for x, value in values if value == 0]
+    zeros = [x for x, value in values if value == 0]
     for (low, left), (high, right) in pairwise(values):
         if exact.is_nan(left) or exact.is_nan(right) or left == 0 or right == 0:
             continue
         if (left < 0) != (right < 0):
             zero = exact.root_between(root, low, high)
             if zero is not None:
-                found.append(zero)
-    return found
+                zeros.append(zero)
+    return zeros
 
 
 Floats = npt.NDArray[np.float64]
@@ -214,7 +218,7 @@ Floats = npt.NDArray[np.float64]
 QUANTITIES = ("value", "slope", "curvature")
 MOST_ROOTS = 64
 FAR = 60
-"""Roots are looked for up to 2**FAR; beyond, only limits are."""
+"""Roots are searched up to 2**FAR; beyond, only limits are computed."""
 
 
 def _grid() -> Floats:
@@ -232,7 +236,7 @@ class Curve:
         self.root = decimals.definition(entry, self.parameters, Definition())
         self.pieces = pieces(self.root)
         self.oscillates = False
-        """Whether more changes of sign were seen than are followed."""
+        """Whether there are more than MOST_ROOTS changes of sign."""
         self._zeros: dict[tuple[int, int, Fraction], list[Fraction]] = {}
 
     @property
@@ -248,7 +252,7 @@ class Curve:
 
     @cached_property
     def grid(self) -> Floats:
-        """Where the kernels are looked at: on both sides of each break too."""
+        """Where the kernels are evaluated, including both sides of each break."""
         breaks = np.array([float(x) for x in self.breaks])
         steps = np.concatenate([[-(2.0**-k), 2.0**-k] for k in (10, 20, 30)])
         around = (breaks[:, None] + steps * np.maximum(1.0, np.abs(breaks))[:, None]).ravel()
@@ -289,7 +293,7 @@ class Curve:
         if level:
             node = node - level
         x, y = self.sampled(piece, order)
-        found, x, signs = _decide(node, x, y - float(level))
+        zeros, x, signs = _decide(node, x, y - float(level))
         brackets = np.flatnonzero(signs[:-1] != signs[1:])
         if brackets.size > MOST_ROOTS:
             self.oscillates = True
@@ -298,8 +302,8 @@ class Curve:
         for i in brackets:
             zero = exact.root_between(node, Fraction(float(x[i])), Fraction(float(x[i + 1])))
             if zero is not None and piece.holds(zero):
-                found.append(zero)
-        return sorted(set(found))
+                zeros.append(zero)
+        return sorted(set(zeros))
 
 
 def _decide(
@@ -307,21 +311,21 @@ def _decide(
 ) -> tuple[list[Fraction], Floats, npt.NDArray[np.int8]]:
     """Return exact zeros on the grid, and the rest of it with signs.
 
-    Where a kernel gives 0, the definition says whether that is a root or a number too small for a
-    float64. Of a long run of zeros its ends and its middle are asked.
+    Where a kernel returns 0, the definition decides whether that is a root or a number too small
+    for a float64. Of a long run of zeros its ends and its middle are evaluated.
     """
     known = np.isfinite(y)
     x, y = x[known], y[known]
     signs = np.sign(y).astype(np.int8)
     zero = np.flatnonzero(signs == 0)
     runs = np.split(zero, np.flatnonzero(np.diff(zero) != 1) + 1) if zero.size else []
-    found: list[Fraction] = []
+    zeros: list[Fraction] = []
     for run in runs:
         for i in {int(run[0]), int(run[run.size // 2]), int(run[-1])}:
             place = Fraction(float(x[i]))
             value = exact.at(node, place)
             if value == 0 and run.size == 1:
-                found.append(place)
+                zeros.append(place)
             elif exact.is_finite(value) and value != 0:
                 signs[i] = 1 if value > 0 else -1
-    return found, x[signs != 0], signs[signs != 0]
+    return zeros, x[signs != 0], signs[signs != 0]

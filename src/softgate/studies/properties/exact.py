@@ -34,17 +34,17 @@ def at(root: Node, x: Fraction) -> Number:
 
 
 def is_nan(value: Number) -> bool:
-    """Tell whether a number is NaN."""
+    """Return whether a number is NaN."""
     return bool(value != value)  # noqa: PLR0124
 
 
 def is_finite(value: Number) -> bool:
-    """Tell whether a number is neither NaN nor infinite."""
+    """Return whether a number is neither NaN nor infinite."""
     return not is_nan(value) and abs(value) != math.inf
 
 
 def same(x: Number, y: Number) -> bool:
-    """Tell whether two numbers are one but for the rounding of `BITS` bits."""
+    """Return whether two numbers are one but for the rounding of `BITS` bits."""
     if not (is_finite(x) and is_finite(y)):
         return bool(x == y)
     return bool(abs(x - y) * 2**120 <= max(abs(x), abs(y), 1))
@@ -77,12 +77,12 @@ def at_turn(root: Node, x: Fraction) -> Number:
 
 
 def is_constant(root: Node) -> bool:
-    """Tell whether `root` does not depend on x."""
+    """Return whether `root` does not depend on x."""
     return not any(node.op == "input" for node in walk(root))
 
 
 def vanishes(root: Node, places: list[Fraction]) -> bool:
-    """Tell whether `root` is 0 at these points, however many digits one takes."""
+    """Return whether `root` is 0 at these points, however many digits one takes."""
     values = (at(root, x) for x in places)
     return all(is_finite(value) and abs(value) * 2 ** (MANY_BITS - 1000) < 1 for value in values)
 
@@ -123,7 +123,7 @@ def _next(low: Fraction, high: Fraction, part: Number, step: int) -> Fraction:
     share = Fraction(1, 2)
     if step % 4 != 3:
         share = Fraction(min(max(float(part), 2.0**-30), 1 - 2.0**-30))
-    # So many bits as the interval needs: fractions must not grow with every step.
+    # Only as many bits as the interval needs: fractions must not grow with every step.
     unit = Fraction(2) ** (width.numerator.bit_length() - width.denominator.bit_length() - 64)
     return round((low + width * share) / unit) * unit
 

@@ -190,13 +190,13 @@ class Slopes:
 
     @cached_property
     def runner(self) -> Runner:
-        """What computes slopes of this format for users."""
+        """The runner that computes slopes of this format in a call."""
         with np.errstate(all="ignore"):  # a user's formula may overflow
             route = Route(self.entry, "slope", self.fmt, None, tuple(self.parameters.items()))
             return route.runner()
 
     def zero(self, keys: Keys) -> npt.NDArray[np.bool_]:
-        """Tell at which positions the slope is exactly 0."""
+        """Return at which positions the slope is exactly 0."""
         x = self.patterns(keys)
         if self.fmt.bits == 16:
             # Without the table, whose ties take long: they matter here only around half the
@@ -209,11 +209,11 @@ class Slopes:
                 return slopes <= half
         out = np.empty_like(x)
         self.runner.run(out.ctypes.data, x.ctypes.data, self.runner.address, x.size)
-        dead: npt.NDArray[np.bool_] = (out << self.unsigned(1)) == 0  # but for the sign
-        return dead
+        flat: npt.NDArray[np.bool_] = (out << self.unsigned(1)) == 0  # but for the sign
+        return flat
 
     def end(self, inside: int, outside: int) -> int:
-        """Return the last zero on the way from a zero to a position that is none."""
+        """Return the last zero between a zero and a position with a nonzero slope."""
         while abs(inside - outside) > 1:
             middle = (inside + outside) // 2
             if self.zero(np.array([middle], np.uint64))[0]:
@@ -223,7 +223,7 @@ class Slopes:
         return inside
 
     def places(self, special: tuple[float, ...]) -> Keys:
-        """Return where to look: everywhere in 16 bits, else in each binade and around `special`."""
+        """Return positions to evaluate: all in 16 bits, else in each binade and near `special`."""
         if self.fmt.bits == 16:
             return np.arange(self.first, self.last + 1, dtype=np.uint64)
         step = (self.last - self.first) // SAMPLES
@@ -278,7 +278,7 @@ def _checked(slopes: Slopes, low: int, high: int) -> tuple[int, int]:
 
 
 SMALL = Fraction(1, 100)
-"""A slope smaller than this hardly lets a gradient through."""
+"""A slope smaller than this almost blocks the gradient."""
 
 
 def study(entry: Entry, parameters: Mapping[str, float], name: str | None = None) -> Properties:

@@ -10,7 +10,7 @@ from typing import ClassVar
 from softgate.runtime.records import Cell, Grid, Record
 
 ALL_DIGITS = 17
-"""With so many significant digits every float64 is itself."""
+"""Significant digits that represent every float64 exactly."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ def point(x: float) -> Interval:
 
 
 def show(value: float | None, digits: int = 5) -> str:
-    """Return a number with so many significant digits, an absent one as a word.
+    """Return a number with `digits` significant digits, None as text.
 
     A number that has fewer digits is shown with fewer: 0.5 is a half, 0.5000 is near it.
     """
@@ -89,24 +89,24 @@ def _touch(left: Interval, right: Interval) -> bool:
 
 
 SHOWN = 4
-"""Of a longer list only so many items are shown."""
+"""The most items of a list that are shown."""
 NONE = "none"
 OPTIONAL = ("undefined", "left_asymptote", "right_asymptote", "level")
 
 Line3 = tuple[str, str, str]
-"""A key for programs, a label for people, a text."""
+"""A key, a label and a text."""
 
 
 @dataclass(frozen=True)
 class Extreme:
-    """A least or greatest value; `at` is empty where it is only approached."""
+    """A least or greatest value; `at` is empty if it is only approached."""
 
     value: float
     at: tuple[Interval, ...]
 
     @property
     def reached(self) -> bool:
-        """Whether the function takes the value, and not only comes near it."""
+        """Whether the function takes the value, rather than only approaching it."""
         return bool(self.at)
 
 
@@ -122,7 +122,7 @@ class Jump:
 
 @dataclass(frozen=True)
 class Line:
-    """slope·x + intercept: what a curve comes ever nearer to."""
+    """The asymptote slope·x + intercept."""
 
     slope: float
     intercept: float
@@ -130,7 +130,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Properties(Record):
-    """What one activation is like, computed from its definition and its kernels.
+    """The properties of one activation, computed from its definition and its kernels.
 
     Attributes
     ----------
@@ -143,7 +143,7 @@ class Properties(Record):
     monotone : str
         "increasing", "never falls", "decreasing", "never rises", "constant" or "no".
     slope_roots, level : tuple
-        Single points with slope 0, and intervals on which it is 0 as mathematics has it.
+        Single points with slope 0, and intervals on which the exact slope is 0.
     many_roots : bool
         Whether the function oscillates: then at most the 64 found nearest to 0 are given.
     limits, slope_limits : pair of float or None
@@ -160,7 +160,7 @@ class Properties(Record):
     dead : mapping
         Per dtype the inputs at which the computed slope is exactly 0.
     undefined : tuple of Interval
-        Where the function is no real number; what needs all inputs is then None.
+        Where the function is not a real number; properties that need all inputs are then None.
     """
 
     schema: ClassVar[str] = "softgate.properties"
@@ -241,7 +241,7 @@ def side_by_side(functions: Iterable[Properties], digits: int = 4) -> Grid:
     rows = (
         (cells[0][1], *(text for _, _, text in cells))
         for cells in zip(*columns, strict=True)
-        # A line that says nothing about any of the functions is left out.
+        # A line without a value for any of the functions is left out.
         if cells[0][0] not in OPTIONAL or {text for _, _, text in cells} != {NONE}
     )
     return Grid("", ("", *(p.function for p in chosen)), tuple(rows), text=True)
@@ -249,11 +249,11 @@ def side_by_side(functions: Iterable[Properties], digits: int = 4) -> Grid:
 
 def lines(p: Properties, digits: int) -> list[Line3]:
     """Return each property's key, its label and its text."""
-    return [*_shape(p, digits), *_ends(p, digits), *_normal(p, digits), *_dead(p, digits)]
+    return [*_shape(p, digits), *_ends(p, digits), *_normal(p, digits), *_flat(p, digits)]
 
 
 def _shape(p: Properties, digits: int) -> list[Line3]:
-    found = [
+    rows = [
         ("range", "range", _range(p, digits)),
         *_extreme("minimum", "minimum", p.minimum, digits),
         *_extreme("maximum", "maximum", p.maximum, digits),
@@ -263,10 +263,10 @@ def _shape(p: Properties, digits: int) -> list[Line3]:
     for quantity in ("value", "slope", "curvature"):
         steps = [(jump.at, getattr(jump, quantity)) for jump in p.jumps]
         texts = [f"{show(step, digits)} at {show(x, digits)}" for x, step in steps if step]
-        found.append((f"jump_of_{quantity}", f"{quantity} jump", _list(texts)))
+        rows.append((f"jump_of_{quantity}", f"{quantity} jump", _list(texts)))
     roots = [show(x, digits) for x in p.slope_roots]
     return [
-        *found,
+        *rows,
         ("monotone", "monotone", p.monotone),
         ("slope_roots", "slope roots", f"over {len(roots)}" if p.many_roots else _list(roots)),
         ("level", "slope is 0", places(p.level, digits)),
@@ -289,15 +289,15 @@ def _extreme(
 
 
 def _ends(p: Properties, digits: int) -> list[Line3]:
-    found = []
+    rows = []
     for i, (end, key) in enumerate((("-inf", "left"), ("+inf", "right"))):
         line = p.asymptotes[i]
-        found += [
+        rows += [
             (f"{key}_limit", f"limit at {end}", _limit(p.limits[i], digits)),
             (f"{key}_slope_limit", f"slope at {end}", _limit(p.slope_limits[i], digits)),
             (f"{key}_asymptote", "  asymptote", NONE if line is None else _line(line, digits)),
         ]
-    return found
+    return rows
 
 
 def _normal(p: Properties, digits: int) -> list[Line3]:
@@ -314,11 +314,11 @@ def _normal(p: Properties, digits: int) -> list[Line3]:
     ]
 
 
-def _dead(p: Properties, digits: int) -> list[Line3]:
+def _flat(p: Properties, digits: int) -> list[Line3]:
     head = ("", "computed slope", "")
     second = ("", "is exactly 0 in", "")
-    found = [(f"dead_{name}", f"  {name}", places(at, digits)) for name, at in p.dead.items()]
-    return [head, second, *found]
+    rows = [(f"dead_{name}", f"  {name}", places(at, digits)) for name, at in p.dead.items()]
+    return [head, second, *rows]
 
 
 def _range(p: Properties, digits: int) -> str:

@@ -30,21 +30,21 @@ Candidate = tuple[exact.Number, Interval | None]
 
 def extremes(curve: Curve, order: int) -> tuple[Extreme | None, Extreme | None]:
     """Return the least and the greatest value, slope (order 1) or curvature (2)."""
-    found = [c for c in candidates(curve, order) if not exact.is_nan(c[0])]
-    if not found:
+    values = [c for c in candidates(curve, order) if not exact.is_nan(c[0])]
+    if not values:
         return None, None
-    least = min(value for value, _ in found)
-    greatest = max(value for value, _ in found)
-    return _extreme(found, least), _extreme(found, greatest)
+    least = min(value for value, _ in values)
+    greatest = max(value for value, _ in values)
+    return _extreme(values, least), _extreme(values, greatest)
 
 
-def _extreme(found: list[Candidate], best: exact.Number) -> Extreme:
-    places = [place for value, place in found if place is not None and exact.same(value, best)]
+def _extreme(values: list[Candidate], best: exact.Number) -> Extreme:
+    places = [place for value, place in values if place is not None and exact.same(value, best)]
     return Extreme(exact.to_float(best), union(places) if exact.is_finite(best) else ())
 
 
 def candidates(curve: Curve, order: int) -> Iterator[Candidate]:
-    """Yield what may be extreme, and where it is taken (None where it is only approached)."""
+    """Yield possible extremes, and where they are taken (None if only approached)."""
     for piece in curve.pieces:
         if piece.defined:
             yield from _within(curve, piece, order)
@@ -56,7 +56,7 @@ def candidates(curve: Curve, order: int) -> Iterator[Candidate]:
 
 
 def _at_break(curve: Curve, left: Piece, right: Piece, x: Fraction, order: int) -> exact.Number:
-    """Return a quantity at a break: where both sides agree theirs, else what the formula says."""
+    """Return a quantity at a break: that of both sides if they agree, else the formula's."""
     if order and left.defined and right.defined:
         before = exact.limit(left.derivative(order), x, -1)
         if exact.same(before, exact.limit(right.derivative(order), x, 1)):
@@ -93,7 +93,7 @@ def _sharpest(curve: Curve, piece: Piece) -> list[Fraction]:
     x, y = x[known], y[known]
     if x.size == 0:
         return []
-    found = []
+    roots = []
     for extreme in (y.max(), y.min()):
         near = np.flatnonzero(np.abs(y - extreme) <= NEARLY * abs(extreme))
         for run in np.split(near, np.flatnonzero(np.diff(near) != 1) + 1)[:SHARPEST]:
@@ -101,12 +101,12 @@ def _sharpest(curve: Curve, piece: Piece) -> list[Fraction]:
                 left, right = Fraction(float(x[run[0] - 1])), Fraction(float(x[run[-1] + 1]))
                 zero = exact.root_between(piece.derivative(3), left, right)
                 if zero is not None:
-                    found.append(zero)
-    return found
+                    roots.append(zero)
+    return roots
 
 
 HIGHEST_ORDER = 6
-"""A curve without a jump up to this derivative is called smooth."""
+"""A curve without a jump up to this derivative counts as smooth."""
 
 
 def sides(curve: Curve) -> Iterator[tuple[Fraction, Piece, Piece]]:
@@ -118,15 +118,15 @@ def sides(curve: Curve) -> Iterator[tuple[Fraction, Piece, Piece]]:
 
 def jumps(curve: Curve) -> tuple[Jump, ...]:
     """Return where the value, the slope or the curvature jumps, from left to right."""
-    found = []
+    jumping = []
     for x, left, right in sides(curve):
         steps = [_step(x, left, right, order) for order in range(3)]
         here = exact.at(curve.root, x)
         if steps[0] == 0 and exact.is_finite(here):  # a single point may lie apart
             steps[0] = _difference(here, exact.limit(left.branch, x, -1))
         if any(steps):
-            found.append(Jump(exact.to_float(x), *steps))
-    return tuple(found)
+            jumping.append(Jump(exact.to_float(x), *steps))
+    return tuple(jumping)
 
 
 def _step(x: Fraction, left: Piece, right: Piece, order: int) -> float:
@@ -198,46 +198,46 @@ def _directions(curve: Curve, piece: Piece) -> set[int]:
 
 
 def level(curve: Curve) -> tuple[Interval, ...]:
-    """Return the intervals on which the slope is 0, as mathematics has it."""
-    found = []
+    """Return the intervals on which the exact slope is 0."""
+    intervals = []
     for piece in curve.pieces:
         fixed = piece.constant(1)
         if fixed is not None and exact.same(fixed, 0):
             ends = [end for end in (piece.low, piece.high) if end is not None]
             closed = [x for x in ends if exact.at(curve.derivatives[1], x) == 0]
-            found += [span(piece), *(point(exact.to_float(x)) for x in closed)]
-    return union(found)
+            intervals += [span(piece), *(point(exact.to_float(x)) for x in closed)]
+    return union(intervals)
 
 
 def slope_roots(curve: Curve) -> tuple[float, ...]:
     """Return the single points at which the slope is 0, from left to right."""
     flat = level(curve)
-    found = [x for piece in curve.pieces for x in _roots_within(curve, piece)]
+    roots = [x for piece in curve.pieces for x in _roots_within(curve, piece)]
     for x, left, right in sides(curve):
         before, after = (
             exact.limit(left.derivative(1), x, -1),
             exact.limit(right.derivative(1), x, 1),
         )
         if before == 0 and after == 0:
-            found.append(x)
-    floats = sorted({exact.to_float(x) for x in found})
+            roots.append(x)
+    floats = sorted({exact.to_float(x) for x in roots})
     return tuple(x for x in floats if not any(x in interval for interval in flat))
 
 
 def _roots_within(curve: Curve, piece: Piece) -> list[Fraction]:
     """Return the roots of the slope, those at which it only touches 0 included."""
-    found = list(curve.zeros(piece, 1))
+    roots = list(curve.zeros(piece, 1))
     if not piece.defined or piece.constant(1) is not None:
-        return found
+        return roots
     turns = curve.zeros(piece, 2)
-    return [*found, *(x for x in turns if exact.at_turn(piece.derivative(1), x) == 0)]
+    return [*roots, *(x for x in turns if exact.at_turn(piece.derivative(1), x) == 0)]
 
 
 def undefined(curve: Curve) -> tuple[Interval, ...]:
     """Return where the function is no real number."""
-    found = [span(piece) for piece in curve.pieces if not piece.defined]
+    intervals = [span(piece) for piece in curve.pieces if not piece.defined]
     single = (x for x in curve.breaks if not exact.is_finite(exact.at(curve.root, x)))
-    return union([*found, *(point(exact.to_float(x)) for x in single)])
+    return union([*intervals, *(point(exact.to_float(x)) for x in single)])
 
 
 def limits(curve: Curve, order: int) -> tuple[float | None, float | None]:

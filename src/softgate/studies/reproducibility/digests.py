@@ -224,27 +224,27 @@ def cases(functions: Mapping[str, Function]) -> Iterator[Case]:
 
 
 def has_from_value(function: Function) -> bool:
-    """Tell whether a function with its default parameters has a backward from its output."""
+    """Return whether a function with its default parameters has a backward from its output."""
     return isinstance(function, Activation) and function.entry.slope_follows(function.parameters)
 
 
 def compute(case: Case, function: Function) -> str:
-    """Return the digest of what `function` computes here."""
+    """Return the digest of the results of `function` on this machine."""
     return digest(*call(case, function, operands(function, case.quantity, case.dtype)))
 
 
-def call(case: Case, function: Function, given: Iterable[Any]) -> tuple[Any, ...]:
+def call(case: Case, function: Function, arguments: Iterable[Any]) -> tuple[Any, ...]:
     """Return the results of a case for these operands, which may be tensors of a framework."""
     if case.quantity == FROM_VALUE:
         assert isinstance(function, Activation)
-        x, grad = given
+        x, grad = arguments
         route = function.route(FROM_VALUE, x.dtype)
         return arrays.apply(function, route, {"x": function(x), "grad": grad}, None)
     method = function if case.quantity == "value" else getattr(function, case.quantity)
     keywords: dict[str, Any] = dict(case.parameters)
     if case.arithmetic is not None:
         keywords["arithmetic"] = case.arithmetic
-    results = method(*given, **keywords)
+    results = method(*arguments, **keywords)
     return results if isinstance(results, tuple) else (results,)
 
 
@@ -316,6 +316,6 @@ def tables(functions: Mapping[str, Function]) -> dict[str, dict[str, str]]:
             result["operations"][case.kernel] = kernel
     for name, function in functions.items():
         for dtype in DTYPES:
-            given = operands(function, "backward", dtype)
-            result["inputs"][f"{name} {dtype}"] = digest(*given)
+            arguments = operands(function, "backward", dtype)
+            result["inputs"][f"{name} {dtype}"] = digest(*arguments)
     return result

@@ -222,7 +222,9 @@ def _from_text(text: str, pairs: tuple[tuple[str, Any], ...], framework: str | N
     if text.startswith("softgate:"):
         return _by_name(text, dict(pairs))
     if not colon or not all(part.isidentifier() for part in (*place.split("."), *name.split("."))):
-        raise Mistake(f"{text!r} is no subject: write {FORMS}")
+        known = text.partition(":")[0] in activations()
+        hint = f" Did you mean softgate:{text}?" if known else ""
+        raise Mistake(f"can't interpret {text!r}: expected {FORMS}.{hint}")
     return Subject(text, "python", place, name, pairs, framework, _path())
 
 
