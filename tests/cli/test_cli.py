@@ -57,7 +57,7 @@ def test_no_arguments_show_the_help() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (("tabel",), "Did you mean 'table'"),
         (("table", "gleu"), "gelu"),
@@ -75,11 +75,11 @@ def test_no_arguments_show_the_help() -> None:
     ],
     ids=" ".join,
 )
-def test_mistakes_exit_with_2_and_no_traceback(arguments: tuple[str, ...], said: str) -> None:
+def test_mistakes_exit_with_2_and_no_traceback(arguments: tuple[str, ...], message: str) -> None:
     result = softgate(*arguments)
     assert result.returncode == 2, result.stderr
     assert result.stdout == ""
-    assert said in result.stderr
+    assert message in result.stderr
     assert "Traceback" not in result.stderr
     assert result.stderr.startswith("Error: ")
     assert result.stderr.count("\n") == 1

@@ -1,4 +1,4 @@
-"""What emitted source says, how it is asked for, and what is refused."""
+"""Emitted source: its comments, its options, and what is refused."""
 
 from __future__ import annotations
 
@@ -119,15 +119,15 @@ def test_the_recipe_for_c_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.parametrize(
-    ("asked", "present", "absent"),
+    ("options", "present", "absent"),
     [
         ({}, ["gelu_f32(", "gelu_slope_f32(", "gelu_f64(", "gelu_slope_f64("], []),
         ({"dtype": "float32"}, ["gelu_f32(", "gelu_slope_f32("], ["double", "f64"]),
         ({"quantity": "slope"}, ["gelu_slope_f32(", "gelu_slope_f64("], ["gelu_f32("]),
     ],
 )
-def test_a_part_can_be_asked_for(asked: Any, present: list[str], absent: list[str]) -> None:
-    text = sg.emit("gelu", "c", **asked)
+def test_parts_can_be_chosen(options: Any, present: list[str], absent: list[str]) -> None:
+    text = sg.emit("gelu", "c", **options)
     assert all(name in text for name in present)
     assert not any(name in text for name in absent)
 
@@ -142,7 +142,7 @@ def test_names_and_parameters_are_understood() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "keywords", "said"),
+    ("arguments", "keywords", "message"),
     [
         (("gelu", "cpp"), {}, "expected one of c, js, triton"),
         (("gelu", "javascrip"), {}, "did you mean 'js'"),
@@ -159,8 +159,8 @@ def test_names_and_parameters_are_understood() -> None:
         (("elu", "c"), {"alpha": 1e30}, "out of range"),
     ],
 )
-def test_wrong_calls_are_told(arguments: Any, keywords: Any, said: str) -> None:
-    with pytest.raises(ValueError, match=re.escape(said)):
+def test_invalid_arguments(arguments: Any, keywords: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(message)):
         sg.emit(*arguments, **keywords)
 
 

@@ -124,15 +124,17 @@ def test_formulas_of_ones_own(
 def vectorised(text: str, folder: Path) -> tuple[set[str], set[str]]:
     """Return the loops of a source, and those that gcc vectorises with the comment's flags."""
     flags = (*FAST, "-fno-ipa-icf", "-fopt-info-vec-optimized")  # two that are alike stay two
-    _, said = compiled.compiled(text, folder, "fast", flags)
+    _, output = compiled.compiled(text, folder, "fast", flags)
     lines = text.split("\n")
     loops = {i + 1: lines[i - 2] for i, line in enumerate(lines) if "for (size_t i" in line}
-    told = {int(line.split(":")[1]) for line in said.split("\n") if "loop vectorized" in line}
-    return set(loops.values()), {loops[line] for line in told & set(loops)}
+    vectorised = {
+        int(line.split(":")[1]) for line in output.split("\n") if "loop vectorized" in line
+    }
+    return set(loops.values()), {loops[line] for line in vectorised & set(loops)}
 
 
 def test_every_loop_vectorises(tmp_path: Path) -> None:
-    """All of the catalogue, with and without parameters, in both formats, as the comment says."""
+    """All of the catalogue, with and without parameters, in both formats, as the comment states."""
     loops, found = vectorised(sg.emit(sg.activations().values(), "c"), tmp_path)
     several = sum(bool(a.parameters) for a in sg.activations().values())
     assert len(loops) == 4 * (len(sg.activations()) + several)

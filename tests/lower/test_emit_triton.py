@@ -85,14 +85,14 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
     assert texts["wrong.py"] != right
     for name, text in texts.items():
         (folder / name).write_text(text, encoding="utf-8")
-    asked = []
+    calls = []
     for i, (file, activation, parameters, dtype) in enumerate(jobs()):
         for name, array in zip(("x", "grad"), inputs(activation, wider(dtype)), strict=True):
             np.save(folder / f"{i}.{name}.npy", array)
         called = f"{activation.name}_f64" if dtype == "float64" else activation.name
         given = dict(activation.check_parameters(parameters)) if parameters else {}
-        asked.append([file, called, given, dtype])
-    (folder / "jobs.json").write_text(json.dumps(asked), encoding="utf-8")
+        calls.append([file, called, given, dtype])
+    (folder / "jobs.json").write_text(json.dumps(calls), encoding="utf-8")
     result = subprocess.run(
         [sys.executable, str(SCRIPT), str(folder)],
         env=WITH_TRITON | {"TRITON_INTERPRET": "1"},
@@ -224,7 +224,7 @@ for kernel, real in ((emitted.gelu_kernel_f32, "fp32"), (emitted.gelu_kernel_f64
 
 
 def test_a_gpus_instructions_are_those_of_ieee(tmp_path: Path) -> None:
-    """Compiled for a GPU that is not here: fma where asked for, rounding right, no flush to 0."""
+    """Compiled for a GPU that is not here: fma where requested, correct rounding, no flush to 0."""
     pytest.importorskip("torch")  # which emitted code imports
     text = sg.emit("gelu", "triton", quantity="value")
     text += sg.emit("gelu", "triton", quantity="value", dtype="float64")

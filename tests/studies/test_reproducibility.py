@@ -328,10 +328,10 @@ def test_full_checks_every_digest() -> None:
 
 def test_doctor_fails_on_other_bits(monkeypatch: pytest.MonkeyPatch) -> None:
     wrong = sg.check_bits(functions={"gelu": changed_coefficient(monkeypatch)})
-    asked: list[bool] = []
+    calls: list[bool] = []
 
     def check_bits(full: bool = False) -> Reproduction:
-        asked.append(full)
+        calls.append(full)
         return wrong
 
     monkeypatch.setattr(doctor, "kernel_checks", list)
@@ -342,4 +342,4 @@ def test_doctor_fails_on_other_bits(monkeypatch: pytest.MonkeyPatch) -> None:
     result = CliRunner().invoke(doctor.command, ["--json", "--full"], standalone_mode=False)
     assert result.return_value == 1
     assert json.loads(result.output)["reproducibility"]["ok"] is False
-    assert asked == [False, True]
+    assert calls == [False, True]

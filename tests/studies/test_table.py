@@ -218,7 +218,7 @@ def test_wrong_points(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         ({"functions": "gelu", "digits": 51}, "0 to 50"),
         ({"functions": "gelu", "digits": True}, "whole number"),
@@ -231,8 +231,8 @@ def test_wrong_points(text: str) -> None:
         ({"functions": "gelv"}, "gelu"),
     ],
 )
-def test_wrong_requests(arguments: dict[str, Any], said: str) -> None:
-    with pytest.raises(ValueError, match=said):
+def test_wrong_requests(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         sg.table(**arguments)
 
 
@@ -335,7 +335,7 @@ def test_piped_output_is_plain_and_whole() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (("table", "--at", "3:1:1"), "ends before it begins"),
         (("table", "gelu", "--digits", "77"), "0 to 50"),
@@ -343,10 +343,12 @@ def test_piped_output_is_plain_and_whole() -> None:
         (("table", "gelu", "--columns", "difference"), "--against"),
     ],
 )
-def test_a_mistake_is_told_without_a_traceback(arguments: tuple[str, ...], said: str) -> None:
+def test_a_mistake_is_reported_without_a_traceback(
+    arguments: tuple[str, ...], message: str
+) -> None:
     result = run(*arguments)
     assert (result.returncode, result.stdout) == (2, "")
-    assert said in result.stderr.splitlines()[-1]
+    assert message in result.stderr.splitlines()[-1]
     assert "Traceback" not in result.stderr
 
 

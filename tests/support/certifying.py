@@ -24,7 +24,7 @@ def certify_in(
         monkeypatch.setattr(sys, "argv", ["softgate", "certify", *arguments])
         with pytest.raises(SystemExit) as left:
             cli.main()
-        said = capsys.readouterr()
-        return int(left.value.code or 0), said.out, said.err
+        captured = capsys.readouterr()
+        return int(left.value.code or 0), captured.out, captured.err
 
     return command

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import faulty
@@ -23,10 +24,11 @@ FEW = 4000
 LIMIT = 4.0
 
 
-def quick(subject: Any, function: Any = "gelu", **how: Any) -> Certificate:
-    """A certificate of float32 values from a small sample, in this process."""
-    usual: dict[str, Any] = {"dtypes": "float32", "quantities": "value", "samples": FEW}
-    return sg.certify(subject, function, **(usual | {"isolated": False} | how))
+@cache
+def quick(subject: Any, function: Any = "gelu", **options: Any) -> Certificate:
+    """Return a certificate of float32 values from a small sample, in this process."""
+    defaults: dict[str, Any] = {"dtypes": "float32", "quantities": "value", "samples": FEW}
+    return sg.certify(subject, function, **(defaults | {"isolated": False} | options))
 
 
 def outcomes(certificate: Certificate, quantity: str = "value") -> dict[str, str]:
@@ -35,21 +37,29 @@ def outcomes(certificate: Certificate, quantity: str = "value") -> dict[str, str
 
 @pytest.mark.parametrize("name", ["gelu", "hard_swish"])
 def test_ours_hold_what_the_catalogue_states(name: str) -> None:
-    found = sg.certify(sg.activations()[name], quantities="value,slope", samples=2000)
-    assert {(one.dtype, one.quantity) for one in found} == {
+    certificate = sg.certify(sg.activations()[name], quantities="value,slope", samples=2000)
+    assert {(measurement.dtype, measurement.quantity) for measurement in certificate} == {
         (dtype, quantity)
         for dtype in ("float16", "bfloat16", "float32", "float64")
         for quantity in ("value", "slope")
     }
-    assert found.failures() == ()
-    for one in found:
-        assert one.stated_ulp is not None
-        assert one.max_ulp <= one.stated_ulp
-        assert one.digest == published_digest(name, one.quantity, one.dtype) is not None
-        assert all(special.right for special in one.specials)
-        assert {d.outcome for d in one.dependences} <= {SAME, NOT_TESTED}
-        if one.dtype in ("float16", "bfloat16"):
-            assert (one.inputs, one.exhaustive, one.rounded_share) == (65536, True, 1.0)
+    assert certificate.failures() == ()
+    for measurement in certificate:
+        assert measurement.stated_ulp is not None
+        assert measurement.max_ulp <= measurement.stated_ulp
+        assert (
+            measurement.digest
+            == published_digest(name, measurement.quantity, measurement.dtype)
+            is not None
+        )
+        assert all(special.right for special in measurement.specials)
+        assert {d.outcome for d in measurement.dependences} <= {SAME, NOT_TESTED}
+        if measurement.dtype in ("float16", "bfloat16"):
+            assert (measurement.inputs, measurement.exhaustive, measurement.rounded_share) == (
+                65536,
+                True,
+                1.0,
+            )
 
 
 def test_certificates_name_the_digest_that_is_reproduced() -> None:
@@ -65,8 +75,8 @@ def test_certificates_name_the_digest_that_is_reproduced() -> None:
 
 def test_the_sign_of_a_nan_is_none() -> None:
     """A masked NaN counts as NaN or inf, and not as a zero of the wrong sign."""
-    found = quick(lambda x: np.where(np.isnan(x), np.float32(0), sg.gelu(x)))
-    apart = found.find("value", "float32").regions[-1]
+    certificate = quick(lambda x: np.where(np.isnan(x), np.float32(0), sg.gelu(x)))
+    apart = certificate.find("value", "float32").regions[-1]
     assert (apart.name, apart.not_numbers, apart.wrong_zeros) == ("±0, ±inf, NaN", 2, 0)
 
 
@@ -75,48 +85,48 @@ def test_ours_against_another_function_fails() -> None:
 
 
 def test_what_is_right_passes() -> None:
-    """The faults below are found for their own sake."""
-    found = quick(faulty.right, slope=faulty.right_slope, quantities="value,slope")
-    assert found.failures(LIMIT) == ()
-    assert found.regressions(found) == ()
+    """The faults below are what their tests detect."""
+    certificate = quick(faulty.right, slope=faulty.right_slope, quantities="value,slope")
+    assert certificate.failures(LIMIT) == ()
+    assert certificate.regressions(certificate) == ()
 
 
 def test_a_few_ulps_in_one_narrow_interval() -> None:
-    found = quick(faulty.few_ulp_off, samples=100_000)
-    (line, *_) = found.failures(LIMIT)
-    worst = found.find("value", "float32").worst
+    certificate = quick(faulty.few_ulp_off, samples=100_000)
+    (line, *_) = certificate.failures(LIMIT)
+    worst = certificate.find("value", "float32").worst
     assert faulty.LOW < worst.worst < faulty.HIGH
     assert worst.name == "negative"
     assert worst.name in line
     assert repr(worst.worst) in line
-    assert found.failures(10.0) == ()
+    assert certificate.failures(10.0) == ()
 
 
 def test_a_flipped_slope() -> None:
     slopes = {"slope": faulty.flipped_slope, "quantities": "slope", "samples": 100_000}
-    found = quick(faulty.right, **slopes)
-    one = found.find("slope", "float32")
-    assert one.total("wrong_signs") > 0
-    assert faulty.LOW < one.worst.worst < faulty.HIGH
-    assert any("wrong signs" in line for line in found.failures(1e9))
+    certificate = quick(faulty.right, **slopes)
+    measurement = certificate.find("slope", "float32")
+    assert measurement.total("wrong_signs") > 0
+    assert faulty.LOW < measurement.worst.worst < faulty.HIGH
+    assert any("wrong signs" in line for line in certificate.failures(1e9))
 
 
 def test_a_lost_negative_zero() -> None:
-    found = quick(faulty.without_negative_zero)
-    wrong = {s.input for s in found.find("value", "float32").specials if not s.right}
+    certificate = quick(faulty.without_negative_zero)
+    wrong = {s.input for s in certificate.find("value", "float32").specials if not s.right}
     assert {"-0.0", "-inf"} <= wrong
-    assert found.find("value", "float32").max_ulp < LIMIT
-    assert any("f(-0.0) is 0.0, expected -0.0" in line for line in found.failures(LIMIT))
+    assert certificate.find("value", "float32").max_ulp < LIMIT
+    assert any("f(-0.0) is 0.0, expected -0.0" in line for line in certificate.failures(LIMIT))
 
 
 def test_nan_for_one_bit_pattern_in_16_bits() -> None:
-    found = quick(faulty.nan_for_one_pattern, dtypes="float16")
-    one = found.find("value", "float16")
-    assert one.total("not_numbers") == 1
-    assert one.worst.worst == faulty.PATTERN
-    assert np.isinf(one.max_ulp)
-    assert np.isinf(one.mean_ulp)
-    assert any(repr(faulty.PATTERN) in line for line in found.failures(1e30))
+    certificate = quick(faulty.nan_for_one_pattern, dtypes="float16")
+    measurement = certificate.find("value", "float16")
+    assert measurement.total("not_numbers") == 1
+    assert measurement.worst.worst == faulty.PATTERN
+    assert np.isinf(measurement.max_ulp)
+    assert np.isinf(measurement.mean_ulp)
+    assert any(repr(faulty.PATTERN) in line for line in certificate.failures(1e30))
 
 
 def test_nan_for_one_bit_pattern_among_all_of_float32() -> None:
@@ -149,9 +159,9 @@ def test_nan_for_one_bit_pattern_among_all_of_float32() -> None:
     ],
 )
 def test_what_a_result_must_not_depend_on(fault: Any, on: str) -> None:
-    found = quick(fault)
-    assert outcomes(found)[on] == DIFFERS
-    assert any(f"depend on {on}" in line for line in found.failures(1e9))
+    certificate = quick(fault)
+    assert outcomes(certificate)[on] == DIFFERS
+    assert any(f"depend on {on}" in line for line in certificate.failures(1e9))
 
 
 def test_flushed_subnormals_and_early_zeros() -> None:
@@ -159,13 +169,13 @@ def test_flushed_subnormals_and_early_zeros() -> None:
     assert flushed.total("flushed") > 0
     assert flushed.total("lost") == 0
     early = quick(faulty.early_zero)
-    one = early.find("value", "float32")
-    assert one.total("lost") > 0
-    assert one.max_ulp > 1e6
+    measurement = early.find("value", "float32")
+    assert measurement.total("lost") > 0
+    assert measurement.max_ulp > 1e6
     assert any("zeros where the truth is a normal number" in line for line in early.failures(1e30))
 
 
-def test_regressions_are_told_from_the_baseline() -> None:
+def test_regressions_against_the_baseline() -> None:
     good, bad = quick(faulty.right), quick(faulty.without_negative_zero)
     assert any("f(-0.0)" in line for line in bad.regressions(good))
     assert good.regressions(bad) == ()
@@ -182,25 +192,25 @@ def test_regressions_are_told_from_the_baseline() -> None:
 
 
 def test_a_certificate_is_a_record() -> None:
-    found = quick(faulty.nan_for_one_pattern, dtypes="float16")
-    text = found.to_json()
+    certificate = quick(faulty.nan_for_one_pattern, dtypes="float16")
+    text = certificate.to_json()
     assert Certificate.from_json(text).to_json() == text
-    assert "faulty:nan_for_one_pattern measured as gelu" in str(found)
-    header, rows = found.table()
+    assert "faulty:nan_for_one_pattern measured as gelu" in str(certificate)
+    header, rows = certificate.table()
     regions = [row for row in rows if row[header.index("what")] == "region"]
-    assert len(regions) == len(found.find("value", "float16").regions)
+    assert len(regions) == len(certificate.find("value", "float16").regions)
     assert all(len(row) == len(header) for row in rows)
 
 
-def test_what_is_not_tested_is_said() -> None:
-    said = str(quick(faulty.right, quantities=None))
-    assert "slope: faulty:right has no automatic derivative" in said
-    assert "of 2^32 inputs" in said
+def test_what_is_not_tested_is_listed() -> None:
+    text = str(quick(faulty.right, quantities=None))
+    assert "slope: faulty:right has no automatic derivative" in text
+    assert "of 2^32 inputs" in text
 
 
 @pytest.mark.parametrize("fmt", [FLOAT16, BFLOAT16, FLOAT32, FLOAT64], ids=lambda fmt: fmt.name)
 def test_exact_ties_are_decided_exactly(fmt: Any) -> None:
-    """x/2 of an odd subnormal is a tie for leaky_relu; for gelu it lies a hair beside one."""
+    """x/2 of an odd subnormal is a tie for leaky_relu; for gelu it lies close to one."""
     unit = 2.0**fmt.smallest_exponent
     tie = Reference(sg.leaky_relu.entry, "value", {"slope": 0.5})
     assert tie.is_rounded(-3 * unit, -2 * unit, fmt)
@@ -225,17 +235,17 @@ def test_rounding_at_the_ends_of_binades_and_ranges() -> None:
 
 
 def test_a_kernel_that_is_not_certified_is_no_truth() -> None:
-    """A formula that cancels has a float64 kernel of no use: arb is the truth, and it is said."""
+    """A kernel that cancels is not exact enough: arb is the reference, as the certificate states."""
 
     @sg.activation
     def cancels(f: Any, x: Any) -> Any:
         return f.sqrt(1 + f.square(x) * 1e-24) - 1
 
-    found = sg.certify(cancels, dtypes="float32", quantities="value", samples=FEW)
-    one = found.find("value", "float32")
-    assert one.truth.startswith("against arb")
-    assert one.kernel_ulp is None
-    assert one.max_ulp > 1000
+    certificate = sg.certify(cancels, dtypes="float32", quantities="value", samples=FEW)
+    measurement = certificate.find("value", "float32")
+    assert measurement.truth.startswith("against arb")
+    assert measurement.kernel_ulp is None
+    assert measurement.max_ulp > 1000
 
 
 def test_at_a_kink_any_slope_between_its_sides_is_right() -> None:
@@ -246,10 +256,10 @@ def test_at_a_kink_any_slope_between_its_sides_is_right() -> None:
         return np.where(x == 0, 2, upper(x)).astype(x.dtype)
 
     for slope, right in ((sg.relu.slope, True), (upper, True), (beyond, False)):
-        found = quick(sg.relu, "relu", slope=slope, quantities="slope")
-        region = found.find("slope", "float32").regions[-1]
+        certificate = quick(sg.relu, "relu", slope=slope, quantities="slope")
+        region = certificate.find("slope", "float32").regions[-1]
         assert (region.max_ulp == 0) == right
-        assert "any number between its two sides" in found.find("slope", "float32").truth
+        assert "any number between its two sides" in certificate.find("slope", "float32").truth
 
 
 @pytest.mark.parametrize("name", ["gelu", "silu", "hard_swish", "tanh"])
@@ -275,7 +285,7 @@ def test_every_input_is_in_one_region(name: str, quantity: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("wrong", "said"),
+    ("wrong", "message"),
     [
         ({"dtypes": "float8"}, "float8"),
         ({"dtypes": ()}, "empty"),
@@ -285,30 +295,30 @@ def test_every_input_is_in_one_region(name: str, quantity: str) -> None:
         ({"function": "gleu"}, "gelu"),
     ],
 )
-def test_wrong_calls_say_what_was_expected(wrong: dict[str, Any], said: str) -> None:
+def test_invalid_arguments(wrong: dict[str, Any], message: str) -> None:
     arguments = {"function": "gelu"} | wrong
-    with pytest.raises((ValueError, TypeError), match=said):
+    with pytest.raises((ValueError, TypeError), match=message):
         sg.certify(faulty.right, arguments.pop("function"), **arguments)
 
 
-def test_a_wider_result_is_a_finding_where_the_format_was_asked_for_or_has_32_bits() -> None:
-    found = quick(faulty.other_dtype, dtypes=None)
-    assert [(f.dtype, f.kind) for f in found.findings] == [("float32", "wrong dtype")]
-    assert [one.dtype for one in found] == ["float64"]
-    assert any(line.startswith("float16 value: wrong dtype") for line in found.untested)
-    asked = quick(faulty.other_dtype, dtypes="float16")
-    assert [(f.dtype, f.kind) for f in asked.findings] == [("float16", "wrong dtype")]
+def test_a_wider_result_is_a_finding_if_the_format_was_named_or_has_32_bits() -> None:
+    certificate = quick(faulty.other_dtype, dtypes=None)
+    assert [(f.dtype, f.kind) for f in certificate.findings] == [("float32", "wrong dtype")]
+    assert [measurement.dtype for measurement in certificate] == ["float64"]
+    assert any(line.startswith("float16 value: wrong dtype") for line in certificate.untested)
+    named = quick(faulty.other_dtype, dtypes="float16")
+    assert [(f.dtype, f.kind) for f in named.findings] == [("float16", "wrong dtype")]
 
 
 def test_a_foreign_callable_is_measured_as_what_it_computes() -> None:
-    found = sg.certify(
+    certificate = sg.certify(
         "torch.nn.functional:leaky_relu",
         keywords={"negative_slope": 0.25},
         quantities="value",
         dtypes="float16",
     )
-    assert found.function == "leaky_relu:slope=0.25"
-    assert found.find("value", "float16").rounded_share == 1
+    assert certificate.function == "leaky_relu:slope=0.25"
+    assert certificate.find("value", "float16").rounded_share == 1
     for unknown in ("numpy:sin", "numpy:sum"):
         with pytest.raises(ValueError, match="--as gelu"):
             sg.certify(unknown, dtypes="float32", quantities="value")

@@ -103,7 +103,7 @@ def baseline() -> dict[str, Any]:
 
 @pytest.mark.usefixtures("nothing_is_computed")
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (("--seed", "1"), "--samples 2000 and with --seed 0"),
         (("--samples", "3000"), "--samples 2000 and with --seed 0"),
@@ -113,17 +113,17 @@ def baseline() -> dict[str, Any]:
     ids=" ".join,
 )
 def test_a_baseline_of_other_inputs_is_refused(
-    run: Run, tmp_path: Path, baseline: dict[str, Any], arguments: tuple[str, ...], said: str
+    run: Run, tmp_path: Path, baseline: dict[str, Any], arguments: tuple[str, ...], message: str
 ) -> None:
     (tmp_path / "old.json").write_text(json.dumps(baseline))
     code, out, err = run("softgate:gelu", *QUICK, "--baseline", "old.json", *arguments)
     assert (code, out, err.count("\n")) == (2, "", 1)
-    assert said in err
+    assert message in err
 
 
 @pytest.mark.usefixtures("nothing_is_computed")
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "message"),
     [
         ({"version": 1}, "certificate version 1: expected"),
         ({"schema": "softgate.table"}, "softgate.table version 2: expected"),
@@ -135,13 +135,13 @@ def test_a_baseline_of_other_inputs_is_refused(
     ids=str,
 )
 def test_what_is_no_baseline_is_refused(
-    run: Run, tmp_path: Path, baseline: dict[str, Any], changes: dict[str, Any] | None, said: str
+    run: Run, tmp_path: Path, baseline: dict[str, Any], changes: dict[str, Any] | None, message: str
 ) -> None:
     text = "{" if changes is None else json.dumps(baseline | changes)
     (tmp_path / "old.json").write_text(text)
     code, out, err = run("faulty:right", *QUICK, "--baseline", "old.json")
     assert (code, out, err.count("\n")) == (2, "", 1)
-    assert said in err
+    assert message in err
 
 
 def test_what_the_baseline_does_not_have_is_said(
@@ -209,7 +209,7 @@ def test_the_picture_shows_the_error_where_it_is() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (("softgate:gleu",), "gelu"),
         (("nosuchmodule:f", "--as", "gelu"), "nosuchmodule"),
@@ -243,11 +243,11 @@ def test_the_picture_shows_the_error_where_it_is() -> None:
     ids=" ".join,
 )
 def test_mistakes_are_one_line_and_nothing_is_written(
-    run: Run, tmp_path: Path, arguments: tuple[str, ...], said: str
+    run: Run, tmp_path: Path, arguments: tuple[str, ...], message: str
 ) -> None:
     code, out, err = run(*arguments, *(() if "--html" in arguments else ("--html", "page.html")))
     assert (code, out) == (2, "")
-    assert said in err
+    assert message in err
     assert err.startswith("Error: ")
     assert err.count("\n") == 1
     assert list(tmp_path.iterdir()) == []

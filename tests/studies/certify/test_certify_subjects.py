@@ -135,11 +135,13 @@ def test_a_fixed_length_is_not_said_to_be_tested(tmp_path: Path) -> None:
     file = tmp_path / "relu.onnx"
     onnx.save(helper.make_model(graph, opset_imports=opset, ir_version=10), file)
     found = peer(str(file), "relu", samples=2000)
-    said = {d.on: (d.outcome, d.detail) for d in found.find("value", "float32").dependences}
+    outcomes = {d.on: (d.outcome, d.detail) for d in found.find("value", "float32").dependences}
     assert (
-        said["length"] == said["empty array"] == ("not tested", "the model is made for one length")
+        outcomes["length"]
+        == outcomes["empty array"]
+        == ("not tested", "the model has a fixed length")
     )
-    assert said["place"][0] == "same bits"
+    assert outcomes["place"][0] == "same bits"
 
 
 SOURCE = r"""
@@ -202,7 +204,7 @@ def test_a_c_function_that_writes_too_much_or_too_little(library: str) -> None:
 
 def test_mistakes_in_naming_a_subject(library: str, tmp_path: Path) -> None:
     (tmp_path / "bad.onnx").write_text("no model")
-    for text, said in (
+    for text, message in (
         (f"{library}:nosuch_f32", "has no symbol 'nosuch_f32'"),
         (str(tmp_path / "bad.onnx"), "is no model"),
         (str(tmp_path / "none.onnx"), "there is no file"),
@@ -213,7 +215,7 @@ def test_mistakes_in_naming_a_subject(library: str, tmp_path: Path) -> None:
         ("gelu", "can't interpret 'gelu'"),
         ("gelu", "Did you mean softgate:gelu"),
     ):
-        with pytest.raises(Mistake, match=said), open_session(describe(text)):
+        with pytest.raises(Mistake, match=message), open_session(describe(text)):
             pass
     with pytest.raises(Mistake, match="say what T is"):
         sg.certify(f"{library}:half_f32".replace("half_f32", "half"), "gelu")
@@ -294,7 +296,7 @@ def inside(folder: Path, text: str) -> Subject:
 
 
 @pytest.mark.parametrize(
-    ("source", "said"),
+    ("source", "message"),
     [
         ("import os\nos._exit(7)\n", "cannot be loaded: crashed: exit code 7"),
         ("import time\ntime.sleep(1000)\n", "hung: its loading took more than 2 s.*--time-limit"),
@@ -306,10 +308,10 @@ def inside(folder: Path, text: str) -> Subject:
     ids=["dies", "hangs", "syntax", "raises", "class", "factory"],
 )
 def test_what_fails_while_it_is_loaded_is_said_in_one_line(
-    tmp_path: Path, source: str, said: str
+    tmp_path: Path, source: str, message: str
 ) -> None:
     (tmp_path / "broken.py").write_text(source)
-    with pytest.raises(Mistake, match=said) as raised:
+    with pytest.raises(Mistake, match=message) as raised:
         open_session(inside(tmp_path, "broken:f"), time_limit=2.0)
     assert "\n" not in str(raised.value)
 

@@ -1,4 +1,4 @@
-"""Functions are told by their values: every entry by itself, frameworks' own, and none of them."""
+"""Identification by values: every entry, frameworks' functions, and functions of no catalogue."""
 
 from __future__ import annotations
 
@@ -182,11 +182,11 @@ def test_of_what_is_unknown_the_nearest_come_first() -> None:
 def test_a_question_takes_little_work(function: Tensors, monkeypatch: pytest.MonkeyPatch) -> None:
     """The catalogue is evaluated once a process; a question evaluates what is promising."""
     found(function)
-    asked = []
+    calls = []
     evaluate = float64.evaluate
-    monkeypatch.setattr(float64, "evaluate", lambda *a: asked.append(1) or evaluate(*a))
+    monkeypatch.setattr(float64, "evaluate", lambda *a: calls.append(1) or evaluate(*a))
     found(function)
-    assert 0 < len(asked) < 330
+    assert 0 < len(calls) < 330
 
 
 def test_a_threshold_that_float32_cannot_show_is_not_told_of() -> None:
@@ -234,8 +234,8 @@ def test_ones_own_formula_may_be_asked_for() -> None:
 def test_the_record_goes_through_json() -> None:
     answer = found(F.softplus, "float64")
     assert Identification.from_json(answer.to_json()) == answer
-    asked = {"function", "parameters", "max_difference", "scale", "offset", "confidence"}
-    assert asked | {"candidates"} <= set(json.loads(answer.to_json()))
+    fields = {"function", "parameters", "max_difference", "scale", "offset", "confidence"}
+    assert fields | {"candidates"} <= set(json.loads(answer.to_json()))
 
 
 def test_wrong_questions() -> None:

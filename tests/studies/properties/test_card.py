@@ -94,11 +94,11 @@ def test_the_curve_breaks_at_a_jump() -> None:
 
 
 def test_what_a_card_says_is_computed() -> None:
-    said = dict(highlights(sg.gelu.properties))
-    assert said["range"] == "[-0.1700,inf)"
-    assert said["minimum"] == "-0.1700 at -0.7518"
-    assert said["slope is 0 at"] == "-0.7518"
-    assert "maximum" not in said
+    rows = dict(highlights(sg.gelu.properties))
+    assert rows["range"] == "[-0.1700,inf)"
+    assert rows["minimum"] == "-0.1700 at -0.7518"
+    assert rows["slope is 0 at"] == "-0.7518"
+    assert "maximum" not in rows
     assert dict(highlights(sg.softplus.properties))["largest slope"] == "1 approached"
     assert dict(highlights(sg.relu6.properties))["maximum"].startswith("6 at")
 
@@ -128,11 +128,11 @@ def stairs(f: Definition, x: Node) -> Node:
     return f.where(f.sin(x) > 0.3, 1, 0.5 * x)
 
 
-def test_ones_own_formula_has_a_card_and_what_cannot_be_studied_is_said() -> None:
+def test_ones_own_formula_has_a_card_and_what_cannot_be_analysed_is_reported() -> None:
     html = stairs._repr_html_()
     (row,) = parsed(html).findall("table/tr")
     assert row[0].text == "properties"
-    assert "too many to study" in (row[1].text or "")
+    assert "too many to analyse" in (row[1].text or "")
     assert style("stairs").colour in html
 
 

@@ -43,7 +43,7 @@ def away_from(jumps: tuple[Jump, ...], x: np.ndarray) -> np.ndarray:
 
 
 def check_extremes(activation: Activation, p: Properties) -> None:
-    """No grid point lies beyond an extreme, and what is reached is so where it is said to be."""
+    """No grid point lies beyond an extreme, and each is reached where the record has it."""
     for quantity, least, greatest in (
         (activation, p.minimum, p.maximum),
         (activation.slope, p.smallest_slope, p.largest_slope),
@@ -126,7 +126,7 @@ def check_jumps(activation: Activation, p: Properties) -> None:
         apart &= ~((smooth[0] <= jump.at) & (jump.at <= smooth[1]))
     for quantity in (activation, activation.slope):
         change = np.abs(np.diff(quantity(GRID)))[apart & (np.diff(GRID) < 0.01)]
-        # A bend sharper than the grid is no jump: its curvature says so.
+        # A bend sharper than the grid is not a jump, as its curvature shows.
         assert p.largest_curvature is not None
         steep = max(1.0, p.largest_curvature.value)
         assert change.max() <= 0.01 * max(steep, np.abs(quantity(GRID[np.abs(GRID) < 13])).max())
@@ -185,7 +185,7 @@ def check_gaussian(activation: Activation, p: Properties) -> None:
 
 
 def check_dead(activation: Activation, p: Properties) -> None:
-    """The computed slope is 0 where it is said to be and, on all 16-bit inputs, only there."""
+    """The computed slope is 0 where the record has it and, on all 16-bit inputs, only there."""
     assert list(p.dead) == list(FORMATS)
     for name, intervals in p.dead.items():
         kind = KINDS[name]
@@ -376,7 +376,7 @@ def test_an_oscillating_function() -> None:
     def torn(f: Any, x: Any) -> Any:
         return f.where(f.sin(x) > 0.5, x, 0)
 
-    with pytest.raises(ValueError, match="too many to study"):
+    with pytest.raises(ValueError, match="too many to analyse"):
         own(torn)
 
 
