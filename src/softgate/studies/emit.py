@@ -128,14 +128,15 @@ def emit(
     return printer(units, (made, *LICENCE[1:]))
 
 
-def refuse_gated(given: object) -> None:
+def refuse_gated(function: object) -> None:
     """Raise ValueError for a gated activation, with the alternative."""
-    name = given.partition(":")[0] if isinstance(given, str) else getattr(given, "name", None)
-    found = gated().get(name) if isinstance(name, str) else None
-    if found is not None:
-        act = found.act.name
+    named = isinstance(function, str)
+    name = str(function).partition(":")[0] if named else getattr(function, "name", None)
+    gate = gated().get(name) if isinstance(name, str) else None
+    if gate is not None:
+        act = gate.act.name
         raise ValueError(
-            f"{name!r} takes two arrays: emit {act}, and write {found.entry.formula}; its partials "
+            f"{name!r} takes two arrays: emit {act}, and write {gate.entry.formula}; its partials "
             f"are {act}_slope(gate)*other and {act}(gate)"
         )
 
@@ -147,21 +148,23 @@ def unit(
     quantities: Sequence[str],
     parameters: dict[str, float],
 ) -> Unit:
-    """Return what is to be printed of one activation."""
+    """Return the functions of one activation that are to be printed."""
     bound = activation.bind(**parameters)
     entry = bound.entry
-    usual = activations().get(entry.name)
-    is_usual = usual is not None and usual.entry is entry
-    general = bool(entry.parameters) and is_usual and not parameters
+    catalogued = activations().get(entry.name)
+    is_catalogued = catalogued is not None and catalogued.entry is entry
+    general = bool(entry.parameters) and is_catalogued and not parameters
     folded = not general or language == "c"
     shown = ["backward" if language == "triton" and q == "slope" else q for q in quantities]
     wanted = [(q, fmt, g) for g in (False, True) if (general if g else folded)
               for fmt in formats for q in shown]  # fmt: skip
-    functions = [_function(entry, q, fmt, general=g, is_usual=is_usual) for q, fmt, g in wanted]
+    functions = [
+        _function(entry, q, fmt, general=g, is_catalogued=is_catalogued) for q, fmt, g in wanted
+    ]
     functions.sort(key=lambda f: f.widened)  # what is called comes first
     present = {(f.quantity, f.fmt.name) for f in functions}
     inner = [
-        _function(entry, f.quantity, FLOAT64, general=False, is_usual=is_usual)
+        _function(entry, f.quantity, FLOAT64, general=False, is_catalogued=is_catalogued)
         for f in functions
         if (f.widened and (f.quantity, "float64") not in present)
         or (f.arguments and language == "js")
@@ -178,7 +181,7 @@ def unit(
 
 
 def _function(
-    entry: Entry, quantity: str, fmt: Format, *, general: bool, is_usual: bool
+    entry: Entry, quantity: str, fmt: Format, *, general: bool, is_catalogued: bool
 ) -> Function:
     """Return one function; `general` takes its parameters as arguments."""
     widened = fmt is FLOAT32 and _takes_float64(entry) and not general
@@ -190,10 +193,10 @@ def _function(
         packed = kernels.pack(entry, values, arithmetic, quantity).tolist()[len(values) :]
         constants = dict(zip(_limits(arithmetic), packed, strict=True))
     bound = None
-    if entry.bounds:  # of backward what is known is the slope's
+    if entry.bounds:  # backward has the bound of the slope
         which = "slope" if quantity == "backward" else quantity
         stated = float(getattr(entry.bounds[fmt.name], which))
-        bound = stated if is_usual and not general else CONTRACT_ULP
+        bound = stated if is_catalogued and not general else CONTRACT_ULP
     arguments = tuple(values.items()) if general else ()
     return Function(entry.name, quantity, fmt, root, bound, arguments, constants, widened)
 
@@ -222,15 +225,15 @@ def _heading(entry: Entry, general: bool) -> Iterable[str]:
 
 
 def _command(activation: Activation) -> str | None:
-    """Return how commands name an activation: a formula of one's own by its module, if they can."""
+    """Return the command-line name of an activation; for a user's formula its module, or None."""
     user = activation.entry.user
     if user is None:
         return label(activation)
     module = vars(sys.modules.get(user.module, object))
     names = [
         name
-        for name, found in module.items()
-        if isinstance(found, Activation) and found.entry is activation.entry
+        for name, value in module.items()
+        if isinstance(value, Activation) and value.entry is activation.entry
     ]
     return f"{user.module}:{names[0]}" if names and user.module != "__main__" else None
 
@@ -248,12 +251,12 @@ def _printer(language: str, form: str | None) -> Callable[[Sequence[Unit], Seque
 
 def _language(language: str) -> str:
     known = {**{key: key for key in LANGUAGES}, "javascript": "js"}
-    given = str(language).lower()
-    if given in known:
-        return known[given]
-    near = get_close_matches(given, known, 1)
-    meant = f"; did you mean {known[near[0]]!r}?" if near else ""
-    raise ValueError(f"language = {language!r}: expected one of {', '.join(LANGUAGES)}{meant}")
+    key = str(language).lower()
+    if key in known:
+        return known[key]
+    near = get_close_matches(key, known, 1)
+    hint = f"; did you mean {known[near[0]]!r}?" if near else ""
+    raise ValueError(f"language = {language!r}: expected one of {', '.join(LANGUAGES)}{hint}")
 
 
 def _formats(language: str, dtype: str | None) -> list[Format]:
@@ -268,22 +271,22 @@ def _formats(language: str, dtype: str | None) -> list[Format]:
     return [FORMATS[name] for name in chosen]
 
 
-def _one_of(what: str, given: str | None, known: tuple[str, ...]) -> tuple[str, ...] | None:
-    if given is None:
+def _one_of(option: str, value: str | None, known: tuple[str, ...]) -> tuple[str, ...] | None:
+    if value is None:
         return None
-    if given not in known:
-        raise ValueError(f"{what} = {given!r}: expected one of {', '.join(known)}, or None")
-    return (given,)
+    if value not in known:
+        raise ValueError(f"{option} = {value!r}: expected one of {', '.join(known)}, or None")
+    return (value,)
 
 
 def _check_names(units: Sequence[Unit]) -> None:
-    """Raise where names would clash, or are none in one of the languages: a formula goes to all."""
+    """Raise ValueError for names that clash, or that are invalid in one of the languages."""
     names = [unit.name for unit in units]
     labels = Counter(each for unit in units for each in {f.label for f in unit.functions})
     for name in names:
         if not name.isascii():
             raise ValueError(
-                f"{name!r} is no name in these languages, which have the letters a to z: "
+                f"{name!r} is not a name in these languages, which have the letters a to z: "
                 "give the formula another, name='swish'"
             )
         taken = [language for language, words in RESERVED.items() if name in words]

@@ -235,7 +235,7 @@ def test_rounding_at_the_ends_of_binades_and_ranges() -> None:
 
 
 def test_a_kernel_that_is_not_certified_is_no_truth() -> None:
-    """A kernel that cancels is not exact enough: arb is the reference, as the certificate states."""
+    """A kernel that cancels is not exact enough: arb is the reference, as it states."""
 
     @sg.activation
     def cancels(f: Any, x: Any) -> Any:
