@@ -1,4 +1,4 @@
-"""The command line's manners: quick help, data on stdout, exit codes, no traceback, completion."""
+"""The command line: quick help, data on stdout, exit codes, no traceback, completion."""
 
 from __future__ import annotations
 
@@ -124,13 +124,15 @@ def test_ones_own_formula_by_module_and_name(tmp_path: Path) -> None:
 def test_doctor_checks_a_kernel_of_each_dtype() -> None:
     result = softgate("doctor", "--json")
     assert result.returncode == 0, result.stderr
-    found = json.loads(result.stdout)
-    assert {check["dtype"] for check in found["kernels"]} == {
+    content = json.loads(result.stdout)
+    assert {check["dtype"] for check in content["kernels"]} == {
         "float16", "bfloat16", "float32", "float64",
     }  # fmt: skip
-    assert all(check["ok"] and check["max_ulp"] <= check["bound_ulp"] for check in found["kernels"])
-    assert found["packages"]["numpy"]
-    assert found["machine"]["threads"] >= 1
+    assert all(
+        check["ok"] and check["max_ulp"] <= check["bound_ulp"] for check in content["kernels"]
+    )
+    assert content["packages"]["numpy"]
+    assert content["machine"]["threads"] >= 1
 
 
 def test_doctor_fails_when_a_kernel_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -226,7 +228,7 @@ def test_a_users_module_that_fails_is_named(tmp_path: Path) -> None:
     assert "Traceback" not in result.stderr
 
 
-def test_a_closed_stdout_is_said() -> None:
+def test_a_closed_stdout_is_reported() -> None:
     command = f'"{sys.executable}" -m softgate table gelu >&-'
     result = subprocess.run(
         ["bash", "-c", command], capture_output=True, text=True, timeout=60, check=False

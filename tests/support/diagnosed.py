@@ -51,14 +51,15 @@ def site(
 
 def diagnosis(*sites: Site, model: str = "network") -> Diagnosis:
     """The diagnosis of sites, with a finding for each that has dead units."""
-    found = tuple(
-        Finding("dead", one.name, one.dead, 0.01, f"{one.name} has {len(one.unit.dead)} dead units",
+    findings = tuple(
+        Finding("dead", site.name, site.dead, 0.01,
+                f"{site.name} has {len(site.unit.dead)} dead units",
                 "lower the learning rate; see `softgate properties relu`")
-        for one in sites if one.unit.dead
+        for site in sites if site.unit.dead
     )  # fmt: skip
     return Diagnosis(
         model=model, steps=60, looked_at=60, every=1, thresholds=Thresholds(), sites=sites,
-        gradient_ratio=1.5 if len(sites) > 1 else None, unseen=(), loss="", findings=found,
+        gradient_ratio=1.5 if len(sites) > 1 else None, unseen=(), loss="", findings=findings,
     )  # fmt: skip
 
 

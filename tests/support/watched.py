@@ -1,4 +1,4 @@
-"""What the tests of watching share: quiet torch, and a model that calls a function."""
+"""Shared by the tests of `watch`: a seeded torch with one thread, and a model around a function."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def seeded():
 
 
 class Calls(nn.Module):
-    """Calls a function on what a linear layer gives."""
+    """A linear layer and a function of its output."""
 
     def __init__(self, function, width=6):
         super().__init__()

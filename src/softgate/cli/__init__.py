@@ -1,7 +1,7 @@
-"""The command line: one module a command, loaded when it is called.
+"""The command line: one module for each command, imported when the command runs.
 
-Data goes to stdout, all else to stderr. Exit codes: 0 done, 1 a check or a comparison failed,
-2 a mistake in what was asked for, which is answered in one line and never with a traceback.
+Data goes to stdout, all else to stderr. Exit codes: 0 success, 1 a check or a comparison failed,
+2 a usage error, which is reported in one line without a traceback.
 """
 
 from __future__ import annotations
@@ -16,24 +16,24 @@ import click
 from softgate import __version__
 
 COMMANDS = {
-    "report": "one HTML page: which activation should I use, and what does it cost me here",
-    "table": "values, slopes and differences at points; without arguments, three true tables",
-    "properties": "range, minimum, smoothness, roots, gain and dead region, all computed",
-    "plot": "curves to a file or into the terminal",
-    "names": "what each name means in PyTorch, Keras, TensorFlow, JAX, Hugging Face, timm and ONNX",
-    "identify": "which activation does a function, a module or a model compute, told by its values",
-    "certify": "how exact a function of yours, of a framework, an ONNX file or a C library is",
+    "report": "one HTML page: which activation to use, and what it costs on this machine",
+    "table": "values, slopes and differences at points; without arguments, three exact tables",
+    "properties": "range, minimum, smoothness, roots, gain and flat region, all computed",
+    "plot": "curves in a file or in the terminal",
+    "names": "each name in PyTorch, Keras, TensorFlow, JAX, Hugging Face, timm and ONNX",
+    "identify": "which activation a function, a module or a model computes, by its values",
+    "certify": "how accurate your function, or one of a framework, ONNX file or C library, is",
     "bench": "ns per element of every activation in every implementation installed here",
-    "emit": "source code in C, JavaScript or Triton, bounds stated, to take elsewhere",
+    "emit": "source code in C, JavaScript or Triton, with error bounds",
     "diagnose": "dead, trapped and saturated units of a model on data, and how gradients flow",
-    "compare": "train the same model with each activation, and say honestly what differs",
+    "compare": "train the same model with each activation, and test what differs",
     "doctor": "versions, CPU features, threads, frameworks, and whether a kernel works here",
-    "completion": "print the lines that make a shell complete softgate's commands and names",
+    "completion": "print the script with which a shell completes commands and names",
 }
-"""Every command, a module of this package, and what it does: in the order they are shown."""
+"""Every command and what it does, in the order of the help; all but the last are modules."""
 
 MISTAKES = (ValueError, TypeError, OSError, ImportError)
-"""What the library raises when it was asked for the wrong thing."""
+"""Errors of the library that are reported in one line."""
 
 UNREADABLE = (
     click.MissingParameter,
@@ -41,38 +41,38 @@ UNREADABLE = (
     click.BadOptionUsage,
     click.BadArgumentUsage,
 )
-"""What click raises for a call that the help explains; other messages say themselves what to do."""
+"""Errors of click that the help explains; the messages of others are complete."""
 
 
 class Commands(click.Group):
-    """The commands, each imported only when it is run or completed."""
+    """The commands, each imported only when it runs or is completed."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the names in the order they are shown."""
+        """Return the names in the order of the help."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return one command, or None."""
-        if cmd_name not in COMMANDS:
-            return None
-        found: click.Command = import_module(f".{cmd_name}", __name__).command
-        return found
+        """Return a command, or None if there is none of that name."""
+        if cmd_name not in COMMANDS or cmd_name == "completion":
+            return completion if cmd_name in COMMANDS else None
+        command: click.Command = import_module(f".{cmd_name}", __name__).command
+        return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the list of commands without loading any."""
+        """Write the list of commands without importing any."""
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command; where there is none, say which one may have been meant."""
+        """Return the command; raise a usage error with the nearest name if there is none."""
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
             from difflib import get_close_matches
 
             near = get_close_matches(args[0], COMMANDS, 1)
-            meant = f" Did you mean {near[0]!r}?" if near else f" Commands: {', '.join(COMMANDS)}."
-            ctx.fail(f"No such command {args[0]!r}.{meant}")
+            hint = f" Did you mean {near[0]!r}?" if near else f" Commands: {', '.join(COMMANDS)}."
+            ctx.fail(f"No such command {args[0]!r}.{hint}")
         return super().resolve_command(ctx, args)
 
 
@@ -83,12 +83,30 @@ class Commands(click.Group):
 @click.option("--debug", is_flag=True, help="Show the traceback of an error.")
 @click.pass_context
 def softgate(ctx: click.Context, debug: bool) -> None:
-    """Which activation, and what does it cost? softgate answers by computing."""
+    """Activation functions: their values, properties, accuracy, speed and effect on training."""
     ctx.obj = {"debug": debug}
 
 
+@click.command()
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+@click.pass_context
+def completion(ctx: click.Context, shell: str) -> None:
+    """Print the script with which SHELL completes commands, options and activations.
+
+    \b
+    bash:  softgate completion bash >> ~/.bashrc
+    zsh:   softgate completion zsh >> ~/.zshrc
+    fish:  softgate completion fish > ~/.config/fish/completions/softgate.fish
+    """
+    from click.shell_completion import get_completion_class
+
+    script = get_completion_class(shell)
+    assert script is not None
+    click.echo(script(ctx.find_root().command, {}, "softgate", "_SOFTGATE_COMPLETE").source())
+
+
 def interrupted(error: BaseException | None) -> bool:
-    """Tell whether an interrupt lies behind an error, such as a failed import."""
+    """Tell whether an error, such as a failed import, was caused by an interrupt."""
     while error is not None:
         if isinstance(error, KeyboardInterrupt):
             return True
@@ -97,12 +115,12 @@ def interrupted(error: BaseException | None) -> bool:
 
 
 def one_line(message: object) -> str:
-    """Return a message without line breaks, which click puts into lists of choices."""
+    """Return a message without the line breaks that click puts into lists of choices."""
     return " ".join(part.strip() for part in str(message).splitlines() if part.strip())
 
 
 def show(error: click.ClickException) -> None:
-    """Say in one line what was wrong with a call; called with nothing at all, show the help."""
+    """Print a usage error in one line; without any arguments, print the help."""
     if isinstance(error, getattr(click.exceptions, "NoArgsIsHelpError", ())):  # since click 8.2
         error.show()
         return
@@ -115,7 +133,7 @@ def show(error: click.ClickException) -> None:
 def write_utf8() -> None:
     """Make the standard streams write every character: files and pipes get UTF-8.
 
-    On Windows they have the encoding of the system otherwise, which has no φ.
+    On Windows they would have the encoding of the system, which lacks φ.
     """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper) and not stream.encoding.lower().startswith("utf"):
@@ -126,10 +144,10 @@ def write_utf8() -> None:
 
 
 def main() -> None:
-    """Run the command line and leave with its exit code."""
+    """Run the command line and exit with its code."""
     write_utf8()
     if sys.stdout is None:
-        click.echo("Error: stdout is closed, and data would go there", err=True)
+        click.echo("Error: stdout is closed, so that data cannot be written", err=True)
         sys.exit(1)
     try:
         code = softgate.main(prog_name="softgate", standalone_mode=False)
@@ -139,7 +157,7 @@ def main() -> None:
     except (click.Abort, KeyboardInterrupt):
         click.echo("Interrupted.", err=True)
         code = 130
-    except BrokenPipeError:  # the reader has seen enough, as with `| head`
+    except BrokenPipeError:  # the reader has closed the pipe, as `| head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 0
     except MISTAKES as error:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .arguments import ActivationType
-from .picture import picture_file
+from .output import picture_file
 
 if TYPE_CHECKING:
     from softgate.studies.bench.layer import Layer

@@ -1,7 +1,7 @@
-"""How every command prints a record: for a terminal, for a pipe, as CSV or as JSON.
+"""Output of the commands: records for a terminal or a pipe, as CSV or as JSON, and picture files.
 
-In a terminal a grid wider than the window is cut between columns, the labels repeated, so that no
-line wraps. A pipe gets all columns as plain aligned text, without colour and without cuts.
+In a terminal a grid wider than the window is split between columns, with its labels repeated, so
+that no line wraps. A pipe gets all columns as plain aligned text, without colour.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import csv
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from pathlib import Path
 from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Any
 
@@ -20,19 +21,44 @@ if TYPE_CHECKING:
 
 
 def formats(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the options `--json` and `--csv`, as `as_json` and `as_csv`."""
+    """Add the options `--json` and `--csv` to a command, as `as_json` and `as_csv`."""
     command = click.option("--csv", "as_csv", is_flag=True, help="Print all rows as CSV.")(command)
     return click.option("--json", "as_json", is_flag=True, help="Print all rows as JSON.")(command)
 
 
 def check_formats(as_json: bool, as_csv: bool) -> None:
-    """Refuse two formats at once, before anything is computed."""
+    """Raise a usage error if both formats are given, before anything is computed."""
     if as_json and as_csv:
         raise click.UsageError("--json and --csv are two formats: give one.")
 
 
+def picture_file(option: str, file: str) -> Path:
+    """Return the path of a picture; raise if it cannot be written or vl-convert is missing.
+
+    The file is opened before anything is computed, since os.access misses some reasons.
+    """
+    from softgate.plotting.picture import file_format
+    from softgate.plotting.vega import library
+
+    path = Path(file)
+    file_format(path)
+    library()
+    if not path.absolute().parent.is_dir():
+        raise click.UsageError(f"{option} {file}: there is no folder {path.parent}.")
+    existed = path.exists()
+    try:
+        path.open("ab").close()
+    except OSError as error:
+        raise click.UsageError(
+            f"{option} {path}: it cannot be written ({error.strerror}); name another file."
+        ) from None
+    if not existed:
+        path.unlink()
+    return path
+
+
 def emit(record: Record, as_json: bool = False, as_csv: bool = False) -> None:
-    """Print a record on stdout in the format asked for."""
+    """Print a record on stdout: as JSON, as CSV, or as text."""
     check_formats(as_json, as_csv)
     if as_json:
         click.echo(record.to_json(indent=2))
@@ -44,7 +70,7 @@ def emit(record: Record, as_json: bool = False, as_csv: bool = False) -> None:
 
 
 def show(grids: Iterable[Grid]) -> None:
-    """Print grids: cut to the window in a terminal, else whole."""
+    """Print grids: split to the width of a terminal, or whole in a pipe."""
     if not sys.stdout.isatty():
         click.echo("\n\n".join(map(str, grids)))
         return
@@ -59,7 +85,7 @@ def show(grids: Iterable[Grid]) -> None:
 
 
 def cut(grid: Grid, width: int) -> Iterator[Grid]:
-    """Yield the grid in parts of whole columns that fit into `width`, the labels in each."""
+    """Yield the grid in parts of whole columns that fit into `width`, each with the labels."""
     cells = (grid.header, *grid.rows)
     again = replace(grid, title=grid.title.partition("\n")[0])
     widths = [max(len(line) for row in cells for line in row[i].split("\n"))
@@ -81,7 +107,7 @@ def _pick(grid: Grid, columns: tuple[int, ...]) -> Grid:
 
 
 def styled(grid: Grid) -> Any:
-    """Return a grid's text, what heads it set apart."""
+    """Return a grid as rich text, with its heading in bold."""
     from rich.text import Text
 
     lines = str(grid).split("\n")

@@ -1,4 +1,4 @@
-"""`softgate plot`: curves to a file, or into the terminal where there is no file."""
+"""`softgate plot`: curves in a file, or in the terminal if no file is given."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 WHAT = ("value", "slope", "curvature", "difference")
 TALLEST = 30
-"""Lines of a plot in a terminal, unless asked for more."""
+"""Lines of a plot in a terminal, unless --height is given."""
 LARGEST = 1000
 
 
@@ -26,7 +26,7 @@ LARGEST = 1000
 @click.option("--what", type=click.Choice(WHAT), default="value", show_default=True)
 @click.option(
     "--against", type=ACTIVATION, metavar="ACTIVATION",
-    help="What differences are taken to.  [default: gelu]",
+    help="The function that is subtracted.  [default: gelu]",
 )  # fmt: skip
 @click.option("--from", "low", type=float, default=-5.0, show_default=True, help="Left end.")
 @click.option("--to", "high", type=float, default=5.0, show_default=True, help="Right end.")
@@ -47,10 +47,10 @@ def command(
     output: str | None,
     **size: float | None,
 ) -> int:
-    """Draw activations: their value, slope, curvature, or difference to another function.
+    """Draw activations: their value, slope, curvature, or difference from another function.
 
-    Without a file the plot goes to the terminal; piped, it is plain text with one character per
-    curve. Parameters are given as in elu:alpha=0.5.
+    Without a file the plot is printed in the terminal; in a pipe it is plain text with one
+    character per curve. Parameters are written as in elu:alpha=0.5.
 
     \b
     softgate plot gelu relu tanh
@@ -61,13 +61,13 @@ def command(
 
     if against is not None and what != "difference":
         raise click.UsageError("--against needs --what difference")
-    wanted = request(activations, what, (low, high), against, log)
+    plot = request(activations, what, (low, high), against, log)
     if output is None:
-        picture = wanted.picture()
+        picture = plot.picture()
         show(picture, **size)
     else:
         inches = {name: number for name, number in size.items() if number is not None}
-        _, picture = chart(wanted, output, **inches)
+        _, picture = chart(plot, output, **inches)
         click.echo(f"Wrote {output}", err=True)
     if picture.absent:
         click.echo(f"Note: {', '.join(picture.absent)}: {NO_LOGARITHM}", err=True)
@@ -75,14 +75,14 @@ def command(
 
 
 def show(picture: Picture, width: float | None, height: float | None) -> None:
-    """Print a plot as text: in colours where the terminal has them."""
+    """Print a plot as text, in colours if the terminal has them."""
     from rich.console import Console
     from rich.style import Style
     from rich.text import Text
 
     from softgate.plotting.terminal import render
 
-    room = shutil.get_terminal_size()  # rich knows no size of a dumb terminal
+    room = shutil.get_terminal_size()  # rich has no size for a dumb terminal
     console = Console(highlight=False, width=room.columns, height=room.lines)
     colour = takes_colour(console)
     lines = render(
@@ -105,14 +105,14 @@ def show(picture: Picture, width: float | None, height: float | None) -> None:
 
 
 def whole(name: str, size: float) -> int:
-    """Return a size in characters."""
+    """Return a size in characters; raise ValueError if it is out of range."""
     if not 1 <= size <= LARGEST:
         raise ValueError(f"--{name} {size:g}: expected characters, at most {LARGEST}")
     return int(size)
 
 
 def takes_colour(console: Console) -> bool:
-    """Tell whether to draw in colour: into a terminal that has enough, unless NO_COLOR is set.
+    """Tell whether to draw in colour: in a terminal with enough colours, unless NO_COLOR is set.
 
     Sixteen colours are not enough: two activations would get the same one.
     """

@@ -1,4 +1,4 @@
-"""`softgate report`: which activation, and what does it cost here? One HTML file answers."""
+"""`softgate report`: curves, accuracy, speed and cost of activations in one HTML page."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 FILE = "softgate-report.html"
 BUDGET_S = 75.0
 SHOWN_S = 0.2
-"""Seconds between two changes of the line of progress."""
+"""Least seconds between two updates of the progress line."""
 
 
 class Progress:
@@ -57,26 +57,25 @@ class Progress:
 @click.command()
 @click.option(
     "-o", "--output", type=click.Path(dir_okay=False), default=FILE, show_default=True,
-    metavar="FILE", help="Where the page goes.",
+    metavar="FILE", help="The file of the page.",
 )  # fmt: skip
 @click.option(
     "--formula", "formulas", type=ACTIVATION, multiple=True, metavar="MODULE:FUNCTION",
-    help="A formula of your own, decorated with @softgate.activation; may be repeated.",
+    help="Your formula, decorated with @softgate.activation; may be repeated.",
 )  # fmt: skip
 @click.option(
     "--budget", "budget_s", type=float, default=BUDGET_S, show_default=True, metavar="SECONDS",
-    help="For certificates; times take half of that, all else some 60 s more.",
+    help="Time for certificates; timing takes half as long, all else about 60 s more.",
 )  # fmt: skip
 @click.option(
     "--model", metavar="TARGET",
-    help="A model of your own, whose units are looked at: a folder of Hugging Face's, or "
-    "module:function.",
+    help="Your model, whose units are diagnosed: a Hugging Face folder, or module:function.",
 )  # fmt: skip
-@click.option("--data", metavar="FILE", help="What --model is run on: .npz, .safetensors, a text.")
-@click.option("--json", "keep", is_flag=True, help="Keep the records beside the page, as JSON.")
+@click.option("--data", metavar="FILE", help="Inputs of --model: .npz, .safetensors or a text.")
+@click.option("--json", "keep", is_flag=True, help="Also write the records as JSON.")
 @click.option(
     "--from-records", "records", type=click.Path(file_okay=False), metavar="DIR",
-    help="Show records that were kept; nothing is measured.",
+    help="Make the page from saved records; nothing is measured.",
 )  # fmt: skip
 def command(
     output: str,
@@ -87,12 +86,12 @@ def command(
     model: str | None,
     data: str | None,
 ) -> int:
-    """Write one HTML page: curves, tables, accuracy, speed and cost of activations, here.
+    """Write one HTML page: curves, tables, accuracy, speed and cost of activations here.
 
-    The page needs no network and no other file. A summary is printed. A study that fails leaves its
-    section with the reason, and a line on stderr; the rest stands.
+    The page needs no network and no other file. A summary is printed. The section of a study that
+    failed has the reason, which is also printed on stderr; the other sections are complete.
 
-    Exit code 0 where the page was written, 1 where every study failed.
+    Exit code 0 if the page was written, 1 if every study failed.
 
     \b
     softgate report
@@ -123,17 +122,17 @@ def command(
 
 
 def _check(budget_s: float, model: str | None, data: str | None, records: str | None) -> None:
-    """Refuse options that do not go together."""
+    """Raise a usage error for options that exclude or need each other."""
     if not budget_s > 0:
         raise click.UsageError(f"--budget {budget_s:g}: expected a number of seconds above 0.")
     if (model is None) != (data is None):
-        raise click.UsageError("--model is run on --data: give both.")
+        raise click.UsageError("--model and --data need each other: give both.")
     if model is not None and records is not None:
-        raise click.UsageError("--from-records runs nothing: leave --model and --data out.")
+        raise click.UsageError("--from-records runs nothing: omit --model and --data.")
 
 
 def check_output(file: Path) -> None:
-    """Refuse a place that cannot be written to, before anything is measured."""
+    """Raise a usage error if a file cannot be written, before anything is measured."""
     folder = file.absolute().parent
     if not folder.is_dir():
         raise click.UsageError(f"-o {file}: there is no folder {folder}; make it first.")

@@ -45,7 +45,7 @@ def test_a_diagnosis_leaves_the_model_as_it_was():
     assert report == diagnose(model, BATCHES)  # no dropout: the same each time
 
 
-def test_gradients_are_of_the_loss_that_was_given():
+def test_gradients_are_of_the_loss_argument():
     model = network()
     target = torch.randint(0, 3, (100,))
 
@@ -67,8 +67,8 @@ def test_inputs_may_be_a_tensor_arguments_or_named():
         def forward(self, a, b):
             return {"loss": None, "logits": torch.tanh(a + b)}
 
-    one = torch.ones(5, 3)
-    for batch in ((one, one), [one, one], {"a": one, "b": one}):
+    ones = torch.ones(5, 3)
+    for batch in ((ones, ones), [ones, ones], {"a": ones, "b": ones}):
         assert diagnose(Two(), [batch]).sites[0].inputs == 5
 
 
@@ -87,22 +87,22 @@ def test_what_if_is_what_a_model_with_the_other_activation_gives():
     def loss(output, batch):
         return output.square().mean()
 
-    found = what_if(model, BATCHES, "relu", loss=loss)
+    effect = what_if(model, BATCHES, "relu", loss=loss)
     other = network(nn.ReLU).eval()
     other.load_state_dict(model.state_dict())
     with torch.no_grad():
         old, new = (torch.cat([m(batch) for batch in BATCHES]) for m in (model, other))
-    assert found.outputs_moved == pytest.approx(float((new - old).norm() / old.norm()), rel=1e-5)
-    assert found.loss_before == pytest.approx(float(old.square().mean()), rel=1e-5)
-    assert found.loss_after == pytest.approx(float(new.square().mean()), rel=1e-5)
-    assert [(site.before, site.after) for site in found.sites] == [("gelu", "relu")] * 2
+    assert effect.outputs_moved == pytest.approx(float((new - old).norm() / old.norm()), rel=1e-5)
+    assert effect.loss_before == pytest.approx(float(old.square().mean()), rel=1e-5)
+    assert effect.loss_after == pytest.approx(float(new.square().mean()), rel=1e-5)
+    assert [(site.before, site.after) for site in effect.sites] == [("gelu", "relu")] * 2
     right = diagnose(other, BATCHES)
-    assert [site.dead_after for site in found.sites] == [site.dead for site in right.sites]
-    assert found.sites[0].dead_after == 0.25
-    assert found.sites[0].dead_before == 0.0
-    assert found.dead_after > found.dead_before
-    assert WhatIf.from_json(found.to_json()) == found
-    assert "relu" in str(found)
+    assert [site.dead_after for site in effect.sites] == [site.dead for site in right.sites]
+    assert effect.sites[0].dead_after == 0.25
+    assert effect.sites[0].dead_before == 0.0
+    assert effect.dead_after > effect.dead_before
+    assert WhatIf.from_json(effect.to_json()) == effect
+    assert "relu" in str(effect)
     assert torch.equal(torch.cat([model(batch) for batch in BATCHES]), old)
 
 

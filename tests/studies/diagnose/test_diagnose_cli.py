@@ -1,4 +1,4 @@
-"""`softgate diagnose`: folders, factories, files, exit codes, and one line for every mistake."""
+"""`softgate diagnose`: folders, factories, files, exit codes, and one-line error messages."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ MISTAKES = [
     (("{}:make", "--data", "x.npz", "--batch", "0"), "at least 1"),
     (("{}:make", "--data", "x.npz", "--limit", "0"), "at least 1"),
     (("{}:make", "--data", "x.npz", "--fail-on", "deed>5%"), "did you mean 'dead'"),
-    (("{}:make", "--data", "x.npz", "--threshold", "deed=1"), "there are flat"),
+    (("{}:make", "--data", "x.npz", "--threshold", "deed=1"), "choose from flat"),
     (("{}:make", "--data", "x.npz", "--threshold", "dead=x"), "NAME=NUMBER"),
     (("{}:make", "--data", "x.npz", "--only", "gelu"), "--what-if"),
     (("{}:make", "--data", "x.npz", "--what-if", "gulu"), "gulu"),
@@ -169,7 +169,7 @@ MISTAKES = [
 
 
 @pytest.mark.parametrize(("arguments", "text"), MISTAKES, ids=[text for _, text in MISTAKES])
-def test_mistakes_are_told(folder, arguments, text):
+def test_mistakes_are_reported(folder, arguments, text):
     _, name = folder
     result = run(*(argument.format(name) for argument in arguments))
     assert result.stdout == ""

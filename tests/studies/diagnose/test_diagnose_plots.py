@@ -264,7 +264,7 @@ def test_the_command_writes_the_file(place: Path) -> None:
     assert (place / "seen.png").read_bytes().startswith(b"\x89PNG")
     assert "site  function" in result.stdout
     result = diagnose("plain", "-o", "none.svg")
-    assert "there is nothing to draw" in result.stderr
+    assert "nothing to draw" in result.stderr
     assert not (place / "none.svg").exists()
 
 

@@ -51,7 +51,7 @@ ALIVE = ("relu", "gelu", "gelu_tanh", "silu", "elu", "mish", "selu", "tanh")
 
 
 @pytest.mark.parametrize("name", ALIVE)
-def test_nothing_is_said_of_a_healthy_model(name):
+def test_a_healthy_model_has_no_findings(name):
     gain = 1.5 if name in ("relu", "gelu", "gelu_tanh", "silu", "mish") else 1.0
     report = train(stack(lambda: sg.torch.Activation(name), gain=gain))
     assert [site.function for site in report.sites] == [name] * 3
@@ -76,8 +76,8 @@ def test_units_with_a_bias_of_minus_ten_are_dead(name):
 
 def test_a_saturated_stack_of_tanh_is_found_in_every_layer():
     report = train(stack(nn.Tanh, gain=30.0))
-    found = [finding for finding in report.findings if finding.kind == "saturated"]
-    assert [finding.site for finding in found] == ["1", "3", "5"]
+    saturated = [finding for finding in report.findings if finding.kind == "saturated"]
+    assert [finding.site for finding in saturated] == ["1", "3", "5"]
     assert all(site.saturated > 0.5 for site in report.sites)
     assert report.sites[0].openness is None
 
@@ -141,7 +141,7 @@ def test_units_left_of_gelus_minimum_are_trapped():
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf])
-def test_the_step_of_the_first_nan_is_told(value):
+def test_the_step_of_the_first_nan_is_reported(value):
     def spoil(step, x):
         if step in (7, 9):
             x[3, 2] = value
@@ -157,7 +157,7 @@ def test_the_step_of_the_first_nan_is_told(value):
     assert math.isfinite(site.sd)
 
 
-def test_a_nan_is_told_of_where_it_first_arrives():
+def test_a_nan_is_reported_where_it_first_arrives():
     class Model(nn.Module):
         def __init__(self):
             super().__init__()

@@ -1,4 +1,4 @@
-"""What a watch counts is what NumPy counts, whatever the layout, the format and the function."""
+"""What a watch counts is what NumPy counts, for every layout, dtype and function."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def expected(x, y, slope, bounds, shift):
     with np.errstate(all="ignore"):
         ratio = np.where(x == 0, slope, y / x)
         d = np.where(fine, y - shift, 0.0)
-        found = {
+        terms = {
             "finite": fine,
             "rising_little": fine & (slope < bounds.flat),
             "falling": fine & (slope < 0),
@@ -47,7 +47,7 @@ def expected(x, y, slope, bounds, shift):
             "openness": np.where(fine, ratio, 0.0),
             "input_square": np.where(fine, x**2, 0.0),
         }
-    return np.stack([found[name].sum(axis=0) for name in FIELDS])
+    return np.stack([terms[name].sum(axis=0) for name in FIELDS])
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -59,12 +59,12 @@ def test_sums_are_those_of_numpy(dtype, shape):
         x.view(-1)[[0, 3, 5]] = torch.tensor([0.0, float("nan"), float("inf")]).to(x.dtype)
     y, slope = sg.silu(x), sg.silu.slope(x)
     bounds, shift = Bounds(0.01, -0.2, 1.0), np.full(shape[1], 0.25)
-    found = count(x, y, slope, bounds, shift, -1)
-    assert found.rows == shape[0]
+    counted = count(x, y, slope, bounds, shift, -1)
+    assert counted.rows == shape[0]
     np.testing.assert_allclose(
-        found.sums[1:], expected(x, y, slope, bounds, shift), rtol=1e-12, atol=1e-12
+        counted.sums[1:], expected(x, y, slope, bounds, shift), rtol=1e-12, atol=1e-12
     )
-    np.testing.assert_array_equal(found.sums[0], shift)
+    np.testing.assert_array_equal(counted.sums[0], shift)
 
 
 def test_operators_count_as_the_loop_does(monkeypatch):
@@ -83,19 +83,19 @@ def test_operators_count_as_the_loop_does(monkeypatch):
 def test_columns_that_lie_apart_are_read_where_they_are():
     torch.manual_seed(3)
     x = torch.randn(40, 8, 6)[..., ::2]
-    found = count(x, sg.relu(x), sg.relu.slope(x), Bounds(0.01), np.zeros(8), 1)
+    counted = count(x, sg.relu(x), sg.relu.slope(x), Bounds(0.01), np.zeros(8), 1)
     rows = x.movedim(1, -1).reshape(-1, 8)
     right = expected(rows, sg.relu(rows), sg.relu.slope(rows), Bounds(0.01), 0.0)
-    np.testing.assert_allclose(found.sums[1:], right, rtol=1e-12)
-    assert found.rows == 120
+    np.testing.assert_allclose(counted.sums[1:], right, rtol=1e-12)
+    assert counted.rows == 120
 
 
 def test_moments_keep_their_digits_far_from_zero():
     rng = np.random.default_rng(0)
     y = 1e6 + 1e-3 * rng.exponential(size=(4000, 3))
     x = torch.tensor(y)
-    found = count(x, x, torch.ones_like(x), Bounds(0.01), None, -1)
-    mean, sd, skew = moments(found.sums)
+    counted = count(x, x, torch.ones_like(x), Bounds(0.01), None, -1)
+    mean, sd, skew = moments(counted.sums)
     np.testing.assert_allclose(mean, y.mean(axis=0), rtol=1e-12)
     np.testing.assert_allclose(sd, y.std(axis=0), rtol=1e-6)
     centred = y - y.mean(axis=0)
@@ -158,7 +158,7 @@ class Two(nn.Module):
 
 
 @pytest.mark.parametrize("reentrant", [None, False, True])
-def test_gradients_are_those_of_the_loss_that_a_scaler_was_given(reentrant):
+def test_gradients_are_those_of_the_loss_before_scaling(reentrant):
     torch.manual_seed(5)
     model, x = Two(), torch.randn(20, 6, requires_grad=True)
     plain = model.net
@@ -178,8 +178,8 @@ def test_gradients_are_those_of_the_loss_that_a_scaler_was_given(reentrant):
     with watch(plain) as w:  # a loss without a scale, after a scaled one
         torch.amp.GradScaler("cpu", init_scale=8.0).scale(model(x)).backward()
         (2 * model(x)).backward()
-    found = w.report().sites[0].gradient_output
-    assert found == pytest.approx(right[0][0] * (5 / 2) ** 0.5, rel=1e-5)
+    norm = w.report().sites[0].gradient_output
+    assert norm == pytest.approx(right[0][0] * (5 / 2) ** 0.5, rel=1e-5)
 
 
 class Checkpointed(nn.Module):

@@ -165,8 +165,8 @@ def test_channels_are_the_units_behind_a_convolution():
     conv, linear = seen(model, torch.randn(2, 3, 6, 6))
     assert (conv.units, conv.inputs) == (5, 32)
     assert (linear.units, linear.inputs) == (7, 2)
-    one = nn.Sequential(nn.Conv1d(3, 5, 3), nn.GELU())
-    assert seen(one, torch.randn(2, 3, 9))[0].units == 5
+    model = nn.Sequential(nn.Conv1d(3, 5, 3), nn.GELU())
+    assert seen(model, torch.randn(2, 3, 9))[0].units == 5
     tokens = nn.Sequential(nn.Linear(4, 6), nn.GELU())
     assert seen(tokens, torch.randn(2, 9, 4))[0].units == 6
 
@@ -232,13 +232,13 @@ class Noisy(nn.Module):
 def test_an_activation_outside_the_catalogue_is_a_site(make, functions):
     x = torch.randn(300, 6)
     model = nn.Sequential(nn.Linear(6, 6), make())
-    found = seen(model, x)
-    assert [site.function for site in found] == functions
+    sites = seen(model, x)
+    assert [site.function for site in sites] == functions
     if functions == ["unknown"]:
         h = model[0](x).detach().requires_grad_()
         (slope,) = torch.autograd.grad(model[1](h).sum(), h)
-        assert found[0].flat == pytest.approx(float((slope.abs() < 0.01).double().mean()))
-        assert found[0].mean == pytest.approx(float(model(x).detach().mean()), rel=1e-5)
+        assert sites[0].flat == pytest.approx(float((slope.abs() < 0.01).double().mean()))
+        assert sites[0].mean == pytest.approx(float(model(x).detach().mean()), rel=1e-5)
 
 
 def test_recognition_leaves_nothing_in_a_module_that_remembers():
@@ -276,8 +276,8 @@ def test_what_makes_weights_is_no_site_and_no_step():
 def test_operators_of_an_exported_model_are_sites():
     model = nn.Sequential(nn.Linear(6, 6), nn.GELU(), nn.Linear(6, 4), nn.ReLU())
     exported = torch.export.export(model, (torch.randn(5, 6),)).module()
-    found = seen(exported, torch.randn(5, 6))
-    assert [(site.function, site.units) for site in found] == [("gelu", 6), ("relu", 4)]
+    sites = seen(exported, torch.randn(5, 6))
+    assert [(site.function, site.units) for site in sites] == [("gelu", 6), ("relu", 4)]
 
 
 def test_transformer_layers_are_seen_in_training_and_in_evaluation():
