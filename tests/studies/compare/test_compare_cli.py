@@ -216,11 +216,11 @@ def test_settings_of_a_script_and_of_a_task(folder: Path) -> None:
 def test_a_task_from_the_command_line(folder: Path) -> None:
     pytest.importorskip("torch")
     small = ("--set", "epochs=1", "--set", "layers=1", "--set", "width=8")
-    asked = ("--seeds", "2", "--lr", "1e-3", "--baseline", "relu", "-o", "seen.svg")
-    result = fine(*small, *asked, script="")
+    options = ("--seeds", "2", "--lr", "1e-3", "--baseline", "relu", "-o", "seen.svg")
+    result = fine(*small, *options, script="")
     assert "Difference to relu" in result.stdout
     assert "4 trials, learning rate 0.001" in result.stderr
-    assert (folder / "seen.svg").read_text().startswith("<?xml")
+    assert (folder / "seen.svg").read_text(encoding="utf-8").startswith("<svg")
 
 
 def test_a_dry_run_trains_nothing(folder: Path) -> None:
