@@ -1,4 +1,4 @@
-"""Diagnoses made by hand, of any shape: many sites or units, some of them dead or not finite."""
+"""Diagnoses of any shape for tests: many sites or units, some of them dead or not finite."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an activation makes of normal inputs, from the kernels: what the page's numbers must equal.
+"""Statistics of an activation for normal inputs, from the kernels: expected values of the page.
 
 Written without a look at the page's own way: panels are cut where the definition says that one
 piece ends, and shares come from a dense grid whose cells are refined.
@@ -55,7 +55,7 @@ def share(activation: Activation, mean: float, sd: float, holds: Any) -> float:
 
 
 def statistics(activation: Activation, mean: float, sd: float, flat: float) -> dict[str, float]:
-    """Return all that the playground shows of one layer."""
+    """Return the numbers that the playground shows for one layer."""
     return moments(activation, mean, sd) | {
         "flat": share(activation, mean, sd, lambda s: np.abs(s) < flat),
         "falling": share(activation, mean, sd, lambda s: s < 0),

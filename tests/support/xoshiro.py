@@ -1,4 +1,4 @@
-"""The page's random numbers in Python's integers, xoshiro128**, and the network made of them."""
+"""The page's random numbers (xoshiro128**) with Python integers, and the network made of them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _turned(word: int, by: int) -> int:
 
 
 def uniforms(seed: int) -> Iterator[float]:
-    """Numbers from [0, 1) with 53 bits."""
+    """Yield numbers from [0, 1) with 53 bits."""
     start = _started(seed)
     s = [next(start) for _ in range(4)]
 
@@ -59,7 +59,7 @@ def normals(uniform: Iterator[float], count: int) -> list[float]:
 
 
 def network(chosen: Activation, settings: dict[str, Any]) -> dict[str, list[float]]:
-    """Return what `simulate` does, by NumPy's matrix products."""
+    """Return the result of the page's `simulate`, with NumPy matrix products."""
     n, widest = settings["width"], 128
     uniform = uniforms(settings["seed"])
     start, above = (np.array(normals(uniform, widest))[:n] for _ in range(2))
