@@ -1,48 +1,51 @@
-"""`softgate bench`: what each activation costs on this machine, in each implementation."""
+"""`softgate bench`: times of activations in each implementation, in a layer, and against error."""
 
 from __future__ import annotations
 
-import sys
-import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from .bench_context import FUNCTION, check_bench, context_options, run_layer, run_pareto
-from .output import check_formats, emit, formats, show
+from .arguments import FUNCTION
+from .output import ProgressLine, check_formats, emit, formats, picture_file, show
 
 if TYPE_CHECKING:
     from softgate.runtime.activation import Activation
+    from softgate.studies.bench.layer import Layer
+    from softgate.studies.bench.pareto import Pareto
     from softgate.studies.bench.record import Bench
 
-EVERY_S = 5.0
-"""Seconds between two lines of progress where stderr is no terminal."""
-
 TOLERANCE = 0.1
+SHAPE = ("d_model", "d_hidden", "tokens")
+SHARED = ("dtypes", "threads", "budget_s", "seed")
+"""Options that --layer takes too; --dtype and --threads name one there."""
 
 
-class Progress:
-    """Says on stderr which cell is being timed; a terminal has one line, removed at the end."""
-
-    def __init__(self) -> None:
-        self.terminal = sys.stderr.isatty()
-        self.start, self.shown = time.monotonic(), float("-inf")
-
-    def __call__(self, what: str, done: int, total: int) -> None:
-        """Show a step."""
-        now = time.monotonic()
-        line = f"[{done}/{total}] {now - self.start:.0f} s  {what}"
-        if self.terminal:
-            click.echo(f"\r\033[K{line} ", nl=False, err=True)
-        elif now - self.shown > EVERY_S:
-            self.shown = now
-            click.echo(line, err=True)
-
-    def end(self) -> None:
-        """Remove the line."""
-        if self.terminal:
-            click.echo("\r\033[K", nl=False, err=True)
+def _context_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options `--layer` with its sizes, `--pareto` and `--samples` to a command."""
+    for option in (
+        click.option(
+            "--samples", type=click.IntRange(1), metavar="N",
+            help="With --pareto: inputs of each certificate.  [default: as certify]",
+        ),
+        click.option(
+            "--pareto", type=click.Path(dir_okay=False), metavar="FILE",
+            help="Certify too, and draw error against time: .svg, .png or .pdf.",
+        ),
+        click.option("--tokens", type=int, help="With --layer: rows of its input.  [default: 512]"),
+        click.option("--d-hidden", type=int, help="With --layer: hidden width.  [default: 3072]"),
+        click.option(
+            "--d-model", type=int, help="With --layer: width.  [default: 768, as BERT-base]"
+        ),
+        click.option(
+            "--layer", is_flag=True,
+            help="Time a feed-forward layer instead, and the activation's share in it.",
+        ),
+    ):  # fmt: skip
+        command = option(command)
+    return command
 
 
 @click.command()
@@ -68,7 +71,7 @@ class Progress:
 )
 @click.option(
     "--peers", metavar="NAMES",
-    help="Whom to time beside softgate: torch,jax,…; all; none.  [default: installed and quick]",
+    help="What to time beside softgate: torch,jax,…; all; none.  [default: installed and quick]",
 )  # fmt: skip
 @click.option(
     "--full", is_flag=True,
@@ -76,19 +79,19 @@ class Progress:
 )  # fmt: skip
 @click.option(
     "--budget", "budget_s", type=float, metavar="SECONDS",
-    help="How long it should take; a few turns of everybody may take longer.  "
-         "[default: 45, or 0.8 a cell if that is more]",
+    help="How long it should take; a few turns of each may take longer.  "
+         "[default: 45, or 0.8 per cell if that is more]",
 )  # fmt: skip
-@click.option("--seed", type=int, help="Of the inputs.  [default: 0]")
+@click.option("--seed", type=int, help="Seed of the inputs.  [default: 0]")
 @click.option(
     "--against", type=click.Path(dir_okay=False), metavar="FILE",
-    help="Compare with this older result (JSON), which is also what is timed unless you say so.",
+    help="Compare with this older result (JSON), whose settings are the defaults then.",
 )  # fmt: skip
 @click.option(
     "--tolerance", type=float, default=TOLERANCE, show_default=True,
-    help="With --against: how much slower may be.",
+    help="With --against: the slow-down that is allowed.",
 )  # fmt: skip
-@context_options
+@_context_options
 @formats
 def command(
     functions: tuple[Activation, ...],
@@ -97,15 +100,15 @@ def command(
     tolerance: float,
     as_json: bool,
     as_csv: bool,
-    **asked: Any,
+    **options: Any,
 ) -> int:
     """Time activations in every implementation that is installed here: ns per element.
 
     NAMES are activations (gelu, elu:alpha=0.5, gelu_new) or your own module:function; all of the
     catalogue by default. Each framework runs in a process of its own, and all take turns. relu and
-    a copy of the same bytes are in every table. What is left out is said below it.
+    a copy of the same bytes are in every table. Notes list what was left out.
 
-    Exit code 1 where --against finds anything slower by more than --tolerance, twice.
+    Exit code 1 if --against finds anything slower by more than --tolerance, twice.
 
     \b
     softgate bench
@@ -117,34 +120,34 @@ def command(
     softgate bench gelu --pareto gelu.svg
     """
     check_formats(as_json, as_csv)
-    given = {name: value for name, value in asked.items() if value is not None}
+    settings = {name: value for name, value in options.items() if value is not None}
     flags = {name: True for name, on in (("full", full), ("against", against)) if on}
-    if given.pop("layer"):
-        emit(run_layer(functions, given | flags, Progress()), as_json, as_csv)
+    if settings.pop("layer"):
+        emit(_run_layer(functions, settings | flags), as_json, as_csv)
         return 0
-    check_bench(functions, given)
-    if "pareto" in given:
-        emit(run_pareto(functions, given | flags, _timed, Progress()), as_json, as_csv)
+    _check(functions, settings)
+    if "pareto" in settings:
+        emit(_run_pareto(functions, settings | flags), as_json, as_csv)
         return 0
     if not tolerance >= 0:
         raise click.UsageError(f"--tolerance {tolerance:g}: expected a number from 0 on.")
     if against is not None:
         if full:
             raise click.UsageError("--full does not go with --against, which times what it has.")
-        return _against(_read(against), functions, given, tolerance, as_json, as_csv)
-    found = _timed(functions, (_full() if full else {}) | given)
-    emit(found, as_json, as_csv)
+        return _against(_read(against), functions, settings, tolerance, as_json, as_csv)
+    record = _timed(functions, (_full() if full else {}) | settings)
+    emit(record, as_json, as_csv)
     if as_json or as_csv:
-        _warn(found)
+        _warn(record)
     return 0
 
 
-def _timed(functions: tuple[Activation, ...], given: dict[str, Any]) -> Bench:
+def _timed(functions: tuple[Activation, ...], settings: dict[str, Any]) -> Bench:
     from softgate.studies.bench import bench
 
-    progress = Progress()
+    progress = ProgressLine()
     try:
-        return bench(functions or None, progress=progress, **given)
+        return bench(functions or None, progress=progress, **settings)
     finally:
         progress.end()
 
@@ -168,13 +171,13 @@ def _read(file: str) -> Bench:
         raise click.UsageError(f"--against {file}: {error.strerror}.") from None
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise click.UsageError(
-            f"--against {file} is no result of bench ({error}): give what "
-            "`softgate bench --json` printed."
+            f"--against {file} is not a result of bench ({error}): expected the output of "
+            "`softgate bench --json`."
         ) from None
 
 
 def _check_machine(old: Bench) -> None:
-    """Refuse another machine's times before anything is timed."""
+    """Raise an error for another machine's times before anything is timed."""
     from softgate.runtime.machine import this_machine
     from softgate.studies.bench.baseline import check_machine
 
@@ -182,9 +185,9 @@ def _check_machine(old: Bench) -> None:
 
 
 def _as_then(
-    old: Bench, given: dict[str, Any], functions: tuple[Activation, ...]
+    old: Bench, settings: dict[str, Any], functions: tuple[Activation, ...]
 ) -> dict[str, Any]:
-    """Return what is timed now: what was timed then, unless something else is asked for."""
+    """Return the settings of an older result, with those of this command in their place."""
     then = old.settings
     return {
         "functions": functions or tuple(_again(name) for name in then.functions),
@@ -197,65 +200,153 @@ def _as_then(
         "buffers": then.buffers,
         "budget_s": then.budget_s,
         "seed": then.seed,
-        **given,
+        **settings,
     }
 
 
 def _again(name: str) -> Activation:
-    """Return a function of an older result."""
-    from .arguments import resolve
+    """Return a function of an older result; raise an error if it is not found any more."""
+    from softgate.studies.resolve import resolve_activation
 
     try:
-        return resolve(name)
+        return resolve_activation(name)
     except ValueError as error:
         raise click.UsageError(
-            f"--against: what was timed as {name!r} is not found by that name ({error}): name your "
-            "own functions again, as module:function."
+            f"--against: the function {name!r} of the older result is not found ({error}): name "
+            "functions of yours again, as module:function."
         ) from None
 
 
-def _warn(found: Bench) -> None:
-    for text in found.warnings:
+def _warn(record: Bench) -> None:
+    for text in record.warnings:
         click.echo(f"Warning: {text}", err=True)
 
 
 def _confirmed(
-    found: Bench, old: Bench, tolerance: float, functions: tuple[Activation, ...], **given: Any
+    new: Bench, old: Bench, tolerance: float, functions: tuple[Activation, ...], **settings: Any
 ) -> Bench:
-    """Time once more what is too slow or lost: a busy minute must not count as a change."""
+    """Time functions that are slower or lost once more: the machine may have been busy."""
     from softgate.runtime.registry import activations, label
     from softgate.studies.bench.baseline import compare, merged
 
-    first = compare(found, old, tolerance)
-    late = dict.fromkeys(one.now.function for one in (*first.slower, *first.lost))
-    if not late:
-        return found
-    click.echo(f"Timing once more what is slower: {', '.join(late)}", err=True)
-    again = tuple(one for one in functions if label(one) in late)
-    return merged(found, _timed(again or (activations()["relu"],), given))
+    first = compare(new, old, tolerance)
+    slower = dict.fromkeys(change.now.function for change in (*first.slower, *first.lost))
+    if not slower:
+        return new
+    click.echo(f"Timing slower functions again: {', '.join(slower)}", err=True)
+    again = tuple(function for function in functions if label(function) in slower)
+    return merged(new, _timed(again or (activations()["relu"],), settings))
 
 
 def _against(
     old: Bench,
     functions: tuple[Activation, ...],
-    given: dict[str, Any],
+    settings: dict[str, Any],
     tolerance: float,
     as_json: bool,
     as_csv: bool,
 ) -> int:
-    """Time what was timed then, print the ratios, and return the exit code."""
+    """Time the functions of an older result, print the ratios, and return the exit code."""
     from softgate.studies.bench.baseline import compare
 
     _check_machine(old)
-    given = _as_then(old, given, functions)
-    functions = given.pop("functions")
-    found = _confirmed(_timed(functions, given), old, tolerance, functions, **given)
-    comparison = compare(found, old, tolerance)
+    settings = _as_then(old, settings, functions)
+    functions = settings.pop("functions")
+    new = _confirmed(_timed(functions, settings), old, tolerance, functions, **settings)
+    comparison = compare(new, old, tolerance)
     if as_json or as_csv:
         emit(comparison, as_json, as_csv)
     else:
         show(comparison.grids())
-    _warn(found)
+    _warn(new)
     for text in comparison.failures:
         click.echo(f"Failed: {text}", err=True)
     return 1 if comparison.failures else 0
+
+
+def _run_layer(functions: tuple[Any, ...], options: dict[str, Any]) -> Layer:
+    """Measure a layer; raise an error for options that only `bench` itself takes."""
+    from softgate.studies.bench.layer_study import ACTIVATIONS, measure_layer
+
+    _refuse("--layer", [name for name in options if name not in (*SHAPE, *SHARED)])
+    settings = {name: value for name, value in options.items() if name not in ("dtypes", "threads")}
+    dtype, threads = _single_dtype("--layer", options), _single_count("--layer", options)
+    progress = ProgressLine()
+    try:
+        return measure_layer(
+            functions or ACTIVATIONS, dtype=dtype, threads=threads, progress=progress, **settings
+        )
+    finally:
+        progress.end()
+
+
+def _check(functions: tuple[Any, ...], options: dict[str, Any]) -> None:
+    """Raise an error for options that only --layer or --pareto takes."""
+    from softgate.runtime.gated import Gated
+
+    if alone := [name for name in SHAPE if name in options]:
+        raise click.UsageError(f"{', '.join(map(_option, alone))}: give --layer too.")
+    for function in functions:
+        if isinstance(function, Gated):
+            raise click.UsageError(
+                f"{function.name!r} takes two arrays: give --layer, which times it in a layer."
+            )
+    if "samples" in options and "pareto" not in options:
+        raise click.UsageError("--samples: give --pareto FILE too.")
+
+
+def _run_pareto(functions: tuple[Any, ...], options: dict[str, Any]) -> Pareto:
+    """Time and certify one function, and write the chart."""
+    from softgate.runtime.registry import activations
+
+    path, samples = picture_file("--pareto", options.pop("pareto")), options.pop("samples", None)
+    _refuse("--pareto", [name for name in options if name in ("full", "against", "quantities")])
+    if len(functions) > 1:
+        raise click.UsageError("--pareto takes one function, such as gelu.")
+    activation = functions[0] if functions else activations()["gelu"]
+    dtype, threads = _single_dtype("--pareto", options), _single_count("--pareto", options)
+    from softgate.studies.bench.pareto_study import measure_pareto
+    from softgate.studies.bench.plots import pareto_chart
+
+    times = _timed((activation,), {**options, "quantities": "value"})
+    progress = ProgressLine()
+    try:
+        record = measure_pareto(
+            times, activation, dtype=dtype, threads=threads, samples=samples,
+            seed=times.settings.seed, progress=progress,
+        )  # fmt: skip
+    finally:
+        progress.end()
+    pareto_chart(record).save(path)
+    click.echo(f"Wrote {path}", err=True)
+    return record
+
+
+def _single_dtype(option: str, options: dict[str, Any]) -> str:
+    from softgate.studies.bench.inputs import DTYPES
+    from softgate.studies.bench.plan import choose
+
+    dtypes = choose("--dtype", options.get("dtypes", "float32"), DTYPES)
+    return str(_single(option, "--dtype", dtypes))
+
+
+def _single_count(option: str, options: dict[str, Any]) -> int:
+    from softgate.studies.bench.plan import choose_threads
+
+    return int(_single(option, "--threads", choose_threads(options.get("threads", 1))))
+
+
+def _single(option: str, name: str, values: tuple[Any, ...]) -> Any:
+    if len(values) > 1:
+        raise click.UsageError(f"{name} {','.join(map(str, values))}: with {option} give one.")
+    return values[0]
+
+
+def _refuse(option: str, names: list[str]) -> None:
+    if names:
+        raise click.UsageError(f"{option} does not go with {', '.join(map(_option, names))}.")
+
+
+def _option(name: str) -> str:
+    singular = {"quantities": "quantity", "sizes": "size", "dtypes": "dtype"}
+    return "--" + singular.get(name, name).replace("_", "-")

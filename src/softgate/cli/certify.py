@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .arguments import ACTIVATION, keywords_option, parse_keywords, resolve
+from .arguments import ACTIVATION, keywords_option, parse_keywords
 from .output import check_formats, emit, formats
 
 if TYPE_CHECKING:
@@ -211,6 +211,7 @@ def _read(file: str, subject: str, request: dict[str, Any]) -> Certificate:
     """Return the baseline, checked against the request, whose function it is by default."""
     from softgate.runtime.registry import label
     from softgate.studies.certify.record import Certificate
+    from softgate.studies.resolve import resolve_activation
     from softgate.studies.subjects import describe
 
     try:
@@ -227,7 +228,7 @@ def _read(file: str, subject: str, request: dict[str, Any]) -> Certificate:
             "only certificates of the same function can be compared."
         )
     try:
-        request["function"] = known or resolve(old.function)
+        request["function"] = known or resolve_activation(old.function)
     except ValueError:
         raise click.UsageError(
             f"--baseline {file} was measured as {old.function}, which is not in the catalogue: "

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .arguments import parse_pairs
-from .bench_context import FunctionType
+from .arguments import FUNCTION, parse_pairs
 from .compare_display import Display, plan_lines
 from .output import check_formats, emit, formats, show
 from .report import check_output
@@ -30,26 +29,6 @@ WIDTH = 76
 """Characters per line in the list of tasks."""
 SETTINGS = ("match", "init", "same", "seconds")
 """Settings that have an option of their own."""
-
-
-class ArmType(FunctionType):
-    """An activation, or a gated one, which may have parameters here."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the function that `value` names."""
-        from softgate.runtime.registry import gated
-
-        if not isinstance(value, str) or value.partition(":")[0] not in gated():
-            return super().convert(value, param, ctx)
-        from softgate.studies.compare.functions import function
-
-        try:
-            return function(value)
-        except (ValueError, TypeError) as error:
-            self.fail(str(error), param, ctx)
-
-
-ARM = ArmType()
 
 
 def complete_task(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
@@ -96,7 +75,9 @@ OPTIONS = (
     click.option("--lr", type=float, help="One learning rate for all, without tuning."),
     click.option("--rates", metavar="NUMBERS", help="Learning rates to tune over."),
     click.option("--tuning-seeds", type=int, metavar="N", help="Seeds for tuning.  [2]"),
-    click.option("--baseline", type=ARM, metavar="NAME", help="Baseline, if not the first name."),
+    click.option(
+        "--baseline", type=FUNCTION, metavar="NAME", help="Baseline, if not the first name."
+    ),
     click.option(
         "--pairs", type=click.Choice(["baseline", "all"]), default="baseline",
         show_default=True, help="Compare with the baseline, or all pairs.",
@@ -138,7 +119,7 @@ def numbers(text: str | None) -> list[float] | None:
 
 
 @click.command()
-@click.argument("functions", nargs=-1, type=ARM, metavar="[NAMES]...")
+@click.argument("functions", nargs=-1, type=FUNCTION, metavar="[NAMES]...")
 @options
 @click.option("--tasks", "list_tasks", is_flag=True, help="List the tasks and their settings.")
 @click.option("--dry-run", is_flag=True, help="Print the plan and train nothing.")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import sys
+import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -115,3 +116,39 @@ def styled(grid: Grid) -> Any:
     text = Text("\n".join(lines[:rule]), style="bold")
     text.append("\n" + lines[rule], style="dim not bold")
     return text.append("\n" + "\n".join(lines[rule + 1 :]), style="not bold")
+
+
+class ProgressLine:
+    """Progress on stderr: in a terminal one line, redrawn in place; in a pipe a line now and then.
+
+    Parameters
+    ----------
+    redraw_s, print_s : float
+        Least seconds between two updates in a terminal, and between two lines in a pipe.
+    """
+
+    def __init__(self, redraw_s: float = 0.0, print_s: float = 5.0) -> None:
+        self.terminal = sys.stderr.isatty()
+        self.start, self._shown = time.monotonic(), float("-inf")
+        self._interval_s = redraw_s if self.terminal else print_s
+
+    def __call__(self, label: str, done: int, total: int) -> None:
+        """Show the running step, how many steps are done, and the seconds so far."""
+        self.show(f"[{done}/{total}] {time.monotonic() - self.start:.0f} s  {label}")
+
+    def show(self, text: str, *, now: bool = False) -> None:
+        """Show a text, unless the last one was shown a moment ago and this one may wait."""
+        elapsed = time.monotonic()
+        if not now and elapsed - self._shown < self._interval_s:
+            return
+        self._shown = elapsed
+        if self.terminal:
+            width = get_terminal_size().columns - 1
+            click.echo(f"\r\033[K{text[:width]}", nl=False, err=True)
+        else:
+            click.echo(text, err=True)
+
+    def end(self) -> None:
+        """Remove the line from a terminal."""
+        if self.terminal:
+            click.echo("\r\033[K", nl=False, err=True)

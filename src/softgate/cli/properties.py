@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from .arguments import ACTIVATION, resolve
+from .arguments import ACTIVATION
 from .output import check_formats, emit, formats
 
 if TYPE_CHECKING:
@@ -37,5 +37,4 @@ def command(activations: tuple[Activation, ...], digits: int, as_json: bool, as_
     check_formats(as_json, as_csv)
     from softgate.studies.properties import properties
 
-    chosen = activations or [resolve(name) for name in DEFAULT]
-    emit(properties(*chosen, digits=digits), as_json, as_csv)
+    emit(properties(*(activations or DEFAULT), digits=digits), as_json, as_csv)

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from softgate.runtime.activation import Activation
-from softgate.runtime.names import get
-from softgate.runtime.registry import activations as known
+from softgate.runtime.names import function
 from softgate.runtime.registry import label
 
 from .curves import QUANTITIES, check_range, curve
@@ -141,7 +140,7 @@ def _check_size(width: Any, height: Any) -> None:
 def _resolve(activation: Any) -> Activation:
     """Return an activation, or the one of a name; raise if it is not a function of one input."""
     if isinstance(activation, str):
-        activation = known()[activation] if activation in known() else get(activation)
+        activation = function(activation)
     if getattr(activation, "nin", 1) != 1:
         raise ValueError(
             f"{activation.name} has two inputs, and a curve shows functions of one: "

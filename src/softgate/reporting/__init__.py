@@ -21,9 +21,9 @@ from softgate import __version__
 from softgate.plotting import vega
 from softgate.runtime.activation import Activation
 from softgate.runtime.machine import this_machine
+from softgate.runtime.names import activation
 from softgate.runtime.records import Record
 from softgate.runtime.registry import activations, label
-from softgate.studies.properties import named
 
 from .page import render_page
 from .run import BUDGET_S, ReportProgress, Run
@@ -140,7 +140,9 @@ def report(
         raise ValueError(f"budget_s = {budget_s!r}: expected a number of seconds above 0")
     vega.library("report")  # before any study: it raises if vl-convert is not installed
     several = [formulas] if isinstance(formulas, Activation | str) else formulas
-    run = Run(_unambiguous(map(named, several)), budget_s, progress, load_user_model(model, data))
+    run = Run(
+        _unambiguous(map(activation, several)), budget_s, progress, load_user_model(model, data)
+    )
     run.run()
     when = datetime.now(UTC).isoformat(sep=" ", timespec="seconds")
     about = About(this_machine(), __version__, command, when, run.seconds)

@@ -128,6 +128,57 @@ def get(name: str, source: str | None = None, **parameters: Any) -> Activation |
     return meant[0]
 
 
+def parse(text: str) -> tuple[str, dict[str, float]]:
+    """Return the name and the parameters of a text such as "elu:alpha=0.5"; raise ValueError.
+
+    Examples
+    --------
+    >>> parse("elu:alpha=0.5"), parse("gelu")
+    (('elu', {'alpha': 0.5}), ('gelu', {}))
+    """
+    name, colon, rest = text.partition(":")
+    parameters: dict[str, float] = {}
+    for part in rest.split(",") if colon else ():
+        parameter, number = (side.strip() for side in part.partition("=")[::2])
+        if parameter in parameters:
+            raise ValueError(f"{text!r} gives {parameter!r} twice")
+        try:
+            parameters[parameter] = float(number)
+        except ValueError:
+            raise ValueError(
+                f"{text!r}: {part!r} is not a parameter; write name:parameter=number"
+            ) from None
+    return name, parameters
+
+
+def function(text: str) -> Activation | Gated:
+    """Return the function that a text such as "gelu", "swiglu" or "elu:alpha=0.5" names.
+
+    softgate's names come first, then those of frameworks. Raises ValueError as `get` does.
+    """
+    name, parameters = parse(text)
+    known = functions()
+    if name in known:
+        return known[name].bind(**parameters) if parameters else known[name]
+    found: Activation | Gated = get(name, None, **parameters)
+    return found
+
+
+def activation(given: Activation | str) -> Activation:
+    """Return an activation, given itself or by a text that `function` takes.
+
+    Raises ValueError for a gated activation, and TypeError for another object.
+    """
+    found = function(given) if isinstance(given, str) else given
+    if isinstance(found, Gated):
+        raise ValueError(
+            f"{found.name!r} takes two arrays: expected a function of one, such as gelu"
+        )
+    if not isinstance(found, Activation):
+        raise TypeError(f"{given!r} is a {type(given).__name__}: expected an activation or a name")
+    return found
+
+
 def _letters(name: str) -> str:
     return name.casefold().replace("_", "")
 

@@ -18,11 +18,11 @@ from softgate.lower.source import RESERVED, Function, Unit
 from softgate.runtime import kernels
 from softgate.runtime.activation import Activation
 from softgate.runtime.kernels import Specification
+from softgate.runtime.names import activation as activation_named
 from softgate.runtime.registry import activations, gated, label
 from softgate.runtime.routes import SMALL_PARAMETER
 
 from . import accuracy
-from .properties import named
 
 LANGUAGES = {"c": "C99", "js": "JavaScript", "triton": "Triton"}
 DTYPES = {
@@ -122,7 +122,7 @@ def emit(
         raise ValueError("no activations were given: name at least one, such as gelu")
     for function in functions:
         refuse_gated(function)
-    units = [unit(named(f), key, formats, quantities, parameters) for f in functions]
+    units = [unit(activation_named(f), key, formats, quantities, parameters) for f in functions]
     _check_names(units)
     made = f"Made by softgate {metadata.version('softgate')}. {LICENCE[0]}"
     return printer(units, (made, *LICENCE[1:]))

@@ -24,10 +24,9 @@ from softgate.lower import decimals
 from softgate.lower.decimals import Number
 from softgate.runtime.activation import Activation
 from softgate.runtime.kernels import BUILDING
+from softgate.runtime.names import activation as activation_named
 from softgate.runtime.records import Cell, Grid, Record
 from softgate.runtime.registry import activations, label
-
-from .properties import named
 
 LIMIT = 100_000
 """More points than this are refused, as a mistake in the step."""
@@ -235,12 +234,12 @@ def table(
     else:
         several = isinstance(functions, Iterable) and not isinstance(functions, str)
         given: Any = functions if several else (functions,)
-        layouts = [("", _columns([named(f) for f in given], columns, reference))]
+        layouts = [("", _columns([activation_named(f) for f in given], columns, reference))]
     return _fill(layouts, places, digits)
 
 
 def _default(chosen: Iterable[tuple[str, str]]) -> list[Column]:
-    return [(quantity, named(name), None) for name, quantity in chosen]
+    return [(quantity, activation_named(name), None) for name, quantity in chosen]
 
 
 def _columns(
@@ -248,7 +247,7 @@ def _columns(
 ) -> list[Column]:
     if not chosen:
         raise ValueError("no activations were given: name at least one, such as gelu")
-    reference = None if against is None else named(against)
+    reference = None if against is None else activation_named(against)
     if columns is None:
         columns = ("value", "slope") if reference is None else ("value", "difference", "relative")
     quantities = [_column(name) for name in _split(columns)]

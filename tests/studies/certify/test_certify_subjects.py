@@ -188,7 +188,7 @@ def test_a_c_symbol_and_its_slope(library: str) -> None:
 def test_identify_reads_the_type_of_a_c_function_from_its_name(library: str) -> None:
     found = sg.identify(f"{library}:half_f64", isolated=True)
     assert (found.dtype, found.function, found.scale) == ("float64", "identity", 0.5)
-    with pytest.raises(Mistake, match="say what T is"):
+    with pytest.raises(Mistake, match="give the format"):
         sg.identify(f"{library}:half", isolated=True)
 
 
@@ -206,7 +206,7 @@ def test_mistakes_in_naming_a_subject(library: str, tmp_path: Path) -> None:
     (tmp_path / "bad.onnx").write_text("no model")
     for text, message in (
         (f"{library}:nosuch_f32", "has no symbol 'nosuch_f32'"),
-        (str(tmp_path / "bad.onnx"), "is no model"),
+        (str(tmp_path / "bad.onnx"), "is not a model"),
         (str(tmp_path / "none.onnx"), "there is no file"),
         ("faulty:nosuch", "faulty has no 'nosuch'"),
         ("nosuchmodule:f", "there is no module 'nosuchmodule'"),
@@ -217,7 +217,7 @@ def test_mistakes_in_naming_a_subject(library: str, tmp_path: Path) -> None:
     ):
         with pytest.raises(Mistake, match=message), open_session(describe(text)):
             pass
-    with pytest.raises(Mistake, match="say what T is"):
+    with pytest.raises(Mistake, match="give the format"):
         sg.certify(f"{library}:half_f32".replace("half_f32", "half"), "gelu")
 
 
@@ -349,7 +349,7 @@ def test_a_slope_of_ones_own_beside_ours(tmp_path: Path, monkeypatch: pytest.Mon
 def test_junk_is_no_model(tmp_path: Path) -> None:
     (tmp_path / "junk.onnx").write_text("junk")
     for text in ("junk.onnx", "junk.onnx:node"):
-        with pytest.raises(Mistake, match=r"no .*model"):
+        with pytest.raises(Mistake, match=r"not an? .*model"):
             open_session(describe(f"{tmp_path}/{text}"), isolated=False)
 
 

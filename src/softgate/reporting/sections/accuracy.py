@@ -10,7 +10,7 @@ import math
 import shlex
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -26,6 +26,7 @@ from softgate.runtime.registry import activations, label
 from softgate.studies.certify import certify
 from softgate.studies.certify.record import Certificate, Measurement
 from softgate.studies.peers import IMPLEMENTATIONS, Peer, absent, peers, subject
+from softgate.studies.progress import Progress
 from softgate.studies.subjects import Failure, Mistake
 
 from ..elements import (
@@ -52,8 +53,6 @@ PARALLEL = 2
 TIME_LIMIT_S = 30.0
 """Seconds for one call of a peer's function."""
 MISSING = "certificates need python-flint: pip install 'softgate[exact]'"
-
-Progress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True)

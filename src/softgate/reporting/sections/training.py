@@ -6,11 +6,11 @@ difference, which the record's summary states; `softgate compare` with eight see
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from softgate.studies.compare.record import Comparison
 from softgate.studies.compare.trial import DEFAULT_ACTIVATIONS as ARMS
+from softgate.studies.progress import Progress
 
 if TYPE_CHECKING:
     from softgate.studies.compare.run import Update
@@ -28,7 +28,6 @@ from ..section import Results, Section
 
 TITLE = "Training"
 SEEDS, EPOCHS, RATE = 5, 10, 1e-3
-Progress = Callable[[str, int, int], None]
 
 
 def training(progress: Progress | None = None) -> Comparison:

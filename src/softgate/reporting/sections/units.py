@@ -24,6 +24,7 @@ from softgate.studies.diagnose import chart_data, text
 from softgate.studies.diagnose.plots import GRADIENTS, SHADES, TIMES, css_colour, panels
 from softgate.studies.diagnose.record import Diagnosis, Finding, WhatIf
 from softgate.studies.identify import UNKNOWN
+from softgate.studies.progress import Progress
 
 from ..elements import figure, notes, of_grid
 from ..section import Results, Section
@@ -52,8 +53,6 @@ FINDINGS = 3
 """Findings of one kind that are shown; the others are counted."""
 LONG = 16
 """A table with more rows than this is collapsed."""
-
-Progress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from pathlib import Path
 from time import perf_counter
 
 from softgate.runtime.activation import Activation
+from softgate.runtime.names import activation as activation_named
 from softgate.runtime.registry import label
 
 from ..accuracy.regions import SUBNORMAL_INPUTS, SUBNORMAL_RESULTS
@@ -16,7 +17,6 @@ from ..certify import certify
 from ..certify.record import Certificate, Measurement
 from ..peers import IMPLEMENTATIONS, Peer, peers, subject
 from ..progress import Progress
-from ..properties import named
 from ..subjects import Failure, Mistake
 from .pareto import Pareto, Point, marked
 from .record import OURS, Bench, Row
@@ -71,7 +71,7 @@ def measure_pareto(
     >>> [point.max_ulp < 4 for point in measure_pareto(times, samples=2000).front]
     [True]
     """
-    activation, start = named(function), perf_counter()
+    activation, start = activation_named(function), perf_counter()
     rows = chosen_rows(bench, activation, dtype, threads)
     timed = peers(activation, [row.implementation for row in rows])
     errors: dict[str, Measurement | str] = {}

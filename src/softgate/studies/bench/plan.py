@@ -9,11 +9,11 @@ from functools import cache
 
 from softgate.runtime.activation import Activation
 from softgate.runtime.machine import Machine
+from softgate.runtime.names import activation as activation_named
 from softgate.runtime.registry import activations, label
 from softgate.runtime.threads import available
 
 from ..peers import IMPLEMENTATIONS, Peer, absent, peers
-from ..properties import named
 from .inputs import check_memory, dtype_of, size
 from .record import OURS, RELU, Settings
 
@@ -120,7 +120,7 @@ def choose_functions(
     names = [functions] if isinstance(functions, str | Activation) else list(functions)
     if not names:
         raise ValueError("functions is empty: name some, or leave it out for the whole catalogue")
-    chosen = [named(name) for name in names]
+    chosen = [activation_named(name) for name in names]
     for function in chosen:
         if function.entry.user is not None and function.__module__ == "__main__":
             raise ValueError(

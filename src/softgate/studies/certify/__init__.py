@@ -11,13 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from softgate.runtime.activation import Activation
+from softgate.runtime.names import activation as activation_named
 from softgate.runtime.registry import activations, label
 
 from ..identify import UNKNOWN, identified
-from ..properties import named
+from ..progress import Progress
 from ..subjects import Failure, Mistake, Session, Subject, describe, open_session
 from ..subjects.session import TIME_LIMIT
-from .measure import ORDER, Plan, Progress, Study
+from .measure import ORDER, Plan, Study
 from .record import Certificate
 
 QUANTITIES = ("value", "slope", "curvature")
@@ -103,7 +104,7 @@ def certify(  # noqa: PLR0913  (settings of one study, by keyword)
     if state is not None:
         check_state(Path(state), exhaustive)
     described = describe(subject, keywords, slope=slope, framework=framework)
-    measured_as = None if function is None else named(function)
+    measured_as = None if function is None else activation_named(function)
     plan = Plan(
         chosen("quantities", quantities, QUANTITIES),
         chosen("dtypes", dtypes, ORDER) or described_dtypes(described),

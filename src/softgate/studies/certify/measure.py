@@ -19,16 +19,16 @@ from softgate.runtime.threads import get_threads
 
 from ..accuracy import Reference, samples, sweep
 from ..accuracy.regions import Profile, Regions, Tally, marks, roots_of
+from ..progress import Progress
 from ..reproducibility.digests import digest, operands, published_digest
 from ..subjects import Failure, Mistake, Session, Subject
-from ..subjects.failure import RAISED, WRONG_DTYPE
-from ..subjects.session import Local
+from ..subjects.description import RAISED, WRONG_DTYPE
+from ..subjects.session import InProcess
 from .behaviour import Behaviour, probe, specials
 from .record import Dependence, Finding, Measurement, Region
 from .record import Profile as ProfileRecord
 
 Array = npt.NDArray[Any]
-Progress = Callable[[str, int, int], None]
 ORDER = ("float32", "float64", "float16", "bfloat16")
 """Formats in the order in which they are measured."""
 CONTRACT_ULP = 4.0
@@ -285,7 +285,7 @@ def evaluator(session: Session, quantity: str) -> sweep.Evaluate:
 
     softgate's activations run on the calling thread, other subjects one call at a time.
     """
-    if isinstance(session, Local) and session.ours is not None:
+    if isinstance(session, InProcess) and session.ours is not None:
         return sweep.in_slices(session.ours.activation, quantity)
     lock = threading.Lock()
 

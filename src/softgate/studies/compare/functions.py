@@ -16,9 +16,9 @@ from typing import Any
 from softgate.catalogue.entry import Parameter
 from softgate.formula.graph import Node
 from softgate.lower.notation import infix
+from softgate.runtime import names
 from softgate.runtime.activation import Activation
 from softgate.runtime.gated import Gated
-from softgate.runtime.names import get
 from softgate.runtime.registry import functions, label
 from softgate.runtime.user_formula import composed
 
@@ -103,17 +103,12 @@ def function(text: str) -> Function:
     >>> function("elu:alpha=0.5")
     <softgate.elu(x, alpha=0.5) = x where x > 0, else alpha*(exp(x) - 1)>
     """
-    name, colon, rest = text.partition(":")
-    parameters = _parameters(text, rest) if colon else {}
-    if MARK in name:
-        if name not in _registered:
-            raise ValueError(f"the formula {name} was not sent to this process with its trial")
-        return _registered[name].bind(**parameters)
-    known = functions()
-    activation: Function = (
-        known[name].bind(**parameters) if name in known else get(name, None, **parameters)
-    )
-    return activation
+    if MARK not in text:
+        return names.function(text)
+    name, parameters = names.parse(text)
+    if name not in _registered:
+        raise ValueError(f"the formula {name} was not sent to this process with its trial")
+    return _registered[name].bind(**parameters)
 
 
 def resolve(activation: Function | str) -> tuple[str, Formula | None]:
@@ -142,19 +137,6 @@ def _gated_label(gated: Gated) -> str:
     defaults = functions()[gated.name].parameters
     changed = [f"{n}={v!r}" for n, v in gated.parameters.items() if defaults.get(n) != v]
     return f"{gated.name}:{','.join(changed)}" if changed else gated.name
-
-
-def _parameters(text: str, rest: str) -> dict[str, float]:
-    pairs = [part.partition("=") for part in rest.split(",")]
-    try:
-        parameters = {name.strip(): float(number) for name, _, number in pairs}
-    except ValueError:
-        raise ValueError(
-            f"{text!r}: can't interpret {rest!r} as parameters; write name:parameter=number"
-        ) from None
-    if len(parameters) < len(pairs):
-        raise ValueError(f"{text!r} gives a parameter twice")
-    return parameters
 
 
 @dataclass(frozen=True)

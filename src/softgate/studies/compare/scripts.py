@@ -23,7 +23,7 @@ from typing import Any
 
 from softgate.frameworks.block_arguments import unknown
 
-from ..subjects.description import literal
+from ..resolve import literal
 from .fingerprint import fingerprint
 from .trial import (
     DEFAULT_ACTIVATIONS,

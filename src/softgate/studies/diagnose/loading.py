@@ -7,11 +7,9 @@ network. A factory is `module:function`, a function without arguments that retur
 from __future__ import annotations
 
 import inspect
-import sys
 import traceback
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +18,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from ..resolve import import_here, is_dotted
 from .run import Loss, tensors
 
 TOKENS = 128
@@ -49,7 +48,7 @@ def load_model(target: str) -> nn.Module:
     if folder.is_dir():
         return _from_folder(folder)
     module, colon, name = target.partition(":")
-    if not colon or not all(part.isidentifier() for part in (*module.split("."), name)):
+    if not colon or not is_dotted(module, name):
         raise ValueError(
             f"{target!r} is neither a folder nor module:function: expected a folder with "
             "config.json and safetensors, or a function that returns a model"
@@ -87,18 +86,7 @@ def _transformers() -> Any:
 
 
 def _made(target: str, module: str, name: str) -> nn.Module:
-    here = str(Path.cwd())
-    if here not in sys.path:
-        sys.path.insert(0, here)
-    try:
-        home = import_module(module)
-    except ModuleNotFoundError as error:
-        if error.name is None or not module.startswith(error.name):
-            raise
-        raise ValueError(f"there is no module {error.name!r} here or on Python's path") from None
-    except Exception as error:  # whatever a user's module does when it is imported
-        raise ValueError(f"{module} cannot be imported: {_line(error)}") from error
-    factory = getattr(home, name, None)
+    factory = getattr(import_here(module), name, None)
     if not callable(factory):
         kind = "missing" if factory is None else f"a {type(factory).__name__}"
         raise ValueError(f"{target} is {kind}: expected a function that returns a model")

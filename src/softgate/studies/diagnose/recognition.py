@@ -18,7 +18,7 @@ from softgate.runtime.activation import Activation
 from softgate.runtime.registry import activations, label
 
 from ..identify import UNKNOWN, identify
-from ..subjects.failure import Failure
+from ..subjects import Failure
 from .activation_calls import CallForm
 from .measure import Bounds
 from .record import Thresholds

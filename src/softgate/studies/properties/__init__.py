@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from softgate.lower import decimals
 from softgate.runtime.activation import Activation
-from softgate.runtime.registry import activations
+from softgate.runtime.names import activation
 
 from .record import PropertyTable as PropertyTable
 
@@ -38,24 +38,5 @@ def properties(*functions: Activation | str, digits: int = 4) -> PropertyTable:
     if not functions:
         raise ValueError("no activations were given: name at least one, such as gelu")
     decimals.check(digits, 1, MOST_DIGITS)
-    chosen = [named(function) for function in functions]
-    return PropertyTable(tuple(activation.properties for activation in chosen), digits)
-
-
-def named(function: Activation | str) -> Activation:
-    """Return an activation, itself or by its name here or in a framework."""
-    if isinstance(function, Activation):
-        return function
-    if not isinstance(function, str):
-        raise TypeError(
-            f"{function!r} is a {type(function).__name__}: expected an activation or a name"
-        )
-    activation = activations().get(function)
-    if activation is not None:
-        return activation
-    from softgate.runtime.names import get
-
-    meaning = get(function)
-    if not isinstance(meaning, Activation):
-        raise ValueError(f"{function!r} takes two arrays: expected a function of one, such as gelu")
-    return meaning
+    chosen = [activation(function) for function in functions]
+    return PropertyTable(tuple(function.properties for function in chosen), digits)

@@ -1,11 +1,10 @@
-"""Callables of other people, described, loaded and run: what `certify` and `identify` look at.
+"""Functions under test of `certify` and `identify`: described, loaded and run.
 
-A subject says what is meant without loading it; a session runs it, in a process of its own unless
-it is ours or asked not to be, and turns what it does wrong into a `Failure`.
+A subject describes a function without loading it; a session runs it, in a worker process unless it
+is ours or the caller does not want that, and raises a `Failure` for what it does wrong.
 """
 
-from .description import Subject, describe
-from .failure import Failure, Mistake
+from .description import Failure, Mistake, Subject, describe
 from .session import Session, open_session
 
 __all__ = ["Failure", "Mistake", "Session", "Subject", "describe", "open_session"]

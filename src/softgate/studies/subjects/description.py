@@ -1,14 +1,13 @@
-"""What a subject is, in words that a process of its own can read.
+"""Subjects: descriptions of functions under test, which a worker process can load.
 
-`softgate:gelu` and `softgate:elu:alpha=0.5` are ours, `module:function` is Python (a class is made
-into an object first, and so is a function without an argument), `model.onnx` a model with one input
-and one output, `model.onnx:node` one of its nodes, `./lib.so:symbol` a C function
-void(const T*, T*, size_t). Objects travel as pickles.
+`softgate:gelu` and `softgate:elu:alpha=0.5` are ours, `module:function` is Python (a class is
+instantiated first, and a function without an argument is called), `model.onnx` a model with one
+input and one output, `model.onnx:node` one of its nodes, `./lib.so:symbol` a C function
+void(const T*, T*, size_t). Other objects are sent as pickles.
 """
 
 from __future__ import annotations
 
-import ast
 import base64
 import hashlib
 import pickle
@@ -21,12 +20,13 @@ from pathlib import Path
 from typing import Any
 
 from softgate.runtime.activation import Activation
+from softgate.runtime.names import parse
 from softgate.runtime.registry import activations, label
 
-from .failure import Mistake
+from ..resolve import is_dotted
 
 FRAMEWORKS = ("numpy", "torch", "jax", "tensorflow", "keras")
-"""Whose arrays a Python callable may take."""
+"""Frameworks whose arrays a Python callable may take."""
 
 HOMES = {
     "torch": "torch",
@@ -37,7 +37,7 @@ HOMES = {
     "tensorflow": "tensorflow",
     "keras": "keras",
 }
-"""Packages whose functions take a framework's arrays; those of others take NumPy's."""
+"""Packages whose functions take a framework's arrays; other functions take NumPy's."""
 
 LIBRARY = re.compile(r".+\.(so(\.[0-9.]+)?|dylib|dll)")
 FORMS = (
@@ -52,14 +52,33 @@ SUFFIXES = {
     "float": "float32",
     "double": "float64",
 }
-"""What the name of a C function may say of its type."""
+"""Endings of a C function's name, and the formats they stand for."""
 LONGEST = 160
-"""Characters of an object's name."""
+"""Most characters of an object's name."""
+
+CRASHED, HUNG, RAISED = "crashed", "hung", "raised"
+WRONG_RESULT, WRONG_SHAPE, WRONG_DTYPE = "wrong result", "wrong shape", "wrong dtype"
+CHANGED_INPUT, WROTE_BEYOND = "changed its input", "wrote beyond its output"
+
+
+class Failure(Exception):
+    """A subject did something that no activation may do, a finding of its certificate.
+
+    `kind` is one of the constants above.
+    """
+
+    def __init__(self, kind: str, message: str) -> None:
+        super().__init__(f"{kind}: {message}")
+        self.kind, self.message = kind, message
+
+
+class Mistake(ValueError):
+    """There is no such subject, or it cannot be loaded here: an error of the caller."""
 
 
 @dataclass(frozen=True)
 class Subject:
-    """One callable: its kind, where it is, what it is called with."""
+    """A callable: its kind, its place, and its keywords."""
 
     text: str
     kind: str
@@ -71,32 +90,32 @@ class Subject:
     keywords: tuple[tuple[str, Any], ...] = ()
     framework: str | None = None
     path: tuple[str, ...] = ()
-    """Where a child process looks for modules."""
+    """`sys.path` of the worker."""
     slope: Subject | None = None
-    """A second callable that gives the slope."""
+    """A second callable, for the slope."""
     held: Any = None
-    """The object itself, in the process that was given it."""
+    """The object itself, in the process where it was described."""
 
     @property
     def shown(self) -> str:
-        """The text with its keywords and with what gives its slope, as people see it."""
-        given = ", ".join(f"{name}={value!r}" for name, value in self.keywords)
-        text = f"{self.text} ({given})" if given else self.text
+        """The text with its keywords and its slope's subject."""
+        keywords = ", ".join(f"{name}={value!r}" for name, value in self.keywords)
+        text = f"{self.text} ({keywords})" if keywords else self.text
         return text if self.slope is None else f"{text}, slope {self.slope.shown}"
 
     @property
     def ours(self) -> Activation | None:
-        """The activation, where the subject is one of ours."""
+        """The activation, if the subject is one of ours."""
         return self.held if isinstance(self.held, Activation) else None
 
     @property
     def fingerprint(self) -> str:
-        """What tells this very code from what the same name may mean after an edit."""
+        """A hash of the code, which changes if the code under the same name is edited."""
         second = "" if self.slope is None else f"-{self.slope.fingerprint}"
-        return self._own_fingerprint + second
+        return self._code_fingerprint + second
 
     @property
-    def _own_fingerprint(self) -> str:
+    def _code_fingerprint(self) -> str:
         if self.kind == "softgate":
             return ""
         if self.kind == "object":
@@ -108,17 +127,17 @@ class Subject:
 
     @property
     def c_dtype(self) -> str:
-        """The format that a C symbol's name ends in: to guess it would be to misread memory."""
+        """The format that a C symbol's name ends in; raises Mistake if there is none."""
         for ending, dtype in SUFFIXES.items():
             if self.name.endswith(ending):
                 return dtype
         raise Mistake(
-            f"{self.text}: the name does not end in {', '.join(SUFFIXES)}: say what T is with "
+            f"{self.text}: the name does not end in {', '.join(SUFFIXES)}: give the format with "
             "--dtype (in Python dtypes= of certify, dtype= of identify)"
         )
 
     def message(self) -> dict[str, Any]:
-        """Return what a child process is told."""
+        """Return the description as JSON values, for a worker."""
         plain = asdict(replace(self, held=None, slope=None))
         if self.kind in ("object", "softgate"):
             plain["place"] = _pickled(self.held, self.text)
@@ -126,7 +145,7 @@ class Subject:
 
 
 def from_message(message: Mapping[str, Any]) -> Subject:
-    """Return the subject that `message` made a message of."""
+    """Return the subject of a message."""
     fields = dict(message)
     second = fields.pop("slope")
     fields["keywords"] = tuple((name, value) for name, value in fields["keywords"])
@@ -135,26 +154,26 @@ def from_message(message: Mapping[str, Any]) -> Subject:
 
 
 def describe(
-    given: str | Callable[..., Any],
+    target: str | Callable[..., Any],
     keywords: Mapping[str, Any] | None = None,
     *,
     slope: str | Callable[..., Any] | None = None,
     framework: str | None = None,
 ) -> Subject:
-    """Return the subject that a text names or that a callable is.
+    """Return the description of a callable, given itself or by a text.
 
     Parameters
     ----------
-    given : str or callable
+    target : str or callable
         A text in one of the forms `softgate:gelu`, `module:function`, `model.onnx`,
         `model.onnx:node`, `./library.so:symbol`; or an activation, a function, an `nn.Module`.
     keywords : mapping, optional
-        What a Python function is called with beside the array, or a class made with.
+        Further arguments of a Python function, or those of a class.
     slope : str or callable, optional
-        A second callable for the slope, where the first has no automatic derivative.
+        A second callable for the slope, if the first has no automatic derivative.
     framework : str, optional
-        Whose arrays a Python callable takes: numpy, torch, jax, tensorflow or keras. Known for the
-        frameworks' own functions and modules; NumPy's for all others.
+        The framework whose arrays a Python callable takes: numpy, torch, jax, tensorflow or keras.
+        By default that of its module or class, and NumPy for others.
 
     Examples
     --------
@@ -162,52 +181,38 @@ def describe(
     "torch.nn.functional:gelu (approximate='tanh')"
     """
     if framework is not None and framework not in FRAMEWORKS:
-        raise Mistake(f"framework = {framework!r}: accepted are {', '.join(FRAMEWORKS)}")
+        raise Mistake(f"framework = {framework!r}: choose from {', '.join(FRAMEWORKS)}")
     pairs = tuple((keywords or {}).items())
-    if isinstance(given, Activation) and framework in (None, "numpy"):
-        found = _ours(given, dict(pairs))
-    elif isinstance(given, str):
-        found = _from_text(given, pairs, framework)
-    elif callable(given):
-        kind = framework or framework_of(given)
-        found = Subject(_label(given), "object", "", "", pairs, kind, _path(), None, given)
+    if isinstance(target, Activation) and framework in (None, "numpy"):
+        subject = _ours(target, dict(pairs))
+    elif isinstance(target, str):
+        subject = _from_text(target, pairs, framework)
+    elif callable(target):
+        kind = framework or framework_of(target)
+        subject = Subject(_label(target), "object", "", "", pairs, kind, _path(), None, target)
     else:
-        raise Mistake(f"{given!r} is a {type(given).__name__}: expected a callable, or {FORMS}")
+        raise Mistake(f"{target!r} is a {type(target).__name__}: expected a callable, or {FORMS}")
     if slope is None:
-        return found
-    return replace(found, slope=describe(slope, framework=framework))
+        return subject
+    return replace(subject, slope=describe(slope, framework=framework))
 
 
 def _source(module: str, path: tuple[str, ...]) -> Path:
-    """Return a module's file, found without an import: packages above it run code too."""
+    """Return a module's file without importing it, since its packages run code too."""
     places, origin = list(path), None
     parts = module.split(".")
     for i in range(len(parts)):
         full = ".".join(parts[: i + 1])
         specs = (finder.find_spec(full, places) for finder in sys.meta_path)
-        found = next((spec for spec in specs if spec is not None), None)
-        if found is None:
+        spec = next((spec for spec in specs if spec is not None), None)
+        if spec is None:
             return Path()
-        places, origin = list(found.submodule_search_locations or ()), found.origin
+        places, origin = list(spec.submodule_search_locations or ()), spec.origin
     return Path(origin or "")
 
 
 def _digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()[:16]
-
-
-def literal(text: str) -> Any:
-    """Return a keyword's value: a Python literal where it is one, else the text itself.
-
-    Examples
-    --------
-    >>> literal("0.5"), literal("False"), literal("tanh")
-    (0.5, False, 'tanh')
-    """
-    try:
-        return ast.literal_eval(text)
-    except (ValueError, SyntaxError):
-        return text
 
 
 def _from_text(text: str, pairs: tuple[tuple[str, Any], ...], framework: str | None) -> Subject:
@@ -221,32 +226,28 @@ def _from_text(text: str, pairs: tuple[tuple[str, Any], ...], framework: str | N
         return Subject(text, "c", str(_file(place)), name)
     if text.startswith("softgate:"):
         return _by_name(text, dict(pairs))
-    if not colon or not all(part.isidentifier() for part in (*place.split("."), *name.split("."))):
+    if not colon or not is_dotted(place, name):
         known = text.partition(":")[0] in activations()
         hint = f" Did you mean softgate:{text}?" if known else ""
         raise Mistake(f"can't interpret {text!r}: expected {FORMS}.{hint}")
     return Subject(text, "python", place, name, pairs, framework, _path())
 
 
-def _by_name(text: str, parameters: dict[str, Any]) -> Subject:
+def _by_name(text: str, keywords: dict[str, Any]) -> Subject:
     """Return ours: `softgate:elu`, its parameters as `softgate:elu:alpha=0.5` or as keywords."""
-    _, name, *written = text.split(":", 2)
+    try:
+        name, parameters = parse(text.removeprefix("softgate:"))
+    except ValueError as error:
+        raise Mistake(str(error)) from None
     known = activations()
     if name not in known:
         near = get_close_matches(name, known, 1)
-        meant = f": did you mean {near[0]!r}?" if near else f"; it has {', '.join(known)}"
-        raise Mistake(f"softgate has no activation {name!r}{meant}")
-    for part in written[0].split(",") if written else ():
-        parameter, _, number = part.partition("=")
-        value = literal(number)
-        if not parameter.isidentifier() or not isinstance(value, int | float):
-            raise Mistake(
-                f"{text!r}: {part!r} is no parameter: write softgate:{name}:PARAMETER=NUMBER"
-            )
-        if parameter in parameters:
-            raise Mistake(f"{text!r} is given {parameter!r} twice")
-        parameters[parameter] = value
-    return _ours(known[name], parameters)
+        hint = f"did you mean {near[0]!r}?" if near else f"choose from {', '.join(known)}"
+        raise Mistake(f"softgate has no activation {name!r}: {hint}")
+    for keyword in keywords:
+        if keyword in parameters:
+            raise Mistake(f"{text!r} gives {keyword!r} twice")
+    return _ours(known[name], keywords | parameters)
 
 
 def _ours(activation: Activation, parameters: dict[str, Any]) -> Subject:
@@ -267,17 +268,16 @@ def _file(text: str) -> Path:
 
 
 def _path() -> tuple[str, ...]:
-    """Return where modules are looked for: last in the current folder, which shadows nothing."""
+    """Return `sys.path` with the current folder last, where it shadows no other module."""
     here = str(Path.cwd())
     known = tuple(entry or here for entry in sys.path)
     return known if here in known else (*known, here)
 
 
-def framework_of(given: Any) -> str | None:
-    """Return whose arrays an object takes, as its class or its module tells."""
-    classes = type(given).__mro__
-    packages = [str(getattr(given, "__module__", None) or "")]
-    packages += [kind.__module__ for kind in classes]
+def framework_of(target: Any) -> str | None:
+    """Return the framework whose arrays an object takes, by its module and its classes."""
+    packages = [str(getattr(target, "__module__", None) or "")]
+    packages += [kind.__module__ for kind in type(target).__mro__]
     for package in packages:
         home = HOMES.get(package.partition(".")[0])
         if home is not None:
@@ -286,26 +286,26 @@ def framework_of(given: Any) -> str | None:
 
 
 def home_of(module: str) -> str:
-    """Return whose arrays the functions of a module take."""
+    """Return the framework whose arrays the functions of a module take."""
     return HOMES.get(module.partition(".")[0], "numpy")
 
 
-def _label(given: Any) -> str:
-    name = getattr(given, "__qualname__", None)
-    if name is None:  # the text of a module with others inside has many lines
-        text = " ".join(repr(given).split())
+def _label(target: Any) -> str:
+    name = getattr(target, "__qualname__", None)
+    if name is None:  # the text of a nested module has many lines
+        text = " ".join(repr(target).split())
         return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
-    module = getattr(given, "__module__", None) or "builtins"
+    module = getattr(target, "__module__", None) or "builtins"
     return f"{module}:{name}"
 
 
-def _pickled(given: Any, text: str) -> str:
+def _pickled(target: Any, text: str) -> str:
     try:
-        return base64.b64encode(pickle.dumps(given)).decode("ascii")
+        return base64.b64encode(pickle.dumps(target)).decode("ascii")
     except (pickle.PicklingError, AttributeError, TypeError) as error:
         raise Mistake(
-            f"{text} cannot be sent to a process of its own ({error}): put it into a module and "
-            "name it as 'module:function', or run it here, unguarded, with isolated=False"
+            f"{text} cannot be sent to a worker process ({error}): put it into a module and name "
+            "it as 'module:function', or run it in this process, unguarded, with isolated=False"
         ) from None
 
 

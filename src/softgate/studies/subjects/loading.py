@@ -1,9 +1,8 @@
-"""From a description to something that can be called, in whichever process this runs."""
+"""Loads described subjects, in this process or in a worker."""
 
 from __future__ import annotations
 
 import inspect
-import traceback
 from collections.abc import Callable
 from functools import partial
 from importlib import import_module
@@ -13,43 +12,51 @@ import numpy as np
 
 from softgate.runtime.activation import Activation
 
-from .backends.backend import Array, Backend
-from .description import FRAMEWORKS, Subject, framework_of, home_of, unpickled
-from .failure import RAISED, WRONG_DTYPE, WRONG_RESULT, WRONG_SHAPE, Failure, Mistake
+from ..resolve import first_line, import_user_module
+from .backends import Array, Backend, C, Ours, Plain
+from .description import (
+    FRAMEWORKS,
+    RAISED,
+    WRONG_DTYPE,
+    WRONG_RESULT,
+    WRONG_SHAPE,
+    Failure,
+    Mistake,
+    Subject,
+    framework_of,
+    home_of,
+    unpickled,
+)
 
 EXTRAS = {"torch": "torch", "jax": "jax", "tensorflow": "keras", "keras": "keras"}
 
 
 class Loaded:
-    """A subject that can be called, its slope taken from a second one where there is one."""
+    """A subject that can be called, with its slope from a second one if there is one."""
 
     def __init__(self, value: Backend, slope: Backend | None = None) -> None:
         self.value, self.slope = value, slope
 
     @property
     def quantities(self) -> tuple[str, ...]:
-        """What can be asked for."""
-        if self.slope is None:
-            return self.value.quantities
-        return tuple(q for q in ("value", "slope", "curvature") if q in self._known())
-
-    def _known(self) -> set[str]:
-        return {*self.value.quantities, "slope"}
+        """The quantities that it gives."""
+        known = {*self.value.quantities, *(() if self.slope is None else ("slope",))}
+        return tuple(name for name in ("value", "slope", "curvature") if name in known)
 
     def call(self, quantity: str, x: Array) -> Array:
-        """Return a quantity at `x`, or raise Failure where the subject gives no such array."""
+        """Return a quantity at `x`; raise Failure if the subject does not return such an array."""
         second = quantity == "slope" and self.slope is not None
         backend = self.slope if second and self.slope is not None else self.value
         try:
             result = backend.call("value" if second else quantity, x)
         except Failure:
             raise
-        except Exception as error:  # whatever somebody's function raises is what it did
-            raise Failure(RAISED, f"{type(error).__name__}: {_first_line(error)}") from error
+        except Exception as error:  # a foreign function may raise anything
+            raise Failure(RAISED, f"{type(error).__name__}: {first_line(error)}") from error
         return _checked(result, x)
 
     def information(self) -> dict[str, Any]:
-        """Return what a session knows of its subject."""
+        """Return the fields of a session's `Information`."""
         backends = [self.value, *([] if self.slope is None else [self.slope])]
         dtypes = [set(backend.dtypes) for backend in backends if backend.dtypes is not None]
         return {
@@ -64,19 +71,15 @@ class Loaded:
 
 
 def load(subject: Subject) -> Loaded:
-    """Return a subject that can be called; Mistake where there is none."""
-    second = None if subject.slope is None else _backend(subject.slope)
-    return Loaded(_backend(subject), second)
+    """Return a subject that can be called; raise Mistake if there is none."""
+    slope = None if subject.slope is None else _backend(subject.slope)
+    return Loaded(_backend(subject), slope)
 
 
 def _backend(subject: Subject) -> Backend:
     if subject.kind == "softgate":
-        from .backends.plain import Ours
-
         return Ours(_object(subject))
     if subject.kind == "c":
-        from .backends.c import C
-
         return C(subject.place, subject.name)
     if subject.kind == "onnx":
         prepare(subject)
@@ -87,7 +90,7 @@ def _backend(subject: Subject) -> Backend:
 
 
 def prepare(subject: Subject) -> None:
-    """Import what runs a subject, as far as its description tells, and nothing of the subject."""
+    """Import the framework of a subject, as far as its description names it."""
     if subject.slope is not None:
         prepare(subject.slope)
     if subject.kind == "onnx":
@@ -101,53 +104,52 @@ def prepare(subject: Subject) -> None:
 
 
 def _python(subject: Subject) -> Backend:
-    found = _object(subject)
-    if isinstance(found, Activation) and subject.framework in (None, "numpy"):  # a user's formula
-        from .backends.plain import Ours
-
-        return Ours(found.bind(**dict(subject.keywords)))
-    if not callable(found):
-        raise Mistake(f"{subject.text} is a {type(found).__name__}: expected a callable")
-    if isinstance(found, type) or _is_factory(found, dict(subject.keywords)):
-        function = _made(subject, found)
-        found, home = function, str(type(function).__module__)
+    target = _object(subject)
+    keywords = dict(subject.keywords)
+    if isinstance(target, Activation) and subject.framework in (None, "numpy"):  # a user's formula
+        return Ours(target.bind(**keywords))
+    if not callable(target):
+        raise Mistake(f"{subject.text} is a {type(target).__name__}: expected a callable")
+    if isinstance(target, type) or _is_factory(target, keywords):
+        function = _instance(subject, target)
+        target, home = function, str(type(function).__module__)
     else:
-        function = partial(found, **dict(subject.keywords)) if subject.keywords else found
-        home = str(getattr(found, "__module__", None) or type(found).__module__)
+        function = partial(target, **keywords) if keywords else target
+        home = str(getattr(target, "__module__", None) or type(target).__module__)
     place = subject.place if subject.kind == "python" else home
-    framework = subject.framework or framework_of(found) or home_of(place)
+    framework = subject.framework or framework_of(target) or home_of(place)
     package = place.partition(".")[0]
     return wrap(function, framework, (package,) if package != "builtins" else ())
 
 
-def _is_factory(found: Callable[..., Any], keywords: dict[str, Any]) -> bool:
-    """Tell whether a Python function needs no array, so that it can only make a callable."""
-    if not inspect.isfunction(found):
+def _is_factory(function: Callable[..., Any], keywords: dict[str, Any]) -> bool:
+    """Return whether a Python function needs no array, so that it must return a callable."""
+    if not inspect.isfunction(function):
         return False
-    wanted = [p for p in inspect.signature(found).parameters.values() if p.name not in keywords]
+    wanted = [p for p in inspect.signature(function).parameters.values() if p.name not in keywords]
     return all(p.default is not p.empty or p.kind is p.VAR_KEYWORD for p in wanted)
 
 
-def _made(subject: Subject, kind: Callable[..., Any]) -> Any:
+def _instance(subject: Subject, factory: Callable[..., Any]) -> Any:
     try:
-        made = kind(**dict(subject.keywords))
-    except Exception as error:  # whatever somebody's class does when it is made
+        instance = factory(**dict(subject.keywords))
+    except Exception as error:  # a foreign class may raise anything
         raise Mistake(
-            f"{subject.shown} cannot be made: {type(error).__name__}: {_first_line(error)}"
+            f"{subject.shown} cannot be made: {type(error).__name__}: {first_line(error)}"
         ) from None
-    if not callable(made):
-        raise Mistake(f"{subject.shown} makes a {type(made).__name__}: expected a callable")
-    return made
+    if not callable(instance):
+        raise Mistake(f"{subject.shown} makes a {type(instance).__name__}: expected a callable")
+    return instance
 
 
 def wrap(function: Callable[..., Any], framework: str, packages: tuple[str, ...] = ()) -> Backend:
-    """Return the way to call a function of some framework's arrays."""
-    called = adapter(framework)
-    return called(function, (*packages, "keras") if framework == "keras" else packages)
+    """Return the backend of a function of a framework's arrays."""
+    backend = adapter(framework)
+    return backend(function, (*packages, "keras") if framework == "keras" else packages)
 
 
 def adapter(framework: str) -> Callable[[Callable[..., Any], tuple[str, ...]], Backend]:
-    """Return what wraps functions of a framework's arrays; Keras's are those it runs on."""
+    """Return the backend class of a framework; Keras has that of the framework it runs on."""
     try:
         if framework == "keras":
             import keras
@@ -169,9 +171,7 @@ def adapter(framework: str) -> Callable[[Callable[..., Any], tuple[str, ...]], B
         extra = EXTRAS[framework]
         raise Mistake(f"there is no {error.name} here: pip install 'softgate[{extra}]'") from None
     if framework != "numpy":
-        raise Mistake(f"arrays of {framework!r} are not known: expected {', '.join(FRAMEWORKS)}")
-    from .backends.plain import Plain
-
+        raise Mistake(f"framework {framework!r}: expected one of {', '.join(FRAMEWORKS)}")
     return Plain
 
 
@@ -183,48 +183,23 @@ def _object(subject: Subject) -> Any:
             return unpickled(subject.place)
         except (AttributeError, ImportError) as error:
             raise Mistake(
-                f"{subject.text} is not found in a process of its own ({error}): put it into a "
-                "module and name it as 'module:function', or run it here with isolated=False"
+                f"{subject.text} is not found in a worker process ({error}): put it into a module "
+                "and name it as 'module:function', or run it here with isolated=False"
             ) from None
-    found: Any = _imported(subject.place)
-    for part in subject.name.split("."):
-        if not hasattr(found, part):
-            raise Mistake(f"{subject.place} has no {subject.name!r}")
-        found = getattr(found, part)
-    return found
-
-
-def _imported(module: str) -> Any:
     try:
-        return import_module(module)
-    except ModuleNotFoundError as error:
-        if error.name is None or not (module + ".").startswith(error.name + "."):
-            raise Mistake(f"{module} cannot be imported: {error}") from None
-        raise Mistake(f"there is no module {error.name!r} here or on Python's path") from None
-    except Exception as error:  # whatever somebody's module does when it is imported
-        raise Mistake(
-            f"{module} cannot be imported: {place_of(error)}: "
-            f"{type(error).__name__}: {_first_line(error)}"
-        ) from None
-
-
-def place_of(error: BaseException) -> str:
-    """Return the file and the line of an error; of a syntax error those that cannot be read."""
-    if isinstance(error, SyntaxError) and error.filename is not None:
-        return f"{error.filename}, line {error.lineno}"
-    where = traceback.extract_tb(error.__traceback__)[-1]
-    return f"{where.filename}, line {where.lineno}"
-
-
-def _first_line(error: BaseException) -> str:
-    said = error.msg if isinstance(error, SyntaxError) else error  # the place is said apart
-    lines = str(said).strip().splitlines()
-    return lines[0] if lines else "no message"
+        target = import_user_module(subject.place)
+    except ValueError as error:
+        raise Mistake(str(error)) from None
+    for part in subject.name.split("."):
+        if not hasattr(target, part):
+            raise Mistake(f"{subject.place} has no {subject.name!r}")
+        target = getattr(target, part)
+    return target
 
 
 def _checked(result: Any, x: Array) -> Array:
     if not isinstance(result, np.ndarray):
-        raise Failure(WRONG_RESULT, f"a {type(result).__name__} came back: expected an array")
+        raise Failure(WRONG_RESULT, f"returned a {type(result).__name__}: expected an array")
     if result.dtype != x.dtype:
         raise Failure(WRONG_DTYPE, f"{x.dtype} in, {result.dtype} out")
     if result.shape != x.shape:

@@ -1,13 +1,16 @@
-"""A subject at work: arrays in, arrays out, what it does wrong raised as a `Failure`.
+"""Sessions, which run a subject on arrays and raise a `Failure` for what it does wrong.
 
-Ours runs here. What is foreign runs in a process of its own, unless somebody asks for it here:
-that is quick, but a crash or a hang is then ours too.
+Ours runs in this process. Foreign subjects run in a worker process, in which a crash or a hang is a
+finding, unless the caller wants them in this process: that is quick, but unguarded. Arrays pass
+through a file that both processes map, so that millions of elements cost two copies.
 """
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol, Self
 
@@ -16,24 +19,31 @@ import numpy as np
 from softgate.formula.formats import Format
 from softgate.formula.rounding import dtype_of
 
-from .backends.backend import Array
-from .backends.plain import Ours
-from .description import Subject
-from .failure import CHANGED_INPUT, Failure
+from ..worker import Worker
+from .backends import Array, Ours
+from .description import CHANGED_INPUT, CRASHED, HUNG, Failure, Mistake, Subject
 from .loading import Loaded, load
 
 TIME_LIMIT = 60.0
-"""Seconds that a subject may take to be loaded, and for one call."""
+"""Seconds that loading a subject, and one call, may take."""
+ELEMENTS = 1 << 20
+"""Most elements of a call; longer arrays are passed in parts."""
+HALF = ELEMENTS * 8 + 4096
+"""Bytes of the inputs, and of the results."""
+PREPARING_S = 300.0
+"""Seconds that starting Python and importing a framework may take, apart from the subject."""
+EXIT_S = 10.0
+"""Time that a worker may take to exit once its standard output is closed."""
 
 
 @dataclass(frozen=True)
 class Information:
-    """What is known of a subject once it is loaded."""
+    """Properties of a loaded subject."""
 
     framework: str
     quantities: tuple[str, ...]
     dtypes: tuple[str, ...] | None
-    """The only formats that it takes, None where all must be tried."""
+    """The only formats that it takes; None if each must be tried."""
     strides: bool
     addresses: bool
     lengths: bool
@@ -41,27 +51,27 @@ class Information:
 
     @classmethod
     def of(cls, message: Mapping[str, Any]) -> Information:
-        """Return what a subject said of itself."""
-        known = dict(message)
-        known["quantities"] = tuple(known["quantities"])
-        known["dtypes"] = None if known["dtypes"] is None else tuple(known["dtypes"])
-        return cls(**known)
+        """Return the information in a worker's message."""
+        fields = dict(message)
+        fields["quantities"] = tuple(fields["quantities"])
+        fields["dtypes"] = None if fields["dtypes"] is None else tuple(fields["dtypes"])
+        return cls(**fields)
 
 
 class Session(Protocol):
-    """What runs a subject; leaving its `with` block ends it."""
+    """Runs a subject until its `with` block ends."""
 
     information: Information
 
     def evaluate(self, quantity: str, x: Array, *, offset: int = 0, step: int = 1) -> Array:
         """Return a quantity at the contiguous array `x`, of any length.
 
-        With `offset` and `step` the subject is handed the same elements so many places after an
-        aligned address and so many places apart.
+        With `offset` and `step` the subject gets the same elements, starting `offset` elements
+        after an aligned address and `step` elements apart.
         """
 
     def set_threads(self, count: int) -> bool:
-        """Set the subject's threads; False where that is not possible any more."""
+        """Set the subject's threads; return False if that is not possible any more."""
 
     def __enter__(self) -> Self: ...
     def __exit__(
@@ -72,7 +82,7 @@ class Session(Protocol):
     ) -> None: ...
 
 
-class Local:
+class InProcess:
     """A subject in this process."""
 
     def __init__(self, loaded: Loaded) -> None:
@@ -81,19 +91,19 @@ class Local:
 
     @property
     def ours(self) -> Ours | None:
-        """The activation's own way of being called, where it gives all quantities."""
-        only = self.loaded.value
-        return only if isinstance(only, Ours) and self.loaded.slope is None else None
+        """The backend of an activation of ours that gives all quantities, or None."""
+        backend = self.loaded.value
+        return backend if isinstance(backend, Ours) and self.loaded.slope is None else None
 
     def evaluate(self, quantity: str, x: Array, *, offset: int = 0, step: int = 1) -> Array:
         """Return a quantity at `x`."""
         ours = self.ours
         if ours is not None and (offset, step) == (0, 1):
             return ours.call(quantity, x)
-        given = placed(x, offset, step)
-        before = given.tobytes()
-        result = np.array(self.loaded.call(quantity, given))
-        if given.tobytes() != before:
+        operand = placed(x, offset, step)
+        before = operand.tobytes()
+        result = np.array(self.loaded.call(quantity, operand))
+        if operand.tobytes() != before:
             raise Failure(CHANGED_INPUT, f"of {x.size} elements, {x.dtype}")
         return result
 
@@ -109,13 +119,118 @@ class Local:
 
 
 def placed(x: Array, offset: int, step: int) -> Array:
-    """Return a copy of `x` whose elements lie `step` apart, `offset` after an aligned address."""
-    room = np.zeros((x.size * step + offset) * x.itemsize + 64, np.uint8)
-    first = -room.ctypes.data % 64 + offset * x.itemsize
-    span = room[first : first + x.size * step * x.itemsize].view(x.dtype)
+    """Return a copy of `x` whose elements are `step` apart, `offset` after an aligned address."""
+    memory = np.zeros((x.size * step + offset) * x.itemsize + 64, np.uint8)
+    first = -memory.ctypes.data % 64 + offset * x.itemsize
+    span = memory[first : first + x.size * step * x.itemsize].view(x.dtype)
     view = span[::step]
     view[...] = x
     return view
+
+
+class Isolated:
+    """A subject in a worker process, which is restarted if it died."""
+
+    def __init__(self, subject: Subject, time_limit: float, one_core: bool = False) -> None:
+        self.subject, self.time_limit, self.one_core = subject, time_limit, one_core
+        self._message = subject.message()
+        # A traceback may hold views of the mapped file, which Windows does not remove then.
+        self._folder = tempfile.TemporaryDirectory(prefix="softgate-", ignore_cleanup_errors=True)
+        file = Path(self._folder.name) / "arrays"
+        self._memory: Any = np.memmap(file, np.uint8, "w+", shape=(2 * HALF,))
+        self._worker: Worker | None = None
+        try:
+            self.information = self._first(file)
+        except BaseException:
+            self.close()
+            raise
+
+    def evaluate(self, quantity: str, x: Array, *, offset: int = 0, step: int = 1) -> Array:
+        """Return a quantity at `x`, in parts if it is long."""
+        out = np.empty_like(x)
+        most = ELEMENTS // step - offset
+        for start in range(0, max(x.size, 1), most):
+            part = slice(start, min(start + most, x.size))
+            out[part] = self._part(quantity, x[part], offset, step)
+        return out
+
+    def _part(self, quantity: str, x: Array, offset: int, step: int) -> Array:
+        memory = np.asarray(self._memory)
+        first = offset * x.itemsize
+        operand = memory[first : first + x.size * step * x.itemsize].view(x.dtype)[::step]
+        operand[...] = x
+        call = {"quantity": quantity, "dtype": x.dtype.name, "count": x.size}
+        self._request(call | {"offset": offset, "step": step})
+        unsigned = np.dtype(f"u{x.itemsize}")
+        if not np.array_equal(operand.view(unsigned), x.view(unsigned)):
+            raise Failure(CHANGED_INPUT, f"of {x.size} elements, {x.dtype}")
+        return np.array(memory[HALF : HALF + x.size * x.itemsize].view(x.dtype))
+
+    def set_threads(self, count: int) -> bool:
+        """Set the framework's threads; return False if that is not possible."""
+        return bool(self._request({"threads": count})["set"])
+
+    def _first(self, file: Path) -> Information:
+        """Load the subject; a failure to load is a Mistake, since nothing can be measured then."""
+        try:
+            return self._start(file)
+        except Failure as failure:
+            more = "; time_limit (--time-limit) allows more" if failure.kind == HUNG else ""
+            raise Mistake(f"{self._message['text']} cannot be loaded: {failure}{more}") from None
+
+    def _start(self, file: Path) -> Information:
+        self._file = file
+        self._worker = Worker("softgate.studies.subjects.worker", path=self.subject.path)
+        self._worker.send(
+            {"subject": self._message, "memory": str(file), "one_core": self.one_core}
+        )
+        answer = self._receive(PREPARING_S, "the framework's import")
+        if "mistake" not in answer:
+            answer = self._receive(self.time_limit, "its loading")
+        if "mistake" in answer:
+            raise Mistake(answer["mistake"])
+        return Information.of(answer["information"])
+
+    def _request(self, message: dict[str, Any]) -> dict[str, Any]:
+        if self._worker is None:
+            self._start(self._file)
+        assert self._worker is not None
+        self._worker.send(message)
+        answer = self._receive(self.time_limit, f"a call with {message.get('count', 0):,} elements")
+        if "failure" in answer:
+            raise Failure(*answer["failure"])
+        return answer
+
+    def _receive(self, timeout_s: float, during: str) -> dict[str, Any]:
+        assert self._worker is not None
+        try:
+            answer = self._worker.receive(timeout_s)
+        except TimeoutError:
+            self._kill()
+            raise Failure(HUNG, f"{during} took more than {timeout_s:g} s") from None
+        if answer is None:
+            ended = self._worker.kill(EXIT_S)
+            self._kill()
+            last_line = f": {ended.last_line}" if ended.last_line else ""
+            raise Failure(CRASHED, f"{ended.reason} during {during}{last_line}")
+        return answer
+
+    def _kill(self) -> None:
+        worker, self._worker = self._worker, None
+        if worker is not None:
+            worker.kill()
+
+    def close(self) -> None:
+        """Kill the worker and remove the shared memory."""
+        self._kill()
+        self._memory = None
+        self._folder.cleanup()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
 
 def open_session(
@@ -125,18 +240,18 @@ def open_session(
     time_limit: float = TIME_LIMIT,
     one_core: bool = False,
 ) -> Session:
-    """Load a subject and return what runs it; Mistake where it cannot be loaded.
+    """Load a subject and return a session; raise Mistake if it cannot be loaded.
 
     Parameters
     ----------
     subject : Subject
-        What `describe` returned.
+        A description, as `describe` returns it.
     isolated : bool
-        Whether a foreign subject gets a process of its own.
+        Whether a foreign subject runs in a worker process.
     time_limit : float
-        Seconds that loading it, and one call, may take in a process of its own; inf for no limit.
+        Seconds that loading it, and one call, may take in a worker; inf for no limit.
     one_core : bool
-        Whether that process may use one core only.
+        Whether the worker may use one core only.
 
     Examples
     --------
@@ -153,12 +268,10 @@ def open_session(
         )
     ours = subject.ours is not None and subject.slope is None
     if ours or not isolated:
-        return Local(load(subject))
-    from .child import Child
-
-    return Child(subject, time_limit, one_core)
+        return InProcess(load(subject))
+    return Isolated(subject, time_limit, one_core)
 
 
 def points(fmt: Format, *values: float) -> Array:
-    """Return a few numbers as an array of a format."""
+    """Return numbers as an array of a format."""
     return np.array(values).astype(dtype_of(fmt))

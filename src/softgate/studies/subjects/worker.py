@@ -14,8 +14,7 @@ from softgate.formula.formats import FORMATS
 from softgate.formula.rounding import dtype_of
 
 from ..worker import Parent
-from .description import from_message
-from .failure import Failure, Mistake
+from .description import Failure, Mistake, from_message
 from .loading import Loaded, load, prepare
 
 

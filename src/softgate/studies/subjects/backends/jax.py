@@ -1,4 +1,4 @@
-"""Functions of JAX arrays; derivatives by its own reverse mode."""
+"""Functions of JAX arrays; derivatives by reverse mode."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .backend import Array, Backend
+from . import Array, Backend
 
 
 class Jax(Backend):
-    """A function of a JAX array. Its memory is JAX's own: strides and addresses are not seen."""
+    """A function of a JAX array, whose memory is a copy: strides and addresses are lost."""
 
     framework = "jax"
     strides = False
@@ -33,7 +33,7 @@ class Jax(Backend):
 
 
 def _derivative(function: Callable[..., Any]) -> Callable[[Any], Any]:
-    """Return the derivative of a function that works element by element."""
+    """Return the derivative of an elementwise function."""
 
     def derivative(x: Any) -> Any:
         y, pull_back = jax.vjp(function, x)

@@ -1,7 +1,7 @@
 """ONNX models with one input and one output, run by onnxruntime on the CPU.
 
-A model may want a shape: free dimensions take the elements, fixed ones are filled up, and of a
-model whose dimensions are all fixed as many runs are made as it takes.
+A model may have a fixed shape: free dimensions take the elements, fixed ones are padded, and a
+model whose dimensions are all fixed is run several times.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import onnxruntime
 
-from ..failure import Mistake
-from .backend import Array, Backend
+from ..description import Mistake
+from . import Array, Backend
 
 TYPES = {"tensor(float16)": "float16", "tensor(float)": "float32", "tensor(double)": "float64"}
 
@@ -33,9 +33,9 @@ class Onnx(Backend):
             self.session = onnxruntime.InferenceSession(
                 model, options, providers=["CPUExecutionProvider"]
             )
-        except Exception as error:  # onnxruntime raises classes of its own, which have no parent
+        except Exception as error:  # onnxruntime's exceptions have no common base class
             first = str(error).splitlines()[0]
-            raise Mistake(f"{file} is no model that onnxruntime can run: {first}") from None
+            raise Mistake(f"{file} is not a model that onnxruntime can run: {first}") from None
         inputs, outputs = self.session.get_inputs(), self.session.get_outputs()
         if (len(inputs), len(outputs)) != (1, 1):
             raise Mistake(
@@ -57,7 +57,7 @@ class Onnx(Backend):
             x = np.concatenate([x, np.ones(-count % fixed, x.dtype)])
         rows = x.reshape(1, -1) if free else x.reshape(-1, fixed)
         parts = [self._run(row, fixed, free) for row in rows]
-        if not parts:  # a model of fixed shape cannot be asked for nothing, as `lengths` says
+        if not parts:  # a model of fixed shape takes no empty array: see `lengths`
             return x
         if any(part.size != row.size for part, row in zip(parts, rows, strict=True)):
             return parts[0]  # a wrong shape
@@ -78,8 +78,8 @@ def alone(file: str, name: str) -> bytes:
 
     try:
         model = onnx.load(file)
-    except Exception as error:  # protobuf raises classes of its own, which have no parent
-        raise Mistake(f"{file} is no ONNX model: {error}") from None
+    except Exception as error:  # protobuf's exceptions have no common base class
+        raise Mistake(f"{file} is not an ONNX model: {error}") from None
     named = {node.name or node.output[0]: node for node in model.graph.node}
     if name not in named:
         shown = ", ".join(list(named)[:20])
@@ -91,22 +91,23 @@ def alone(file: str, name: str) -> bytes:
         for other in model.graph.node
         if other.op_type == "Constant" and other.output[0] in node.input
     }
-    free = [one for one in node.input if one and one not in constants]
+    free = [name for name in node.input if name and name not in constants]
     if (len(free), len(node.output)) != (1, 1):
         raise Mistake(
             f"{file}: the node {name!r} has {len(free)} inputs and {len(node.output)} outputs: "
             "expected one of each"
         )
     kind = _element_type(model, free[0])
-    ends = [helper.make_tensor_value_info(end, kind, ["n"]) for end in (free[0], node.output[0])]
-    kept = [constants[one] for one in node.input if one in constants]
-    graph = helper.make_graph([node], "node", ends[:1], ends[1:], kept)
-    made = helper.make_model(
+    operands = (free[0], node.output[0])
+    source, result = (helper.make_tensor_value_info(name, kind, ["n"]) for name in operands)
+    initializers = [constants[name] for name in node.input if name in constants]
+    graph = helper.make_graph([node], "node", [source], [result], initializers)
+    single = helper.make_model(
         graph, opset_imports=model.opset_import, functions=list(model.functions)
     )
-    made.ir_version = model.ir_version
-    found: bytes = made.SerializeToString()
-    return found
+    single.ir_version = model.ir_version
+    content: bytes = single.SerializeToString()
+    return content
 
 
 def _constant(node: Any) -> Any:
@@ -120,11 +121,11 @@ def _constant(node: Any) -> Any:
 
 
 def _element_type(model: Any, name: str) -> int:
-    """Return the type of a value inside a model; shapes are worked out by onnx."""
+    """Return the element type of a value inside a model, as onnx infers it."""
     import onnx
 
-    whole = onnx.shape_inference.infer_shapes(model).graph
-    for value in (*whole.input, *whole.value_info, *whole.output):
+    inferred = onnx.shape_inference.infer_shapes(model).graph
+    for value in (*inferred.input, *inferred.value_info, *inferred.output):
         if value.name == name and value.type.tensor_type.elem_type:
             return int(value.type.tensor_type.elem_type)
     return int(onnx.TensorProto.FLOAT)

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from .backend import Array, Backend
+from . import Array, Backend
 
 
 class TensorFlow(Backend):
-    """A function of a tensor. Its memory is TensorFlow's own: strides, addresses are not seen."""
+    """A function of a tensor, whose memory is a copy: strides and addresses are lost."""
 
     framework = "tensorflow"
     strides = False

@@ -1,4 +1,4 @@
-"""Functions and modules of PyTorch, on the CPU; derivatives by its own autograd."""
+"""Functions and modules of PyTorch on the CPU; derivatives by autograd."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import ml_dtypes
 import numpy as np
 import torch
 
-from .backend import Array, Backend
+from . import Array, Backend
 
 
 class Torch(Backend):
@@ -35,7 +35,7 @@ class Torch(Backend):
         (slope,) = torch.autograd.grad(result, leaf, torch.ones_like(result), create_graph=again)
         if not again:
             return from_tensor(slope)
-        if not slope.requires_grad:  # a slope that is the same everywhere
+        if not slope.requires_grad:  # the slope is constant
             return np.zeros_like(x)
         (curvature,) = torch.autograd.grad(slope, leaf, torch.ones_like(slope))
         return from_tensor(curvature)
@@ -54,7 +54,7 @@ def to_tensor(x: Array) -> torch.Tensor:
 
 
 def from_tensor(result: Any) -> Any:
-    """Return NumPy's array of a tensor; other things as they are."""
+    """Return a tensor as a NumPy array, and other objects unchanged."""
     if not isinstance(result, torch.Tensor):
         return result
     plain = result.detach().cpu().resolve_neg().contiguous()
