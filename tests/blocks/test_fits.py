@@ -1,6 +1,6 @@
 """Every fit measured again, from its statement alone: no generator, no kernel, only mpmath.
 
-The stated error is the relative error of what the form stands for, with the coefficients as they
+The stated error is the relative error of the approximated function, with the coefficients as they
 are in the source. It must be true, and it must not be much better than stated either.
 """
 
@@ -103,7 +103,7 @@ def power_error(fit: Fit, name: str, r: Any) -> Any:
 
 
 def inverse_mills_error(fit: Fit, name: str, a: Any) -> Any:
-    """Error of a + g + P(a)/Q(a), relative to G, or to G·(1 + a·G) where the form says so."""
+    """Error of a + g + P(a)/Q(a), relative to G, or to G·(1 + a·G) where the form is relative to that."""
     offset, step, base = constants(name)
     exact = mpf(2) ** (-(a * a + offset) / step) / mpmath.erfc(a / mpmath.sqrt(2))
     ratio = polynomial(fit.coefficients, a) / polynomial(fit.denominator, a)
@@ -248,8 +248,8 @@ def targets() -> Iterator[None]:
 @pytest.mark.usefixtures("targets")
 @pytest.mark.parametrize("name", SHORT)
 def test_every_generator(name: str) -> None:
-    found = SHORT[name](import_module(f"targets.{name.partition(':')[0]}"))
-    assert replace(found, error_log2=round(found.error_log2, 2)) == FITS[f"{name}_FLOAT32"]
+    fitted = SHORT[name](import_module(f"targets.{name.partition(':')[0]}"))
+    assert replace(fitted, error_log2=round(fitted.error_log2, 2)) == FITS[f"{name}_FLOAT32"]
 
 
 def test_every_family_has_a_generator() -> None:

@@ -42,14 +42,14 @@ def written(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
 @pytest.mark.parametrize("backend", ["torch", "tensorflow", "jax"])
 def test_everything_holds_on(backend: str, written: Path) -> None:
     pytest.importorskip(backend, reason=f"{backend} is not installed")
-    found = report("keras_checks.py", str(written), KERAS_BACKEND=backend, XLA_FLAGS=QUICK)
-    all_hold(found)
-    assert found["checked"][0] == "check_plain_functions_are_saved"
-    assert "check_blocks_equal_torchs" in found["checked"]
+    result = report("keras_checks.py", str(written), KERAS_BACKEND=backend, XLA_FLAGS=QUICK)
+    all_hold(result)
+    assert result["checked"][0] == "check_plain_functions_are_saved"
+    assert "check_blocks_equal_torchs" in result["checked"]
 
 
 def run(code: str, path: Path | None = None) -> str:
-    """The last line that a failing Python says."""
+    """Return the last line of the traceback of a failing Python."""
     environment = dict(os.environ) | ({} if path is None else {"PYTHONPATH": str(path)})
     done = subprocess.run(
         [sys.executable, "-c", code],
@@ -86,9 +86,9 @@ import softgate.keras
     ],
 )
 def test_what_is_missing_is_said_with_the_extra(missing: str, backend: str, message: str) -> None:
-    said = run(ABSENT.format(missing=missing, backend=backend))
-    assert said.startswith("ImportError: ")
-    assert message in said
+    output = run(ABSENT.format(missing=missing, backend=backend))
+    assert output.startswith("ImportError: ")
+    assert message in output
 
 
 @pytest.mark.parametrize(
@@ -104,10 +104,10 @@ def test_what_is_too_old_is_said_at_import(
 ) -> None:
     (tmp_path / package).mkdir()
     (tmp_path / package / "__init__.py").write_text(f"__version__ = {version!r}\n", "utf-8")
-    said = run(f"import {module}", tmp_path)
-    assert said.startswith("ImportError: ")
-    assert message in said
-    assert f'"softgate[{package}]"' in said
+    output = run(f"import {module}", tmp_path)
+    assert output.startswith("ImportError: ")
+    assert message in output
+    assert f'"softgate[{package}]"' in output
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_a_backend_that_is_too_old_is_said_at_import(
     pytest.importorskip(backend, reason=f"{backend} is not installed")
     monkeypatch.setenv("KERAS_BACKEND", backend)
     code = f"import {backend}; {backend}.__version__ = {version!r}; import keras"
-    said = run(f"{code}; import softgate.keras")
-    assert said.startswith("ImportError: ")
-    assert f"and {version} is installed" in said
-    assert f'"softgate[{backend}]"' in said
+    output = run(f"{code}; import softgate.keras")
+    assert output.startswith("ImportError: ")
+    assert f"and {version} is installed" in output
+    assert f'"softgate[{backend}]"' in output

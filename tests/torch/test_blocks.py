@@ -33,14 +33,14 @@ def agree(
     theirs_grads = weights(theirs, hf.gradient_of)
     ours_grads = {name: p.grad for name, p in ours.named_parameters()}
     assert set(ours_grads) == set(theirs_grads)
-    for name, found in ours_grads.items():
-        assert found is not None
+    for name, actual in ours_grads.items():
+        assert actual is not None
         scale = theirs_grads[name]
         # A key's bias changes no softmax, so that its gradient is 0 but for rounding.
         if name.endswith("in_proj_bias"):
             size = len(scale) // 3
-            assert found[size : 2 * size].norm() < 1e-4 * scale.norm()
-        assert distance(found, scale) < CLOSE, name
+            assert actual[size : 2 * size].norm() < 1e-4 * scale.norm()
+        assert distance(actual, scale) < CLOSE, name
 
 
 @pytest.mark.parametrize("training", [False, True], ids=["eval", "train"])
@@ -209,9 +209,9 @@ def test_a_block_compiles_whole() -> None:
     x = inputs(16, 5, 2)
     compiled = torch.compile(block, fullgraph=True, backend="aot_eager")
     expected = torch.autograd.grad(block(x).square().sum(), [x, *block.parameters()])
-    found = torch.autograd.grad(compiled(x).square().sum(), [x, *block.parameters()])
+    actual = torch.autograd.grad(compiled(x).square().sum(), [x, *block.parameters()])
     torch._dynamo.reset()
-    for ours, theirs in zip(found, expected, strict=True):
+    for ours, theirs in zip(actual, expected, strict=True):
         assert (ours - theirs).norm() < CLOSE * max(theirs.norm(), 1)
 
 
@@ -239,8 +239,8 @@ def test_a_block_under_a_checkpoint_has_the_same_gradients() -> None:
     expected = torch.autograd.grad(block(x).square().sum(), [x, *block.parameters()])
     torch.manual_seed(0)
     y = checkpoint(block, x, use_reentrant=False)
-    found = torch.autograd.grad(y.square().sum(), [x, *block.parameters()])
-    for ours, theirs in zip(found, expected, strict=True):
+    actual = torch.autograd.grad(y.square().sum(), [x, *block.parameters()])
+    for ours, theirs in zip(actual, expected, strict=True):
         assert torch.equal(ours, theirs)
 
 

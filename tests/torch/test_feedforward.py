@@ -59,13 +59,13 @@ def test_nothing_is_hidden_in_the_graph() -> None:
 
 
 def nodes(root: Any) -> list[Any]:
-    found, waiting = [], [root]
+    nodes, waiting = [], [root]
     while waiting:
         node = waiting.pop()
-        if node is not None and node not in found:
-            found.append(node)
+        if node is not None and node not in nodes:
+            nodes.append(node)
             waiting += [child for child, _ in node.next_functions]
-    return found
+    return nodes
 
 
 def test_both_ways_give_the_same(activation: Activation) -> None:
@@ -87,8 +87,8 @@ def ways_agree(make: Make, activation: str | Activation, dtype: torch.dtype) -> 
     ours, theirs = twins(make, activation=activation, hidden_dropout=0.25, dropout=0.1, dtype=dtype)
     x = torch.randn(2, 3, 8, dtype=dtype, requires_grad=True)
     tolerance = 16 * torch.finfo(dtype).eps
-    for found, expected in zip(gradients(ours, x), gradients(theirs, x), strict=True):
-        assert (found - expected).norm() <= tolerance * expected.norm() + tolerance
+    for actual, expected in zip(gradients(ours, x), gradients(theirs, x), strict=True):
+        assert (actual - expected).norm() <= tolerance * expected.norm() + tolerance
 
 
 @pytest.mark.parametrize("make", KINDS)
@@ -96,8 +96,8 @@ def test_in_float32_gelu_is_the_same_bit_for_bit(make: Make) -> None:
     activation = sg.gelu if make is plain else sg.geglu
     ours, theirs = twins(make, activation=activation, hidden_dropout=0.25)
     x = torch.randn(5, 8, requires_grad=True)
-    for found, expected in zip(gradients(ours, x), gradients(theirs, x), strict=True):
-        assert torch.equal(found, expected)
+    for actual, expected in zip(gradients(ours, x), gradients(theirs, x), strict=True):
+        assert torch.equal(actual, expected)
 
 
 @pytest.mark.parametrize(
@@ -107,17 +107,17 @@ def test_in_float32_gelu_is_the_same_bit_for_bit(make: Make) -> None:
 def test_shapes(make: Make, shape: tuple[int, ...]) -> None:
     ours, theirs = twins(make)
     x = torch.randn(shape, requires_grad=True)
-    for found, expected in zip(gradients(ours, x), gradients(theirs, x), strict=True):
-        assert found.shape == expected.shape
-        assert torch.allclose(found, expected, atol=1e-6)
+    for actual, expected in zip(gradients(ours, x), gradients(theirs, x), strict=True):
+        assert actual.shape == expected.shape
+        assert torch.allclose(actual, expected, atol=1e-6)
 
 
 @pytest.mark.parametrize("make", KINDS)
 def test_strides(make: Make) -> None:
     ours, theirs = twins(make)
     x = torch.randn(8, 3, 4).permute(2, 1, 0)[::2].requires_grad_()
-    for found, expected in zip(gradients(ours, x), gradients(theirs, x), strict=True):
-        assert torch.allclose(found, expected, atol=1e-6)
+    for actual, expected in zip(gradients(ours, x), gradients(theirs, x), strict=True):
+        assert torch.allclose(actual, expected, atol=1e-6)
     for block in (ours, theirs):  # a gradient of stride 0
         block(x).sum().backward()
     for (name, found_), expected_ in zip(ours.named_parameters(), theirs.parameters(), strict=True):
@@ -131,8 +131,8 @@ def test_what_is_frozen_gets_no_gradient(frozen: str) -> None:
     for block in (ours, theirs):
         for name, parameter in block.named_parameters():
             parameter.requires_grad_(not any(name.startswith(part) for part in frozen.split()))
-    for found, expected in zip(gradients(ours, x), gradients(theirs, x), strict=True):
-        assert torch.allclose(found, expected, atol=1e-6)
+    for actual, expected in zip(gradients(ours, x), gradients(theirs, x), strict=True):
+        assert torch.allclose(actual, expected, atol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -163,9 +163,9 @@ def test_autocast_does_as_torchs_layers_do(make: Make) -> None:
     grad, x.grad = x.grad, None
     expected.float().square().sum().backward()
     assert torch.equal(grad, x.grad)
-    for found, wanted in zip(ours.parameters(), theirs.parameters(), strict=True):
-        assert found.grad.dtype is torch.float32
-        assert torch.equal(found.grad, wanted.grad)
+    for actual, wanted in zip(ours.parameters(), theirs.parameters(), strict=True):
+        assert actual.grad.dtype is torch.float32
+        assert torch.equal(actual.grad, wanted.grad)
 
 
 def test_autocast_is_torchs_sequential() -> None:
@@ -231,19 +231,19 @@ def test_batched_gradients(make: Make) -> None:
     wanted = (x, *block.parameters())
     batched = torch.autograd.grad(y, wanted, grads, is_grads_batched=True, retain_graph=True)
     for i, grad in enumerate(grads):
-        for found, expected in zip(
+        for actual, expected in zip(
             batched, torch.autograd.grad(y, wanted, grad, retain_graph=True), strict=True
         ):
-            assert torch.allclose(found[i], expected, atol=1e-6)
+            assert torch.allclose(actual[i], expected, atol=1e-6)
 
 
 @pytest.mark.parametrize("make", KINDS)
 def test_compile(make: Make) -> None:
     block, x = make(), torch.randn(3, 8, requires_grad=True)
     compiled = torch.compile(block, fullgraph=True, backend="aot_eager")
-    found, expected = gradients(compiled, x), gradients(block, x)
+    actual, expected = gradients(compiled, x), gradients(block, x)
     torch._dynamo.reset()
-    for one, other in zip(found, expected, strict=True):
+    for one, other in zip(actual, expected, strict=True):
         assert torch.allclose(one, other, atol=1e-6)
 
 
@@ -251,8 +251,8 @@ def test_hooks_see_saved_tensors_and_may_move_them() -> None:
     ours, theirs = twins(plain)
     x = torch.randn(5, 8, requires_grad=True)
     with torch.autograd.graph.save_on_cpu():
-        found = gradients(ours, x)
-    for one, other in zip(found, gradients(theirs, x), strict=True):
+        actual = gradients(ours, x)
+    for one, other in zip(actual, gradients(theirs, x), strict=True):
         assert torch.equal(one, other)
 
 

@@ -88,7 +88,7 @@ def test_saved_bytes_are_counted_once_and_without_weights() -> None:
 
 def agree(ours: nn.Module, theirs: nn.Module, x: Tensor) -> None:
     grad = torch.randn(x.shape)
-    found = torch.autograd.grad(ours(x), [x, *ours.parameters()], grad)
+    actual = torch.autograd.grad(ours(x), [x, *ours.parameters()], grad)
     expected = torch.autograd.grad(theirs(x), [x, *theirs.parameters()], grad)
-    for one, other in zip(found, expected, strict=True):
+    for one, other in zip(actual, expected, strict=True):
         assert (one - other).norm() < 1e-6 * other.norm()

@@ -1,4 +1,4 @@
-"""torch.nn's arguments kept to: modules that overwrite and train, learnt ones, names, tracing."""
+"""Modules with torch.nn's arguments: in place, training, trainable parameters, names, tracing."""
 
 from __future__ import annotations
 
@@ -67,8 +67,8 @@ def test_overwriting_is_differentiable_again_and_transformed(name: str) -> None:
     assert torch.autograd.gradcheck(lambda x: module(x * 1), (x,))
     assert torch.autograd.gradgradcheck(lambda x: module(x * 1), (x,))
     rows = torch.stack([points(), points().flip(0)])
-    found = torch.vmap(torch.func.grad(lambda x: module(x * 1).sum()))(rows)
-    torch.testing.assert_close(found, torch.func.grad(lambda x: apart(x).sum())(rows))
+    actual = torch.vmap(torch.func.grad(lambda x: module(x * 1).sum()))(rows)
+    torch.testing.assert_close(actual, torch.func.grad(lambda x: apart(x).sum())(rows))
 
 
 @pytest.mark.parametrize("backend", ["eager", "aot_eager"])

@@ -16,7 +16,6 @@ from softgate.blocks import Kernel, TwoFloat, elementary, trigonometry
 from softgate.catalogue import normal_cdf, normal_pdf, sigmoid, softplus, tanh
 from softgate.catalogue.entry import LIMITS, DefinitionForm, StableForm
 from softgate.formula.arithmetic import Definition
-from softgate.formula.cancel import quotient_slope
 from softgate.formula.derivative import derivative
 from softgate.formula.graph import COMPARISONS, Graph, Node, walk
 from softgate.formula.rewrite import rewrite
@@ -66,7 +65,7 @@ class Composition:
         """Return the graph of a quantity, still over exact numbers."""
         order = ORDERS.index(quantity)
         if order:
-            return rewrite(derivative(self.graphs(ORDERS[order - 1]), quotient=quotient_slope))
+            return rewrite(derivative(self.graphs(ORDERS[order - 1]), cancel=True))
         f = Definition()
         symbols = {name: f.graph.parameter(name) for name in self.parameters}
         return rewrite(self.definition(f, f.graph.input("x"), **symbols))
