@@ -103,7 +103,7 @@ def power_error(fit: Fit, name: str, r: Any) -> Any:
 
 
 def inverse_mills_error(fit: Fit, name: str, a: Any) -> Any:
-    """Error of a + g + P(a)/Q(a), relative to G, or to G·(1 + a·G) where the form is relative to that."""
+    """Error of a + g + P(a)/Q(a), relative to G, or to G·(1 + a·G) if the form states that."""
     offset, step, base = constants(name)
     exact = mpf(2) ** (-(a * a + offset) / step) / mpmath.erfc(a / mpmath.sqrt(2))
     ratio = polynomial(fit.coefficients, a) / polynomial(fit.denominator, a)
