@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -117,6 +118,13 @@ def test_the_package_has_few_entries() -> None:
     packages = entries - {"__init__.py", "__init__.pyi", "__main__.py", "py.typed"}
     assert len(packages) <= 14, sorted(packages)
     assert not [name for name in packages if name.startswith("_")]
+
+
+def test_paths_in_the_architecture_page_exist() -> None:
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    paths = re.findall(r"`([\w/]+(?:/|\.py|\.toml))`", text)
+    assert len(paths) > 20
+    assert [p for p in paths if not ((PACKAGE / p).exists() or (ROOT / p).exists())] == []
 
 
 def test_there_are_files_to_look_at() -> None:
