@@ -1,4 +1,4 @@
-"""What watching costs: a training step of a BERT-base-size feed-forward stack, watched and not.
+"""Overhead of `watch`: a training step of a BERT-base-size feed-forward stack, watched and not.
 
     python benchmarks/watch_overhead.py                    four blocks of 768/3072, 512 tokens
     python benchmarks/watch_overhead.py --rounds 60        more rounds: a loaded machine needs them
@@ -7,7 +7,7 @@
 Three kinds of steps take turns of ten in every round, and each round starts with another kind:
 unwatched steps, steps under `watch(model)`, and steps under `watch(model, every=10)`.
 A step is forward, backward and an SGD update. What counts is the least time of a step of each kind
-over all rounds (for every=10: one that is looked at and nine that are not); medians beside it.
+over all rounds (for every=10: one that is observed and nine that are not); medians beside it.
 Memory is what a watch of a small model holds. On a shared machine wall time is
 unreliable; --cpu counts the CPU time of one thread instead.
 """
@@ -33,11 +33,11 @@ from softgate.torch import watch
 
 D_MODEL, D_HIDDEN, TOKENS = 768, 3072, 512
 LIMITS = {"every step": 0.15, "every=10": 0.02}
-"""What watching may add to the time of a step."""
+"""Limits of the share that `watch` adds to the time of a step."""
 PLAIN = "not watched"
 Times = dict[str, list[float]]
 HELD_AFTER = (100, 1000, 10_000)
-"""A history has at most 32 moments, and is full after 32 steps; how full differs from then on."""
+"""A history has at most 32 periods; after 32 steps it has between 16 and 32 of them."""
 TURN = 10
 STEPS = {PLAIN: 1, "every step": 1, "every=10": 10}
 
@@ -99,7 +99,7 @@ def measure(blocks: int, rounds: int, clock: Callable[[], float]) -> tuple[Times
 
 
 def added(times: Times) -> dict[str, tuple[float, float]]:
-    """Return what watching adds, as a share: of the least times, and of the medians."""
+    """Return the share that `watch` adds: to the least times, and to the medians."""
     found = {}
     for name in LIMITS:
         shares = []

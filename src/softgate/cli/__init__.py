@@ -53,8 +53,10 @@ class Commands(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return a command, or None if there is none of that name."""
-        if cmd_name not in COMMANDS or cmd_name == "completion":
-            return completion if cmd_name in COMMANDS else None
+        if cmd_name == "completion":
+            return completion
+        if cmd_name not in COMMANDS:
+            return None
         command: click.Command = import_module(f".{cmd_name}", __name__).command
         return command
 

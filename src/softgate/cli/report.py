@@ -25,31 +25,31 @@ SHOWN_S = 0.2
 
 
 class Progress:
-    """Says on stderr which study runs; a terminal has one line, a pipe a line for each study."""
+    """Prints the running study on stderr: one line in a terminal, a line per study in a pipe."""
 
     def __init__(self) -> None:
         self.terminal = sys.stderr.isatty()
         self.start, self.shown, self.study = time.monotonic(), 0.0, ""
 
     def __call__(self, study: str, number: int, count: int, detail: str) -> None:
-        """Show a step."""
+        """Show the running study, its number, and in a terminal a detail."""
         new = study != self.study
         self.study = study
         if new or (self.terminal and time.monotonic() - self.shown > SHOWN_S):
             more = f": {detail}" if detail and self.terminal else ""
             self.show(f"{study}{more}", f"[{number}/{count}] ")
 
-    def show(self, what: str, place: str = "") -> None:
-        """Show what is done, and after how many seconds."""
+    def show(self, text: str, prefix: str = "") -> None:
+        """Show a text after the seconds so far."""
         self.shown = time.monotonic()
-        line = f"{place}{self.shown - self.start:.0f} s  {what}"
+        line = f"{prefix}{self.shown - self.start:.0f} s  {text}"
         if self.terminal:
             click.echo(f"\r\033[K{line[: get_terminal_size().columns - 1]}", nl=False, err=True)
         else:
             click.echo(line, err=True)
 
     def end(self) -> None:
-        """Remove the line."""
+        """Remove the line from a terminal."""
         if self.terminal:
             click.echo("\r\033[K", nl=False, err=True)
 
@@ -147,11 +147,11 @@ def _make(
     budget_s: float,
     records: str | None,
     progress: Progress,
-    own: dict[str, str | None],
+    user_model: dict[str, str | None],
 ) -> Report:
     from softgate.reporting import read, report
 
     if records is not None:
         return read(records, formulas)
     command = shlex.join(["softgate", *sys.argv[1:]])
-    return report(formulas, budget_s=budget_s, command=command, progress=progress, **own)
+    return report(formulas, budget_s=budget_s, command=command, progress=progress, **user_model)

@@ -197,7 +197,7 @@ def test_files_of_other_kinds_are_refused(tmp_path: Path) -> None:
         seen.save(tmp_path / "seen.gif")
     with pytest.raises(TypeError, match="expected a path"):
         seen.save(3)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="no activation was seen"):
+    with pytest.raises(ValueError, match="no activation was observed"):
         diagnosed.diagnosis().figure()
     assert list(tmp_path.iterdir()) == []
 

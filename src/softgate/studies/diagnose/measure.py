@@ -1,7 +1,7 @@
 """Measurements of one call of an activation: sums over its tensors, and norms of its gradients.
 
-Sums have a column for each unit. CPU tensors go through one compiled loop on torch's threads,
-whatever the activation; tensors elsewhere through torch operators. Both add to the same table of
+Sums have a column for each unit. CPU tensors go through one compiled loop on torch's threads
+for all activations, tensors elsewhere through torch operators. Both add to the same table of
 float64 sums.
 
 A hook on the autograd node of the call gets both gradients. Where a call has several nodes, or its

@@ -72,9 +72,9 @@ GRADIENTS = {
 
 
 def diagnosis_chart(diagnosis: Diagnosis) -> Chart:
-    """Return all panels of a diagnosis as one chart; raise ValueError where no site was seen."""
+    """Return all panels of a diagnosis as one chart; raise ValueError if there are no sites."""
     if not diagnosis.sites:
-        raise ValueError(f"{diagnosis.model}: no activation was seen, nothing to draw")
+        raise ValueError(f"{diagnosis.model}: no activation was observed, nothing to draw")
     parts = panels(diagnosis, printed=True)
     specs = {name: {**panel.spec, "title": _title(panel)} for name, panel in parts.items()}
     left = [specs[name] for name in ("outputs", "deaths") if name in specs]
