@@ -43,7 +43,11 @@ def count(block: nn.Module) -> int:
 @pytest.mark.parametrize(
     ("make", "error", "message"),
     [
-        (lambda: plain(activation="gelo"), ValueError, "did you mean 'gelu'.*Known are: .*, tanh"),
+        (
+            lambda: plain(activation="gelo"),
+            ValueError,
+            "did you mean 'gelu'.*Choose from: .*, tanh",
+        ),
         (lambda: plain(activation="swiglu"), ValueError, "use GatedFeedForward"),
         (lambda: plain(activation=sg.swiglu), ValueError, "use GatedFeedForward"),
         (lambda: plain(activation=3), TypeError, "activation is 3, of type int"),

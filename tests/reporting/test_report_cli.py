@@ -154,7 +154,7 @@ def test_unreadable_record_shows_a_message_in_its_section(tmp_path: Path) -> Non
     failed = {name for name, section in sections.items() if section.failed}
     assert failed == {"speed", "layer", "accuracy", "tables", "curves"}
     assert "version 99: expected softgate.bench" in sections["speed"].body_html
-    assert "is no record" in sections["accuracy"].body_html
+    assert "is not a record" in sections["accuracy"].body_html
     assert "articles.json does not exist" in sections["tables"].body_html
     assert "Unknown: " in sections["answer"].body_html
     assert "<svg" in reporting.read(tmp_path).html

@@ -275,7 +275,7 @@ def test_what_is_no_function() -> None:
     for given in ("gelu", sg.gelu, print, 3):
         with pytest.raises(TypeError, match="expected a function of f and x"):
             sg.activation(given)  # type: ignore[call-overload]
-    with pytest.raises(ValueError, match="'<lambda>' is no name: give one"):
+    with pytest.raises(ValueError, match="'<lambda>' is not an identifier: give one"):
         sg.activation(lambda f, x: x)
 
 

@@ -310,7 +310,7 @@ def check_wrong_arguments() -> None:
         (ValueError, "save = 'nothing'", lambda: sk.FeedForward(8, 24, save="nothing")),
         (ValueError, "dropout = -0.1", lambda: sk.FeedForward(8, 24, dropout=-0.1)),
         (ValueError, "d_hidden = 2.5", lambda: sk.FeedForward(8, 2.5)),
-        (ValueError, "no multiple of n_heads", lambda: sk.SelfAttention(8, 3)),
+        (ValueError, "not a multiple of n_heads", lambda: sk.SelfAttention(8, 3)),
         (ValueError, "norm = 'both'", lambda: sk.TransformerBlock(8, 2, 16, norm="both")),
         (
             ValueError,

@@ -249,8 +249,8 @@ def test_a_block_under_a_checkpoint_has_the_same_gradients() -> None:
     [
         ({"norm": "both"}, "norm = 'both': accepted are"),
         ({"normalization": "batch"}, "normalization = 'batch': accepted are"),
-        ({"n_heads": 3}, "d_model = 8 is no multiple of n_heads = 3"),
-        ({"n_kv_heads": 3}, "n_heads = 2 is no multiple of n_kv_heads = 3"),
+        ({"n_heads": 3}, "d_model = 8 is not a multiple of n_heads = 3"),
+        ({"n_kv_heads": 3}, "n_heads = 2 is not a multiple of n_kv_heads = 3"),
         ({"dropout": 1.5}, "dropout = 1.5: expected a probability"),
         ({"d_hidden": 0}, "d_hidden = 0: expected a positive integer"),
         ({"activation": "gelo"}, "unknown activation 'gelo'; did you mean 'gelu'"),

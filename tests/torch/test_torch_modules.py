@@ -252,7 +252,7 @@ def test_names_are_accepted_and_suggested() -> None:
     assert made.weight.item() == pytest.approx(0.1)
     assert repr(sg.torch.make("rrelu")) == repr(nn.RReLU())
     assert sg.torch.Activation("gelu_new").activation is sg.gelu_tanh
-    with pytest.raises(ValueError, match=r"did you mean 'gelu'\? Known are: celu, .*swiglu"):
+    with pytest.raises(ValueError, match=r"did you mean 'gelu'\? Choose from: celu, .*swiglu"):
         sg.torch.Activation("gellu")
     for wrong, meant in (("gellu", "gelu"), ("leaky_rellu_", "leaky_relu_"), ("ReLU", "relu")):
         with pytest.raises(AttributeError, match=f"has no '{wrong}'; did you mean '{meant}'"):

@@ -1,8 +1,8 @@
-"""What the blocks of every framework share: what a name means there, which arguments are refused.
+"""Arguments of the blocks of all frameworks: names of activations, widths, probabilities.
 
-A block lives in a framework, so what that framework means by a name goes before what others do;
-softgate's own names go before all. Where the framework means something else by one of those, the
-parameters say which is meant, or an error says both.
+In a block, softgate's names come first, then those of its framework, then those of others. Where
+the framework means another function by one of softgate's names, the parameters decide, or an error
+lists both.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from softgate.runtime.registry import activations, functions, gated
 
 
 def is_gated(activation: object, sources: Iterable[str] = ()) -> bool:
-    """Tell whether a block with this activation needs a gate; names are read as everywhere else."""
+    """Return whether a block with this activation needs a gate."""
     if not isinstance(activation, str):
         return isinstance(activation, Gated)
     try:
         return isinstance(function_of_block(activation, sources), Gated)
-    except ValueError:  # who builds the block says what is wrong with the name
+    except ValueError:  # the constructor of the block reports the error
         return False
 
 
 def function_of_block(
     activation: str, sources: Iterable[str] = (), /, **parameters: float
 ) -> Activation | Gated:
-    """Return what a name means in a block: softgate's own, then each source's, then anybody's."""
+    """Return the function of a name: softgate's, else each source's, else any framework's."""
     _check_string(activation, "'gelu'")
     known, sources = functions(), tuple(sources)
     if activation in known:
@@ -51,20 +51,20 @@ def _own_name(name: str, home: tuple[str, ...], parameters: dict[str, float]) ->
     ours = functions()[name]
     try:
         theirs = get(name, home[0], **parameters) if home else None
-    except (UnknownName, TypeError):  # a parameter of neither: ours says so
+    except (UnknownName, TypeError):  # a parameter of neither: `bind` raises
         theirs = None
     if theirs is None:
         return ours.bind(**parameters)
     if not set(parameters) <= set(ours.parameters):
-        return theirs  # a parameter that only the framework has says whose name it is
-    found = ours.bind(**parameters)
-    meanings = [_shown(found), _shown(theirs)]
+        return theirs  # a parameter that only the framework's function has
+    bound = ours.bind(**parameters)
+    meanings = [_shown(bound), _shown(theirs)]
     if meanings[0] == meanings[1]:
-        return found
+        return bound
     choices = " or ".join(dict.fromkeys(meaning.partition(", ")[2] for meaning in meanings))
     raise AmbiguousName(
         f"{name!r} is {meanings[0]}) in softgate and {meanings[1]}) in {SOURCES[home[0]]}: "
-        f"say which, as {choices}"
+        f"pass {choices}"
     )
 
 
@@ -76,7 +76,7 @@ def _shown(function: Activation | Gated) -> str:
 def activation_of_block(
     activation: str | Activation, sources: Iterable[str], /, **parameters: float
 ) -> Activation:
-    """Return the activation of a plain block by any known name; `sources` are asked first."""
+    """Return the activation of a plain block by any known name; `sources` come first."""
     if isinstance(activation, Activation):
         return activation.bind(**parameters)
     meant: Any = activation
@@ -85,8 +85,8 @@ def activation_of_block(
     if isinstance(meant, Gated):
         shown = getattr(activation, "name", activation)
         raise ValueError(f"{shown!r} has two inputs, one of them a gate: use GatedFeedForward")
-    found: Activation = meant
-    return found
+    plain: Activation = meant
+    return plain
 
 
 def gate_activation(
@@ -118,12 +118,12 @@ def named_gate(name: str, sources: Iterable[str]) -> Gated:
     raise error
 
 
-def unknown(what: str, given: str, known: Iterable[str]) -> ValueError:
+def unknown(what: str, name: str, known: Iterable[str]) -> ValueError:
     """Return the error that lists what is known and names the nearest."""
     known = list(known)
-    near = get_close_matches(given.casefold(), known, 1)
+    near = get_close_matches(name.casefold(), known, 1)
     meant = f"did you mean {near[0]!r}? " if near else ""
-    return ValueError(f"unknown {what} {given!r}; {meant}Known are: {', '.join(known)}")
+    return ValueError(f"unknown {what} {name!r}; {meant}Choose from: {', '.join(known)}")
 
 
 def _check_string(activation: Any, such_as: str) -> None:
@@ -171,12 +171,13 @@ def head_widths(
     n_kv = n_heads if n_kv_heads is None else n_kv_heads
     if d_head is None and d_model % n_heads:
         raise ValueError(
-            f"d_model = {d_model} is no multiple of n_heads = {n_heads}: change one or give d_head"
+            f"d_model = {d_model} is not a multiple of n_heads = {n_heads}: change one of them, "
+            "or give d_head"
         )
     width = d_model // n_heads if d_head is None else d_head
     n_kv, width = check_widths(n_kv_heads=n_kv, d_head=width)
     if n_heads % n_kv:
-        raise ValueError(f"n_heads = {n_heads} is no multiple of n_kv_heads = {n_kv_heads}")
+        raise ValueError(f"n_heads = {n_heads} is not a multiple of n_kv_heads = {n_kv_heads}")
     return n_kv, width
 
 
@@ -189,13 +190,13 @@ def check_widths(**widths: Any) -> tuple[int, ...]:
     >>> check_widths(d_model=np.int64(4))
     (4,)
     """
-    found = []
+    checked = []
     for name, width in widths.items():
         whole = hasattr(width, "__index__") and not isinstance(width, bool)
         if not whole or operator.index(width) < 1:
             raise ValueError(f"{name} = {width!r}: expected a positive integer")
-        found.append(operator.index(width))
-    return tuple(found)
+        checked.append(operator.index(width))
+    return tuple(checked)
 
 
 def check_share(name: str, share: Any) -> float:
@@ -204,13 +205,13 @@ def check_share(name: str, share: Any) -> float:
         raise TypeError(
             f"{name} = {share!r} is a {type(share).__name__}: expected a probability from 0 to 1"
         )
-    found = float(share)
-    if not 0 <= found <= 1:
+    probability = float(share)
+    if not 0 <= probability <= 1:
         raise ValueError(f"{name} = {share!r}: expected a probability from 0 to 1")
-    return found
+    return probability
 
 
-def check_choice(name: str, given: str, accepted: tuple[str, ...]) -> str:
+def check_choice(name: str, choice: str, accepted: tuple[str, ...]) -> str:
     """Return one of two or more words, or raise.
 
     Examples
@@ -220,7 +221,7 @@ def check_choice(name: str, given: str, accepted: tuple[str, ...]) -> str:
     ...
     ValueError: norm = 'sandwich': accepted are "post" and "pre"
     """
-    if given not in accepted:
+    if choice not in accepted:
         known = " and ".join(f'"{word}"' for word in accepted)
-        raise ValueError(f"{name} = {given!r}: accepted are {known}")
-    return given
+        raise ValueError(f"{name} = {choice!r}: accepted are {known}")
+    return choice

@@ -364,8 +364,8 @@ def narrowed(result: Array, dtype: np.dtype[Any]) -> Array:
         return round_to(result, fmt).astype(dtype)
 
 
-def memory(given: Any, x: Array, out: Any = None) -> str:
-    """Return in words what is copied in a call with one operand; `x` is `given` as an array."""
+def memory(operand: Any, x: Array, out: Any = None) -> str:
+    """Return in words what is copied in a call with one operand; `x` is `operand` as an array."""
     dtype = x.dtype.newbyteorder("=")
     target = check_out(out, x.shape, dtype)
     end, direct = "", True
@@ -374,9 +374,9 @@ def memory(given: Any, x: Array, out: Any = None) -> str:
     elif target is not None and not (target.dtype == dtype and is_ready(target)):
         end = ", and copied to out at last: that is not one piece of native memory"
         direct = False
-    if x is not given and not isinstance(given, np.ndarray):
+    if x is not operand and not isinstance(operand, np.ndarray):
         return f"made an array first{end}"
-    if x is not given:
+    if x is not operand:
         return f"converted to {dtype.name} first{end}"
     for reason, holds in (
         ("not aligned", not x.flags.aligned),

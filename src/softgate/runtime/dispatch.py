@@ -49,8 +49,8 @@ class Call(NamedTuple):
     def keywords(self) -> dict[str, Any]:
         """The options given in the call, other than `out`, as keywords of `method`."""
         options = {"arithmetic": self.arithmetic, "axis": self.axis, "gate": self.gate}
-        given = {name: option for name, option in options.items() if option is not None}
-        return {**self.parameters, **given}
+        options_set = {name: option for name, option in options.items() if option is not None}
+        return {**self.parameters, **options_set}
 
 
 @dataclass(frozen=True)

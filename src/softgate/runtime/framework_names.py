@@ -1,7 +1,7 @@
 """What each name means in each framework, as data: the records of names.toml.
 
-The file is grouped by the places that frameworks keep activations in, so that a line says only
-what is particular to a name. It is read when it is first asked for.
+The file is grouped by the modules in which frameworks have activations, so that a line holds only
+what is particular to a name. It is read on first use.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The machine that figures come from: CPU, caches, memory, versions, threads.
 
 A time means nothing without it, so every record of times carries one. What the operating system
-does not tell is empty, never guessed.
+does not report is empty, never guessed.
 """
 
 from __future__ import annotations
@@ -139,25 +139,25 @@ def cpu_name() -> str:
 
 def caches(folder: Path = CACHES) -> dict[str, int]:
     """Return the bytes of each cache for data that a core sees, the nearest first."""
-    found: dict[str, int] = {}
+    sizes: dict[str, int] = {}
     for cache in sorted(folder.glob("index*")):
         try:
             level, kind, size = (
                 (cache / name).read_text(encoding="utf-8").strip()
                 for name in ("level", "type", "size")
             )
-        except OSError:  # some kernels tell a part only
+        except OSError:  # some kernels report a part only
             continue
         if kind != "Instruction" and size[:-1].isdigit() and size[-1] in UNITS:
-            found[f"L{level}"] = int(size[:-1]) * UNITS[size[-1]]
-    if found or folder != CACHES:
-        return found
+            sizes[f"L{level}"] = int(size[:-1]) * UNITS[size[-1]]
+    if sizes or folder != CACHES:
+        return sizes
     told = {level: _sysctl(name) for level, name in SYSCTL.items()}
     return {level: int(size) for level, size in told.items() if size.isdigit() and int(size)}
 
 
 def memory_bytes() -> int | None:
-    """Return the memory that the machine has, or None where nobody can say."""
+    """Return the memory of the machine, or None where it is unknown."""
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):
@@ -165,7 +165,7 @@ def memory_bytes() -> int | None:
 
 
 def free_bytes() -> int | None:
-    """Return the memory that can be had without swapping, or None where nobody can say."""
+    """Return the memory available without swapping, or None where it is unknown."""
     path = Path("/proc/meminfo")
     if path.exists():
         for line in path.read_text(encoding="utf-8").splitlines():
@@ -190,7 +190,7 @@ def in_bytes(size: int) -> str:
 
 
 def _sysctl(name: str) -> str:
-    """Return what macOS knows by a name, or nothing."""
+    """Return the value of a macOS system variable, or an empty string."""
     if platform.system() != "Darwin":
         return ""
     try:

@@ -1,7 +1,7 @@
-"""A name, whose name it is, and the function that it means there.
+"""Functions by the names that they have in frameworks.
 
-One name may mean two functions (JAX's gelu is the tanh form, PyTorch's is not). Nobody is served by
-a guess: without a source such a name is an error that says both.
+One name may mean two functions (JAX's gelu is the tanh form, PyTorch's is not). Without a source
+such a name raises an error that lists both.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SYNONYMS = {
 
 
 class UnknownName(ValueError):
-    """No framework has the name, or not the one that was asked for."""
+    """No framework has the name, or the given source does not."""
 
 
 class AmbiguousName(ValueError):
@@ -67,10 +67,10 @@ def names(source: str | None = None, *, name: str | None = None) -> Names:
         return scope
     if not isinstance(name, str):
         raise TypeError(f"name is a {type(name).__name__}: expected a string, such as 'gelu'")
-    found = tuple(record for record in scope if record.answers(name, _letters))
-    if not found:
+    records = tuple(record for record in scope if record.answers(name, _letters))
+    if not records:
         raise _unknown(name, source, scope)
-    return Names(found)
+    return Names(records)
 
 
 def get(name: str, source: str | None = None, **parameters: Any) -> Activation | Any:
@@ -113,18 +113,18 @@ def get(name: str, source: str | None = None, **parameters: Any) -> Activation |
     if not isinstance(name, str):
         raise TypeError(f"name is a {type(name).__name__}: expected a string, such as 'gelu'")
     scope = _of_source(source)
-    found = _alike(scope, name) if source is None else _nearest(scope, name)
-    if not found:
+    records = _alike(scope, name) if source is None else _nearest(scope, name)
+    if not records:
         raise _unknown(name, source, scope)
-    if not any(record.implemented for record in found):
-        raise _not_implemented(name, found)
-    if len({record.function for record in found}) > 1:
-        raise _ambiguous(name, found, parameters)
-    if source is None and "." in name and len({record.source for record in found}) == 1:
-        source = found[0].source  # a path says whose it is
-    meant = [_bound(record, parameters, source) for record in found]
+    if not any(record.implemented for record in records):
+        raise _not_implemented(name, records)
+    if len({record.function for record in records}) > 1:
+        raise _ambiguous(name, records, parameters)
+    if source is None and "." in name and len({record.source for record in records}) == 1:
+        source = records[0].source  # a path belongs to one source
+    meant = [_bound(record, parameters, source) for record in records]
     if len({tuple(function.parameters.items()) for function in meant}) > 1:
-        raise _ambiguous(name, found, parameters)
+        raise _ambiguous(name, records, parameters)
     return meant[0]
 
 
@@ -193,12 +193,12 @@ def _of_source(source: str | None) -> Names:
             f"source is a {type(source).__name__}: expected one of {', '.join(SOURCES)}"
         )
     key = SYNONYMS.get(source.casefold(), source)
-    found = Names(tuple(r for r in known if r.source == key or r.path.startswith(f"{source}.")))
-    if not found:
+    records = Names(tuple(r for r in known if r.source == key or r.path.startswith(f"{source}.")))
+    if not records:
         near = get_close_matches(source.casefold(), [*SOURCES, *SYNONYMS], 1)
         meant = f"; did you mean {near[0]!r}?" if near else ""
-        raise ValueError(f"unknown source {source!r}: known are {', '.join(SOURCES)}{meant}")
-    return found
+        raise ValueError(f"unknown source {source!r}: choose from {', '.join(SOURCES)}{meant}")
+    return records
 
 
 def _alike(scope: Names, name: str) -> Names:
@@ -212,97 +212,101 @@ def _nearest(scope: Names, name: str) -> Names:
 
     Names with a prefix (ops., com.microsoft.) come second to the same without.
     """
-    found = _alike(scope, name)
-    return Names(tuple(r for r in found if r.name.casefold() == name.casefold())) or found
+    records = _alike(scope, name)
+    return Names(tuple(r for r in records if r.name.casefold() == name.casefold())) or records
 
 
 def _bound(record: Name, parameters: Mapping[str, Any], source: str | None) -> Activation | Gated:
-    """Return the function of a record, with its own and the given parameters."""
+    """Return the function of a record, with its parameters and those given."""
     function, values, rest = record.function, dict(record.parameters), dict(parameters)
     if source is not None:
         function, values = _translate(record, rest)
     assert function is not None
     unbound = functions()[function]
-    for own in rest:
-        if own not in unbound.parameters:
-            raise TypeError(_no_such_parameter(record, function, own, source))
+    for argument in rest:
+        if argument not in unbound.parameters:
+            raise TypeError(_no_such_parameter(record, function, argument, source))
     return unbound.bind(**values | rest)
 
 
-def _translate(record: Name, given: dict[str, Any]) -> tuple[str | None, dict[str, float]]:
-    """Take a framework's own parameters out of `given`; return the function and ours."""
+def _translate(record: Name, keywords: dict[str, Any]) -> tuple[str | None, dict[str, float]]:
+    """Remove a framework's parameters from `keywords`; return the function and ours."""
     function, forms, takes = record.function, record.forms, record.takes
     values = dict(record.parameters)
-    for own in [name for name in given if name in forms]:
-        value = given.pop(own)
-        chosen = _form(record, own, value, forms[own])
+    for argument in [name for name in keywords if name in forms]:
+        value = keywords.pop(argument)
+        chosen = _form(record, argument, value, forms[argument])
         if chosen != record.function:
             function, values = chosen, {}
-    for own in [name for name in given if name in takes]:
-        other, _, ours = takes[own].rpartition(".")
+    for argument in [name for name in keywords if name in takes]:
+        other, _, ours = takes[argument].rpartition(".")
         if other:
             function, values = other, {}
-        value, inverse = given.pop(own), ours.startswith("1/")
+        value, inverse = keywords.pop(argument), ours.startswith("1/")
         ours = ours.removeprefix("1/")
-        if ours in given:
-            raise TypeError(f"{own} of {record.path} is softgate's {ours}: give one of the two")
+        if ours in keywords:
+            raise TypeError(
+                f"{argument} of {record.path} is softgate's {ours}: give one of the two"
+            )
         if inverse and not value:
-            raise ValueError(f"{own} = {value!r} has no reciprocal, which softgate's {ours} is")
+            raise ValueError(
+                f"{argument} = {value!r} has no reciprocal, which softgate's {ours} is"
+            )
         values[ours] = 1 / value if inverse else value
-    for own in record.ignores:
-        given.pop(own, None)
+    for argument in record.ignores:
+        keywords.pop(argument, None)
     return function, values
 
 
-def _form(record: Name, own: str, value: Any, forms: Iterable[tuple[Any, str]]) -> str:
+def _form(record: Name, argument: str, value: Any, forms: Iterable[tuple[Any, str]]) -> str:
     for accepted, function in forms:
         if accepted == ("None" if value is None else value):
             return function
     known = ", ".join(f"{accepted} ({function})" for accepted, function in forms)
     note = f" ({record.note})" if record.note else ""
     raise ValueError(
-        f"{record.path} with {own}={value!r} is none of softgate's functions{note}; "
+        f"{record.path} with {argument}={value!r} is none of softgate's functions{note}; "
         f"known values: {known}"
     )
 
 
-def _no_such_parameter(record: Name, function: str, own: str, source: str | None) -> str:
+def _no_such_parameter(record: Name, function: str, argument: str, source: str | None) -> str:
     ours = ", ".join(functions()[function].parameters) or "none"
     if source is None:
         return (
-            f"{function} has no parameter {own!r}: its parameters: {ours}; "
-            "a framework's own are taken with source="
+            f"{function} has no parameter {argument!r}: its parameters: {ours}; "
+            "those of a framework are accepted with source="
         )
     theirs = ", ".join([*record.forms, *record.takes, *record.ignores]) or "none"
     note = f" ({record.note})" if record.note else ""
     return (
-        f"{record.path} is {function} and takes no {own!r}{note}: "
+        f"{record.path} is {function} and takes no {argument!r}{note}: "
         f"its parameters: {theirs}; softgate's: {ours}"
     )
 
 
 def _sources(records: Iterable[Name]) -> str:
     """Return the sources of names in words, with the path where it is not the usual one."""
-    found = []
+    titles = []
     for record in records:
         place = f" ({record.path})" if "." in record.name else ""
-        found.append(SOURCES[record.source] + place)
-    return ", ".join(dict.fromkeys(found))
+        titles.append(SOURCES[record.source] + place)
+    return ", ".join(dict.fromkeys(titles))
 
 
-def _ambiguous(name: str, found: Names, parameters: Mapping[str, Any]) -> AmbiguousName:
+def _ambiguous(name: str, records: Names, parameters: Mapping[str, Any]) -> AmbiguousName:
     meanings: dict[str, list[Name]] = {}
-    for record in found:
+    for record in records:
         meanings.setdefault(_described(record), []).append(record)
-    given = "".join(f", {key}={value!r}" for key, value in parameters.items())
+    keywords = "".join(f", {key}={value!r}" for key, value in parameters.items())
     lines = [f"{name!r} means {len(meanings)} functions, and no source was given:"]
     choices = []
-    for what, records in meanings.items():
-        lines.append(f"  {what}: in {_sources(records)}")
+    for what, same in meanings.items():
+        lines.append(f"  {what}: in {_sources(same)}")
         # Keras means by gelu what keras.activations has; its other gelu needs the whole path.
-        usual = [r for r in records if "." not in r.name and r.source != "softgate"]
-        choice = f'"{name}", source="{usual[0].source}"' if usual else f'"{records[0].path}"'
-        choices.append(f"get({choice}{given})")
+        usual = [r for r in same if "." not in r.name and r.source != "softgate"]
+        choice = f'"{name}", source="{usual[0].source}"' if usual else f'"{same[0].path}"'
+        choices.append(f"get({choice}{keywords})")
     return AmbiguousName("\n".join([*lines, f"Write {' or '.join(choices)}."]))
 
 
@@ -315,9 +319,9 @@ def _described(record: Name) -> str:
     return f"{record.function}(x{arguments}) = {bound.entry.formula}"
 
 
-def _not_implemented(name: str, found: Names) -> NotImplementedName:
-    what = "; ".join(dict.fromkeys(record.note for record in found))
-    where = ", ".join(record.path for record in found)
+def _not_implemented(name: str, records: Names) -> NotImplementedName:
+    what = "; ".join(dict.fromkeys(record.note for record in records))
+    where = ", ".join(record.path for record in records)
     return NotImplementedName(
         f"{name!r} is known and softgate does not have it: {what} ({where}). "
         "@softgate.activation makes an activation of a formula in x alone."

@@ -1,7 +1,7 @@
 """Frozen results: what a study returns, as text, as HTML and as JSON both ways.
 
-A study computes, a record remembers, and whoever shows it computes nothing. JSON stays strict: the
-numbers it has no notation for are the strings "nan", "inf" and "-inf"; what is not known or not
+A study computes and returns a record; code that displays it computes nothing. JSON stays strict:
+numbers without notation in it are the strings "nan", "inf" and "-inf"; what is not known or not
 defined is null. Every record carries the name and the version of its schema.
 """
 
@@ -28,7 +28,7 @@ class Grid:
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     labels: int = 1
-    """So many columns on the left name a row; they are repeated where a wide grid is cut."""
+    """The number of columns on the left that label a row, repeated where a wide grid is split."""
     text: bool = False
     """Whether cells are words, set from the left, and not numbers, set from the right."""
 
@@ -102,11 +102,13 @@ class Record:
         """Return the record that `to_json` wrote; ValueError where it wrote another."""
         content = json.loads(text)
         if not isinstance(content, dict) or "schema" not in content:
-            raise ValueError(f"this JSON is no record: expected an object with schema {cls.schema}")
-        found = (content.pop("schema"), content.pop("version", None))
-        if found != (cls.schema, cls.version):
             raise ValueError(
-                f"this JSON is {found[0]} version {found[1]}: expected {cls.schema} version "
+                f"this JSON is not a record: expected an object with schema {cls.schema}"
+            )
+        header = (content.pop("schema"), content.pop("version", None))
+        if header != (cls.schema, cls.version):
+            raise ValueError(
+                f"this JSON is {header[0]} version {header[1]}: expected {cls.schema} version "
                 f"{cls.version}"
             )
         record: Self = _restore(cls, content)
@@ -162,6 +164,6 @@ def _restore_record(kind: type, value: Any) -> Any:
     hints = typing.get_type_hints(kind)
     known = [field.name for field in fields(kind)]
     if not isinstance(value, dict) or set(value) != set(known):
-        given = sorted(value) if isinstance(value, dict) else type(value).__name__
-        raise ValueError(f"{kind.__name__} was given {given}: expected the fields {known}")
+        content = sorted(value) if isinstance(value, dict) else type(value).__name__
+        raise ValueError(f"{kind.__name__} was given {content}: expected the fields {known}")
     return kind(**{name: _restore(hints[name], value[name]) for name in known})

@@ -39,8 +39,8 @@ def label(activation: Activation) -> str:
     """
     usual, user = activations().get(activation.name), activation.entry.user
     defaults = dict(user.defaults) if user else usual.parameters if usual else {}
-    given = [f"{n}={v!r}" for n, v in activation.parameters.items() if defaults.get(n) != v]
-    return f"{activation.name}:{','.join(given)}" if given else activation.name
+    changed = [f"{n}={v!r}" for n, v in activation.parameters.items() if defaults.get(n) != v]
+    return f"{activation.name}:{','.join(changed)}" if changed else activation.name
 
 
 def study(activation: Activation) -> Properties:

@@ -95,9 +95,9 @@ def exact_in_float32(entry: Entry, quantity: str, fmt: Format, parameters: Key) 
     """Return parameters with which the float32 kernel gives the table's bits on every input.
 
     With a slope of 0.01 some products lie 10**-17 beside a tie of the 16-bit format, where float32
-    sees the tie (or, among bfloat16's subnormals, its own ties). A slope moved by 2**-22 (2**-15)
-    falls on the right side, and all 65,536 results show that it does no harm. None where no such
-    parameters are found.
+    has a tie (or, among bfloat16's subnormals, ties of its own). A slope moved by 2**-22 (2**-15)
+    falls on the right side, and all 65,536 results are compared. None where there are no such
+    parameters.
     """
     expected = table(entry, quantity, fmt, parameters)
     for move in MOVES if parameters else MOVES[:1]:
@@ -114,7 +114,7 @@ def exact_in_float32(entry: Entry, quantity: str, fmt: Format, parameters: Key) 
 def _gives(
     specification: kernels.Specification, parameters: Key, expected: npt.NDArray[np.uint16]
 ) -> bool:
-    """Tell whether a kernel gives `expected` at all inputs that are numbers."""
+    """Return whether a kernel returns `expected` at all inputs that are not NaN."""
     x = np.arange(1 << 16, dtype=np.uint16)
     out = np.empty_like(x)
     packed = kernels.pack(specification.entry, dict(parameters), FLOAT32)

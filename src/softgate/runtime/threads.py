@@ -1,8 +1,8 @@
-"""A pool of threads that share out the chunks of one array.
+"""A pool of threads that divide the chunks of one array.
 
 Kernels run without the GIL, so plain Python threads are enough. The caller works too, takes chunks
-until none is left, and then waits only for chunks that somebody has begun: a pool that is busy,
-forked away or shutting down makes a call slower, never wrong and never stuck.
+until none is left, and then waits only for chunks that a thread has begun: a pool that is busy, was
+lost in a fork or is shutting down makes a call slower, never wrong and never stuck.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ ALIGNMENT = 64
 
 
 class Job:
-    """One array cut into chunks, which any number of threads take in turn."""
+    """One array divided into chunks, which any number of threads take in turn."""
 
     def __init__(self, chunk: Chunk, count: int, step: int) -> None:
         self.chunk, self.count, self.step = chunk, count, step
@@ -60,7 +60,7 @@ class Job:
             done += report
 
     def abandon(self) -> None:
-        """Let nobody take another chunk."""
+        """Make all threads stop taking chunks."""
         with self._lock:
             self._next = self.chunks
 
@@ -81,7 +81,7 @@ class Pool:
     def run(self, chunk: Chunk, count: int, item_bytes: int, size: int | None = None) -> None:
         """Call `chunk(start, stop)` over range(count), on several threads where that pays.
 
-        No more than `size` threads, or the pool's own number.
+        At most `size` threads, by default the size of the pool.
         """
         threads = self.plan(count, item_bytes, size)
         if threads == 1:

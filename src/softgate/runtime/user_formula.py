@@ -1,4 +1,4 @@
-"""A user's own formula as an activation: `@sg.activation`."""
+"""A user's formula as an activation: `@sg.activation`."""
 
 from __future__ import annotations
 
@@ -54,9 +54,9 @@ def activation(
     function : callable
         `function(f, x, **parameters)`, returning an expression.
     name : str, optional
-        What the activation is called; the function's name if not given.
+        The name of the activation; by default that of the function.
     formula, paper : str, optional
-        What its help says; the formula is printed from what was traced if not given.
+        Shown in its help; by default the formula is printed from what was traced.
     fast : bool
         Compute float32 in float32. Otherwise it is computed in float64 and rounded once.
 
@@ -110,7 +110,9 @@ def _entry(
         )
     called = function.__name__ if name is None else name
     if not called.isidentifier():
-        raise ValueError(f"{place(function)}: {called!r} is no name: give one, name='swish'")
+        raise ValueError(
+            f"{place(function)}: {called!r} is not an identifier: give one, name='swish'"
+        )
     parameters = _parameters(function)
     names = tuple(p.name for p in parameters)
     root = trace(function, names)
@@ -166,16 +168,16 @@ def composed(
 
 def _parameters(function: Callable[..., Any]) -> tuple[Parameter, ...]:
     """Return the keywords of a formula with their defaults."""
-    given = list(inspect.signature(function).parameters.values())
+    arguments = list(inspect.signature(function).parameters.values())
     positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    first = given[:2]
+    first = arguments[:2]
     if len(first) < 2 or any(p.kind not in positional or p.default is not p.empty for p in first):
         raise FormulaError(
             f"{place(function)}: {function.__name__}{inspect.signature(function)} must begin with "
             f"f and x: write `def {function.__name__}(f, x, …)`, f being the arithmetic whose "
             "functions it uses"
         )
-    return tuple(_parameter(function, p) for p in given[2:])
+    return tuple(_parameter(function, p) for p in arguments[2:])
 
 
 def _parameter(function: Callable[..., Any], p: inspect.Parameter) -> Parameter:

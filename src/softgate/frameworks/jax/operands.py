@@ -38,7 +38,7 @@ def as_float(x: Any, name: str = "x") -> jax.Array:
 
 
 def together(*operands: Any) -> tuple[jax.Array, ...]:
-    """Return operands in one format and shape, as JAX's own operators would combine them."""
+    """Return operands in one format and shape, as JAX's operators would combine them."""
     kind = jnp.result_type(*operands)
     return tuple(jnp.broadcast_arrays(*(as_float(jnp.asarray(o, kind)) for o in operands)))
 
@@ -81,9 +81,9 @@ def _is_array(value: Any) -> bool:
     return isinstance(value, jax.Array) or (isinstance(value, np.ndarray) and value.ndim > 0)
 
 
-def _fitting(name: str, given: Any, x: jax.Array) -> jax.Array:
+def _fitting(name: str, parameter: Any, x: jax.Array) -> jax.Array:
     """Return an array parameter; raise where the result would not have the shape of x."""
-    value = as_float(given, name)
+    value = as_float(parameter, name)
     surplus = value.ndim - x.ndim
     if surplus > 0 or any(
         n not in (1, wanted) for n, wanted in zip(value.shape, x.shape[-surplus:], strict=True)

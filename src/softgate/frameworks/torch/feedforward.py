@@ -1,7 +1,7 @@
-"""y = W·hidden + b, keeping what `hidden` is made from and making it again for the gradient.
+"""y = W·hidden + b that saves the pre-activations and recomputes `hidden` for the gradient.
 
-torch keeps the activation's input for the activation and its output for W's gradient: two tensors
-as wide as the hidden layer. The second follows from the first at the price of one more pass of an
+torch saves the activation's input for the activation and its output for W's gradient: two tensors
+as wide as the hidden layer. The second is computed from the first with one more pass of an
 element-wise kernel. Everything is saved with `save_for_backward`, where hooks see it.
 """
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Hidden(Protocol):
-    """How a hidden layer follows from its pre-activations, and the way back; differentiable."""
+    """A hidden layer as a function of its pre-activations, and its gradient; differentiable."""
 
     def value(self, *inputs: Tensor) -> Tensor:
         """Return the hidden layer."""
@@ -36,7 +36,7 @@ class Hidden(Protocol):
         """Return the gradient of each input that needs one; `grad`, the hidden layer's, may go."""
 
     def keeps_one(self) -> bool:
-        """Tell whether torch's way keeps no more than one tensor for each input."""
+        """Return whether torch saves no more than one tensor for each input."""
 
 
 class Activated:
@@ -56,7 +56,7 @@ class Activated:
         return (_times_slope(self.activation, h, grad) if needs[0] else None,)
 
     def keeps_one(self) -> bool:
-        """Where the slope follows from the value, activation and W keep the same tensor."""
+        """Return whether the slope is a function of the value, which W saves, too."""
         bound: BoundActivation = bind(self.activation, None, {})
         return bound.from_value
 
@@ -99,7 +99,7 @@ class Gated:
         return _times_slope(self.activation, gate, _times(grad, up)), grad_up
 
     def keeps_one(self) -> bool:
-        """Never: the gate, its value, up and their product."""
+        """Return False: torch saves the gate, its value, up and their product."""
         return False
 
 
@@ -110,7 +110,7 @@ class RecomputedLinear(torch.autograd.Function):
     def forward(
         ctx: Any, hidden: Hidden, p: float, weight: Tensor, bias: Tensor | None, *inputs: Tensor
     ) -> Tensor:
-        """Return the product; the hidden layer is forgotten."""
+        """Return the product; the hidden layer is not saved."""
         value, mask = hidden.value(*inputs), None
         if p:
             value, mask = torch.native_dropout(value, p, train=True)
@@ -144,7 +144,7 @@ class RecomputedLinear(torch.autograd.Function):
 
 
 def _times_slope(activation: Activation, h: Tensor, grad: Tensor) -> Tensor:
-    """Return slope(h)·grad, in the memory of `grad` where nobody looks."""
+    """Return slope(h)·grad, in the memory of `grad` if nothing else can read it."""
     if _alone(h, grad) and h.is_contiguous() and grad.is_contiguous():
         run(bind(activation, None, {}).runner("backward", h.dtype, "grad"), grad, h, grad)
         return grad
@@ -154,9 +154,9 @@ def _times_slope(activation: Activation, h: Tensor, grad: Tensor) -> Tensor:
     return result
 
 
-def _times(own: Tensor, other: Tensor) -> Tensor:
-    """Return own·other, in the memory of `own`, which nobody else has, where nobody looks."""
-    return own.mul_(other) if _alone(own, other) else own * other
+def _times(x: Tensor, other: Tensor) -> Tensor:
+    """Return x·other, in the memory of `x`, a temporary, if no graph is recorded."""
+    return x.mul_(other) if _alone(x, other) else x * other
 
 
 def _alone(x: Tensor, y: Tensor) -> bool:
@@ -180,7 +180,7 @@ def linear(
     """Return W·dropout(hidden) + b and save the pre-activations alone, where that saves anything.
 
     Under compilers, tracers, functorch and forward mode it is the plain composition: they decide
-    themselves what to keep, or could not look inside.
+    what to save, or cannot trace the Function.
     """
     if not torch.is_grad_enabled() or _watched() or (not dropout and hidden.keeps_one()):
         return composed(hidden, inputs, weight, bias, dropout)
@@ -201,7 +201,7 @@ def composed(
     bias: Tensor | None,
     dropout: float = 0.0,
 ) -> Tensor:
-    """Return the same by one operator after the other, each saving what it wants."""
+    """Return the same composed of operators, each of which saves its inputs."""
     value = hidden.value(*inputs)
     return F.linear(F.dropout(value, dropout) if dropout else value, weight, bias)
 

@@ -1,7 +1,7 @@
 """Integer and boolean tensors: computed in torch's default floating-point format.
 
-As torch's own sigmoid and tanh do, and as softgate does with arrays, where the default is float64.
-relu, relu6 and hard_tanh only choose between numbers: of integers they return integers, as torch's.
+As in torch's sigmoid and tanh, and in softgate with arrays, where the default is float64. relu,
+relu6 and hard_tanh of integers return integers, as torch's do.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .native_ops import constant_when_compiled
 if TYPE_CHECKING:
     from softgate.runtime.activation import Activation
 
-_KEPT = ("hard_tanh", "relu", "relu6")
+_INTEGER = ("hard_tanh", "relu", "relu6")
 
 
 def is_integer(x: Any) -> bool:
@@ -43,7 +43,9 @@ def integer_value(
     activation: Activation, quantity: str, x: torch.Tensor, parameters: Mapping[str, float]
 ) -> torch.Tensor | None:
     """Return the value of integers as integers, or None where floats are computed."""
-    name = _kept(activation) if quantity == "value" and x.dtype is not torch.bool else ""
+    name = (
+        _integer_function(activation) if quantity == "value" and x.dtype is not torch.bool else ""
+    )
     if name == "relu":
         return F.relu(x)
     if name == "relu6":
@@ -55,10 +57,10 @@ def integer_value(
 
 
 @constant_when_compiled
-def _kept(activation: Activation) -> str:
-    """Return the name of one of the catalogue's functions that keep integers, or ""."""
+def _integer_function(activation: Activation) -> str:
+    """Return the name of a function of the catalogue that returns integers for integers, or ""."""
     from softgate.runtime.registry import activations
 
     known = activations().get(activation.name)
     same = known is not None and known.entry.definition is activation.entry.definition
-    return activation.name if same and activation.name in _KEPT else ""
+    return activation.name if same and activation.name in _INTEGER else ""

@@ -1,10 +1,10 @@
 """An activation in torch operators: for other devices, for exported and traced graphs.
 
-The definition; where that loses digits the kernel's own formula, if it is plain arithmetic. Each
-order of derivative is a graph of its own (see `lower.torch`). On other devices torch's fused
-operator for the same function is faster and is used instead. Exported graphs get it only where it
-computes what the kernels do: torch's gelu on a CPU has no tail, is NaN at -inf, and with AVX-512
-is inf from 1.7e38 on. `prefer_torch_operators` puts it into exported graphs all the same.
+The definition; where it loses digits the kernel's formula, if that is plain arithmetic. Each order
+of derivative has its own graph (see `lower.torch`). On other devices torch's fused operator for the
+same function is faster and is used instead. Exported graphs contain it only where its results are
+those of the kernels: torch's gelu on a CPU has no tail, is NaN at -inf, and with AVX-512 is inf
+from 1.7e38 on. `prefer_torch_operators` exports it nevertheless.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ Function = TypeVar("Function", bound=Callable[..., object])
 
 
 COMPILED = SimpleNamespace()
-"""What torch.compile reads inside functorch, each form under a name of its own: attributes, for a
-dict is looked at once and what is added later in the same trace is not seen."""
+"""Forms that torch.compile traces inside functorch. They are attributes, because it reads a dict
+once and misses what is added later in the same trace."""
 
 
 def constant_when_compiled(function: Function) -> Function:
@@ -64,7 +64,7 @@ def prefer_torch_operators() -> Iterator[None]:
 
     Exported and traced graphs (`torch.export`, `torch.jit.trace`, `torch.onnx.export`) hold
     softgate's definition of a function: its tail and its limits at ±inf are right on every CPU.
-    Within this context they hold torch's own operator instead, one node of the graph (`gelu`,
+    Within this context they contain torch's operator instead, one node of the graph (`gelu`,
     `silu` …) that back ends recognise and may run faster, with that operator's errors: torch's
     gelu on a CPU has no tail below -6 and is NaN at -inf.
 
@@ -101,13 +101,13 @@ def on_cpu(x: torch.Tensor) -> bool:
 
 @constant_when_compiled
 def functionalizing() -> bool:
-    """Tell whether torch.func.functionalize is at work, which knows no Function of Python's."""
+    """Return whether torch.func.functionalize is active, which supports no Python Function."""
     stack = get_interpreter_stack() or ()
     return any(level.key() == TransformType.Functionalize for level in stack)
 
 
 class Forms:
-    """An activation with fixed parameters in torch operators: torch's own, and its derivatives."""
+    """An activation with fixed parameters and its derivatives in torch operators."""
 
     def __init__(self, activation: Activation, parameters: tuple[tuple[str, float], ...]) -> None:
         self.activation, self.parameters = activation, parameters
@@ -136,7 +136,7 @@ class Forms:
         return self._forms[key] or self.defined(order)
 
     def defined(self, order: int) -> Form:
-        """Return a derivative of the definition, with its limits, for autograd to go on from."""
+        """Return a derivative of the definition, with its limits, differentiable."""
         result = self._forms.get((order, None))
         if result is None:
             root, names = self._graph(order), tuple(name for name, _ in self.parameters)
@@ -188,7 +188,7 @@ class Forms:
         return self.form(order, x.dtype)(x, *(value for _, value in self.parameters))
 
     def slope_at_value(self, y: torch.Tensor, order: int = 0) -> torch.Tensor:
-        """Return the slope told from the value, or a derivative of it by the value."""
+        """Return the slope as a function of the value, or its derivative by the value."""
         names = tuple(name for name, _ in self.parameters)
         while len(self._at_value) <= order:
             if self._at_value:
@@ -202,7 +202,7 @@ class Forms:
         return self._at_value[order][1](y, *(value for _, value in self.parameters))
 
     def __call__(self, order: int, x: torch.Tensor) -> torch.Tensor:
-        """Return a derivative (0: the value) with all that autograd needs to go on from it."""
+        """Return a derivative (0: the value), itself differentiable by autograd."""
         operator = self.operator(must_be_ours(x)) if order == 0 else None
         if operator is not None:
             return operator(x)
@@ -229,7 +229,7 @@ def _widened(made: Form) -> Form:
 
 
 def native(activation: Activation, parameters: Mapping[str, float]) -> Native | None:
-    """Return torch's own operator for the same function, or None."""
+    """Return torch's operator for the same function, or None."""
     from softgate.runtime.registry import activations
 
     known = activations().get(activation.name)
@@ -240,7 +240,7 @@ def native(activation: Activation, parameters: Mapping[str, float]) -> Native | 
 
 
 class Derivative(torch.autograd.Function):
-    """A derivative of a definition, whose own derivative is the next order's graph."""
+    """A derivative of a definition; its derivative is the graph of the next order."""
 
     generate_vmap_rule = True
 

@@ -106,7 +106,7 @@ def run_rows(
     distances: Sequence[int],
     addresses: Sequence[int],
 ) -> None:
-    """Call a kernel over rows and columns; the rows of each operand have their own distance."""
+    """Call a kernel over rows and columns; the distance of rows differs by operand."""
     (rows, columns), operands = shape, len(addresses)
     threads = plan(rows * columns, item * operands)
     if threads > 1 and rows < threads * CHUNKS:  # too few to be divided among the threads

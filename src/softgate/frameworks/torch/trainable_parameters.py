@@ -1,8 +1,8 @@
-"""x·sigmoid(beta·x) with a beta that is learnt, from the kernels that read beta when called.
+"""x·sigmoid(beta·x) with a trainable beta, from the kernels that read beta when called.
 
 Its gradients: slope(x)·grad, and for beta the sum of grad·x²·sigmoid'(beta·x). The latter is
 swish(x; beta)·swish(x; -beta), two factors of which one vanishes before the other overflows.
-Only x and beta are kept. What looks inside a call gets torch's own operators.
+Only x and beta are saved. Under compilers and transforms torch's operators are used.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def swish(x: Tensor, beta: Tensor) -> Tensor:
     if is_dynamo_compiling() or not both_plain(x, beta):
         return composed(x, beta)
     if torch.is_grad_enabled() and (x.requires_grad or beta.requires_grad):
-        result: Tensor = _LEARNT(x, beta)
+        result: Tensor = _trainable_swish(x, beta)
         return result
     return _value(x, beta.item())
 
@@ -50,7 +50,7 @@ def composed(x: Tensor, beta: Tensor) -> Tensor:
 
 
 def _parts(x: Tensor, beta: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Return x, beta·x, and where the gate is open or shut for good; there x stands as 0."""
+    """Return x, beta·x, and where sigmoid is saturated; there x is replaced by 0."""
     wide = x.float() if x.dtype in (torch.float16, torch.bfloat16) else x
     steep = beta.to(wide.dtype)
     product = (steep * wide).detach()
@@ -60,8 +60,8 @@ def _parts(x: Tensor, beta: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     return wide, torch.where(far, ends, steep * wide), far
 
 
-class Learnt(torch.autograd.Function):
-    """The value from the kernel; x and beta are kept."""
+class TrainableSwish(torch.autograd.Function):
+    """The value from the kernel; x and beta are saved."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, beta: Tensor) -> Tensor:
@@ -80,7 +80,7 @@ class Learnt(torch.autograd.Function):
         return grad_x, _along_beta(x, number, grad).to(beta.dtype) if of_beta else None
 
 
-_LEARNT = straight(Learnt)
+_trainable_swish = straight(TrainableSwish)
 
 
 def _pull(x: Tensor, beta: Tensor, grad: Tensor) -> tuple[Tensor, Tensor]:
@@ -94,7 +94,9 @@ def _along_beta(x: Tensor, beta: float, grad: Tensor) -> Tensor:
     """Return the sum of grad·x²·sigmoid'(beta·x)."""
     wide = x.float() if x.element_size() == 2 else x
     largest = torch.finfo(wide.dtype).max
-    wide = dense(wide.clamp(-largest, largest))  # at infinity as far out: 0·inf is no number
+    wide = dense(
+        wide.clamp(-largest, largest)
+    )  # at infinity as at the largest number: 0·inf is NaN
     product = _value(wide, beta).mul_(_value(wide, -beta))
     return product.mul_(grad).sum()
 
