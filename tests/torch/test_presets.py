@@ -173,7 +173,7 @@ def test_json_and_text() -> None:
 
 def test_an_unknown_preset_is_refused() -> None:
     with pytest.raises(
-        ValueError, match=r"unknown preset 'gpt-2'; did you mean 'gpt2'\? Known are"
+        ValueError, match=r"unknown preset 'gpt-2'; did you mean 'gpt2'\? Choose from"
     ):
         preset("gpt-2")
     with pytest.raises(TypeError, match="expected a string"):
