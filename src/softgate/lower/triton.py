@@ -28,6 +28,9 @@ TAKEN = {
 NAMED = {"float32": "float16, bfloat16 or float32", "float64": "float64"}
 
 IMPORTS = """\
+import torch
+import triton
+import triton.language as tl
 {once}
 BLOCK = 1024"""
 ONCE = "from torch.autograd.function import once_differentiable\n"
