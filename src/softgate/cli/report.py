@@ -6,13 +6,14 @@ import os
 import shlex
 import sys
 import time
+from math import inf
 from pathlib import Path
-from shutil import get_terminal_size
 from typing import TYPE_CHECKING
 
 import click
 
 from .arguments import ACTIVATION
+from .output import ProgressLine
 
 if TYPE_CHECKING:
     from softgate.reporting import Report
@@ -24,34 +25,22 @@ SHOWN_S = 0.2
 """Least seconds between two updates of the progress line."""
 
 
-class Progress:
-    """Prints the running study on stderr: one line in a terminal, a line per study in a pipe."""
+class StudyProgress(ProgressLine):
+    """The running study on stderr: one line in a terminal, a line for each study in a pipe."""
 
     def __init__(self) -> None:
-        self.terminal = sys.stderr.isatty()
-        self.start, self.shown, self.study = time.monotonic(), 0.0, ""
+        super().__init__(SHOWN_S, inf)
+        self.study = ""
 
-    def __call__(self, study: str, number: int, count: int, detail: str) -> None:
+    def step(self, study: str, number: int, count: int, detail: str) -> None:
         """Show the running study, its number, and in a terminal a detail."""
-        new = study != self.study
+        more = f": {detail}" if detail and self.terminal else ""
+        self.show_timed(f"{study}{more}", f"[{number}/{count}] ", now=study != self.study)
         self.study = study
-        if new or (self.terminal and time.monotonic() - self.shown > SHOWN_S):
-            more = f": {detail}" if detail and self.terminal else ""
-            self.show(f"{study}{more}", f"[{number}/{count}] ")
 
-    def show(self, text: str, prefix: str = "") -> None:
+    def show_timed(self, text: str, prefix: str = "", *, now: bool = True) -> None:
         """Show a text after the seconds so far."""
-        self.shown = time.monotonic()
-        line = f"{prefix}{self.shown - self.start:.0f} s  {text}"
-        if self.terminal:
-            click.echo(f"\r\033[K{line[: get_terminal_size().columns - 1]}", nl=False, err=True)
-        else:
-            click.echo(line, err=True)
-
-    def end(self) -> None:
-        """Remove the line from a terminal."""
-        if self.terminal:
-            click.echo("\r\033[K", nl=False, err=True)
+        self.show(f"{prefix}{time.monotonic() - self.start:.0f} s  {text}", now=now)
 
 
 @click.command()
@@ -103,10 +92,10 @@ def command(
     file = Path(output)
     check_output(file)
     _check(budget_s, model, data, records)
-    progress = Progress()
+    progress = StudyProgress()
     try:
         made = _make(formulas, budget_s, records, progress, {"model": model, "data": data})
-        progress.show("drawing the page")
+        progress.show_timed("drawing the page")
         made.save(file)
     finally:
         progress.end()
@@ -146,7 +135,7 @@ def _make(
     formulas: tuple[Activation, ...],
     budget_s: float,
     records: str | None,
-    progress: Progress,
+    progress: StudyProgress,
     user_model: dict[str, str | None],
 ) -> Report:
     from softgate.reporting import read, report
@@ -154,4 +143,6 @@ def _make(
     if records is not None:
         return read(records, formulas)
     command = shlex.join(["softgate", *sys.argv[1:]])
-    return report(formulas, budget_s=budget_s, command=command, progress=progress, **user_model)
+    return report(
+        formulas, budget_s=budget_s, command=command, progress=progress.step, **user_model
+    )
