@@ -314,7 +314,7 @@ def test_parameters_named_like_what_the_source_uses() -> None:
         (lambda x: sg.gelu(x, arithmetic="float16"), ValueError, "accepted are"),
         (sg.glu, ValueError, "length 7: two equal halves"),
         (lambda x: sg.glu(x[0]), ValueError, "0 dimensions"),
-        (lambda x: sg.glu(x, x, axis=0), TypeError, "two it takes as they are"),
+        (lambda x: sg.glu(x, x, axis=0), TypeError, "splits one array along an axis"),
         (lambda x: sg.glu(x[:6], out=x), TypeError, "cannot be written to"),
         (lambda x: sg.silu(np.ones(3), beta=x[0]), TypeError, "expected a real number"),
         (lambda x: softgate.jax.get("no_such"), ValueError, "no_such"),
