@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import os
-import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,49 +12,41 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .arguments import ACTIVATION, keywords_option, parse_keywords
-from .output import check_formats, emit, formats
+from .output import ProgressLine, check_formats, emit, formats
 
 if TYPE_CHECKING:
     from softgate.runtime.activation import Activation
     from softgate.studies.certify.record import Certificate
 
-SHOWN_S = 0.5
-"""Seconds between two lines of progress in a terminal."""
 FAILED, MOST_FAILURES = "Failed: ", 30
 
 
-class Progress:
-    """Shows on stderr what is being measured, the share done and the time left."""
+class SweepProgress(ProgressLine):
+    """The share done and the time left; in a pipe a line for every tenth of a sweep."""
 
     def __init__(self) -> None:
-        self.what, self.start, self.first, self.shown = "", 0.0, 0, 0.0
-        self.terminal = sys.stderr.isatty()
-        self.tenth = 0
+        super().__init__(redraw_s=0.5, print_s=math.inf)
+        self.label, self.first, self.tenth = "", -1, 0
 
-    def __call__(self, what: str, done: int, total: int) -> None:
-        """Show a step: in a terminal on one line, else a line for every tenth of a sweep."""
+    def __call__(self, label: str, done: int, total: int) -> None:
+        """Show a step."""
         now = time.monotonic()
-        if what != self.what:
-            self.what, self.start, self.first, self.tenth = what, now, -1, 0
+        if label != self.label:
+            self.label, self.start, self.first, self.tenth = label, now, -1, 0
         if done and self.first < 0:  # where a resumed sweep starts
             self.first, self.start = done, now
-        share = done / total if total else 0.0
+        if not done:
+            if self.terminal:
+                self.show(f"{label}: {total:,} inputs", now=True)
+            return
         left = ""
-        if done > self.first >= 0:
+        if done > self.first:
             seconds = (now - self.start) * (total - done) / (done - self.first)
             left = f", {seconds:.0f} s left"
-        line = f"{what}: {total:,} inputs" if not done else f"{what}: {100 * share:.0f} %{left}"
-        if self.terminal and (now - self.shown > SHOWN_S or not done):
-            self.shown = now
-            click.echo(f"\r\033[K{line} ", nl=False, err=True)
-        elif not self.terminal and done and int(10 * share) > self.tenth:
-            self.tenth = int(10 * share)
-            click.echo(line, err=True)
-
-    def end(self) -> None:
-        """Remove the line."""
-        if self.terminal:
-            click.echo("\r\033[K", nl=False, err=True)
+        tenth = 10 * done // total
+        if self.terminal or tenth > self.tenth:
+            self.show(f"{label}: {100 * done / total:.0f} %{left}", now=not self.terminal)
+        self.tenth = tenth
 
 
 @click.command()
@@ -165,7 +157,7 @@ def _measure(
 ) -> Certificate:
     from softgate.studies.certify import certify
 
-    progress = Progress()
+    progress = SweepProgress()
     file = None if state is None else Path(state)
     if request["exhaustive"]:
         file = file or _default_state(subject, function, request)

@@ -238,7 +238,8 @@ def _by_name(text: str, keywords: dict[str, Any]) -> Subject:
     try:
         name, parameters = parse(text.removeprefix("softgate:"))
     except ValueError as error:
-        raise Mistake(str(error)) from None
+        name = text.split(":")[1]
+        raise Mistake(f"{error} (for a subject, softgate:{name}:PARAMETER=NUMBER)") from None
     known = activations()
     if name not in known:
         near = get_close_matches(name, known, 1)
