@@ -172,6 +172,8 @@ def adapter_for(operands: tuple[Any, ...]) -> Adapter | None:
     That of a `torch.fx.Proxy` comes before all others: a Proxy has no elements, and the call is
     recorded whatever the other operands are.
     """
+    if len(operands) == 1:
+        return None if type(operands[0]) is np.ndarray else adapter_of(operands[0])
     first = None
     for operand in operands:
         if not isinstance(operand, int | float | np.ndarray):
