@@ -1,4 +1,4 @@
-"""Formulas nobody thought of: random ones, computed and measured against many digits."""
+"""Random formulas, computed and compared with many digits."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ class Probe:
         return kind(**parameters)
 
     def versions(self, path: str) -> list[int]:
-        """The versions of the operator set that an operator has; nobody else counts so."""
+        """The operator set versions of an operator, which only ONNX has."""
         return []
 
     def parameters(self, path: str) -> list[str]:

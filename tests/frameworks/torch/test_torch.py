@@ -148,7 +148,7 @@ def test_compile_with_inductor() -> None:
 
 
 def test_compile_with_inductor_and_strides() -> None:
-    """What a compiler is told of a result's strides is what it gets."""
+    """The strides that a compiler expects of a result are those it gets."""
 
     def layer(x: torch.Tensor) -> torch.Tensor:
         result: torch.Tensor = 2 * sg.gelu(x.t()[:, ::2])

@@ -1,4 +1,4 @@
-"""A gradient, whether it is told from the input or from the value, is the slope: all parameters."""
+"""A gradient, computed from the input or from the value, equals the slope: all parameters."""
 
 from __future__ import annotations
 
