@@ -1,4 +1,4 @@
-"""Words that the project's texts and code avoid, because they personify code or hide its meaning."""
+"""Words that the texts and code avoid, because they personify code or hide its meaning."""
 
 from __future__ import annotations
 
