@@ -9,19 +9,24 @@ import random
 import signal
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
+from softgate.studies.compare.execution import Executor, Progress
+from softgate.studies.compare.execution.run_trial import run_classified
+from softgate.studies.compare.store import Store
 from softgate.studies.compare.trial import (
     Diverged,
     Measure,
     Measured,
+    Outcome,
     Point,
     ProgressCallback,
     Setting,
+    Trainable,
     Trial,
     TrialFunction,
 )
@@ -123,3 +128,21 @@ MOODS = {
 def trial(seed: int = 0, arm: str = "gelu", **settings: Setting) -> Trial:
     given: Mapping[str, Setting] = settings
     return Trial("toy", arm, arm, "", given, 0.001, seed, "reported", "toy-1")
+
+
+def run_trial(trial: Trial, run: TrialFunction, progress: ProgressCallback) -> Outcome:
+    """Return the outcome of a trial."""
+    return run_classified(trial, run, progress)[0]
+
+
+def execute(
+    trials: Sequence[Trial],
+    trainable: Trainable,
+    store: Store,
+    on: str = "local",
+    jobs: int | None = None,
+    progress: Progress | None = None,
+) -> list[Outcome]:
+    """Return the outcomes of trials, with workers of their own."""
+    with Executor(trainable, store, on, jobs) as executor:
+        return executor.run(trials, progress)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import sys
 
-from trained import Toy, trial
+from trained import Toy, execute, trial
 
-from softgate.studies.compare.execution import execute
 from softgate.studies.compare.store import Store
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .arguments import FUNCTION
-from .output import ProgressLine, check_formats, emit, formats, picture_file, show
+from .output import Format, ProgressLine, emit, formats, picture_file
 
 if TYPE_CHECKING:
     from softgate.runtime.activation import Activation
@@ -98,8 +98,7 @@ def command(
     full: bool,
     against: str | None,
     tolerance: float,
-    as_json: bool,
-    as_csv: bool,
+    form: Format,
     **options: Any,
 ) -> int:
     """Time activations in every implementation that is installed here: ns per element.
@@ -119,25 +118,24 @@ def command(
     softgate bench --layer --d-model 768 --d-hidden 3072 --tokens 512
     softgate bench gelu --pareto gelu.svg
     """
-    check_formats(as_json, as_csv)
     settings = {name: value for name, value in options.items() if value is not None}
     flags = {name: True for name, on in (("full", full), ("against", against)) if on}
     if settings.pop("layer"):
-        emit(_run_layer(functions, settings | flags), as_json, as_csv)
+        emit(_run_layer(functions, settings | flags), form)
         return 0
     _check(functions, settings)
     if "pareto" in settings:
-        emit(_run_pareto(functions, settings | flags), as_json, as_csv)
+        emit(_run_pareto(functions, settings | flags), form)
         return 0
     if not tolerance >= 0:
         raise click.UsageError(f"--tolerance {tolerance:g}: expected a number from 0 on.")
     if against is not None:
         if full:
             raise click.UsageError("--full does not go with --against, which times what it has.")
-        return _against(_read(against), functions, settings, tolerance, as_json, as_csv)
+        return _against(_read(against), functions, settings, tolerance, form)
     record = _timed(functions, (_full() if full else {}) | settings)
-    emit(record, as_json, as_csv)
-    if as_json or as_csv:
+    emit(record, form)
+    if form != "text":
         _warn(record)
     return 0
 
@@ -145,11 +143,8 @@ def command(
 def _timed(functions: tuple[Activation, ...], settings: dict[str, Any]) -> Bench:
     from softgate.studies.bench import bench
 
-    progress = ProgressLine()
-    try:
+    with ProgressLine() as progress:
         return bench(functions or None, progress=progress, **settings)
-    finally:
-        progress.end()
 
 
 def _full() -> dict[str, Any]:
@@ -174,34 +169,6 @@ def _read(file: str) -> Bench:
             f"--against {file} is not a result of bench ({error}): expected the output of "
             "`softgate bench --json`."
         ) from None
-
-
-def _check_machine(old: Bench) -> None:
-    """Raise an error for another machine's times before anything is timed."""
-    from softgate.runtime.machine import this_machine
-    from softgate.studies.bench.baseline import check_machine
-
-    check_machine(this_machine(), old.machine)
-
-
-def _as_then(
-    old: Bench, settings: dict[str, Any], functions: tuple[Activation, ...]
-) -> dict[str, Any]:
-    """Return the settings of an older result, with those of this command in their place."""
-    then = old.settings
-    return {
-        "functions": functions or tuple(_again(name) for name in then.functions),
-        "peers": then.implementations,
-        "quantities": then.quantities,
-        "dtypes": then.dtypes,
-        "sizes": then.sizes,
-        "threads": then.threads,
-        "inputs": then.inputs,
-        "buffers": then.buffers,
-        "budget_s": then.budget_s,
-        "seed": then.seed,
-        **settings,
-    }
 
 
 def _again(name: str) -> Activation:
@@ -243,21 +210,20 @@ def _against(
     functions: tuple[Activation, ...],
     settings: dict[str, Any],
     tolerance: float,
-    as_json: bool,
-    as_csv: bool,
+    form: Format,
 ) -> int:
     """Time the functions of an older result, print the ratios, and return the exit code."""
-    from softgate.studies.bench.baseline import compare
+    from softgate.runtime.machine import this_machine
+    from softgate.studies.bench.baseline import check_machine, compare
 
-    _check_machine(old)
-    settings = _as_then(old, settings, functions)
-    functions = settings.pop("functions")
+    check_machine(this_machine(), old.machine)  # raises for another machine's times
+    then = dict(vars(old.settings))
+    names = then.pop("functions")
+    functions = functions or tuple(map(_again, names))
+    settings = {"peers": then.pop("implementations"), **then, **settings}
     new = _confirmed(_timed(functions, settings), old, tolerance, functions, **settings)
     comparison = compare(new, old, tolerance)
-    if as_json or as_csv:
-        emit(comparison, as_json, as_csv)
-    else:
-        show(comparison.grids())
+    emit(comparison, form)
     _warn(new)
     for text in comparison.failures:
         click.echo(f"Failed: {text}", err=True)
@@ -270,14 +236,11 @@ def _run_layer(functions: tuple[Any, ...], options: dict[str, Any]) -> Layer:
 
     _refuse("--layer", [name for name in options if name not in (*SHAPE, *SHARED)])
     settings = {name: value for name, value in options.items() if name not in ("dtypes", "threads")}
-    dtype, threads = _single_dtype("--layer", options), _single_count("--layer", options)
-    progress = ProgressLine()
-    try:
+    dtype, threads = _dtype_and_threads("--layer", options)
+    with ProgressLine() as progress:
         return measure_layer(
             functions or ACTIVATIONS, dtype=dtype, threads=threads, progress=progress, **settings
         )
-    finally:
-        progress.end()
 
 
 def _check(functions: tuple[Any, ...], options: dict[str, Any]) -> None:
@@ -304,42 +267,32 @@ def _run_pareto(functions: tuple[Any, ...], options: dict[str, Any]) -> Pareto:
     if len(functions) > 1:
         raise click.UsageError("--pareto takes one function, such as gelu.")
     activation = functions[0] if functions else activations()["gelu"]
-    dtype, threads = _single_dtype("--pareto", options), _single_count("--pareto", options)
+    dtype, threads = _dtype_and_threads("--pareto", options)
     from softgate.studies.bench.pareto_study import measure_pareto
     from softgate.studies.bench.plots import pareto_chart
 
     times = _timed((activation,), {**options, "quantities": "value"})
-    progress = ProgressLine()
-    try:
+    with ProgressLine() as progress:
         record = measure_pareto(
             times, activation, dtype=dtype, threads=threads, samples=samples,
             seed=times.settings.seed, progress=progress,
         )  # fmt: skip
-    finally:
-        progress.end()
     pareto_chart(record).save(path)
     click.echo(f"Wrote {path}", err=True)
     return record
 
 
-def _single_dtype(option: str, options: dict[str, Any]) -> str:
+def _dtype_and_threads(option: str, options: dict[str, Any]) -> tuple[str, int]:
+    """Return the dtype and the number of threads; raise an error if several are given."""
     from softgate.studies.bench.inputs import DTYPES
-    from softgate.studies.bench.plan import choose
+    from softgate.studies.bench.plan import choose, choose_threads
 
     dtypes = choose("--dtype", options.get("dtypes", "float32"), DTYPES)
-    return str(_single(option, "--dtype", dtypes))
-
-
-def _single_count(option: str, options: dict[str, Any]) -> int:
-    from softgate.studies.bench.plan import choose_threads
-
-    return int(_single(option, "--threads", choose_threads(options.get("threads", 1))))
-
-
-def _single(option: str, name: str, values: tuple[Any, ...]) -> Any:
-    if len(values) > 1:
-        raise click.UsageError(f"{name} {','.join(map(str, values))}: with {option} give one.")
-    return values[0]
+    threads = choose_threads(options.get("threads", 1))
+    for name, values in (("--dtype", dtypes), ("--threads", threads)):
+        if len(values) > 1:
+            raise click.UsageError(f"{name} {','.join(map(str, values))}: with {option} give one.")
+    return dtypes[0], threads[0]
 
 
 def _refuse(option: str, names: list[str]) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import math
-import os
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .arguments import ACTIVATION, keywords_option, parse_keywords
-from .output import ProgressLine, check_formats, emit, formats
+from .output import Format, ProgressLine, emit, formats, writable_file
 
 if TYPE_CHECKING:
     from softgate.runtime.activation import Activation
@@ -94,8 +93,7 @@ def command(
     max_ulp: float | None,
     baseline: str | None,
     html: str | None,
-    as_json: bool,
-    as_csv: bool,
+    form: Format,
     **request: Any,
 ) -> int:
     """Measure the errors of SUBJECT, by region, against rigorous reference values.
@@ -118,17 +116,16 @@ def command(
     softgate certify model.onnx --as silu --json > silu.json
     softgate certify model.onnx:/act/Mul --as silu --baseline silu.json
     """
-    check_formats(as_json, as_csv)
     if max_ulp is not None and not max_ulp > 0:
         raise click.UsageError(f"--max-ulp {max_ulp:g}: expected a positive number.")
     if html is not None:
-        _check_page(Path(html))
+        writable_file("--html", html)
     request["keywords"] = parse_keywords(request["keywords"])
     old = None if baseline is None else _read(baseline, subject, request)
     certificate = _measure(subject, **request)
     failures = [*_left_out(certificate, request["quantities"]), *certificate.failures(max_ulp)]
     failures += () if old is None else certificate.regressions(old)
-    emit(certificate, as_json, as_csv)
+    emit(certificate, form)
     if html is not None:
         Path(html).write_text(certificate.page(), encoding="utf-8")
         click.echo(f"Wrote {html}", err=True)
@@ -157,21 +154,18 @@ def _measure(
 ) -> Certificate:
     from softgate.studies.certify import certify
 
-    progress = SweepProgress()
     file = None if state is None else Path(state)
     if request["exhaustive"]:
         file = file or _default_state(subject, function, request)
         if file.exists():
             click.echo(f"Resuming from {file}", err=True)
     try:
-        return certify(subject, function, state=file, progress=progress, **request)
+        with SweepProgress() as progress:
+            return certify(subject, function, state=file, progress=progress, **request)
     except KeyboardInterrupt:
-        progress.end()
         if file is not None:
             click.echo(_saved(file), err=True)
         raise
-    finally:
-        progress.end()
 
 
 def _default_state(subject: str, function: Activation | None, request: dict[str, Any]) -> Path:
@@ -188,15 +182,6 @@ def _saved(file: Path) -> str:
     if not done:
         return "Nothing was saved, as no sweep had begun: rerun this command to start again."
     return f"Saved in {file}: {', '.join(done)}. Rerun this command to resume."
-
-
-def _check_page(file: Path) -> None:
-    """Raise UsageError if the page cannot be written, before anything is computed."""
-    folder = file.absolute().parent
-    if not folder.is_dir():
-        raise click.UsageError(f"--html {file}: there is no folder {file.parent}.")
-    if not os.access(file if file.exists() else folder, os.W_OK):
-        raise click.UsageError(f"--html {file}: it cannot be written.")
 
 
 def _read(file: str, subject: str, request: dict[str, Any]) -> Certificate:

@@ -11,8 +11,7 @@ import click
 
 from .arguments import FUNCTION, parse_pairs
 from .compare_display import Display, plan_lines
-from .output import check_formats, emit, formats, show
-from .report import check_output
+from .output import Format, emit, formats, picture_file, show
 
 if TYPE_CHECKING:
     from softgate.runtime.activation import Activation
@@ -133,8 +132,7 @@ def command(  # noqa: PLR0913, PLR0917  (click passes options by keyword)
     on: str,
     jobs: int | None,
     output: str | None,
-    as_json: bool,
-    as_csv: bool,
+    form: Format,
     **arguments: Any,
 ) -> int:
     """Train the same model with each activation, several times, and compare the results.
@@ -157,14 +155,8 @@ def command(  # noqa: PLR0913, PLR0917  (click passes options by keyword)
     if list_tasks:
         show(catalogue())
         return 0
-    check_formats(as_json, as_csv)
     if output is not None:
-        from softgate.plotting.picture import file_format
-        from softgate.plotting.vega import library
-
-        file_format(Path(output))
-        library()
-        check_output(Path(output))
+        picture_file("-o", output)
     if no_store and store is not None:
         raise click.UsageError("--no-store and --store: give one.")
     store = None if no_store else store or STORE
@@ -174,7 +166,7 @@ def command(  # noqa: PLR0913, PLR0917  (click passes options by keyword)
     if dry_run:
         return 0
     comparison = _train(study, store, on, jobs)
-    emit(comparison, as_json, as_csv)
+    emit(comparison, form)
     if output is not None:
         comparison.save(output)
         click.echo(f"Wrote {Path(output).absolute()}", err=True)

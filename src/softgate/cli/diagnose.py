@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .arguments import ACTIVATION
-from .output import check_formats, emit, formats, picture_file
+from .output import Format, emit, formats, picture_file
 
 if TYPE_CHECKING:
     from softgate.runtime.activation import Activation
@@ -48,8 +48,7 @@ def command(
     only: str | None,
     conditions: tuple[str, ...],
     output: str | None,
-    as_json: bool,
-    as_csv: bool,
+    form: Format,
     **options: Any,
 ) -> int:
     """Run TARGET on data and print which units are dead, trapped or saturated, and gradients.
@@ -66,7 +65,6 @@ def command(
     softgate diagnose ./my-bert --data corpus.txt --what-if relu --only gelu
     softgate diagnose ./my-bert --data corpus.txt -o my-bert.svg
     """
-    check_formats(as_json, as_csv)
     if only is not None and replacement is None:
         raise click.UsageError("--only needs --what-if: give that too.")
     if options["limit"] is not None and options["limit"] < 1:
@@ -75,7 +73,7 @@ def command(
     checks = _conditions(conditions)
     picture = None if output is None else picture_file("-o", output)
     diagnosis, effect = _run(target, data, replacement, only, **options)
-    _show(diagnosis, effect, as_json, as_csv)
+    _show(diagnosis, effect, form)
     if picture is not None and diagnosis.sites:
         diagnosis.save(picture)
         click.echo(f"Wrote {picture}", err=True)
@@ -110,11 +108,11 @@ def _run(
         return diagnosis, what_if(model, batches, replacement, only=only, loss=loss)
 
 
-def _show(diagnosis: Diagnosis, effect: WhatIf | None, as_json: bool, as_csv: bool) -> None:
+def _show(diagnosis: Diagnosis, effect: WhatIf | None, form: Format) -> None:
     """Print one or both records; both as JSON are one object."""
-    if effect is None or as_csv:
-        emit(diagnosis, as_json, as_csv)
-    elif as_json:
+    if effect is None or form == "csv":
+        emit(diagnosis, form)
+    elif form == "json":
         records = {"diagnosis": diagnosis, "what_if": effect}
         both = {name: json.loads(record.to_json()) for name, record in records.items()}
         click.echo(json.dumps(both, indent=2, ensure_ascii=False))

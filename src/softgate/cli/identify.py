@@ -7,7 +7,7 @@ import sys
 import click
 
 from .arguments import DTYPES, FRAMEWORKS, keywords_option, parse_keywords
-from .output import check_formats, emit, formats
+from .output import Format, emit, formats
 
 
 @click.command()
@@ -29,8 +29,7 @@ def command(
     keywords: tuple[str, ...],
     dtype: str | None,
     framework: str | None,
-    as_json: bool,
-    as_csv: bool,
+    form: Format,
 ) -> None:
     """Find which activation SUBJECT computes, with which parameters, scale and offset.
 
@@ -46,7 +45,6 @@ def command(
     softgate identify jax.nn:gelu --json
     softgate identify model.onnx
     """
-    check_formats(as_json, as_csv)
     from softgate.studies.identify import UNKNOWN, identify
     from softgate.studies.subjects import Failure
 
@@ -61,6 +59,6 @@ def command(
     except Failure as failure:
         click.echo(f"Error: {subject} {failure}", err=True)
         sys.exit(1)
-    emit(identification, as_json, as_csv)
+    emit(identification, form)
     if identification.function == UNKNOWN:
         sys.exit(1)

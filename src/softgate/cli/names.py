@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 from click.shell_completion import CompletionItem
 
-from .output import check_formats, emit, formats
+from .output import Format, emit, formats
 
 if TYPE_CHECKING:
     from softgate.runtime.framework_names import Names
@@ -34,7 +34,7 @@ def complete_source(
 @click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=complete_name)
 @click.option("--source", shell_complete=complete_source, help="Only one framework's names.")
 @formats
-def command(names: tuple[str, ...], source: str | None, as_json: bool, as_csv: bool) -> None:
+def command(names: tuple[str, ...], source: str | None, form: Format) -> None:
     """Show what each NAME means in PyTorch, Keras, TensorFlow, JAX, Hugging Face, timm and ONNX.
 
     \b
@@ -43,8 +43,7 @@ def command(names: tuple[str, ...], source: str | None, as_json: bool, as_csv: b
     softgate names --source jax             all that JAX has
     softgate names com.microsoft.FastGelu   one, by its path
     """
-    check_formats(as_json, as_csv)
-    emit(wanted(names, source), as_json, as_csv)
+    emit(wanted(names, source), form)
 
 
 def wanted(which: tuple[str, ...], source: str | None) -> Names:

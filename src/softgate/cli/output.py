@@ -11,9 +11,10 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from functools import wraps
 from pathlib import Path
 from shutil import get_terminal_size
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import click
 
@@ -21,29 +22,45 @@ if TYPE_CHECKING:
     from softgate.runtime.records import Grid, Record
 
 
+Format = Literal["text", "json", "csv"]
+
+
 def formats(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options `--json` and `--csv` to a command, as `as_json` and `as_csv`."""
-    command = click.option("--csv", "as_csv", is_flag=True, help="Print all rows as CSV.")(command)
-    return click.option("--json", "as_json", is_flag=True, help="Print all rows as JSON.")(command)
+    """Add the options `--json` and `--csv` to a command, whose argument `form` is the format.
 
+    Both options together are a usage error, raised before anything is computed.
+    """
 
-def check_formats(as_json: bool, as_csv: bool) -> None:
-    """Raise a usage error if both formats are given, before anything is computed."""
-    if as_json and as_csv:
-        raise click.UsageError("--json and --csv are two formats: give one.")
+    @wraps(command)
+    def formatted(*, as_json: bool, as_csv: bool, **arguments: Any) -> Any:
+        if as_json and as_csv:
+            raise click.UsageError("--json and --csv are two formats: give one.")
+        return command(**arguments, form="json" if as_json else "csv" if as_csv else "text")
+
+    formatted = click.option("--csv", "as_csv", is_flag=True, help="Print all rows as CSV.")(
+        formatted
+    )
+    return click.option("--json", "as_json", is_flag=True, help="Print all rows as JSON.")(
+        formatted
+    )
 
 
 def picture_file(option: str, file: str) -> Path:
-    """Return the path of a picture; raise if it cannot be written or vl-convert is missing.
-
-    The file is opened before anything is computed, since os.access misses some reasons.
-    """
+    """Return the path of a picture; raise if it cannot be written or vl-convert is missing."""
     from softgate.plotting.picture import file_format
     from softgate.plotting.vega import library
 
-    path = Path(file)
-    file_format(path)
+    file_format(Path(file))
     library()
+    return writable_file(option, file)
+
+
+def writable_file(option: str, file: str) -> Path:
+    """Return the path of a file; raise a usage error if it cannot be written.
+
+    The file is opened before anything is computed, since os.access misses some reasons.
+    """
+    path = Path(file)
     if not path.absolute().parent.is_dir():
         raise click.UsageError(f"{option} {file}: there is no folder {path.parent}.")
     existed = path.exists()
@@ -58,12 +75,11 @@ def picture_file(option: str, file: str) -> Path:
     return path
 
 
-def emit(record: Record, as_json: bool = False, as_csv: bool = False) -> None:
+def emit(record: Record, form: Format = "text") -> None:
     """Print a record on stdout: as JSON, as CSV, or as text."""
-    check_formats(as_json, as_csv)
-    if as_json:
+    if form == "json":
         click.echo(record.to_json(indent=2))
-    elif as_csv:
+    elif form == "csv":
         header, rows = record.table()
         csv.writer(sys.stdout, lineterminator="\n").writerows([header, *rows])
     else:
@@ -148,7 +164,10 @@ class ProgressLine:
         else:
             click.echo(text, err=True)
 
-    def end(self) -> None:
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
         """Remove the line from a terminal."""
         if self.terminal:
             click.echo("\r\033[K", nl=False, err=True)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from .arguments import ACTIVATION
-from .output import check_formats, emit, formats
+from .output import Format, emit, formats
 
 if TYPE_CHECKING:
     from softgate.runtime.activation import Activation
@@ -21,7 +21,7 @@ DEFAULT = ("sigmoid", "tanh", "relu", "leaky_relu", "gelu")
     "--digits", type=int, default=4, show_default=True, help="Significant digits, up to 15."
 )
 @formats
-def command(activations: tuple[Activation, ...], digits: int, as_json: bool, as_csv: bool) -> None:
+def command(activations: tuple[Activation, ...], digits: int, form: Format) -> None:
     """Print the properties of each ACTIVATION: by default sigmoid, tanh, relu, leaky_relu and gelu.
 
     Range, minimum and where, jumps of value, slope and curvature, roots of the slope, limits; for
@@ -34,7 +34,6 @@ def command(activations: tuple[Activation, ...], digits: int, as_json: bool, as_
     softgate properties gelu silu mish
     softgate properties leaky_relu:slope=0.2 --json
     """
-    check_formats(as_json, as_csv)
     from softgate.studies.properties import properties
 
-    emit(properties(*(activations or DEFAULT), digits=digits), as_json, as_csv)
+    emit(properties(*(activations or DEFAULT), digits=digits), form)

@@ -90,15 +90,12 @@ def command(
     softgate report --from-records softgate-report.records
     """
     file = Path(output)
-    check_output(file)
+    _check_output(file)
     _check(budget_s, model, data, records)
-    progress = StudyProgress()
-    try:
+    with StudyProgress() as progress:
         made = _make(formulas, budget_s, records, progress, {"model": model, "data": data})
         progress.show_timed("drawing the page")
         made.save(file)
-    finally:
-        progress.end()
     if keep:
         made.save_records(file.with_suffix(".records"))
     click.echo(str(made))
@@ -120,8 +117,8 @@ def _check(budget_s: float, model: str | None, data: str | None, records: str | 
         raise click.UsageError("--from-records runs nothing: omit --model and --data.")
 
 
-def check_output(file: Path) -> None:
-    """Raise a usage error if a file cannot be written, before anything is measured."""
+def _check_output(file: Path) -> None:
+    """Raise a usage error if the page, which replaces a file, cannot be written to its folder."""
     folder = file.absolute().parent
     if not folder.is_dir():
         raise click.UsageError(f"-o {file}: there is no folder {folder}; make it first.")

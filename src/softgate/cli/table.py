@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from .arguments import ACTIVATION
-from .output import check_formats, emit, formats
+from .output import Format, emit, formats
 
 if TYPE_CHECKING:
     from softgate.runtime.activation import Activation
@@ -35,8 +35,7 @@ def command(
     columns: str | None,
     against: Activation | None,
     digits: int,
-    as_json: bool,
-    as_csv: bool,
+    form: Format,
 ) -> None:
     """Print activations at points: values, slopes, curvatures, differences.
 
@@ -52,24 +51,15 @@ def command(
     softgate table gelu_tanh gelu_sigmoid --against gelu --digits 8
     softgate table elu:alpha=0.5 --at -1 --digits 30
     """
-    check_formats(as_json, as_csv)
     if not activations and (columns is not None or against is not None):
         raise click.UsageError("--columns and --against need an ACTIVATION, such as gelu.")
     if columns is not None and against is None and {"difference", "relative"} & _names(columns):
         raise click.UsageError("a difference needs --against: the function to subtract.")
     from softgate.studies.table import POINTS, table
 
-    emit(
-        table(
-            activations or None,
-            at=POINTS if at is None else at,
-            columns=columns,
-            reference=against,
-            digits=digits,
-        ),
-        as_json,
-        as_csv,
-    )
+    at = POINTS if at is None else at
+    record = table(activations or None, at=at, columns=columns, reference=against, digits=digits)
+    emit(record, form)
 
 
 def _names(columns: str) -> set[str]:

@@ -281,6 +281,34 @@ def dashes(names: Mapping[str, str]) -> Spec:
     return {"domain": list(names), "range": [dash_array(style(n)) for n in names.values()]}
 
 
+def shown_lines(
+    values: list[Spec],
+    x: Spec,
+    y: Spec,
+    colours: Spec,
+    dashes: Spec,
+    *transforms: Spec,
+    title: str = "",
+    width: float = LINE_WIDTH,
+) -> Spec:
+    """Return lines, those named in the parameter `shown`; `title` is that of the tooltip, if any.
+
+    A value has the name of a line as "f" and its points as the lists "x" and "y".
+    """
+    encoding: Spec = {
+        "x": x, "y": y,
+        "color": {"field": "f", "scale": colours, "legend": None},
+        "strokeDash": {"field": "f", "scale": dashes, "legend": None},
+    }  # fmt: skip
+    shown = {"filter": "indexof(shown, datum.f) >= 0"}
+    return {
+        "data": {"values": values},
+        "transform": [shown, {"flatten": ["x", "y"]}, *transforms],
+        "mark": {"type": "line", "clip": True, "strokeWidth": width},
+        "encoding": encoding | ({"tooltip": {"field": "f", "title": title}} if title else {}),
+    }
+
+
 def dash_array(drawn: Style) -> list[float]:
     """Return the dash pattern of a line in pixels, of its strokes and gaps."""
     return [LINE_WIDTH * part for part in drawn.pattern] or [1, 0]

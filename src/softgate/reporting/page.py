@@ -44,7 +44,11 @@ def render_page(sections: Sequence[Section], title: str, subtitle: str) -> str:
         body, specs = _shown(section)
         bodies.append(body)
         data += [_data(PREFIX + id, spec) for id, spec in specs.items()]
-    scripts = [_closed(text) for text in _scripts(sections)]
+    # An HTML parser must see no end of a script in it, and no comment.
+    scripts = [
+        text.replace("</script", "<\\/script").replace("<!--", "<\\!--")
+        for text in _scripts(sections)
+    ]
     run = "".join(f"<script>{text}</script>\n" for text in scripts)
     return (
         f'<!doctype html>\n<html lang="en">\n<head>\n{_head(title, scripts)}</head>\n<body>\n'
@@ -57,17 +61,12 @@ def render_page(sections: Sequence[Section], title: str, subtitle: str) -> str:
 def _scripts(sections: Sequence[Section]) -> list[str]:
     """Return Vega, the page's script and those of the sections, each in its own scope."""
     charted = any(section.charts or "vegaEmbed(" in section.script for section in sections)
-    scripts = [_isolated(section.script) for section in sections if section.script]
+    scripts = [
+        f'(async () => {{\n"use strict";\n{section.script}\n}})();\n'
+        for section in sections
+        if section.script
+    ]
     return [*([vega.script()] if charted else []), asset("page.js"), *scripts]
-
-
-def _isolated(script: str) -> str:
-    return f'(async () => {{\n"use strict";\n{script}\n}})();\n'
-
-
-def _closed(script: str) -> str:
-    """Return JavaScript in which an HTML parser sees no end of a script, and no comment."""
-    return script.replace("</script", "<\\/script").replace("<!--", "<\\!--")
 
 
 def _head(title: str, scripts: Iterable[str]) -> str:

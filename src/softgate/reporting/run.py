@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 
 from softgate.runtime.activation import Activation
 from softgate.runtime.records import Record
@@ -24,26 +25,22 @@ ReportProgress = Callable[[str, int, int, str], None]
 """Called with a study, its number, the number of studies, and what it is doing."""
 
 
+@dataclass
 class Run:
     """One run of all studies; a study that raises leaves the reason in place of its record."""
 
     formulas: Sequence[Activation]
-    model: UserModel | None
+    budget_s: float
+    progress: ReportProgress | None
+    model: UserModel | None = None
+    records: dict[str, Record | Missing] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)
+    name: str = ""
+    """The running study."""
 
-    def __init__(
-        self,
-        formulas: Sequence[Activation],
-        budget_s: float,
-        progress: ReportProgress | None,
-        model: UserModel | None = None,
-    ) -> None:
-        self.formulas, self.budget_s, self.progress = formulas, budget_s, progress
-        self.model = model
-        self.records: dict[str, Record | Missing] = {}
-        self.seconds: dict[str, float] = {}
+    def __post_init__(self) -> None:
         self.start = time.perf_counter()
-        self.names = [name for name in STUDIES if formulas or name != FORMULAS]
-        self.name = ""
+        self.names = [name for name in STUDIES if self.formulas or name != FORMULAS]
 
     def run(self) -> None:
         """Run all studies in their order."""

@@ -191,7 +191,7 @@ def test_the_picture_of_times(bench):
         (["--pareto", "x.txt"], "x.txt ends in .txt: files end in"),
         (["--pareto", "no/such/x.svg"], "there is no folder"),
         (["--pareto", "/proc/x.svg"], "cannot be written"),
-        (["gelu", "relu", "--pareto", "x.svg"], "--pareto is of one function"),
+        (["gelu", "relu", "--pareto", "x.svg"], "--pareto takes one function"),
         (["--pareto", "x.svg", "--quantity", "backward"], "--pareto does not go with --quantity"),
         (["--samples", "10"], "--samples: give --pareto FILE too."),
     ],

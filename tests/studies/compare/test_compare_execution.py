@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from places import SUPPORT
-from trained import Toy, trial
+from trained import Toy, execute, run_trial, trial
 
 import softgate as sg
 from softgate.studies.compare import store as store_module
@@ -24,8 +24,6 @@ from softgate.studies.compare.execution import (
     Event,
     Executor,
     LoadError,
-    execute,
-    run_trial,
 )
 from softgate.studies.compare.execution.progress import ProgressBoard
 from softgate.studies.compare.execution.run_trial import current_place, isolated

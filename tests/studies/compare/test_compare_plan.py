@@ -6,6 +6,7 @@ import dataclasses
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import cloudpickle
@@ -14,7 +15,7 @@ import pytest
 import softgate as sg
 from softgate.studies.compare import functions
 from softgate.studies.compare.functions import Formula, WithFormulas, function, resolve, shown
-from softgate.studies.compare.plan import Arm, Condition, Plan, reported_seeds, tuning_seeds
+from softgate.studies.compare.plan import FIRST_TUNING_SEED, Arm, Condition, Plan, read_seeds
 from softgate.studies.compare.presets import preset
 from softgate.studies.compare.request import Request, find_trainable
 from softgate.studies.compare.run import Study
@@ -66,6 +67,8 @@ class Hill:
 
 
 ARMS = (Arm("gelu", "gelu"), Arm("relu", "relu"))
+reported_seeds = partial(read_seeds, "seeds", first=0, minimum=1)
+tuning_seeds = partial(read_seeds, "tuning_seeds", first=FIRST_TUNING_SEED, minimum=0)
 
 
 def plan(**changed: object) -> Plan:

@@ -8,7 +8,7 @@ import pytest
 from compare_trials import small, trial
 
 from softgate.runtime.registry import activations
-from softgate.studies.compare.presets import preset, presets
+from softgate.studies.compare.presets import PRESETS, preset
 from softgate.studies.compare.tasks import tasks
 from softgate.studies.compare.tasks.task import expand_conditions, read_options
 from softgate.studies.compare.trial import Measured, Outcome, Place, Point, Status
@@ -24,7 +24,7 @@ def outcome(
     return Outcome(asked, status, "", measured, None, 1.0, None, HERE)
 
 
-@pytest.mark.parametrize("name", presets())
+@pytest.mark.parametrize("name", PRESETS)
 def test_presets_name_tasks_settings_and_activations_that_exist(name: str) -> None:
     chosen = preset(name)
     for one in chosen.tasks:

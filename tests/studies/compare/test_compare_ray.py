@@ -18,14 +18,12 @@ from pathlib import Path
 
 import pytest
 from test_compare_execution import TRIALS, same, starts
-from trained import Toy, trial
+from trained import Toy, execute, run_trial, trial
 
 from softgate.studies.compare.execution import (
     Event,
     Executor,
-    execute,
     ray_backend,
-    run_trial,
 )
 from softgate.studies.compare.execution.ray_backend import OURS, Connection, RayClusterError
 from softgate.studies.compare.execution.serialization import LoadError

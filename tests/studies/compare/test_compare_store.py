@@ -11,10 +11,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from trained import Toy, trial
+from trained import Toy, run_trial, trial
 
 from softgate.studies.compare import store as store_module
-from softgate.studies.compare.execution import run_trial
 from softgate.studies.compare.store import Store, StoreError
 from softgate.studies.compare.trial import Outcome, Trial
 

@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 import torch
 from torch import nn
+from trained import execute, run_trial
 
-from softgate.studies.compare.execution import execute, run_trial
 from softgate.studies.compare.fingerprint import function_hash
 from softgate.studies.compare.scripts import MAX_POINTS, Report, Script
 from softgate.studies.compare.store import Store

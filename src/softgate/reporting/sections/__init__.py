@@ -36,19 +36,13 @@ if TYPE_CHECKING:
     from ..run import Run
 
 MODULES = {
-    "answer": answer,
-    "curves": curves,
-    "tables": tables,
-    "approximation": approximation,
-    "accuracy": accuracy,
-    "speed": speed,
-    "layer": layer,
-    "units": units,
-    "training": training,
-    "playground": playground,
-    "about": about,
-}
-"""Modules by the id of their section, in the order of the page."""
+    module.__name__.rpartition(".")[2]: module
+    for module in (
+        answer, curves, tables, approximation, accuracy, speed, layer, units, training, playground,
+        about,
+    )
+}  # fmt: skip
+"""Modules by their name, which is the id of their section, in the order of the page."""
 
 FORMULAS = "formulas"
 """Properties of the user's formulas, a separate study: if it fails, `properties` must not."""

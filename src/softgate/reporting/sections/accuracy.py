@@ -10,16 +10,16 @@ import math
 import shlex
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Lock
 from typing import Any, ClassVar
 
-from softgate.plotting.vega import WHOLE, implementation, powers, quantitative, scales
+from softgate.plotting.vega import WHOLE, implementation, powers, quantitative, scales, shown_lines
 from softgate.runtime.activation import Activation
 from softgate.runtime.records import Cell, Grid, Record
 from softgate.runtime.registry import activations, label
@@ -153,22 +153,15 @@ class _Study:
         self.took: dict[str, float] = {}
 
     def run(self, tasks: Sequence[tuple[Activation, Peer]]) -> list[Certified]:
-        with tempfile.TemporaryDirectory() as folder, self.pool() as pool:
+        with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
+            pool = ThreadPoolExecutor(PARALLEL)
+            stack.callback(pool.shutdown, cancel_futures=True)  # also if a task raises
             futures = [
                 pool.submit(self.certified, activation, peer, Path(folder), len(tasks))
                 for activation, peer in tasks
             ]
             results = [future.result() for future in futures]
         return [certified for certified in results if certified is not None]
-
-    @contextmanager
-    def pool(self) -> Iterator[ThreadPoolExecutor]:
-        """Yield a pool of threads; if one raises, tasks not yet started are cancelled."""
-        pool = ThreadPoolExecutor(PARALLEL)
-        try:
-            yield pool
-        finally:
-            pool.shutdown(cancel_futures=True)
 
     def certified(
         self, activation: Activation, peer: Peer, folder: Path, count: int
@@ -196,19 +189,16 @@ class _Study:
     def certify(
         self, activation: Activation, peer: Peer, folder: Path, foreign: bool
     ) -> Certificate:
+        settings: Any = {"quantities": QUANTITIES, "dtypes": "float32", "samples": self.samples}
         if not foreign:
-            return certify(
-                activation, quantities=QUANTITIES, dtypes="float32", samples=self.samples
-            )
+            return certify(activation, **settings)
         return certify(
             subject(peer, folder),
             activation,
             keywords={} if peer.node is not None else peer.keywords,
             framework=peer.framework,
-            quantities=QUANTITIES,
-            dtypes="float32",
-            samples=self.samples,
             time_limit=TIME_LIMIT_S,
+            **settings,
         )
 
     def leave_out(self, peer: Peer, reason: str) -> None:
@@ -343,30 +333,15 @@ def _chart(lines: dict[str, Measurement], formulas: dict[str, str]) -> dict[str,
     colours, dashes = scales(lines, styles)
     across = {"type": "symlog", "constant": 0.25, "domain": [-FARTHEST, FARTHEST], "nice": False}
     upright = {"type": "log", "domain": [LEAST, MOST], "clamp": True, "nice": False}
-    places = {"format": "~g", "values": TICKS}
+    x = quantitative("x", "x", scale=across, axis={"format": "~g", "values": TICKS})
+    y = quantitative("y", None, scale=upright, axis={**powers(-1, 8, 1), "minExtent": 36})
     half = {"type": "rule", "strokeWidth": 1, "strokeDash": [4, 3], "stroke": "#888888"}
     return {
         "width": WHOLE,
         "height": HEIGHT,
         "params": [{"name": "shown", "value": list(lines)}],
         "layer": [
-            {
-                "data": {"values": values},
-                "transform": [
-                    {"filter": "indexof(shown, datum.f) >= 0"},
-                    {"flatten": ["x", "y"]},
-                ],
-                "mark": {"type": "line", "clip": True, "strokeWidth": 1.6},
-                "encoding": {
-                    "x": quantitative("x", "x", scale=across, axis=places),
-                    "y": quantitative(
-                        "y", None, scale=upright, axis={**powers(-1, 8, 1), "minExtent": 36}
-                    ),
-                    "color": {"field": "f", "scale": colours, "legend": None},
-                    "strokeDash": {"field": "f", "scale": dashes, "legend": None},
-                    "tooltip": {"field": "f", "title": "implementation"},
-                },
-            },
+            shown_lines(values, x, y, colours, dashes, title="implementation", width=1.6),
             {
                 "data": {"values": [{"y": 0.5}]},
                 "mark": half,

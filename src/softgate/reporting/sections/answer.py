@@ -6,12 +6,13 @@ A line without its record shows the reason; the others are complete.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from softgate.studies.bench.layer import Layer
 from softgate.studies.bench.record import COPY, DOUBTFUL, OURS, Bench, Row, apart
 from softgate.studies.compare.record import Comparison
+from softgate.studies.compare.text import listed
 from softgate.studies.properties import PropertyTable
 
 from ..elements import Markup, minus, power, shown
@@ -39,7 +40,7 @@ def _noise(results: Results) -> str:
     links = [
         f'<a href="#{study}">{title}</a>'
         for study, title in (("speed", "Speed"), ("layer", "Layer"))
-        if _disturbed(results.records.get(study))
+        if getattr(results.records.get(study), "warnings", ())
     ]
     if not links:
         return ""
@@ -47,10 +48,6 @@ def _noise(results: Results) -> str:
         '<p class="note">The machine was busy while times were measured, so they may be off: see '
         f"{' and '.join(links)}.</p>"
     )
-
-
-def _disturbed(record: object) -> bool:
-    return isinstance(record, Bench | Layer) and bool(record.warnings)
 
 
 def answers(results: Results) -> Iterator[Markup]:
@@ -105,18 +102,6 @@ def _trains_best(results: Results) -> str:
         f"{'Some' if differ else 'No'} differences in quality were detected in {runs} of "
         f"{shown(record.task)} with each of {shown(listed(record.arms))} (see Training)"
     )
-
-
-def listed(parts: Sequence[str], last_by: str = "and") -> str:
-    """Return words as a list in a sentence.
-
-    Examples
-    --------
-    >>> listed(["a"]), listed(["a", "b"]), listed(["a", "b", "c"])
-    ('a', 'a and b', 'a, b and c')
-    """
-    *first, last = parts
-    return f"{', '.join(first)} {last_by} {last}" if first else last
 
 
 def _through_zero(results: Results) -> set[str]:

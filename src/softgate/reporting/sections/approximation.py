@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from softgate.plotting.curves import Floats, quantity
-from softgate.plotting.vega import HALF, colours, dashes, powers, quantitative
+from softgate.plotting.vega import HALF, colours, dashes, powers, quantitative, shown_lines
 from softgate.runtime.activation import Activation
 from softgate.runtime.records import Cell, Grid, Record
 from softgate.runtime.registry import activations, label
@@ -243,23 +243,12 @@ def _chart(record: Approximations, what: str) -> dict[str, Any]:
     ]
     most = max(1.0, *(y for line in values for y in line["y"] if y is not None))
     scale = {"type": "log", "clamp": True, "domain": [LEAST, most], "nice": False}
+    decades = powers(-8, math.floor(math.log10(most)), 2)
+    x = quantitative("x", "x", scale={"domain": [record.x[0], record.x[-1]]})
+    y = quantitative("y", None, scale=scale, axis={**decades, "minExtent": 36})
     return {
         "width": HALF,
         "height": HEIGHT,
         "params": [{"name": "shown", "value": list(names)}],
-        "data": {"values": values},
-        "transform": [{"filter": "indexof(shown, datum.f) >= 0"}, {"flatten": ["x", "y"]}],
-        "mark": {"type": "line", "clip": True},
-        "encoding": {
-            "x": quantitative("x", "x", scale={"domain": [record.x[0], record.x[-1]]}),
-            "y": quantitative(
-                "y",
-                None,
-                scale=scale,
-                axis={**powers(-8, math.floor(math.log10(most)), 2), "minExtent": 36},
-            ),
-            "color": {"field": "f", "scale": colours(names), "legend": None},
-            "strokeDash": {"field": "f", "scale": dashes(names), "legend": None},
-            "tooltip": {"field": "f", "title": "function"},
-        },
+        **shown_lines(values, x, y, colours(names), dashes(names), title="function"),
     }

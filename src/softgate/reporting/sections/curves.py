@@ -14,8 +14,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from softgate.plotting.curves import QUANTITIES, Curve, curve
-from softgate.plotting.vega import HALF, colours, dashes, powers, quantitative, rule
+from softgate.plotting.curves import QUANTITIES, curve
+from softgate.plotting.vega import HALF, colours, dashes, powers, quantitative, rule, shown_lines
 from softgate.runtime.activation import Activation
 from softgate.runtime.records import Cell, Grid, Record
 from softgate.runtime.registry import label
@@ -98,13 +98,15 @@ def grid() -> list[float]:
 def _function(activation: Activation) -> Function:
     lines = tuple(_line(activation, quantity) for quantity in DRAWN)
     entry = activation.entry
+    x = np.arange(TAIL_LOW, TAIL_STEP / 2, TAIL_STEP)
+    tail = np.abs(activation(x)).tolist()
     return Function(
         name=activation.name,
         label=label(activation),
         formula=entry.formula,
         own=entry.user is not None,
         lines=lines,
-        tail=_tail(activation),
+        tail=Line("tail", tuple(x.tolist()), tuple(drawable(y) if y else None for y in tail)),
     )
 
 
@@ -114,28 +116,14 @@ def _line(activation: Activation, quantity: str) -> Line:
     function = activation if quantity == "value" else getattr(activation, quantity)
     values = dict(zip(x_grid.tolist(), function(x_grid).tolist(), strict=True))
     points: list[tuple[float, float | None]] = []
-    for i, (low, high, ends) in enumerate(
-        _pieces(curve(activation, quantity, GRID_LOW, GRID_HIGH))
-    ):
-        if i:
+    for x, y in curve(activation, quantity, GRID_LOW, GRID_HIGH).pieces:
+        low, high = float(x[0]), float(x[-1])
+        ends = {low: float(y[0]), high: float(y[-1])}
+        if points:
             points.append((low, None))
-        inside = {x: y for x, y in values.items() if low <= x <= high}
+        inside = {at: value for at, value in values.items() if low <= at <= high}
         points += sorted((inside | ends).items())
     return Line(quantity, tuple(x for x, _ in points), tuple(drawable(y) for _, y in points))
-
-
-def _pieces(line: Curve) -> list[tuple[float, float, dict[float, float]]]:
-    """Return the ends of each continuous piece, and its values there."""
-    return [
-        (float(x[0]), float(x[-1]), {float(x[k]): float(y[k]) for k in (0, -1)})
-        for x, y in line.pieces
-    ]
-
-
-def _tail(activation: Activation) -> Line:
-    x = np.arange(TAIL_LOW, TAIL_STEP / 2, TAIL_STEP)
-    size = np.abs(activation(x))
-    return Line("tail", tuple(x.tolist()), tuple(drawable(y) if y else None for y in size.tolist()))
 
 
 def drawable(y: float | None) -> float | None:
@@ -242,6 +230,8 @@ def _chart(record: Curves, what: str, shown: list[str]) -> dict[str, Any]:
     numbers: dict[str, Any] = powers(-100, 10, 10) if tail else {"format": "~g", "tickCount": 6}
     numbers["minExtent"] = 36
     inside = [] if tail else [{"filter": "datum.x >= low - 0.2 && datum.x <= high + 0.2"}]
+    x = quantitative("x", "x", scale=across, axis={"tickCount": 8})
+    y = quantitative("y", None, scale=upright, axis=numbers)
     return {
         "width": HALF,
         "height": HEIGHT,
@@ -252,21 +242,7 @@ def _chart(record: Curves, what: str, shown: list[str]) -> dict[str, Any]:
             {"name": "cursor", "value": 1},
         ],
         "layer": [
-            {
-                "data": {"values": values},
-                "transform": [
-                    {"filter": "indexof(shown, datum.f) >= 0"},
-                    {"flatten": ["x", "y"]},
-                    *inside,
-                ],
-                "mark": {"type": "line", "clip": True},
-                "encoding": {
-                    "x": quantitative("x", "x", scale=across, axis={"tickCount": 8}),
-                    "y": quantitative("y", None, scale=upright, axis=numbers),
-                    "color": {"field": "f", "scale": colours(names), "legend": None},
-                    "strokeDash": {"field": "f", "scale": dashes(names), "legend": None},
-                },
-            },
+            shown_lines(values, x, y, colours(names), dashes(names), *inside),
             rule("cursor"),
         ],
     }

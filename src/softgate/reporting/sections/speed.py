@@ -6,19 +6,18 @@ Error against time combines the times with the certificates of the section on ac
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any
 
 from softgate.plotting.vega import HALF, TIMES, WHOLE, implementation, quantitative, scales
 from softgate.runtime.activation import Activation
 from softgate.runtime.registry import activations
-from softgate.studies.accuracy.regions import SUBNORMAL_INPUTS, SUBNORMAL_RESULTS
 from softgate.studies.bench import bench
-from softgate.studies.bench.pareto import Pareto, Point, marked, ulps
-from softgate.studies.bench.pareto_study import chosen_rows
+from softgate.studies.bench.pareto import Pareto, ulps
+from softgate.studies.bench.pareto_study import chosen_rows, joined
 from softgate.studies.bench.plots import AXES, pareto_spec
 from softgate.studies.bench.record import COPY, OURS, Bench, Row, Setting, apart
 from softgate.studies.bench.text import title
-from softgate.studies.certify.record import Measurement
 from softgate.studies.peers import absent
 
 from ..elements import (
@@ -34,7 +33,7 @@ from ..elements import (
     toggle,
 )
 from ..section import Missing, Results, Section
-from .accuracy import PEERS, Accuracy, Certified
+from .accuracy import PEERS, Accuracy
 
 TITLE = "Speed"
 TIMED = ("gelu", "gelu_tanh", "gelu_sigmoid", "silu", "relu", "elu", "tanh", "sigmoid", "mish")
@@ -61,50 +60,16 @@ def speed(
 
 def pareto(bench: Bench, accuracy: Accuracy) -> Pareto:
     """Return error against time of GELU in every implementation both timed and certified."""
+    certified = {c.implementation: c for c in accuracy.certified if c.function == FUNCTION}
     errors = {
-        certified.implementation: (certified, measurement)
-        for certified in accuracy.certified
-        if certified.function == FUNCTION
-        for measurement in certified.certificate
+        name: measurement
+        for name, peer in certified.items()
+        for measurement in peer.certificate
         if (measurement.quantity, measurement.dtype) == ("value", DTYPE)
     }
-    (threads, *_) = bench.settings.threads
-    rows = chosen_rows(bench, activations()[FUNCTION], DTYPE, threads)
-    points = [
-        _point(row, *errors[row.implementation]) for row in rows if row.implementation in errors
-    ]
-    timed_only = [row.implementation for row in rows if row.implementation not in errors]
-    return Pareto(
-        machine=bench.machine,
-        function=FUNCTION,
-        dtype=DTYPE,
-        count=rows[0].count,
-        size=rows[0].size,
-        threads=threads,
-        samples=accuracy.samples,
-        seed=bench.settings.seed,
-        when=bench.when,
-        seconds=bench.seconds,
-        points=marked(points),
-        others_share=bench.others_share,
-        warnings=bench.warnings,
-        not_run=tuple(f"{name}: not certified in this report" for name in timed_only),
-    )
-
-
-def _point(row: Row, certified: Certified, measurement: Measurement) -> Point:
-    subnormal = (SUBNORMAL_INPUTS, SUBNORMAL_RESULTS)
-    return Point(
-        implementation=row.implementation,
-        title=certified.title,
-        max_ulp=measurement.max_ulp,
-        normal_ulp=max(r.max_ulp for r in measurement.ordinary if r.name not in subnormal),
-        worst_x=measurement.worst.worst,
-        inputs=measurement.inputs,
-        least_ns=row.least_ns or 0.0,
-        median_ns=row.median_ns or 0.0,
-        doubt=row.doubt,
-    )
+    rows = chosen_rows(bench, activations()[FUNCTION], DTYPE, bench.settings.threads[0])
+    titles = {name: peer.title for name, peer in certified.items()}
+    return replace(joined(bench, rows, errors, titles, {}), samples=accuracy.samples)
 
 
 def section(results: Results) -> Section:

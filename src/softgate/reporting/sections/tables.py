@@ -10,7 +10,7 @@ is shown beside it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -44,47 +44,31 @@ class Column:
     printed: tuple[str, ...]
 
 
-Z_GELU = ("-0.0040", "-0.1587", "0.0000", "0.3457", "0.8413", "2.9960")
-Z_TANH = ("-0.0040", "-0.1588", "0.0000", "0.3457", "0.8412", "2.9960")
-Z_SLOPE = ("0.0040", "0.0833", "0.5000", "0.8832", "1.0833", "1.0040")
-Z_PHI = ("0.0013", "0.1587", "0.5000", "0.6915", "0.8413", "0.9987")
-Z_ELU = ("-0.9502", "-0.6321", "0.0000", "0.5000", "1.0000", "3.0000")
-Z_RELU = ("0", "0", "0", "0.5", "1", "3")
+PHI = Column("Φ(z)", "Phi", "value", ("0.0013", "0.1587", "0.5000", "0.6915", "0.8413", "0.9987"))
+GELU = Column(
+    "GELU", "gelu", "value", ("-0.0040", "-0.1587", "0.0000", "0.3457", "0.8413", "2.9960")
+)
+TANH = Column(
+    "tanh form", "gelu_tanh", "value",
+    ("-0.0040", "-0.1588", "0.0000", "0.3457", "0.8412", "2.9960"),
+)  # fmt: skip
+SLOPE = Column(
+    "GELU′", "gelu", "slope", ("0.0040", "0.0833", "0.5000", "0.8832", "1.0833", "1.0040")
+)
+ELU = Column(
+    "ELU (α = 1)", "elu", "value", ("-0.9502", "-0.6321", "0.0000", "0.5000", "1.0000", "3.0000")
+)
+RELU = Column("ReLU", "relu", "value", ("0", "0", "0", "0.5", "1", "3"))
+RELU_SLOPE = Column("ReLU′", "relu", "slope", ("0", "0", "0", "1", "1", "1"))
+PROGRAM = {"GELU_exact": GELU, "GELU_approx": TANH, "GELU_grad": SLOPE}
 
 TABLES: tuple[tuple[str, tuple[Column, ...]], ...] = (
-    (
-        "The gate, GELU and its tanh form",
-        (
-            Column("Φ(z)", "Phi", "value", Z_PHI),
-            Column("GELU", "gelu", "value", Z_GELU),
-            Column("tanh form", "gelu_tanh", "value", Z_TANH),
-        ),
-    ),
-    (
-        "GELU and ReLU with their slopes",
-        (
-            Column("GELU", "gelu", "value", Z_GELU),
-            Column("tanh form", "gelu_tanh", "value", Z_TANH),
-            Column("GELU′", "gelu", "slope", Z_SLOPE),
-            Column("ReLU", "relu", "value", Z_RELU),
-            Column("ReLU′", "relu", "slope", ("0", "0", "0", "1", "1", "1")),
-        ),
-    ),
-    (
-        "ReLU, ELU and GELU",
-        (
-            Column("ReLU", "relu", "value", Z_RELU),
-            Column("ELU (α = 1)", "elu", "value", Z_ELU),
-            Column("GELU", "gelu", "value", Z_GELU),
-        ),
-    ),
+    ("The gate, GELU and its tanh form", (PHI, GELU, TANH)),
+    ("GELU and ReLU with their slopes", (GELU, TANH, SLOPE, RELU, RELU_SLOPE)),
+    ("ReLU, ELU and GELU", (RELU, ELU, GELU)),
     (
         "Output of the program, as printed",
-        (
-            Column("GELU_exact", "gelu", "value", Z_GELU),
-            Column("GELU_approx", "gelu_tanh", "value", Z_TANH),
-            Column("GELU_grad", "gelu", "slope", Z_SLOPE),
-        ),
+        tuple(replace(column, head=head) for head, column in PROGRAM.items()),
     ),
 )
 """The titles and columns of the first article's tables."""

@@ -10,8 +10,7 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, replace
 from html import escape
 from importlib import import_module
@@ -235,11 +234,12 @@ def _digits(progress: Progress | None = None) -> UnitStudy:
     from torch import nn
     from torch.nn.functional import cross_entropy
 
+    from softgate.studies.compare.execution.run_trial import isolated
     from softgate.torch import what_if
 
     train, test = data.train, data.test
     watched, exchanged = [], []
-    with _one_thread():
+    with isolated(seed=0):  # one thread, which is fastest for small matrices
         for number, (name, other, activation) in enumerate(
             (("relu", "gelu", nn.ReLU), ("gelu", "relu", nn.GELU))
         ):
@@ -254,20 +254,6 @@ def _digits(progress: Progress | None = None) -> UnitStudy:
             exchanged.append(replace(exchange, model=title))
     about = ABOUT.format(train=len(train), test=len(test))
     return UnitStudy(about, tuple(watched), tuple(exchanged))
-
-
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    """Use one thread, which is fastest for small matrices; restore torch's threads and seed."""
-    import torch
-
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        with torch.random.fork_rng(devices=[]):
-            yield
-    finally:
-        torch.set_num_threads(threads)
 
 
 def _train(activation: type[nn.Module], x: Tensor, y: Tensor) -> tuple[nn.Module, Diagnosis]:

@@ -252,17 +252,8 @@ class Plan:
         )
 
 
-def reported_seeds(seeds: int | Iterable[int]) -> tuple[int, ...]:
-    """Return reported seeds: 0, 1, … for a number, or the seeds given."""
-    return _seeds("seeds", seeds, 0, minimum=1)
-
-
-def tuning_seeds(seeds: int | Iterable[int]) -> tuple[int, ...]:
-    """Return tuning seeds: from FIRST_TUNING_SEED on for a number, or the seeds given."""
-    return _seeds("tuning_seeds", seeds, FIRST_TUNING_SEED, minimum=0)
-
-
-def _seeds(name: str, value: Any, first: int, minimum: int) -> tuple[int, ...]:
+def read_seeds(name: str, value: Any, first: int, minimum: int) -> tuple[int, ...]:
+    """Return the seeds given, or for a number, at least `minimum`, that many from `first` on."""
     if isinstance(value, bool | str) or not isinstance(value, int | Iterable):
         raise TypeError(f"{name} = {value!r}: expected a number of seeds, or a list of them")
     if isinstance(value, int):

@@ -269,7 +269,9 @@ def _runs(record: Comparison, condition: str, printed: bool) -> Spec:
         *_run_marks(
             encoding, Counter((dot.arm, dot.failed) for dot in runs if dot.failed), span.bad
         ),
-        _layer(means, _interval(ink), {**beside, "y": {**y, "field": "low"}, "y2": _field("high")}),
+        _layer(
+            means, _interval(ink), {**beside, "y": {**y, "field": "low"}, "y2": {"field": "high"}}
+        ),
         _layer(means, bar, {**beside, "y": {**y, "field": "mean"}}),
     ]
     return _panel(values, layers, printed)
@@ -347,7 +349,8 @@ def _differences(
             "mark": {"type": "point", "filled": True, "size": 42, "opacity": 0.7},
             "encoding": {**seeds, "tooltip": _tooltip("row", "seed", "difference")},
         },
-        _layer(means, _interval(ink), {**below, "x": {**x, "field": "low"}, "x2": _field("high")}),
+        _layer(means, _interval(ink), {**below, "x": {**x, "field": "low"},
+                                       "x2": {"field": "high"}}),
         _layer(means, mean, {**below, "x": {**x, "field": "mean"},
                              "tooltip": _tooltip("row", "mean", "verdict")}),
     ]  # fmt: skip
@@ -397,10 +400,6 @@ def _cross() -> Spec:
 
 def _interval(ink: str) -> Spec:
     return {"type": "rule", "stroke": ink, "strokeWidth": 1.6}
-
-
-def _field(name: str) -> Spec:
-    return {"field": name}
 
 
 def _ends(interval: Interval | None, factor: int) -> Spec:

@@ -121,17 +121,12 @@ def differences(
         for arm, other in compared
     ]
     corrected, significant = holm([1.0 if d.p is None else d.p for d in uncorrected], alpha)
-    return tuple(
-        difference if difference.p is None
-        else replace(difference, corrected=p, verdict=_verdict(difference, rejected))
-        for difference, p, rejected in zip(uncorrected, corrected, significant, strict=True)
-    )  # fmt: skip
-
-
-def _verdict(difference: Difference, significant: bool) -> Verdict:
-    if not significant:
-        return "no detectable difference"
-    return "better" if difference.direction > 0 else "worse"
+    for i, difference in enumerate(uncorrected):
+        if difference.p is not None:
+            verdict: Verdict = "better" if difference.direction > 0 else "worse"
+            verdict = verdict if significant[i] else "no detectable difference"
+            uncorrected[i] = replace(difference, corrected=corrected[i], verdict=verdict)
+    return tuple(uncorrected)
 
 
 def _difference(

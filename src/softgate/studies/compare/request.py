@@ -12,7 +12,7 @@ from softgate.runtime.gated import Gated
 from softgate.runtime.registry import functions
 
 from .functions import Formula, WithFormulas, resolve, shown
-from .plan import Arm, Condition, Plan, reported_seeds, tuning_seeds
+from .plan import FIRST_TUNING_SEED, Arm, Condition, Plan, read_seeds
 from .presets import Preset, preset
 from .record import Pairs, check_pairs
 from .run import Study
@@ -76,8 +76,10 @@ class Request:
             trainable=trainable,
             arms=tuple(Arm(*arm) for arm in trainable.arms(names)),
             conditions=tuple(Condition(*condition) for condition in trainable.conditions),
-            seeds=reported_seeds(SEEDS if self.seeds is None else self.seeds),
-            tuning_seeds=tuning_seeds(tuning) if len(rates) > 1 else (),
+            seeds=read_seeds("seeds", SEEDS if self.seeds is None else self.seeds, 0, minimum=1),
+            tuning_seeds=()
+            if len(rates) <= 1
+            else read_seeds("tuning_seeds", tuning, FIRST_TUNING_SEED, minimum=0),
             rates=rates,
         )
         baseline = self._baseline(plan)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
 
@@ -17,7 +16,7 @@ from .fingerprint import same_code
 from .plan import Plan
 from .presets import Preset
 from .record import Comparison, Pairs
-from .statistics import INSTALL, BestPossible
+from .statistics import BestPossible, library
 from .store import Store, stored_trials
 from .trial import Outcome
 
@@ -72,7 +71,11 @@ class Study:
         if store is None or not Path(store).is_dir():
             return []
         current = self.plan.trainable.fingerprint
-        planned = {_identity(plain(trial)) for trial in self._any_trials()}
+        plan = self.plan
+        cells = [(condition.label, arm.label) for condition in plan.conditions for arm in plan.arms]
+        # The identity of a reported trial has no learning rate: any will do.
+        trials = [*plan.tuning(), *plan.reported(dict.fromkeys(cells, 0.0))]
+        planned = {_identity(plain(trial)) for trial in trials}
         computed, outdated = set(), set()
         for trial, status in stored_trials(store):
             identity = _identity(trial)
@@ -89,12 +92,6 @@ class Study:
             f"code and {are} not reused"
         ]
 
-    def _any_trials(self) -> list[Any]:
-        """Return all trials, the reported ones at an arbitrary learning rate."""
-        plan = self.plan
-        cells = [(condition.label, arm.label) for condition in plan.conditions for arm in plan.arms]
-        return [*plan.tuning(), *plan.reported(dict.fromkeys(cells, 0.0))]
-
     def run(
         self,
         store: str | os.PathLike[str] | None = None,
@@ -105,8 +102,7 @@ class Study:
         """Run the trials that the store does not hold, and return the record of all."""
         plan = self.plan
         for package in ("scipy", "statsmodels"):  # checked before training, not after
-            if find_spec(package) is None:
-                raise ImportError(INSTALL.format(package), name=package)
+            library(package)
         outdated = self.outdated(store)
 
         def watch(stage: Literal["tuning", "training"]) -> Callable[[Event], None] | None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 import importlib.util
+import inspect
 import math
 import platform
 import sys
@@ -19,7 +20,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
 from softgate.frameworks.block_arguments import unknown
 
@@ -43,6 +44,7 @@ MAX_POINTS = 400
 FIGURES = ("score", "loss", "validation_score", "validation_loss", "steps", "parameters", "flops")
 """Keys of a script's result with a field in `Measured`; other numbers go to `Measured.more`."""
 SIMPLE = (float, int, str, bool)
+REQUIRED = inspect.Parameter.empty
 TRIAL_PARAMETERS = ("activation", "seed", "report", "lr", "validation")
 """Parameters of a script's function that a trial sets; all others are settings."""
 RATES = (3e-4, 1e-3, 3e-3)
@@ -69,26 +71,14 @@ def is_script(text: str) -> bool:
     return split_place(text)[0].endswith(".py")
 
 
-@dataclass(frozen=True)
-class Parameter:
-    """A parameter of a function; `default` is None if it is not a literal."""
+class Signature(NamedTuple):
+    """Parameters of a function with their defaults, and whether it accepts any keyword.
 
-    name: str
-    required: bool
-    default: Any = None
+    A default is `REQUIRED` if there is none, and None if it is not a literal.
+    """
 
-
-@dataclass(frozen=True)
-class Signature:
-    """Parameters of a function, and whether it accepts any keyword."""
-
-    parameters: tuple[Parameter, ...]
+    defaults: dict[str, Any]
     takes_any: bool
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The parameters' names."""
-        return tuple(parameter.name for parameter in self.parameters)
 
 
 def _parse(file: Path) -> ast.Module:
@@ -116,16 +106,14 @@ def _signature(arguments: ast.arguments) -> Signature:
     positional = [*arguments.posonlyargs, *arguments.args]
     missing: list[ast.expr | None] = [None] * (len(positional) - len(arguments.defaults))
     defaults = [*missing, *arguments.defaults, *arguments.kw_defaults]
-    parameters = tuple(
-        Parameter(node.arg, default is None, _literal(default))
-        for node, default in zip([*positional, *arguments.kwonlyargs], defaults, strict=True)
-    )
+    names = [node.arg for node in (*positional, *arguments.kwonlyargs)]
+    parameters = {name: _literal(default) for name, default in zip(names, defaults, strict=True)}
     return Signature(parameters, arguments.kwarg is not None)
 
 
 def _literal(node: ast.expr | None) -> Any:
     try:
-        return None if node is None else ast.literal_eval(node)
+        return REQUIRED if node is None else ast.literal_eval(node)
     except ValueError:
         return None
 
@@ -306,12 +294,12 @@ class Script:
             raise FileNotFoundError(f"there is no file {path!r}: expected a script as train.py:run")
         parsed = signature(file, name or "run")
         missing = [
-            n for n in TRIAL_PARAMETERS[:3] if n not in parsed.names and not parsed.takes_any
+            n for n in TRIAL_PARAMETERS[:3] if n not in parsed.defaults and not parsed.takes_any
         ]
         if missing:
             raise ValueError(
-                f"{place} takes ({', '.join(parsed.names)}) but not {', '.join(missing)}: expected "
-                "def run(activation, seed, report)"
+                f"{place} takes ({', '.join(parsed.defaults)}) but not {', '.join(missing)}: "
+                "expected def run(activation, seed, report)"
             )
         if isinstance(higher, str):
             if higher.casefold() not in TRUTH:
@@ -326,8 +314,8 @@ class Script:
             ),
             measure=Measure(score, higher),
             settings=_settings(place, parsed, settings),
-            takes_lr="lr" in parsed.names,
-            takes_validation="validation" in parsed.names,
+            takes_lr="lr" in parsed.defaults,
+            takes_validation="validation" in parsed.defaults,
         )
 
     @cached_property
@@ -423,22 +411,17 @@ class Script:
 
 def _settings(place: str, parsed: Signature, values: Mapping[str, Any]) -> dict[str, Setting]:
     """Return the function's further arguments, with simple defaults for those not given."""
-    further = [p for p in parsed.parameters if p.name not in TRIAL_PARAMETERS]
-    known = [parameter.name for parameter in further]
+    known = {n: v for n, v in parsed.defaults.items() if n not in TRIAL_PARAMETERS}
     for name in values:
         if name not in known and not parsed.takes_any:
             if not known:
                 raise ValueError(f"{name} was given, but {place} takes no argument of that name")
             raise unknown(f"argument of {place}", name, known)
-    defaults = {p.name: p.default for p in further if not p.required}
     chosen = {name: literal(v) if isinstance(v, str) else v for name, v in values.items()}
     for name, value in chosen.items():
         if value is not None and not isinstance(value, SIMPLE):
             raise TypeError(f"{name} = {value!r}: expected a number, a text, true or false")
-    for parameter in further:
-        if parameter.required and parameter.name not in chosen:
-            raise ValueError(
-                f"{place} needs {parameter.name}: give it, as {parameter.name}=… "
-                f"(--set {parameter.name}=…)"
-            )
-    return {n: v for n, v in defaults.items() if isinstance(v, SIMPLE)} | chosen
+    for name, default in known.items():
+        if default is REQUIRED and name not in chosen:
+            raise ValueError(f"{place} needs {name}: give it, as {name}=… (--set {name}=…)")
+    return {n: v for n, v in known.items() if isinstance(v, SIMPLE)} | chosen

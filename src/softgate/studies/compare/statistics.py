@@ -17,8 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -180,7 +179,7 @@ def _sign_flips(differences: Floats, by: Literal["values", "ranks"]) -> SignFlip
     rest = np.pad(signed[1:], (0, max(0, 3 - signed.size)))
     result = library("scipy.stats").permutation_test(
         (rest,),
-        partial(_distance, signed[0]),
+        lambda others, axis: np.abs(signed[0] + others.sum(axis=axis)),
         permutation_type="samples",
         alternative="greater",
         vectorized=True,
@@ -189,10 +188,6 @@ def _sign_flips(differences: Floats, by: Literal["values", "ranks"]) -> SignFlip
         random_state=np.random.default_rng(SEED),
     )
     return SignFlips(float(result.pvalue), int(np.sign(signed.sum())), exact, by)
-
-
-def _distance(first: float, rest: Floats, axis: int) -> Any:
-    return np.abs(first + rest.sum(axis=axis))
 
 
 def holm(ps: Sequence[float], alpha: float) -> tuple[list[float], list[bool]]:

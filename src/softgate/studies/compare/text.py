@@ -104,16 +104,16 @@ def probability(p: float | None) -> str:
     return NONE if p is None else f"{p:.3g}"
 
 
-def listed(names: Iterable[str]) -> str:
-    """Return names joined by commas and "and".
+def listed(names: Iterable[str], last_by: str = "and") -> str:
+    """Return names as a list in a sentence: with commas, and a word before the last.
 
     Examples
     --------
-    >>> listed(["relu", "elu", "silu"])
-    'relu, elu and silu'
+    >>> listed(["relu"]), listed(["relu", "elu", "silu"])
+    ('relu', 'relu, elu and silu')
     """
     *first, last = names
-    return f"{', '.join(first)} and {last}" if first else last
+    return f"{', '.join(first)} {last_by} {last}" if first else last
 
 
 def summary_grid(record: Comparison) -> Grid:

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
+from os.path import commonprefix
 
 from .record import Diagnosis, Histogram, Numbers, Site
 
@@ -110,8 +111,9 @@ def names(sites: Sequence[Site]) -> tuple[str, ...]:
     """
     parts = [site.name.split(".") for site in sites]
     least = min(map(len, parts), default=1) - 1
-    before = _common(parts, least)
-    after = _common([part[::-1] for part in parts], least - before)
+    ends = [len(commonprefix(p)) for p in (parts, [p[::-1] for p in parts])]  # noqa: RUF071 (lists)
+    before = min(ends[0], least)
+    after = min(ends[1], least - before)
     short = tuple(".".join(part[before : len(part) - after]) for part in parts)
     return short if len(sites) > 1 else tuple(site.name for site in sites)
 
@@ -140,13 +142,6 @@ def labels(ridges: Ridges, most: int) -> tuple[str, ...]:
         f"{fitted(name, max(most - len(function) - 1, LEAST_LETTERS))} {function}"
         for name, function in zip(ridges.names, functions, strict=True)
     )
-
-
-def _common(parts: Sequence[Sequence[str]], most: int) -> int:
-    for i in range(most):
-        if len({part[i] for part in parts}) > 1:
-            return i
-    return max(most, 0)
 
 
 def function_name(site: Site) -> str:
@@ -269,8 +264,7 @@ def units(sites: Sequence[Site]) -> list[Block]:
         kinds = [DEAD if i in dead else _kind(share) for i, share in enumerate(site.unit.flat)]
         start = 0
         for kind in (DEAD, *reversed(FLAT), NEVER):
-            count = kinds.count(kind)
-            if count:
+            if count := kinds.count(kind):
                 end = start + count
                 blocks.append(Block(row, start / site.units, end / site.units, kind, count))
                 start = end

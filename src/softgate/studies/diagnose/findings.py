@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 
-from .record import Diagnosis, Finding, NotFinite, Site, Thresholds, Unseen
+from .record import Diagnosis, Finding, Site, Thresholds, Unseen
 
 GATES = ("sigmoid", "hard_sigmoid", "Phi")
 """Functions from 0 to 1, which are gates if their values are factors."""
@@ -57,7 +57,8 @@ def _not_finite(sites: Sequence[Site]) -> Iterator[Finding]:
         (values.first_step, index, site, values)
         for index, site in enumerate(sites)
         for values in site.not_finite
-        if not _by_design(site, values)
+        # A GradScaler that only searches for the largest scale that fits float16 is no problem.
+        if not values.where.startswith(SCALED) or values.count > 0.1 * site.calls
     ]
     if not entries:
         return
@@ -73,11 +74,6 @@ def _not_finite(sites: Sequence[Site]) -> Iterator[Finding]:
         f"is 0): {values.count:,} in total{also}",
         _advice_not_finite(values.where),
     )
-
-
-def _by_design(site: Site, values: NotFinite) -> bool:
-    """Tell whether a GradScaler was only searching for the largest scale that fits float16."""
-    return values.where.startswith(SCALED) and values.count <= 0.1 * site.calls
 
 
 def _advice_not_finite(where: str) -> str:

@@ -161,7 +161,9 @@ def load_batches(
     if not count:
         raise ValueError(f"{file} has no rows")
     parts = [slice(start, start + size) for start in range(0, count, size)]
-    batches = [_batch(inputs, part) for part in parts]
+    batches: list[Batch] = [{n: array[part] for n, array in inputs.items()} for part in parts]
+    if "" in inputs:
+        batches = [batch[""] for batch in batches]
     if targets is None:
         return batches, None
     expected = {id(batch): targets[part] for batch, part in zip(batches, parts, strict=True)}
@@ -206,12 +208,6 @@ def _arguments(
             f"{file} has {', '.join(arrays)}: the model's forward takes {', '.join(takes)}"
         )
     return inputs, targets
-
-
-def _batch(inputs: Mapping[str, Tensor], part: slice) -> Batch:
-    if "" in inputs:
-        return inputs[""][part]
-    return {name: array[part] for name, array in inputs.items()}
 
 
 def _loss(output: Any, target: Tensor) -> Tensor:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -82,6 +81,8 @@ class Exchange(Watch):
         self.replacement, self.only = replacement, only
         self.moved: dict[str, list[float]] = {}
         """Sums of squares of the changes of outputs and of the outputs, by site."""
+        self.losses: list[float] = []
+        self.outputs: list[Tensor] = []
 
     def _observe(self, call: Call) -> Tensor | None:
         if call.recognised is None or self.only not in (None, call.recognised.name):
@@ -97,15 +98,15 @@ class Exchange(Watch):
         moved[1] += float(old.double().square().sum())
         return None if new is None else call.y
 
-
-@dataclass
-class _Run:
-    """Outputs and losses of a model on all batches."""
-
-    exchange: Exchange
-    losses: list[float] = field(default_factory=list)
-    outputs: list[Tensor] = field(default_factory=list)
-    loss: str = ""
+    def run(self, model: nn.Module, batches: Iterable[Any], loss: Loss | None) -> None:
+        """Run the model on all batches, and keep its outputs and losses."""
+        with evaluation_mode(model), self, torch.no_grad():
+            for batch in batches:
+                output = call_model(model, batch)
+                self.outputs += [tensor.clone() for tensor in tensors(output)]
+                if loss is not None or getattr(output, "loss", None) is not None:
+                    value, self.loss = _loss(output, batch, loss)
+                    self.losses.append(float(value))
 
 
 def what_if(
@@ -144,9 +145,10 @@ def what_if(
     new = activation_of_block(replacement, NAME_SOURCES)
     if not isinstance(batches, list | tuple):
         batches = list(batches)  # a loader that shuffles would give others the second time
-    now = _run(model, batches, Exchange(model, None, only), loss)
-    then = _run(model, batches, Exchange(model, new, only), loss)
-    if not now.exchange.moved:
+    now, then = Exchange(model, None, only), Exchange(model, new, only)
+    for exchange in (now, then):
+        exchange.run(model, batches, loss)
+    if not now.moved:
         what = "activation" if only is None else f"call of {only}"
         raise ValueError(
             f"no {what} was observed in {type(model).__name__}: there is nothing to replace"
@@ -163,7 +165,7 @@ def what_if(
         loss=now.loss,
         loss_before=_mean(now.losses),
         loss_after=_mean(then.losses),
-        sites=_exchanged(now.exchange, then.exchange),
+        sites=_exchanged(now, then),
     )
 
 
@@ -184,18 +186,6 @@ def _exchanged(now: Exchange, then: Exchange) -> tuple[Exchanged, ...]:
         for site in then.report().sites
         if site.name in before
     )
-
-
-def _run(model: nn.Module, batches: Iterable[Any], exchange: Exchange, loss: Loss | None) -> _Run:
-    run = _Run(exchange)
-    with evaluation_mode(model), exchange, torch.no_grad():
-        for batch in batches:
-            output = call_model(model, batch)
-            run.outputs += [tensor.clone() for tensor in tensors(output)]
-            if loss is not None or getattr(output, "loss", None) is not None:
-                value, run.loss = _loss(output, batch, loss)
-                run.losses.append(float(value))
-    return run
 
 
 @contextmanager

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from types import TracebackType
 from typing import Self
 
 import torch
@@ -48,12 +47,7 @@ class Watch:
         self._state = "open"
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._observer.close()
         if self._gradients is not None:
             self._gradients.close()

@@ -14,13 +14,9 @@ from ..store import Store
 from ..trial import Outcome, Trainable, Trial
 from .backend import Backend, InProcessBackend
 from .progress import Event, Progress, ProgressBoard, Running
-from .run_trial import run_trial
 from .serialization import ExecutionError, LoadError
 
-__all__ = [
-    "Event", "ExecutionError", "Executor", "LoadError", "Progress", "Running", "execute",
-    "run_trial",
-]  # fmt: skip
+__all__ = ["Event", "ExecutionError", "Executor", "LoadError", "Progress", "Running"]
 
 
 class Executor:
@@ -89,16 +85,3 @@ class Executor:
         if self._backend is not None:
             self._backend.close()
             self.store.remove_stale_locks()
-
-
-def execute(
-    trials: Sequence[Trial],
-    trainable: Trainable,
-    store: Store,
-    on: str = "local",
-    jobs: int | None = None,
-    progress: Progress | None = None,
-) -> list[Outcome]:
-    """Return the outcomes of trials in their order, running those that the store lacks."""
-    with Executor(trainable, store, on, jobs) as executor:
-        return executor.run(trials, progress)

@@ -12,13 +12,11 @@ from time import sleep
 from typing import Any, Protocol
 
 from ..store import Store, StoreError
-from ..trial import Outcome, ProgressCallback, Trainable, Trial, TrialFunction
+from ..trial import ProgressCallback, Trainable, Trial, TrialFunction
 from .progress import ProgressBoard
 from .run_trial import run_classified
+from .scheduler import TICK_S, Scheduler
 from .serialization import load_trainable
-
-RETRY_S = 0.2
-"""Seconds until a trial locked by another process is tried again."""
 
 
 class Backend(Protocol):
@@ -74,15 +72,17 @@ class InProcessBackend:
 
     def run(self, missing: Sequence[Trial], store: Store, board: ProgressBoard) -> None:
         """Run trials; those that another process runs are waited for."""
-        waiting = list(missing)
+        scheduler = Scheduler(missing, store, board)
         with _frozen_objects():
-            while waiting:
-                waiting = [trial for trial in waiting if not self._finished(trial, store, board)]
-                if waiting:
-                    sleep(RETRY_S)
+            while scheduler.unfinished:
+                if (trial := scheduler.next()) is None:
+                    sleep(TICK_S)
+                else:
+                    scheduler.answer(trial, self._answer(trial, store, board))
+        scheduler.finish()
 
-    def _finished(self, trial: Trial, store: Store, board: ProgressBoard) -> bool:
-        """Run a trial; return False if another process runs it."""
+    def _answer(self, trial: Trial, store: Store, board: ProgressBoard) -> dict[str, Any]:
+        """Run a trial; return the message of `run_locked`."""
         failed: list[Exception] = []
 
         def progress(step: int, steps: int, loss: float) -> None:
@@ -93,17 +93,10 @@ class InProcessBackend:
             except Exception as error:  # the display's error, not the trial's: raised after it
                 failed.append(error)
 
-        board.started(trial)
         answer = run_locked(trial, self._run, store, progress)
         if failed:
             raise failed[0]
-        if "elsewhere" in answer:
-            board.dropped(trial)
-            return False
-        if "unsaved" in answer:
-            raise StoreError(answer["unsaved"])
-        board.ended(Outcome.from_json(answer["outcome"]), answer["ran"])
-        return True
+        return answer
 
     def close(self) -> None:
         """Do nothing: there are no workers."""

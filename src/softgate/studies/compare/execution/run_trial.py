@@ -97,7 +97,7 @@ def _states() -> list[State]:
         State(get_threads, set_threads),
         State(_folder, os.chdir),
         State(lambda: list(sys.path), _set_path),
-        State(_environment, _set_environment),
+        State(os.environ.copy, _set_environment),  # noqa: TID251  (restored, not read)
     ]
     torch = sys.modules.get("torch")
     if torch is not None:
@@ -146,24 +146,18 @@ def _set_path(entries: list[str]) -> None:
     sys.path[:] = entries
 
 
-def _environment() -> dict[str, str]:
-    return dict(os.environ)  # noqa: TID251  (restored, not read)
-
-
 def _set_environment(variables: dict[str, str]) -> None:
     os.environ.clear()  # noqa: TID251
     os.environ.update(variables)  # noqa: TID251
 
 
-def run_trial(trial: Trial, run: TrialFunction, progress: ProgressCallback) -> Outcome:
-    """Run a trial with one thread; of all exceptions only an interrupt is raised."""
-    return run_classified(trial, run, progress)[0]
-
-
 def run_classified(
     trial: Trial, run: TrialFunction, progress: ProgressCallback
 ) -> tuple[Outcome, bool]:
-    """Run a trial; return its outcome, and whether it lasts: would be the same another time."""
+    """Run a trial; return its outcome, and whether it lasts: would be the same another time.
+
+    The trial has one thread; of all exceptions only an interrupt is raised.
+    """
     start, before_bytes = perf_counter(), _reset_peak()
 
     def outcome(status: Status, message: str, measured: Measured, times: list[float]) -> Outcome:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
 from random import Random
@@ -88,7 +87,6 @@ def _customer(random: Random, number: int) -> tuple[str, ...]:
 AREA = Measure("test area under the ROC curve", higher=True)
 
 
-@dataclass(frozen=True)
 class Churn(Task):
     """A table with a column to predict; a trial takes seconds."""
 

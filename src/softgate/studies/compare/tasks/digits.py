@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -26,7 +25,6 @@ def digits() -> Data:
     return classified(standardised(*(x[part] for part in parts)), [y[part] for part in parts], 10)
 
 
-@dataclass(frozen=True)
 class Digits(Task):
     """Digits and the GELU paper's perceptron of 8 layers of 128; a trial takes about a second."""
 
@@ -36,15 +34,12 @@ class Digits(Task):
         "validation, 450 for testing, stratified by class"
     )
     options: ClassVar[dict[str, Option]] = perceptron_options()
-    rates: ClassVar[tuple[float, ...]] = (3e-4, 1e-3, 3e-3, 1e-2)
-    """Activations are best at 1e-3 or 3e-3; neither should be the end of the list."""
 
     def load(self) -> Data:
         """Return scikit-learn's digits."""
         return digits()
 
 
-@dataclass(frozen=True)
 class Deep(Digits):
     """Digits with 8, 16, 32 and 48 hidden layers, one condition each; no residuals, no norms."""
 
@@ -53,7 +48,6 @@ class Deep(Digits):
     rates: ClassVar[tuple[float, ...]] = (3e-4, 1e-3, 3e-3)
 
 
-@dataclass(frozen=True)
 class Mnist1d(Task):
     """MNIST-1D: digits as generated curves of 40 points; a trial takes a few seconds."""
 

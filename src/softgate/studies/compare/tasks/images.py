@@ -14,8 +14,6 @@ import pickle
 import zlib
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -125,7 +123,6 @@ def _images(pixels: npt.NDArray[Any], labels: npt.NDArray[Any], file: str) -> Im
     return Images(rows, labels.astype(np.int64))
 
 
-@dataclass(frozen=True)
 class ImageTask(Task):
     """Images of ten classes in files with a training and a test part."""
 
@@ -156,13 +153,9 @@ class ImageTask(Task):
     def read(self) -> tuple[Images, Images]:
         """Return the training and the test images."""
 
-    @cached_property
-    def _hashes(self) -> list[bytes]:
-        return [hashlib.sha256(file.read_bytes()).digest() for file in self.files()]
-
     def content(self) -> list[bytes]:
         """Return hashes of the files."""
-        return self._hashes
+        return [hashlib.sha256(file.read_bytes()).digest() for file in self.files()]
 
     def describe(self) -> str:
         """Return one line on data, model and training."""
@@ -184,7 +177,6 @@ class ImageTask(Task):
         return classified(x, [images.labels[train], images.labels[validation], test.labels], 10)
 
 
-@dataclass(frozen=True)
 class Mnist(ImageTask):
     """Handwritten digits in IDX files."""
 
@@ -203,7 +195,6 @@ class Mnist(ImageTask):
         return read_idx_pair(*files[:2]), read_idx_pair(*files[2:])
 
 
-@dataclass(frozen=True)
 class FashionMnist(Mnist):
     """Clothes in the files of MNIST."""
 
@@ -211,7 +202,6 @@ class FashionMnist(Mnist):
     title: ClassVar[str] = "Fashion-MNIST"
 
 
-@dataclass(frozen=True)
 class Cifar10(ImageTask):
     """Small photographs in CIFAR-10's Python batches."""
 

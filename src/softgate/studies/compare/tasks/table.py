@@ -209,7 +209,7 @@ def _transformer(numeric: int, texts: int) -> Any:
     from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 
     filled = make_pipeline(
-        FunctionTransformer(_as_floats),
+        FunctionTransformer(np.asarray, kw_args={"dtype": np.float64}),
         SimpleImputer(strategy="median", add_indicator=True),
         StandardScaler(),
     )
@@ -221,10 +221,6 @@ def _transformer(numeric: int, texts: int) -> Any:
     return ColumnTransformer(
         [("numbers", filled, columns[:numeric]), ("texts", encoded, columns[numeric:])]
     )
-
-
-def _as_floats(cells: Array) -> Array:
-    return cells.astype(np.float64)
 
 
 def _notes(table: Table, columns: Columns, train: int, inputs: int) -> list[str]:

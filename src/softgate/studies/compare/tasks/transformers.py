@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
@@ -54,14 +54,15 @@ class TransformerTask(Task):
     def check(self) -> None:
         """Raise an error also if the width is not a multiple of the number of heads."""
         super().check()
-        for width, heads in zip(self.each("width"), self.each("heads"), strict=True):
+        for _, condition in self.conditions:
+            settings: Any = {**self.settings, **condition}
+            width, heads = settings["width"], settings["heads"]
             if width % heads:
                 raise ValueError(
                     f"width = {width} is not a multiple of heads = {heads}: change one"
                 )
 
 
-@dataclass(frozen=True)
 class Text(TransformerTask):
     """A decoder that predicts the next character of a text; a trial takes a minute or two.
 
@@ -163,7 +164,6 @@ class Text(TransformerTask):
         return transformer(lambda width: nn.Embedding(outputs, width), outputs, length, trial)
 
 
-@dataclass(frozen=True)
 class Swap(TransformerTask):
     """An encoder of digits' rows whose activations are swapped after training.
 
