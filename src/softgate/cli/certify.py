@@ -220,32 +220,21 @@ def _check_inputs(file: str, old: Certificate, request: dict[str, Any]) -> None:
     from softgate.studies.certify.measure import ORDER
 
     samples = counts(request["samples"])
-    dtypes = chosen("dtypes", request["dtypes"], ORDER) or ORDER
+    dtypes = {*(chosen("dtypes", request["dtypes"], ORDER) or ORDER)} & {*DEFAULT}
     quantities = chosen("quantities", request["quantities"], QUANTITIES) or QUANTITIES
     for measurement in old:
-        if (
-            measurement.dtype not in DEFAULT
-            or measurement.dtype not in dtypes
-            or measurement.quantity not in quantities
-        ):
+        dtype, quantity = measurement.dtype, measurement.quantity
+        if dtype not in dtypes or quantity not in quantities:
             continue
-        sweep = (
-            request["exhaustive"]
-            and measurement.dtype == "float32"
-            and measurement.quantity != "curvature"
-        )
-        prefix = f"--baseline {file} has {measurement.dtype} {measurement.quantity} at"
+        sweep = request["exhaustive"] and dtype == "float32" and quantity != "curvature"
+        prefix = f"--baseline {file} has {dtype} {quantity} at"
         if sweep != measurement.exhaustive:
             advice = "all inputs: add" if measurement.exhaustive else "a sample: leave out"
             raise click.UsageError(f"{prefix} {advice} --exhaustive, or choose another baseline.")
-        if not sweep and (old.seed, old.samples[measurement.dtype]) != (
-            request["seed"],
-            samples[measurement.dtype],
-        ):
+        count = old.samples[dtype]
+        if not sweep and (old.seed, count) != (request["seed"], samples[dtype]):
             usual = old.samples == DEFAULT
-            size = (
-                "without --samples" if usual else f"with --samples {old.samples[measurement.dtype]}"
-            )
+            size = "without --samples" if usual else f"with --samples {count}"
             raise click.UsageError(
                 f"{prefix} other inputs: measure again {size} and with --seed {old.seed}, or "
                 "choose another baseline."

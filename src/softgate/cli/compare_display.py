@@ -135,10 +135,8 @@ class Pace:
         """Estimated seconds left, from the trials so far; None if unknown."""
         if self.event is None or self.event.eta_s is None:
             return None
-        ahead, later = (
-            self.event.total - self.event.done,
-            self.total - self.before - self.event.total,
-        )
+        ahead = self.event.total - self.event.done
+        later = self.total - self.before - self.event.total
         if self.seconds:
             trial_s = sum(self.seconds) / len(self.seconds) / self.width
         else:

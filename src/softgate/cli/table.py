@@ -53,14 +53,11 @@ def command(
     """
     if not activations and (columns is not None or against is not None):
         raise click.UsageError("--columns and --against need an ACTIVATION, such as gelu.")
-    if columns is not None and against is None and {"difference", "relative"} & _names(columns):
+    names = {name.strip().lower() for name in (columns or "").split(",")}
+    if against is None and {"difference", "relative"} & names:
         raise click.UsageError("a difference needs --against: the function to subtract.")
     from softgate.studies.table import POINTS, table
 
     at = POINTS if at is None else at
     record = table(activations or None, at=at, columns=columns, reference=against, digits=digits)
     emit(record, form)
-
-
-def _names(columns: str) -> set[str]:
-    return {name.strip().lower() for name in columns.split(",")}

@@ -271,44 +271,6 @@ def line_ends(ends: Sequence[tuple[str, Style, float]], width: float, height: fl
     return layers
 
 
-def colours(names: Mapping[str, str]) -> Spec:
-    """Return a scale of colours; `names` has, by label, the name that an activation is drawn by."""
-    return {"domain": list(names), "range": [style(name).colour for name in names.values()]}
-
-
-def dashes(names: Mapping[str, str]) -> Spec:
-    """Return a scale of dash patterns, as `colours` does."""
-    return {"domain": list(names), "range": [dash_array(style(n)) for n in names.values()]}
-
-
-def shown_lines(
-    values: list[Spec],
-    x: Spec,
-    y: Spec,
-    colours: Spec,
-    dashes: Spec,
-    *transforms: Spec,
-    title: str = "",
-    width: float = LINE_WIDTH,
-) -> Spec:
-    """Return lines, those named in the parameter `shown`; `title` is that of the tooltip, if any.
-
-    A value has the name of a line as "f" and its points as the lists "x" and "y".
-    """
-    encoding: Spec = {
-        "x": x, "y": y,
-        "color": {"field": "f", "scale": colours, "legend": None},
-        "strokeDash": {"field": "f", "scale": dashes, "legend": None},
-    }  # fmt: skip
-    shown = {"filter": "indexof(shown, datum.f) >= 0"}
-    return {
-        "data": {"values": values},
-        "transform": [shown, {"flatten": ["x", "y"]}, *transforms],
-        "mark": {"type": "line", "clip": True, "strokeWidth": width},
-        "encoding": encoding | ({"tooltip": {"field": "f", "title": title}} if title else {}),
-    }
-
-
 def dash_array(drawn: Style) -> list[float]:
     """Return the dash pattern of a line in pixels, of its strokes and gaps."""
     return [LINE_WIDTH * part for part in drawn.pattern] or [1, 0]
@@ -368,3 +330,27 @@ def scales(names: Iterable[str], activations: Mapping[str, str]) -> tuple[Spec, 
         {"domain": domain, "range": [drawn.colour for drawn in styles.values()]},
         {"domain": domain, "range": [dash_array(drawn) for drawn in styles.values()]},
     )
+
+
+def shown_lines(
+    values: list[Spec],
+    x: Spec,
+    y: Spec,
+    scales: tuple[Spec, Spec],
+    *transforms: Spec,
+    title: str = "",
+) -> Spec:
+    """Return lines, those named in the parameter `shown`; `title` is that of the tooltip, if any.
+
+    A value has the name of a line as "f" and its points as the lists "x" and "y"; `scales` is what
+    the function of that name returns.
+    """
+    colours, dashes = ({"field": "f", "scale": scale, "legend": None} for scale in scales)
+    shown = {"filter": "indexof(shown, datum.f) >= 0"}
+    return {
+        "data": {"values": values},
+        "transform": [shown, {"flatten": ["x", "y"]}, *transforms],
+        "mark": {"type": "line", "clip": True},
+        "encoding": {"x": x, "y": y, "color": colours, "strokeDash": dashes,
+                     "tooltip": {"field": "f", "title": title} if title else None},
+    }  # fmt: skip

@@ -330,18 +330,19 @@ def _alternative(caption: str, lines: dict[str, Measurement]) -> str:
 def _chart(lines: dict[str, Measurement], formulas: dict[str, str]) -> dict[str, Any]:
     values = [{"f": name, **_points(line)} for name, line in lines.items()]
     styles = {name: function.partition(":")[0] for name, function in formulas.items()}
-    colours, dashes = scales(lines, styles)
     across = {"type": "symlog", "constant": 0.25, "domain": [-FARTHEST, FARTHEST], "nice": False}
     upright = {"type": "log", "domain": [LEAST, MOST], "clamp": True, "nice": False}
     x = quantitative("x", "x", scale=across, axis={"format": "~g", "values": TICKS})
     y = quantitative("y", None, scale=upright, axis={**powers(-1, 8, 1), "minExtent": 36})
+    certificates = shown_lines(values, x, y, scales(lines, styles), title="implementation")
+    certificates["mark"]["strokeWidth"] = 1.6
     half = {"type": "rule", "strokeWidth": 1, "strokeDash": [4, 3], "stroke": "#888888"}
     return {
         "width": WHOLE,
         "height": HEIGHT,
         "params": [{"name": "shown", "value": list(lines)}],
         "layer": [
-            shown_lines(values, x, y, colours, dashes, title="implementation", width=1.6),
+            certificates,
             {
                 "data": {"values": [{"y": 0.5}]},
                 "mark": half,

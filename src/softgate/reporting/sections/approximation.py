@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from softgate.plotting.curves import Floats, quantity
-from softgate.plotting.vega import HALF, colours, dashes, powers, quantitative, shown_lines
+from softgate.plotting.vega import HALF, powers, quantitative, scales, shown_lines
 from softgate.runtime.activation import Activation
 from softgate.runtime.records import Cell, Grid, Record
 from softgate.runtime.registry import activations, label
@@ -250,5 +250,5 @@ def _chart(record: Approximations, what: str) -> dict[str, Any]:
         "width": HALF,
         "height": HEIGHT,
         "params": [{"name": "shown", "value": list(names)}],
-        **shown_lines(values, x, y, colours(names), dashes(names), title="function"),
+        **shown_lines(values, x, y, scales(names, names), title="function"),
     }

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from softgate.plotting.curves import QUANTITIES, curve
-from softgate.plotting.vega import HALF, colours, dashes, powers, quantitative, rule, shown_lines
+from softgate.plotting.vega import HALF, powers, quantitative, rule, scales, shown_lines
 from softgate.runtime.activation import Activation
 from softgate.runtime.records import Cell, Grid, Record
 from softgate.runtime.registry import label
@@ -242,7 +242,7 @@ def _chart(record: Curves, what: str, shown: list[str]) -> dict[str, Any]:
             {"name": "cursor", "value": 1},
         ],
         "layer": [
-            shown_lines(values, x, y, colours(names), dashes(names), *inside),
+            shown_lines(values, x, y, scales(names, names), *inside),
             rule("cursor"),
         ],
     }

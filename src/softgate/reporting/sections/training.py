@@ -6,25 +6,21 @@ difference, which the record's summary states; `softgate compare` with eight see
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from html import escape
+from shlex import join
+from typing import TYPE_CHECKING, Any
 
+from softgate.studies.compare.chart_data import styles
+from softgate.studies.compare.plots import panels
 from softgate.studies.compare.record import Comparison
 from softgate.studies.compare.trial import DEFAULT_ACTIVATIONS as ARMS
 from softgate.studies.progress import Progress
 
-if TYPE_CHECKING:
-    from softgate.studies.compare.run import Update
-
-
-from html import escape
-from shlex import join
-from typing import Any
-
-from softgate.studies.compare.chart_data import styles
-from softgate.studies.compare.plots import panels
-
 from ..elements import coloured, figure, of_grid
 from ..section import Results, Section
+
+if TYPE_CHECKING:
+    from softgate.studies.compare.run import Update
 
 TITLE = "Training"
 SEEDS, EPOCHS, RATE = 5, 10, 1e-3
