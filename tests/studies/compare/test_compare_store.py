@@ -83,7 +83,7 @@ def test_files_are_json_and_nothing_is_left(tmp_path: Path) -> None:
         (lambda text: "", "Expecting value"),
         (lambda text: text[: len(text) // 2], "cannot be read"),
         (lambda text: "\0" * len(text), "Expecting value"),
-        (lambda text: "[1, 2]", "no record"),
+        (lambda text: "[1, 2]", "not a record"),
         (lambda text: text.replace('"version": 1', '"version": 99'), "version 99"),
         (lambda text: text.replace('"seed": 0', '"seed": 1'), "of trial"),
         (lambda text: text.replace('"peak_bytes"', '"peaks"'), "fields"),
