@@ -110,13 +110,18 @@ def check_rounded_once(
         holds(errors, ONCE_ULP, f"{activation.name} float32 by way of float64")
 
 
-def check_16bit(activation: Activation, quantity: str, fmt: Format, **parameters: float) -> None:
-    """Every one of the 65,536 results is correctly rounded, NaN keeps its payload, limits hold."""
+def check_16bit(
+    activation: Activation, quantity: str, fmt: Format, every: int = 1, **parameters: float
+) -> None:
+    """Results are correctly rounded at one in `every` inputs; NaN payloads and limits hold."""
     key = activation.check_parameters(parameters)
-    expected = accuracy.correctly_rounded(activation.entry, quantity, fmt, dict(key))
     x = rounding.all16(fmt)
     run = call(activation, quantity, as16(np.arange(1 << 16, dtype=np.uint16), fmt), **parameters)
-    finite = np.isfinite(x)
+    finite = np.isfinite(x) & (np.arange(x.size) % every == 0)
+    expected = np.full(x.size, np.nan)
+    expected[finite] = accuracy.correctly_rounded(
+        activation.entry, quantity, fmt, dict(key), x[finite]
+    )
     same = run.view(np.uint16)[finite] == rounding.encode16(expected, fmt)[finite]
     # Where the truth is 0, or so small that its sign is not known, a zero of any sign will do.
     zeros = (expected[finite] == 0) & ((run.view(np.uint16)[finite] & 0x7FFF) == 0)

@@ -361,16 +361,21 @@ def against_float64(
 
 
 def correctly_rounded(
-    entry: Entry, quantity: str, fmt: Format, parameters: Parameters | None = None
+    entry: Entry,
+    quantity: str,
+    fmt: Format,
+    parameters: Parameters | None = None,
+    x: Float64s | None = None,
 ) -> Float64s:
-    """Return the correctly rounded results at all 65,536 inputs of a 16-bit format, from arb alone.
+    """Return the correctly rounded results in a 16-bit format, from arb alone.
 
-    NaN where the input is not finite: those results are limits, not values.
+    `x` are all 65,536 inputs by default. The result is NaN where the input is not finite: those
+    results are limits, not values.
     """
     from softgate.lower import arb
 
     reference = Reference(entry, quantity, parameters)
-    x = rounding.all16(fmt)
+    x = rounding.all16(fmt) if x is None else x
     exact = np.full(x.size, np.nan)
     for i in np.flatnonzero(np.isfinite(x)):
         exact[i] = float(arb.truth(reference.root, 64, x=float(x[i]), **reference.parameters).mid())
