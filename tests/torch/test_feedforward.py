@@ -53,7 +53,7 @@ def test_nothing_is_hidden_in_the_graph() -> None:
     """No node of the graph holds a tensor but through save_for_backward."""
     block = gated(hidden_dropout=0.3)
     y = block(torch.randn(4, 8, requires_grad=True))
-    (node,) = [n for n in nodes(y.grad_fn) if "Remade" in n.name()]
+    (node,) = [n for n in nodes(y.grad_fn) if "RecomputedLinear" in n.name()]
     held = [value for value in vars(node).values() if isinstance(value, Tensor)]
     assert held == []
 
@@ -198,7 +198,7 @@ def test_second_derivatives(kind: Any) -> None:
     def call(x: Tensor, *values: Tensor) -> Tensor:
         given = dict(zip(parameters, values, strict=True))
         y: Tensor = torch.func.functional_call(block, given, (x,))
-        assert any("Remade" in node.name() for node in nodes(y.grad_fn))
+        assert any("RecomputedLinear" in node.name() for node in nodes(y.grad_fn))
         return y
 
     assert torch.autograd.gradcheck(call, (x, *parameters.values()))
