@@ -27,6 +27,16 @@ NAME_SOURCES = ("torch", "huggingface")
 """Frameworks whose names take precedence, after softgate's, in this package."""
 
 
+def _forward(function: Callable[..., Tensor], *attributes: str) -> Callable[..., Tensor]:
+    """Return the `forward` of a module: a function of the input and the module's attributes."""
+
+    def forward(self: nn.Module, input: Tensor) -> Tensor:
+        """Return the value."""
+        return function(input, *[getattr(self, name) for name in attributes])
+
+    return forward
+
+
 class GELU(nn.GELU):
     """x·Phi(x) (`approximate="none"`), its tanh form ("tanh") or its sigmoid form ("sigmoid")."""
 
@@ -34,33 +44,25 @@ class GELU(nn.GELU):
         F._gelu_form(approximate)
         super().__init__(approximate)
 
-    def forward(self, input: Tensor) -> Tensor:
-        """Return the value."""
-        return F.gelu(input, self.approximate)
+    forward = _forward(F.gelu, "approximate")
 
 
 class ReLU(nn.ReLU):
     """max(x, 0)."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        """Return the value."""
-        return F.relu(input, self.inplace)
+    forward = _forward(F.relu, "inplace")
 
 
 class ReLU6(nn.ReLU6):
     """min(max(x, 0), 6)."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        """Return the value."""
-        return F.relu6(input, self.inplace)
+    forward = _forward(F.relu6, "inplace")
 
 
 class LeakyReLU(nn.LeakyReLU):
     """x where x > 0, else negative_slope·x."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        """Return the value."""
-        return F.leaky_relu(input, self.negative_slope, self.inplace)
+    forward = _forward(F.leaky_relu, "negative_slope", "inplace")
 
 
 class PReLU(nn.PReLU):
@@ -70,9 +72,7 @@ class PReLU(nn.PReLU):
 class RReLU(nn.RReLU):
     """x where x > 0, else a·x, a random in training (torch's own operator), else its mean."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        """Return the value."""
-        return F.rrelu(input, self.lower, self.upper, self.training, self.inplace)
+    forward = _forward(F.rrelu, "lower", "upper", "training", "inplace")
 
 
 class Threshold(nn.Threshold):
@@ -82,137 +82,103 @@ class Threshold(nn.Threshold):
 class ELU(nn.ELU):
     """x where x > 0, else alpha·(exp(x) - 1)."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        """Return the value."""
-        return F.elu(input, self.alpha, self.inplace)
+    forward = _forward(F.elu, "alpha", "inplace")
 
 
 class CELU(nn.CELU):
     """x where x > 0, else alpha·(exp(x/alpha) - 1)."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        """Return the value."""
-        return F.celu(input, self.alpha, self.inplace)
+    forward = _forward(F.celu, "alpha", "inplace")
 
 
 class SELU(nn.SELU):
     """The self-normalising elu."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        """Return the value."""
-        return F.selu(input, self.inplace)
+    forward = _forward(F.selu, "inplace")
 
 
 class SiLU(nn.SiLU):
     """x·sigmoid(x)."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        """Return the value."""
-        return F.silu(input, self.inplace)
+    forward = _forward(F.silu, "inplace")
 
 
 class Mish(nn.Mish):
     """x·tanh(softplus(x))."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        """Return the value."""
-        return F.mish(input, self.inplace)
+    forward = _forward(F.mish, "inplace")
 
 
 class Sigmoid(nn.Sigmoid):
     """1/(1 + exp(-x))."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        """Return the value."""
-        return F.sigmoid(input)
+    forward = _forward(F.sigmoid)
 
 
 class Tanh(nn.Tanh):
     """tanh(x)."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        """Return the value."""
-        return F.tanh(input)
+    forward = _forward(F.tanh)
 
 
 class Softplus(nn.Softplus):
     """log(1 + exp(beta·x))/beta, and x itself beyond a `threshold` that float32 can see."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        """Return the value."""
-        return F.softplus(input, self.beta, self.threshold)
+    forward = _forward(F.softplus, "beta", "threshold")
 
 
 class Softsign(nn.Softsign):
     """x/(1 + |x|)."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        """Return the value."""
-        return F.softsign(input)
+    forward = _forward(F.softsign)
 
 
 class Tanhshrink(nn.Tanhshrink):
     """x - tanh(x)."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        """Return the value."""
-        return F.tanhshrink(input)
+    forward = _forward(F.tanhshrink)
 
 
 class Softshrink(nn.Softshrink):
     """x moved towards 0 by lambd, and 0 within."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        """Return the value."""
-        return F.softshrink(input, self.lambd)
+    forward = _forward(F.softshrink, "lambd")
 
 
 class Hardshrink(nn.Hardshrink):
     """x where |x| > lambd, else 0."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        """Return the value."""
-        return F.hardshrink(input, self.lambd)
+    forward = _forward(F.hardshrink, "lambd")
 
 
 class Hardtanh(nn.Hardtanh):
     """x between min_val and max_val."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        """Return the value."""
-        return F.hardtanh(input, self.min_val, self.max_val, self.inplace)
+    forward = _forward(F.hardtanh, "min_val", "max_val", "inplace")
 
 
 class Hardsigmoid(nn.Hardsigmoid):
     """x/6 + 1/2 between 0 and 1."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        """Return the value."""
-        return F.hardsigmoid(input, self.inplace)
+    forward = _forward(F.hardsigmoid, "inplace")
 
 
 class Hardswish(nn.Hardswish):
     """x·hardsigmoid(x)."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        """Return the value."""
-        return F.hardswish(input, self.inplace)
+    forward = _forward(F.hardswish, "inplace")
 
 
 class LogSigmoid(nn.LogSigmoid):
     """log(sigmoid(x))."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        """Return the value."""
-        return F.logsigmoid(input)
+    forward = _forward(F.logsigmoid)
 
 
 class GLU(nn.GLU):
     """a·sigmoid(b), a and b the halves of x along `dim`."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        """Return the value."""
-        return F.glu(input, self.dim)
+    forward = _forward(F.glu, "dim")
 
 
 class Identity(nn.Identity):
