@@ -113,9 +113,10 @@ def error_ulp(candidate: Activation, fmt: Format) -> float:
     count, deepest = (3_000_000, 14.5) if fmt is FLOAT32 else (15_000, 38.5)
     x = np.concatenate([rng.uniform(-6, 2, count), rng.uniform(-deepest, 0, count // 2)])
     x = x.astype(KINDS[fmt.name])
-    measure = accuracy.against_float64 if fmt is FLOAT32 else accuracy.against_arb
     # Against the true entry: what is measured must not be its own truth.
-    return measure(sg.gelu.entry, "value", fmt, x, candidate(x)).max_ulp
+    reference = accuracy.Reference(sg.gelu.entry, "value")
+    measure = reference.against_kernel if fmt is FLOAT32 else reference.against_arb
+    return measure(x, candidate(x), fmt).max_ulp
 
 
 def times_ns(candidates: dict[str, tuple[Activation, str | None]], fmt: Format) -> dict[str, float]:
@@ -145,8 +146,8 @@ def table(fmt: Format) -> None:
         mark = "**" if arithmetic is None and repr(kernels.trace(own)) == repr(shipped) else ""
         if arithmetic:
             x = np.linspace(-14, 2, 20_001, dtype=np.float32)
-            errors = accuracy.against_arb(
-                sg.gelu.entry, "value", fmt, x, candidate(x, arithmetic=arithmetic)
+            errors = accuracy.Reference(sg.gelu.entry, "value").against_arb(
+                x, candidate(x, arithmetic=arithmetic), fmt
             )
             ulp = errors.max_ulp
         else:

@@ -34,7 +34,9 @@ def measure(task: Task) -> tuple[float, float, int, int]:
     method = activation if quantity == "value" else activation.slope
     values = dict(activation.check_parameters(parameters))
     computed = method(x, **parameters)
-    errors = accuracy.against_arb(activation.entry, quantity, FLOAT64, x, computed, values)
+    errors = accuracy.Reference(activation.entry, quantity, values).against_arb(
+        x, computed, FLOAT64
+    )
     bad = int(errors.wrong_sign.sum() + errors.early_zero.sum())
     return errors.max_ulp, errors.worst, bad, x.size
 

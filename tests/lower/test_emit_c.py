@@ -52,7 +52,7 @@ def check_bound(library: Library, activation: Activation, quantity: str) -> None
     """Hold an emitted float32 loop to the bound that the catalogue states."""
     x = points(activation, FLOAT32, 60_000, seed=3)
     y = library(label(activation, quantity), x)
-    errors = accuracy.against_float64(activation.entry, quantity, FLOAT32, x, y)
+    errors = accuracy.Reference(activation.entry, quantity).against_kernel(x, y, FLOAT32)
     holds(errors, bound(activation, quantity, FLOAT32, {}), f"{activation.name} {quantity}")
 
 
@@ -65,7 +65,9 @@ def test_float32_keeps_the_bound(catalogue: Library, activation: Activation, qua
 def test_float64_keeps_the_bound(catalogue: Library, activation: Activation, quantity: str) -> None:
     x = np.random.default_rng(2).permutation(points(activation, FLOAT64, 300, seed=1))[:300]
     y = catalogue(label(activation, quantity), x)
-    errors = accuracy.against_arb(activation.entry, quantity, FLOAT64, x, y, activation.parameters)
+    errors = accuracy.Reference(activation.entry, quantity, activation.parameters).against_arb(
+        x, y, FLOAT64
+    )
     holds(errors, bound(activation, quantity, FLOAT64, {}), f"{activation.name} {quantity}")
 
 

@@ -134,8 +134,8 @@ def test_float32(results: Results, variant: Variant) -> None:
     x, _ = inputs(activation, FLOAT32)
     finite = np.isfinite(x)
     values = dict(activation.check_parameters(parameters))
-    errors = accuracy.against_float64(
-        activation.entry, "value", FLOAT32, x[finite], found[0][finite], values
+    errors = accuracy.Reference(activation.entry, "value", values).against_kernel(
+        x[finite], found[0][finite], FLOAT32
     )
     holds(errors, CONTRACT_ULP, named(activation, parameters))
 

@@ -102,7 +102,7 @@ def test_float32_is_rounded_once(activation_: Activation, quantity: str) -> None
     wide = checks.call(activation_, quantity, x.astype(np.float64))
     assert np.array_equal(y.astype(np.float64), rounding.round_to(wide, FLOAT32))
     parameters = dict(activation_.parameters)
-    errors = accuracy.against_arb(activation_.entry, quantity, FLOAT32, x, y, parameters)
+    errors = accuracy.Reference(activation_.entry, quantity, parameters).against_arb(x, y, FLOAT32)
     scale = 2.0 if quantity == "slope" else 1.0  # ulps of the scale, which may be half the slope's
     checks.holds(errors, checks.ONCE_ULP * scale, f"{activation_.name} {quantity}")
 
@@ -123,7 +123,7 @@ def test_the_catalogue_says_the_same(activation_: Activation) -> None:
 def test_an_error_in_a_composed_kernel_is_seen() -> None:
     x = np.linspace(-5, 5, 101, dtype=np.float32)
     wrong = formulas.gelu(x) * np.float32(1 + 2.0**-22)
-    errors = accuracy.against_arb(formulas.gelu.entry, "value", FLOAT32, x, wrong)
+    errors = accuracy.Reference(formulas.gelu.entry, "value").against_arb(x, wrong, FLOAT32)
     with pytest.raises(AssertionError):
         checks.holds(errors, checks.ONCE_ULP, "gelu")
 
@@ -219,7 +219,7 @@ def test_fast_computes_in_float32() -> None:
     assert "the float32 kernel" in str(sg.explain(x, fast))
     assert "the float64 kernel, rounded once" in str(sg.explain(x, formulas.gelu))
     y = fast(x)
-    errors = accuracy.against_arb(fast.entry, "value", FLOAT32, x[:800], y[:800])
+    errors = accuracy.Reference(fast.entry, "value").against_arb(x[:800], y[:800], FLOAT32)
     checks.holds(errors, 4.0, "fast")
     assert errors.max_ulp > 0.51
     rounded = fast(x, arithmetic="float64")

@@ -69,7 +69,7 @@ def check_against_arb(
         x = np.random.default_rng(2).permutation(x)[: 2 * count]
     y = call(activation, quantity, x, **parameters)
     values = dict(activation.check_parameters(parameters))
-    errors = accuracy.against_arb(activation.entry, quantity, fmt, x, y, values)
+    errors = accuracy.Reference(activation.entry, quantity, values).against_arb(x, y, fmt)
     limit = bound(activation, quantity, fmt, parameters)
     holds(errors, limit, f"{activation.name} {quantity} {fmt.name}")
 
@@ -81,7 +81,7 @@ def check_float32_sample(
     x = points(activation, FLOAT32, count, seed=3)
     y = call(activation, quantity, x, **parameters)
     values = dict(activation.check_parameters(parameters))
-    errors = accuracy.against_float64(activation.entry, quantity, FLOAT32, x, y, values)
+    errors = accuracy.Reference(activation.entry, quantity, values).against_kernel(x, y, FLOAT32)
     limit = bound(activation, quantity, FLOAT32, parameters)
     holds(errors, limit, f"{activation.name} {quantity} float32")
 
@@ -106,7 +106,7 @@ def check_rounded_once(
     assert np.array_equal(y.astype(np.float64), rounding.round_to(wide, FLOAT32))
     if quantity == "value":  # a slope's ulp is that of its scale, which may be half the slope's own
         values = dict(activation.check_parameters(parameters))
-        errors = accuracy.against_arb(activation.entry, quantity, FLOAT32, x, y, values)
+        errors = accuracy.Reference(activation.entry, quantity, values).against_arb(x, y, FLOAT32)
         holds(errors, ONCE_ULP, f"{activation.name} float32 by way of float64")
 
 

@@ -15,7 +15,7 @@ import softgate as sg
 from softgate.formula.formats import FLOAT32, FLOAT64, Format
 from softgate.formula.rounding import ulp
 from softgate.frameworks.tensorflow.memory import aligned_like, array_of, tensor_of
-from softgate.studies.accuracy import against_arb
+from softgate.studies.accuracy import Reference
 from softgate.studies.accuracy.samples import stratified
 from softgate.studies.reproducibility.digests import digest, operands, published_digest
 
@@ -89,7 +89,7 @@ def error_ulp(function: Any, name: str, fmt: Format, x: np.ndarray, y: np.ndarra
         normal = np.flatnonzero((np.abs(truth) > 2.0**-1020) | (truth == 0))
         few = normal[:: max(1, normal.size // 150)]
         parameters = dict(function.parameters)
-        return against_arb(function.entry, name, fmt, x[few], y[few], parameters).max_ulp
+        return Reference(function.entry, name, parameters).against_arb(x[few], y[few], fmt).max_ulp
     scale = np.abs(truth)
     if name == "slope":
         scale = np.maximum(scale, np.abs(wide * function.curvature(wide)))

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from fractions import Fraction
+from functools import reduce
+from operator import add
 
 from .arithmetic import Definition
 from .graph import Node, walk
@@ -22,18 +24,6 @@ def call(f: Definition, name: str, x: Node) -> Node:
     return f.graph.node(name, x)
 
 
-def _phi_slope(f: Definition, x: Node) -> Node:
-    return -x * call(f, "phi", x)
-
-
-def _tanh_slope(f: Definition, x: Node) -> Node:
-    return 4 * call(f, "sigmoid", 2 * x) * call(f, "sigmoid", -2 * x)
-
-
-def _sigmoid_slope(f: Definition, x: Node) -> Node:
-    return call(f, "sigmoid", x) * call(f, "sigmoid", -x)
-
-
 def _erf_slope(f: Definition, x: Node) -> Node:
     return 2 * call(f, "exp", -x * x) / call(f, "sqrt", f.pi)
 
@@ -44,13 +34,13 @@ RULES: dict[str, Rule] = {
     "log": lambda f, x: 1 / x,
     "log1p": lambda f, x: 1 / (1 + x),
     "sqrt": lambda f, x: HALF / call(f, "sqrt", x),
-    "tanh": _tanh_slope,
-    "sigmoid": _sigmoid_slope,
+    "tanh": lambda f, x: 4 * call(f, "sigmoid", 2 * x) * call(f, "sigmoid", -2 * x),
+    "sigmoid": lambda f, x: call(f, "sigmoid", x) * call(f, "sigmoid", -x),
     "softplus": lambda f, x: call(f, "sigmoid", x),
     "erf": _erf_slope,
     "erfc": lambda f, x: -_erf_slope(f, x),
     "Phi": lambda f, x: call(f, "phi", x),
-    "phi": _phi_slope,
+    "phi": lambda f, x: -x * call(f, "phi", x),
     "sin": lambda f, x: call(f, "cos", x),
     "cos": lambda f, x: -call(f, "sin", x),
     "atan": lambda f, x: 1 / (1 + x * x),
@@ -250,7 +240,7 @@ def _without_denominators(first: Sum, second: Sum) -> tuple[Sum, Sum, list[Node]
     below: list[Node] = []
     for _ in range(ROUNDS):
         both = (*first, *second)
-        divisors = (atom for m in both for atom, n in m if n < 0 and _composite(atom))
+        divisors = (a for m in both for a, n in m if n < 0 and a.op in ("sqrt", "add", "sub"))
         divisor = next(divisors, None)
         if divisor is None:
             break
@@ -271,16 +261,8 @@ def _multiplied(terms: Sum, factor: Node) -> Sum:
     return total
 
 
-def _composite(atom: Node) -> bool:
-    return atom.op in ("sqrt", "add", "sub")
-
-
 def _rebuilt(f: Definition, terms: Sum) -> Node:
-    parts = [_monomial(f, monomial, c) for monomial, c in terms.items()]
-    total, *rest = parts
-    for part in rest:
-        total = total + part
-    return total
+    return reduce(add, (_monomial(f, monomial, c) for monomial, c in terms.items()))
 
 
 def _monomial(f: Definition, monomial: Monomial, c: Fraction) -> Node:

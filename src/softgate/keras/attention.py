@@ -13,11 +13,11 @@ from keras import ops
 from softgate.frameworks.block_arguments import check_share, head_widths
 from softgate.frameworks.keras.recipes import Config
 
-from .layer import dropout_layer, dropped
+from .layer import Block, dropout_layer, dropped
 
 
 @keras.saving.register_keras_serializable(package="softgate")
-class SelfAttention(keras.layers.Layer):
+class SelfAttention(Block):
     """Multi-head attention of a sequence to itself.
 
     Parameters
@@ -75,23 +75,10 @@ class SelfAttention(keras.layers.Layer):
         self.widths = (widths[0], widths[1], widths[1])
         self.in_proj = self._linear(sum(self.widths), "in_proj")
         self.out_proj = self._linear(d_model, "out_proj")
-        self.supports_masking = True
-
-    def _linear(self, width: int, name: str) -> Any:
-        return keras.layers.Dense(width, use_bias=self.bias, dtype=self.dtype_policy, name=name)
 
     def build(self, input_shape: Any) -> None:
         """Make the weights."""
-        if input_shape[-1] != self.d_model:
-            raise ValueError(
-                f"x has {input_shape[-1]} features: this layer has d_model = {self.d_model}"
-            )
-        self.in_proj.build(input_shape)
-        self.out_proj.build((*input_shape[:-1], self.widths[0]))
-
-    def compute_output_shape(self, input_shape: Any) -> Any:
-        """Return the input's shape."""
-        return input_shape
+        self._build(input_shape, (self.in_proj,), self.out_proj, self.widths[0])
 
     def call(
         self,

@@ -16,11 +16,11 @@ from softgate.frameworks.keras.recipes import Config
 from .activation import NAME_SOURCES, get
 from .attention import SelfAttention
 from .feed_forward import FeedForward, GatedFeedForward
-from .layer import ActivationArgument, dropout_layer, dropped, function_of, normalizer
+from .layer import ActivationArgument, Block, dropout_layer, dropped, function_of, normalizer
 
 
 @keras.saving.register_keras_serializable(package="softgate")
-class TransformerBlock(keras.layers.Layer):
+class TransformerBlock(Block):
     """Self-attention and a feed-forward block, plain or gated by the activation's name.
 
     Parameters
@@ -127,16 +127,11 @@ class TransformerBlock(keras.layers.Layer):
         self.norm1 = normalizer(normalization, eps, bias, "norm1", policy)
         self.norm2 = normalizer(normalization, eps, bias, "norm2", policy)
         self._drop = dropout_layer(self.dropout, "dropout", policy)
-        self.supports_masking = True
 
     def build(self, input_shape: Any) -> None:
         """Make the weights."""
         for layer in (self.attention, self.feed_forward, self.norm1, self.norm2):
             layer.build(input_shape)
-
-    def compute_output_shape(self, input_shape: Any) -> Any:
-        """Return the input's shape."""
-        return input_shape
 
     def call(
         self,
@@ -163,9 +158,3 @@ class TransformerBlock(keras.layers.Layer):
         act = self.activation if gates else self.feed_forward.act
         saved = keras.saving.serialize_keras_object(act)
         return super().get_config() | dict(self._arguments) | {"activation": saved}
-
-    @classmethod
-    def from_config(cls, config: Config) -> TransformerBlock:
-        """Return the layer that `get_config` describes."""
-        act = keras.saving.deserialize_keras_object(config["activation"])
-        return cls(**config | {"activation": act})

@@ -23,6 +23,7 @@ from .activation import NAME_SOURCES, get
 from .layer import (
     SAVE,
     ActivationArgument,
+    Block,
     as_callable,
     dropout_layer,
     dropped,
@@ -32,10 +33,9 @@ from .layer import (
 )
 
 
-class _Block(keras.layers.Layer):
-    """Base of the plain and the gated block: shapes, masks, serialisation."""
+class _FeedForward(Block):
+    """Base of the plain and the gated block: options and their serialisation."""
 
-    d_model: int
     d_hidden: int
 
     def _set_up(self, d_hidden: int, bias: bool, shares: tuple[float, float], save: str) -> None:
@@ -45,23 +45,6 @@ class _Block(keras.layers.Layer):
         self._drop = dropout_layer(self.dropout, "dropout", self.dtype_policy)
         self._drop_hidden = dropout_layer(self.hidden_dropout, "hidden_dropout", self.dtype_policy)
         self._recomputes = save == "preactivation" and not self.hidden_dropout
-        self.supports_masking = True
-
-    def _linear(self, width: int, name: str) -> Any:
-        return keras.layers.Dense(width, use_bias=self.bias, dtype=self.dtype_policy, name=name)
-
-    def _build(self, input_shape: Any, first: tuple[Any, ...], last: Any) -> None:
-        if input_shape[-1] != self.d_model:
-            raise ValueError(
-                f"x has {input_shape[-1]} features: this block has d_model = {self.d_model}"
-            )
-        for layer in first:
-            layer.build(input_shape)
-        last.build((*input_shape[:-1], self.d_hidden))
-
-    def compute_output_shape(self, input_shape: Any) -> Any:
-        """Return the input's shape."""
-        return input_shape
 
     def get_config(self) -> Config:
         """Return the arguments; the activation by its name, or as a serialised layer."""
@@ -70,15 +53,9 @@ class _Block(keras.layers.Layer):
         act = keras.saving.serialize_keras_object(self.act)
         return super().get_config() | arguments | {"activation": act}
 
-    @classmethod
-    def from_config(cls, config: Config) -> Any:
-        """Return the layer that `get_config` describes."""
-        act = keras.saving.deserialize_keras_object(config["activation"])
-        return cls(**config | {"activation": act})
-
 
 @keras.saving.register_keras_serializable(package="softgate")
-class FeedForward(_Block):
+class FeedForward(_FeedForward):
     """linear - activation - linear, as in BERT, GPT-2 and ViT.
 
     Parameters
@@ -142,7 +119,7 @@ class FeedForward(_Block):
 
     def build(self, input_shape: Any) -> None:
         """Make the weights."""
-        self._build(input_shape, (self.fc1,), self.fc2)
+        self._build(input_shape, (self.fc1,), self.fc2, self.d_hidden)
         if isinstance(self.act, keras.layers.Layer) and not self.act.built:
             self.act.build((*input_shape[:-1], self.d_hidden))
 
@@ -157,7 +134,7 @@ class FeedForward(_Block):
 
 
 @keras.saving.register_keras_serializable(package="softgate")
-class GatedFeedForward(_Block):
+class GatedFeedForward(_FeedForward):
     """down(activation(gate(x))·up(x)): SwiGLU, GEGLU, ReGLU and GLU blocks.
 
     Parameters
@@ -215,7 +192,7 @@ class GatedFeedForward(_Block):
 
     def build(self, input_shape: Any) -> None:
         """Make the weights."""
-        self._build(input_shape, (self.gate_proj, self.up_proj), self.down_proj)
+        self._build(input_shape, (self.gate_proj, self.up_proj), self.down_proj, self.d_hidden)
 
     def call(self, x: Any, training: bool | None = None) -> Any:
         """Return the block's output for the last axis of `x`."""

@@ -10,6 +10,7 @@ import keras
 import numpy as np
 
 from softgate.frameworks.block_arguments import activation_of_block, check_choice
+from softgate.frameworks.keras.recipes import Config
 from softgate.runtime.activation import Activation as Function
 from softgate.runtime.gated import Gated as GatedFunction
 
@@ -73,6 +74,42 @@ def repeatable(act: Any) -> bool:
 def recomputed(hidden: Callable[..., Any], *inputs: Any) -> Any:
     """Return hidden(*inputs), saving only the inputs and recomputing the rest for the gradient."""
     return keras.remat(hidden)(*inputs)
+
+
+class Block(keras.layers.Layer):
+    """Base of the blocks: masks, shapes, linear layers, serialisation."""
+
+    d_model: int
+    bias: bool
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.supports_masking = True
+
+    def _linear(self, width: int, name: str) -> Any:
+        return keras.layers.Dense(width, use_bias=self.bias, dtype=self.dtype_policy, name=name)
+
+    def _build(self, input_shape: Any, first: tuple[Any, ...], last: Any, width: int) -> None:
+        """Make the weights of layers of the input, and of one of an input `width` wide."""
+        if input_shape[-1] != self.d_model:
+            raise ValueError(
+                f"x has {input_shape[-1]} features: this layer has d_model = {self.d_model}"
+            )
+        for layer in first:
+            layer.build(input_shape)
+        last.build((*input_shape[:-1], width))
+
+    def compute_output_shape(self, input_shape: Any) -> Any:
+        """Return the input's shape."""
+        return input_shape
+
+    @classmethod
+    def from_config(cls, config: Config) -> Any:
+        """Return the layer that `get_config` describes."""
+        if "activation" in config:
+            act = keras.saving.deserialize_keras_object(config["activation"])
+            config = config | {"activation": act}
+        return super().from_config(config)
 
 
 PARTS = (

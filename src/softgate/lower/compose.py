@@ -120,14 +120,11 @@ def fold(root: Node, values: Mapping[str, Fraction]) -> Node:
             new[node] = graph.const(values[str(node.attr)])
             continue
         copy = graph.node(node.op, *args, attr=node.attr)
-        if node.op not in ("input", "parameter", "const") and _is_constant(args):
+        known = all(arg.op == "const" for arg in args)
+        if known and node.op not in ("input", "parameter", "const"):
             copy = _constant(graph, copy)
         new[node] = copy
     return new[root]
-
-
-def _is_constant(args: list[Node]) -> bool:
-    return all(arg.op == "const" for arg in args)
 
 
 def _constant(graph: Graph, node: Node) -> Node:

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from softgate.formula.graph import Node
 
-from .interpret import interpret
+from .interpret import COMPARE, interpret
 
 NAN, ZERO, ONE, TWO = Decimal("NaN"), Decimal(0), Decimal(1), Decimal(2)
 GUARD = 30
@@ -225,9 +225,7 @@ OPERATIONS: dict[str, Callable[..., Number | bool | None]] = {
     "div": lambda x, y: _flagged(lambda: x.value / y.value, x.exact and y.exact),
     "neg": lambda x: Number(x.value.copy_negate(), x.exact),
     "abs": lambda x: Number(x.value.copy_abs(), x.exact),
-    "lt": _compare(lambda x, y: x < y),
-    "le": _compare(lambda x, y: x <= y),
-    "eq": _compare(lambda x, y: x == y),
+    **{name: _compare(comparison) for name, comparison in COMPARE.items()},
     "where": _choose,
     "pi": lambda: Number(pi()),
     **{name: _inexact(function) for name, function in FUNCTIONS.items()},

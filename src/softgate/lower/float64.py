@@ -12,10 +12,9 @@ import numpy.typing as npt
 
 from softgate.formula.graph import Node
 
-from .interpret import ARITHMETIC, interpret
+from .interpret import ARITHMETIC, Operations, interpret
 
 Float64s = npt.NDArray[np.float64]
-Operations = Mapping[str, Callable[..., Any]]
 
 
 def evaluate(
@@ -37,7 +36,7 @@ def _each(function: Callable[[float], float]) -> Callable[[Any], Any]:
 
 ERFC = _each(math.erfc)
 
-OPERATIONS: dict[str, Callable[..., Any]] = {
+OPERATIONS: Operations = {
     **ARITHMETIC,
     "lt": np.less,
     "le": np.less_equal,

@@ -28,13 +28,10 @@ from typing import Any
 
 from softgate.formula.graph import COMPARISONS, Node, walk
 
+from . import interpret
+
 FOLDED: dict[str, Callable[..., float]] = {
-    "add": lambda x, y: x + y,
-    "sub": lambda x, y: x - y,
-    "mul": lambda x, y: x * y,
-    "div": lambda x, y: x / y,
-    "neg": lambda x: -x,
-    "abs": abs,
+    **interpret.ARITHMETIC,
     "exp": math.exp,
     "log": math.log,
     "sqrt": math.sqrt,

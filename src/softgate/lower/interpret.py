@@ -66,3 +66,4 @@ ARITHMETIC: Operations = {
     "neg": operator.neg,
     "abs": abs,
 }
+COMPARE: Operations = {"lt": operator.lt, "le": operator.le, "eq": operator.eq}

@@ -140,10 +140,13 @@ OPENING = 'const softgate = (() => {\n"use strict";'
 CLOSING = "return {{\n{names}\n}};\n}})();"
 
 
-def written(function: Function, usual: Function | None = None, export: bool = False) -> Written:
+def written(
+    function: Function, usual: bool = False, export: bool = False, folded: bool = False
+) -> Written:
     """Return the source of one function, and the operations it uses.
 
-    `usual` is the same function with the defaults folded; it is called if they are passed.
+    With `usual`, there is the same function with the defaults folded; it is called if they are
+    passed. That one is `folded`.
     """
     names = [name for name, _ in function.arguments]
     body = source.body(
@@ -151,34 +154,24 @@ def written(function: Function, usual: Function | None = None, export: bool = Fa
     )
     arguments = "".join(f", {name} = {literal(value)}" for name, value in function.arguments)
     lines = [*body.lines, f"return {body.result};"]
-    if usual is not None:
+    if usual:
         same = " && ".join(f"{name} === {literal(value)}" for name, value in function.arguments)
         lines.insert(0, f"if ({same}) return {function.label}_usual(x);")
-    opening = f"{'export ' if export else ''}function {function.label}(x{arguments})"
-    comment = f"// The {function.quantity} of {function.name}."
-    return _joined(comment, opening, lines), body.used
-
-
-def _with_defaults(function: Function) -> Written:
-    """Return the function with the defaults folded, which `written` calls."""
-    body = source.body(function.root, FLOAT64, LANGUAGE, {"x": "x"}, function.constants)
-    comment = f"// The {function.quantity} of {function.name} with the defaults."
-    opening = f"function {function.label}_usual(x)"
-    return _joined(comment, opening, [*body.lines, f"return {body.result};"]), body.used
-
-
-def _joined(comment: str, opening: str, lines: Sequence[str]) -> str:
-    body = "".join(f"  {line}\n" for line in lines)
-    return f"{comment}\n{opening} {{\n{body}}}"
+    ending, note = ("_usual", " with the defaults") if folded else ("", "")
+    comment = f"// The {function.quantity} of {function.name}{note}."
+    opening = f"{'export ' if export else ''}function {function.label}{ending}(x{arguments})"
+    text = "".join(f"  {line}\n" for line in lines)
+    return f"{comment}\n{opening} {{\n{text}}}", body.used
 
 
 def program(units: Sequence[Unit], closing: Sequence[str], form: str = MODULE) -> str:
     """Return the JavaScript source of some activations."""
     parts, used = [], set[str]()
     for unit in units:
-        usual = {function.label: function for function in unit.inner}
-        texts = [written(f, usual.get(f.label), form == MODULE) for f in unit.functions]
-        for text, operations in (*texts, *map(_with_defaults, unit.inner)):
+        usual = {function.label for function in unit.inner}
+        texts = [written(f, f.label in usual, form == MODULE) for f in unit.functions]
+        texts += [written(f, folded=True) for f in unit.inner]
+        for text, operations in texts:
             parts.append(text)
             used |= operations
     needed = [FMA] if "fma" in used else []

@@ -13,7 +13,7 @@ import mpmath
 
 from softgate.formula.graph import Node
 
-from .interpret import ARITHMETIC, choose, interpret
+from .interpret import ARITHMETIC, COMPARE, choose, interpret
 
 MAX_BITS = 4096
 
@@ -65,9 +65,7 @@ def _fraction(value: float | Fraction) -> Any:
 
 OPERATIONS: dict[str, Any] = {
     **ARITHMETIC,
-    "lt": lambda x, y: x < y,
-    "le": lambda x, y: x <= y,
-    "eq": lambda x, y: x == y,
+    **COMPARE,
     "where": choose,
     "pi": lambda: +_CONTEXT.pi,
     "exp": _CONTEXT.exp,

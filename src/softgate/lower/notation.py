@@ -160,14 +160,8 @@ def sum_of(node: Node, small: bool) -> Term:
     return row(left, sign(symbol), right, binds=SUM, signed=left.signed)
 
 
-def negative(node: Node, small: bool) -> Term:
-    """Return -a."""
-    inner = write(node.args[0], small)
-    return row(sign("-"), bracketed(inner, PRODUCT), binds=SUM, signed=True)
-
-
 def product(node: Node, small: bool) -> Term:
-    """Return a·b·c with its minus in front, its numbers next, and equal factors as powers."""
+    """Return a·b·c or -a with its minus in front, its numbers next, and equal factors as powers."""
     powers: dict[Node, int] = {}
     numbers: list[Fraction] = []
     minus = False
@@ -295,7 +289,7 @@ WRITERS: dict[str, Callable[[Node, bool], Term]] = {
     "sub": sum_of,
     "mul": product,
     "div": lambda n, s: fraction(write(n.args[0], s), write(n.args[1], s), s),
-    "neg": lambda n, s: product(n, s) if n.args[0].op in ("mul", "neg") else negative(n, s),
+    "neg": product,
     "abs": lambda n, _: Term("bars", (write(n.args[0]),)),
     "where": choice,
     "pi": lambda n, _: Term("constant", text="pi"),

@@ -13,14 +13,13 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from operator import eq, le, lt
 
 import numpy as np
 
 from softgate.formula.formats import FLOAT32, Format
 from softgate.formula.graph import COMPARISONS, Node, walk
 
-from .interpret import ARITHMETIC
+from .interpret import ARITHMETIC, COMPARE
 from .notation import ATOM, CHOICE, PRODUCT, SIGN, SUM
 
 Constant = float | bool
@@ -35,7 +34,6 @@ BITS = frozenset({"add_exponent", "exponent_only", "exponent_field", "copysign"}
 """Operations on the bits of their operands."""
 MIRRORED = {"lt": "gt", "le": "ge"}
 """Comparisons with swapped operands."""
-COMPARE = {"lt": lt, "le": le, "eq": eq}
 
 OPERATORS: dict[str, Operation] = {
     "add": ("{} + {}", SUM, (SUM, PRODUCT)),

@@ -24,7 +24,8 @@ from softgate.formula.graph import Graph, Node, walk
 
 from . import framework
 from .float64 import evaluate
-from .unfused import EXACT, holds
+from .interpret import ARITHMETIC
+from .unfused import holds
 
 Form = Callable[..., torch.Tensor]
 
@@ -46,11 +47,8 @@ def _onnx_log1p(x: torch.Tensor) -> torch.Tensor:
     total = 1 + x
     ordinary = (total != 1) & (total > 0) & (total < torch.inf)
     inside = torch.where(ordinary, total, 2.0)
-    return torch.where(ordinary, torch.log(inside) * (x / (inside - 1)), _onnx_log1p_edge(x, total))
-
-
-def _onnx_log1p_edge(x: torch.Tensor, total: torch.Tensor) -> torch.Tensor:
-    return torch.where(total == 1, x, torch.log(total))
+    edge = torch.where(total == 1, x, torch.log(total))
+    return torch.where(ordinary, torch.log(inside) * (x / (inside - 1)), edge)
 
 
 def _onnx_normal_cdf(x: torch.Tensor) -> torch.Tensor:
@@ -255,8 +253,9 @@ def arithmetic(root: Node) -> Node | None:
             new[node] = graph.node("where", below, graph.node("neg", args[0]), args[0])
         elif node.op == "where" and all(arg.op == "const" for arg in args[0].args):
             new[node] = args[1] if holds(args[0]) else args[2]
-        elif node.op in EXACT and args and all(arg.op == "const" for arg in args):
-            new[node] = graph.const(EXACT[node.op](*(Fraction(arg.attr or 0) for arg in args)))
+        elif node.op in ARITHMETIC and args and all(arg.op == "const" for arg in args):
+            numbers = (Fraction(arg.attr or 0) for arg in args)
+            new[node] = graph.const(ARITHMETIC[node.op](*numbers))
         elif node.op in PLAIN:
             new[node] = graph.node(node.op, *args, attr=node.attr)
         else:

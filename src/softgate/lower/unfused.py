@@ -18,22 +18,14 @@ Three operations are added to those of `formula.Machine`:
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from fractions import Fraction
-from operator import add, mul, neg, sub, truediv
 
 from softgate.formula.formats import Format
 from softgate.formula.graph import Graph, Node, walk
 
-EXACT: dict[str, Callable[..., Fraction]] = {
-    "add": add,
-    "sub": sub,
-    "mul": mul,
-    "div": truediv,
-    "neg": neg,
-    "abs": abs,
-}
-"""Operations folded, with one rounding, when every operand is a constant."""
+from .interpret import ARITHMETIC, COMPARE
+
 SMALL = Fraction(1, 1 << 9)
 """Multiples of a number below this correct an argument and do not cancel against it."""
 LARGE = Fraction(1 << 32)
@@ -177,8 +169,8 @@ class _Unfused:
 
     def _node(self, op: str, *args: Node, attr: str | Fraction | None = None) -> Node:
         """Return a node, folded to a constant if possible."""
-        if op in EXACT and args and all(arg.op == "const" for arg in args):
-            value = EXACT[op](*map(_value, args))
+        if op in ARITHMETIC and args and all(arg.op == "const" for arg in args):
+            value = ARITHMETIC[op](*map(_value, args))  # exact: rounded once
             if value or op in ("add", "sub"):  # Fractions have no -0
                 return self.graph.const(Fraction(self.fmt.round(value)))
         if op == "mul" and any(map(scales, args)):
@@ -297,8 +289,7 @@ class _Unfused:
 
 def holds(comparison: Node) -> bool:
     """Return the truth of a comparison of two numbers."""
-    x, y = map(_value, comparison.args)
-    return {"lt": x < y, "le": x <= y, "eq": x == y}[comparison.op]
+    return bool(COMPARE[comparison.op](*map(_value, comparison.args)))
 
 
 def _short(value: Fraction, fmt: Format) -> Fraction:

@@ -32,7 +32,7 @@ LIMIT = 100_000
 """More points than this are refused, as a mistake in the step."""
 
 LARGEST_EXPONENT = 400
-EXACT = Context(prec=2 * LARGEST_EXPONENT)
+EXACT = Context(prec=4 * LARGEST_EXPONENT)
 """Wide enough that no point is rounded, whatever the caller's own context is."""
 
 
@@ -89,16 +89,7 @@ def _part(part: str, text: str) -> list[Decimal]:
     count = int((Fraction(last) - Fraction(first)) / Fraction(step)) + 1
     if count > LIMIT:
         raise ValueError(f"{part!r} has {count:,} points: at most {LIMIT:,} are accepted")
-    return [_sum(first, step, i) for i in range(count)]
-
-
-def _sum(first: Decimal, step: Decimal, i: int) -> Decimal:
-    """Return first + i·step without rounding, whatever the decimal context is."""
-    exponent = min(int(first.as_tuple().exponent), int(step.as_tuple().exponent))
-    scale = Fraction(10) ** exponent
-    whole = int((Fraction(first) + i * Fraction(step)) / scale)
-    sign, digits = int(whole < 0), tuple(map(int, str(abs(whole))))
-    return Decimal((sign, digits, exponent))
+    return [EXACT.fma(step, Decimal(i), first) for i in range(count)]
 
 
 def _point(value: Any) -> Decimal:
@@ -230,16 +221,15 @@ def table(
     if functions is None:
         if columns is not None or reference is not None:
             raise ValueError("columns and a reference need activations to be named")
-        layouts = [(title, _default(chosen)) for title, chosen in LAYOUTS]
+        layouts: list[tuple[str, list[Column]]] = [
+            (title, [(quantity, activation_named(name), None) for name, quantity in chosen])
+            for title, chosen in LAYOUTS
+        ]
     else:
         several = isinstance(functions, Iterable) and not isinstance(functions, str)
         given: Any = functions if several else (functions,)
         layouts = [("", _columns([activation_named(f) for f in given], columns, reference))]
     return _fill(layouts, places, digits)
-
-
-def _default(chosen: Iterable[tuple[str, str]]) -> list[Column]:
-    return [(quantity, activation_named(name), None) for name, quantity in chosen]
 
 
 def _columns(

@@ -35,7 +35,40 @@ from .modules import NAME_SOURCES
 Save = Literal["preactivation", "all"]
 
 
-class FeedForward(nn.Module):
+class _Block(nn.Module):
+    """Base of the plain and the gated block: options, and the layers after the pre-activations."""
+
+    act: nn.Module
+
+    def _set_options(self, save: str, dropout: float, hidden_dropout: float) -> None:
+        self.save = check_choice("save", save, get_args(Save))
+        self.dropout = check_share("dropout", dropout)
+        self.hidden_dropout = check_share("hidden_dropout", hidden_dropout)
+
+    def _output(self, hidden: Any, last: nn.Linear, first: Tensor, *factors: Tensor) -> Tensor:
+        """Return last(act(first)·factors), fused as `hidden` if no layer is observed."""
+        p = self.hidden_dropout if self.training else 0.0
+        act = self.act
+        if isinstance(act, modules.Activation) and unobserved(first, act, last):
+            linear = feedforward.linear if self.save == "preactivation" else feedforward.composed
+            y = linear(hidden(act.activation), (first, *factors), last.weight, last.bias, p)
+        else:
+            product = act(first)
+            for factor in factors:
+                product = product * factor
+            y = last(F.dropout(product, p, p > 0))
+        return F.dropout(y, self.dropout, self.training)
+
+    def extra_repr(self) -> str:
+        """Return the dropout and `save` options."""
+        shown = [f"save={self.save!r}"]
+        for name in ("dropout", "hidden_dropout"):
+            if getattr(self, name):
+                shown.insert(0, f"{name}={getattr(self, name):g}")
+        return ", ".join(shown)
+
+
+class FeedForward(_Block):
     """linear - activation - linear, as in BERT, GPT-2 and ViT.
 
     Parameters
@@ -86,9 +119,7 @@ class FeedForward(nn.Module):
     ) -> None:
         super().__init__()
         d_model, d_hidden = check_widths(d_model=d_model, d_hidden=d_hidden)
-        self.save = check_choice("save", save, get_args(Save))
-        self.dropout = check_share("dropout", dropout)
-        self.hidden_dropout = check_share("hidden_dropout", hidden_dropout)
+        self._set_options(save, dropout, hidden_dropout)
         self.fc1 = nn.Linear(d_model, d_hidden, bias, device, dtype)
         self.act = as_module(activation, parameters)
         self.fc2 = nn.Linear(d_hidden, d_model, bias, device, dtype)
@@ -116,23 +147,10 @@ class FeedForward(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the block's output for the last axis of `x`."""
-        h = self.fc1(x)
-        p = self.hidden_dropout if self.training else 0.0
-        act = self.act
-        if isinstance(act, modules.Activation) and unobserved(h, act, self.fc2):
-            hidden = feedforward.Activated(act.activation)
-            linear = feedforward.linear if self.save == "preactivation" else feedforward.composed
-            y = linear(hidden, (h,), self.fc2.weight, self.fc2.bias, p)
-        else:
-            y = self.fc2(F.dropout(act(h), p, p > 0))
-        return F.dropout(y, self.dropout, self.training)
-
-    def extra_repr(self) -> str:
-        """Return the dropout and `save` options."""
-        return describe(self)
+        return self._output(feedforward.Activated, self.fc2, self.fc1(x))
 
 
-class GatedFeedForward(nn.Module):
+class GatedFeedForward(_Block):
     """down(activation(gate(x))·up(x)): SwiGLU, GEGLU, ReGLU and GLU blocks.
 
     Parameters
@@ -182,9 +200,8 @@ class GatedFeedForward(nn.Module):
         super().__init__()
         (d_model,) = check_widths(d_model=d_model)
         d_hidden = gated_width(d_model, d_hidden, bias, match, multiple_of)
-        self.d_hidden, self.save = d_hidden, check_choice("save", save, get_args(Save))
-        self.dropout = check_share("dropout", dropout)
-        self.hidden_dropout = check_share("hidden_dropout", hidden_dropout)
+        self.d_hidden = d_hidden
+        self._set_options(save, dropout, hidden_dropout)
         self.gate_proj = nn.Linear(d_model, d_hidden, bias, device, dtype)
         self.up_proj = nn.Linear(d_model, d_hidden, bias, device, dtype)
         self.act = modules.Activation(gate_activation(activation, NAME_SOURCES, **parameters))
@@ -193,19 +210,7 @@ class GatedFeedForward(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """Return the block's output for the last axis of `x`."""
         gate, up = self.gate_proj(x), self.up_proj(x)
-        p = self.hidden_dropout if self.training else 0.0
-        act, down = self.act, self.down_proj
-        if unobserved(gate, act, down):
-            hidden = feedforward.Gated(act.activation)
-            linear = feedforward.linear if self.save == "preactivation" else feedforward.composed
-            y = linear(hidden, (gate, up), down.weight, down.bias, p)
-        else:
-            y = down(F.dropout(act(gate) * up, p, p > 0))
-        return F.dropout(y, self.dropout, self.training)
-
-    def extra_repr(self) -> str:
-        """Return the dropout and `save` options."""
-        return describe(self)
+        return self._output(feedforward.Gated, self.down_proj, gate, up)
 
 
 def as_module(activation: str | Activation | nn.Module, parameters: dict[str, float]) -> nn.Module:
@@ -237,15 +242,6 @@ def _observed(module: nn.Module) -> bool:
     )
     modified = "forward" in vars(module) or type(module) not in (nn.Linear, modules.Activation)
     return bool(hooked) or modified
-
-
-def describe(block: FeedForward | GatedFeedForward) -> str:
-    """Return the options of a block as text."""
-    shown = [f"save={block.save!r}"]
-    for name in ("dropout", "hidden_dropout"):
-        if getattr(block, name):
-            shown.insert(0, f"{name}={getattr(block, name):g}")
-    return ", ".join(shown)
 
 
 def check_linears(**layers: Any) -> None:

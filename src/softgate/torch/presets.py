@@ -11,6 +11,7 @@ import tomllib
 from dataclasses import dataclass, fields, replace
 from functools import cache
 from importlib.resources import files
+from inspect import signature
 from typing import Any, ClassVar
 
 from softgate.frameworks.block_arguments import check_widths, is_gated, unknown
@@ -104,7 +105,7 @@ class Preset(Record):
                 raise TypeError("n and n_blocks have the same meaning: give only one of them")
             changes["n_blocks"] = n
         made, options = self._changed(changes)
-        shape = (made.n_blocks, made.d_model, made.n_heads, made.d_hidden)
+        shape = (getattr(made, name) for name in _SHAPE)
         return Stack(*shape, **(made._options() | options))
 
     def _options(self) -> dict[str, Any]:
@@ -145,21 +146,13 @@ class Preset(Record):
         return ("fact", "value"), [(name, _text(value)) for name, value in self._shown()]
 
 
-_OPTIONS = (
-    "activation",
-    "norm",
-    "normalization",
-    "eps",
-    "bias",
-    "causal",
-    "dropout",
-    "attention_dropout",
-    "hidden_dropout",
-    "n_kv_heads",
-    "d_head",
-    "scale",
+_SHAPE = ("n_blocks", "d_model", "n_heads", "d_hidden")
+_OPTIONS = tuple(
+    field.name
+    for field in fields(Preset)
+    if field.name in signature(TransformerBlock).parameters and field.name not in _SHAPE
 )
-_FACTS = ("n_blocks", "d_model", "n_heads", "d_hidden", *_OPTIONS)
+_FACTS = (*_SHAPE, *_OPTIONS)
 
 
 def _text(value: Any) -> str:

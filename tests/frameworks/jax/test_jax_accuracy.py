@@ -51,7 +51,7 @@ def errors(activation: Activation, x: Any, margin: float) -> accuracy.Errors:
     """What JAX's float32 values are off by, where they are normal numbers by a margin."""
     y = np.asarray(activation(jnp.asarray(x)))
     keep = normal(activation(x), margin)
-    return accuracy.against_float64(activation.entry, "value", FLOAT32, x[keep], y[keep])
+    return accuracy.Reference(activation.entry, "value").against_kernel(x[keep], y[keep], FLOAT32)
 
 
 def tiny(count: int) -> Any:
@@ -83,7 +83,9 @@ def test_float32(variant: Variant, quantity: str) -> None:
     keep = normal(expected) & np.isfinite(x)
     values = dict(activation.check_parameters(parameters))
     hold(
-        accuracy.against_float64(activation.entry, quantity, FLOAT32, x[keep], found[keep], values)
+        accuracy.Reference(activation.entry, quantity, values).against_kernel(
+            x[keep], found[keep], FLOAT32
+        )
     )
 
 
@@ -126,7 +128,11 @@ def test_float64(activation: Activation, quantity: str) -> None:
     check_specials(expected[-SPECIALS.size :], y[-SPECIALS.size :])
     keep = normal(expected) & np.isfinite(x)
     values = dict(activation.parameters)
-    hold(accuracy.against_arb(activation.entry, quantity, FLOAT64, x[keep], y[keep], values))
+    hold(
+        accuracy.Reference(activation.entry, quantity, values).against_arb(
+            x[keep], y[keep], FLOAT64
+        )
+    )
 
 
 @pytest.mark.parametrize("fmt", [BFLOAT16, FLOAT16], ids=lambda fmt: fmt.name)
@@ -181,7 +187,9 @@ def test_the_measure_sees_jaxs_own_gelu() -> None:
     x = inputs(sg.gelu, FLOAT32, 20_000)
     keep = normal(sg.gelu(x))
     theirs = np.asarray(jax.nn.gelu(jnp.asarray(x), approximate=False))
-    found = accuracy.against_float64(sg.gelu.entry, "value", FLOAT32, x[keep], theirs[keep])
+    found = accuracy.Reference(sg.gelu.entry, "value").against_kernel(
+        x[keep], theirs[keep], FLOAT32
+    )
     with pytest.raises(AssertionError):
         hold(found, 8)
     assert found.max_ulp > 50

@@ -6,8 +6,6 @@ counts by region, `sweep` all 2**32 float32 inputs. Used by certify, by the test
 
 from .errors import Errors as Errors
 from .errors import Reference as Reference
-from .errors import against_arb as against_arb
-from .errors import against_float64 as against_float64
 from .errors import correctly_rounded as correctly_rounded
 from .errors import gate as gate
 from .errors import scale_graphs as scale_graphs

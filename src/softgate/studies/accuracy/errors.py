@@ -268,7 +268,11 @@ class Reference:
         return max(abs(float(ball.mid())) for ball in balls)
 
     def against_kernel(self, x: Array, computed: Array, fmt: Format) -> Errors:
-        """Measure narrower results at finite `x` against the float64 kernel, in bulk."""
+        """Measure narrower results at finite `x` against the float64 kernel, in bulk.
+
+        Exact to a few 2**-29 of a float32 ulp if that kernel is within 4 ulp of arb, which is
+        measured separately.
+        """
         xs, ys = x.astype(np.float64), computed.astype(np.float64)
         return self.errors(xs, ys, self.kernel(xs), fmt)
 
@@ -330,34 +334,6 @@ def _rounding_interval(y: float, fmt: Format) -> tuple[Fraction | None, Fraction
     near, far = size - below / 2, size + step / 2
     even = (size / step) % 2 == 0
     return (near, far, even) if y > 0 else (-far, -near, even)
-
-
-def against_arb(
-    entry: Entry,
-    quantity: str,
-    fmt: Format,
-    x: Array,
-    computed: Array,
-    parameters: Parameters | None = None,
-) -> Errors:
-    """Measure `computed` at finite `x` against arb balls: rigorous, some 50 microseconds each."""
-    return Reference(entry, quantity, parameters).against_arb(x, computed, fmt)
-
-
-def against_float64(
-    entry: Entry,
-    quantity: str,
-    fmt: Format,
-    x: Array,
-    computed: Array,
-    parameters: Parameters | None = None,
-) -> Errors:
-    """Measure narrower results at finite `x` against the float64 kernel, in bulk.
-
-    Exact to a few 2**-29 of a float32 ulp if that kernel is within 4 ulp of arb, which is measured
-    separately.
-    """
-    return Reference(entry, quantity, parameters).against_kernel(x, computed, fmt)
 
 
 def correctly_rounded(

@@ -105,9 +105,10 @@ def certify(  # noqa: PLR0913  (settings of one study, by keyword)
         check_state(Path(state), exhaustive)
     described = describe(subject, keywords, slope=slope, framework=framework)
     measured_as = None if function is None else activation_named(function)
+    named = (described.c_dtype,) if described.kind == "c" else None  # by the C symbol
     plan = Plan(
         chosen("quantities", quantities, QUANTITIES),
-        chosen("dtypes", dtypes, ORDER) or described_dtypes(described),
+        chosen("dtypes", dtypes, ORDER) or named,
         counts(samples),
         exhaustive,
         seed,
@@ -203,11 +204,6 @@ def check_sweep(plan: Plan) -> None:
             "exhaustive (--exhaustive) applies to float32's value and slope, and neither is to be "
             "measured: 16-bit formats always use all inputs, float64 and curvatures a sample"
         )
-
-
-def described_dtypes(subject: Subject) -> tuple[str, ...] | None:
-    """Return the format in the name of a C symbol; None for other subjects."""
-    return (subject.c_dtype,) if subject.kind == "c" else None
 
 
 def one_core(stack: ExitStack, subject: Subject, time_limit: float) -> Callable[[], Session]:

@@ -14,11 +14,11 @@ import numpy.typing as npt
 from softgate.formula.formats import FLOAT32, FORMATS, Format
 from softgate.runtime.activation import Activation
 from softgate.runtime.kernels import is_default
-from softgate.runtime.registry import label
+from softgate.runtime.registry import activations, label
 from softgate.runtime.threads import get_threads
 
 from ..accuracy import Reference, samples, sweep
-from ..accuracy.regions import Profile, Regions, Tally, marks, roots_of
+from ..accuracy.regions import Regions, Tally, marks, roots_of
 from ..progress import Progress
 from ..reproducibility.digests import digest, operands, published_digest
 from ..subjects import Failure, Mistake, Session, Subject
@@ -151,8 +151,7 @@ class Study:
 
     def _measure(self, quantity: str, fmt: Format) -> Measurement:
         reference = self.references.setdefault(
-            quantity,
-            Reference(self.entry, quantity, self.parameters, self.marks["breaks"]),
+            quantity, Reference(self.entry, quantity, self.parameters, self.marks["breaks"])
         )
         regions = Regions(fmt, roots_of(self.marks, quantity))
         count = self.plan.samples.get(fmt.name, 0)
@@ -181,7 +180,7 @@ class Study:
             regions=_regions(regions, tallies),
             specials=tuple(specials(reference, quantity, fmt, self.session)),
             dependences=tuple(self._dependences(quantity, x, y)),
-            profile=_profile(profile),
+            profile=ProfileRecord(*profile.steps()),
         )
 
     def _sweep(
@@ -242,8 +241,6 @@ class Study:
 
 def _catalogued(activation: Activation) -> Mapping[str, float]:
     """Return the parameters of the catalogue's entry of that name."""
-    from softgate.runtime.registry import activations
-
     known = activations().get(activation.name)
     return activation.parameters if known is None else known.parameters
 
@@ -274,10 +271,6 @@ def _regions(regions: Regions, tallies: list[Tally]) -> tuple[Region, ...]:
 
 
 _SHARED = tuple(key for key in Region.__dataclass_fields__ if key in Tally.__dataclass_fields__)
-
-
-def _profile(profile: Profile) -> ProfileRecord:
-    return ProfileRecord(*profile.steps())
 
 
 def evaluator(session: Session, quantity: str) -> sweep.Evaluate:

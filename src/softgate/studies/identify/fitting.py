@@ -178,9 +178,8 @@ def _jumped(observed: Observation, candidate: Fit, names: Sequence[str]) -> Fit:
         values = _zoom(
             observed, candidate.family, candidate.values, candidate.kind, name, around, 6
         )
-        candidate = min(
-            candidate, fit(observed, candidate.family, values, candidate.kind), key=_rms
-        )
+        moved = fit(observed, candidate.family, values, candidate.kind)
+        candidate = moved if moved.rms < candidate.rms else candidate
     return candidate
 
 
@@ -215,10 +214,6 @@ def _moved(observed: Observation, candidate: Fit, values: Values) -> Fit:
     if not candidate.family.accepts(values):
         return replace(candidate, values=values, rms=math.inf, worst=math.inf)
     return fit(observed, candidate.family, values, candidate.kind)
-
-
-def _rms(candidate: Fit) -> float:
-    return candidate.rms
 
 
 def neat(observed: Observation, candidate: Fit) -> Fit:

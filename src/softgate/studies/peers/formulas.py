@@ -21,6 +21,11 @@ C = sqrt(2 / pi)
 ALPHA, SCALE = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
 
 
+def _of(ufunc: Callable[..., Any], *operands: float) -> Value:
+    """Return the value that is one NumPy or SciPy function of x and constants."""
+    return lambda x, y, w: ufunc(x, *operands, out=y)
+
+
 def _gelu(x: Array, y: Array, w: Array) -> None:
     special.ndtr(x, out=y)
     y *= x
@@ -96,19 +101,11 @@ def _silu_backward(x: Array, g: Array, y: Array, w: Array) -> None:
     y *= g
 
 
-def _sigmoid(x: Array, y: Array, w: Array) -> None:
-    special.expit(x, out=y)
-
-
 def _sigmoid_backward(x: Array, g: Array, y: Array, w: Array) -> None:
     special.expit(x, out=w)
     np.subtract(1, w, out=y)
     y *= w
     y *= g
-
-
-def _tanh(x: Array, y: Array, w: Array) -> None:
-    np.tanh(x, out=y)
 
 
 def _tanh_backward(x: Array, g: Array, y: Array, w: Array) -> None:
@@ -133,10 +130,6 @@ def _elu_backward(x: Array, g: Array, y: Array, w: Array) -> None:
     y *= g
 
 
-def _softplus(x: Array, y: Array, w: Array) -> None:
-    np.logaddexp(x, 0, out=y)
-
-
 def _softplus_backward(x: Array, g: Array, y: Array, w: Array) -> None:
     special.expit(x, out=y)
     y *= g
@@ -158,10 +151,6 @@ def _mish_backward(x: Array, g: Array, y: Array, w: Array) -> None:
     w *= x
     y += w
     y *= g
-
-
-def _relu(x: Array, y: Array, w: Array) -> None:
-    np.maximum(x, 0, out=y)
 
 
 def _relu_backward(x: Array, g: Array, y: Array, w: Array) -> None:
@@ -216,10 +205,6 @@ def _selu_backward(x: Array, g: Array, y: Array, w: Array) -> None:
     y *= g
 
 
-def _log_sigmoid(x: Array, y: Array, w: Array) -> None:
-    special.log_expit(x, out=y)
-
-
 def _log_sigmoid_backward(x: Array, g: Array, y: Array, w: Array) -> None:
     np.negative(x, out=y)
     special.expit(y, out=y)
@@ -264,12 +249,12 @@ def _shrink_backward(x: Array, g: Array, y: Array, w: Array) -> None:
 
 
 def _tanhshrink(x: Array, y: Array, w: Array) -> None:
-    _tanh(x, w, y)
+    np.tanh(x, out=w)
     np.subtract(x, w, out=y)
 
 
 def _tanhshrink_backward(x: Array, g: Array, y: Array, w: Array) -> None:
-    _tanh(x, y, w)
+    np.tanh(x, out=y)
     y *= y
     y *= g
 
@@ -320,18 +305,18 @@ FORMULAS: dict[str, tuple[Value, Backward]] = {
     "gelu_tanh": (_gelu_tanh, _gelu_tanh_backward),
     "gelu_sigmoid": (_gelu_sigmoid, _gelu_sigmoid_backward),
     "silu": (_silu, _silu_backward),
-    "sigmoid": (_sigmoid, _sigmoid_backward),
-    "tanh": (_tanh, _tanh_backward),
+    "sigmoid": (_of(special.expit), _sigmoid_backward),
+    "tanh": (_of(np.tanh), _tanh_backward),
     "elu": (_elu, _elu_backward),
-    "softplus": (_softplus, _softplus_backward),
+    "softplus": (_of(np.logaddexp, 0), _softplus_backward),
     "mish": (_mish, _mish_backward),
-    "relu": (_relu, _relu_backward),
+    "relu": (_of(np.maximum, 0), _relu_backward),
     "leaky_relu": (_leaky_relu, _leaky_relu_backward),
     "relu6": _clipped(0, 6),
     "squared_relu": (_squared_relu, _squared_relu_backward),
     "celu": (_elu, _elu_backward),
     "selu": (_selu, _selu_backward),
-    "log_sigmoid": (_log_sigmoid, _log_sigmoid_backward),
+    "log_sigmoid": (_of(special.log_expit), _log_sigmoid_backward),
     "hard_sigmoid": (_hard_sigmoid, _hard_sigmoid_backward),
     "hard_tanh": _clipped(-1, 1),
     "hard_swish": (_hard_swish, _hard_swish_backward),

@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
-from functools import cache, cached_property, partial
+from functools import cache, cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -307,7 +307,7 @@ def study(entry: Entry, parameters: Mapping[str, float], name: str | None = None
             slope_limits=shape.limits(curve, 1),
             asymptotes=shape.asymptotes(curve),
             small_slope_share=share(curve, (-SMALL, SMALL), _is_small),
-            negative_slope_share=share(curve, (Fraction(0),), _is_negative),
+            negative_slope_share=share(curve, (Fraction(0),), lambda slope: bool(slope < 0)),
             **moments,
             dead=flat_regions(entry, parameters, special),
             undefined=shape.undefined(curve),
@@ -318,10 +318,6 @@ def study(entry: Entry, parameters: Mapping[str, float], name: str | None = None
 def _is_small(slope: exact.Number) -> bool:
     size = abs(slope) * SMALL.denominator
     return bool(size < SMALL.numerator) and not exact.same(size, SMALL.numerator)
-
-
-def _is_negative(slope: exact.Number) -> bool:
-    return bool(slope < 0)
 
 
 def _largest_curvature(curve: Curve) -> Extreme | None:
@@ -341,7 +337,7 @@ def _moments(curve: Curve) -> dict[str, float | None]:
     slope_square = expectation(curve, 1, _square)
     variance = None
     if mean is not None:
-        variance = expectation(curve, 0, partial(_square_from, mean))
+        variance = expectation(curve, 0, lambda y: _square(y - mean))
     return {
         "mean": mean,
         "sd": None if variance is None else math.sqrt(variance),
@@ -354,10 +350,6 @@ def _moments(curve: Curve) -> dict[str, float | None]:
 
 def _square(y: Floats) -> Floats:
     return y * y
-
-
-def _square_from(mean: float, y: Floats) -> Floats:
-    return (y - mean) ** 2
 
 
 def _gain(mean_square: float | None) -> float | None:

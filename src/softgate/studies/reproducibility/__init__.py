@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from softgate.runtime.activation import Activation
 from softgate.runtime.gated import Gated
 
-from .digests import Case, Function, cases, catalogue, compute, quick_cases, read
+from .digests import Function, cases, catalogue, compute, quick_cases, read
 from .record import Comparison, Reproduction
 
 __all__ = ["Comparison", "Reproduction", "check_bits"]
@@ -60,7 +60,9 @@ def check_bits(
     comparisons = []
     for i, case in enumerate(selected):
         computed = compute(case, chosen[case.function])
-        comparisons.append(_comparison(case, computed, published.get(case.name)))
+        function, quantity, dtype = case.name.split(" ", 2)
+        expected = published.get(case.name)
+        comparisons.append(Comparison(function, quantity, dtype, computed, expected))
         if progress is not None:
             progress(i + 1, len(selected))
     return Reproduction(this_machine().processor, tuple(comparisons))
@@ -110,8 +112,3 @@ def _check_kind(function: object) -> None:
         raise TypeError(
             f"functions contains {function!r}: expected names or functions of the catalogue"
         )
-
-
-def _comparison(case: Case, computed: str, expected: str | None) -> Comparison:
-    function, quantity, dtype = case.name.split(" ", 2)
-    return Comparison(function, quantity, dtype, computed, expected)

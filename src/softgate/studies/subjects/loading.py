@@ -28,6 +28,8 @@ from .description import (
     unpickled,
 )
 
+BACKENDS = {"torch": "Torch", "jax": "Jax", "tensorflow": "TensorFlow"}
+"""The classes of `backends`, each in the module of its framework's name."""
 EXTRAS = {"torch": "torch", "jax": "jax", "tensorflow": "keras", "keras": "keras"}
 
 
@@ -148,25 +150,17 @@ def wrap(function: Callable[..., Any], framework: str, packages: tuple[str, ...]
     return backend(function, (*packages, "keras") if framework == "keras" else packages)
 
 
-def adapter(framework: str) -> Callable[[Callable[..., Any], tuple[str, ...]], Backend]:
+def adapter(framework: str) -> type[Plain]:
     """Return the backend class of a framework; Keras has that of the framework it runs on."""
     try:
         if framework == "keras":
             import keras
 
             framework = keras.backend.backend()
-        if framework == "torch":
-            from .backends.torch import Torch
-
-            return Torch
-        if framework == "jax":
-            from .backends.jax import Jax
-
-            return Jax
-        if framework == "tensorflow":
-            from .backends.tensorflow import TensorFlow
-
-            return TensorFlow
+        if framework in BACKENDS:
+            module = import_module(f".backends.{framework}", __package__)
+            backend: type[Plain] = getattr(module, BACKENDS[framework])
+            return backend
     except ModuleNotFoundError as error:
         extra = EXTRAS[framework]
         raise Mistake(f"there is no {error.name} here: pip install 'softgate[{extra}]'") from None

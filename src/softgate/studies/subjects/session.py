@@ -8,11 +8,11 @@ through a file that both processes map, so that millions of elements cost two co
 from __future__ import annotations
 
 import tempfile
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -58,11 +58,12 @@ class Information:
         return cls(**fields)
 
 
-class Session(Protocol):
+class Session(ABC):
     """Runs a subject until its `with` block ends."""
 
     information: Information
 
+    @abstractmethod
     def evaluate(self, quantity: str, x: Array, *, offset: int = 0, step: int = 1) -> Array:
         """Return a quantity at the contiguous array `x`, of any length.
 
@@ -70,19 +71,21 @@ class Session(Protocol):
         after an aligned address and `step` elements apart.
         """
 
+    @abstractmethod
     def set_threads(self, count: int) -> bool:
         """Set the subject's threads; return False if that is not possible any more."""
 
-    def __enter__(self) -> Self: ...
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None: ...
+    def close(self) -> None:  # noqa: B027 - a subject in this process has nothing to close
+        """End the session."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
 
-class InProcess:
+class InProcess(Session):
     """A subject in this process."""
 
     def __init__(self, loaded: Loaded) -> None:
@@ -111,12 +114,6 @@ class InProcess:
         """Set the framework's threads."""
         return self.loaded.value.set_threads(count)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        return None
-
 
 def placed(x: Array, offset: int, step: int) -> Array:
     """Return a copy of `x` whose elements are `step` apart, `offset` after an aligned address."""
@@ -128,7 +125,7 @@ def placed(x: Array, offset: int, step: int) -> Array:
     return view
 
 
-class Isolated:
+class Isolated(Session):
     """A subject in a worker process, which is restarted if it died."""
 
     def __init__(self, subject: Subject, time_limit: float, one_core: bool = False) -> None:
@@ -225,12 +222,6 @@ class Isolated:
         self._kill()
         self._memory = None
         self._folder.cleanup()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 def open_session(

@@ -64,11 +64,11 @@ def as_array(result: Any) -> Any:
 
 
 class Plain(Backend):
-    """A function of a NumPy array, without derivatives."""
+    """A function of a NumPy array, without derivatives; the base of other frameworks' backends."""
 
     def __init__(self, function: Callable[..., Any], packages: tuple[str, ...] = ()) -> None:
         self.function = function
-        self.packages = tuple(dict.fromkeys((*packages, "numpy")))
+        self.packages = tuple(dict.fromkeys((*packages, *self.packages)))
 
     def call(self, quantity: str, x: Array) -> Any:
         """Return the function at `x`."""

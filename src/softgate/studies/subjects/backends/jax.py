@@ -9,19 +9,20 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from . import Array, Backend
+from . import Array, Plain
 
 
-class Jax(Backend):
+class Jax(Plain):
     """A function of a JAX array, whose memory is a copy: strides and addresses are lost."""
 
     framework = "jax"
+    packages = ("jax", "jaxlib", "numpy")
     strides = False
     addresses = False
     quantities = ("value", "slope", "curvature")
 
     def __init__(self, function: Callable[..., Any], packages: tuple[str, ...] = ()) -> None:
-        self.packages = tuple(dict.fromkeys((*packages, "jax", "jaxlib", "numpy")))
+        super().__init__(function, packages)
         slope = _derivative(function)
         self.forms = {"value": function, "slope": slope, "curvature": _derivative(slope)}
 

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
-from . import Array, Backend
+from . import Array, Plain
 
 
-class TensorFlow(Backend):
+class TensorFlow(Plain):
     """A function of a tensor, whose memory is a copy: strides and addresses are lost."""
 
     framework = "tensorflow"
+    packages = ("tensorflow", "numpy")
     strides = False
     addresses = False
     quantities = ("value", "slope", "curvature")
-
-    def __init__(self, function: Callable[..., Any], packages: tuple[str, ...] = ()) -> None:
-        self.function = function
-        self.packages = tuple(dict.fromkeys((*packages, "tensorflow", "numpy")))
 
     def call(self, quantity: str, x: Array) -> Any:
         """Return a quantity at `x`."""

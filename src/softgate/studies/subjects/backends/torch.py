@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 import torch
 
-from . import Array, Backend
+from . import Array, Plain
 
 
-class Torch(Backend):
+class Torch(Plain):
     """A function of a tensor."""
 
     framework = "torch"
+    packages = ("torch", "numpy")
     quantities = ("value", "slope", "curvature")
-
-    def __init__(self, function: Callable[..., Any], packages: tuple[str, ...] = ()) -> None:
-        self.function = function
-        self.packages = tuple(dict.fromkeys((*packages, "torch", "numpy")))
 
     def call(self, quantity: str, x: Array) -> Any:
         """Return a quantity at `x`."""
