@@ -7,9 +7,6 @@ the result underflows gradually.
 
 from __future__ import annotations
 
-from softgate.formula.formats import Format
-from softgate.formula.graph import Graph
-
 from .gaussian import Gaussian
 from .logarithm import Logarithm
 from .scaled import Tail, TwoFloat
@@ -19,6 +16,3 @@ __all__ = ["Kernel", "Tail", "TwoFloat"]
 
 class Kernel(Gaussian, Logarithm):
     """The arithmetic that stable forms are written over, for float32 or float64 with fma."""
-
-    def __init__(self, fmt: Format, graph: Graph | None = None, fused: bool = True) -> None:
-        super().__init__(fmt, graph, fused)

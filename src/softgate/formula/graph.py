@@ -8,7 +8,7 @@ an operation is defined by the lowerings.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from numbers import Rational, Real
 from typing import Any, NoReturn
@@ -72,6 +72,17 @@ class Graph:
         return self.node("parameter", attr=name)
 
 
+Operator = Callable[["Node", "Node | Number"], "Node"]
+
+
+def _operators(op: str) -> tuple[Operator, Operator]:
+    """Return the methods for `node op other` and for `other op node`."""
+    return (
+        lambda node, other: node._binary(op, other),
+        lambda node, other: node._binary(op, other, swap=True),
+    )
+
+
 class Node:
     """One operation on other nodes; Python's arithmetic operators build further ones."""
 
@@ -101,45 +112,16 @@ class Node:
             raise FormulaError("division by 0")
         return self.graph.node(op, *pair)
 
-    def __add__(self, other: Node | Number) -> Node:
-        return self._binary("add", other)
-
-    def __radd__(self, other: Number) -> Node:
-        return self._binary("add", other, swap=True)
-
-    def __sub__(self, other: Node | Number) -> Node:
-        return self._binary("sub", other)
-
-    def __rsub__(self, other: Number) -> Node:
-        return self._binary("sub", other, swap=True)
-
-    def __mul__(self, other: Node | Number) -> Node:
-        return self._binary("mul", other)
-
-    def __rmul__(self, other: Number) -> Node:
-        return self._binary("mul", other, swap=True)
-
-    def __truediv__(self, other: Node | Number) -> Node:
-        return self._binary("div", other)
-
-    def __rtruediv__(self, other: Number) -> Node:
-        return self._binary("div", other, swap=True)
+    __add__, __radd__ = _operators("add")
+    __sub__, __rsub__ = _operators("sub")
+    __mul__, __rmul__ = _operators("mul")
+    __truediv__, __rtruediv__ = _operators("div")
+    __lt__, __gt__ = _operators("lt")
+    __le__, __ge__ = _operators("le")
 
     def __neg__(self) -> Node:
         check_numbers(self)
         return self.graph.node("neg", self)
-
-    def __lt__(self, other: Node | Number) -> Node:
-        return self._binary("lt", other)
-
-    def __le__(self, other: Node | Number) -> Node:
-        return self._binary("le", other)
-
-    def __gt__(self, other: Node | Number) -> Node:
-        return self._binary("lt", other, swap=True)
-
-    def __ge__(self, other: Node | Number) -> Node:
-        return self._binary("le", other, swap=True)
 
     def same(self, other: Node | Number) -> Node:
         """Return the comparison `self == other`."""

@@ -6,6 +6,7 @@ of exact inputs are exact; a comparison that a ball leaves undecided raises the 
 
 from __future__ import annotations
 
+from contextlib import suppress
 from fractions import Fraction
 from functools import lru_cache, partial
 from typing import Any
@@ -13,7 +14,7 @@ from typing import Any
 import flint
 from flint import arb, fmpq
 
-from softgate.formula.graph import Node
+from softgate.formula.graph import COMPARISONS, Node
 
 from .interpret import ARITHMETIC, choose, program
 
@@ -60,13 +61,10 @@ def truth(root: Node, relative_bits: int = 80, /, **inputs: float | Fraction) ->
     """
     bits = 2 * relative_bits
     while bits <= MAX_BITS:
-        try:
+        with suppress(Undecided):
             ball = evaluate(root, bits, **inputs)
-        except Undecided:
-            bits *= 2
-            continue
-        if ball.rel_accuracy_bits() >= relative_bits or ball.abs_upper() < BELOW_ALL:
-            return ball
+            if ball.rel_accuracy_bits() >= relative_bits or ball.abs_upper() < BELOW_ALL:
+                return ball
         bits *= 2
     raise ArithmeticError(f"{root!r} at {inputs} is not resolved with {MAX_BITS} bits")
 
@@ -96,19 +94,9 @@ def _sigmoid(x: arb) -> arb:
     return 1 / (1 + (-x).exp())
 
 
-def _phi(x: arb) -> arb:
-    return (-x * x / 2).exp() / (2 * arb.pi()).sqrt()
-
-
-def _Phi(x: arb) -> arb:
-    return (-x / arb(2).sqrt()).erfc() / 2
-
-
 OPERATIONS: dict[str, Any] = {
     **ARITHMETIC,
-    "lt": partial(_compare, "lt"),
-    "le": partial(_compare, "le"),
-    "eq": partial(_compare, "eq"),
+    **{op: partial(_compare, op) for op in COMPARISONS},
     "where": choose,
     "pi": arb.pi,
     "exp": arb.exp,
@@ -124,6 +112,6 @@ OPERATIONS: dict[str, Any] = {
     "erfc": arb.erfc,
     "sigmoid": _sigmoid,
     "softplus": lambda x: x.exp().log1p(),
-    "phi": _phi,
-    "Phi": _Phi,
+    "phi": lambda x: (-x * x / 2).exp() / (2 * arb.pi()).sqrt(),
+    "Phi": lambda x: (-x / arb(2).sqrt()).erfc() / 2,
 }

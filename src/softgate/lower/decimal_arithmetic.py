@@ -191,10 +191,6 @@ def _erfc(x: Decimal) -> Decimal:
     return _precise(lambda: 1 - _erf(x), lost)
 
 
-def _phi(x: Decimal) -> Decimal:
-    return (-x * x / 2).exp() / (2 * pi()).sqrt()
-
-
 FUNCTIONS: dict[str, Callable[[Decimal], Decimal]] = {
     "exp": lambda x: x.exp(),
     "log": lambda x: x.ln(),
@@ -209,7 +205,7 @@ FUNCTIONS: dict[str, Callable[[Decimal], Decimal]] = {
     "atan": _atan,
     "erf": _erf,
     "erfc": _erfc,
-    "phi": _phi,
+    "phi": lambda x: (-x * x / 2).exp() / (2 * pi()).sqrt(),
     "Phi": lambda x: _erfc(-x / TWO.sqrt()) / 2,
 }
 

@@ -319,7 +319,8 @@ def implementation(name: str) -> Style:
 def scales(names: Iterable[str], activations: Mapping[str, str]) -> tuple[Spec, Spec]:
     """Return scales of colours and of dash patterns.
 
-    `names` are implementations, and functions drawn as the activation in `activations`.
+    `names` are implementations, and labels of functions; `activations` has, by label, the name of
+    the activation that a function is drawn as.
     """
     styles = {
         name: style(activations[name]) if name in activations else implementation(name)

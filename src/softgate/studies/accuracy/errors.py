@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -307,13 +308,10 @@ class Reference:
 
         bits = FIRST_BITS
         while bits <= arb.MAX_BITS:
-            try:
+            with suppress(arb.Undecided):
                 ball = arb.evaluate(self.root - place, bits, x=x, **self.parameters)
-            except arb.Undecided:
-                bits *= 2
-                continue
-            if ball > 0 or ball < 0:
-                return 1 if ball > 0 else -1
+                if ball > 0 or ball < 0:
+                    return 1 if ball > 0 else -1
             bits *= 2
         return 0
 

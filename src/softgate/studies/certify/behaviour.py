@@ -109,7 +109,7 @@ class Behaviour:
         """Compare the sample's results with those of the same inputs at other places."""
         shift = x.size // 3 + 7
         moved = np.roll(self.session.evaluate(self.quantity, np.roll(x, shift)), -shift)
-        return _outcome("place", x, y, [("moved", moved)])
+        return _outcome("place", x, y, moved, "moved")
 
     def length(self) -> Dependence:
         """Compare the results of short arrays with those of a long one."""
@@ -161,37 +161,33 @@ class Behaviour:
             return Dependence(
                 name, NOT_TESTED, "the number of threads cannot be set in this process"
             )
-        return _outcome(name, x, many, [("1 and several", single)])
+        return _outcome(name, x, many, single, "1 and several")
 
     def _parts(self, on: str, calls: Iterator[tuple[int, dict[str, int]]]) -> Dependence:
         start = 0
         for length, layout in calls:
             part = slice(start, start + length)
             results = self.session.evaluate(self.quantity, self.x[part], **layout)
-            outcome = _outcome(
-                on, self.x[part], self.whole[part], [(_layout(length, layout), results)]
+            label = ", ".join(
+                f"{name} {value}" for name, value in ({"length": length} | layout).items()
             )
+            outcome = _outcome(on, self.x[part], self.whole[part], results, label)
             if outcome.outcome == DIFFERS:
                 return outcome
             start = (start + length + 1) % (self.x.size - max(LENGTHS))
         return Dependence(on, SAME)
 
 
-def _layout(length: int, layout: dict[str, int]) -> str:
-    return ", ".join([f"length {length}", *(f"{name} {value}" for name, value in layout.items())])
-
-
-def _outcome(on: str, x: Array, expected: Array, others: list[tuple[str, Array]]) -> Dependence:
-    for label, results in others:
-        apart = np.flatnonzero(~same(expected, results))
-        if apart.size:
-            i = int(apart[0])
-            detail = (
-                f"{apart.size:,} of {x.size:,} results ({label}), first f({float(x[i])!r}) = "
-                f"{float(expected[i])!r} or {float(results[i])!r}"
-            )
-            return Dependence(on, DIFFERS, detail)
-    return Dependence(on, SAME)
+def _outcome(on: str, x: Array, expected: Array, results: Array, label: str) -> Dependence:
+    apart = np.flatnonzero(~same(expected, results))
+    if not apart.size:
+        return Dependence(on, SAME)
+    i = int(apart[0])
+    detail = (
+        f"{apart.size:,} of {x.size:,} results ({label}), first f({float(x[i])!r}) = "
+        f"{float(expected[i])!r} or {float(results[i])!r}"
+    )
+    return Dependence(on, DIFFERS, detail)
 
 
 def probe(fmt: Format) -> Array:

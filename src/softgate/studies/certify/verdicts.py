@@ -120,10 +120,10 @@ def _inputs(measurement: Measurement, certificate: Certificate) -> str:
 
 
 def _counterpart(measurement: Measurement, other: Certificate) -> Measurement | None:
-    for counterpart in other.measurements:
-        if (counterpart.quantity, counterpart.dtype) == (measurement.quantity, measurement.dtype):
-            return counterpart
-    return None
+    try:
+        return other.find(measurement.quantity, measurement.dtype)
+    except KeyError:
+        return None
 
 
 def not_compared(new: Certificate, old: Certificate) -> tuple[str, ...]:

@@ -250,14 +250,11 @@ def _onnx(activation: Activation, text: str) -> Peer | None:
         if operator == "BiasGelu":  # takes two inputs
             continue
         private = domain != "ai.onnx"
-        node = Node(operator, domain if private else "", OPSET if private else _opset(record))
+        opset = OPSET if private else max(OPSET, record.since or OPSET)
+        node = Node(operator, domain if private else "", opset)
         return Peer(text, "onnxruntime", f"onnxruntime {_title(operator, keywords)}", "",
                     keywords, node=node)  # fmt: skip
     return None
-
-
-def _opset(record: Name) -> int:
-    return max(OPSET, record.since or OPSET)
 
 
 def _composed(name: str, implementation: str, usual: bool) -> Peer | None:

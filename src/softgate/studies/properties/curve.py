@@ -238,6 +238,7 @@ class Curve:
         self.oscillates = False
         """Whether there are more than MOST_ROOTS changes of sign."""
         self._zeros: dict[tuple[int, int, Fraction], list[Fraction]] = {}
+        self._samples: dict[int, Floats] = {}
 
     @property
     def breaks(self) -> list[Fraction]:
@@ -275,10 +276,6 @@ class Curve:
         if piece.high is not None:
             inside &= self.grid < float(piece.high)
         return self.grid[inside], self._samples[order][inside]
-
-    @cached_property
-    def _samples(self) -> dict[int, Floats]:
-        return {}
 
     def zeros(self, piece: Piece, order: int, level: Fraction = Fraction(0)) -> list[Fraction]:
         """Return where a quantity takes `level` within a piece, unless it is the same all over."""

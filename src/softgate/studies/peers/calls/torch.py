@@ -30,9 +30,10 @@ def make(peer: Peer, task: Task) -> TimedCall:
     if peer.implementation == "torch" and peer.usual and task.reused:
         maker = OPERATORS[task.quantity].get(peer.function)
         if maker is not None:
-            note = NOTES[task.quantity].get(peer.function)
+            value, backward = NOTES.get(peer.function, ("", ""))
+            note = value if task.quantity == "value" else backward
             tensors = (to_tensor(array) for array in (task.x, task.grad, task.out))
-            return TimedCall(maker(*tensors), read, () if note is None else (note,))
+            return TimedCall(maker(*tensors), read, (note,) if note else ())
     function = load(peer)
     if peer.implementation == "torch.compile":
         import torch._functorch.config as functorch
@@ -94,6 +95,7 @@ A = torch.ops.aten
 Maker = Callable[[Any, Any, Any], Callable[[], Any]]
 
 COMPOSED = "torch has no such operator: composed of three (value) or two (backward)"
+COMPOSED_OF = "torch has no such operator: composed of {}"
 TAKES_OUTPUT = "torch's backward takes the output, so it computes no exponential"
 NO_OUT = "torch's operator has no out argument: it allocates"
 COPIES = "torch copies: it has nothing to compute"
@@ -101,38 +103,20 @@ SAVES = "torch also writes exp(-|x|), for its backward"
 TAKES_SAVED = "torch's backward takes the saved exp(-|x|), so it computes no exponential"
 
 
-def _composed_of(value: int, backward: int) -> dict[str, str]:
-    text = "torch has no such operator: composed of {}"
-    return {"value": text.format(value), "backward": text.format(backward)}
-
-
-_COMPOSED = {
-    "squared_relu": _composed_of(2, 3),
-    "tanhshrink": {
-        "value": _composed_of(2, 2)["value"],
-        "backward": f"{_composed_of(2, 2)['backward']}, and {TAKES_OUTPUT}",
-    },
-    "softsign": _composed_of(3, 4),
-    "squareplus": _composed_of(5, 7),
-    "identity": {"value": COPIES, "backward": COPIES},
-}
-
 NOTES = {
-    "value": {
-        "gelu_sigmoid": COMPOSED,
-        "log_sigmoid": SAVES,
-        **{name: notes["value"] for name, notes in _COMPOSED.items()},
-    },
-    "backward": {
-        "gelu_sigmoid": COMPOSED,
-        "sigmoid": TAKES_OUTPUT,
-        "tanh": TAKES_OUTPUT,
-        "mish": NO_OUT,
-        "hard_swish": NO_OUT,
-        "log_sigmoid": TAKES_SAVED,
-        **{name: notes["backward"] for name, notes in _COMPOSED.items()},
-    },
+    "gelu_sigmoid": (COMPOSED, COMPOSED),
+    "sigmoid": ("", TAKES_OUTPUT),
+    "tanh": ("", TAKES_OUTPUT),
+    "mish": ("", NO_OUT),
+    "hard_swish": ("", NO_OUT),
+    "log_sigmoid": (SAVES, TAKES_SAVED),
+    "squared_relu": (COMPOSED_OF.format(2), COMPOSED_OF.format(3)),
+    "tanhshrink": (COMPOSED_OF.format(2), f"{COMPOSED_OF.format(2)}, and {TAKES_OUTPUT}"),
+    "softsign": (COMPOSED_OF.format(3), COMPOSED_OF.format(4)),
+    "squareplus": (COMPOSED_OF.format(5), COMPOSED_OF.format(7)),
+    "identity": (COPIES, COPIES),
 }
+"""Notes on the value and on the backward of some functions."""
 
 SELU = (1.6732632423543772848170429916717, 1.0507009873554804934193349852946, 1.0)
 
