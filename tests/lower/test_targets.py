@@ -26,7 +26,7 @@ from softgate.formula import rounding
 from softgate.formula.formats import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, Format
 from softgate.lower import column_sums, ulp_error
 from softgate.lower import llvm as lowering
-from softgate.lower.target import HOST, Target, assembly, function, host, object_code
+from softgate.lower.target import HOST, Target, function, host, optimise
 from softgate.runtime import kernels
 
 LINUX = {"x86_64": "x86_64-unknown-linux-gnu", "aarch64": "aarch64-unknown-linux-gnu"}
@@ -50,6 +50,18 @@ COUNT = 1031
 
 FORMATS = (FLOAT16, BFLOAT16, FLOAT32, FLOAT64)
 UNSIGNED = {16: np.uint16, 32: np.uint32, 64: np.uint64}
+
+
+def assembly(module: ir.Module, target: Target) -> str:
+    """Return the assembly of a module that was built for `target`."""
+    text: str = target.machine.emit_assembly(optimise(module, target))
+    return text
+
+
+def object_code(module: ir.Module, target: Target) -> bytes:
+    """Return the object file of a module that was built for `target`."""
+    code: bytes = target.machine.emit_object(optimise(module, target))
+    return code
 
 
 def target(name: str) -> Target:

@@ -30,8 +30,8 @@ SHORT = 36
 """Longer terms get a line."""
 TERMS = frozenset({"add", "sub", "mul", "div", "abs", "sqrt", "copysign"})
 """Operations that may be printed inline. Steps of polynomials are clearer one per line."""
-BITS = frozenset({"add_exponent", "exponent_only", "exponent_field", "copysign"})
-"""Operations on the bits of their operands."""
+BITS = {"add_exponent": 2, "exponent_only": 1, "exponent_field": 1, "copysign": 2}
+"""Operations on the bits of their operands, and the number of operands."""
 MIRRORED = {"lt": "gt", "le": "ge"}
 """Comparisons with swapped operands."""
 

@@ -170,18 +170,6 @@ def optimise(module: ir.Module, target: Target = HOST) -> llvm.ModuleRef:
     return parsed
 
 
-def assembly(module: ir.Module, target: Target = HOST) -> str:
-    """Return the assembly of a module that was built for `target`."""
-    text: str = target.machine.emit_assembly(optimise(module, target))
-    return text
-
-
-def object_code(module: ir.Module, target: Target = HOST) -> bytes:
-    """Return the object file of a module that was built for `target`."""
-    code: bytes = target.machine.emit_object(optimise(module, target))
-    return code
-
-
 def compile_module(
     module: ir.Module,
     pointers: int,

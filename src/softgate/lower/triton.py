@@ -126,15 +126,12 @@ def language(fmt: Format) -> Language:
         "fma": source.call("tl.fma", 3),
         "abs": source.call("tl.abs", 1),
         "sqrt": source.call("tl.sqrt_rn" if single else "tl.sqrt", 1),
-        **{name: source.call(f"_{name}_{suffix}", 1 + (name in _TWO)) for name in BITS},
+        **{name: source.call(f"_{name}_{suffix}", n) for name, n in source.BITS.items()},
     }
     if single:
         operations["div"] = source.call("tl.div_rn", 2)
     typed = f"tl.full((), {{}}, tl.{fmt.name})"
     return Language(source.OPERATORS | operations, partial(literal, fmt), "{} = {}", typed)
-
-
-_TWO = ("copysign", "add_exponent")
 
 
 def device(function: Function) -> tuple[str, frozenset[str]]:
