@@ -138,9 +138,9 @@ def test_doctor_checks_a_kernel_of_each_dtype() -> None:
 def test_doctor_fails_when_a_kernel_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
     from click.testing import CliRunner
 
-    from softgate.studies.selftest import Checkup
+    from softgate.studies.selftest import SelfTestResult
 
-    wrong = Checkup("gelu", "float32", max_ulp=9.0, bound_ulp=3.3, compile_s=0.1)
+    wrong = SelfTestResult("gelu", "float32", max_ulp=9.0, bound_ulp=3.3, compile_s=0.1)
     monkeypatch.setattr(doctor, "kernel_checks", lambda: [wrong])
     result = CliRunner().invoke(doctor.command, standalone_mode=False)
     assert result.return_value == 1
@@ -189,7 +189,7 @@ def test_the_checkup_sees_a_wrong_kernel() -> None:
     import numpy as np
 
     import softgate as sg
-    from softgate.studies.selftest import checkup
+    from softgate.studies.selftest import run_selftest
 
     class Bent:
         entry, name, parameters = sg.gelu.entry, "bent", sg.gelu.parameters
@@ -197,8 +197,8 @@ def test_the_checkup_sees_a_wrong_kernel() -> None:
         def __call__(self, x: object) -> object:
             return sg.gelu(x) * np.float32(1 + 2e-6)
 
-    assert not checkup(Bent(), np.dtype(np.float32)).ok  # type: ignore[arg-type]
-    assert checkup(sg.gelu, np.dtype(np.float32)).ok
+    assert not run_selftest(Bent(), np.dtype(np.float32)).ok  # type: ignore[arg-type]
+    assert run_selftest(sg.gelu, np.dtype(np.float32)).ok
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

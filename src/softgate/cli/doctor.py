@@ -14,7 +14,7 @@ import click
 
 if TYPE_CHECKING:
     from softgate.studies.reproducibility import Reproduction
-    from softgate.studies.selftest import Checkup
+    from softgate.studies.selftest import SelfTestResult
 
 CORE = ("numpy", "llvmlite", "ml_dtypes", "mpmath", "click", "rich")
 OPTIONAL = {
@@ -52,16 +52,16 @@ def machine() -> dict[str, Any]:
     }
 
 
-def kernel_checks() -> list[Checkup]:
+def kernel_checks() -> list[SelfTestResult]:
     """Compile gelu for each dtype and hold it to many digits at points that are hard."""
     import ml_dtypes
     import numpy as np
 
     from softgate.runtime.registry import activations
-    from softgate.studies.selftest import checkup
+    from softgate.studies.selftest import run_selftest
 
     kinds = (np.float32, np.float64, np.float16, ml_dtypes.bfloat16)
-    return [checkup(activations()["gelu"], np.dtype(kind)) for kind in kinds]
+    return [run_selftest(activations()["gelu"], np.dtype(kind)) for kind in kinds]
 
 
 @click.command()
@@ -93,7 +93,7 @@ def command(as_json: bool, full: bool) -> int:
     return 0 if reproduction.ok and all(check.ok for check in checks) else 1
 
 
-def show(found: dict[str, Any], checks: list[Checkup], reproduction: Reproduction) -> None:
+def show(found: dict[str, Any], checks: list[SelfTestResult], reproduction: Reproduction) -> None:
     """Print the findings, one line each; in a terminal, lines are wrapped to its width."""
     rows: list[tuple[str, str]] = [("softgate", found["softgate"])]
     here = found["machine"]

@@ -22,7 +22,7 @@ POINTS = (-38.4, -20.0, -13.9, -5.5, -3.0, -1.0, -0.75, -1e-3, -1e-30, 1e-30, 1e
 
 
 @dataclass(frozen=True)
-class Checkup:
+class SelfTestResult:
     """The largest error of one kernel at points that are hard for its function."""
 
     kernel: str
@@ -44,7 +44,7 @@ class Checkup:
         )
 
 
-def checkup(activation: Activation, dtype: np.dtype[Any]) -> Checkup:
+def run_selftest(activation: Activation, dtype: np.dtype[Any]) -> SelfTestResult:
     """Compile the kernel for `dtype` and measure it against the definition."""
     from softgate.lower.mp import evaluate
 
@@ -64,4 +64,4 @@ def checkup(activation: Activation, dtype: np.dtype[Any]) -> Checkup:
             error = abs(truth - result) / unit
             worst = max(worst, float(error) if np.isfinite(result) else float("inf"))
     bound = 0.5 if fmt.bits == 16 else activation.entry.bounds[fmt.name].value
-    return Checkup(activation.name, dtype.name, worst, bound, compile_s)
+    return SelfTestResult(activation.name, dtype.name, worst, bound, compile_s)

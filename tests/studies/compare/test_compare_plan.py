@@ -14,7 +14,13 @@ import pytest
 
 import softgate as sg
 from softgate.studies.compare import functions
-from softgate.studies.compare.functions import Formula, WithFormulas, function, resolve, shown
+from softgate.studies.compare.functions import (
+    Formula,
+    TrainableWithFormulas,
+    function,
+    resolve,
+    shown,
+)
 from softgate.studies.compare.plan import FIRST_TUNING_SEED, Arm, Condition, Plan, read_seeds
 from softgate.studies.compare.presets import preset
 from softgate.studies.compare.request import Request, find_trainable
@@ -242,7 +248,7 @@ def test_a_formula_is_sent_by_value(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(functions, "_registered", {})
     with pytest.raises(ValueError, match="was not sent"):
         function(text)
-    trainable = cloudpickle.loads(cloudpickle.dumps(WithFormulas(Hill(), (formula,))))
+    trainable = cloudpickle.loads(cloudpickle.dumps(TrainableWithFormulas(Hill(), (formula,))))
     run = trainable.trial_function()
     trial = dataclasses.replace(plan().tuning()[0], activation=text)
     assert run(trial, lambda *_: None)[0].score == float(bump(1.0, a=0.5))

@@ -28,7 +28,7 @@ def straight(function: type[torch.autograd.Function]) -> Callable[..., Any]:
     return apply
 
 
-class FromInput(torch.autograd.Function):
+class BackwardFromInput(torch.autograd.Function):
     """The value; the input is saved for the gradient."""
 
     @staticmethod
@@ -45,7 +45,7 @@ class FromInput(torch.autograd.Function):
         return times_slope(ctx.bound, x, grad), None
 
 
-class FromValue(torch.autograd.Function):
+class BackwardFromOutput(torch.autograd.Function):
     """The value, which is saved for the gradient: the next operator often saves it, too."""
 
     @staticmethod
@@ -63,7 +63,7 @@ class FromValue(torch.autograd.Function):
         return times_slope(ctx.bound, y, grad, "from_value"), None
 
 
-class FromPair(torch.autograd.Function):
+class GatedFunction(torch.autograd.Function):
     """act(gate)·other; both operands are saved for the gradient."""
 
     @staticmethod
@@ -86,7 +86,7 @@ class FromPair(torch.autograd.Function):
         return first, second if of_other else None, None
 
 
-class FromHalves(torch.autograd.Function):
+class GatedSplitFunction(torch.autograd.Function):
     """act(gate)·other of the halves of one tensor, which is saved for the gradient."""
 
     @staticmethod
@@ -109,8 +109,8 @@ class FromHalves(torch.autograd.Function):
         return torch.cat(both if gate_first else both[::-1], dim), None, None, None
 
 
-from_input, from_value = straight(FromInput), straight(FromValue)
-from_pair, from_halves = straight(FromPair), straight(FromHalves)
+from_input, from_value = straight(BackwardFromInput), straight(BackwardFromOutput)
+from_pair, from_halves = straight(GatedFunction), straight(GatedSplitFunction)
 
 
 def untraced(*tensors: Tensor) -> bool:
@@ -132,7 +132,7 @@ def times_slope(
         saved = saved.to(grad.dtype)
     if untraced(saved, grad):
         return bound.binary(quantity, saved, grad)
-    apply = (operators.Backward if quantity == "backward" else operators.FromValue).apply
+    apply = (operators.Backward if quantity == "backward" else operators.BackwardFromOutput).apply
     if _is_batched(grad):  # is_grads_batched
         apply = getattr(operators.operators, quantity)
     result: Tensor = apply(saved, grad, *bound.arguments)

@@ -17,7 +17,7 @@ from torch.compiler import is_dynamo_compiling
 from . import check_dtype, evaluate
 from .compiled import follows
 from .dispatch import plain
-from .eager import FromValue, straight, times_slope
+from .eager import BackwardFromOutput, straight, times_slope
 from .integers import is_integer
 from .memory import BoundActivation, dense, run
 from .operators import bind
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _autograd = torch._C._autograd
 
 
-class InPlace(FromValue):
+class InPlace(BackwardFromOutput):
     """The value in the memory of the input, where it is saved for the gradient."""
 
     @staticmethod

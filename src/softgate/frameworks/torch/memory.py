@@ -20,7 +20,7 @@ from softgate.runtime.arrays import SERIAL
 from softgate.runtime.halves import SHORT_ROW
 
 from . import openmp
-from .native_ops import Forms
+from .native_ops import Decomposition
 
 if TYPE_CHECKING:
     from softgate.runtime.activation import Activation, Function
@@ -91,7 +91,7 @@ class BoundActivation(Bound):
         self, activation: Activation, key: str, parameters: Parameters, arithmetic: str | None
     ) -> None:
         super().__init__(activation, key, parameters, arithmetic)
-        self.forms = Forms(activation, parameters)
+        self.forms = Decomposition(activation, parameters)
         self.from_value = activation.entry.slope_follows(dict(parameters))
         """Whether the slope is a function of the value, which is then saved for the gradient."""
 

@@ -106,7 +106,7 @@ def functionalizing() -> bool:
     return any(level.key() == TransformType.Functionalize for level in stack)
 
 
-class Forms:
+class Decomposition:
     """An activation with fixed parameters and its derivatives in torch operators."""
 
     def __init__(self, activation: Activation, parameters: tuple[tuple[str, float], ...]) -> None:
@@ -245,7 +245,7 @@ class Derivative(torch.autograd.Function):
     generate_vmap_rule = True
 
     @staticmethod
-    def forward(x: torch.Tensor, forms: Forms, order: int) -> torch.Tensor:
+    def forward(x: torch.Tensor, forms: Decomposition, order: int) -> torch.Tensor:
         """Evaluate the graph of this order."""
         result = forms.evaluate(order, x)
         return result.clone() if result is x else result

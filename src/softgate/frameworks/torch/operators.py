@@ -99,7 +99,7 @@ class Evaluate(torch.autograd.Function):
         (saved,) = ctx.saved_tensors
         key, quantity, p, a = ctx.rest
         if ctx.from_value:
-            return FromValue.apply(saved, tangent, key, p, a)
+            return BackwardFromOutput.apply(saved, tangent, key, p, a)
         if quantity == "value":
             return Backward.apply(saved, tangent, key, p, a)
         if quantity == "slope":
@@ -176,7 +176,9 @@ def _times_slope(name: str, bend: Callable[..., Tensor]) -> Any:
 
 
 Backward = _times_slope("backward", lambda x, key, p, a: Evaluate.apply(x, key, "curvature", p, a))
-FromValue = _times_slope("from_value", lambda y, *rest: bound_of(*rest).forms.slope_at_value(y, 1))
+BackwardFromOutput = _times_slope(
+    "from_value", lambda y, *rest: bound_of(*rest).forms.slope_at_value(y, 1)
+)
 """From the value, which suffices where the input was overwritten; its derivatives by the value are
 polynomials."""
 
@@ -319,7 +321,7 @@ def _register(
 
 _register("evaluate", "Tensor x, str function, str quantity", _evaluate, Evaluate)
 _register("backward", "Tensor x, Tensor grad, str function", _backward, Backward)
-_register("from_value", "Tensor y, Tensor grad, str function", _from_value, FromValue)
+_register("from_value", "Tensor y, Tensor grad, str function", _from_value, BackwardFromOutput)
 _register("gated", "Tensor gate, Tensor other, str function", _gated, Product)
 _register(
     "gated_backward",

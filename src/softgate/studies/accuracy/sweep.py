@@ -91,7 +91,7 @@ class State:
 
 
 @dataclass
-class Saved:
+class SweepCheckpoint:
     """The states of sweeps in a file, with a key that identifies the function under test."""
 
     file: Path

@@ -42,7 +42,7 @@ class Turn:
     spent_s: float
 
 
-class Timer(Protocol):
+class Timeable(Protocol):
     """Something that can be timed for a turn."""
 
     def turn(self) -> Turn | None:
@@ -53,7 +53,7 @@ class Timer(Protocol):
 class Series:
     """The turns of one timer so far."""
 
-    timer: Timer
+    timer: Timeable
     turns: list[Turn] = field(default_factory=list)
     spent_s: float = 0.0
     failed: bool = False
@@ -89,7 +89,7 @@ class Statistics:
 
 
 def interleave(
-    timers: Sequence[Timer], budget_s: float, clock: Callable[[], float] = perf_counter
+    timers: Sequence[Timeable], budget_s: float, clock: Callable[[], float] = perf_counter
 ) -> list[Series]:
     """Give the timers turns until the budget is used up; return their series in the same order."""
     everything = [Series(timer) for timer in timers]

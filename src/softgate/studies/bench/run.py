@@ -204,7 +204,7 @@ BURNING = 0.1
 
 
 @dataclass
-class Prepared:
+class PreparedCall:
     """A call that is ready to be timed, and what its first run gave."""
 
     call: RemoteCall
@@ -259,9 +259,9 @@ class Study:
             if worker.remark and worker.remark not in self.remarks:
                 self.remarks.append(worker.remark)
 
-    def _prepare(self, cell: Cell, pool: WorkerPool) -> dict[str, Prepared]:
+    def _prepare(self, cell: Cell, pool: WorkerPool) -> dict[str, PreparedCall]:
         """Prepare and run each call of a cell once; one that raises gets a row with its error."""
-        prepared: dict[str, Prepared] = {}
+        prepared: dict[str, PreparedCall] = {}
         task = {
             "quantity": cell.quantity, "dtype": cell.dtype, "count": cell.count,
             "inputs": cell.inputs,
@@ -280,7 +280,7 @@ class Study:
                 continue
             sample, notes = tuple(answer["sample"]), answer["notes"]
             call, first_call_ms = RemoteCall(worker, number), answer["first_call_ms"]
-            prepared[name] = Prepared(call, first_call_ms, sample, notes)
+            prepared[name] = PreparedCall(call, first_call_ms, sample, notes)
             if name not in (OURS, COPY) and OURS in prepared:
                 notes += differs(sample, prepared[OURS].sample, cell.dtype)
         return prepared
@@ -293,7 +293,7 @@ class Study:
                 yield name, {"activation": None, "peer": peer.message()}
         yield COPY, {"activation": None, "peer": None}
 
-    def _time(self, cell: Cell, prepared: dict[str, Prepared], budget_s: float) -> None:
+    def _time(self, cell: Cell, prepared: dict[str, PreparedCall], budget_s: float) -> None:
         timed = interleave([call.call for call in prepared.values()], budget_s)
         for (name, call), series in zip(prepared.items(), timed, strict=True):
             self.rows.append(_timed(cell, name, call, series))
@@ -353,7 +353,7 @@ def _row(cell: Cell, name: str, **more: Any) -> Row:
     )
 
 
-def _timed(cell: Cell, name: str, prepared: Prepared, series: Series) -> Row:
+def _timed(cell: Cell, name: str, prepared: PreparedCall, series: Series) -> Row:
     times = statistics(series.turns)
     if times is None or prepared.call.error:
         return _row(cell, name, error=prepared.call.error or "no turn was timed")

@@ -65,7 +65,7 @@ class Study:
         self.entry, self.parameters = activation.entry, activation.parameters
         self.marks = marks(self.entry, tuple(self.parameters.items()))
         self.references: dict[str, Reference] = {}
-        self.saved: sweep.Saved | None = None
+        self.saved: sweep.SweepCheckpoint | None = None
         self.findings: list[Finding] = []
         self.untested: list[str] = []
         self._raised: list[Finding] = []
@@ -79,7 +79,7 @@ class Study:
             "code": self.subject.fingerprint,
             "function": label(self.activation),
         } | versions
-        self.saved = sweep.Saved(file, key)
+        self.saved = sweep.SweepCheckpoint(file, key)
         self.saved.check()
 
     def run(self) -> list[Measurement]:

@@ -140,7 +140,7 @@ def _gated_label(gated: Gated) -> str:
 
 
 @dataclass(frozen=True)
-class WithFormulas:
+class TrainableWithFormulas:
     """A trainable and the users' formulas named in its trials, which are sent along with it."""
 
     trainable: Trainable

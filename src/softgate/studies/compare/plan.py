@@ -28,7 +28,7 @@ Rates = Mapping[tuple[str, str], float]
 
 
 @dataclass(frozen=True)
-class TuningTrial:
+class TuningResult:
     """Status and validation figure of a tuning trial."""
 
     lr: float
@@ -59,7 +59,7 @@ class Choice:
     lr: float
     by: Literal["validation score", "validation loss"]
     rates: tuple[Rate, ...]
-    trials: tuple[TuningTrial, ...]
+    trials: tuple[TuningResult, ...]
 
     @classmethod
     def of(cls, arm: str, condition: str, outcomes: Iterable[Outcome], measure: Measure) -> Choice:
@@ -85,7 +85,7 @@ class Choice:
         finished = [outcome for outcome in tuning if outcome.status == "finished"]
         scored = all(outcome.measured.validation_score is not None for outcome in finished)
         trials = tuple(
-            TuningTrial(o.trial.lr, o.trial.seed, o.status, _value(o, scored)) for o in tuning
+            TuningResult(o.trial.lr, o.trial.seed, o.status, _value(o, scored)) for o in tuning
         )
         if finished and all(trial.value is None for trial in trials):
             raise ValueError(
@@ -134,7 +134,7 @@ def _value(outcome: Outcome, scored: bool) -> float | None:
     return value if usable else None
 
 
-def _rate(lr: float, trials: tuple[TuningTrial, ...]) -> Rate:
+def _rate(lr: float, trials: tuple[TuningResult, ...]) -> Rate:
     values = [trial.value for trial in trials if trial.lr == lr]
     finite = [value for value in values if value is not None]
     mean = math.fsum(finite) / len(finite) if finite else None

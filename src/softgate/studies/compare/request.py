@@ -11,7 +11,7 @@ from softgate.runtime.activation import Activation
 from softgate.runtime.gated import Gated
 from softgate.runtime.registry import functions
 
-from .functions import Formula, WithFormulas, resolve, shown
+from .functions import Formula, TrainableWithFormulas, resolve, shown
 from .plan import FIRST_TUNING_SEED, Arm, Condition, Plan, read_seeds
 from .presets import Preset, preset
 from .record import Pairs, check_pairs
@@ -100,7 +100,7 @@ class Request:
         if not formulas:
             return trainable, names
         _check_names(formulas.values())
-        return cast(Trainable, WithFormulas(trainable, tuple(formulas.values()))), names
+        return cast(Trainable, TrainableWithFormulas(trainable, tuple(formulas.values()))), names
 
     def _rates(self, trainable: Trainable) -> tuple[float, ...]:
         """Return the learning rates to tune over; one if nothing is tuned."""

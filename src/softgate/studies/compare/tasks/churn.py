@@ -15,7 +15,7 @@ from random import Random
 from typing import TYPE_CHECKING, ClassVar
 
 from ..trial import Measure
-from .table import Prepared, Table, prepare, read_table
+from .table import PreparedTable, Table, prepare, read_table
 from .task import ACCURACY, Option, Task, perceptron_options
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ class Churn(Task):
         )
 
     @cached_property
-    def prepared(self) -> Prepared:
+    def prepared(self) -> PreparedTable:
         """The table as numbers."""
         return prepare(self.table)
 

@@ -143,7 +143,7 @@ def read_table(file: Path) -> Table:
     return Table(header, tuple(row for _, row in lines[1:]))
 
 
-class Prepared(NamedTuple):
+class PreparedTable(NamedTuple):
     """Inputs and classes of the three parts, and notes on the conversion."""
 
     x: list[Array]
@@ -159,7 +159,7 @@ class Columns(NamedTuple):
     left_out: list[str]
 
 
-def prepare(table: Table) -> Prepared:
+def prepare(table: Table) -> PreparedTable:
     """Return a table as numbers in three parts: 60, 20 and 20 % of each class."""
     from ..data import split
 
@@ -180,7 +180,7 @@ def prepare(table: Table) -> Prepared:
     transformer.fit(cells[parts[0]])
     x = [transformer.transform(cells[part]).astype(np.float32) for part in parts]
     notes = _notes(table, columns, len(parts[0]), x[0].shape[1])
-    return Prepared(x, [y[part] for part in parts], notes)
+    return PreparedTable(x, [y[part] for part in parts], notes)
 
 
 def sort_columns(table: Table, train: Array) -> Columns:
