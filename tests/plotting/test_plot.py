@@ -18,7 +18,7 @@ from softgate.formula.arithmetic import Definition
 from softgate.formula.graph import Node
 from softgate.plotting.curves import Curve, curve
 from softgate.plotting.palette import style
-from softgate.plotting.picture import apart
+from softgate.plotting.plot_spec import apart
 from softgate.runtime.activation import Activation
 
 WHATS = ("value", "slope", "curvature")

@@ -47,7 +47,7 @@ def formats(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def picture_file(option: str, file: str) -> Path:
     """Return the path of a picture; raise if it cannot be written or vl-convert is missing."""
-    from softgate.plotting.picture import file_format
+    from softgate.plotting.plot_spec import file_format
     from softgate.plotting.vega import library
 
     file_format(Path(file))

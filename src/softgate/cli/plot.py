@@ -12,7 +12,7 @@ from .arguments import ACTIVATION
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from softgate.plotting.picture import Picture
+    from softgate.plotting.plot_spec import PlotSpec
     from softgate.runtime.activation import Activation
 
 WHAT = ("value", "slope", "curvature", "difference")
@@ -74,7 +74,7 @@ def command(
     return 0
 
 
-def show(picture: Picture, width: float | None, height: float | None) -> None:
+def show(picture: PlotSpec, width: float | None, height: float | None) -> None:
     """Print a plot as text, in colours if the terminal has them."""
     from rich.console import Console
     from rich.style import Style

@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 
 from .curves import Curve, Floats
 from .palette import Style
-from .picture import Picture, apart, last_shown, span
+from .plot_spec import PlotSpec, apart, last_shown, span
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -55,7 +55,7 @@ class Chart(Figure):
         return buffer.getvalue().decode()
 
 
-def draw(picture: Picture, width: float, height_: float) -> Chart:
+def draw(picture: PlotSpec, width: float, height_: float) -> Chart:
     """Return the figure of a picture, `width` by `height_` inches."""
     with mpl.rc_context(SETTINGS):
         figure = Chart(figsize=(width, height_), dpi=DOTS_PER_INCH)
@@ -84,7 +84,7 @@ def draw(picture: Picture, width: float, height_: float) -> Chart:
     return figure
 
 
-def explain(axes: Axes, picture: Picture) -> None:
+def explain(axes: Axes, picture: PlotSpec) -> None:
     """Add a legend, unless it would hide the curves, which have their names at their ends."""
     if len(picture.curves) > MOST_IN_LEGEND:
         return
@@ -97,7 +97,7 @@ def explain(axes: Axes, picture: Picture) -> None:
         legend.remove()
 
 
-def frame(axes: Axes, picture: Picture) -> None:
+def frame(axes: Axes, picture: PlotSpec) -> None:
     """Draw the axes, the grid and the titles."""
     axes.set_title(picture.title, fontsize=10.5, color=INK)
     axes.set_xlabel("x", color=INK)
@@ -115,7 +115,7 @@ def frame(axes: Axes, picture: Picture) -> None:
         axes.ticklabel_format(axis="y", style="sci", scilimits=(-2, 4), useMathText=True)
 
 
-def zero(axes: Axes, picture: Picture) -> None:
+def zero(axes: Axes, picture: PlotSpec) -> None:
     """Draw the line y = 0 if it is in the picture, with the name of its function if any."""
     low, high = axes.get_ylim()
     if not low <= 0 <= high:
@@ -148,7 +148,7 @@ def line(axes: Axes, curve: Curve, style: Style, layer: int) -> None:
             )  # fmt: skip
 
 
-def names(axes: Axes, picture: Picture) -> None:
+def names(axes: Axes, picture: PlotSpec) -> None:
     """Write each curve's name beside its end, moved apart where names would overlap.
 
     The name of a curve that reaches the right edge is beyond it, with a leader; that of a curve

@@ -1,6 +1,6 @@
 """`plot`: curves of activations in a matplotlib figure, and its arguments, checked.
 
-Files and the terminal draw the same `Picture`, which `Request.picture` returns.
+Files and the terminal draw the same `PlotSpec`, which `Request.picture` returns.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from softgate.runtime.registry import label
 
 from .curves import QUANTITIES, check_range, curve
 from .palette import Style, style, variants
-from .picture import Picture, check_file, file_format
+from .plot_spec import PlotSpec, check_file, file_format
 
 if TYPE_CHECKING:
     from .figure import Chart
@@ -44,7 +44,7 @@ class Request:
     against: Activation | None
     log: bool
 
-    def picture(self) -> Picture:
+    def picture(self) -> PlotSpec:
         """Return the curves and the text around them; raise ValueError if all are empty."""
         curves = tuple(
             curve(
@@ -67,7 +67,7 @@ class Request:
         zero = "" if self.against is None else label(self.against)
         title = f"Difference to {zero}" if zero else self.what.capitalize()
         axis = AXES.get(self.what, f"f(x) − {zero}(x)")
-        return Picture(
+        return PlotSpec(
             tuple(curves[i] for i in drawn),
             tuple(styles[i] for i in drawn),
             title,
@@ -222,7 +222,7 @@ def chart(
     file: str | os.PathLike[str] | None = None,
     width: float = 6.0,
     height: float = 4.0,
-) -> tuple[Chart, Picture]:
+) -> tuple[Chart, PlotSpec]:
     """Return the figure of a request and its data, and write it to `file` if there is one."""
     _check_size(width, height)
     path = None if file is None else check_file(file)

@@ -14,7 +14,7 @@ import numpy as np
 
 from .curves import Curve, Floats
 from .palette import Style
-from .picture import Picture, apart, last_shown, span
+from .plot_spec import PlotSpec, apart, last_shown, span
 
 GLYPHS = "*+ox#@%&$=^abcdefghijklmnpqrstuvwyz"
 DOTS = ((0x01, 0x02, 0x04, 0x40), (0x08, 0x10, 0x20, 0x80))
@@ -65,12 +65,12 @@ class Canvas:
         return (self.top / self.unit - seen / self.unit) * parts + middle
 
 
-def render(picture: Picture, title: str, *, width: int, height: int, colour: bool) -> list[Line]:
+def render(picture: PlotSpec, title: str, *, width: int, height: int, colour: bool) -> list[Line]:
     """Return the lines of a plot, `width` characters by `height` lines at most.
 
     Parameters
     ----------
-    picture : Picture
+    picture : PlotSpec
         The curves.
     title : str
         The first line.
@@ -199,7 +199,7 @@ def background(canvas: Canvas, column: int, row: int, flat: str, upright: str) -
     return " "
 
 
-def beside(canvas: Canvas, picture: Picture, colour: bool) -> dict[int, Line]:
+def beside(canvas: Canvas, picture: PlotSpec, colour: bool) -> dict[int, Line]:
     """Return each curve's name for the row where it ends, moved apart where they collide."""
     ends = []
     for curve in picture.curves:
@@ -291,7 +291,7 @@ def horizontal(canvas: Canvas, margin: int, colour: bool) -> list[Line]:
     return [[Span(" " * margin + corner + "".join(axis))], [Span("".join(text).rstrip())]]
 
 
-def legend_lines(picture: Picture, width: int, colour: bool) -> list[Line]:
+def legend_lines(picture: PlotSpec, width: int, colour: bool) -> list[Line]:
     """Return the legend, wrapped to `width`."""
     lines: list[Line] = [[]]
     used = 0

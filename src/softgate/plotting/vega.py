@@ -19,7 +19,7 @@ from types import ModuleType
 from typing import Any
 
 from .palette import Style, style
-from .picture import apart, check_file, file_format
+from .plot_spec import apart, check_file, file_format
 
 Spec = dict[str, Any]
 

@@ -24,7 +24,7 @@ from softgate.lower.notation import (
 )
 from softgate.plotting.curves import Curve, Drawable, curve
 from softgate.plotting.palette import style
-from softgate.plotting.picture import apart, last_shown, span
+from softgate.plotting.plot_spec import apart, last_shown, span
 
 from .record import Properties
 from .record import lines as property_lines

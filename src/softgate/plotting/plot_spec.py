@@ -20,7 +20,7 @@ FLAT = 1e-9
 
 
 @dataclass(frozen=True)
-class Picture:
+class PlotSpec:
     """Curves, their styles, and the text around them."""
 
     curves: tuple[Curve, ...]
