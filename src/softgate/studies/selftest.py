@@ -1,4 +1,4 @@
-"""Whether a kernel compiles and holds its bound on this machine, at some points."""
+"""Self-test of `softgate doctor`: compile a kernel and compare its error with its bound."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from softgate.runtime.activation import Activation
 from softgate.runtime.tables import truth_graph
 
 BITS = 1200
-"""Bits with which the reference's own error is negligible, the smallest float64 included."""
+"""Precision of the reference: its error is negligible even for the smallest float64."""
 
 POINTS = (-38.4, -20.0, -13.9, -5.5, -3.0, -1.0, -0.75, -1e-3, -1e-30, 1e-30, 1e-3, 0.5, 1.0, 3.0)
 
@@ -33,7 +33,7 @@ class SelfTestResult:
 
     @property
     def ok(self) -> bool:
-        """Whether the kernel holds its bound."""
+        """Whether the largest error is within the bound."""
         return self.max_ulp <= self.bound_ulp
 
     def __str__(self) -> str:
@@ -45,7 +45,7 @@ class SelfTestResult:
 
 
 def run_selftest(activation: Activation, dtype: np.dtype[Any]) -> SelfTestResult:
-    """Compile the kernel for `dtype` and measure it against the definition."""
+    """Compile the kernel for `dtype`; return its largest error against the definition."""
     from softgate.lower.mp import evaluate
 
     fmt = FORMATS[dtype.name]

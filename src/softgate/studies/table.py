@@ -29,11 +29,11 @@ from softgate.runtime.records import Cell, Grid, Record
 from softgate.runtime.registry import activations, label
 
 LIMIT = 100_000
-"""More points than this are refused, as a mistake in the step."""
+"""The largest number of points; more are probably a mistake in the step."""
 
 LARGEST_EXPONENT = 400
 EXACT = Context(prec=4 * LARGEST_EXPONENT)
-"""Wide enough that no point is rounded, whatever the caller's own context is."""
+"""Wide enough that no point is rounded, whatever the caller's decimal context is."""
 
 
 def parse_points(points: Any) -> tuple[Decimal, ...]:
@@ -185,19 +185,19 @@ def table(
     Parameters
     ----------
     functions : Activation or str, or several, optional
-        What to tabulate. Without any: three tables of GELU, its tanh form, ReLU and ELU.
+        The activations. By default three tables of GELU, its tanh form, ReLU and ELU.
     at : str or numbers
-        Where: `"-3:3:0.5"` (last point included), `"-3,-1,0"`, or numbers. A float stands for the
-        decimal it prints as.
+        The points: `"-3:3:0.5"` (last point included), `"-3,-1,0"`, or numbers. A float stands
+        for the decimal it prints as.
     columns : str or sequence of str, optional
-        Of "Phi", "value", "slope", "curvature", "difference" and "relative", the last two against
-        `reference`; as one text, separated by commas. By default value and slope, or with a
-        reference value, difference and relative.
+        Some of "Phi", "value", "slope", "curvature", "difference" and "relative", the last two
+        with respect to `reference`; a single string is split at commas. By default value and
+        slope; with a reference value, difference and relative.
     reference : Activation or str, optional
-        What differences are taken to: f - reference, and f/reference - 1.
+        The function that differences are taken from: f - reference, and f/reference - 1.
     digits : int
-        Decimals, up to 50, all of them true. A number that would round to 0 but is not 0 is
-        written with an exponent. Beyond 15, values are text, for a float64 has no more.
+        Number of decimals, up to 50, all correct. A nonzero number that would round to 0 is
+        written with an exponent. With more than 15, values are text: float64 has fewer digits.
 
     Returns
     -------
@@ -331,7 +331,7 @@ def _fill(layouts: list[tuple[str, list[Column]]], places: Sequence[Decimal], di
 
 
 def _number(root: Node, x: Decimal, digits: int) -> Number:
-    with BUILDING:  # mpmath's context is shared; not longer than for one number, for others wait
+    with BUILDING:  # mpmath's context is shared; held for one number, as others wait
         return decimals.number(root, Fraction(x), digits)
 
 

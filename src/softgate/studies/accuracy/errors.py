@@ -49,7 +49,7 @@ def gate(entry: Entry) -> Node | None:
 
 
 def scale_graphs(entry: Entry, quantity: str) -> tuple[Node, ...]:
-    """Return the graphs whose largest magnitude is the scale of an error in `quantity`."""
+    """Return the graphs that define the scale of an error: the largest of their magnitudes."""
     g = gate(entry)
     if quantity == "slope" and g is not None:
         x = g.graph.input("x")
@@ -101,7 +101,7 @@ class Errors:
         zero = self.computed == 0
         if other.any():
             known = other & (self.truth != 0) & ~np.isnan(self.computed) & ~np.isnan(self.truth)
-            # Next to a root of a slope 0 of either sign is as good as any number of that size.
+            # Near a root of a slope, a zero within one ulp is accurate whatever its sign.
             underflows = np.abs(self.truth) < 2.0**self.fmt.smallest_exponent
             flaws["wrong_zeros"] = known & zero & ((self.error_ulp >= 1.0) | underflows)
             flaws["wrong_signs"] = known & ~zero & (self.error_ulp >= SIGN_ULP)
@@ -121,12 +121,12 @@ class Errors:
 
     @property
     def wrong_sign(self) -> Mask:
-        """Where a result, or a zero, has the other sign than the truth."""
+        """A mask of the results, zeros included, with another sign than the exact result."""
         return self._either("wrong_signs", "wrong_zeros")
 
     @property
     def early_zero(self) -> Mask:
-        """Where a result is 0, an ulp or more from the truth."""
+        """A mask of the zeros that differ from the exact result by an ulp or more."""
         return self._either("lost", "flushed") & (self.error_ulp >= 1.0)
 
     def __str__(self) -> str:
@@ -167,7 +167,7 @@ class Reference:
         self.root = truth_graph(entry, quantity)
         self.scales = scale_graphs(entry, quantity)
         self.scaled = len(self.scales) > 1
-        """Whether errors are measured in ulps of another scale than the truth."""
+        """Whether errors are measured in ulps of a scale, not of the exact result."""
         self.kernel_ulp = float("nan")
         """The largest error of the float64 kernel against arb, in its ulps, at `checked` inputs."""
         self.checked = 0
@@ -179,7 +179,7 @@ class Reference:
             return kernels.evaluate64(self.entry, self.quantity, x, self.parameters, out)
 
     def scale(self, x: Float64s, truth: Float64s) -> Float64s:
-        """Return the magnitudes whose ulp errors are measured in.
+        """Return the magnitudes at which the ulp of an error is taken.
 
         For f = x·g these are max(|g|, |x·g'|) from the kernels: g is f/x, and x·g' is f' - g. The
         definition in plain float64 would cancel, as 1 + tanh(x) does for x < 0. Where the
@@ -193,9 +193,9 @@ class Reference:
         return np.where(np.isfinite(largest), largest, np.abs(truth))
 
     def scale_of_run(self, x: Float64s, truth: Float64s, fmt: Format) -> Float64s | float:
-        """Return the scale of a run of neighbouring inputs: one number where it has one ulp.
+        """Return the scale of a run of neighbouring inputs; one number if its ulp is constant.
 
-        Every thousandth input is compared; between them the scale is smooth.
+        The ulp is compared at every 1024th input, since the scale is smooth in between.
         """
         few = np.append(np.arange(0, x.size, 1024), x.size - 1)
         some = self.scale(x[few], truth[few])
@@ -205,9 +205,9 @@ class Reference:
         return self.scale(x, truth)
 
     def at_kinks(self, x: Float64s, y: Float64s, truth: Float64s, fmt: Format) -> Float64s:
-        """Return `truth` with, at each kink, the number nearest to `y` between the two sides.
+        """Return `truth` with `y`, clipped to the one-sided limits, at each kink.
 
-        A slope has two one-sided limits there, and any number between them is a subgradient.
+        Any number between the one-sided limits of a slope is a subgradient.
         """
         for place, (low, high) in self.kinks(fmt).items():
             ends = x[[0, -1]]
@@ -278,7 +278,7 @@ class Reference:
         return self.errors(xs, ys, self.kernel(xs), fmt)
 
     def errors(self, x: Float64s, y: Float64s, truth: Float64s, fmt: Format) -> Errors:
-        """Return the errors of `y` against `truth`, which is the kernel's or as exact."""
+        """Return the errors of `y` against `truth`, the results of the float64 kernel or of arb."""
         own = ulp_errors(x, y, truth, np.abs(truth), fmt)
         if not self.scaled:
             return Errors(fmt, x, y, truth, own, own, self.margin(fmt))
@@ -288,7 +288,7 @@ class Reference:
         return Errors(fmt, x, y, truth, error, own, self.margin(fmt) * ratio)
 
     def is_rounded(self, x: float, y: float, fmt: Format) -> bool:
-        """Return whether `y` is the truth at `x` rounded to nearest, ties to even: by arb alone."""
+        """Return whether `y` is the exact result rounded to nearest, ties to even; uses only arb."""
         if np.isnan(y):
             return False
         low, high, even = _rounding_interval(y, fmt)
@@ -317,7 +317,7 @@ class Reference:
 
 
 def _rounding_interval(y: float, fmt: Format) -> tuple[Fraction | None, Fraction | None, bool]:
-    """Return the ends of what rounds to `y` (None where unbounded), and whether `y` is even."""
+    """Return the interval that rounds to `y` (None if unbounded), and whether `y` is even."""
     unit = Fraction(2) ** fmt.smallest_exponent
     largest = (2 - Fraction(2) ** -fmt.mantissa_bits) * Fraction(2) ** fmt.max_exponent
     over = largest + Fraction(2) ** (fmt.max_exponent - fmt.precision)

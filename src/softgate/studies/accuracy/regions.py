@@ -1,9 +1,9 @@
 """Regions of inputs, the counts of errors in each, and the largest error along the number line.
 
-Tails, middle and the neighbourhood of 0 are cut at fixed places, roots where the definition has
-them. Inputs whose true result is subnormal, 0 or infinite have regions of their own, wherever they
-lie: such results are hard for other reasons. Counts of parts add up, and nothing is left out of a
-mean: one infinite error makes it infinite.
+The boundaries of tails, middle and the neighbourhood of 0 are fixed; nonzero roots of the quantity
+are centres of regions. Subnormal inputs, special values, and inputs with a subnormal, zero or
+infinite exact result are separate regions, because errors there have other causes. Counts of parts
+can be added. A mean is over all inputs of a region: one infinite error makes it infinite.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ BY_TRUTH = (SUBNORMAL_INPUTS, SUBNORMAL_RESULTS, ZERO_RESULTS, INFINITE_RESULTS,
 
 @lru_cache(maxsize=32)
 def marks(entry: Entry, parameters: tuple[tuple[str, float], ...]) -> dict[str, tuple[float, ...]]:
-    """Return the roots of the value, the slope and the curvature, and where pieces meet."""
+    """Return the roots of value, slope and curvature, and the breaks between smooth pieces."""
     with BUILDING:  # mpmath's context is shared
         curve = Curve(entry, dict(parameters))
         places = {
@@ -57,7 +57,7 @@ def marks(entry: Entry, parameters: tuple[tuple[str, float], ...]) -> dict[str, 
 
 
 def roots_of(marked: Mapping[str, tuple[float, ...]], quantity: str) -> tuple[float, ...]:
-    """Return the roots of a quantity other than 0."""
+    """Return the roots of a quantity, except a root at x = 0."""
     return tuple(root for root in marked[quantity] if root != 0)
 
 
@@ -81,7 +81,7 @@ class Regions:
     def _intervals(
         self, pieces: Sequence[tuple[float, str]], roots: Sequence[float]
     ) -> tuple[Float64s, npt.NDArray[np.int8]]:
-        """Return the cuts between intervals, and the index of each interval's region."""
+        """Return the boundaries of intervals, and the index of each interval's region."""
         around = [(r - abs(r) * AROUND_ROOT, r + abs(r) * AROUND_ROOT) for r in roots]
         cuts = sorted({end for end, _ in pieces[:-1]} | {end for pair in around for end in pair})
         ids = []
@@ -92,7 +92,7 @@ class Regions:
         return np.array(cuts), np.array(ids, np.int8)
 
     def by_input(self, x: Float64s) -> npt.NDArray[np.int8]:
-        """Return the region of each input by its place alone, without regard to the truth."""
+        """Return the region of each input by the input alone, without regard to the result."""
         return self._ids[np.searchsorted(self._cuts, x)]
 
     def is_root(self, x: Float64s) -> npt.NDArray[np.bool_]:
@@ -101,7 +101,7 @@ class Regions:
         return near_root & np.isfinite(x)
 
     def assign(self, x: Float64s, truth: Float64s) -> npt.NDArray[np.int8]:
-        """Return the region of each input, by the truth there first, then by its place."""
+        """Return the region of each input; regions of the exact result take precedence."""
         region = self.by_input(x)
         size, first = np.abs(truth), self._first_by_truth
         region[size < self.smallest] = first + 1
@@ -112,7 +112,7 @@ class Regions:
         return region
 
     def of_run(self, x: Float64s, truth: Float64s) -> int | None:
-        """Return the region that all of a run of neighbouring inputs lie in, None if several."""
+        """Return the region of a run of neighbouring inputs; None if there are several."""
         ends = self.by_input(x[[0, -1]])
         if ends[0] != ends[1] or np.signbit(x[0]) != np.signbit(x[-1]):
             return None
@@ -182,7 +182,7 @@ class Tally:
         self._count_breaks(part)
 
     def _count_breaks(self, part: Errors) -> None:
-        """Count neighbours between which the result moves against the truth."""
+        """Count neighbouring inputs where result and exact result change in opposite directions."""
         with np.errstate(invalid="ignore", over="ignore"):
             step, right = np.diff(part.computed), np.diff(part.truth)
             against = (step < 0) & (right > 0)
@@ -212,8 +212,8 @@ SUMS = tuple(field.name for field in fields(Tally) if field.name not in _NOT_SUM
 class Profile:
     """The largest error in each step along the number line of one format.
 
-    A binade has sixteen steps where activations bend. Further out and nearer to 0 a step is a whole
-    binade (eight in float64), so that no region takes up the whole chart.
+    Binades near 1 have sixteen steps each. Further out and nearer to 0 a step is a whole binade
+    (eight binades in float64), so that no region takes up the whole chart.
     """
 
     def __init__(self, fmt: Format) -> None:
@@ -265,5 +265,5 @@ class Profile:
 
 
 def _shown(value: float) -> float | None:
-    """Return an error with the digits a chart needs, None where nothing was measured."""
+    """Return an error rounded for a chart; None where nothing was measured."""
     return None if value < 0 else float(f"{value:.4g}")

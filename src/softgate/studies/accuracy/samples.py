@@ -1,8 +1,8 @@
-"""Samples of inputs that leave no region out, and the errors at them.
+"""Stratified samples of inputs that cover every region, and the errors at them.
 
-A sample has every exponent and sign, the scale on which activations bend and decay, the ends of
-every binade; runs of neighbouring floats around roots, extrema, breaks and the places where results
-become subnormal, 0 or infinite; and hard points, whose truth lies nearest to a rounding boundary.
+A sample covers every exponent and sign, the range in which activations bend and decay, the ends of
+every binade, runs of neighbouring floats around roots, extrema, breaks and inputs at which results
+become subnormal, 0 or infinite, and hard points: exact results nearest to a rounding boundary.
 16-bit formats are measured at all 65,536 inputs.
 """
 
@@ -120,7 +120,7 @@ def inputs_for(
         return _sorted(np.arange(1 << 16, dtype=np.uint16).view(dtype))
     spread = stratified(fmt, reference.entry.intervals, count, seed)
     rng = np.random.default_rng(seed + 3)
-    if spread.size > count:  # the ends of float64's 4,092 binades alone are more
+    if spread.size > count:  # float64 has 4,092 binades, more ends than a small `count`
         special = specials(fmt)
         others = rng.permutation(spread[special.size :])[: max(count - special.size, 0)]
         spread = np.concatenate([special, others])
@@ -193,9 +193,9 @@ def _bisect(
 
 
 def _hard(reference: Reference, fmt: Format, count: int, seed: int) -> Array:
-    """Return those of many inputs whose truth lies nearest to a rounding boundary.
+    """Return `count` inputs with exact results near a rounding boundary.
 
-    In float64 the choice is a guess: the kernel is not exact to a fraction of an ulp.
+    In float64 the choice is approximate: the kernel is not exact to a fraction of an ulp.
     """
     pool = logarithmic(fmt, 1e-3, 110.0, 64 * count, seed)
     x = pool.astype(np.float64)
@@ -234,7 +234,7 @@ def measure(
     )
     where = regions.assign(errors.x, errors.truth)
     tallies = [_tally(reference, errors[where == i]) for i in range(len(regions.names))]
-    if not by_arb:  # the largest errors must not be the kernel's
+    if not by_arb:  # the largest errors may be errors of the kernel
         worst = np.array([tally.worst for tally in tallies if tally.inputs])
         reference.check_kernel(worst if reference.scaled else worst[~regions.is_root(worst)])
     profile = Profile(fmt)
@@ -261,7 +261,7 @@ def _by_kernel(
 ) -> Errors:
     truth = reference.kernel(x)
     root = regions.is_root(x)
-    if not reference.scaled and root.any():  # the kernel's own ulps are unbounded there
+    if not reference.scaled and root.any():  # the kernel's error in ulps is unbounded there
         truth[root] = reference.against_arb(x[root], y[root], fmt).truth
     return reference.errors(x, y, reference.at_kinks(x, y, truth, fmt), fmt)
 
@@ -276,7 +276,7 @@ def _by_arb(reference: Reference, fmt: Format, x: Float64s, y: Float64s) -> Erro
     error = np.where(by_arb, error, own)
     if fmt is not FLOAT64:
         return Errors(fmt, x, y, truth, error, own, BALL_ULP)
-    # A float64 truth is rounded itself: what equals it is right, but for ties among subnormals.
+    # The reference is rounded to float64: equal results are correct, except for subnormal ties.
     tie = by_arb & (np.abs(truth) < 2.0 ** (FLOAT64.min_exponent + 1)) & (truth != 0) & (own <= 1)
     return Errors(fmt, x, y, truth, error, own, np.where(tie, 1.0, 0.0))
 

@@ -81,7 +81,7 @@ class State:
         return cls([Tally() for _ in regions.names], Profile(FLOAT32), start)
 
     def joined(self, others: Iterable[State], done: int) -> State:
-        """Return a new state with other parts: an interrupt may come at any time."""
+        """Return the sum of this state and other parts; a new object, as an interrupt may occur."""
         state = State([Tally() for _ in self.tallies], Profile(FLOAT32), done)
         for part in (self, *others):
             for total, tally in zip(state.tallies, part.tallies, strict=True):
@@ -120,7 +120,7 @@ class SweepCheckpoint:
         text = json.dumps({"key": records.plain(dict(self.key)), "sweeps": sweeps})
         beside = self.file.with_suffix(self.file.suffix + ".new")
         beside.write_text(text, encoding="utf-8")
-        beside.replace(self.file)  # at once: an interrupt leaves the old state or the new one
+        beside.replace(self.file)  # atomic: an interrupt leaves the old state or the new one
         self.written = monotonic()
 
     def _content(self) -> dict[str, Any]:
@@ -173,7 +173,7 @@ def saved_counts(file: Path) -> dict[str, int]:
 
 
 def _numbers(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return numbers that JSON holds as text, such as "inf", as floats."""
+    """Return the mapping with numbers stored as text in JSON, such as "inf", as floats."""
     return {k: records.SPECIAL[v] if isinstance(v, str) else v for k, v in values.items()}
 
 
@@ -218,7 +218,7 @@ class RegionMeter:
             scale = np.full(x.size, scale)
         error = _measured(self.error, x32, y32, truth, scale)
         with np.errstate(invalid="ignore", divide="ignore"):
-            inverse = own / error  # of the two ulps
+            inverse = own / error  # ulp of the scale over ulp of the truth
         doubt = self.margin * np.where(np.isfinite(inverse), inverse, 1.0)
         return Errors(FLOAT32, x, y, truth, error, own, doubt)
 
@@ -239,7 +239,7 @@ def _measured(
 
 
 def _ratio(truth: Float64s, scale: float) -> float | None:
-    """Return the truth's ulp over that of the scale, a power of two; None where it changes."""
+    """Return the ulp of the truth over that of the scale; None if it is not constant."""
     low, high = float(truth.min()), float(truth.max())
     if not (math.isfinite(low) and math.isfinite(high)) or low < 0 < high:
         return None
@@ -261,7 +261,7 @@ class Largest:
         return float(np.uint32(self.worst_bits).view(np.float32))
 
     def joined(self, others: Iterable[Largest], done: int) -> Largest:
-        """Return the largest error of several parts; of equal ones that of the first input."""
+        """Return the largest error of several parts; for equal errors that of the first input."""
         part = max((self, *others), key=lambda part: (part.max_ulp, -part.worst_bits))
         return Largest(done, part.max_ulp, part.worst_bits)
 
@@ -270,7 +270,7 @@ class Largest:
 
 
 class LargestMeter:
-    """Keeps the largest error; a lost zero or a lost sign counts as infinite.
+    """Records the largest error; a wrong zero or a wrong sign counts as infinite.
 
     Slopes of f = x·g are first measured in ulps of the slope itself, which is at most twice the
     scale max(|g|, |x·g'|); the scale is computed only where that may exceed the largest so far.
@@ -281,7 +281,7 @@ class LargestMeter:
 
         self.reference, self.state = reference, so_far
         self.error = kernels.once("error", compile_error)
-        # Arrays of this size, allocated for each block, cost page faults: twice the time.
+        # Reused: page faults of arrays allocated for each block would double the time.
         self.buffers = np.empty((3, LARGEST_BLOCK))
 
     def measure(self, first: int, y: Float32s) -> None:
@@ -376,7 +376,7 @@ def _sweep(
 
 
 class Halted(Exception):
-    """An interrupt, raised once all begun blocks have ended: `state` can be resumed from."""
+    """An interrupt, raised after all started blocks have ended; `state` is a checkpoint."""
 
     def __init__(self, state: Any) -> None:
         super().__init__()
@@ -384,17 +384,17 @@ class Halted(Exception):
 
 
 def _round(pool: ThreadPoolExecutor, blocks: Blocks, meters: list[_Meter[S]], state: S) -> S:
-    """Return the state after a round; after an interrupt, raise Halted with all blocks begun."""
+    """Return the state after a round; on an interrupt, raise Halted once started blocks end."""
     try:
         list(pool.map(blocks.work, meters))
     except KeyboardInterrupt:
         blocks.stopped = True
-        pool.shutdown()  # waits for the blocks that have begun
+        pool.shutdown()  # waits for the started blocks
         if not blocks.failed:  # raised in this thread, not in a worker
             raise Halted(state.joined([meter.state for meter in meters], blocks.next)) from None
         raise
     finally:
-        blocks.stopped = True  # where one thread fails all end
+        blocks.stopped = True  # if one thread fails, all end
     return state.joined([meter.state for meter in meters], blocks.end)
 
 
@@ -412,7 +412,7 @@ class Blocks:
         self.stopped = self.failed = False
 
     def _take(self) -> int | None:
-        """Return where a block begins; all below `next` are done once the threads have ended."""
+        """Return the start of the next block, or None; blocks below `next` have been started."""
         with self._lock:
             if self.stopped or self.next >= self.end:
                 return None
@@ -434,7 +434,7 @@ class Blocks:
 def in_slices(activation: Activation, quantity: str) -> Evaluate:
     """Return a function that computes a quantity on the calling thread alone.
 
-    Slices are too short for softgate's own threads and keep the caches warm.
+    Slices are too short to be split among softgate's threads, and stay in the caches.
     """
     method = activation if quantity == "value" else getattr(activation, quantity)
 

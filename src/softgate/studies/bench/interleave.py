@@ -1,9 +1,9 @@
 """Interleaved timing: calls take turns, so that noise affects all of them alike.
 
-A turn is a call that warms the caches, and then calls that count. Each round starts with another
-call, so that none always follows the one that leaves the caches worst. A slow call skips rounds
-until the others have used as much time: all get the same share of the budget, and their turns are
-spread over all of it.
+A turn is an untimed call that warms the caches, and then timed calls. Each round starts with
+another call, so that the order of calls changes and with it the state of the caches. A slow call
+skips rounds until the others have used as much time: all have the same share of the budget, and
+their turns are spread over all of it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from time import perf_counter, process_time
 from typing import Protocol
 
 LEAST_TURNS = 4
-"""Turns that every call gets, whatever the budget is."""
+"""Turns of every call, whatever the budget is."""
 
 ENOUGH_TIMES, ENOUGH_S = 40, 0.06
 """A call with fewer times that used less time gets more turns: a busy machine may interrupt four.
@@ -36,22 +36,22 @@ BUSY = (0, 1, 2, 5, 6, 7)
 
 @dataclass(frozen=True)
 class Turn:
-    """The times of one turn: of single calls, and of all of it."""
+    """The times of the calls in one turn, and of the whole turn."""
 
     times_ns: tuple[float, ...]
     spent_s: float
 
 
 class Timeable(Protocol):
-    """Something that can be timed for a turn."""
+    """Interface of calls that `interleave` times in turns."""
 
     def turn(self) -> Turn | None:
-        """Run, and return the times; None if it failed and cannot go on."""
+        """Run one turn and return its times; None if it failed and must not run again."""
 
 
 @dataclass
 class Series:
-    """The turns of one timer so far."""
+    """The turns of one timed call so far."""
 
     timer: Timeable
     turns: list[Turn] = field(default_factory=list)
@@ -59,7 +59,7 @@ class Series:
     failed: bool = False
 
     def run(self) -> None:
-        """Take a turn."""
+        """Run a turn and add its times, or set `failed`."""
         turn = self.timer.turn()
         if turn is None:
             self.failed = True
@@ -91,7 +91,7 @@ class Statistics:
 def interleave(
     timers: Sequence[Timeable], budget_s: float, clock: Callable[[], float] = perf_counter
 ) -> list[Series]:
-    """Give the timers turns until the budget is used up; return their series in the same order."""
+    """Run all timers in turns until the budget is used up; return a series for each."""
     everything = [Series(timer) for timer in timers]
     start = clock()
     for number in range(MOST_ROUNDS):
@@ -112,8 +112,8 @@ def interleave(
 def statistics(turns: Sequence[Turn]) -> Statistics | None:
     """Return least, median, spread and doubt; None if there are no times.
 
-    The doubt is how far the least of every other turn is from the least of the rest: the result of
-    half the work.
+    The doubt is the relative difference of the least times of even and of odd turns, an estimate of
+    the uncertainty.
     """
     times = [time for turn in turns for time in turn.times_ns]
     if not times:
@@ -131,10 +131,10 @@ def statistics(turns: Sequence[Turn]) -> Statistics | None:
 
 
 class SystemLoad:
-    """The share of all cores that other processes use from now on.
+    """The CPU use of other processes since this object was created, as a share of all cores.
 
-    The least of many times is not affected by short disturbances of one thread. It is affected if
-    all threads wait for each other and one has no core: such a figure must not be trusted.
+    Short interruptions of one thread do not affect the least of many times. They do if threads wait
+    for each other and one of them has no core: such times are not reliable.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
-"""Runs a plan: starts the workers, times the calls of a cell in turns, makes rows of the times.
+"""Runs a plan: starts the workers, times the calls of each cell in turns, and makes the rows.
 
-Each framework runs in a worker process of its own, which is restarted when it dies.
+Each framework runs in a separate worker process, which is restarted when it dies.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ EXIT_S = 10.0
 
 
 class WorkerDied(Exception):
-    """A worker exited, or did not answer in time."""
+    """A worker exited, or did not reply within the time limit."""
 
 
 class BenchWorker:
@@ -69,7 +69,7 @@ class BenchWorker:
         self._send({"do": "open", **self.settings})
 
     def wait_until_open(self) -> str:
-        """Wait until the framework is imported; return why it cannot be, or an empty string."""
+        """Wait until the framework is imported; return the error, or an empty string."""
         answer = self._receive(START_S)
         self.remark = answer.get("remark", "")
         error: str = answer.get("error", "")
@@ -77,11 +77,11 @@ class BenchWorker:
 
     @property
     def alive(self) -> bool:
-        """Whether there is a process."""
+        """Whether the process has been started and not closed."""
         return self._worker is not None
 
     def request(self, do: str, **arguments: Any) -> dict[str, Any]:
-        """Send a request and return the answer; raise WorkerDied if there is none."""
+        """Start the process if needed, send a request, return the reply; raise WorkerDied."""
         if self._worker is None:
             self.start()
             if error := self.wait_until_open():
@@ -197,15 +197,15 @@ class RemoteCall:
 
 
 TOLERANCE_EPS = 32
-"""Results further from ours, in epsilons of 1 + |result|, are of another function."""
+"""Tolerance, in epsilons of 1 + |result|, for results of a peer to be of the same function."""
 
 BURNING = 0.1
-"""Share of a core from which a framework's CPU use between its turns gets a remark."""
+"""Share of a core above which a framework's CPU use between its turns is remarked."""
 
 
 @dataclass
 class PreparedCall:
-    """A call that is ready to be timed, and what its first run gave."""
+    """A prepared call, with the time of its first run and a sample of the results."""
 
     call: RemoteCall
     first_call_ms: float
@@ -215,7 +215,7 @@ class PreparedCall:
 
 @dataclass
 class Study:
-    """A plan being run."""
+    """The execution of a plan, and the rows and remarks so far."""
 
     plan: Plan
     progress: Progress | None = None
@@ -371,7 +371,7 @@ def _timed(cell: Cell, name: str, prepared: PreparedCall, series: Series) -> Row
 
 
 def differs(sample: tuple[float, ...], ours: tuple[float, ...], dtype: str) -> list[str]:
-    """Return a note if results differ from ours; NaN and infinities must be in the same places."""
+    """Return a note if results differ from softgate's, NaN and infinities included."""
     theirs, reference = np.array(sample), np.array(ours)
     if theirs.shape != reference.shape:
         return [f"returned {theirs.size} results where ours has {reference.size}"]
@@ -388,5 +388,5 @@ def differs(sample: tuple[float, ...], ours: tuple[float, ...], dtype: str) -> l
 
 
 def pickled(activation: Activation) -> str:
-    """Return an activation as text, for a message to a worker."""
+    """Return an activation as text, for a JSON message to a worker."""
     return base64.b64encode(pickle.dumps(activation)).decode("ascii")

@@ -38,7 +38,7 @@ def number(x: float) -> str:
 
 
 def share(region: Region | Measurement) -> str:
-    """Return the share of correctly rounded results, never 100 % if one is not."""
+    """Return the share of correctly rounded results as text; "100.00 %" only if it is 1."""
     text = f"{100 * region.rounded_share:.2f} %"
     undecided = region.undecided if isinstance(region, Region) else region.total("undecided")
     if text == "100.00 %" and region.rounded_share < 1:
@@ -161,7 +161,7 @@ def _wrong(measurement: Measurement) -> list[tuple[str, ...]]:
 
 
 def _untested(certificate: Certificate) -> Grid:
-    """Return what was not tested, the dependences too."""
+    """Return what was not tested, dependences included."""
     lines = _left_out(certificate)
     dependences = (d for measurement in certificate for d in measurement.dependences)
     reasons = {f"{d.on}: {d.detail}" for d in dependences if d.outcome == NOT_TESTED}

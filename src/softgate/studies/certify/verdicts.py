@@ -68,10 +68,10 @@ def _broken(measurement: Measurement, bound: float) -> list[str]:
 
 
 def _bounded(measurement: Measurement) -> list[Region]:
-    """Return the regions that a bound holds for.
+    """Return the regions to which an error bound applies.
 
-    Special values are judged one by one. Next to its roots a curvature's own ulps are meaningless,
-    and it has no scale as slopes have: errors there are reported, but not bounded.
+    Special values are checked individually. Near a root of the curvature its ulp is meaningless,
+    and there is no other scale, unlike for slopes: errors there are reported, but not bounded.
     """
     curved = measurement.quantity == "curvature"
     return [
@@ -172,7 +172,7 @@ def _worse_region(region: Region, before: Region | None) -> list[str]:
             f"{region.name}: {ulps(region.max_ulp)} ulp at {region.worst!r}, "
             f"it was {ulps(before.max_ulp)}"
         )
-    # A root that moved takes inputs along: counts compare where there are as many.
+    # If a root moved, its region has other inputs: then counts cannot be compared.
     same = region.inputs == before.inputs
     for name, words in COUNTS.items():
         new, old = getattr(region, name), getattr(before, name)

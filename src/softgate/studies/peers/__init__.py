@@ -1,4 +1,4 @@
-"""Implementations of our functions in other libraries, for bench, certify and the report."""
+"""Implementations of softgate's functions in other libraries, for bench, certify and report."""
 
 from .registry import IMPLEMENTATIONS, Implementation, Node, Peer, absent, peers, subject
 

@@ -1,9 +1,9 @@
-"""Implementations of our functions in other libraries, read from what the frameworks' names mean.
+"""Implementations of softgate's functions in other libraries (peers), looked up in `names.toml`.
 
-`names.toml` has the function that each name of a framework computes, and the keywords that make it
-another: so a peer is found for every function, with its parameters, and no list is kept here.
+`names.toml` maps each framework's names, with keyword arguments, to functions of the catalogue.
+The peers of a function and their keyword arguments are derived from it.
 Functions without a name in a framework (x·σ(1.702·x), squared ReLU) are composed of its operators;
-Hugging Face's decomposed forms are classes of their own.
+Hugging Face has separate classes for composed forms.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ OPSET = 20
 
 OURS = "softgate"
 WITHIN = {"softgate.torch": ("softgate", "torch"), "softgate.jax": ("softgate.jax", "jax")}
-"""Our functions for a framework's arrays: their module, and the framework."""
+"""softgate's functions for a framework's arrays: their module, and the framework."""
 
 PLACES: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "torch": ("torch", ("torch.nn.functional.", "torch.special.")),
@@ -113,7 +113,7 @@ TRANSFORMERS: Mapping[tuple[str, str], tuple[str, dict[str, Any]]] = {
     ("transformers", "squared_relu"): ("ReLUSquaredActivation", {}),
     ("transformers.fast", "gelu_tanh"): ("FastGELUActivation", {}),
 }
-"""Hugging Face's classes that compose a function; its others are torch's own."""
+"""Hugging Face's classes that compose a function; its other classes call torch's functions."""
 
 TEXTBOOK = {
     ("textbook", "gelu"): ("gelu", "z * norm.cdf(z), SciPy"),
@@ -302,7 +302,7 @@ def _records(activation: Activation, source: str) -> Iterator[tuple[Name, dict[s
 
 
 def keywords_for(record: Name, activation: Activation) -> dict[str, Any] | None:
-    """Return the keywords that make a framework's function `activation`, or None if none do.
+    """Return the keywords with which a framework's function is `activation`; None without any.
 
     Examples
     --------

@@ -19,11 +19,11 @@ from .loading import Loaded, load, prepare
 
 
 def main() -> None:
-    """Load the subject of the first message and answer calls until the parent has gone."""
+    """Load the subject of the first message, then reply to each request until end of file."""
     parent = Parent()
     messages = parent.messages()
     first = next(messages)
-    if first["one_core"]:  # only on systems that have it: see `certify`
+    if first["one_core"]:  # set by `certify` only where sched_setaffinity exists
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     memory = np.memmap(first["memory"], np.uint8, "r+")
     subject = from_message(first["subject"])

@@ -1,8 +1,8 @@
 """A worker process that runs trials.
 
-It locks a trial and writes the outcome to the store itself, so that a finished trial survives the
-parent. When the parent dies it ends at once, in the middle of a trial too: Linux kills it, or a
-thread ends it that sees end of file on standard input.
+The worker, not its parent, locks a trial and writes its outcome to the store, so that a finished
+trial is saved even if the parent has died. The worker exits as soon as the parent dies, even during
+a trial: on Linux by a signal, elsewhere because a thread reads end of file on standard input.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ PROGRESS_INTERVAL_S = 0.25
 
 
 def main() -> None:
-    """Run the trials of the parent's messages until it has gone."""
+    """Load the trainable of the first message, then run a trial for each further message."""
     parent = Parent()
     requests = _read_ahead(parent)
     first = requests.get()
@@ -48,7 +48,7 @@ def main() -> None:
 
 
 def _read_ahead(parent: Parent) -> SimpleQueue[dict[str, Any]]:
-    """Return the requests, read in a thread that ends this process when the parent has gone."""
+    """Return a queue of requests, read in a thread that ends this process at end of file."""
     requests: SimpleQueue[dict[str, Any]] = SimpleQueue()
 
     def read() -> None:

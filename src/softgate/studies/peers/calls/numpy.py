@@ -1,4 +1,4 @@
-"""Calls of our functions on NumPy arrays, and a copy of the same bytes in our threads."""
+"""Calls of softgate's functions on NumPy arrays, and a copy as a lower limit of the time."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from ..timed_call import Array, Call, Task, TimedCall
 
 
 def start(threads: int) -> str:
-    """Set our threads."""
+    """Set softgate's threads and load its compiler; return an empty remark."""
     set_threads(threads)
-    host()  # loads the compiler, which must not count in a call
+    host()  # loads the compiler now, so that no call is timed with it
     np.seterr(all="ignore")
     return ""
 
 
 def ours(activation: Activation, task: Task) -> TimedCall:
-    """Return the public call."""
+    """Return the timed call of an activation, or of its backward."""
     out = task.out if task.reused else None
     if task.quantity == "value":
         return TimedCall(lambda: activation(task.x, out=out))
@@ -28,7 +28,7 @@ def ours(activation: Activation, task: Task) -> TimedCall:
 
 
 def copy(task: Task) -> TimedCall:
-    """Return a copy of the bytes that are read and written; backward has 1.5 times the value's."""
+    """Return a timed copy of as many bytes as the task reads and writes: x, for backward 1.5·x."""
     return TimedCall(_copy(task), lambda _: task.out)
 
 

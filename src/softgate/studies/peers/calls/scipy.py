@@ -1,4 +1,4 @@
-"""Calls of the NumPy and SciPy formulas, in another process than ours so that a crash is theirs."""
+"""Calls of the NumPy and SciPy formulas, in a separate process from softgate's calls."""
 
 from __future__ import annotations
 
