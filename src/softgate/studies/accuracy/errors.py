@@ -288,7 +288,7 @@ class Reference:
         return Errors(fmt, x, y, truth, error, own, self.margin(fmt) * ratio)
 
     def is_rounded(self, x: float, y: float, fmt: Format) -> bool:
-        """Return whether `y` is the exact result rounded to nearest, ties to even; uses only arb."""
+        """Return whether `y` is the exact result, from arb, rounded to nearest, ties to even."""
         if np.isnan(y):
             return False
         low, high, even = _rounding_interval(y, fmt)

@@ -19,7 +19,7 @@ SHOWN = (
 
 @dataclass(frozen=True)
 class Change:
-    """A row of the old and of the new bench."""
+    """The old time and the new row of the same call."""
 
     old_ns: float
     now: Row
@@ -105,7 +105,7 @@ class Comparison(Record):
 
 
 def merged(first: Bench, again: Bench) -> Bench:
-    """Return the first bench, with the second's rows where those are faster."""
+    """Return the first bench with those rows of the second that are faster."""
     second = {row.key: row for row in again.rows if row.least_ns is not None}
 
     def better(row: Row) -> Row:
@@ -128,10 +128,10 @@ def check_machine(here: Machine, there: Machine) -> None:
 
 
 def compare(new: Bench, old: Bench, tolerance: float) -> Comparison:
-    """Compare a bench with an older one; raise ValueError if their times cannot be compared.
+    """Return the ratios of the times of two benches.
 
-    They cannot if the machines differ or no row is shared. Rows that only one has and versions
-    that differ are listed as remarks.
+    Raises ValueError if the machines differ or no row is shared. Rows that only one has and
+    different versions are listed as remarks.
     """
     check_machine(new.machine, old.machine)
     now = {row.key: row for row in new.rows}

@@ -99,14 +99,14 @@ def _tiny(dtype: np.dtype[Any]) -> float:
 
 
 def _subnormals(rng: np.random.Generator, count: int, dtype: np.dtype[Any]) -> Array:
-    """Return numbers whose exponent field is 0 and whose mantissa is not."""
+    """Return positive subnormal numbers: random mantissas other than 0, exponent field 0."""
     top = 1 << int(finfo(dtype).nmant)
     return rng.integers(1, top, count, dtype=f"u{dtype.itemsize}").view(dtype)
 
 
 @dataclass(frozen=True)
 class Size:
-    """A number of elements, and the cache that they fit."""
+    """A number of elements, and the cache that their arrays fit into."""
 
     count: int
     label: str

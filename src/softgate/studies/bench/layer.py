@@ -230,7 +230,7 @@ def _activation(row: LayerRow) -> str:
 
 
 def _each(layer: Layer, row: LayerRow) -> str:
-    """Return the operations of one element."""
+    """Return the operations per element as text."""
     if row.activation_flops is None:
         return NOTHING
     return f"{row.activation_flops // (layer.tokens * row.d_hidden)}"
@@ -285,7 +285,7 @@ def _swap_answers(layer: Layer) -> Iterator[str]:
 
 
 def _tanh_answers(layer: Layer) -> Iterator[str]:
-    """Yield the time of the tanh form, often called the fast one, against the exact form's."""
+    """Yield a comparison of the times of gelu's tanh form and exact form in each implementation."""
     for name in _measured(layer, "gelu", "gelu_tanh"):
         parts, verdicts = [], []
         for phase, name_of_phase in PHASES.items():

@@ -1,8 +1,8 @@
-"""Feed-forward layers, torch's and ours, that measure the time of their activation inside a run.
+"""Feed-forward layers, torch's and softgate's, that measure the time of their activation in a run.
 
-A layer is timed as it runs, the activation by a clock inside it: on a CPU every operator is done
-when it returns. Its backward is an autograd node, or `Hidden.pull` if the layer recomputes its
-hidden layer. So memory is in a cache or not as in real use, and nothing is subtracted.
+The activation is timed inside the layer, which is possible because CPU operators are synchronous.
+Its backward is an autograd node, or `Hidden.pull` if the layer recomputes its hidden layer. Caches
+are therefore in the same state as in real use, and no time is computed by subtraction.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def torch_state(threads: int, seed: int) -> Iterator[None]:
 
 
 class Watch:
-    """Adds up the time between `begin` and `end`."""
+    """Stopwatch that sums the times from each `begin` to the next `end`."""
 
     def __init__(self) -> None:
         self.spent_ns = self._since = 0
@@ -82,7 +82,7 @@ class Watched:
         self.hidden, self.watch, self.keeps_one = hidden, watch, hidden.keeps_one
 
     def value(self, *inputs: Tensor) -> Tensor:
-        """Return the hidden layer; the autograd nodes of it are timed too."""
+        """Return the hidden layer, with hooks on its autograd nodes that time the backward."""
         self.watch.begin()
         result = self.hidden.value(*inputs)
         self.watch.end()
@@ -101,7 +101,7 @@ class Watched:
 
 
 def _between(last: Any, first: set[Any]) -> Iterator[Any]:
-    """Yield autograd's nodes from `last` back to those in `first`, which are left out."""
+    """Yield the autograd nodes from `last` back to the nodes in `first`, exclusive."""
     seen, left = set(first), [last]
     while left:
         node = left.pop()
@@ -179,7 +179,7 @@ def make(function: Activation | Gated, widths: Widths, implementation: str) -> B
 
 
 def inputs(shape: Shape) -> tuple[Tensor, Tensor]:
-    """Return an input, as a normalisation would leave it, and a gradient of the output."""
+    """Return a standard normal input, as after a normalisation, and a gradient of the output."""
     size, dtype = (shape.tokens, shape.d_model), getattr(torch, shape.dtype)
     return torch.randn(size, dtype=dtype).requires_grad_(), torch.randn(size, dtype=dtype)
 

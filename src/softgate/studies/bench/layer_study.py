@@ -53,7 +53,7 @@ class TimedLayer:
     runs: list[Run] = field(default_factory=list)
 
     def turn(self) -> Turn:
-        """Run once."""
+        """Run the layer once and return its time."""
         run = self.run()
         self.runs.append(run)
         return Turn((float(run.whole_ns),), run.whole_ns / 1e9)
@@ -245,7 +245,7 @@ def _row(layer: TimedLayer, shape: Shape, saved: int | None) -> LayerRow:
 
 
 def _activation_flops(layer: TimedLayer, shape: Shape) -> int | None:
-    """Return the operations of our kernels in this phase; None for torch's, which are unknown."""
+    """Return the operations of softgate's kernels in this phase; None for torch's."""
     if layer.implementation != OURS:
         return None
     passes = ["value"]

@@ -57,7 +57,7 @@ class Plan:
     not_run: tuple[str, ...]
 
     def peers(self, cell: Cell) -> dict[str, Peer]:
-        """Return the implementations timed in a cell, ours first."""
+        """Return the implementations timed in a cell, softgate's first."""
         known = _peers(cell.activation, self.settings.implementations)
         backward = cell.quantity == "backward"
         return {
@@ -84,7 +84,7 @@ def _peers(activation: Activation, implementations: tuple[str, ...]) -> dict[str
 
 
 def make_plan(settings: Settings, chosen: tuple[Activation, ...], machine: Machine) -> Plan:
-    """Return the cells of these settings; relu, a limit in every table, is always among them."""
+    """Return the plan of these settings; relu is always included, as a limit in every table."""
     functions = chosen
     if RELU not in map(label, functions):
         functions = (*functions, activations()[RELU])
@@ -146,7 +146,7 @@ def choose(name: str, choice: Names, known: Iterable[str]) -> tuple[str, ...]:
 
 
 def choose_implementations(choice: Names | None) -> tuple[str, ...]:
-    """Return the implementations to time, ours always among them; raise if one is not installed."""
+    """Return the implementations to time, softgate's included; raise if one is not installed."""
     if choice is None:
         return tuple(
             name for name, known in IMPLEMENTATIONS.items() if not known.slow and not absent(name)
@@ -163,7 +163,7 @@ def choose_implementations(choice: Names | None) -> tuple[str, ...]:
 
 
 def choose_threads(choice: str | int | Iterable[str | int]) -> tuple[int, ...]:
-    """Return thread counts: "all" is every core that may be used."""
+    """Return the thread counts; "all" stands for the number of available cores."""
     split = choice.split(",") if isinstance(choice, str) else choice
     parts = [split] if isinstance(split, int) else list(split)
     counts: dict[int, None] = {}

@@ -158,7 +158,7 @@ def _by_width(field: str) -> Spec:
 
 
 def _not_finite(top: float) -> Spec:
-    """Return the label of the height at which errors without a number are drawn."""
+    """Return the label of the height at which infinite errors are drawn."""
     return {
         "data": {"values": [{"ulp": top}]},
         "mark": {"type": "text", "text": "NaN or inf", "align": "left", "fontSize": 11},
@@ -184,7 +184,7 @@ def _top(record: Pareto) -> float:
 
 @dataclass(frozen=True)
 class _Pixels:
-    """A logarithmic axis: pixels of a value."""
+    """A logarithmic axis; a call returns the pixel position of a value."""
 
     low: float
     high: float
@@ -222,7 +222,7 @@ def _names(
 def _free(
     mark: tuple[float, float], wide: float, taken: Sequence[Box], edges: tuple[float, float]
 ) -> tuple[Box, str]:
-    """Return the first box beside a mark that covers nothing, or the one that covers least."""
+    """Return the box beside a mark with the fewest overlaps, and the alignment of its text."""
     (x, y), high = mark, NAME_HEIGHT
     best: tuple[float, Box, str] | None = None
     for side, lines in SIDES:
@@ -238,7 +238,7 @@ def _free(
 
 
 def _placed(mark: tuple[float, float], box: Box, align: str) -> Name:
-    """Return the place of a name; its leader has no length where it is level with its mark."""
+    """Return the place of a name; its leader has length 0 if it is level with its mark."""
     (x, y), (left, top, right, bottom) = mark, box
     anchor = {"left": left, "right": right, "center": (left + right) / 2}[align]
     level = top < y < bottom
@@ -252,7 +252,7 @@ def _meet(a: Box, b: Box) -> bool:
 
 
 def value_times(bench: Bench, functions: Sequence[str]) -> dict[str, dict[str, Row]]:
-    """Return rows of values by implementation and function, the fastest first function first.
+    """Return rows by implementation and function, sorted by the time of the first function.
 
     The setting is the first in which the benchmark has a value.
     """

@@ -1,8 +1,8 @@
 """The record of a benchmark: settings, machine, and a row for each time.
 
 Times are per element. `least_ns` is the time on a quiet machine, `median_ns` the usual one here,
-`spread` the distance of the two; `doubt` is the distance of the least times of every other turn and
-of the rest: times that are closer than that cannot be distinguished.
+`spread` their relative difference; `doubt` is that of the least times of even and of odd turns, and
+smaller differences between two times are not significant.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from softgate.runtime.machine import Machine
 from softgate.runtime.records import Cell, Grid, Record
 
 OURS = "softgate"
-"""The label of our own implementation."""
+"""The label of softgate's implementation."""
 
 COPY = "copy"
 """The function that copies the bytes and computes nothing; its implementation is NumPy's."""
@@ -61,7 +61,7 @@ class Row:
     x_copy: float | None = None
     """As a multiple of a copy of the same bytes in the same rounds."""
     x_relu: float | None = None
-    """As a multiple of the same implementation's relu; of ours if it has none."""
+    """As a multiple of the same implementation's relu; of softgate's if it has none."""
     x_ours: float | None = None
     """As a multiple of softgate's time."""
     error: str = ""
@@ -154,7 +154,7 @@ def _cell(value: Cell | Iterable[str]) -> Cell:
 
 
 def related(rows: Iterable[Row]) -> tuple[Row, ...]:
-    """Return the rows with their ratios to copy, relu and ours, and one copy for each setting."""
+    """Return the rows with ratios to copy, relu and softgate, and one copy for each setting."""
     unique = _one_copy(rows)
     times = {row.key: row.least_ns for row in unique if row.least_ns}
 
@@ -174,7 +174,7 @@ def related(rows: Iterable[Row]) -> tuple[Row, ...]:
 
 
 def _one_copy(rows: Iterable[Row]) -> list[Row]:
-    """Return the rows with only the least of the copies timed in a setting."""
+    """Return the rows with only the fastest copy of each setting."""
     least: dict[Setting, Row] = {}
     others: list[Row] = []
     for row in rows:
@@ -197,7 +197,7 @@ def apart(row: Row, other: Row) -> bool:
 
 
 def warnings(rows: Sequence[Row], others_share: float | None, threads: int) -> tuple[str, ...]:
-    """Return why the times may not be reliable."""
+    """Return warnings on times that may not be reliable."""
     texts = []
     if others_share is not None and others_share > DISTURBED:
         effect = "times are noisy, and those of long calls, which get interrupted, too high"

@@ -133,7 +133,7 @@ def _line(row: Row, ours: Row | None, notes: Footnotes) -> tuple[str, ...]:
 
 
 def _relative(row: Row, ours: Row | None) -> str:
-    """Return a time as a multiple of ours, with ~ if the noise is larger than the difference."""
+    """Return a time as a multiple of softgate's, with ~ if the difference is within the noise."""
     if ours is None or row.x_ours is None:
         return ""
     same = row is ours or apart(row, ours)
@@ -179,7 +179,7 @@ def _multiples(row: Row | None) -> tuple[str, str]:
 
 
 def _against(ours: Row | None, timed: Sequence[Row | None]) -> str:
-    """Return our time as a multiple of the fastest other's, and the name of that."""
+    """Return softgate's time as a multiple of the fastest other one, and the name of that."""
     others = [row for row in timed if row is not None and row is not ours and row.least_ns]
     if ours is None or not ours.least_ns or not others:
         return ""

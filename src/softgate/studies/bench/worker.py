@@ -1,7 +1,7 @@
 """A worker process that times the calls of one framework with one thread count.
 
-Frameworks have threads that spin, allocators and switches of their own, and would disturb each
-other in one process. A worker that is not timing waits for a line on its standard input.
+Frameworks have spinning threads, allocators and global settings, and would disturb each other in
+one process. A worker that is not timing blocks on a read of its standard input.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ MIDDLE_S, LONG_S = 1e-3, 2e-2
 with it, and the next call is interrupted. A call of the second length warms its own caches."""
 
 COMPARED = 64
-"""Number of results, spread over the output, that are compared with ours."""
+"""Number of results, spread over the output, that are compared with softgate's."""
 
 SAVED_COUNT = 4096
 """Elements of the array for which saved bytes are counted: enough that scalars do not matter."""
@@ -41,7 +41,7 @@ M_MMAP_MAX, M_TRIM_THRESHOLD, M_TOP_PAD = -4, -1, -2
 
 
 class Calls:
-    """The prepared calls of one cell; its methods are the requests of a worker."""
+    """The prepared calls of one cell; the public methods handle the requests of the parent."""
 
     def __init__(self, home: str, threads: int, reused: bool, seed: int) -> None:
         self.reused, self.seed = reused, seed
@@ -53,12 +53,12 @@ class Calls:
         self._arrays: tuple[Any, Any] = (None, None)
         self._clocks: dict[int, CallClock] = {}
         gc.disable()
-        gc.freeze()  # otherwise each collection traverses all that a framework has imported
+        gc.freeze()  # `release` would otherwise traverse all objects of the framework
 
     def prepare(
         self, number: int, peer: Mapping[str, Any] | None, activation: str | None, **task: Any
     ) -> dict[str, Any]:
-        """Prepare a call and run it once; return the time of that and some of the results."""
+        """Prepare a call and run it once; return the time of that run and a sample of results."""
         x, grad, out = self._data(task)
         if peer is not None and peer["subject"]:
             import_module(peer["subject"].partition(":")[0])  # not part of the first call
@@ -80,7 +80,7 @@ class Calls:
     def _data(self, task: Mapping[str, Any]) -> Any:
         key = (task["inputs"], task["dtype"], task["count"])
         if self._arrays[0] != key:
-            self._arrays = (None, None)  # frees the memory before the next arrays are made
+            self._arrays = (None, None)  # frees memory before the next arrays are allocated
             self._arrays = (key, arrays(*key, self.seed))
         return self._arrays[1]
 
@@ -97,7 +97,7 @@ class Calls:
         return timed
 
     def turn(self, number: int) -> dict[str, Any]:
-        """Time a prepared call for a turn."""
+        """Return the times of one turn of a prepared call."""
         return self._clocks[number].turn()
 
     def release(self) -> dict[str, Any]:
@@ -120,7 +120,7 @@ class Calls:
 
 
 class CallClock:
-    """Times a call: how many calls make one time, and how many times one turn."""
+    """Times a call; chooses the number of calls per time and of times per turn."""
 
     def __init__(self, timed: TimedCall) -> None:
         self.call = timed.call
@@ -138,7 +138,7 @@ class CallClock:
         return perf_counter() - start
 
     def turn(self) -> dict[str, Any]:
-        """Warm the caches, then time the calls."""
+        """Warm the caches, time the calls, and return the times."""
         call, calls = self.call, range(self.calls)
         times = []
         begun = perf_counter()
@@ -153,14 +153,14 @@ class CallClock:
 
 
 def pin(threads: int) -> None:
-    """Bind this process to `threads` cores: some libraries count the cores when they first run."""
+    """Bind this process to `threads` cores; some libraries use a thread for each core."""
     if hasattr(os, "sched_setaffinity"):
         cores = sorted(os.sched_getaffinity(0))
         os.sched_setaffinity(0, cores[-threads:])  # the first cores serve most interrupts
 
 
 def keep_freed_memory() -> None:
-    """Have glibc reuse freed memory, not fresh pages, for calls without an output argument."""
+    """Make glibc keep freed memory, so that calls without `out` do not cause page faults."""
     mallopt = c_function("mallopt")
     if mallopt is not None:
         mallopt(M_MMAP_MAX, 0)
@@ -169,13 +169,13 @@ def keep_freed_memory() -> None:
 
 
 def error_text(error: BaseException) -> str:
-    """Return an error of a call in one line."""
+    """Return the type and the first line of an error."""
     first = (str(error).strip() or "no message").splitlines()[0]
     return first if isinstance(error, Absent) else f"{type(error).__name__}: {first}"
 
 
 def main() -> None:
-    """Answer the parent's requests until it closes the connection."""
+    """Reply to the parent's requests until end of file."""
     parent = Parent()
     calls: Calls | None = None
     for request in parent.messages():
@@ -187,6 +187,6 @@ def main() -> None:
                 answer: dict[str, Any] = {"remark": calls.remark}
             else:
                 answer = getattr(calls, action)(**request)
-        except Exception as error:  # any error of a peer belongs in its cell
+        except Exception as error:  # a peer may raise anything; its cell shows the error
             answer = {"error": error_text(error)}
         parent.send(answer | {"cpu_s": process_time(), "cpu_before_s": idle_s})

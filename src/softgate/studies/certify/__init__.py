@@ -167,7 +167,7 @@ def identified_as(session: Session, subject: Subject, plan: Plan) -> Activation:
 def chosen(
     name: str, names: str | Iterable[str] | None, known: tuple[str, ...]
 ) -> tuple[str, ...] | None:
-    """Return the chosen ones of `known`, in its order; None if `names` is None."""
+    """Return `names` in the order of `known`, or None; raise ValueError for unknown names."""
     if names is None:
         return None
     wanted = [part.strip() for part in names.split(",")] if isinstance(names, str) else list(names)
@@ -207,7 +207,7 @@ def check_sweep(plan: Plan) -> None:
 
 
 def one_core(stack: ExitStack, subject: Subject, time_limit: float) -> Callable[[], Session]:
-    """Return a function that opens a second session on one core, on its first call."""
+    """Return a function that opens a one-core session on its first call and returns it."""
 
     @cache
     def open_once() -> Session:

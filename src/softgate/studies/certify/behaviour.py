@@ -1,4 +1,4 @@
-"""Special values, and dependences on place, length, stride, address and threads."""
+"""Results at special values, and dependence on position, length, stride, alignment and threads."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ CLOSE_ULP = 4.0
 def specials(reference: Reference, quantity: str, fmt: Format, session: Session) -> list[Special]:
     """Return the results at ±0, ±inf, NaN and the ends of the subnormal range."""
     x = _special_inputs(fmt)
-    # As long as the probe: some frameworks compile again for every length.
+    # Padded to the length of the probe, because some frameworks recompile for each length.
     filled = np.concatenate([x, probe(fmt)[x.size :]])
     y = session.evaluate(quantity, filled)[: x.size].astype(np.float64)
     with np.errstate(invalid="ignore"):
@@ -65,9 +65,9 @@ def _judged(reference: Reference, fmt: Format, x: float, y: float) -> Special:
 
 
 def _expected(reference: Reference, fmt: Format, x: float) -> tuple[float, bool]:
-    """Return the true result at a special input, and whether the sign of a zero there is known.
+    """Return the exact result at a special input, and whether the sign of a zero is checked.
 
-    A zero's sign is that of the values beside it; slopes that underflow may have either.
+    A zero has the sign of the neighbouring values; zeros of slopes may have any sign.
     """
     value = reference.quantity == "value"
     if np.isinf(x):
@@ -86,7 +86,7 @@ def _true(reference: Reference, fmt: Format, x: float) -> float:
 
 
 def same(a: Array, b: Array) -> npt.NDArray[np.bool_]:
-    """Return where two arrays have the same bits, or both have a NaN."""
+    """Return a mask of the elements with equal bits, or NaN in both arrays."""
     unsigned = np.dtype(f"u{a.itemsize}")
     equal: npt.NDArray[np.bool_] = a.view(unsigned) == b.view(unsigned)
     if not equal.all():
@@ -96,7 +96,7 @@ def same(a: Array, b: Array) -> npt.NDArray[np.bool_]:
 
 
 class Behaviour:
-    """Checks for dependences of one quantity's results, in one format."""
+    """Checks whether one quantity's results in one format depend on more than the input."""
 
     def __init__(self, session: Session, quantity: str, x: Array, seed: int) -> None:
         self.session, self.quantity = session, quantity
@@ -106,7 +106,7 @@ class Behaviour:
         self.whole = session.evaluate(quantity, self.x)
 
     def place(self, x: Array, y: Array) -> Dependence:
-        """Compare the sample's results with those of the same inputs at other places."""
+        """Compare the sample's results with those of the same inputs at other positions."""
         shift = x.size // 3 + 7
         moved = np.roll(self.session.evaluate(self.quantity, np.roll(x, shift)), -shift)
         return _outcome("place", x, y, moved, "moved")
@@ -118,7 +118,7 @@ class Behaviour:
         return self._parts("length", ((n, {}) for n in LENGTHS))
 
     def stride(self) -> Dependence:
-        """Compare the results of elements that lie apart."""
+        """Compare the results of strided with those of contiguous arrays."""
         if not self.session.information.strides:
             why = f"{self.session.information.framework} takes contiguous memory only"
             return Dependence("stride", NOT_TESTED, why)
@@ -126,7 +126,7 @@ class Behaviour:
         return self._parts("stride", steps)
 
     def alignment(self) -> Dependence:
-        """Compare the results of arrays that begin at odd addresses."""
+        """Compare the results of unaligned with those of aligned arrays."""
         if not self.session.information.addresses:
             why = f"{self.session.information.framework} copies arrays into its own memory"
             return Dependence("alignment", NOT_TESTED, why)
@@ -134,7 +134,7 @@ class Behaviour:
         return self._parts("alignment", starts)
 
     def empty(self) -> Dependence:
-        """Evaluate an empty array."""
+        """Return whether the subject accepts an empty array."""
         if not self.session.information.lengths:
             return Dependence("empty array", NOT_TESTED, FIXED)
         try:
@@ -144,7 +144,7 @@ class Behaviour:
         return Dependence("empty array", SAME)
 
     def threads(self, cores: int, one_core: Callable[[], Session] | None) -> Dependence:
-        """Compare the results of one thread with those of several."""
+        """Compare the results of one thread with those of several threads."""
         name = "thread count"
         if cores < 2:
             return Dependence(name, NOT_TESTED, "this machine has one core")
@@ -191,6 +191,6 @@ def _outcome(on: str, x: Array, expected: Array, results: Array, label: str) -> 
 
 
 def probe(fmt: Format) -> Array:
-    """Return a few inputs at which every activation must work."""
+    """Return a few ordinary inputs at which every activation is defined."""
     few = np.concatenate([[-2.5, -0.5, 0.25, 1.0, 3.0], np.linspace(-4, 4, 12)])
     return few.astype(rounding.dtype_of(fmt))

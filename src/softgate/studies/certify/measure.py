@@ -1,4 +1,4 @@
-"""Measures every quantity in every format, and turns failures into findings."""
+"""Measures every quantity in every format, and records failures as findings."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ SECOND = "; a second callable can compute it"
 
 @dataclass(frozen=True)
 class Plan:
-    """What is to be measured; None for all that the subject supports."""
+    """What to measure; None stands for all that the subject supports."""
 
     quantities: tuple[str, ...] | None
     dtypes: tuple[str, ...] | None
@@ -83,7 +83,7 @@ class Study:
         self.saved.check()
 
     def run(self) -> list[Measurement]:
-        """Return the measurements; `findings` and `untested` hold the rest."""
+        """Return the measurements; failures are in `findings`, what was left out in `untested`."""
         measurements: list[Measurement] = []
         refused: list[str] = []
         taken = self.plan.dtypes or self.session.information.dtypes or ORDER
@@ -219,7 +219,7 @@ class Study:
         if self.subject.ours is None or quantity == "curvature":
             return None
         if fmt.bits == 16:
-            # Correctly rounded; the ulp of a slope's scale may be half of its own.
+            # Correctly rounded; the ulp of the scale may be half of the ulp of the slope.
             return 0.5 if quantity == "value" else 1.0
         usual = self.entry.user is None and is_default(self.entry, _catalogued(self.activation))
         bound = self.entry.bounds.get(fmt.name) if usual else None
@@ -276,7 +276,7 @@ _SHARED = tuple(key for key in Region.__dataclass_fields__ if key in Tally.__dat
 def evaluator(session: Session, quantity: str) -> sweep.Evaluate:
     """Return the function that computes a block of a sweep.
 
-    softgate's activations run on the calling thread, other subjects one call at a time.
+    softgate's activations run concurrently on the calling threads, others behind a lock.
     """
     if isinstance(session, InProcess) and session.ours is not None:
         return sweep.in_slices(session.ours.activation, quantity)

@@ -98,7 +98,7 @@ def chart(measurement: Measurement) -> str:
 
 
 def _height(value: float) -> float:
-    """Return the y coordinate of an error: infinite ones reach the top."""
+    """Return the y coordinate of an error; infinite errors are at the top."""
     if math.isinf(value):
         return 0.0
     bounded = min(max(value, LOW_ULP), HIGH_ULP)

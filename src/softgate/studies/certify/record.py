@@ -115,13 +115,13 @@ class Measurement:
     margin_ulp: float
     """The uncertainty of an error, in ulps of this format."""
     kernel_ulp: float | None
-    """The largest error of our float64 kernel against arb, in its ulps, where it is the truth."""
+    """The largest error of the float64 kernel against arb, in its ulps, if it is the reference."""
     kernel_points: int
     stated_ulp: float | None
-    """The bound that the catalogue states, for ours."""
+    """The bound stated in the catalogue; None for subjects other than softgate's."""
     digest: str | None
-    """The published digest of the bits that ours computed at the published inputs; None for others
-    and for other bits."""
+    """The published digest, if the subject is softgate's and reproduces its bits at the published
+    inputs; otherwise None."""
     regions: tuple[Region, ...]
     specials: tuple[Special, ...]
     dependences: tuple[Dependence, ...]
@@ -173,7 +173,7 @@ class Certificate(Record):
     machine: str
     seed: int
     samples: Mapping[str, int]
-    """About how many inputs a sample was to have, by format."""
+    """The approximate number of sampled inputs that was requested, by format."""
     measurements: tuple[Measurement, ...]
     findings: tuple[Finding, ...]
     untested: tuple[str, ...]
@@ -183,25 +183,25 @@ class Certificate(Record):
         return iter(self.measurements)
 
     def find(self, quantity: str, dtype: str) -> Measurement:
-        """Return the measurement of a quantity in a format; KeyError where there is none."""
+        """Return the measurement of a quantity in a format; raise KeyError if there is none."""
         for measurement in self.measurements:
             if (measurement.quantity, measurement.dtype) == (quantity, dtype):
                 return measurement
         raise KeyError(f"{quantity} in {dtype} was not measured")
 
     def failures(self, max_ulp: float | None = None) -> tuple[str, ...]:
-        """Return what fails the gate, a line each; nothing where all is well.
+        """Return the failures, a line each; empty if there are none.
 
         Parameters
         ----------
         max_ulp : float, optional
-            The largest error allowed. Without it ours are held to the bound that the catalogue
-            states, others to none, and only findings fail.
+            The largest error allowed. By default the bound stated in the catalogue for softgate's
+            activations; other subjects have no bound then, and only findings fail.
 
         Notes
         -----
-        With a bound, more than errors fails: NaN for a number, a wrong sign, a zero where the truth
-        is a normal number, a lost -0, a wrong special value, a result that depends on its place.
+        With a bound, these fail too: NaN for a number, a wrong sign, 0 where the exact result is
+        normal, a lost -0, a wrong special value, a result that depends on its position.
         """
         from .verdicts import failures
 
@@ -217,7 +217,7 @@ class Certificate(Record):
         return regressions(self, baseline)
 
     def not_compared(self, baseline: Certificate) -> tuple[str, ...]:
-        """Return what an older certificate does not have, a line each."""
+        """Return the measurements and regions that an older certificate lacks, a line each."""
         from .verdicts import not_compared
 
         return not_compared(self, baseline)

@@ -172,7 +172,7 @@ def _worse_region(region: Region, before: Region | None) -> list[str]:
             f"{region.name}: {ulps(region.max_ulp)} ulp at {region.worst!r}, "
             f"it was {ulps(before.max_ulp)}"
         )
-    # If a root moved, its region has other inputs: then counts cannot be compared.
+    # If a root moved, its region has other inputs: then only new defects count.
     same = region.inputs == before.inputs
     for name, words in COUNTS.items():
         new, old = getattr(region, name), getattr(before, name)

@@ -46,7 +46,7 @@ class CallForm:
         return args[self.position] if len(args) > self.position else kwargs.get(self.keyword)
 
     def overwrites(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
-        """Tell whether the input may be overwritten: by name, or by an argument that is True."""
+        """Return whether the call may be in place, by its name or by an argument that is True."""
         return self.in_place or any(value is True for value in (*args, *kwargs.values()))
 
     def as_function(
@@ -70,7 +70,7 @@ class CallForm:
 
 
 def _functions(name: str) -> Iterator[Any]:
-    """Yield torch's functions of a name, with the operators that exported models call."""
+    """Yield torch's functions of a name, ATen operators of exported models included."""
     for namespace in (F, torch, Tensor, torch.ops.aten):
         function = getattr(namespace, name, None)
         if function is not None:
@@ -109,9 +109,9 @@ PRODUCTS = frozenset(
 
 
 class CallPatch:
-    """A function outside torch that `TorchFunctionMode` sees only while a model is watched.
+    """A function outside torch, patched while a model is watched to go through a function mode.
 
-    To look for a mode in every call would slow down calls on small tensors.
+    A check for a mode in every call would slow down calls on small tensors.
     """
 
     def __init__(self, owner: Any, attribute: str, position: int = 1) -> None:
@@ -128,19 +128,19 @@ class CallPatch:
         self.wrapper = wrapper
 
     def apply(self) -> None:
-        """Replace the current attribute, which may already be a patch of another library."""
+        """Replace the attribute; its current value may already be a patch of another library."""
         self.original = getattr(self.owner, self.attribute)
         setattr(self.owner, self.attribute, self.wrapper)
 
     def restore(self) -> None:
-        """Put the original back."""
+        """Restore the original attribute."""
         setattr(self.owner, self.attribute, self.original)
 
 
 ACTIVATION, FUNCTIONAL = CallPatch(Activation, "__call__"), CallPatch(functional, "_apply")
 GATED = CallPatch(Gated, "__call__")
 SCALING = CallPatch(torch.amp.GradScaler, "scale")
-"""Not an activation: it gives the factor that a loss, and so its gradients, are multiplied by."""
+"""Not an activation; patched to record the factor of a scaled loss and thus of its gradients."""
 PATCHES = (ACTIVATION, FUNCTIONAL, GATED, SCALING)
 ACTIVATIONS |= {patch.wrapper: CallForm("", 1) for patch in (ACTIVATION, FUNCTIONAL)}
 
@@ -159,7 +159,7 @@ def _split_glu(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> GatedCall | 
     arguments = dict(zip(("input", "dim"), args, strict=False)) | dict(kwargs)
     x, dim = arguments["input"], arguments.get("dim", -1)
     if not isinstance(x, Tensor) or not x.dim() or x.shape[dim] % 2:
-        return None  # torch raises an error for it
+        return None  # torch raises an error for such an input
     other, gate = x.chunk(2, dim)
     return GatedCall("glu", torch.sigmoid, (gate,), other)
 
@@ -179,7 +179,7 @@ GATED_CALLS: dict[Any, Callable[..., GatedCall | None]] = {
     F.glu: _split_glu,
     GATED.wrapper: _split_softgate,
 }
-"""Splits a call of a gated function into its activation and its product; None to leave it."""
+"""Functions that split a gated call into activation and factor, or return None."""
 
 _lock = Lock()
 _watches = 0
@@ -187,7 +187,7 @@ _watches = 0
 
 @contextmanager
 def patched_calls() -> Iterator[None]:
-    """Apply all patches; the last of several nested watches restores the originals."""
+    """Apply all patches; when watches are nested, the last one to end restores the originals."""
     global _watches  # noqa: PLW0603 as patches are: one for the process
     with _lock:
         _watches += 1

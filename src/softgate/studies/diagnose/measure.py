@@ -1,12 +1,11 @@
 """Measurements of one call of an activation: sums over its tensors, and norms of its gradients.
 
-Sums have a column for each unit. CPU tensors go through one compiled loop on torch's threads
-for all activations, tensors elsewhere through torch operators. Both add to the same table of
-float64 sums.
+Sums are float64 and have a column for each unit. CPU tensors are summed by one compiled loop for
+all activations, on torch's threads, tensors on other devices by torch operators.
 
-A hook on the autograd node of the call gets both gradients. Where a call has several nodes, or its
-node several inputs, a hook on the input gets the second; if the input has other uses too, that is
-the gradient of all of them.
+A hook on the autograd node of the call receives the gradients of output and input. If a call has
+several nodes, or its node several inputs, the gradient of the input comes from a hook on the input
+tensor; if that has other uses too, its gradient is the sum over all uses.
 """
 
 from __future__ import annotations
@@ -71,7 +70,7 @@ def matrix(x: Tensor, axis: int | None) -> Tensor:
 
 def slope_of(function: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
     """Return the slope of an elementwise function at x, by automatic differentiation."""
-    # The random numbers of a random function must not be taken from those of the model.
+    # A random function must not advance the generator that the model uses.
     with torch.random.fork_rng(devices=[]), torch.enable_grad():
         x = x.detach().requires_grad_()
         (slope,) = torch.autograd.grad(function(x).sum(), x)
@@ -83,8 +82,8 @@ def count(
 ) -> CallSums:
     """Return the sums of a call.
 
-    `shift`, near the mean of the values, keeps the digits of their variance; if it is None, the
-    values of the first row are used.
+    `shift` is subtracted from the values to avoid cancellation in their variance; by default it is
+    the first row.
     """
     with torch.no_grad():
         x, y, slopes = matrix(x, axis), matrix(y, axis), matrix(slopes, axis)
@@ -113,7 +112,7 @@ def _add_by_loop(sums: Float64s, tensors: tuple[Tensor, ...], bounds: Bounds) ->
     words[len(dense) + 1 :].view(np.float64)[:] = bounds.flat, bounds.low, bounds.high
     runner = Runner(_loop(tensors[0].dtype), words)
     item = dense[0].element_size()
-    # A "row" of share_rows is a column here: distances are those between neighbouring columns.
+    # share_rows divides what it calls rows, here columns, so distances are between columns.
     distances = (sums.itemsize // item, *(1 for _ in dense))
     addresses = (sums.ctypes.data, *(t.data_ptr() for t in dense))
     threads = openmp.plan(rows * columns, item * len(addresses))
@@ -166,7 +165,7 @@ def histogram_sample(y: Tensor, axis: int | None) -> Float64s:
 
 
 def norm(gradient: Tensor) -> float:
-    """Return the norm of a gradient, in float64 where squares would leave float32's range."""
+    """Return the norm of a gradient, in float64 if squares may underflow or overflow in float32."""
     wide = torch.float32 if gradient.dtype in (torch.float16, torch.bfloat16) else None
     with torch.no_grad(), torch._C.DisableTorchFunction():
         quick = float(torch.linalg.vector_norm(gradient, dtype=wide))
@@ -178,7 +177,7 @@ def norm(gradient: Tensor) -> float:
 class Gradients:
     """Hooks on the autograd graph that measure gradients; `close` removes all of them.
 
-    A GradScaler multiplies a loss and so all its gradients; the factor is passed on with each norm.
+    The callback receives each norm with the factor of the loss, other than 1 with a GradScaler.
     """
 
     def __init__(self) -> None:
@@ -187,7 +186,7 @@ class Gradients:
         self._scale = 1.0
 
     def measure(self, x: Tensor, y: Tensor, source: Any, callback: NormCallback) -> None:
-        """Pass the norms of the gradients of y = f(x) on; `source` is the node that made `x`."""
+        """Register hooks that report the gradient norms of y = f(x); `source` is x's node."""
         node = y.grad_fn
         if node is None or node is source:
             return
@@ -210,14 +209,14 @@ class Gradients:
             callback(which, norm(gradient), self._scale)
 
     def scaled(self, loss: Tensor, scale: float) -> None:
-        """Note the factor of a scaled loss, for the backward pass that starts at it."""
+        """Record the factor of a scaled loss during the backward pass that starts at it."""
         node = loss.grad_fn
         if node is None or scale == 1:
             return
 
         def begin(_: Any) -> None:
             self._scale = scale
-            # At the end of this backward pass; the next may start at a loss that is not scaled.
+            # Reset when this backward pass ends: the next may start at a loss that is not scaled.
             torch.autograd.Variable._execution_engine.queue_callback(self._reset_scale)
 
         self._handles.append(node.register_prehook(begin))

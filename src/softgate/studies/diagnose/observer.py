@@ -113,7 +113,7 @@ def operand_problem(x: Any) -> Unobservable | None:
 
 
 def countable(x: Any) -> bool:
-    """Tell whether an operand is a tensor of floats with values in memory."""
+    """Return whether an operand is a floating-point tensor that can be observed."""
     return isinstance(x, Tensor) and x.is_floating_point() and operand_problem(x) is None
 
 
@@ -137,7 +137,7 @@ def unwrapped(model: nn.Module) -> nn.Module:
 
 
 def _eager() -> AbstractContextManager[Any]:
-    """Run compiled models and functions eagerly, where they can be observed."""
+    """Return a context in which compiled code runs eagerly, so that it can be observed."""
     set_stance = _set_stance()
     if set_stance is None:
         return nullcontext()
@@ -155,9 +155,9 @@ class Layout:
         self.axis, self.width = -1, 0
 
     def update(self, y: Any, axes_behind: int) -> Any:
-        """Note where the units are in a layer's result, and return the result."""
+        """Record the axis of the units in a layer's result, and return the result."""
         if isinstance(y, Tensor) and y.dim() > axes_behind:
-            # Channels are counted from the front: the axes behind them may be joined later.
+            # Channel axes count from the front, because axes behind them may be flattened later.
             self.axis = y.dim() - 1 - axes_behind if axes_behind else -1
             self.width = y.shape[self.axis]
         return y
@@ -166,7 +166,7 @@ class Layout:
         """Return the axis of the units in a tensor; None if all elements are of one unit."""
         axis = self.axis if self.axis < x.dim() else -1
         if not x.dim() or (x.dim() == 1 and len(x) != self.width):
-            return None  # rows of one unit, whose axis was dropped
+            return None  # a batch of one unit with the unit axis squeezed
         return None if self.width == 1 != x.shape[axis] else axis
 
 
@@ -204,7 +204,7 @@ class _Frame:
 
     @property
     def whole(self) -> bool:
-        """Whether calls inside the module are not sites."""
+        """Whether calls inside the module are ignored: it is one site, or ignored itself."""
         return self.ignored or (self.activation is not None and self.recognised is not None)
 
 
@@ -226,11 +226,11 @@ class Observer:
         self.names = {module: name for name, module in self.model.named_modules()}
         self.unseen: dict[Unobservable, dict[str, None]] = {}
         for module, name in self.names.items():
-            if isinstance(module, torch.jit.ScriptModule):  # it calls no hooks
+            if isinstance(module, torch.jit.ScriptModule):  # its hooks are not called
                 self._note(SCRIPTED, name)
         self.step, self._layout = -1, Layout()
         self.gates: set[str] = set()
-        """Sites whose value was multiplied with something."""
+        """Sites with a value that was a factor of a product."""
         self._last: tuple[str, ReferenceType[Tensor]] | None = None
         self._roots: set[str] = set()
         self._frames: list[_Frame] = []
@@ -259,14 +259,14 @@ class Observer:
         self._frames.clear()
 
     def __deepcopy__(self, memo: object) -> Observer:
-        return self  # a model that is copied while it is observed brings its hooks along
+        return self  # hooks are copied with a model
 
     def __reduce__(self) -> Any:
-        return RemovedObserver, ()  # a model that is pickled does not
+        return RemovedObserver, ()  # the pickle of a model has hooks that do nothing
 
     @property
     def active(self) -> bool:
-        """Whether a call that is made now is observed."""
+        """Whether calls are observed at this point of the forward pass."""
         return (
             bool(self._frames)
             and not self._busy
@@ -276,7 +276,7 @@ class Observer:
         )
 
     def _note(self, problem: Unobservable | None, name: str) -> None:
-        """Add a name to those that could not be observed, if there is a problem."""
+        """Record a name as unobservable, unless `problem` is None."""
         if problem is not None:
             names = self.unseen.setdefault(problem, {})
             if len(names) < MOST_NAMES:
@@ -284,7 +284,7 @@ class Observer:
 
     def _enter(self, module: nn.Module, args: Any, kwargs: Any) -> None:
         if torch.compiler.is_compiling() or self._busy or module not in self.names:
-            return  # a copy of a module brings the hooks along
+            return  # a copied module has the same hooks
         if get_ident() != self._thread:
             if OTHER_THREAD not in self.unseen and not recomputing():
                 self._note(OTHER_THREAD, self.names[module])
@@ -299,10 +299,10 @@ class Observer:
         self._frames.append(frame)
 
     def _begin(self, name: str) -> None:
-        """Count a step if an outermost module is called for the second time.
+        """Start a new step when an outermost module is called again.
 
-        A module that contains another, or is inside it, counts as the same: a model may be trained
-        by one of its parts and evaluated as a whole.
+        Nested modules count as the same module, since training may call a part of the model and
+        evaluation the whole.
         """
         if not self._roots or any(_nested(name, other) for other in self._roots):
             self._roots.clear()
@@ -339,7 +339,7 @@ class Observer:
             return None
         recognised = frame.recognised
         if recognised is None and frame.calls:
-            return None  # the whole was not recognised, but activations inside were
+            return None  # activations inside the module were recorded
         if recognised is not None and any(True for _ in module.parameters()):
             recognised = Recognised(recognised.name, None)  # training changes its values
         parent = self._frames[-1] if self._frames else frame
@@ -347,7 +347,7 @@ class Observer:
         return self._pass_on(site, frame.x, output, frame.activation, recognised, frame.source)
 
     def handle(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Make a call that the mode received; observe it if it is an activation."""
+        """Return the result of a call received by the mode; observe it if it is an activation."""
         axes_behind = LAYERS.get(function)
         if axes_behind is not None:
             return self._layout.update(function(*args, **kwargs), axes_behind)
@@ -355,7 +355,7 @@ class Observer:
             return self._scaled(function(*args, **kwargs), args[0])
         if function in GATED_CALLS and self.active:
             gated = GATED_CALLS[function](args, kwargs)
-            if gated is not None:  # act(gate)·other, of which act(gate) is the site
+            if gated is not None:  # act(gate)·other: act(gate) is the site
                 value = self._activated(gated.act, gated.args, {}, gated.name)
                 self._multiplied((value,))
                 return value * gated.other
@@ -381,7 +381,7 @@ class Observer:
     def _activated(
         self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], name: str
     ) -> Any:
-        """Call an activation and pass the call on."""
+        """Call an activation, pass the call to `observe`, and return the result."""
         form = ACTIVATIONS[function]
         module = self._frames[-1].name
         name = f"{module}.{name}()" if module else f"{name}()"
@@ -424,7 +424,7 @@ class Observer:
 
     @contextmanager
     def _unobserved(self) -> Iterator[None]:
-        """Make calls that are not the model's, unseen by this mode and by any other."""
+        """Disable all torch function modes, for calls that are not part of the model."""
         before, self._busy = self._busy, True
         try:
             with torch._C.DisableTorchFunction():
@@ -434,7 +434,7 @@ class Observer:
 
 
 class RemovedObserver:
-    """Replaces the observer in a model that was pickled while it was observed; does nothing."""
+    """Does nothing; replaces the observer in the pickle of an observed model."""
 
     def _enter(self, *_: object) -> None:
         return None
@@ -452,18 +452,18 @@ class _CallMode(TorchFunctionMode):
     def __torch_function__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:
-        """Let the observer make the call; a compiler traces the call alone."""
+        """Return the result of the call, through the observer unless a compiler is tracing."""
         if torch.compiler.is_compiling():
             return func(*args, **(kwargs or {}))
         return self.observer.handle(func, args, kwargs or {})
 
 
 def recomputing() -> bool:
-    """Tell whether a backward pass is running, so that calls repeat those of the forward pass."""
+    """Return whether a backward pass is running: calls are then recomputations."""
     return bool(torch._C._current_graph_task_id() != -1)
 
 
 def _nested(a: str, b: str) -> bool:
-    """Tell whether one of two modules, by their names, is the other or is inside it."""
+    """Return whether two module names are equal or one module is inside the other."""
     a, b = sorted((a, b), key=len)
     return not a or a == b or b.startswith(f"{a}.")

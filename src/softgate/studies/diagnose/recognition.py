@@ -33,10 +33,10 @@ Function = Callable[[Tensor], Tensor]
 
 @dataclass(frozen=True)
 class Recognised:
-    """What an activation was identified as: scale·activation, under a name.
+    """The function that a call was identified as: scale·activation, and its name.
 
-    The name is empty for an elementwise function that is not in the catalogue; `activation` is None
-    for that, and for one whose parameters are trained.
+    For an elementwise function that is not in the catalogue, the name is empty and `activation` is
+    None. `activation` is also None if the function has trainable parameters.
     """
 
     name: str
@@ -54,7 +54,7 @@ def recognise(function: Any) -> Recognised | None:
         if match.function == UNKNOWN:
             return Recognised("", None) if is_elementwise(function) else None
     except (Failure, RuntimeError, TypeError, ValueError, IndexError):
-        return None  # it does not take a vector, as an activation does
+        return None  # not a function of a vector
     activation = activations()[match.function].bind(**match.parameters)
     name = label(activation) if match.scale == 1 else f"{match.scale:.6g}·{label(activation)}"
     name = name if match.offset == 0 else f"{name}{match.offset:+.6g}"
@@ -76,7 +76,7 @@ def recognise_module(module: nn.Module) -> Recognised | None:
 def recognise_call(
     function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], form: CallForm, plain: Function
 ) -> Recognised | None:
-    """Return what a call of an activation computes; of one with trained parameters, its name.
+    """Return what a call of an activation computes; only its name if it has tensor parameters.
 
     `plain` is the call as a function of its input alone.
     """
@@ -91,7 +91,7 @@ def recognise_call(
 
 
 def _recognise_once(key: Any, function: Function) -> Recognised | None:
-    """Recognise a function, or return the result for an equal key; None is not remembered."""
+    """Recognise a function, or return the cached result of an equal key; the key None has none."""
     try:
         if key is not None and key in _recognised:
             return _recognised[key]
@@ -106,7 +106,7 @@ def _recognise_once(key: Any, function: Function) -> Recognised | None:
 
 
 def may_be_activation(module: nn.Module) -> bool:
-    """Tell whether a module may be called on test inputs, to see what it computes."""
+    """Return whether a module is possibly an activation and may be called on test inputs."""
     if any(True for _ in module.children()) or any(True for _ in module.buffers()):
         return False
     package = type(module).__module__
@@ -114,15 +114,15 @@ def may_be_activation(module: nn.Module) -> bool:
         return not isinstance(module, nn.MultiheadAttention | nn.Softmax | nn.LogSoftmax)
     if package.startswith("torch.nn.modules"):
         return False
-    # An activation may have a trained number (PReLU, Swish), but not a matrix or an embedding.
+    # An activation may have a trainable scalar (PReLU, Swish), but not a matrix or an embedding.
     return all(parameter.numel() == 1 for parameter in module.parameters())
 
 
 def _plain_copy(module: nn.Module) -> Function:
-    """Return what a module computes in evaluation mode on the CPU, without changing its state."""
+    """Return the forward of a copy of a module, in evaluation mode on the CPU."""
     twin = copy.copy(module)
     for name, value in vars(module).items():
-        if isinstance(value, list | dict | set):  # test inputs must not end up in the model
+        if isinstance(value, list | dict | set):  # the forward may store test inputs in them
             vars(twin)[name] = value.copy()
     twin.training = False
     twin._parameters = {
@@ -133,7 +133,7 @@ def _plain_copy(module: nn.Module) -> Function:
 
 
 def without_hooks(module: nn.Module) -> Function:
-    """Return a module's forward as a function that calls no hooks and keeps its input."""
+    """Return a module's forward as a function that calls no hooks and does not change its input."""
 
     def call(x: Tensor) -> Tensor:
         result: Tensor = module.forward(x.clone())
@@ -143,7 +143,7 @@ def without_hooks(module: nn.Module) -> Function:
 
 
 def _configuration(module: nn.Module) -> Any:
-    """Return the class and the settings of a module; None if it has trained parameters."""
+    """Return the class and the settings of a module; None if it has trainable parameters."""
     if any(True for _ in module.parameters()):
         return None
     settings = [item for item in vars(module).items() if not item[0].startswith("_")]
@@ -151,10 +151,10 @@ def _configuration(module: nn.Module) -> Any:
 
 
 def is_elementwise(function: Function) -> bool:
-    """Tell whether a function is elementwise, differentiable and not linear.
+    """Return whether a function is elementwise, differentiable and not linear.
 
-    Elements in another order, or fewer of them, must give the same values, which they do not if the
-    function is random.
+    Reversed inputs, and a part of the inputs, must give the same values; a random function gives
+    other values.
     """
     x = torch.linspace(-4.0, 4.0, 41).requires_grad_()
     with torch.enable_grad():
@@ -170,7 +170,7 @@ def is_elementwise(function: Function) -> bool:
 
 
 class Shape(NamedTuple):
-    """Properties of a function that decide what is counted of it."""
+    """Properties of a function that determine which figures apply to it."""
 
     bounds: Bounds
     bounded: bool
@@ -195,6 +195,6 @@ def shape_of(recognised: Recognised | None, thresholds: Thresholds) -> Shape:
         return Shape(Bounds(thresholds.flat), False, gate, valley)
     margin = thresholds.saturation * float(y.max() - y.min())
     low, high = float(y.min()) + margin, float(y.max()) - margin
-    # A bound that is reached at 0, as by relu6, is not saturation: a unit that stays there is dead.
+    # A bound that is the value at 0, as for relu6, is not saturation: such units are dead.
     low, high = (-np.inf if y[2] <= low else low), (np.inf if y[2] >= high else high)
     return Shape(Bounds(thresholds.flat, low, high), True, False, valley)

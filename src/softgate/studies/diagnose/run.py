@@ -1,4 +1,4 @@
-"""`diagnose` and `what_if`: a model on data, with its own and with another activation."""
+"""`diagnose` and `what_if`: a model on data, with its activations and with others."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def diagnose(
 
 
 class Exchange(Watch):
-    """Observes a model with replaced activations; with its own if `replacement` is None."""
+    """Observes a model with replaced activations; unchanged ones if `replacement` is None."""
 
     def __init__(self, model: nn.Module, replacement: Activation | None, only: str | None) -> None:
         super().__init__(model, gradients=False)
@@ -99,7 +99,7 @@ class Exchange(Watch):
         return None if new is None else call.y
 
     def run(self, model: nn.Module, batches: Iterable[Any], loss: Loss | None) -> None:
-        """Run the model on all batches, and keep its outputs and losses."""
+        """Run the model on all batches, and record its outputs and losses."""
         with evaluation_mode(model), self, torch.no_grad():
             for batch in batches:
                 output = call_model(model, batch)
@@ -117,7 +117,7 @@ def what_if(
     only: str | None = None,
     loss: Loss | None = None,
 ) -> WhatIf:
-    """Run a model with another activation instead of its own, without training.
+    """Run a model with other activations, without training.
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ def what_if(
     """
     new = activation_of_block(replacement, NAME_SOURCES)
     if not isinstance(batches, list | tuple):
-        batches = list(batches)  # a loader that shuffles would give others the second time
+        batches = list(batches)  # a shuffling loader would give other batches in the second run
     now, then = Exchange(model, None, only), Exchange(model, new, only)
     for exchange in (now, then):
         exchange.run(model, batches, loss)

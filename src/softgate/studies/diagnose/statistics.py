@@ -1,6 +1,6 @@
 """Statistics of sites: sums of each unit, histograms over time, and the record made from them.
 
-Sums are float64 and grow call after call. Histograms and periods of time have a bounded number, so
+Sums are float64 and accumulate over calls. The number of histograms and periods is bounded, so
 memory does not grow with steps.
 """
 
@@ -125,7 +125,7 @@ class History:
         self.periods.append(period)
 
     def recent(self, inputs: int) -> Period | None:
-        """Return the last periods, joined: enough for `RECENT` of the steps and for `inputs`."""
+        """Return the last periods joined: at least `RECENT` of the steps and `inputs` inputs."""
         steps = RECENT * sum(period.steps for period in self.periods)
         joined: Period | None = None
         for period in reversed(self.periods):
@@ -161,7 +161,7 @@ class SiteSums:
 
     @property
     def shift(self) -> Float64s | None:
-        """What is subtracted from each unit's values before they are summed."""
+        """The number subtracted from each unit's values before they are summed."""
         return None if self.sums is None else self.sums[0]
 
     def add(self, step: int, call: CallSums, sample: Float64s) -> None:
@@ -181,7 +181,7 @@ class SiteSums:
         self.history.add(Period(step, step, 1, inputs, flat, Histogram.of(sample)))
 
     def add_not_finite(self, where: str, count: int, step: int) -> None:
-        """Count NaN and inf."""
+        """Add to the count of NaN and inf at `where`."""
         if count:
             old = self.not_finite.get(where, record.NotFinite(where, 0, step))
             self.not_finite[where] = record.NotFinite(where, old.count + count, old.first_step)
@@ -202,7 +202,7 @@ class SiteSums:
 
 
 def row(sums: Float64s, name: str) -> Float64s:
-    """Return one of the sums, of all units."""
+    """Return one of the `FIELDS` for all units."""
     values: Float64s = sums[1 + FIELDS.index(name)]
     return values
 
@@ -219,7 +219,7 @@ def moments(sums: Float64s) -> tuple[Float64s, Float64s, Float64s]:
             row(sums, name) / row(sums, "finite") for name in ("first", "second", "third")
         )
         sd = np.sqrt(np.maximum(square - mean**2, 0.0))
-        # Of equal values only rounding errors are left here.
+        # For equal values the difference consists of rounding errors.
         sd = np.where(sd <= 1e-7 * np.abs(mean), 0.0, sd)
         skew = np.where(sd > 0, (cube - 3 * mean * square + 2 * mean**3) / sd**3, 0.0)
     return mean + sums[0], sd, skew
@@ -302,7 +302,7 @@ def _units(site: SiteSums, sums: Float64s, least: int | None) -> record.Units:
     count, flat = row(sums, "finite"), flats(sums)
     mean, sd, skew = moments(sums)
     dead = (flat >= count) & (count > 0)
-    # The slope of these is never positive beyond `flat`, so that no gradient step raises them.
+    # Slope below `flat` on every input: gradients are small or have the wrong sign.
     trapped = row(sums, "rising_little") >= count
     trapped &= site.shape.valley & (row(sums, "falling") > 0) & ~dead
     recent = None if least is None else site.history.recent(least)

@@ -70,8 +70,8 @@ def identify(
     Returns
     -------
     Identification
-        A record: the function, its parameters, a scale and an offset where they are needed, the
-        largest difference, a probability, and the runners-up. `unknown` where nothing fits.
+        A record: the function, or `unknown` if none fits, its parameters, a scale and an offset if
+        needed, the largest difference, a probability, and the next best candidates.
 
     Examples
     --------
@@ -97,7 +97,7 @@ def identified(
     dtype: str | None = None,
     among: Iterable[Activation] | None = None,
 ) -> Identification:
-    """Find which activation the subject of a session computes."""
+    """Return the activation that the subject of a session computes."""
     fmt = _format(session, dtype, shown)
     probe = _prober(session, fmt)
     seen = probe(points(fmt).astype(np.float64))
@@ -129,7 +129,7 @@ def rank(
     probe: Probe,
     among: Iterable[Activation] | None = None,
 ) -> list[Fit]:
-    """Return the best fit of each function, the best first; the nearest where none holds."""
+    """Return the best fit of each function, the best first; the nearest ones if none holds."""
     screen = _screen(tuple(activations().values() if among is None else among), seen.fmt)
     plain, searched = screen.plain(seen), list[Fit]()
     for kind in ("itself", "both"):
@@ -140,7 +140,7 @@ def rank(
             searched.append(candidate)
         best = max([*plain, *searched], key=score)
         if seen.constant or best.rms <= CLOSE * seen.slack:
-            break  # more may fit with a scale and an offset, but not better
+            break  # a fitted scale and offset would not be better
     if not best.holds:
         apart = [*screen.distances(seen, plain), *(seen.difference(f.at(seen.x)) for f in searched)]
         fits = [*plain, *searched]
@@ -160,7 +160,7 @@ def _first_of_each(fits: Iterable[Fit]) -> list[Fit]:
 
 
 def _with_late_threshold(seen: Observation, candidate: Fit, probe: Probe) -> Fit:
-    """Return a fit with a threshold that is visible only with the right scale and offset."""
+    """Return the fit, with a threshold if one is visible with the fitted scale and offset."""
     if (
         isinstance(candidate.family, Clipped)
         and candidate.holds

@@ -27,9 +27,9 @@ DENSE, FAR = 8.0, 100.0
 SHARE_OF_X = 2.0**-4
 HUGE = 1e30
 THINNED = 16
-"""The search for parameters uses every point of this many."""
+"""The search for parameters uses one point out of this many."""
 LEAST = 1e-6
-"""What counts as the size of a result next to 0: no point may outweigh all others."""
+"""Least size of a result, relative to the amplitude, so that none near 0 outweighs the others."""
 
 
 @dataclass(frozen=True)
@@ -42,25 +42,25 @@ class Observation:
 
     @cached_property
     def unit(self) -> Float64s:
-        """What a difference is measured in, point by point."""
+        """The unit of a difference at each point: about the rounding error of the format."""
         eps = 2.0**-self.fmt.mantissa_bits
         size = np.abs(self.y) + SHARE_OF_X * self.amplitude * np.minimum(np.abs(self.x), DENSE)
-        # A small scale makes results subnormal, and those are rounded to whole steps.
+        # With a small scale results are subnormal, with a constant spacing.
         step = 2.0**self.fmt.smallest_exponent
         return np.maximum(eps * np.maximum(size, LEAST * self.amplitude), step)
 
     @cached_property
     def amplitude(self) -> float:
-        """The range of the results where they are dense, as a share of that of relu: the scale."""
+        """The range of the results for |x| <= DENSE, relative to that of relu."""
         near = self.y[(np.abs(self.x) <= DENSE) & np.isfinite(self.y)]
         return float(np.ptp(near)) / DENSE or 1.0 if near.size else 1.0
 
     @property
     def slack(self) -> float:
-        """How large differences may be in this format, measured by those of float32.
+        """The factor of the allowed differences, in units, relative to those in float32.
 
-        In 16 bits a unit is so large that few make another function. In float64 many an
-        implementation has constants of fewer digits, and is still the same function.
+        In 16 bits a unit is so large that a few of them distinguish functions. In float64 many
+        implementations have constants with fewer digits.
         """
         if self.fmt.bits == 16:
             return 0.125
@@ -75,7 +75,7 @@ class Observation:
 
     @cached_property
     def thinned(self) -> Observation:
-        """Some of the points, for a search."""
+        """A subset of the points, for a faster search."""
         few = Observation(self.x[::THINNED], self.y[::THINNED], self.fmt)
         few.__dict__["amplitude"] = self.amplitude
         return few
@@ -83,7 +83,7 @@ class Observation:
     def misfit(self, values: Float64s) -> tuple[Float64s, Float64s]:
         """Return the root mean square and the largest of the differences, in units.
 
-        Of each row where `values` has several.
+        For each row if `values` is a matrix.
         """
         with np.errstate(over="ignore", invalid="ignore"):
             r = np.abs(values - self.y) / self.unit
@@ -91,11 +91,11 @@ class Observation:
         return np.sqrt(np.einsum("...i,...i->...", r, r) / r.shape[-1]), r.max(axis=-1)
 
     def difference(self, values: Float64s) -> float:
-        """Return the largest plain difference; inf where a result is NaN or infinite."""
+        """Return the largest absolute difference; inf if a result is NaN or infinite."""
         return float(self.differences(values))
 
     def differences(self, values: Float64s) -> Float64s:
-        """Return the largest plain difference, of each row where `values` has several."""
+        """Return the largest absolute difference; of each row if `values` is a matrix."""
         with np.errstate(over="ignore", invalid="ignore"):
             apart = np.abs(values - self.y)
         largest: Float64s = np.max(np.where(np.isfinite(apart), apart, np.inf), axis=-1)
@@ -103,7 +103,7 @@ class Observation:
 
 
 def points(fmt: Format) -> np.ndarray[tuple[int], np.dtype[np.floating]]:
-    """Return the inputs to look at, in `fmt`: dense where activations bend, some far out.
+    """Return the inputs of an observation in `fmt`: dense near 0, where activations bend.
 
     Examples
     --------
@@ -112,8 +112,8 @@ def points(fmt: Format) -> np.ndarray[tuple[int], np.dtype[np.floating]]:
     >>> x.dtype, float(x.min()), float(x.max()), 0.0 in x
     (dtype('float32'), -100.0, 100.0, True)
     """
-    # An odd number of steps of no round size: kinks of piecewise functions lie on round numbers,
-    # and results there have the least information.
+    # The spacing is not a round number: piecewise functions have kinks at round numbers, where
+    # results have the least information.
     dense = np.linspace(-DENSE, DENSE, 1537) * 0.9990234375
     near = np.geomspace(1.03e-4, 0.0973, 24)
     far = np.geomspace(DENSE, FAR, 32)
@@ -146,7 +146,7 @@ class Affine:
 
     @property
     def free(self) -> int:
-        """The number of fitted ones of the two."""
+        """The number of fitted coefficients: 0, 1 or 2."""
         return int(self.scale != 1.0) + int(self.offset != 0.0)
 
 
@@ -154,7 +154,7 @@ PLAIN = Affine()
 
 
 class Family:
-    """One activation of the catalogue; `fixed` parameters are those already known."""
+    """One activation with free parameters, evaluated in float64 from its definition."""
 
     def __init__(self, activation: Activation) -> None:
         self.activation, self.name = activation, activation.name
@@ -180,17 +180,17 @@ class Family:
         return True
 
     def variants(self, values: Values) -> Iterator[Values]:
-        """Yield the starts of a search: these parameters."""
+        """Yield the starting points of a search: these parameters."""
         yield values
 
     def evaluate(self, x: Float64s, values: Columns) -> Float64s:
-        """Return the function at `x`: a row for each value where one parameter is a column."""
+        """Return the function at `x`; a row for each value if a parameter is a column vector."""
         y = float64.evaluate(self._root, {"x": x, **values})
         return y if y.ndim else np.full(x.shape, y)
 
 
 def solve(observed: Observation, values: Float64s, scale: bool, offset: bool) -> Affine:
-    """Return the scale and the offset, if free, that fit best by least squares."""
+    """Return the weighted least-squares fit of the scale and the offset, if they are free."""
     usable = np.isfinite(values) & np.isfinite(observed.y)
     eps = 2.0**-observed.fmt.mantissa_bits
     w = np.where(usable, eps / np.where(usable, observed.unit, 1.0), 0.0) ** 2

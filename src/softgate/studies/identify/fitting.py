@@ -4,9 +4,9 @@ Fits are ranked by likelihood minus a penalty for every fitted number: a scaled 
 right numbers is selu, and is reported as selu. Fitted numbers are then rounded to as few digits as
 the observation allows: 0.01, not 0.0100000004.
 
-PyTorch's softplus is x itself beyond a threshold, where it jumps. For every place where the
-threshold could lie, the values left of it are compared with the smooth function and those right of
-it with the line; cumulative sums give the best place.
+PyTorch's softplus is x beyond a threshold, where it jumps. For each possible threshold, the values
+left of it are compared with the smooth function and those right of it with the line; cumulative
+sums give the errors of all thresholds at once.
 """
 
 from __future__ import annotations
@@ -39,25 +39,25 @@ FLOOR = 0.02
 """Differences below this many units are ignored: results agree to the last bit."""
 
 POINTS = 64
-"""The number of independent points that all points count as: neighbours err alike."""
+"""The effective number of independent points: errors of neighbouring points are correlated."""
 
 PRICE = math.log(POINTS) * 1.5
-"""The log-likelihood that a fitted number must gain."""
+"""The penalty of the log-likelihood for each fitted number."""
 
 CLOSE = 4.0
-"""Differences, in units on average, at which the search ends."""
+"""The root mean square difference, in units, at which the search ends."""
 
 REACH, LEAST_REACH = 0.4, 0.02
 """The half width of a parameter's search around its start: beyond the neighbours on the grid."""
 
 STEPS, ENOUGH = 8, 0.98
-"""The steps of a refinement, and the largest share of the differences that a step may leave."""
+"""The steps of a refinement, and the largest expected ratio of rms after and before a step."""
 
 SPACING = 0.2
 """More than the distance between two points of a thinned observation."""
 
 TYPICAL, LARGEST = 16.0, 128.0
-"""Differences, in units, that an implementation in its format may have: on average, at worst."""
+"""The largest root mean square and the largest difference, in units, of an implementation."""
 
 AFFINE_MAPS = {
     "itself": None,
@@ -70,7 +70,7 @@ AFFINE_MAPS = {
 
 @dataclass(frozen=True)
 class Fit:
-    """One function with all its numbers, and its distance from the observation."""
+    """One function with its parameters and affine map, and its distance from the observation."""
 
     family: Family
     values: Values
@@ -95,7 +95,7 @@ class Fit:
 
     @property
     def holds(self) -> bool:
-        """Whether an implementation of the function could have returned the observation."""
+        """Whether the differences are as small as those of an implementation of the function."""
         return self.rms <= TYPICAL * self.slack and self.worst <= LARGEST * self.slack
 
     def at(self, x: Float64s) -> Float64s:
@@ -105,7 +105,7 @@ class Fit:
 
 def score(candidate: Fit) -> tuple[float, int]:
     """Return the key by which fits are ranked."""
-    # Some functions are the same, as elu and celu with alpha 1 are: then the shorter formula.
+    # Equal functions, such as elu and celu with alpha 1, are ranked by the length of the formula.
     return candidate.score, -candidate.family.length
 
 
@@ -118,13 +118,13 @@ def fit(observed: Observation, family: Family, values: Values, kind: str) -> Fit
 
 
 def affine_of(observed: Observation, plain: Float64s, kind: str) -> Affine:
-    """Return the best scale and offset of a kind of affine map: for each row, if several."""
+    """Return the best scale and offset of a kind of affine map, for each row of `plain`."""
     free = AFFINE_MAPS[kind]
     return PLAIN if free is None else solve(observed, plain, **free)
 
 
 def search(observed: Observation, start: Fit) -> Fit:
-    """Return the fit with the best parameters near a start."""
+    """Return the fit with the best parameters near those of `start`."""
     few, family, values, kind = observed.thinned, start.family, start.values, start.kind
     for _ in family.parameters:
         for parameter in family.parameters:
@@ -171,7 +171,7 @@ def _units(observed: Observation, candidate: Fit) -> Float64s:
 
 
 def _jumped(observed: Observation, candidate: Fit, names: Sequence[str]) -> Fit:
-    """Return a fit after a search for parameters that have no effect between two points."""
+    """Return a fit after a grid search of parameters with zero derivative, such as thresholds."""
     for name in names:
         value = candidate.values[name]
         around = np.linspace(value - SPACING, value + SPACING, 9)
@@ -192,7 +192,7 @@ def _zoom(
     grid: Float64s,
     times: int,
 ) -> Values:
-    """Return `values` with the best of a grid for one parameter, and finer ones around it."""
+    """Return `values` with one parameter optimized on `times` successively finer grids."""
     for _ in range(times):
         usable = np.array([v for v in grid if family.accepts({**values, name: float(v)})])
         if not usable.size:
@@ -200,7 +200,7 @@ def _zoom(
         plain = family.evaluate(observed.x, {**values, name: usable[:, None]})
         plain = np.broadcast_to(plain, (usable.size, observed.x.size))
         rms, _ = observed.misfit(affine_of(observed, plain, kind).of(plain))
-        # A threshold between two points gives the same results wherever it lies: the middle one.
+        # All thresholds between two points give the same results: take the middle one.
         least = np.flatnonzero(rms == rms.min())
         place = int(least[len(least) // 2])
         values = {**values, name: float(usable[place])}
@@ -217,7 +217,7 @@ def _moved(observed: Observation, candidate: Fit, values: Values) -> Fit:
 
 
 def neat(observed: Observation, candidate: Fit) -> Fit:
-    """Return a fit with short numbers: four digits each if the fit does not hold."""
+    """Return a fit with numbers of few digits; of four digits if the fit does not hold."""
     if not candidate.free:
         return candidate
     if candidate.holds:
@@ -231,7 +231,7 @@ def neat(observed: Observation, candidate: Fit) -> Fit:
 
 
 def shortened(observed: Observation, candidate: Fit) -> Fit:
-    """Return the fit with every fitted number in as few digits as fit equally well."""
+    """Return the fit with every number rounded to the fewest digits that fit equally well."""
     limit = candidate.rms * 1.05 + FLOOR / 2
     for name in (parameter.name for parameter in candidate.family.parameters):
         exact = candidate.values[name]
@@ -241,7 +241,7 @@ def shortened(observed: Observation, candidate: Fit) -> Fit:
                 candidate = shorter
                 break
     plain = candidate.family.evaluate(observed.x, candidate.values)
-    # Both together first: their errors compensate each other.
+    # Scale and offset together first, because their rounding errors may cancel.
     for digits in range(1, 9):
         affine = Affine(
             _digits(candidate.affine.scale, digits), _digits(candidate.affine.offset, digits)
@@ -262,7 +262,7 @@ def shortened(observed: Observation, candidate: Fit) -> Fit:
 
 
 def _rounds_to(exact: float, value: float, observed: Observation) -> bool:
-    """Return whether `value`, rounded to the observed format, is `exact`."""
+    """Return whether two numbers are equal up to the rounding error of the observed format."""
     return abs(value - exact) <= 2.0**-observed.fmt.precision * max(abs(value), abs(exact))
 
 
@@ -279,7 +279,7 @@ def _digits(value: float, digits: int) -> float:
 
 
 def odds(ranked: list[Fit]) -> Mapping[int, float]:
-    """Return the probability of each fit and, under -1, of none, from a uniform prior."""
+    """Return the probability of each fit and, with key -1, of none, for a uniform prior."""
     scores = {i: candidate.score for i, candidate in enumerate(ranked)}
     scores[-1] = -POINTS * math.log(TYPICAL * ranked[0].slack)
     top = max(scores.values())
@@ -289,14 +289,14 @@ def odds(ranked: list[Fit]) -> Mapping[int, float]:
 
 
 RATIO = 10.0 ** (1 / 8)
-"""What lies between two sizes of the grid."""
+"""The ratio of two consecutive sizes of the grid."""
 SIZES: Float64s = RATIO ** np.arange(-16.0, 17.0)
 FEW: Float64s = 10.0 ** np.arange(-1.0, 1.01, 0.25)
-"""The sizes where two parameters make a grid of pairs."""
+"""The sizes for functions with two parameters, which need a grid of pairs."""
 
 
 class Screen:
-    """Some functions at the points of one format."""
+    """The values of functions at the points of one format, computed once for all observations."""
 
     def __init__(self, families: Sequence[Family], x: Float64s) -> None:
         self.families = families
@@ -307,7 +307,7 @@ class Screen:
         self._trials = np.stack([family.evaluate(few, values) for family, values in rows])
 
     def plain(self, observed: Observation) -> list[Fit]:
-        """Return the fits of each function with its default parameters, by every kind."""
+        """Return the fits of each function with default parameters, for each kind of affine map."""
         fits = []
         for kind in AFFINE_MAPS:
             affine = affine_of(observed, self._plain, kind)
@@ -323,7 +323,7 @@ class Screen:
         return fits
 
     def distances(self, observed: Observation, fits: Sequence[Fit]) -> list[float]:
-        """Return the largest plain difference of each of the fits that `plain` returned."""
+        """Return the largest absolute difference of each fit that `plain` returned."""
         shape = (len(AFFINE_MAPS), len(self.families), 1)
         scale, offset = (
             np.reshape([getattr(candidate.affine, part) for candidate in fits], shape)
@@ -335,7 +335,7 @@ class Screen:
         return apart
 
     def promising(self, observed: Observation, kind: str, count: int) -> list[Fit]:
-        """Return the best of each function's trials, for some functions, the best first."""
+        """Return the best trial of each of the `count` best functions, the best first."""
         if not self._rows:
             return []
         few = observed.thinned
@@ -350,7 +350,7 @@ class Screen:
 
 
 def _trials(family: Family) -> Iterator[Values]:
-    """Yield parameters to begin a search with."""
+    """Yield starting points of a search: a grid of valid parameters."""
     parameters = family.parameters
     if not parameters:
         return
@@ -370,23 +370,23 @@ def _grid(parameter: Parameter, sizes: Float64s) -> list[float]:
 Probe = Callable[[Float64s], Observation]
 
 THRESHOLD, PLACE = "threshold", "place"
-"""The reported parameter, and the fitted one: threshold/beta, the input at which it jumps."""
+"""The reported parameter, and the fitted one: threshold/beta, the input of the jump."""
 PLACES = (0.25, 0.5, 1.0, 2.0, 4.0)
-"""Further starts of a search, for jumps so large that nothing fits without them."""
+"""Further starting points of a search, for jumps so large that no fit without one is close."""
 TRIED = 2.0 ** np.arange(-2, 4.1, 0.25)
 ROUNDS = 6
 """Rounds after which scale, offset, beta and threshold have converged."""
 
 
 class Clipped(Family):
-    """softplus(x) where beta·x <= threshold, else x; without a threshold softplus itself."""
+    """softplus(x) where beta·x <= threshold, else x; softplus everywhere without a threshold."""
 
     def accepts(self, values: Values) -> bool:
         """Return whether these parameters are valid."""
         return super().accepts(_smooth(values))
 
     def variants(self, values: Values) -> Iterator[Values]:
-        """Yield further starts of a search beside these parameters."""
+        """Yield these parameters, and the same with a jump at each of `PLACES`."""
         yield values
         for place in PLACES:
             yield {**values, PLACE: place}
@@ -429,7 +429,7 @@ def with_threshold(observed: Observation, candidate: Fit, call: Probe) -> Fit:
 
 
 def _placed(observed: Observation, candidate: Fit) -> Fit:
-    """Return the best fit with a jump at one of some places, or without one."""
+    """Return the best fit with a jump at one of `TRIED`, or without a jump."""
     if PLACE in candidate.values:
         return candidate
     smooth = candidate.family.evaluate(observed.x, candidate.values)
@@ -454,34 +454,34 @@ def _sides(observed: Observation, candidate: Fit) -> tuple[Float64s, Float64s]:
 
 
 def _gained(observed: Observation, candidate: Fit) -> Float64s:
-    """Return the gain of a threshold right before each point, compared with none."""
+    """Return the decrease of squared differences by a threshold right before each point."""
     smooth, line = _sides(observed, candidate)
     with np.errstate(all="ignore"):
         return np.nan_to_num(np.cumsum((smooth - line)[::-1])[::-1], nan=-np.inf)
 
 
 def _first_on_line(observed: Observation, candidate: Fit) -> int:
-    """Return the first point beyond the best threshold; 0 where there is no such."""
+    """Return the index of the first point beyond the best threshold; 0 if there is none."""
     gained = _gained(observed, candidate)
     place = int(np.argmax(gained))
     x = observed.x[place : place + 1]
     ends = (x, candidate.family.evaluate(x, _smooth(candidate.values)))
     line, smooth = (candidate.affine.of(values).item() for values in ends)
-    # The scaled value was rounded, too, before an offset made it smaller.
+    # The scaled value was rounded before the offset was added, which may cancel.
     size = max(abs(line), abs(smooth), abs(line - candidate.affine.offset))
     visible = abs(line - smooth) > 2.0**-observed.fmt.mantissa_bits * size
     return place if x[0] > 0 and gained[place] > 0 and visible else 0
 
 
 def _is_seen(observed: Observation, candidate: Fit, place: int) -> bool:
-    """Return whether a threshold improves the fit by more than chance."""
+    """Return whether a threshold improves the fit significantly."""
     smooth, line = _sides(observed, candidate)
     noise = float(np.mean(np.minimum(smooth, line))) + FLOOR**2
     return bool(_gained(observed, candidate)[place] / (2 * noise) >= 2 * PRICE)
 
 
 def _narrowed(low: float, high: float, candidate: Fit, call: Probe) -> tuple[float, float]:
-    """Return the last point that is seen to be smooth and the first that is on the line."""
+    """Return the last input on the smooth function and the first on the line."""
     for _ in range(4):
         seen = call(np.linspace(low, high, 66))
         gained = _gained(seen, candidate)
@@ -493,7 +493,7 @@ def _narrowed(low: float, high: float, candidate: Fit, call: Probe) -> tuple[flo
 
 
 def _shortest(low: float, high: float) -> float:
-    """Return the number of fewest digits in [low, high)."""
+    """Return the number with the fewest digits in [low, high)."""
     for digits in range(1, 17):
         step = 10.0 ** (np.floor(np.log10(abs(high))) - digits + 1)
         value = float(f"{np.ceil(low / step) * step:.15g}")

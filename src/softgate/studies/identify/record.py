@@ -21,7 +21,7 @@ class Candidate:
     offset: float
     max_difference: float
     confidence: float
-    """The probability of this one among all, and none, of the catalogue."""
+    """The probability of this function, among all candidates and none of them."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Identification(Record):
     function: str
     parameters: Mapping[str, float]
     max_difference: float
-    """The largest difference at the points; of the nearest function where unknown."""
+    """The largest difference at the points; of the nearest function if unknown."""
     scale: float
     offset: float
     confidence: float

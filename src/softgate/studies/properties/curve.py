@@ -1,12 +1,12 @@
 """A function as pieces on which it is one smooth expression, and its roots.
 
-A comparison, |u|, a division, a logarithm and a root can each make a function bend or end only
-where one expression, their guard, is 0. Guards are taken in the order of the graph, each solved on
-the pieces that the earlier ones leave, so that within a piece every choice is decided and what
-remains is smooth: the derivatives of that branch are exact on both sides of every kink.
+Comparisons, |u|, divisions, logarithms and roots have kinks or ends of their domain only where an
+expression, their guard, is 0. Guards are solved in the order of the graph, each on the pieces of
+the guards before it. Within a piece no condition changes and the function is one smooth branch, so
+that its derivatives are exact on both sides of every kink.
 
-Roots are located on a dense grid with the float64 kernels, which are fast and show every change of
-sign; the definition, with many digits, then decides whether there is a root and where it lies.
+Roots are bracketed on a dense grid by sign changes of the float64 kernels, which are fast, and then
+located by evaluating the definition with many digits.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from softgate.runtime import kernels
 from . import exact
 
 MOST_ZEROS = 16
-"""A guard with more zeros than this on a piece oscillates, and not all would be found."""
+"""A guard with more zeros than this on a piece oscillates; the search would miss some."""
 SEARCH = tuple(
     sorted(
         {Fraction(n, 8) for n in range(-128, 129)}
@@ -49,7 +49,7 @@ class Piece:
     branch: Node
 
     def inside(self, count: int = 1) -> list[Fraction]:
-        """Return points within the piece, not far from 0 where it allows."""
+        """Return `count` points within the piece, near its finite end or near 0."""
         if self.low is not None and self.high is not None:
             width = self.high - self.low
             return [self.low + width * Fraction(i + 1, count + 1) for i in range(count)]
@@ -60,12 +60,12 @@ class Piece:
         return [end - step for step in steps]
 
     def holds(self, x: Fraction) -> bool:
-        """Return whether `x` lies within the piece."""
+        """Return whether `x` is in the open interval."""
         above = self.low is None or self.low < x
         return above and (self.high is None or x < self.high)
 
     def derivative(self, order: int) -> Node:
-        """Return the branch (order 0), its slope, its curvature, or what follows."""
+        """Return the derivative of the branch of this order; order 0 is the branch."""
         derivatives = self._derivatives
         while len(derivatives) <= order:
             derivatives.append(derivative(derivatives[-1]))
@@ -77,11 +77,11 @@ class Piece:
 
     @cached_property
     def defined(self) -> bool:
-        """Whether the branch is a real number here."""
+        """Whether the branch is real-valued on the piece."""
         return any(not exact.is_nan(exact.at(self.branch, x)) for x in self.inside(3))
 
     def constant(self, order: int) -> exact.Number | None:
-        """Return the one value that a derivative has on the piece, or None where it varies."""
+        """Return the value of a derivative that is constant on the piece, or None if it varies."""
         if order not in self._constants:
             root, places = self.derivative(order), self.inside(3)
             fixed = self.defined and (
@@ -107,7 +107,7 @@ def pieces(root: Node) -> list[Piece]:
 
 
 def _join(root: Node, cut: list[Piece]) -> list[Piece]:
-    """Return the pieces without the breaks at which nothing changes after all."""
+    """Return the pieces, joined at breaks where branch, value and derivatives are the same."""
     joined = cut[:1]
     for piece in cut[1:]:
         x = piece.low
@@ -123,7 +123,7 @@ def _join(root: Node, cut: list[Piece]) -> list[Piece]:
 
 
 def _guards(root: Node) -> list[Node]:
-    """Return the expressions at whose zeros an operation may bend or end, inner ones first."""
+    """Return the expressions with zeros at possible kinks or domain ends, inner ones first."""
     guards: list[Node] = []
     for node in walk(root):
         if node.op in COMPARISONS:
@@ -147,7 +147,7 @@ def _cut(root: Node, breaks: list[Fraction]) -> list[Piece]:
 
 
 def decided(root: Node, x: Fraction) -> Node:
-    """Return `root` with every choice and every |u| taken as it is at `x`."""
+    """Return `root` with each `where` and |u| replaced by its branch at `x`."""
     f = Definition(root.graph)
     made: dict[Node, Node] = {}
     for node in walk(root):
@@ -242,32 +242,32 @@ class Curve:
 
     @property
     def breaks(self) -> list[Fraction]:
-        """Where one piece ends and the next begins."""
+        """The points between consecutive pieces."""
         return [piece.low for piece in self.pieces if piece.low is not None]
 
     @cached_property
     def derivatives(self) -> list[Node]:
-        """The definition as it stands, choices included, its slope and its curvature."""
+        """The definition with all its branches, its slope and its curvature."""
         first = derivative(self.root)
         return [self.root, first, derivative(first)]
 
     @cached_property
     def grid(self) -> Floats:
-        """Where the kernels are evaluated, including both sides of each break."""
+        """The points at which kernels are evaluated, with some on both sides of each break."""
         breaks = np.array([float(x) for x in self.breaks])
         steps = np.concatenate([[-(2.0**-k), 2.0**-k] for k in (10, 20, 30)])
         around = (breaks[:, None] + steps * np.maximum(1.0, np.abs(breaks))[:, None]).ravel()
         return np.unique(np.concatenate([_grid(), around]))
 
     def kernel(self, order: int, x: Floats) -> Floats:
-        """Return the value, slope or curvature that the float64 kernel gives."""
+        """Return the value, slope or curvature at `x`, computed by the float64 kernel."""
         with np.errstate(all="ignore"):
             return kernels.evaluate64(
                 self.entry, QUANTITIES[order], np.ascontiguousarray(x), self.parameters
             )
 
     def sampled(self, piece: Piece, order: int) -> tuple[Floats, Floats]:
-        """Return the grid within a piece and a quantity there."""
+        """Return the grid points within a piece, and a quantity at them."""
         if order not in self._samples:
             self._samples[order] = self.kernel(order, self.grid)
         inside = np.ones(self.grid.size, bool)
@@ -278,7 +278,7 @@ class Curve:
         return self.grid[inside], self._samples[order][inside]
 
     def zeros(self, piece: Piece, order: int, level: Fraction = Fraction(0)) -> list[Fraction]:
-        """Return where a quantity takes `level` within a piece, unless it is the same all over."""
+        """Return the points in a piece where a quantity is `level`; none if it is constant."""
         key = (id(piece), order, level)
         if key not in self._zeros:
             varies = piece.defined and piece.constant(order) is None
@@ -306,10 +306,10 @@ class Curve:
 def _decide(
     node: Node, x: Floats, y: Floats
 ) -> tuple[list[Fraction], Floats, npt.NDArray[np.int8]]:
-    """Return exact zeros on the grid, and the rest of it with signs.
+    """Return the exact zeros on the grid, and the other points with their signs.
 
-    Where a kernel returns 0, the definition decides whether that is a root or a number too small
-    for a float64. Of a long run of zeros its ends and its middle are evaluated.
+    Where a kernel returns 0, the definition is evaluated: it is a root, or a number that underflows
+    in float64. In a run of zeros only the ends and the middle are evaluated.
     """
     known = np.isfinite(y)
     x, y = x[known], y[known]

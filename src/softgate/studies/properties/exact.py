@@ -1,7 +1,7 @@
-"""A formula at exact points, with many digits: its value, its roots, its limits.
+"""Values, roots and limits of a formula, computed at exact points with many digits.
 
-Numbers are mpmath's, so that e**-800 is not 0 and a difference of nearly equal numbers is not
-noise; points are fractions, so that a kink at 3 is at 3. Callers hold the lock on mpmath.
+Numbers are mpmath's, so that e**-800 does not underflow and cancellation costs no accuracy; points
+are fractions, so that a kink at 3 is exactly at 3. Callers hold the lock on mpmath.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ TINY = Fraction(1, 2**1100)
 """Below every float64: distances are not measured finer than this."""
 
 Number = Any
-"""An mpf, or a float where it is infinite or NaN."""
+"""An mpf, or a float if it is infinite or NaN."""
 
 
 def at(root: Node, x: Fraction) -> Number:
-    """Return `root` at `x`: NaN where it is no real number.
+    """Return `root` at `x`; NaN if it is not real.
 
-    A small result may be what is left of a difference: it is computed again with more bits.
+    A small result may have lost digits by cancellation, so it is recomputed with more bits.
     """
     value = mp.real(root, BITS, x=x)
     if abs(value) * 2**80 < 1 and not is_constant(root):
@@ -44,14 +44,14 @@ def is_finite(value: Number) -> bool:
 
 
 def same(x: Number, y: Number) -> bool:
-    """Return whether two numbers are one but for the rounding of `BITS` bits."""
+    """Return whether two numbers are equal up to the rounding errors of `BITS` bits."""
     if not (is_finite(x) and is_finite(y)):
         return bool(x == y)
     return bool(abs(x - y) * 2**120 <= max(abs(x), abs(y), 1))
 
 
 def to_float(value: Number | Fraction) -> float:
-    """Return the nearest float64."""
+    """Return the nearest float64, infinity if it overflows."""
     if isinstance(value, float):
         return value
     if not isinstance(value, Fraction):
@@ -68,7 +68,7 @@ def to_float(value: Number | Fraction) -> float:
 
 
 def at_turn(root: Node, x: Fraction) -> Number:
-    """Return `root` at `x`, a root of its derivative to 70 bits: 0 where it touches 0 there."""
+    """Return `root` at `x`, a root of its derivative to 70 bits; exactly 0 at a double root."""
     value = at(root, x)
     if value == 0 or not is_finite(value) or abs(value) * 2**100 > 1:
         return value
@@ -82,13 +82,13 @@ def is_constant(root: Node) -> bool:
 
 
 def vanishes(root: Node, places: list[Fraction]) -> bool:
-    """Return whether `root` is 0 at these points, however many digits one takes."""
+    """Return whether `root` is 0 at these points, up to rounding errors of `MANY_BITS` bits."""
     values = (at(root, x) for x in places)
     return all(is_finite(value) and abs(value) * 2 ** (MANY_BITS - 1000) < 1 for value in values)
 
 
 def root_between(root: Node, low: Fraction, high: Fraction) -> Fraction | None:
-    """Return where `root` changes sign between two points, to 70 bits; None where it does not."""
+    """Return the sign change of `root` between two points, to 70 bits; None if there is none."""
     left, right = at(root, low), at(root, high)
     if not (is_finite(left) and is_finite(right)):
         return None
@@ -106,7 +106,7 @@ def root_between(root: Node, low: Fraction, high: Fraction) -> Fraction | None:
             return middle if value == 0 else None
         if (value < 0) == (left < 0):
             low, left = middle, value
-            right = right / 2 if moved < 0 else right  # the Illinois rule: an end that stays twice
+            right = right / 2 if moved < 0 else right  # Illinois rule, if an end stays twice
             moved = -1
         else:
             high, right = middle, value
@@ -116,27 +116,27 @@ def root_between(root: Node, low: Fraction, high: Fraction) -> Fraction | None:
 
 
 def _next(low: Fraction, high: Fraction, part: Number, step: int) -> Fraction:
-    """Return where to look next: at 0, on the secant, or every fourth time in the middle."""
+    """Return the next point of the search: 0, on the secant, or every fourth time the middle."""
     if low < 0 < high:
         return Fraction(0)
     width = high - low
     share = Fraction(1, 2)
     if step % 4 != 3:
         share = Fraction(min(max(float(part), 2.0**-30), 1 - 2.0**-30))
-    # Only as many bits as the interval needs: fractions must not grow with every step.
+    # Rounded relative to the interval: numerators must not grow with every step.
     unit = Fraction(2) ** (width.numerator.bit_length() - width.denominator.bit_length() - 64)
     return round((low + width * share) / unit) * unit
 
 
 NEAR = (150, 300, 450)
-"""Binary orders of the distances at which a limit is followed."""
+"""Distances at which a limit is estimated, as -log2."""
 FAR = (60, 120, 180)
 
 
 def limit(root: Node, x: Fraction, side: int) -> Number:
     """Return the limit of a smooth branch at `x` from the left (side -1) or the right (+1).
 
-    Where the branch has a value at `x`, that is it; else it is followed towards `x`.
+    That is the value at `x` if it is finite; otherwise it is estimated from points near `x`.
     """
     value = at(root, x)
     if is_finite(value):
@@ -145,12 +145,12 @@ def limit(root: Node, x: Fraction, side: int) -> Number:
 
 
 def limit_far(root: Node, side: int) -> Number:
-    """Return the limit at -inf (side -1) or +inf (+1): a number, ±inf, or NaN where none shows."""
+    """Return the limit at -inf (side -1) or +inf (+1): a number, ±inf, or NaN if none is found."""
     return settle([mp.real(root, 600, x=side * Fraction(2**k)) for k in FAR])
 
 
 def settle(sequence: list[Number]) -> Number:
-    """Return where three numbers, each much nearer to a limit than the last, lead."""
+    """Return the limit of a sequence of three numbers: finite, ±inf, or NaN if none is found."""
     first, second, third = sequence
     if any(map(is_nan, sequence)):
         return math.nan
@@ -159,7 +159,7 @@ def settle(sequence: list[Number]) -> Number:
     if abs(third - second) * 2**50 <= abs(third):
         return third
     shrinks = abs(third) * 2**15 <= abs(second) and abs(second) * 2**15 <= abs(first)
-    if shrinks or all(abs(value) * 2**200 < 1 for value in sequence):  # the rest is rounding
+    if shrinks or all(abs(value) * 2**200 < 1 for value in sequence):  # rounding errors
         return third * 0
     if (third - second) * (second - first) > 0 and abs(third) > abs(second) > abs(first):
         return math.copysign(math.inf, third)

@@ -1,15 +1,15 @@
 """All properties of a function, computed from its definition and its kernels.
 
 Shapes come from the definition with many digits. Shares of N(0,1) inputs come from the exact points
-where a slope crosses a level, means from Gauss-Legendre panels, cut at every break and halved until
-two estimates agree to 1e-15 of the whole; where a kernel's own rounding does not allow that, 1e-10
-suffices, or there is no result.
+where a slope crosses a level. Means come from Gauss-Legendre panels, split at every break and
+halved until two estimates agree to 1e-15 of the whole; if a kernel's rounding errors prevent that,
+1e-10 suffices, or there is no result.
 
 Flat regions, where the computed slope is exactly 0 and no gradient passes, come from the kernels of
-each format: GELU's slope is never 0 far out, but below some input each float format rounds it to 0.
-16-bit formats are evaluated at all inputs. Of float32 and float64 many bit patterns of every binade
-are, and those around every root and break; each end of a run of zeros is then located by bisection,
-and its neighbourhood checked.
+each format: GELU's exact slope is not 0 in the left tail, but every format rounds it to 0 there.
+16-bit formats are evaluated at all inputs, float32 and float64 at samples of every binade and
+around every root and break; the ends of a run of zeros are located by bisection, and their
+neighbourhood is checked.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ ROUGHLY = 1e-10
 
 
 def mass(low: float, high: float) -> float:
-    """Return the probability of a standard normal number between two, exact in both tails."""
+    """Return the probability of an interval under N(0,1), without cancellation in the tails."""
     if low > 0:
         low, high = -high, -low
     if high <= 0:
@@ -61,9 +61,9 @@ def _below(x: float) -> float:
 def share(
     curve: Curve, levels: tuple[Fraction, ...], holds: Callable[[exact.Number], bool]
 ) -> float | None:
-    """Return the share of N(0,1) inputs whose slope `holds`, which changes only at `levels`.
+    """Return the share of N(0,1) inputs at which `holds(slope)`, which changes only at `levels`.
 
-    None where the function is not defined on all inputs.
+    None if the function is not defined everywhere.
     """
     total = []
     for piece in curve.pieces:
@@ -81,7 +81,7 @@ def share(
 
 
 def expectation(curve: Curve, order: int, of: Callable[[Floats], Floats]) -> float | None:
-    """Return the mean of `of` a quantity at a standard normal input; None where there is none."""
+    """Return E of(quantity(z)) for z from N(0,1); None if it does not exist."""
     if not all(piece.defined for piece in curve.pieces):
         return None
 
@@ -95,9 +95,9 @@ def expectation(curve: Curve, order: int, of: Callable[[Floats], Floats]) -> flo
 
 
 def integral(function: Callable[[Floats], Floats], edges: Floats) -> float | None:
-    """Return the integral over consecutive panels; None where it does not settle.
+    """Return the integral over consecutive panels; None if it does not converge.
 
-    All terms go into one exact sum: an odd function gives 0 and not what rounding leaves.
+    Terms are summed exactly by `fsum`, so that an odd function integrates to 0.
     """
     low, high = edges[:-1], edges[1:]
     terms: list[Floats] = []
@@ -117,7 +117,7 @@ def integral(function: Callable[[Floats], Floats], edges: Floats) -> float | Non
         error = np.abs(whole.sum(axis=1) - halves.sum(axis=1))
         open_ = error > AGREE * scale
         if open_.sum() > MOST_PANELS:
-            # Rounding in a user's formula keeps panels apart that no halving brings together.
+            # Rounding errors of a user's formula: halving does not improve the agreement.
             if error.sum() > ROUGHLY * scale:
                 return None
             open_[:] = False
@@ -156,7 +156,7 @@ Keys = npt.NDArray[np.uint64]
 
 
 class Slopes:
-    """The slopes of a function in one format, by the position of its inputs among all floats."""
+    """The slopes of a function in one format; inputs are indexed by their order among floats."""
 
     def __init__(self, entry: Entry, fmt: Format, parameters: Mapping[str, float]) -> None:
         self.fmt = fmt
@@ -170,7 +170,7 @@ class Slopes:
         self.entry, self.parameters = entry, dict(parameters)
 
     def patterns(self, keys: Keys) -> npt.NDArray[Any]:
-        """Return the bit patterns at these positions: those of negative numbers run backwards."""
+        """Return the bit patterns at these positions; those of negative numbers descend."""
         negative = np.uint64(2 * self.sign - 1) - keys
         bits = np.where(keys >= self.sign, keys - np.uint64(self.sign), negative)
         return bits.astype(self.unsigned)
@@ -196,11 +196,11 @@ class Slopes:
             return route.runner()
 
     def zero(self, keys: Keys) -> npt.NDArray[np.bool_]:
-        """Return at which positions the slope is exactly 0."""
+        """Return a mask of the positions at which the slope is exactly 0."""
         x = self.patterns(keys)
         if self.fmt.bits == 16:
-            # Without the table, whose ties take long: they matter here only around half the
-            # smallest number.
+            # Avoids building the table, which is slow because of ties: only a tie at half the
+            # smallest number can change the result.
             with np.errstate(all="ignore"):
                 exact = rounding.all16(self.fmt)[x]
                 slopes = np.abs(kernels.evaluate64(self.entry, "slope", exact, self.parameters))
@@ -209,7 +209,7 @@ class Slopes:
                 return slopes <= half
         out = np.empty_like(x)
         self.runner.run(out.ctypes.data, x.ctypes.data, self.runner.address, x.size)
-        flat: npt.NDArray[np.bool_] = (out << self.unsigned(1)) == 0  # but for the sign
+        flat: npt.NDArray[np.bool_] = (out << self.unsigned(1)) == 0  # ignores the sign
         return flat
 
     def end(self, inside: int, outside: int) -> int:
@@ -239,7 +239,7 @@ class Slopes:
 def flat_regions(
     entry: Entry, parameters: Mapping[str, float], special: Iterable[float]
 ) -> dict[str, tuple[Interval, ...]]:
-    """Return per format the inputs at which the slope is exactly 0; `special`: where to look."""
+    """Return per format the inputs with slope exactly 0; all inputs near `special` are tried."""
     special = tuple(special)
     return {
         name: flat_region(Slopes(entry, fmt, parameters), special) for name, fmt in FORMATS.items()
@@ -266,7 +266,7 @@ def flat_region(slopes: Slopes, special: tuple[float, ...] = ()) -> tuple[Interv
 
 
 def _checked(slopes: Slopes, low: int, high: int) -> tuple[int, int]:
-    """Return a run of zeros, shortened where near its ends not all are zeros."""
+    """Return a run of zeros, shortened if there are nonzero slopes near its ends."""
     inner = min(16 * AROUND, high - low)
     alive_left = np.flatnonzero(~slopes.zero(np.arange(low, low + inner + 1, dtype=np.uint64)))
     alive_right = np.flatnonzero(~slopes.zero(np.arange(high - inner, high + 1, dtype=np.uint64)))
@@ -282,7 +282,7 @@ SMALL = Fraction(1, 100)
 
 
 def study(entry: Entry, parameters: Mapping[str, float], name: str | None = None) -> Properties:
-    """Return the properties of an entry with these parameters; `name` is what it is shown as."""
+    """Return the properties of an entry with these parameters, under the name `name`."""
     with BUILDING:  # mpmath's context is shared
         curve = Curve(entry, parameters)
         roots = shape.slope_roots(curve)
@@ -331,7 +331,7 @@ def _largest_curvature(curve: Curve) -> Extreme | None:
 
 
 def _moments(curve: Curve) -> dict[str, float | None]:
-    """Return mean, spread and gains; None where an integral does not exist."""
+    """Return mean, spread and gains; None for each integral that does not exist."""
     mean = expectation(curve, 0, lambda y: y)
     square = expectation(curve, 0, _square)
     slope_square = expectation(curve, 1, _square)

@@ -30,7 +30,7 @@ class Interval:
         return Interval(-self.high, -self.low, self.closed_high, self.closed_low)
 
     def show(self, digits: int = 5) -> str:
-        """Return it as a condition on x."""
+        """Return the interval as a condition on x."""
         if self.low == self.high:
             return f"x = {show(self.low, digits)}"
         below, above = ("<=" if closed else "<" for closed in (self.closed_low, self.closed_high))
@@ -52,9 +52,9 @@ def point(x: float) -> Interval:
 
 
 def show(value: float | None, digits: int = 5) -> str:
-    """Return a number with `digits` significant digits, None as text.
+    """Return a number with `digits` significant digits; "undefined" for None and NaN.
 
-    A number that has fewer digits is shown with fewer: 0.5 is a half, 0.5000 is near it.
+    Trailing zeros mark a number that was rounded: 0.5 is exact, 0.5000 is not.
     """
     if value is None or math.isnan(value):
         return "undefined"
@@ -71,7 +71,7 @@ def show(value: float | None, digits: int = 5) -> str:
 
 
 def union(intervals: Iterable[Interval]) -> tuple[Interval, ...]:
-    """Return the intervals in order, those joined that touch in a point that belongs to one."""
+    """Return the union as sorted disjoint intervals."""
     joined: list[Interval] = []
     for interval in sorted(set(intervals), key=lambda i: (i.low, not i.closed_low, i.high)):
         last = joined[-1] if joined else None
@@ -281,7 +281,7 @@ def _shape(p: Properties, digits: int) -> list[Line3]:
 def _extreme(
     key: str, label: str, extreme: Extreme | None, digits: int, approached: bool = False
 ) -> list[Line3]:
-    """Return a value and where it is taken; one only approached is shown where it is wanted."""
+    """Return the lines of an extreme; one that is not reached is shown only if `approached`."""
     if extreme is None or not (extreme.reached or approached):
         return [(key, label, NONE), (f"{key}_at", "  at", "-")]
     where = places(extreme.at, digits) if extreme.reached else "never"
@@ -339,7 +339,7 @@ def _list(texts: list[str]) -> str:
 
 
 def places(intervals: tuple[Interval, ...], digits: int) -> str:
-    """Return a set of numbers in few characters: |x| where it is the same on both sides."""
+    """Return a set of numbers as short text; with |x| if it is symmetric."""
     if len(intervals) == 2 and intervals[0] == -intervals[1] and math.isinf(intervals[0].low):
         return intervals[1].show(digits).replace("x", "|x|").replace(" ", "")
     if len(intervals) == 1 and intervals[0] == -intervals[0] and 0 < intervals[0].high < math.inf:

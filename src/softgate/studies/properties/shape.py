@@ -22,7 +22,7 @@ from .record import Extreme, Interval, Jump, Line, point, union
 
 SHARPEST = 8
 NEARLY = 1e-3
-"""Grid points this near the extreme curvature surround the place where it is taken."""
+"""Relative distance from the extreme curvature of the grid points that bracket its position."""
 
 
 Candidate = tuple[exact.Number, Interval | None]
@@ -56,7 +56,7 @@ def candidates(curve: Curve, order: int) -> Iterator[Candidate]:
 
 
 def _at_break(curve: Curve, left: Piece, right: Piece, x: Fraction, order: int) -> exact.Number:
-    """Return a quantity at a break: that of both sides if they agree, else the formula's."""
+    """Return a quantity at a break: the limit, if both sides agree, else the formula's value."""
     if order and left.defined and right.defined:
         before = exact.limit(left.derivative(order), x, -1)
         if exact.same(before, exact.limit(right.derivative(order), x, 1)):
@@ -87,7 +87,7 @@ def span(piece: Piece) -> Interval:
 
 
 def _sharpest(curve: Curve, piece: Piece) -> list[Fraction]:
-    """Return where the curvature turns, of many places those where it is greatest or least."""
+    """Return the extrema of the curvature that are near its largest or smallest value."""
     x, y = curve.sampled(piece, 2)
     known = np.isfinite(y)
     x, y = x[known], y[known]
@@ -122,7 +122,7 @@ def jumps(curve: Curve) -> tuple[Jump, ...]:
     for x, left, right in sides(curve):
         steps = [_step(x, left, right, order) for order in range(3)]
         here = exact.at(curve.root, x)
-        if steps[0] == 0 and exact.is_finite(here):  # a single point may lie apart
+        if steps[0] == 0 and exact.is_finite(here):  # a removable discontinuity
             steps[0] = _difference(here, exact.limit(left.branch, x, -1))
         if any(steps):
             jumping.append(Jump(exact.to_float(x), *steps))
@@ -130,7 +130,7 @@ def jumps(curve: Curve) -> tuple[Jump, ...]:
 
 
 def _step(x: Fraction, left: Piece, right: Piece, order: int) -> float:
-    """Return by how much a derivative changes at `x`: 0 where it is continuous."""
+    """Return the jump of a derivative at `x`; 0 if it is continuous."""
     before = exact.limit(left.derivative(order), x, -1)
     after = exact.limit(right.derivative(order), x, 1)
     return _difference(after, before)
@@ -141,7 +141,7 @@ def _difference(after: exact.Number, before: exact.Number) -> float:
         return 0.0 if exact.same(after, before) else exact.to_float(after - before)
     if exact.is_nan(after) or exact.is_nan(before):
         return math.nan
-    # One side or both run off to infinity: a pole, whatever the difference of the two would be.
+    # One or both limits are infinite: a pole, even if the difference is undefined.
     return math.inf if after > before or after == math.inf else -math.inf
 
 
@@ -160,7 +160,7 @@ def monotone(curve: Curve) -> str:
     """Return whether and how the function is monotone where it is defined."""
     defined = [piece for piece in curve.pieces if piece.defined]
     if not defined or sum(1 for _ in sides(curve)) < len(defined) - 1:
-        return "no"  # with a gap between two pieces
+        return "no"  # there is a gap between two pieces
     signs = {sign for piece in defined for sign in _directions(curve, piece)}
     for x, left, right in sides(curve):
         here = exact.at(curve.root, x)
@@ -181,12 +181,12 @@ def monotone(curve: Curve) -> str:
 
 def _sign(after: exact.Number, before: exact.Number) -> int:
     if exact.is_nan(after) or exact.is_nan(before):
-        return 2  # neither up nor down
+        return 2  # no order is defined
     return 0 if exact.same(after, before) else (1 if after > before else -1)
 
 
 def _directions(curve: Curve, piece: Piece) -> set[int]:
-    """Return the signs of the slope within a piece; 0 only where it is 0 all over."""
+    """Return the signs of the slope within a piece; 0 only if it is 0 on the whole piece."""
     slope = piece.derivative(1)
     fixed = piece.constant(1)
     if fixed is not None:
@@ -225,7 +225,7 @@ def slope_roots(curve: Curve) -> tuple[float, ...]:
 
 
 def _roots_within(curve: Curve, piece: Piece) -> list[Fraction]:
-    """Return the roots of the slope, those at which it only touches 0 included."""
+    """Return the roots of the slope within a piece, double roots included."""
     roots = list(curve.zeros(piece, 1))
     if not piece.defined or piece.constant(1) is not None:
         return roots
@@ -234,14 +234,14 @@ def _roots_within(curve: Curve, piece: Piece) -> list[Fraction]:
 
 
 def undefined(curve: Curve) -> tuple[Interval, ...]:
-    """Return where the function is no real number."""
+    """Return the intervals and points at which the function is not finite and real."""
     intervals = [span(piece) for piece in curve.pieces if not piece.defined]
     single = (x for x in curve.breaks if not exact.is_finite(exact.at(curve.root, x)))
     return union([*intervals, *(point(exact.to_float(x)) for x in single)])
 
 
 def limits(curve: Curve, order: int) -> tuple[float | None, float | None]:
-    """Return the limits of a quantity at -inf and +inf; None where there is none."""
+    """Return the limits of a quantity at -inf and +inf; None if there is none."""
     ends = ((curve.pieces[0], -1), (curve.pieces[-1], 1))
     values = [
         exact.to_float(exact.limit_far(piece.derivative(order), side))
