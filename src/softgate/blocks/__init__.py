@@ -1,8 +1,8 @@
 """The building blocks of stable forms: scaled tails, and products in two parts.
 
-Most activations are max(x, 0) or a step, minus or plus a *tail* of a = |x| that decays. A tail is
-carried times 2**scale and unscaled by the last fma, so that no intermediate result is subnormal and
-the result underflows gradually.
+Most activations are max(x, 0) or a step function, minus or plus a decaying *tail* of a = |x|. Tails
+are multiplied by 2**scale and unscaled by the last fma, so that no intermediate result is subnormal
+and the result underflows gradually.
 """
 
 from __future__ import annotations

@@ -18,16 +18,16 @@ from .coefficients import ERF, LOGARITHM
 from .exponential import LN2, MIRRORED
 
 EXP_RANGE = {"float32": (-105, 89), "float64": (-746, 710)}
-"""Outside it exp underflows to 0 or overflows."""
+"""Outside this range exp underflows to 0 or overflows."""
 MINUS_ONE = -40
-"""Below it expm1 is -1 in every format."""
+"""Below this expm1 rounds to -1 in every format."""
 SQRT2 = Fraction("1.41421356237309504880168872420969807856967187537694807317668")
 ERF_NEAR = Fraction(3, 4)
-"""Up to it erf has its own fit; beyond it 1 - erfc does not cancel."""
+"""Up to this |u| erf has a fit; beyond it 1 - erfc does not cancel."""
 
 
 def bias(f: Kernel) -> int:
-    """Return the float whose low bits hold 0, and to which whole numbers can be added."""
+    """Return 1.5·2**mantissa_bits: adding it rounds to an integer, held in the low bits."""
     return 3 << (f.fmt.mantissa_bits - 1)
 
 
@@ -41,7 +41,7 @@ class Power(NamedTuple):
 
 
 def power(f: Kernel, u: Node, low: int) -> Power:
-    """Return exp(u) in parts; n = first·second's exponent is halved, for 2**n may be no float."""
+    """Return exp(u) in parts; 2**n is split in two factors, since it may be out of range."""
     e = f.reduce(f.bound(u, low, EXP_RANGE[f.fmt.name][1]), rate=MIRRORED, bias=0)
     square, q = f._quadratic(e.r, -1)
     whole, one = bias(f), bias(f) + f.fmt.max_exponent
@@ -66,9 +66,9 @@ def expm1(f: Kernel, u: Node) -> Node:
 
 
 def _logarithm(f: Kernel, w: Node, offset: Node | None = None, lost: Node | None = None) -> Node:
-    """Return log(w), w > 0 a finite number, or log(1 + offset) where w is 1 + offset rounded.
+    """Return log(w) for finite w > 0, or log(1 + offset) where w is 1 + offset rounded.
 
-    w = m·2**e with sqrt(1/2) <= m <= sqrt(2); `lost` is what rounding w left out.
+    w = m·2**e with sqrt(1/2) <= m <= sqrt(2); `lost` is the rounding error of w.
     """
     tiny = w < Fraction(2) ** f.fmt.min_exponent
     lift = f.fmt.precision + 1
@@ -85,7 +85,7 @@ def _logarithm(f: Kernel, w: Node, offset: Node | None = None, lost: Node | None
     s = t / (t + 2)
     z = s * s
     small = s * f.fma(-z, f.polynomial(z, f.fit(LOGARITHM, "LOG1P").coefficients), t)
-    # So short that e·high is exact.
+    # `high` has few enough bits that e·high is exact.
     digits = 1 << (f.fmt.precision - (8 if f.fmt is FLOAT32 else 11))
     high = Fraction(int(LN2 * digits), digits)
     total = f.fma(e, high, t)
@@ -103,7 +103,7 @@ def log(f: Kernel, u: Node) -> Node:
 
 def _ends(f: Kernel, w: Node, inside: Node) -> Node:
     """Return a logarithm of w with its values at 0, at infinity, below 0 and at NaN."""
-    # sqrt makes NaN of negative numbers; + 0 makes +0 of -0.
+    # sqrt of a negative number is NaN; -0 + 0 is +0.
     outside = f.where(w > 0, w, -1 / (f.sqrt(w) + 0))
     return f.where(w > 0, f.where(w <= largest(f), inside, outside), outside)
 
@@ -122,7 +122,7 @@ def log1p(f: Kernel, u: Node) -> Node:
 
 
 def _complement(f: Kernel, a: Node) -> Node:
-    """Return erfc(a)/2 = Phi(-sqrt(2)·a) times 2**scale, a >= 0; any number at NaN.
+    """Return erfc(a)/2 = Phi(-sqrt(2)·a) times 2**scale, for a >= 0; NaN is not propagated.
 
     The rounding error `rest` of t = sqrt(2)·a is corrected by the factor 1 - rest·G(t), G the
     inverse Mills ratio, for which (3·t + sqrt(t² + 8))/4 is accurate enough.

@@ -1,11 +1,11 @@
 """exp(-k·b) = s·(T - r)/(T + r) with s = 2**n, T = r·coth(k·r/2): exponentials and logistic gates.
 
-T is even and nearly constant, so that it takes a polynomial of half the length of one for exp.
-The logistic function is not divided out as E/(1 + E), where every step rounds in full, but as
+T is even and nearly constant: its polynomial has half as many coefficients as one for exp.
+The logistic function is not computed as E/(1 + E), where all rounding errors have full weight, but
 
     sigma(-k·b) = s/(1 + s)·(1 - c),    c = 2·r/(T·(1 + s) + r·(1 - s)),    |c| <= 0.35:
 
-s and 1 + s are exact, and all that T, r and their sum lose counts only by the factor c.
+s and 1 + s are exact, and the rounding errors of T, r and their sum are multiplied by c.
 
 a - tanh(a) is a³/G(a²) for a < 1, with a fit G(y) = 3 + 6/5·y + ...; beyond, 1 - tanh(a) is added
 to a - 1: neither subtracts numbers of similar size.
@@ -27,7 +27,7 @@ from .scaled import Scaled, Tail, TwoFloat
 LN2 = Fraction("0.69314718055994530941723212145817656807550013436025525412068")
 SQRT_8_OVER_PI = Fraction("1.59576912160573071175978423973752747390343452465957141180515")
 CUBIC = (Fraction(9375, 8192), Fraction(26829, 524288))
-"""A and C with C/A = 0.044715 exactly: A·(a + 0.044715·a³) = a·(A + C·a²), both short floats."""
+"""A and C, floats with few bits; C/A is 0.044715: A·(a + 0.044715·a³) = a·(A + C·a²)."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Rate:
 
     @property
     def mirrored(self) -> Rate:
-        """The rate -k: exp(k·b), whose T has the other sign."""
+        """The rate -k: exp(k·b), where T has the opposite sign."""
         return Rate(-self.k, *map(_negative, (self.float32, self.float64)))
 
 
@@ -79,7 +79,7 @@ class Reduced(NamedTuple):
 class Logistic(NamedTuple):
     """sigma(-b) = s·(1 - c)/total, total = 1 + s, `power` = s·2**scale.
 
-    `s` itself has a floor that does not count beside 1: multiply by `power` instead.
+    `s` has a lower bound that is negligible beside 1: for products use `power`.
     """
 
     c: Node
@@ -93,7 +93,7 @@ class Exponential(Scaled):
 
     @property
     def exponential_limit(self) -> int:
-        """Where to clamp b: there b²·exp(-b) is 0 in the format, and 2**(n + scale) normal."""
+        """The b to clamp at: b²·exp(-b) underflows to 0 there, and 2**(n + scale) is normal."""
         return 115 if self.fmt is FLOAT32 else 780
 
     @property
@@ -108,7 +108,7 @@ class Exponential(Scaled):
         step = self.number(LN2 / rate.k)
         assert step.lo is not None
         magic, n = self._round(b, rate, bias)
-        # n·step.hi + b is exact: the sum cancels. Only what follows rounds.
+        # n·step.hi + b cancels and is therefore exact.
         first = self.fma(n, step.hi, b)
         if lo is None:
             return self._even_part(self.fma(n, step.lo, first), magic, rate)
@@ -117,8 +117,8 @@ class Exponential(Scaled):
     def reduce_cubic(self, a: Node) -> Reduced:
         """Return exp(-sqrt(8/pi)·(a + 0.044715·a³)) in reduced form.
 
-        The argument is up to 10 bits larger than what must be known of it, so a·(A + C·a²) is
-        carried in two parts; n·step subtracted inside the fma spares the product's own second part.
+        The argument is up to 2**10 times as large as r, so a·(A + C·a²) is carried in two parts;
+        with n·step added in the same fma, the product needs no second part.
         """
         square = self._square(a)
         inner = self.fma(CUBIC[1], square, CUBIC[0])
@@ -126,7 +126,7 @@ class Exponential(Scaled):
         rest = self.fma(CUBIC[1], self.fma(a, a, -square), rest)
         magic, n = self._round(self.product(a, inner), GELU_TANH, None)
         step = LN2 / GELU_TANH.k
-        # So short that n·coarse is exact.
+        # `coarse` has few enough bits that n·coarse is exact.
         digits = Fraction(2) ** (self.fmt.precision - (8 if self.fmt is FLOAT32 else 11))
         coarse = Fraction(int(step * digits)) / digits
         r = self.fma(a, inner, n * coarse) + self.fma(a, rest, n * (step - coarse))
@@ -159,7 +159,7 @@ class Exponential(Scaled):
     def logistic(self, e: Reduced, fine: bool = True) -> Logistic:
         """Return sigma(-b) from the reduced exp(-b), b of either sign, n biased by the scale.
 
-        Not `fine` saves one operation and loses up to a quarter ulp.
+        `fine=False` saves one operation and adds up to a quarter ulp of error.
         """
         power = self.add_exponent(self.lift(1), e.magic)
         s = self.fma(power, self.unit, self.floor)
@@ -168,10 +168,10 @@ class Exponential(Scaled):
     def _correction(self, e: Reduced, s: Node, fine: bool = True) -> Node:
         total = 1 + s
         odd = self.fma(-s, e.r, e.r)
-        # Dividing a subnormal r would be slow.
+        # Division of a subnormal r would be slow.
         twice = self.fma(e.r, 2, self.floor)
         if fine:
-            # T's leading term last: what is added up before is small.
+            # T's leading term is added last: the other terms and their rounding errors are small.
             small = self.fma(e.square * e.rest, total, odd)
             return twice / self.fma(total, e.leading, small)
         even = self.fma(e.square, e.rest, e.leading)
@@ -188,14 +188,14 @@ class Exponential(Scaled):
         """Return sigma(x) as a tail for -`exponential_limit` <= x <= 40; NaN is kept.
 
         With exp(-x) = S·(T - r)/(T + r) this is the product (1 + c)/(1 + S) of the module's
-        docstring. Both quotients are extended by 2**-scale, which is part of the exponent of S:
-        no operation is spent on scaling, and `_correction` takes two more.
+        docstring. Numerators and denominators carry the factor 2**-scale as part of the exponent of
+        S, so scaling takes no operation; `_correction` would take two more.
         """
         e = self.reduce(x, bias=self.fmt.max_exponent - self.fmt.scale)
         power = self.exponent_only(e.magic)
         total = power + self.unit
         small = self.fma(e.square * e.rest, total, e.r * (self.unit - power))
-        # Sums rather than products by 2, T's leading term: adders have less to do here.
+        # T's leading term is 2: sums instead of products, since adders are less busy here.
         above = self.fma(e.r, power + power, self.floor * self.unit)
         c = above / ((total + total) + small)
         inverse = 1 / total
@@ -203,14 +203,14 @@ class Exponential(Scaled):
 
     @property
     def wide_limit(self) -> Fraction:
-        """Where to clamp b so that exp(-b) times any number of the format is 0."""
+        """The b to clamp at: exp(-b) times any number of the format underflows to 0 there."""
         return (self.fmt.max_exponent - self.fmt.smallest_exponent + 4) * LN2
 
     def wide_ramp(self, x: Node, e: Reduced, a: Node) -> Node:
         """Return max(x, 0) - a·sigma(-b), for any a and b <= `wide_limit`.
 
-        There s = 2**n is beyond the exponents even with the scale, and a beside the scale may be as
-        well: s is carried as two powers, which become subnormal but stay exact.
+        There s = 2**n is out of the exponent range even when scaled, and scaled a may overflow: s
+        is carried as two powers of two, which may be subnormal but are exact.
         """
         magic = 3 * 2 ** (self.fmt.mantissa_bits - 1)
         bias = magic + self.fmt.max_exponent + self.fmt.scale
@@ -224,12 +224,12 @@ class Exponential(Scaled):
         return self.fma(tail, -rest, self.where(x < 0, 0, x))
 
     def portion(self, g: Logistic) -> Node:
-        """Return (1 - c)/(1 + s): sigma(-b) but for the power."""
+        """Return (1 - c)/(1 + s), which is sigma(-b)/s."""
         v = 1 / g.total
         return self.fma(-v, g.c, v)
 
     def gate_slope(self, g: Logistic) -> Tail:
-        """Return sigma'(b) = q - q² as a tail, q = sigma(-b), whose error counts less here."""
+        """Return sigma'(b) = q - q² as a tail, q = sigma(-b); relative errors of q are reduced."""
         portion = self.portion(g)
         q = portion * g.power
         return self.scaled(self.fma(-(portion * g.s), q, q))
@@ -237,7 +237,7 @@ class Exponential(Scaled):
     def product_slope(self, g: Logistic, b: Node, lo: Node | None = None) -> Tail:
         """Return sigma(-b)·(1 - (b + lo)·sigma(b)) as a tail: the slope of x·sigma(x) at -b.
 
-        Where b is a function of a = |x|, give a·db/da: then it is the slope of x·sigma(b(x)).
+        If b is a function of a = |x|, pass a·db/da as b + lo: the slope of x·sigma(b(x)).
         """
         below = self.portion(g)
         above = self.fma(-g.s, below, 1)
@@ -247,9 +247,9 @@ class Exponential(Scaled):
         return Tail(below * factor, None, g.power)
 
     def fine_product_slope(self, g: Logistic, b: Node, lo: Node) -> Tail:
-        """Return what `product_slope` does with a smaller relative error, for six operations more.
+        """Return what `product_slope` does, with a smaller relative error and six more operations.
 
-        The rounding errors of 1 + s and of the factor are added back; c absorbs the former.
+        The rounding errors of 1 + s and of the factor are added back, the former as part of c.
         """
         c = g.c + (g.s - (g.total - 1))
         inverse = 1 / g.total
@@ -263,8 +263,8 @@ class Exponential(Scaled):
     def half_tanh(self, g: Logistic, half: Node | None = None) -> Node:
         """Return tanh(b/2) = 1 - 2·sigma(-b), without cancellation where b is small.
 
-        With `half`, which is b/2 >= 0, down to the smallest b: tanh(h) <= h, so what is below the
-        correction's floor is h itself. NaN comes from `g`.
+        With `half`, which is b/2 >= 0, accurate down to the smallest b: tanh(h) <= h, so below the
+        lower bound of the correction the result is h. NaN propagates from `g`.
         """
         result = self.fma(g.s + g.s, g.c, 1 - g.s) / g.total
         return result if half is None else self.minimum(half, result)
@@ -278,23 +278,23 @@ class Exponential(Scaled):
         s = self.exponent_only(e.magic)
         if self.fmt is not FLOAT32:
             return self.half_tanh(Logistic(self._correction(e, s), s, 1 + s, s), a)
-        # (T·(1 - s) + r·(1 + s))/(T·(1 + s) + r·(1 - s)): one division, and half an ulp worse.
+        # (T·(1 - s) + r·(1 + s))/(T·(1 + s) + r·(1 - s)): one division, half an ulp less accurate.
         even = self.fma(e.square, e.rest, e.leading)
         above = self.fma(even, (1 - s) + self.floor, self.fma(s, e.r, e.r))
         below = self.fma(even, 1 + s, self.fma(-s, e.r, e.r))
-        # tanh(a) <= a: what is below the floor is a itself.
+        # tanh(a) <= a: below `floor` the result is a.
         return self.minimum(a, above / below)
 
     def over_shrink(self, numerator: Node, square: Node) -> Node:
         """Return numerator/G(square) for a < 1; a³/G(a²) is a - tanh(a), without cancellation.
 
-        The smallest numerators are raised to where a³ is still 0: dividing a subnormal is slow.
+        The smallest numerators are raised to a normal number: division of a subnormal is slow.
         """
         raised = numerator + Fraction(2) ** (self.fmt.min_exponent + 6)
         return raised / self.polynomial(square, self.fit(HYPERBOLIC, "SHRINK").coefficients)
 
     def below_one(self, a: Node) -> Node:
-        """Return 1 - tanh(a) for a >= 1, down to what counts beside 1; NaN is kept.
+        """Return 1 - tanh(a) for a >= 1, until it is negligible beside 1; NaN is kept.
 
         With s, T and r of exp(-2·a) it is 2·s·(T - r)/(T + r + s·(T - r)).
         """
@@ -310,7 +310,7 @@ class Exponential(Scaled):
         return x if isinstance(low, int) and low == 0 else self.where(x < low, low, x)
 
     def scaled(self, total: Node) -> Tail:
-        """Return a number that carries 2**scale already as a tail."""
+        """Return `total`, which is already multiplied by 2**scale, as a tail."""
         return Tail(total, None, self.lift(1))
 
     def scaled_sum(self, tail: Tail) -> Node:
@@ -320,8 +320,8 @@ class Exponential(Scaled):
         return super().scaled_sum(tail)
 
     def unscale(self, tail: Tail, factor: int = 1) -> Node:
-        """Return the tail (times a power of two) as one float, perhaps subnormal only here.
+        """Return the tail (times a power of two) as one float, the only one that may be subnormal.
 
-        By fma, for a product that becomes subnormal takes far longer on some processors.
+        By fma, since a product with a subnormal result is far slower on some processors.
         """
         return self.fma(self.scaled_sum(tail), factor * self.unit, 0)

@@ -12,7 +12,7 @@ class Fit:
     """Coefficients of a polynomial or of a rational function, lowest power first.
 
     `target` and `form` state the mathematics; `error_log2` bounds the
-    relative error of the form with these very coefficients, evaluated exactly, on `interval`.
+    relative error of the form with these coefficients, evaluated exactly, on `interval`.
     """
 
     target: str

@@ -1,12 +1,12 @@
 """Phi(-a) = 2**-n/(2·G·2**(r/C)), a² + L = n·C + r: the normal distribution's tail and density.
 
 G(a) = phi(a)/Phi(-a), the inverse Mills ratio, is a + g + T(a) with a constant g and a small
-rational T = P/Q: what P and Q lose counts only by the factor |T|/G <= 0.2, where a fit of G or 1/G
-itself costs in full. phi(0) rides in the exponent as L, so nothing is left to multiply by at the
-end, and a² + L is never subnormal.
+rational T = P/Q: rounding errors of P and Q are scaled by |T|/G <= 0.2; in a fit of G or 1/G they
+would have full weight. phi(0) is part of the exponent as L, which saves a final multiplication and
+keeps a² + L from being subnormal.
 
-float64 adds G·2**(r/C) up from its small end and divides once by the sum. float32, where each
-operation shows in the time, writes 1/G as Q/((a + g)·Q + P): one division instead of two.
+In float64 the terms of G·2**(r/C) are added from the smallest, and the sum is the divisor. In
+float32, where each operation adds to the time, 1/G is Q/((a + g)·Q + P): one division, not two.
 """
 
 from __future__ import annotations
@@ -24,52 +24,52 @@ from .scaled import Scaled, Tail
 
 
 class Ratio(NamedTuple):
-    """T = above/below."""
+    """Numerator and denominator of T = above/below."""
 
     above: Node
     below: Node
 
 
 LIFT = 2**52
-"""Makes every float64 normal, and leaves 1/Phi(-38.9), scaled, below the largest."""
+"""Factor that makes every float64 normal and does not let scaled 1/Phi(-38.9) overflow."""
 LIFT_FLOAT32 = 2**24
-"""The same for float32, and 1/Phi(-14.7)."""
+"""The same for float32 and 1/Phi(-14.7)."""
 
 
 class Gaussian(Scaled):
-    """The normal distribution on a >= 0, a no larger than `gaussian_limit`."""
+    """Tail and density of the normal distribution for 0 <= a <= `gaussian_limit`."""
 
     @property
     def gaussian_limit(self) -> float:
-        """Where to clamp a: there a²·phi(a) is 0 in the format, and 2**(n ± scale) normal."""
+        """The a to clamp at: a²·phi(a) underflows to 0 there, and 2**(n ± scale) is normal."""
         return 14.7 if self.fmt is FLOAT32 else 38.9
 
     def normal_tail(self, a: Node) -> Tail:
-        """Return Phi(-a)."""
+        """Return Phi(-a) as a tail."""
         if self.fmt is FLOAT32:
             mills, w = self._scaled_mills(a)
             return Tail(self.fma(mills, w, mills), None, self.lift(1))
         return Tail(1 / self._inverse_tail(a), None, self.lift(1))
 
     def normal_gate(self, a: Node, fine: bool = False) -> Tail:
-        """Return a·Phi(-a); in float32 `fine` takes a tenth more time and errs less, relatively."""
+        """Return a·Phi(-a); in float32 `fine` lowers the relative error for a tenth more time."""
         if self.fmt is FLOAT32 and not fine:
             mills, w = self._scaled_mills(a)
             product = self.product(mills, a)
             lost = self.fma(mills, a, -product)
             return Tail(product, self.fma(product, w, lost), self.lift(1))
-        # A subnormal a would make the division slow: both sides carry a power of two.
+        # Division of a subnormal is slow: both operands are multiplied by a power of two.
         lift = LIFT_FLOAT32 if self.fmt is FLOAT32 else LIFT
         return Tail(self.product(a, lift) / self._inverse_tail(a, lift), None, self.lift(1))
 
     def normal_density(self, a: Node) -> Tail:
-        """Return phi(a)."""
+        """Return phi(a) as a tail."""
         w, magic = self._power(a, EXACT[self.fmt.name], self.fit(GAUSSIAN, "EXACT_POWER"), sign=-1)
         one = self.lift(1)
         return Tail(one, w, self.add_exponent(one, magic))
 
     def normal_gate_slope(self, a: Node) -> Tail:
-        """Return Phi(-a) - a·phi(a) = phi(a)·(1/G - a)."""
+        """Return Phi(-a) - a·phi(a) = phi(a)·(1/G - a) as a tail."""
         form = EXACT[self.fmt.name]
         w, magic = self._power(a, form, self.fit(GAUSSIAN, "EXACT_POWER"), sign=-1)
         ratio = self._ratio(a, self.fit(GAUSSIAN, "EXACT"))
@@ -78,8 +78,8 @@ class Gaussian(Scaled):
         mills = 1 / inverse
         difference = mills - a
         if self.fmt is not FLOAT32:
-            # The rounding errors of G and 1/G; incomplete beyond a = g, where 1/G matters less and
-            # less beside a.
+            # Add back the rounding errors of G and 1/G. For a > g that of G is incomplete, but
+            # the weight of 1/G beside a decreases.
             rest = (form.base - inverse) + small
             lost = self.fma(-mills, rest, self.fma(-mills, inverse, 1))
             difference = self.fma(mills, lost, difference)
@@ -89,8 +89,8 @@ class Gaussian(Scaled):
     def normal_gate_both(self, a: Node) -> tuple[Tail, Tail]:
         """Return a·Phi(-a) and Phi(-a) - a·phi(a) from one exponential and one G.
 
-        Relative errors are smaller than of either alone: rounding errors of G and 1/G are added
-        back.
+        Rounding errors of G and 1/G are added back, so relative errors are smaller than those of
+        `normal_gate` and `normal_gate_slope`.
         """
         form = EXACT[self.fmt.name]
         w, magic = self._power(a, form, self.fit(GAUSSIAN, "EXACT_POWER"), sign=-1)
@@ -101,10 +101,10 @@ class Gaussian(Scaled):
         rest = (form.base - inverse) + small
         lost = self.fma(-mills, rest, self.fma(-mills, inverse, 1))
         power = self.add_exponent(self.lift(1), magic)
-        # Scaled first: a subnormal a must not make slow products.
+        # Scaled first: products with a subnormal are slow.
         product = self.product(mills * power, a)
         gate = Tail(self.fma(product, w + lost, product), None, self.lift(1))
-        # The larger part is added last.
+        # The larger part is `hi`, which is added last.
         difference = mills - a
         return gate, Tail(difference, self.fma(difference, w, mills * lost), power)
 
@@ -121,7 +121,7 @@ class Gaussian(Scaled):
         form = QUICK[self.fmt.name]
         w, magic = self._power(a, form, self.fit(GAUSSIAN, "QUICK_POWER"), sign=1, lift=lift)
         ratio = self._ratio(a, self.fit(GAUSSIAN, "QUICK"))
-        # From the small end: the last sum is the only one that rounds in full.
+        # Small terms first: only the rounding error of the last sum has full weight.
         small = self.minimum(a, form.base) + ratio.above / ratio.below
         inverse = self.maximum(a, form.base) + small
         return self.add_exponent(self.fma(inverse, w, inverse), magic)
@@ -146,27 +146,27 @@ class Gaussian(Scaled):
     def _nearest_power(
         self, a: Node, exponent: Exponent, sign: int, lift: int
     ) -> tuple[Node, Node]:
-        # 2·Phi(-a) and 2·phi(a) are what the exponential holds: the bias takes the 2 back.
+        # The exponential is that of 2·Phi(-a) and 2·phi(a): the 1 in the bias divides by 2.
         bias = (3 << (self.fmt.mantissa_bits - 1)) - sign * (self.fmt.scale - 1) + lift
         argument = self.fma(a, a, exponent.offset)
         magic = self.fma(argument, sign / TWO_LN2, bias)
         return magic, magic - bias
 
     def _remainder(self, a: Node, n: Node, exponent: Exponent, sign: int) -> Node:
-        """Return ±r, to the precision of r's own ulp."""
+        """Return ±r with an error of about one ulp of r."""
         if exponent.step_low:
             whole = self.fma(n, -exponent.step, sign * exponent.offset)
             low = self.fma(n, -exponent.step_low, sign * exponent.offset_low)
             return self.fma(sign * a, a, whole) + low
         argument = self.fma(a, a, exponent.offset)
         low = self.fma(a, a, exponent.offset - argument)
-        # The first sum cancels: it is exact.
+        # The fma cancels and is therefore exact.
         if sign < 0:
             return self.fma(n, -exponent.step, -argument) - low
         return self.fma(n, -exponent.step, argument) + low
 
     def _evaluate(self, x: Node, square: Node, coefficients: Sequence[float]) -> Node:
-        """Return the polynomial; in float64 by even and odd powers, which halves the long chain."""
+        """Return the polynomial; in float64 by even and odd powers: half the dependency chain."""
         if self.fmt is FLOAT32:
             return self.polynomial(x, coefficients)
         even = self.polynomial(square, coefficients[0::2])

@@ -1,10 +1,10 @@
 """exp(-a²/2)·sqrt(2/pi) = 2**-((a² + L)/C), L = ln(pi/2), C = 2·ln 2: the constants as floats.
 
-r = a² + L - n·C must not lose a bit. Either C is so short that n·C is exact and a second part holds
-the rest (EXACT), or C and L are single floats and what they lack, a smooth factor, is left to
-the fit of G (QUICK). There they may as well be moved, by as much as makes that fit best: in
-float64 it is then four times as exact with the same 19 coefficients, in float32 twice. (A simplex
-search over both moves, with the fit's error as its aim; any other pair derives as well.)
+r = a² + L - n·C needs full precision. Either C has so few bits that n·C is exact and a second float
+holds the rest (EXACT), or C and L are single floats and the fit of G includes the smooth factor due
+to their rounding (QUICK). QUICK also shifts both to minimise the error of that fit: in float64 it is
+four times smaller with the same 19 coefficients, in float32 twice. (The shifts are from a simplex
+search over the fit's error; coefficients can be derived for any other pair.)
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Exponent:
 
 @dataclass(frozen=True)
 class Form:
-    """The exponential, and the constant g of G = a + g + T."""
+    """Constants of the exponential, and g of G = a + g + T."""
 
     exponent: Exponent
     base: float

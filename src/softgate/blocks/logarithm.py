@@ -1,8 +1,8 @@
 """log(1 + E) = E - s·(E - z·P(z)), s = E/(2 + E), z = s², for E = (1 + w)·2**n <= 1.
 
-Written downwards from E, with E = 2**n + 2**n·w kept in its two parts, the logarithm rounds
-little more than once: all that rounds before is small beside the leading 2**n. Here the
-exponential itself is a polynomial: one more division would not overlap with those that follow.
+Terms are subtracted from E = 2**n + 2**n·w, which is kept in two parts: all rounding errors but the
+last are small beside the leading 2**n. The exponential is a polynomial: one more division would not
+overlap with those that follow.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .fits import Fit
 from .scaled import Tail, TwoFloat
 
 LIFT = 2**24
-"""Makes every float32 normal, and leaves 1 + exp(115), scaled, below the largest."""
+"""Factor that makes every float32 normal and does not let scaled 1 + exp(115) overflow."""
 
 
 class Logarithm(Exponential):
@@ -46,7 +46,7 @@ class Logarithm(Exponential):
         return Tail(one, self.fma(square, q, -e.r), self.add_exponent(one, e.magic))
 
     def expand_upwards(self, x: Node) -> Tail:
-        """Return exp(min(x, 0)) as the tail (1 + w)·2**n: just 1 where x > 0, NaN kept as it is."""
+        """Return exp(min(x, 0)) as the tail (1 + w)·2**n: 1 where x > 0; NaN is kept."""
         x = self.where(x > 0, 0, x)
         e = self.reduce(self.where(x < -self.deepest, -self.deepest, x), rate=MIRRORED)
         square, q = self._quadratic(e.r, -1)
@@ -65,9 +65,9 @@ class Logarithm(Exponential):
         return self.fma(s, self.fma(-square, q, e.r), 1 - s)
 
     def gate_upwards(self, x: Node, lo: Node | None = None) -> Node:
-        """Return sigma(x + lo) for -`deepest` <= x <= 40, NaN kept as it is.
+        """Return sigma(x + lo) for -`deepest` <= x <= 40; NaN is kept.
 
-        With exp(r) = (r - T)/(-r - T) it is one division in all, N/(N - r - T), N = 2**n·(r - T).
+        With exp(r) = (r - T)/(-r - T) this is one division, N/(N - r - T), N = 2**n·(r - T).
         """
         fit: Fit = getattr(MIRRORED, self.fmt.name)
         e = self.reduce(x, lo, MIRRORED)
@@ -78,12 +78,12 @@ class Logarithm(Exponential):
     def logistic_gate(self, a: Node) -> Tail:
         """Return a·sigma(-a) as a tail for 0 <= a <= `exponential_limit`.
 
-        In float32 this is a/(1 + exp(a)): one division and, but for the polynomial's, two
-        roundings. In float64 the polynomial is longer than a second division takes.
+        In float32 this is a/(1 + exp(a)): one division and, besides the polynomial's, two
+        roundings. In float64 that polynomial takes longer than a second division.
         """
         if self.fmt is not FLOAT32:
             return self.gate(self.logistic(self.reduce(a), fine=False), a)
-        # A subnormal a would make the division slow: both sides carry a power of two.
+        # Division of a subnormal is slow: both operands are multiplied by a power of two.
         unit = LIFT * self.unit
         bias = self.fmt.max_exponent - self.fmt.scale + (LIFT.bit_length() - 1)
         e = self.reduce(a, rate=MIRRORED, bias=bias)
@@ -93,10 +93,10 @@ class Logarithm(Exponential):
         return self.scaled(self.product(a, LIFT) / below)
 
     def plain_power(self, power: Node, factor: Node | int = 1) -> Node:
-        """Return factor·2**n from `power` = 2**(n + scale), for sums with something near 1.
+        """Return factor·2**n from `power` = 2**(n + scale), for sums with numbers near 1.
 
-        A floor far below that something's last bit keeps all that is computed from it normal:
-        products that become subnormal are slow.
+        A constant far below the last bit of such a sum is added, so that products with the result
+        stay normal: subnormal ones are slow.
         """
         return self.fma(power, self.unit * factor, Fraction(1, 1 << 2 * self.fmt.precision))
 
@@ -154,5 +154,5 @@ class Logarithm(Exponential):
         return super().scaled_sum(tail)
 
     def raised(self, x: Node, tail: Tail) -> Node:
-        """Return max(x, 0) + tail; NaN goes through `x`."""
+        """Return max(x, 0) + tail; NaN propagates from `x`."""
         return self.fma(self.scaled_sum(tail), self.unit, self.where(x < 0, 0, x))

@@ -1,4 +1,4 @@
-"""Numbers in two parts, tails times a power of two, and how they become a result."""
+"""Numbers in two parts, tails times a power of two, and the operations that round them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class TwoFloat(NamedTuple):
 
     @property
     def is_one(self) -> bool:
-        """Whether this is the constant 1, by which nothing need be multiplied."""
+        """Whether this is the constant 1, so that a product can be omitted."""
         return self.lo is None and self.hi.op == "const" and self.hi.attr == 1
 
 
@@ -63,12 +63,12 @@ class Scaled(Machine):
         return TwoFloat(hi, lo if b.lo is None else self.fma(a, b.lo, lo))
 
     def ieee_product(self, x: Node, y: Node) -> Node:
-        """Return x·y as IEEE has it, the signs of zeros included; as fast as `product`."""
+        """Return x·y as IEEE 754 defines it, signs of zeros included; as fast as `product`."""
         return self.fma(x, y, -self.lift(0))
 
     def exceeds(self, x: Node, number: TwoFloat) -> Node:
         """Return the comparison x > number, exact for a number in two parts; false at NaN."""
-        # Where x is not `hi` itself their difference is larger than `lo`.
+        # If x differs from `hi`, |x - hi| > |lo|, so `lo` decides only where x == hi.
         return x > number.hi if number.lo is None else x - number.hi > number.lo
 
     def within(self, x: Node, number: TwoFloat) -> Node:
@@ -85,21 +85,21 @@ class Scaled(Machine):
         return total * tail.power
 
     def ramp(self, x: Node, tail: Tail) -> Node:
-        """Return max(x, 0) - tail; -0 and -inf come out right, NaN goes through `x`."""
+        """Return max(x, 0) - tail; correct at -0 and -inf; NaN propagates from `x`."""
         positive = self.where(x < 0, 0, x)
         return self.fma(self.scaled_sum(tail), -self.unit, positive)
 
     def step(self, x: Node, tail: Tail) -> Node:
-        """Return the tail where x < 0, else 1 - tail; NaN comes from `x`."""
+        """Return the tail where x < 0, else 1 - tail; NaN propagates from `x`."""
         return self.keep_nan(x, self.side(x, tail))
 
     def side(self, x: Node, tail: Tail) -> Node:
-        """Return the tail where x < 0, else 1 - tail, as `step` does; NaN comes from the tail."""
+        """Return the tail where x < 0, else 1 - tail, as `step`; NaN propagates from the tail."""
         sign = self.where(x < 0, self.unit, -self.unit)
         return self.fma(self.scaled_sum(tail), sign, self.where(x < 0, 0, 1))
 
     def keep_nan(self, x: Node, result: Node | Number) -> Node:
-        """Return `result`, or `x` where that is NaN."""
+        """Return `result`, or `x` where `x` is NaN."""
         return self.where(x.same(x), result, x)
 
     @property

@@ -1,8 +1,8 @@
 """sin and cos by quarter turns, atan by eighths.
 
-u = n·pi/2 + r: pi/2 in three floats, of which n times the first cancels exactly against u. That
-holds as long as n is small enough, up to `FAR`. Beyond it the phase is not resolved, and the result
-is only known to lie between -1 and 1.
+u = n·pi/2 + r with pi/2 in three floats: u minus n times the first is exact as long as n is small
+enough, up to `FAR`. Beyond it the phase is not resolved, and the result is only guaranteed to lie
+between -1 and 1.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from .elementary import bias
 
 PI = Fraction("3.14159265358979323846264338327950288419716939937510582097494459230781640629")
 FAR = {"float32": 2.0**17, "float64": 2.0**45}
-"""Up to it sin and cos are exact to about an ulp of 1."""
+"""Up to this |u| sin and cos have an error of about one ulp of 1."""
 TINY = Fraction(1, 1 << 30)
-"""Below it sin(u) rounds to u in every format."""
+"""Below this |u| sin(u) rounds to u in every format."""
 EIGHTH = Fraction("0.41421356237309504880168872420969807856967187537694807317668")
 """tan(pi/8) = sqrt(2) - 1."""
 
@@ -34,7 +34,7 @@ class Turn(NamedTuple):
 
 
 def parts(f: Kernel, value: Fraction, count: int) -> list[Fraction]:
-    """Return a number as a sum of floats, each the rest of those before it."""
+    """Return `count` floats that add up to `value`, each the remainder after those before it."""
     result: list[Fraction] = []
     for _ in range(count):
         result.append(Fraction(f.fmt.round(value - sum(result))))
@@ -47,13 +47,13 @@ def turn(f: Kernel, u: Node) -> Turn:
     n = f.fma(f.bound(u, -FAR[f.fmt.name], FAR[f.fmt.name]), 2 / PI, whole) - whole
     first, second, third = parts(f, PI / 2, 3)
     r = f.fma(n, -first, u)
-    # r - n·second, with what rounding the product and the difference left out: both may cancel.
+    # r - n·second plus the rounding errors of product and difference: both may cancel.
     product = n * second
     high = r - product
     back = high - r
     lost = (r - (high - back)) - (product + back)
     r = high + f.fma(n, -third, lost - f.fma(n, second, -product))
-    # Beyond FAR r is anything: keep it where the fits hold. inf - inf above is NaN.
+    # Beyond FAR r is arbitrary: clamp it to the interval of the fits. inf - inf above is NaN.
     r = f.bound(r, Fraction(-4, 5), Fraction(4, 5))
     quarter = f.fma(n, Fraction(1, 4), whole) - whole
     z = f.product(r, r)
@@ -82,7 +82,7 @@ def atan(f: Kernel, u: Node) -> Node:
     """Return the arc tangent: pi/4 + atan((a - 1)/(a + 1)) or pi/2 - atan(1/a) beyond tan(pi/8)."""
     a = f.abs(u)
     near, far = a < EIGHTH, a > 1 / EIGHTH
-    # One division serves all three; a/1 is a itself.
+    # One division for all three cases; a/1 is exact.
     above = f.where(near, a, f.where(far, -1, a - 1))
     t = above / f.where(near, 1, f.where(far, a, a + 1))
     z = t * t

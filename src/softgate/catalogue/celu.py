@@ -1,7 +1,7 @@
 """celu(x) = x where x > 0, else alpha·(exp(x/alpha) - 1). Its slope has no jump: at 0 it is 1.
 
-x/alpha is carried in two parts. Where it is so small that celu is x, x is the result: x/alpha
-would underflow for large alpha.
+x/alpha is carried in two parts. Where it is so small that celu rounds to x, x is returned, because
+x/alpha would underflow for large alpha.
 """
 
 from fractions import Fraction
@@ -14,7 +14,7 @@ from . import elu
 from .entry import Bound, Entry, Parameter
 
 SATURATED = 40
-"""Beyond it 1 - exp(-b) is 1 in every format."""
+"""From this b on, 1 - exp(-b) rounds to 1 in every format."""
 
 
 def definition(f: Definition, x: Node, alpha: Node) -> Node:
@@ -22,7 +22,7 @@ def definition(f: Definition, x: Node, alpha: Node) -> Node:
 
 
 def argument(f: Kernel, x: Node, alpha: TwoFloat, limit: Number) -> TwoFloat:
-    """Return b = -x/alpha in two parts where x < 0, else 0, and no larger than `limit`."""
+    """Return b = -x/alpha in two parts where x < 0, else 0, clamped to `limit`."""
     a = f.clamp(f.where(x < 0, -x, 0), limit * alpha.hi)
     return f.times(a, f.reciprocal(alpha))
 

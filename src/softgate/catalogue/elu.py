@@ -12,7 +12,7 @@ def definition(f: Definition, x: Node, alpha: Node) -> Node:
 
 
 def value(f: Kernel, x: Node, alpha: TwoFloat) -> Node:
-    # max(x, 0) - alpha·(1 - exp(min(x, 0))): one of the two is always 0, and nothing is chosen.
+    # max(x, 0) - alpha·(1 - exp(min(x, 0))): one term is always 0, so no select is needed.
     positive = f.where(x < 0, 0, x)
     drop = f.saturation(f.where(x < 0, -x, 0))
     if alpha.is_one:

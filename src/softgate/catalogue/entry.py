@@ -18,9 +18,9 @@ StableForm = Callable[..., Node]
 
 @dataclass(frozen=True)
 class Parameter:
-    """A scalar of the formula, the same for all elements; accepted strictly between the bounds.
+    """A scalar of the formula, the same for all elements, with an open range of accepted values.
 
-    With `closed` the lower bound itself is accepted too; `exceeds` names a parameter of the same
+    With `closed` the lower bound is accepted too; `exceeds` names a parameter of the same
     formula that must be smaller.
     """
 
@@ -61,7 +61,7 @@ class Bound:
 
 LIMITS = ("limit.left", "limit.right", "from.left", "from.right")
 """Scalar parameters of the kernels of users' formulas: the limits at -inf and inf, and the
-arguments from which on they replace results that are not finite."""
+arguments beyond which they replace non-finite results."""
 
 
 @dataclass(frozen=True)
@@ -85,8 +85,8 @@ class Entry:
     """One activation of the catalogue.
 
     `definition(f, x, **parameters)` is mathematics over a `Definition`; `value`, `slope` and
-    `curvature` are stable forms over a `Kernel`, where a parameter arrives as a `TwoFloat`.
-    `intervals` are where tests look closest, beside every exponent and the special values.
+    `curvature` are stable forms over a `Kernel`, where a parameter is a `TwoFloat`.
+    Tests sample `intervals` most densely, besides every exponent and the special values.
     """
 
     name: str
@@ -102,10 +102,10 @@ class Entry:
     parameters: tuple[Parameter, ...] = ()
     piecewise_linear: bool = False
     backward: StableForm | None = None
-    """(f, x, grad, **parameters): where slope times grad has a form cheaper than the product."""
+    """(f, x, grad, **parameters): slope·grad, where a form is cheaper than the product."""
     cheap: Mapping[str, tuple[Format, ...]] = field(default_factory=dict)
-    """The quantities for which float32 arithmetic takes less time than a table, and the 16-bit
-    formats. Piecewise-linear functions need not name theirs."""
+    """The quantities for which float32 arithmetic is faster than a table, and in which 16-bit
+    formats. Not needed for piecewise-linear functions."""
     value16: StableForm | None = None
     """(f, x, storage): the value at numbers of a 16-bit format, for functions without parameters
     whose `value` does not round to it correctly."""
@@ -156,7 +156,7 @@ class Entry:
         if quantity == "from_value":
             assert self.slope_at_value is not None
             if self.piecewise_linear and self.backward is not None:
-                # It has the same pieces as the value, and selects instead of multiplying: no 0·inf.
+                # It has the same pieces as the value and selects instead of multiplying: no 0·inf.
                 return self.backward(f, x, f.graph.input("grad"), **symbols)
             plain = {name: symbol.hi for name, symbol in symbols.items()}
             return f.fma(self.slope_at_value(f, x, **plain), f.graph.input("grad"), 0)

@@ -1,8 +1,8 @@
 """Gated activations, act(gate)·other: one operand, passed through an activation, gates the other.
 
-Their numbers come from the activation's own forms. In a product the relative error counts, not
-the error in ulps: the product's ulp may be half as large. So `both` gives value and slope with
-small relative errors, and from shared parts, since backward needs the two at once.
+They are computed from the activation's stable forms. The error of a product depends on the relative
+error of the factor, not on its error in ulps. So `both` returns value and slope with small relative
+errors, and from shared subexpressions, since backward needs both.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ class GatedEntry:
     """One gated activation: `act` of the operand at `position`, times the other operand.
 
     `value` and `both` are stable forms of the activation, to be multiplied further. The bounds are
-    the largest errors in ulps of value and slopes, as an `Entry` states them: in float32 the
-    largest relative error over all gates, in units of 2**-24, and what the product rounds.
+    the largest errors in ulps of value and slopes, as in an `Entry`: in float32 the
+    largest relative error over all gates, in units of 2**-24, plus the product's rounding.
     """
 
     name: str
@@ -48,7 +48,7 @@ class GatedEntry:
     paper: str
     bounds: Mapping[str, Bound]
     value: StableForm | None = None
-    """The activation alone, where that is faster than the first of `both`."""
+    """The value alone, where that is faster than the first result of `both`."""
     aliases: tuple[str, ...] = ()
     user: None = None
 
@@ -105,8 +105,8 @@ class GatedEntry:
     def trace(self, quantity: str, f: Kernel, **parameters: TwoFloat) -> tuple[Node, ...]:
         """Trace the results of `quantity` over `f`; parameters not passed are symbolic.
 
-        Slope and backward have one for the gate and one for the other operand, in this order;
-        curvature has that of the gate and the mixed one (that of the other operand is 0).
+        Slope and backward return one for the gate and one for the other operand, in this order;
+        curvature that of the gate and the mixed one (that of the other operand is 0).
         """
         symbols = {p.name: f.parameter(p.name) for p in self.parameters} | parameters
         gate, other = f.graph.input("gate"), f.graph.input("other")
@@ -121,7 +121,7 @@ class GatedEntry:
         if quantity == "slope":
             return self._change(f, slope, other, **symbols), value
         grad = f.graph.input("grad")
-        # The frameworks form other·grad first, too: where it overflows, so do their gradients.
+        # The frameworks also compute other·grad first, so their gradients overflow where this does.
         change = self._change(f, slope, f.ieee_product(other, grad), **symbols)
         return change, f.ieee_product(value, grad)
 

@@ -24,7 +24,7 @@ def slope(f: Kernel, x: Node) -> Node:
 
 
 def fine_value(f: Kernel, x: Node) -> Node:
-    """Return the value with a relative error that a product stands."""
+    """Return the value with a small relative error, for products."""
     a = f.clamp(f.abs(x), f.gaussian_limit)
     return f.ramp(x, f.normal_gate(a, fine=True))
 

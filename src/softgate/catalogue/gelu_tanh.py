@@ -16,7 +16,7 @@ def definition(f: Definition, x: Node) -> Node:
 
 
 def _limit(f: Kernel) -> int:
-    # Result and slope are 0 there, and the exponent still fits beside the scale.
+    # Result and slope are 0 there, and the scaled exponent is still in range.
     return 11 if f.fmt is FLOAT32 else 22
 
 

@@ -1,6 +1,6 @@
-"""hard_sigmoid(x) = x/width + 1/2, held between 0 and 1. At both corners the slope is 0.
+"""hard_sigmoid(x) = x/width + 1/2, clamped to 0 and 1. At both corners the slope is 0.
 
-Near the left corner x/width + 1/2 cancels: there x + width/2 is exact, and is what is divided.
+Near the left corner x/width + 1/2 cancels; (x + width/2)/width does not, as the sum is exact there.
 """
 
 from fractions import Fraction
@@ -27,7 +27,7 @@ def value(f: Kernel, x: Node, width: TwoFloat) -> Node:
 
 
 def inside(f: Kernel, x: Node, width: TwoFloat, yes: Node) -> Node:
-    """Return `yes` strictly between the corners, else 0; NaN comes from `x`."""
+    """Return `yes` strictly between the corners, else 0; NaN propagates from `x`."""
     half = TwoFloat(width.hi * HALF, None if width.lo is None else width.lo * HALF)
     return f.where(f.reaches(f.abs(x), half), 0, f.keep_nan(x, yes))
 
@@ -41,7 +41,7 @@ def curvature(f: Kernel, x: Node, width: TwoFloat) -> Node:
 
 
 def backward(f: Kernel, x: Node, grad: Node, width: TwoFloat) -> Node:
-    # A choice, not a product: an infinite grad makes no NaN of a slope of 0.
+    # A select, not a product: 0 times an infinite grad would be NaN.
     return inside(f, x, width, f.divided(grad, width))
 
 

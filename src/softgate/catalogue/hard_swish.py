@@ -35,8 +35,8 @@ def value(f: Kernel, x: Node) -> Node:
 def value16(f: Kernel, x: Node, storage: Format) -> Node:
     """Return the value at numbers of a 16-bit format.
 
-    Near 0 it is x/2 + x²/6, and where float32 sees only x/2, that may be a tie. A lift too small to
-    matter elsewhere decides it as x² does.
+    Near 0 it is x/2 + x²/6. Where float32 rounds that to x/2, which may be a tie, an offset that is
+    negligible elsewhere breaks the tie as x²/6 would.
     """
     inner = f.where(x < -3, -3, x)
     above = inner + 3
@@ -59,7 +59,7 @@ def curvature(f: Kernel, x: Node) -> Node:
 
 
 def backward(f: Kernel, x: Node, grad: Node) -> Node:
-    # Choices, not a product: an infinite grad makes no NaN of a slope of 0.
+    # Selects, not a product: 0 times an infinite grad would be NaN.
     inner = f.product(inner_slope(f, x), grad)
     return f.where(x <= -3, 0, f.where(x >= 3, grad, inner))
 

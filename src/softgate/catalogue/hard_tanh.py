@@ -12,12 +12,12 @@ def definition(f: Definition, x: Node, low: Node, high: Node) -> Node:
 
 
 def value(f: Kernel, x: Node, low: TwoFloat, high: TwoFloat) -> Node:
-    # Where x equals the first part of a bound it is the bound, rounded.
+    # Where x equals `hi` of a bound, x is the rounded bound.
     return f.where(x < low.hi, low.hi, f.where(x > high.hi, high.hi, x))
 
 
 def inside(f: Kernel, x: Node, low: TwoFloat, high: TwoFloat, yes: Node | Number) -> Node:
-    """Return `yes` strictly between the bounds, else 0; NaN comes from `x`."""
+    """Return `yes` strictly between the bounds, else 0; NaN propagates from `x`."""
     above = f.where(f.exceeds(x, low), yes, f.keep_nan(x, 0))
     return f.where(f.reaches(x, high), 0, above)
 
@@ -31,7 +31,7 @@ def curvature(f: Kernel, x: Node, low: TwoFloat, high: TwoFloat) -> Node:
 
 
 def backward(f: Kernel, x: Node, grad: Node, low: TwoFloat, high: TwoFloat) -> Node:
-    # A choice, not a product: an infinite grad makes no NaN of a slope of 0.
+    # A select, not a product: 0 times an infinite grad would be NaN.
     return inside(f, x, low, high, grad)
 
 

@@ -27,7 +27,7 @@ def curvature(f: Kernel, x: Node, threshold: TwoFloat) -> Node:
 
 
 def backward(f: Kernel, x: Node, grad: Node, threshold: TwoFloat) -> Node:
-    # A choice, not a product: an infinite grad makes no NaN of a slope of 0.
+    # A select, not a product: 0 times an infinite grad would be NaN.
     return f.where(f.within(f.abs(x), threshold), 0, f.keep_nan(x, grad))
 
 

@@ -1,4 +1,4 @@
-"""identity(x) = x: what a layer without an activation applies."""
+"""identity(x) = x, for layers without an activation."""
 
 from softgate.blocks import Kernel
 from softgate.formula.arithmetic import Definition
@@ -24,7 +24,7 @@ def curvature(f: Kernel, x: Node) -> Node:
 
 
 def backward(f: Kernel, x: Node, grad: Node) -> Node:
-    # A copy: x is not read, so that it may be NaN.
+    # A copy of grad: x is not read and may be NaN.
     return grad
 
 

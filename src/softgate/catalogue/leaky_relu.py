@@ -21,10 +21,10 @@ def leftwards(f: Kernel, factor: Node, slope: TwoFloat) -> Node:
 
 
 def value(f: Kernel, x: Node, slope: TwoFloat) -> Node:
-    # Times a slope of 0, -inf would give NaN where the limit is 0.
+    # With slope 0, 0·(-inf) would be NaN; the limit is 0.
     largest = Fraction(2) ** f.fmt.max_exponent
     finite = f.where(x < -largest, -largest, x)
-    # At -0 the result is x itself, and so keeps its sign.
+    # At -0 the result is x, which keeps the sign.
     return f.where(x >= 0, x, leftwards(f, f.where(slope.hi.same(0), finite, x), slope))
 
 

@@ -5,8 +5,8 @@ With a = |x|, F = E where x < 0, else 2·E, and D = 2 + 2·F + F²:
     x < 0:   mish = -a·E·(1 + k)/2,  k = (2 - F²)/D
     x >= 0:  mish = x - a·k,         k = F²/D
 
-Both sides share the division and nearly all else. What is added to an exact leading term is the
-smaller the larger its own error, which leaves little more than one rounding.
+Both sides share the division and nearly all other operations. The terms added to the exact leading
+term are small where their errors are large, so the total error is little more than one rounding.
 """
 
 from fractions import Fraction
@@ -50,11 +50,11 @@ def parts(f: Kernel, x: Node) -> Parts:
 def value(f: Kernel, x: Node) -> Node:
     p = parts(f, x)
     k = f.where(x < 0, 2 - p.square, p.square) / p.d
-    # (1 + w)·(1 + k) = 1 + (w + k·(1 + w)): one rounding, and that of the bracket.
+    # (1 + w)·(1 + k) = 1 + (w + k·(1 + w)): one rounding plus that of the bracket.
     scaled = f.product(p.a, p.power)
     left = f.fma(scaled, f.fma(k, 1 + p.w, p.w), scaled)
     if not f.fused:
-        # Where a·k is subnormal and x - a·k is not, compilers flush the former: x·(1 - k).
+        # x·(1 - k) where a·k is subnormal and x - a·k is not: some compilers flush a·k to 0.
         factor = f.where(x < 0, -f.unit / 2, x)
         return f.ieee_product(f.where(x < 0, left, 1 - k), factor)
     factor = f.where(x < 0, -f.unit / 2, -p.a)

@@ -29,7 +29,7 @@ def curvature(f: Kernel, x: Node) -> Node:
 
 
 def backward(f: Kernel, x: Node, grad: Node) -> Node:
-    # A choice, not a product: half the time in float16, and an infinite grad makes no NaN of a 0.
+    # A select, not a product: half the time in float16, and 0 times an infinite grad would be NaN.
     return f.where(x <= 0, 0, f.where(x > 0, grad, x))
 
 

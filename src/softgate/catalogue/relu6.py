@@ -26,7 +26,7 @@ def curvature(f: Kernel, x: Node) -> Node:
 
 
 def backward(f: Kernel, x: Node, grad: Node) -> Node:
-    # A choice, not a product: an infinite grad makes no NaN of a slope of 0.
+    # A select, not a product: 0 times an infinite grad would be NaN.
     return f.where(x > 0, f.where(x < CAP, grad, 0), f.keep_nan(x, 0))
 
 

@@ -20,8 +20,8 @@ def definition(f: Definition, x: Node) -> Node:
 
 
 def value(f: Kernel, x: Node) -> Node:
-    # scale·max(x, 0) - scale·alpha·(1 - exp(min(x, 0))), of which one is always 0; c·y as
-    # y + (c - 1)·y rounds once, and c's own rounding hardly counts.
+    # scale·max(x, 0) - scale·alpha·(1 - exp(min(x, 0))), one of which is always 0; c·y as
+    # y + (c - 1)·y rounds once, and the rounding error of c is negligible.
     positive = f.where(x < 0, 0, x)
     drop = f.saturation(f.where(x < 0, -x, 0))
     right = f.fma(positive, SCALE - 1, positive)
@@ -37,7 +37,7 @@ def curvature(f: Kernel, x: Node) -> Node:
 
 
 def decay(f: Kernel, x: Node) -> Node:
-    """Return scale·alpha·exp(min(x, 0)), NaN kept."""
+    """Return scale·alpha·exp(min(x, 0)); NaN is kept."""
     return f.unscale(f.amplify(f.expand_upwards(x), f.number(SCALE * ALPHA)))
 
 

@@ -8,7 +8,7 @@ from softgate.formula.graph import Node
 from .entry import Bound, Entry
 
 RIGHT = 40
-"""Beyond it sigmoid(x) is 1 in every format."""
+"""From this x on, sigmoid(x) rounds to 1 in every format."""
 
 
 def definition(f: Definition, x: Node) -> Node:
@@ -16,7 +16,7 @@ def definition(f: Definition, x: Node) -> Node:
 
 
 def value(f: Kernel, x: Node) -> Node:
-    # The form holds on both sides: no choice by sign, only clamps.
+    # The form holds for both signs of x: no select, only clamps.
     return f.unscale(f.rising(f.bound(x, -f.exponential_limit, RIGHT)))
 
 

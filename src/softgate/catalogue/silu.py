@@ -17,7 +17,7 @@ def value(f: Kernel, x: Node, beta: TwoFloat) -> Node:
     if beta.is_one:
         a = f.clamp(f.abs(x), f.exponential_limit)
         return f.ramp(x, f.logistic_gate(a))
-    # x·sigma(beta·x) = ±y·sigma(|beta|·y), y = ±x, and has the sign of x.
+    # x·sigma(beta·x) = ±y·sigma(|beta|·y), y = ±x; the result has the sign of x.
     a, b = argument(f, x, beta, f.wide_limit)
     result = f.wide_ramp(f.where(beta.hi < 0, -x, x), f.reduce(*b), a)
     return f.where(beta.hi.same(0), x * Fraction(1, 2), f.copysign(result, x))
@@ -47,12 +47,12 @@ def curvature(f: Kernel, x: Node, beta: TwoFloat) -> Node:
     g = f.logistic(f.reduce(*b))
     factor = f.fma(-b.hi, f.half_tanh(g), 2) * beta.hi
     result = f.scaled_sum(f.gate_slope(g)) * factor * f.unit
-    # A large beta could lift what is left at the limit.
+    # A large beta would make the remainder at the limit visible.
     return f.keep_nan(x, f.where(f.abs(x) > a, 0, result))
 
 
 def argument(f: Kernel, x: Node, beta: TwoFloat, limit: Number) -> tuple[Node, TwoFloat]:
-    """Return a = |x|, no larger than matters, and |beta|·a in two parts; NaN gives some number."""
+    """Return a = |x|, clamped, and |beta|·a in two parts; NaN is not propagated."""
     a = f.abs(x)
     if beta.is_one:
         a = f.clamp(a, limit)
@@ -63,7 +63,7 @@ def argument(f: Kernel, x: Node, beta: TwoFloat, limit: Number) -> tuple[Node, T
     inside = f.minimum(a, f.minimum(limit / steep.hi, largest))
     b = f.times(inside, steep)
     assert b.lo is not None
-    # However small beta is, at infinity the gate is shut; only beta = 0 has none.
+    # However small beta is, the tail is 0 at infinity; with beta = 0 the gate is 1/2.
     far = a > largest
     end = f.where(steep.hi.same(0), 0, limit)
     return inside, TwoFloat(f.where(far, end, b.hi), f.where(far, 0, b.lo))

@@ -7,7 +7,7 @@ from softgate.formula.graph import Node
 from .entry import Bound, Entry, Parameter
 
 RIGHT = 40
-"""Beyond it sigmoid(x) is 1 in every format."""
+"""From this x on, sigmoid(x) rounds to 1 in every format."""
 
 
 def definition(f: Definition, x: Node, beta: Node) -> Node:

@@ -14,15 +14,15 @@ def definition(f: Definition, x: Node) -> Node:
 
 
 def value(f: Kernel, x: Node) -> Node:
-    # Beyond it the result is ±1, which infinity times 0 is not. A quotient of x itself would be
-    # slow where x is subnormal.
+    # Clamped where the result is ±1: inf·0 would be NaN. The quotient x/(1 + |x|) would be slow
+    # where x is subnormal.
     a = f.bound(f.abs(x), 0, Fraction(2) ** (f.fmt.precision + 2))
     return f.copysign(f.product(a, 1 / (1 + a)), x)
 
 
 def slope(f: Kernel, x: Node) -> Node:
-    # 1/(1 + |x|)²: the square of the inverse, for the inverse of the square overflows on the way.
-    # The rounding errors of the sum and the division count twice here and are added back.
+    # 1/(1 + |x|)² as the square of the reciprocal, since (1 + |x|)² may overflow. The rounding
+    # errors of the sum and the division have weight 2 here and are added back.
     a = f.bound(f.abs(x), 0, Fraction(2) ** (3 * f.fmt.max_exponent // 4))
     total = 1 + a
     lost = f.where(a < 1, a, 1) - (total - f.where(a < 1, 1, a))

@@ -12,7 +12,7 @@ def definition(f: Definition, x: Node) -> Node:
 
 
 def value(f: Kernel, x: Node) -> Node:
-    # At -0 and NaN the result is x itself.
+    # At -0 and NaN the result is x.
     return f.where(x > 0, f.product(x, x), f.where(x < 0, 0, x))
 
 
@@ -26,7 +26,7 @@ def curvature(f: Kernel, x: Node) -> Node:
 
 
 def backward(f: Kernel, x: Node, grad: Node) -> Node:
-    # A choice, not a product: an infinite grad makes no NaN of a slope of 0.
+    # A select, not a product: 0 times an infinite grad would be NaN.
     return f.where(x > 0, f.product(x + x, grad), f.keep_nan(x, 0))
 
 

@@ -1,7 +1,7 @@
 """squareplus(x) = (x + √(x² + b))/2: softplus' shape without exp or log.
 
 As written x + √(x² + b) cancels where x < 0. With a = |x|, r = √(a² + b) and d = a + r the two
-sides are d/2 and b/(2·d), and every term is positive. Where a² would overflow, b counts no longer.
+sides are d/2 and b/(2·d), and every term is positive. Where a² would overflow, b is negligible.
 """
 
 from fractions import Fraction
@@ -18,13 +18,13 @@ from .entry import Bound, Entry, Parameter
 HALF, TWO = Fraction(1, 2), Fraction(2)
 TINY, UP, ENOUGH = TWO**-960, TWO**100, TWO**400
 """With b below `TINY` a² + b could underflow: a is carried times `UP`, b times its square. Such a b
-counts no longer where a >= `ENOUGH`. float32 kernels are given no b below 2**-100."""
+is negligible where a >= `ENOUGH`. float32 kernels get no b below 2**-100."""
 
 
 class Parts(NamedTuple):
     """a = up·|x|, q = a² + b, r = √q, with b times up²; `inverse` is 1/up.
 
-    Where not `near`, b counts no longer: there q = a², and a is so small that q does not overflow.
+    Where not `near`, b is negligible: q = a², with a scaled down so that q does not overflow.
     """
 
     near: Node
@@ -41,7 +41,7 @@ def definition(f: Definition, x: Node, b: Node) -> Node:
 
 
 def down(f: Kernel) -> Fraction:
-    """Return the factor for numbers whose square would overflow."""
+    """Return the scale factor of numbers so large that their squares would overflow."""
     return TWO ** -(f.fmt.max_exponent // 2 + 3)
 
 
@@ -59,12 +59,12 @@ def parts(f: Kernel, x: Node, b: TwoFloat) -> Parts:
 
 
 def value(f: Kernel, x: Node, b: TwoFloat) -> Node:
-    # Where not near, d is |x| itself, and the result d or b/(4·d).
+    # Where not near, d is |x|, and the result is d or b/(4·d).
     near, a, b_, _, r, _, inverse = parts(f, x, b)
     total = a + r
     d = f.where(near, total, f.abs(x))
     left = b_.hi / d
-    # The rounding errors of the division and of the sum a + r, r the larger, are added back.
+    # Add back the rounding errors of the division and of the sum a + r (r is the larger term).
     rest = f.fma(-left, a - (total - r), f.fma(-left, d, b_.hi))
     rest = f.where(near, rest, 0)
     if b_.lo is not None:
@@ -77,13 +77,13 @@ def value(f: Kernel, x: Node, b: TwoFloat) -> Node:
 
 
 def slope(f: Kernel, x: Node, b: TwoFloat) -> Node:
-    """Return (1 + x/r)/2 in the middle; outside, tail where x < 0 and 1 - tail where not.
+    """Return (1 + x/r)/2 near 0; elsewhere the tail where x < 0, else 1 - tail.
 
     The tail is b/(2·r·(a + r)) = b/(2·(a·r + q)).
     """
     near, a, b_, q, r, *_ = parts(f, x, b)
     middle = a + a < r
-    # Raised where it counts no longer beside r: dividing a subnormal is slow.
+    # Raised where it is negligible beside r: division of a subnormal is slow.
     raised = a + TWO ** -(3 * f.fmt.max_exponent // 4)
     ratio = f.where(middle, raised, b_.hi) / f.where(middle, r, f.fma(a, r, q))
     if b_.lo is not None:

@@ -1,7 +1,7 @@
 """tanhshrink(x) = x - tanh(x), which is x³/3 near 0 and x - 1 far out.
 
-The difference loses everything near 0. `blocks.exponential` gives what tanh lacks of its argument,
-or of 1, by itself; the slope is tanh².
+The difference cancels near 0. `blocks.exponential` computes a - tanh(a) and 1 - tanh(a) directly;
+the slope is tanh².
 """
 
 from softgate.blocks import Kernel

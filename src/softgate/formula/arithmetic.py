@@ -2,8 +2,8 @@
 
 A formula is a short function of an arithmetic `f` and a symbolic `x`. Over `Definition` it keeps
 exp, Phi, tanh … as opaque operations on exact numbers: for the reference, LaTeX, documentation.
-Over `Machine` it may only use what one float format does in a few instructions; the building
-blocks that stable forms share are in `blocks`.
+Over `Machine` it may use only operations that take a few instructions in one float format; the
+building blocks that stable forms share are in `blocks`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ BY_HAND = {
     "softsign": "x/(1 + f.abs(x))", "gelu": "x*f.Phi(x)", "silu": "x*f.sigmoid(x)",
     "swish": "x*f.sigmoid(x)", "heaviside": "f.where(x > 0, 1, 0)", "e": "f.exp(1)",
 }  # fmt: skip
-"""Functions that formulas lack, and how to write them."""
+"""Functions that formulas do not have, and how to write them."""
 
 
 class UnknownFunction(AttributeError, FormulaError):
@@ -165,15 +165,15 @@ class Machine(Arithmetic):
         return self.graph.node("copysign", magnitude, sign)
 
     def add_exponent(self, x: Node, t: Node) -> Node:
-        """Return x·2**n, n being the integer in the low bits of `t`, near 1.5·2**23 (2**52).
+        """Return x·2**n; n is the integer in the low bits of `t`, which is near 1.5·2**23 (2**52).
 
-        One integer addition into the exponent field: right only where `x` and the result are
-        normal numbers, so keep `x` near 1.
+        One integer addition to the exponent field, valid only if `x` and the result are normal
+        numbers: keep `x` near 1.
         """
         return self.graph.node("add_exponent", x, t)
 
     def exponent_only(self, t: Node) -> Node:
-        """Return the float whose exponent field is the integer in the low bits of `t`."""
+        """Return the float with the integer in the low bits of `t` as its exponent field."""
         return self.graph.node("exponent_only", t)
 
     def exponent_field(self, x: Node) -> Node:

@@ -1,8 +1,8 @@
 """The derivative of a definition, by one rule per operation.
 
 Rules are chosen so that their results can be computed directly: σ' is σ(x)·σ(-x), not
-σ(x)·(1 - σ(x)), whose difference cancels for large x. A choice is differentiated branch by branch:
-at a kink the slope is that of the branch the definition takes there.
+σ(x)·(1 - σ(x)), where 1 - σ(x) cancels for large x. Each branch of a `where` is differentiated: at
+a kink the slope is that of the branch that the definition takes.
 """
 
 from __future__ import annotations
@@ -127,8 +127,8 @@ class TooLong(Exception):
 def quotient_slope(f: Definition, u: Node, v: Node, du: Node, dv: Node) -> Node | None:
     """Return (u/v)' where terms of its numerator cancel, else None.
 
-    The slope of x/√(1 + x²) is 1/√(1 + x²) - x²/√(1 + x²)³: for large x two numbers that agree in
-    all their digits. Expanded as a sum of products, with √q·√q = q, |u|·|u| = u², sign(u)·u = |u|
+    The slope of x/√(1 + x²) is 1/√(1 + x²) - x²/√(1 + x²)³: for large x the two terms agree in
+    all digits. Expanded as a sum of products, with √q·√q = q, |u|·|u| = u², sign(u)·u = |u|
     and exp(u)·exp(-u) = 1, the numerator is 1.
 
     Examples
@@ -178,7 +178,7 @@ def _joined(m: Monomial, n: Monomial) -> dict[Node, int]:
 
 
 def _reduced(powers: dict[Node, int]) -> Sum:
-    """Return a product by the rules for roots, absolute values and opposite exponentials."""
+    """Return a product simplified by the rules for roots, absolute values and exp(u)·exp(-u)."""
     for atom, power in powers.items():
         if atom.op == "exp" and atom.args[0].op == "neg":
             opposite = atom.graph.node("exp", atom.args[0].args[0])
@@ -219,7 +219,7 @@ def _expand(node: Node) -> Sum:
 
 
 def _signed(node: Node) -> Node | None:
-    """Return u where `node` is sign(u) and u neither a sum nor a product."""
+    """Return u if `node` is sign(u) and u is neither a sum nor a product, else None."""
     if node.op != "where" or node.args[0].op != "lt":
         return None
     u = node.args[0].args[1]

@@ -84,7 +84,7 @@ def _operators(op: str) -> tuple[Operator, Operator]:
 
 
 class Node:
-    """One operation on other nodes; Python's arithmetic operators build further ones."""
+    """One operation on other nodes; Python's arithmetic operators build new nodes."""
 
     __slots__ = ("args", "attr", "graph", "op")
 
@@ -171,7 +171,7 @@ class Node:
         return self
 
     __array_ufunc__ = None
-    """Makes NumPy scalars leave arithmetic to the node, and NumPy functions raise."""
+    """NumPy scalars return NotImplemented, so the node's operators run; NumPy functions raise."""
 
     def __bool__(self) -> NoReturn:
         raise FormulaError(

@@ -62,7 +62,7 @@ def _is(node: Node, value: int) -> bool:
 
 
 def negative(node: Node) -> Node:
-    """Return -node, two minuses and a minus before a product taken together."""
+    """Return -node with double negation removed and the sign of a product combined."""
     if node.op == "neg":
         return node.args[0]
     if node.op == "const":
@@ -90,7 +90,7 @@ def _one_and(node: Node) -> Iterator[tuple[Node, int]]:
 
 
 def _complement(f: Definition, node: Node) -> Node | None:
-    """1 ± u, u one of the functions that come close to ∓1."""
+    """Rewrite 1 ± u, which cancels where the function u approaches ∓1; None if no rule applies."""
     for u, sign in _one_and(node):
         if u.op == "erf":
             return _apply(f, call(f, "erfc", negative(u.args[0]) if sign > 0 else u.args[0]))
@@ -108,7 +108,7 @@ def _complement(f: Definition, node: Node) -> Node | None:
 
 
 def _minus_one(f: Definition, node: Node) -> Node | None:
-    """-(1 - u) for u - 1; exp(u) - exp(-u), which near 0 is a difference of ones."""
+    """Rewrite u - 1 as -(1 - u), and exp(u) - exp(-u), which cancels near 0; else None."""
     x, y = node.args
     if x.op == y.op == "exp" and x.args[0] is negative(y.args[0]):
         return call(f, "expm1", x.args[0]) - call(f, "expm1", y.args[0])
@@ -121,7 +121,7 @@ def _minus_one(f: Definition, node: Node) -> Node | None:
 
 
 def _logarithm(f: Definition, node: Node) -> Node | None:
-    """log(1 ± u)."""
+    """Rewrite log(1 ± u); None if no rule applies."""
     (inside,) = node.args
     if node.op == "log1p":
         return call(f, "softplus", inside.args[0]) if inside.op == "exp" else None
@@ -135,7 +135,7 @@ def _logarithm(f: Definition, node: Node) -> Node | None:
 
 
 def _quotient(f: Definition, node: Node) -> Node | None:
-    """n/(1 + exp(u)) = n·sigmoid(-u)."""
+    """Rewrite n/(1 + exp(u)) as n·sigmoid(-u), else None."""
     above, below = node.args
     if below.op != "add":
         return None
@@ -150,7 +150,7 @@ def _quotient(f: Definition, node: Node) -> Node | None:
 
 
 def _normal_tail(f: Definition, node: Node) -> Node | None:
-    """erfc(u/sqrt(2)) = 2·Phi(-u)."""
+    """Rewrite erfc(u/sqrt(2)) as 2·Phi(-u), else None."""
     (inside,) = node.args
     minus = inside.op == "neg"
     ratio = inside.args[0] if minus else inside
@@ -160,7 +160,7 @@ def _normal_tail(f: Definition, node: Node) -> Node | None:
 
 
 def _product(f: Definition, node: Node) -> Node | None:
-    """1·u = u, and c/u·v = c·v/u, whose derivative shows what cancels."""
+    """Rewrite 1·u as u, and c/u·v as c·v/u, where `derivative` can cancel terms; else None."""
     x, y = node.args
     if _is(x, 1):
         return y

@@ -1,6 +1,6 @@
 """Correct rounding of float64 arrays to a narrower format, in one step.
 
-Rounding by way of float32 would round twice. Scaled so that the format's last place is 1,
+Rounding through float32 would round twice. Scaled so that the format's last place is 1,
 a float64 rounds with `rint`, exactly and to even, subnormals and overflow included.
 """
 
@@ -29,7 +29,7 @@ def ulp(y: Float64s | np.float64, fmt: Format) -> Float64s:
 def round_to(y: Float64s | np.float64, fmt: Format) -> Float64s:
     """Return `y` rounded to `fmt`, to nearest, ties to even, still as float64."""
     unit = ulp(y, fmt)
-    with np.errstate(all="ignore"):  # y / unit of NaN, and of a y far below the format
+    with np.errstate(all="ignore"):  # y / unit with NaN, or a y far below the format's range
         rounded: Float64s = np.copysign(np.rint(y / unit) * unit, y)
     largest = (2.0 - 2.0**-fmt.mantissa_bits) * 2.0**fmt.max_exponent
     return np.where(np.abs(rounded) > largest, np.copysign(np.inf, y), rounded)
@@ -38,7 +38,7 @@ def round_to(y: Float64s | np.float64, fmt: Format) -> Float64s:
 def near_tie(y: Float64s, fmt: Format, margin: float) -> npt.NDArray[np.bool_]:
     """Return which `y` lie within `margin` (relative) of a rounding boundary of `fmt`."""
     unit = ulp(y, fmt)
-    with np.errstate(all="ignore"):  # the same, and margin * y
+    with np.errstate(all="ignore"):  # as in round_to; margin * y may underflow
         from_tie = np.abs(np.abs(y / unit - np.floor(y / unit)) - 0.5) * unit
         close = from_tie <= margin * np.abs(y)
     doubtful: npt.NDArray[np.bool_] = close & np.isfinite(y) & (y != 0)

@@ -1,1 +1,1 @@
-"""A graph in another form: LLVM kernels, exact and float64 evaluation, source code, LaTeX."""
+"""Translations of a graph: LLVM kernels, exact and float64 evaluation, source code, LaTeX."""

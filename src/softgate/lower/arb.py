@@ -1,7 +1,7 @@
 """A definition evaluated in arb balls: the rigorous reference for every measured error.
 
-A ball contains the exact result; precision is raised until it is as tight as requested. Comparisons
-of exact inputs are exact; a comparison that a ball leaves undecided raises the precision too.
+A ball contains the exact result; precision is raised until the radius is as small as requested.
+Comparisons of exact inputs are exact; a comparison of overlapping balls raises the precision too.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Sums and counts down the columns of matrices, in one pass and in float64.
 
 One loop reads input, output and slope of an activation, row after row, and adds to a dozen sums for
-each column. A block of columns goes through all rows before the next begins, so that its sums stay
-in the first cache; the columns of a block are what LLVM vectorises.
+each column. A block of columns is processed over all rows before the next, so that its sums stay
+in L1 cache; LLVM vectorises over the columns of a block.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from .llvm import REAL, STORED, load
 from .target import HOST, INDEX, POINTER, Counted, Target, compile_module, function
 
 COUNTS = ("finite", "rising_little", "falling", "falling_steeply", "saturated")
-"""Elements that are finite; with slope < flat; with slope < 0; with slope <= -flat; whose value is
-beyond one of two bounds."""
+"""Elements that are finite; with slope < flat; with slope < 0; with slope <= -flat; with a value
+outside of two bounds."""
 SUMS = ("first", "second", "third", "openness", "input_square")
 """Powers of value - shift; value/x; x²."""
 FIELDS = (*COUNTS, *SUMS)
 """The sums of each column: one row each of the table of sums, after the row of shifts."""
 
 SETTINGS = ("stride_x", "stride_y", "stride_slope", "stride_sums", "flat", "low", "high")
-"""The settings of a call, one 64-bit word each: distances between rows, and three float64."""
+"""The settings of a call, one 64-bit word each: row strides, and three float64."""
 
 BLOCK = 64
 DOUBLE = REAL["float64"]
@@ -113,7 +113,7 @@ def _move(
     width: ir.Value,
     load_shifts: bool,
 ) -> None:
-    """Fetch the shifts of a block and clear its sums, or add its sums to the table."""
+    """Load the shifts of a block and clear its sums, or add its sums to the table."""
     zero = ir.Constant(DOUBLE, 0.0)
     for row in range(1 + len(FIELDS)):
         if not row and not load_shifts:

@@ -1,9 +1,9 @@
 """A definition as a kernel, function by function, for formulas without a stable form.
 
-The catalogue's entries have stable forms written by hand; a user's formula has not. Its value or
+The catalogue's entries have stable forms written by hand; a user's formula has none. Its value or
 derivative is rewritten by identities, its constants are folded with many digits, and each function
-becomes the block that computes it for any argument. Cancellation that remains in the formula loses
-digits here too, out of float64's 53 bits.
+becomes the block that computes it for any argument. Cancellation that remains in the formula costs
+bits of float64's 53.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ ORDERS = ("value", "slope", "curvature")
 DIGITS = 60
 """Digits of constants: more than two floats hold."""
 FAR = 8
-"""Beyond it a result of 0 has underflowed, or stays 0."""
+"""Beyond this |x| a result of 0 has underflowed, or stays 0."""
 PLAIN = frozenset({"add", "sub", "mul", "div", "neg", "abs", "where", "sqrt", *COMPARISONS})
 """The operations that are single machine operations."""
 
@@ -94,10 +94,10 @@ class Composition:
         above = x > f.where(number, largest, f.minimum(highest, largest))
         below = x < f.where(number, -largest, f.maximum(lowest, -largest))
         result = f.where(above, right, f.where(below, left, inside))
-        # A result that underflows gets the sign of the limit: a sum of zeros would lose it.
+        # A result that underflows takes the sign of the limit, which a sum of zeros would lose.
         limit = f.where(x < 0, left, right)
         zero = f.where(f.abs(x) > FAR, f.where(limit.same(0), limit, result), result)
-        # NaN is taken from x: a choice or a constant would lose it.
+        # NaN is propagated from x: a select or a constant would lose it.
         return f.keep_nan(x, f.where(result.same(0), zero, result))
 
 

@@ -4,8 +4,8 @@ Used for limits, where x is 10**20 and exp(x) overflows every binary format, and
 `decimal` is in the standard library, and importing mpmath takes longer than compiling a kernel. A
 difference that cancels all its digits is NaN (unknown), not 0.
 
-Limits: composed from floats, x·sigmoid(x) is NaN at -inf. Its limit follows from its values at
-x = -10**4, -10**7, …: they converge, grow or decay; where they do none of these, there is no limit.
+Limits: in floats x·sigmoid(x) is NaN at -inf. Its limit is found from its values at x = -10**4,
+-10**7, …: they converge, grow or decay; otherwise there is no limit.
 """
 
 from __future__ import annotations
@@ -251,7 +251,7 @@ class Limit(NamedTuple):
 def limit_at_infinity(root: Node, sign: int, parameters: Mapping[str, float]) -> Limit:
     """Return the limit of `root` for x to infinity of this sign; NaN where there is none.
 
-    `reached` is needed because parts of a formula may overflow further out though the whole does
+    `reached` is needed because parts of a formula may overflow further out where the result does
     not: the slope of x·tanh(exp(x)) is 1 + 0·inf at x = 800.
 
     Examples

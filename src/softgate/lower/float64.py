@@ -1,4 +1,4 @@
-"""A definition in NumPy's float64: for magnitudes, not for the last bits."""
+"""A definition in NumPy's float64: for magnitudes; the last bits may be wrong."""
 
 from __future__ import annotations
 

@@ -2,18 +2,18 @@
 
 One walk serves every framework: constants are folded, each operation becomes one line, and its
 spelling comes from the framework's `Dialect`. Source code rather than a chain of closures, because
-tracing compilers read it and it can be inspected.
+tracing compilers can process it and it can be inspected.
 
 To add a framework, write a module with a `Dialect`:
 
 - `operations` has a template for each operation, operands as {0}, {1}, {2} (or {} in order). For
-  definitions these are the arithmetic, the comparisons, `where`, and what `formula.FUNCTIONS` has.
+  definitions these are the arithmetic, the comparisons, `where`, and those of `formula.FUNCTIONS`.
   For stable forms (graphs over a `Kernel`) they are arithmetic, comparisons, `where`, `sqrt`,
   `copysign`, the three operations on exponent bits of `formula.Machine`, and the two of
   `lower.unfused`, which must be run first if the framework has no fma;
 - `modules` are the objects that the templates name;
-- `whole` makes an array like `x` of a number: for a root that does not depend on `x`;
-- `scalar` makes a value in the format of `x` of a number: for a `where` between two numbers.
+- `whole` returns an array like `x` filled with a number: for a root that does not depend on `x`;
+- `scalar` returns a number in the format of `x`: for a `where` between two numbers.
   Everywhere else a number is a Python float and must take the other operand's format.
 
 Templates that depend on the float format (masks, shifts) are made per format: a `Dialect` for each.
@@ -81,7 +81,7 @@ def source(
 ) -> str:
     """Return the Python source of `form(*inputs, *parameters)`, which computes the roots.
 
-    Of several roots it returns a tuple. A dot in a parameter's name becomes an underscore.
+    For several roots it returns a tuple. A dot in a parameter's name becomes an underscore.
 
     Examples
     --------
@@ -111,7 +111,7 @@ def form(
     parameters: tuple[str, ...] = (),
     inputs: tuple[str, ...] = ("x",),
 ) -> Callable[..., Any]:
-    """Return the function whose source is `source(roots, dialect, parameters, inputs)`."""
+    """Return the function compiled from `source(roots, dialect, parameters, inputs)`."""
     names = dict(dialect.modules)
     text = source(roots, dialect, parameters, inputs)
     what = "several" if isinstance(roots, tuple) else roots.op

@@ -1,7 +1,7 @@
 """A graph evaluated node by node, over any table of operations.
 
-A root is evaluated at thousands of points, where looking up its nodes would take three times as
-long as the arithmetic: it is compiled once to a straight-line Python function.
+A root is compiled once to a straight-line Python function: at thousands of points, looking up its
+nodes would take three times as long as the arithmetic.
 """
 
 from __future__ import annotations

@@ -142,8 +142,8 @@ def written(
 ) -> Written:
     """Return the source of one function, and the operations it uses.
 
-    With `usual`, there is the same function with the defaults folded; it is called if they are
-    passed. That one is `folded`.
+    With `usual` it calls another function, compiled with the default parameters, if it receives
+    these; `folded` is whether this is that other function.
     """
     names = [name for name, _ in function.arguments]
     body = source.body(

@@ -1,9 +1,9 @@
 """Graphs in JAX operators: stable forms in float32 and float64, definitions in any format.
 
-A stable form is a chain of XLA's elementwise operations, which one fusion computes in one pass.
+A stable form is a chain of elementwise operations, which XLA fuses into one pass.
 XLA has no fma operation (`unfused` describes the replacement), though on CPUs and GPUs it contracts
-a·b + c by itself. It simplifies (x + K) - K to x and merges constants of consecutive products, also
-with those of the code around a form; `reduce_precision` to the format's own precision prevents
+a·b + c to one. It simplifies (x + K) - K to x and merges constants of consecutive products, also
+with those of the code around a form; `reduce_precision` to the same format prevents
 both. On CPUs it flushes subnormal numbers to 0.
 """
 

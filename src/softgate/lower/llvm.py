@@ -54,9 +54,9 @@ COMPARE = {"lt": "<", "le": "<=", "eq": "=="}
 class Loop:
     """The specification of one compiled loop: one result per element for each of `roots`.
 
-    `inputs` are the array operands in call order; `alias` names the one whose memory is the
-    first output's (in place); its pointers must not be declared noalias. With `rows` the loop runs
-    over rows: the elements of a row are contiguous, and each operand has its own distance of rows.
+    `inputs` are the array operands in call order; `alias` names the one that the first output
+    overwrites in place; its pointers must not be declared noalias. With `rows` the loop runs
+    over rows: the elements of a row are contiguous, and each operand has a row stride.
     """
 
     roots: tuple[Node, ...]
@@ -94,7 +94,7 @@ class Body:
         return [self.values[root] for root in roots]
 
     def operation(self, node: Node) -> ir.Value:
-        """Emit one node whose operands were emitted."""
+        """Emit one node after its operands and return its IR value."""
         args = [self.values[arg] for arg in node.args]
         if node.op in COMPARISONS:
             return self.builder.fcmp_ordered(COMPARE[node.op], *args)
@@ -135,7 +135,7 @@ class Body:
     def _exponent_field(self, x: ir.Value) -> ir.Value:
         b, mantissa = self.builder, self.fmt.mantissa_bits
         field = b.lshr(b.bitcast(x, self.bits), ir.Constant(self.bits, mantissa))
-        # 2**mantissa as a float, whose last bit counts by 1.
+        # 2**mantissa as a float, where one ulp is 1.
         whole = ir.Constant(self.bits, (self.fmt.max_exponent + mantissa) << mantissa)
         return b.bitcast(b.or_(field, whole), self.real)
 
@@ -199,8 +199,8 @@ def _to_bfloat16(builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
     word = builder.bitcast(value, WORD)
     half = ir.Constant(WORD, 16)
     odd = builder.and_(builder.lshr(word, half), ir.Constant(WORD, 1))
-    # No NaN overflows here: its payload came with a bfloat16, or is a CPU's default, and the lower
-    # half of either is 0. As in wider formats, a signalling NaN that is only chosen stays one.
+    # The addition cannot turn a NaN into infinity: its payload is from a bfloat16, or the CPU's
+    # default, and ends in 16 zero bits. A signalling NaN that is only selected stays signalling.
     nearest = builder.add(word, builder.add(odd, ir.Constant(WORD, 0x7FFF)))
     return builder.trunc(builder.lshr(nearest, half), HALFWORD)
 
@@ -208,8 +208,8 @@ def _to_bfloat16(builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
 def build(loop: Loop, target: Target = HOST) -> ir.Module:
     """Return the module with `kernel(outputs…, inputs…, parameters, n)` for `loop`.
 
-    Over rows it is `kernel(outputs…, inputs…, parameters, steps, n, rows)`: `steps` has for each
-    operand the distance of two rows in elements, n is the length of a row.
+    Over rows it is `kernel(outputs…, inputs…, parameters, steps, n, rows)`: `steps` has the
+    row stride of each operand in elements, n is the length of a row.
     """
     if loop.storage.bits == 16 and loop.arithmetic.bits == 64:
         raise ValueError(
@@ -217,8 +217,8 @@ def build(loop: Loop, target: Target = HOST) -> ir.Module:
             "function that may be missing; compute in float32, or use a table"
         )
     module, builder, arguments = function(loop.operands + 1 + loop.rows, counts=1 + loop.rows)
-    # Four vectors per iteration spill; spills across cache lines, on an unaligned stack, take up to
-    # twice the time.
+    # Four vectors per iteration spill registers; on an unaligned stack, spills across cache lines
+    # take up to twice the time.
     builder.function.attributes.alignstack = 64
     if loop.alias is None:
         for argument in arguments:
@@ -290,7 +290,7 @@ def _element(builder: ir.IRBuilder, kind: ir.Type, base: ir.Value, index: ir.Val
 
 
 def _load_invariants(builder: ir.IRBuilder, loop: Loop, base: ir.Value) -> dict[Node, ir.Value]:
-    """Load what is the same for all elements: parameters, and zeros hidden from the optimiser."""
+    """Load the loop invariants: parameters, and zeros hidden from the optimiser."""
     leaves: dict[Node, ir.Value] = {}
     kind = REAL[loop.arithmetic.name]
     for node in walk(*loop.roots):
@@ -357,7 +357,7 @@ def build_lookup_backward(fmt: Format, target: Target = HOST) -> ir.Module:
     """Return the module of kernel(out, x, grad, slopes, count).
 
     out[i] is slopes[x[i]]·grad[i], rounded to `fmt`. Slopes are gathered into a block that stays in
-    the first-level cache, and then multiplied with SIMD: a single loop would be scalar.
+    L1 cache, and then multiplied with SIMD: a single loop would be scalar.
     """
     module, b, (out, x, grad, slopes, count) = function(4)
     real, limit = REAL["float32"], ir.Constant(INDEX, LOOKUP_BLOCK)
@@ -391,10 +391,10 @@ CHUNK_FIELDS = ("next", "count", "step", "item", "kernel", "beside")
 """The head of a job, in 64-bit words; the addresses of the operands follow.
 
 `next` is the first element not yet taken, `step` the elements per chunk, `item` the bytes per
-element, `kernel` the address of a loop, `beside` that of its parameters or its table.
+element, `kernel` the address of a loop, `beside` that of its parameters or table.
 
-Over rows, `next`, `count` and `step` count rows; the length of a row and, for each operand, the
-distance of two rows in elements precede the addresses."""
+Over rows, `next`, `count` and `step` count rows; the length of a row and the row
+stride of each operand in elements precede the addresses."""
 
 
 def compile_chunk_loop(operands: int, rows: bool = False) -> Callable[..., None]:

@@ -1,7 +1,7 @@
 """A definition evaluated with mpmath: many digits without a compiled dependency.
 
-Used where a table's entry lies too close to a rounding boundary for float64, and where python-flint
-is not installed. Not rigorous, unlike balls: precision is doubled until two evaluations agree.
+Used where a table's entry is too close to a rounding boundary for float64, and if python-flint is
+not installed. Unlike ball arithmetic not rigorous: precision is doubled until two results agree.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A definition as it is written: plain text, LaTeX and MathML.
+"""A definition in mathematical notation: plain text, LaTeX and MathML.
 
 LaTeX and MathML are printed from one tree of terms (`notation`), so they agree. Each term records
 its operator precedence and whether it starts with a minus sign; brackets follow from these alone.
@@ -19,7 +19,7 @@ CHOICE, SUM, PRODUCT, SIGN, POWER, ATOM = range(6)
 """Operator precedence, the loosest first."""
 
 THIN, NOTHING = "thin", "nothing"
-"""A product written with a thin space, or with nothing, between its factors."""
+"""Separators of factors: a thin space, or none."""
 
 LETTERS = {
     "alpha": "α", "beta": "β", "gamma": "γ", "delta": "δ", "epsilon": "ϵ", "zeta": "ζ", "eta": "η",
@@ -161,7 +161,7 @@ def sum_of(node: Node, small: bool) -> Term:
 
 
 def product(node: Node, small: bool) -> Term:
-    """Return a·b·c or -a with its minus in front, its numbers next, and equal factors as powers."""
+    """Return a·b·c or -a with the minus sign first, then numbers, and equal factors as powers."""
     powers: dict[Node, int] = {}
     numbers: list[Fraction] = []
     minus = False
@@ -217,7 +217,7 @@ def is_word(term: Term) -> bool:
 
 
 def spelt(text: str) -> str:
-    """Return a variable's name as it is written: a Latin or Greek letter, or a word."""
+    """Return the notation of a variable's name: a Latin or Greek letter, or a word."""
     return LETTERS.get(text, text)
 
 

@@ -1,8 +1,8 @@
 """A stable form as readable source text, for C, JavaScript and Triton.
 
 Constants are folded in the float format, so every printed operation is a machine operation. Signs,
-comparisons and short terms that are used once are printed inline; everything else gets a line with
-a name. The spelling of each operation is in the language's table.
+comparisons and short terms that are used once are printed inline; all other operations are
+assigned to a name. The spelling of each operation is in the language's table.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Operation = tuple[str, int, tuple[int, ...]]
 """A template, its precedence, and the least precedence of each operand."""
 
 SHORT = 36
-"""Longer terms get a line."""
+"""Longer terms are assigned to a name, on a separate line."""
 TERMS = frozenset({"add", "sub", "mul", "div", "abs", "sqrt", "copysign"})
 """Operations that may be printed inline. Steps of polynomials are clearer one per line."""
 BITS = {"add_exponent": 2, "exponent_only": 1, "exponent_field": 1, "copysign": 2}
@@ -68,7 +68,7 @@ class Language:
     line: str
     """Template of an assignment, as in "const float {} = {};"."""
     typed: str = "{}"
-    """Template that gives a number the format where no other operand has it."""
+    """Template that converts a number to the format if no other operand has it."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class Function:
 
     @property
     def label(self) -> str:
-        """The name, with the quantity unless that is the value."""
+        """The name, followed by the quantity unless that is the value."""
         return self.name if self.quantity == "value" else f"{self.name}_{self.quantity}"
 
 
@@ -101,12 +101,12 @@ class Unit:
     name: str
     command: str | None
     """Its name on the command line, with parameters that are not the defaults; None for a formula
-    that only the running program has."""
+    that exists only in the running program."""
     heading: tuple[str, ...]
     """Description, in lines of plain text."""
     functions: tuple[Function, ...]
     gated: bool
-    """Whether it is x·g(x), for which errors of slopes have their own scale."""
+    """Whether it is x·g(x): errors of its slope are measured on another scale."""
     user_defined: bool = False
     """Whether it is a user's formula."""
     inner: tuple[Function, ...] = ()
@@ -147,7 +147,7 @@ def bounded(units: Iterable[Unit]) -> bool:
 
 
 def shortest(value: float, fmt: Format) -> str:
-    """Return the fewest digits that round to `value` in the format, also by way of a double.
+    """Return the fewest digits that round to `value` in `fmt`, directly or through float64.
 
     Examples
     --------
@@ -207,7 +207,7 @@ class _Printer:
         self.real = np.float32 if fmt is FLOAT32 else np.float64
         self.order = tuple(walk(root))
         self.resolved: dict[Node, Node | Constant] = {}
-        with np.errstate(all="ignore"):  # an unchosen side may overflow
+        with np.errstate(all="ignore"):  # the branch not taken may overflow
             for node in self.order:
                 self.resolved[node] = self._resolve(node)
         self.root = self.resolved[root]

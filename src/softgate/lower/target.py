@@ -65,7 +65,7 @@ def _interleave(module: ir.Module, vectors: int) -> ir.MDValue:
 
 
 def function(arrays: int, counts: int = 1) -> tuple[ir.Module, ir.IRBuilder, list[ir.Value]]:
-    """Return a module, a builder in its function of addresses and counts, and the arguments."""
+    """Return a module, the builder of its `kernel(addresses…, counts…)`, and the arguments."""
     module = ir.Module("softgate")
     kind = ir.FunctionType(ir.VoidType(), [POINTER] * arrays + [INDEX] * counts)
     function = ir.Function(module, kind, "kernel")
@@ -74,7 +74,7 @@ def function(arrays: int, counts: int = 1) -> tuple[ir.Module, ir.IRBuilder, lis
 
 @dataclass(frozen=True)
 class Target:
-    """A CPU as LLVM names it, with features to add and to leave out ("+avx2,-fma").
+    """A CPU by its LLVM name, with features to add and to omit ("+avx2,-fma").
 
     `triple` names the architecture and the system, by default those of this process.
     """
@@ -156,7 +156,7 @@ def host() -> tuple[str, frozenset[str]]:
 
 
 def optimise(module: ir.Module, target: Target = HOST) -> llvm.ModuleRef:
-    """Return `module` after LLVM's own O3 pipeline for a CPU, by default this machine's."""
+    """Return `module` after LLVM's O3 pipeline for a CPU, by default this machine's."""
     module.triple = target.triple
     # Loop metadata must be distinct and refer to itself first, which llvmlite cannot express.
     text = re.sub(r"(?m)^(!\d+) = !\{ (!\d+) \}$", r"\1 = distinct !{ \1, \2 }", str(module))
@@ -200,11 +200,11 @@ def widen_float16(b: ir.IRBuilder, bits: ir.Value) -> ir.Value:
     word = b.zext(bits, WORD)
     size = b.and_(word, WORD(0x7FFF))
     normal = b.add(b.shl(size, WORD(13)), WORD(REBIAS))
-    # Infinity and NaN: the largest exponent field becomes the largest.
+    # Infinity and NaN: the exponent field must be the largest of float32.
     special = b.add(normal, WORD(REBIAS))
     nan = b.icmp_unsigned(">", size, WORD(0x7C00))
     special = b.or_(special, b.select(nan, WORD(0x400000), WORD(0)))
-    # Subnormal numbers count by 2**-24. As float32 they are normal.
+    # Subnormals are multiples of 2**-24; in float32 they are normal.
     counted = b.fmul(b.sitofp(size, SINGLE), ir.Constant(SINGLE, 2.0**-24))
     wide = b.select(b.icmp_unsigned("<", size, WORD(0x7C00)), normal, special)
     wide = b.select(b.icmp_unsigned("<", size, WORD(0x400)), b.bitcast(counted, WORD), wide)
@@ -216,13 +216,13 @@ def narrow_to_float16(b: ir.IRBuilder, value: ir.Value) -> ir.Value:
     """Return the bits of the float16 nearest to a float32, ties to even; a NaN becomes quiet."""
     word = b.bitcast(value, WORD)
     size = b.and_(word, WORD(0x7FFFFFFF))
-    # Numbers from 2**16 on become infinite; those that round up to 2**16 do so by themselves.
+    # Numbers from 2**16 on become infinite; those that round up to 2**16 need no extra case.
     limit = WORD(0x47800000)
     limited = b.select(b.icmp_unsigned("<", size, limit), size, limit)
     odd = b.and_(b.lshr(size, WORD(13)), WORD(1))
     nearest = b.add(b.sub(limited, WORD(REBIAS)), b.add(odd, WORD(0xFFF)))
     normal = b.lshr(nearest, WORD(13))
-    # Beside 0.5 float32 counts by 2**-24, as float16's subnormal numbers do: the sum rounds.
+    # The ulp of float32 at 0.5 is 2**-24, the spacing of float16's subnormals: the sum rounds.
     shifted = b.fadd(b.bitcast(size, SINGLE), ir.Constant(SINGLE, 0.5))
     counted = b.sub(b.bitcast(shifted, WORD), WORD(0x3F000000))
     narrow = b.select(b.icmp_unsigned("<", size, WORD(0x38800000)), counted, normal)
@@ -240,8 +240,8 @@ def emulated_fma(b: ir.IRBuilder, x: ir.Value, y: ir.Value, z: ir.Value) -> ir.V
 def _fma32(b: ir.IRBuilder, x: ir.Value, y: ir.Value, z: ir.Value) -> ir.Value:
     """Return x·y + z of float32 from float64, where the product is exact.
 
-    The sum is rounded to odd: where it is not exact, its last bit is 1. Rounded again, to float32,
-    it gives what the exact sum gives.
+    The sum is rounded to odd: where it is inexact, its last bit is 1. Rounding it to float32 gives
+    the same result as rounding the exact sum.
     """
     x, y, z = (b.fpext(v, DOUBLE) for v in (x, y, z))
     product = b.fmul(x, y)
@@ -260,15 +260,15 @@ MANTISSA = 52
 SIGN = 1 << 63
 INFINITE = 0x7FF << MANTISSA
 SMALLEST = -1074
-"""The exponent of float64's smallest number."""
+"""The exponent of float64's smallest subnormal."""
 
 
 def _fma64(module: ir.Module) -> ir.Function:
     """Return the function of `module` that computes x·y + z of float64 with integers.
 
     Product and addend are digits·2**exponent with digits in 128 bits, the leading one at bit 124 or
-    125. What a shift to a common exponent drops becomes one last bit. It decides nothing but ties:
-    digits that cancel are apart by 2 at most in their exponents, and then nothing is dropped.
+    125. Bits dropped by the shift to a common exponent become a sticky bit, which only breaks ties:
+    for cancellation the exponents differ by at most 2, and then no bit is dropped.
     """
     if "fused" in module.globals:
         return module.globals["fused"]
@@ -293,8 +293,8 @@ def _fma64(module: ir.Module) -> ir.Function:
     result = _round64(b, digits, exponent)
     result = b.or_(result, b.xor(sign, b.select(negative, LONG(SIGN), LONG(0))))
     result = b.select(b.icmp_unsigned("==", digits, WIDE(0)), LONG(0), result)
-    # An infinity, a NaN or a product of 0: float arithmetic rounds nothing there. A finite product
-    # counts as 0, for it could overflow and meet an infinity of the other sign.
+    # An infinity, a NaN or a product of 0: float arithmetic is exact there. A finite product is
+    # replaced by 0, since it could overflow to an infinity of the opposite sign.
     finite = b.and_(x.finite, y.finite)
     factor = b.select(finite, b.bitcast(sign, DOUBLE), b.fmul(*function.args[:2]))
     plain = b.fadd(factor, function.args[2])
@@ -321,7 +321,7 @@ class _Parts:
 
 
 def _shift_right(b: ir.IRBuilder, digits: ir.Value, by: ir.Value) -> ir.Value:
-    """Return `digits` shifted; the last bit is 1 where a 1 was dropped."""
+    """Return `digits` shifted, with a sticky bit: the last bit is 1 if a 1 was dropped."""
     by = b.zext(b.select(b.icmp_unsigned("<", by, LONG(127)), by, LONG(127)), WIDE)
     shifted = b.lshr(digits, by)
     dropped = b.icmp_unsigned("!=", b.shl(shifted, by), digits)
@@ -329,8 +329,8 @@ def _shift_right(b: ir.IRBuilder, digits: ir.Value, by: ir.Value) -> ir.Value:
 
 
 def _round64(b: ir.IRBuilder, digits: ir.Value, exponent: ir.Value) -> ir.Value:
-    """Return the bits of the float64 nearest to digits·2**exponent, ties to even; not 0."""
-    # The leading digit to bit 125.
+    """Return the bits of the float64 nearest to digits·2**exponent > 0, ties to even."""
+    # Move the leading digit to bit 125, so that the shift below is positive.
     zeros = b.ctlz(digits, FALSE)
     digits = _shift_right(b, b.shl(digits, zeros), LONG(2))
     exponent = b.add(b.sub(exponent, b.trunc(zeros, LONG)), LONG(2))

@@ -1,7 +1,7 @@
 """Graphs in TensorFlow operators: stable forms in float32 and float64, definitions in any format.
 
-A stable form is a chain of elementwise operators, which XLA computes in one pass and TensorFlow
-itself one by one. Neither has an fma (`unfused` describes the replacement); both simplify
+A stable form is a chain of elementwise operators, which XLA fuses into one pass and TensorFlow
+runs one by one. Neither has an fma (`unfused` describes the replacement); both simplify
 (x + K) - K to x and merge constants of consecutive products, which `keep` prevents; and both flush
 subnormals to 0 on CPUs.
 """
@@ -119,7 +119,7 @@ class Bits:
         return tf.where(normal, self._float(bits - self._mask(shift << mantissa)), x * factor)
 
     def keep(self, x: Any) -> Any:
-        """Return x by a choice that optimisers do not simplify."""
+        """Return x through a select that optimisers do not simplify."""
         return tf.where(tf.equal(x, x), x, self.number(float("nan")))
 
 
@@ -150,11 +150,11 @@ def stable_form(
 
 
 def ordered(root: Node) -> Node:
-    """Return the same graph with sums and products that Grappler leaves as they are.
+    """Return the same graph with sums and products that Grappler does not reorder.
 
-    It makes one sum, in an order of its own, of a sum of sums, and a·(b + c) of a·b + a·c: what a
-    product lost would be lost again. Where it could, y is subtracted times -1. And it makes
-    a·(b·k) of (a·b)·k, where b·k may be subnormal and a·b·k is not: tails are unscaled last.
+    It flattens and reorders sums of sums, and factors a·b + a·c to a·(b + c): corrections for
+    rounding errors would be lost. Such an x + y becomes `plus`, which subtracts -y. It also turns
+    (a·b)·k into a·(b·k), where b·k may be subnormal though a·b·k is not: `keep` prevents that.
     """
     graph, new = Graph(), dict[Node, Node]()
     for node in walk(root):

@@ -30,11 +30,11 @@ from .unfused import holds
 Form = Callable[..., torch.Tensor]
 
 _STEP = 16.0
-"""a rounded to a multiple of 1/16 has an exact square in float32 as far as Phi(-a) is not 0."""
+"""Multiples of 1/16 have exact squares in float32 up to the a where Phi(-a) underflows to 0."""
 
 
 def _onnx_expm1(x: torch.Tensor) -> torch.Tensor:
-    """Return exp(x) - 1 from exp and log, whose errors cancel."""
+    """Return exp(x) - 1 from exp and log; their rounding errors cancel."""
     power = torch.exp(x)
     less = power - 1
     ordinary = (power != 1) & (less != -1) & (power < torch.inf)
@@ -52,10 +52,10 @@ def _onnx_log1p(x: torch.Tensor) -> torch.Tensor:
 
 
 def _onnx_normal_cdf(x: torch.Tensor) -> torch.Tensor:
-    """Return Phi(x) as exp(-a²/2)/(sqrt(2·pi)·G(a)), a = |x|, with the fit of G of the kernels.
+    """Return Phi(x) as exp(-a²/2)/(sqrt(2·pi)·G(a)), a = |x|, with the kernels' fit of G.
 
-    a² is formed as h² + (a - h)·(a + h), where h² is exact: rounding a² would cost the tail a²/2
-    ulps.
+    a² is h² + (a - h)·(a + h) with an exact h²: rounding a² would add an error of about a²/2 ulps
+    to the tail.
     """
     name = "float64" if x.dtype is torch.float64 else "float32"
     form, fit = MILLS_FORMS[name], GAUSSIAN[f"EXACT_{name.upper()}"]
@@ -101,9 +101,9 @@ def log1p(x: torch.Tensor) -> torch.Tensor:
 
 
 def sigmoid(x: torch.Tensor) -> torch.Tensor:
-    """Return 1/(1 + exp(-x)) from exp(-|x|), which does not overflow: torch's is 0 from -89 on.
+    """Return 1/(1 + exp(-x)) from exp(-|x|), which does not overflow: torch.sigmoid is 0 below -89.
 
-    |x| is a choice, for torch.abs has the slope 0 at 0.
+    |x| is a `where`, since the gradient of torch.abs is 0 at 0.
     """
     below = x < 0
     power = torch.exp(torch.where(below, x, -x))
@@ -111,7 +111,7 @@ def sigmoid(x: torch.Tensor) -> torch.Tensor:
 
 
 def softplus(x: torch.Tensor) -> torch.Tensor:
-    """Return log(1 + exp(x)); torch's own returns x from 20 on, its logaddexp overflows in ONNX."""
+    """Return log(1 + exp(x)); F.softplus returns x above 20, logaddexp overflows in ONNX."""
     below = x < 0
     return torch.where(below, 0.0, x) + log1p(torch.exp(torch.where(below, x, -x)))
 
@@ -175,7 +175,7 @@ def source(root: Node, parameters: tuple[str, ...] = ()) -> str:
 
 
 def form(root: Node, parameters: tuple[str, ...] = ()) -> Form:
-    """Return the function whose source is `source(root, parameters)`."""
+    """Return the function compiled from `source(root, parameters)`."""
     function: Form = framework.form(root, DIALECT, parameters)
     return function
 
@@ -202,7 +202,7 @@ def guarded(root: Node, parameters: Mapping[str, float]) -> Node:
     at_zero = {"x": 0.0, **parameters}
 
     def overflows(branch: Node) -> bool:
-        """Return whether a branch may overflow somewhere and is harmless at 0."""
+        """Return whether a branch may overflow, and is finite with a finite slope at 0."""
         if all(node.op in ("input", "const", "parameter", "neg") for node in walk(branch)):
             return False
         both = (evaluate(node, at_zero) for node in (branch, derivative(branch)))
@@ -230,9 +230,9 @@ def _at(branch: Node, x: Node) -> Node:
 
 
 def arithmetic(root: Node) -> Node | None:
-    """Return a stable form as arithmetic and choices alone, or None where it works on bits.
+    """Return a stable form as arithmetic and choices alone, or None if it has bit operations.
 
-    |x| and copysign become a `where`: autograd then has the slope from the right at 0, not 0.
+    |x| and copysign become a `where`: at 0 autograd then returns the slope from the right, not 0.
 
     Examples
     --------

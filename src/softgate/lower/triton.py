@@ -1,7 +1,7 @@
 """Stable forms as Triton kernels: one for the value, one for the backward pass.
 
-Division and square root are the correctly rounded ones (`div_rn`, `sqrt_rn`): Triton's default ones
-are off by an ulp or two. fmas are explicit, so the compiler is set to create no others. 16-bit
+Division and square root are correctly rounded (`div_rn`, `sqrt_rn`): Triton's default ones have an
+error of an ulp or two. fmas are explicit, and the compiler is set to create no others. 16-bit
 tensors are computed in float32 and rounded when stored. Parameters are compile-time constants,
 since Triton would pass a Python float as a float32.
 

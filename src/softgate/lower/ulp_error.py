@@ -1,9 +1,9 @@
 """The error of float32 results in ulps as one SIMD loop, for sweeps over all 2**32 inputs.
 
-An ulp is a power of two: its inverse is built from the exponent bits of the scale. Errors that ulps
-do not express are infinite: NaN or infinity where the truth is finite, and vice versa; 0 where the
-truth has a nonzero float32; the wrong sign of a result that underflows. NaN is correct where the
-input is NaN and only there, whatever the truth is: the reference may share the fault.
+An ulp is a power of two: its inverse is built from the exponent bits of the scale. These errors are
+infinite: NaN or infinity where the reference is finite, and vice versa; 0 where the reference is at
+least the smallest subnormal; a wrong sign of a result that underflows. NaN is correct if and only if
+the input is NaN, whatever the reference: it may have the same defect.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ OVERFLOW = (2.0 - 2.0**-FLOAT32.precision) * 2.0**FLOAT32.max_exponent
 
 
 def _inverse_ulp(b: ir.IRBuilder, scale: ir.Value) -> ir.Value:
-    """Return 2**-u, 2**u being the spacing of float32 at `scale`."""
+    """Return 2**-u, where 2**u is the spacing of float32 at `scale`."""
     shift, bias = ir.Constant(LONG, FLOAT64.mantissa_bits), FLOAT64.max_exponent
     field = b.and_(b.lshr(b.bitcast(scale, LONG), shift), ir.Constant(LONG, 0x7FF))
     least = ir.Constant(LONG, bias + FLOAT32.min_exponent)
@@ -40,7 +40,7 @@ def _error(
     zero, infinite = ir.Constant(DOUBLE, 0.0), ir.Constant(DOUBLE, float("inf"))
     smallest = ir.Constant(DOUBLE, 2.0**FLOAT32.smallest_exponent)
     size = b.call(fabs, [truth])
-    # A truth that rounds to infinity counts as infinite: x² of a large x, for example.
+    # A reference that rounds to infinity is replaced by infinity: x² of a large x, for example.
     beyond = b.fcmp_ordered(">=", size, ir.Constant(DOUBLE, OVERFLOW))
     signed = b.select(b.fcmp_ordered("<", truth, zero), b.fneg(infinite), infinite)
     truth = b.select(beyond, signed, truth)
@@ -70,9 +70,9 @@ def compile_error(strict: bool = True) -> Callable[..., None]:
 def build_error(strict: bool = True) -> ir.Module:
     """Return the module of kernel(error, x, y, truth, scale, count).
 
-    x and y are float32, the rest float64.
+    x and y are float32, the other arrays float64.
 
-    Unless `strict`, a lost zero or sign has its error in ulps, not an infinite one.
+    Unless `strict`, a wrong 0 and a wrong sign of 0 have their error in ulps, not infinity.
     """
     module, b, (out, x, y, truth, scale, count) = function(5)
     with Counted(b, count) as i:

@@ -2,8 +2,8 @@
 
 Most fmas of a stable form only save a rounding, and a compiler may reintroduce them. Those that
 compute the rounding error of an operation, or subtract a multiple of ln 2 from an argument, must be
-exact: there a and b are split in two halves, whose four products are exact floats, and these are
-added from the largest. The result is the same whether or not a compiler fuses them.
+exact: there a and b are split in two halves with four exact products, which are added
+from the largest. The result is the same whether or not a compiler fuses them.
 
 Three operations are added to those of `formula.Machine`:
 
@@ -31,8 +31,8 @@ SMALL = Fraction(1, 1 << 9)
 LARGE = Fraction(1 << 32)
 """Constants above this, or below 1/LARGE, scale a tail; others are coefficients."""
 NARROW = 12
-"""Bits of the whole numbers by which exponentials are reduced; times half a float they are exact.
-Those of sines and cosines are wider."""
+"""Bits of the integers n in the argument reduction of exponentials; times half a float they are
+exact. Those of sines and cosines have more bits."""
 
 
 def unfused(fmt: Format, *roots: Node) -> tuple[Node, ...]:
@@ -110,7 +110,7 @@ def _amplifies(a: Node, b: Node, c: Node) -> bool:
 
 
 def _rounding(node: Node) -> Node | None:
-    """Return u of n = (u·k + K) - K, which is how a form rounds to whole numbers, else None."""
+    """Return u·k + K if `node` is (u·k + K) - K, which rounds to an integer, else None."""
     if node.op != "sub" or node.args[1].op != "const":
         return None
     total = node.args[0]
@@ -120,7 +120,7 @@ def _rounding(node: Node) -> Node | None:
 
 
 def _reach(total: Node) -> Fraction:
-    """Return the largest whole number that u·k + K holds, as far as u is bounded by constants."""
+    """Return the largest integer that u·k + K can hold, from the constant bounds of u."""
     u, k, _ = total.args
     if k.op != "const":
         return Fraction(0)
@@ -135,7 +135,7 @@ def _reach(total: Node) -> Fraction:
 
 
 def _multiple(node: Node) -> tuple[Node, Fraction] | None:
-    """Return n and k where a node is n·k, or n·k + c, with a whole number n."""
+    """Return n and k where a node is n·k, or n·k + c, with an integer n."""
     if node.op not in ("mul", "fma"):
         return None
     a, b = map(_bare, node.args[:2])
@@ -153,7 +153,7 @@ class _Unfused:
         self.new: dict[Node, Node] = {}
 
     def translate(self, node: Node) -> Node:
-        """Return the copy of a node whose operands are copied."""
+        """Return the copy of a node; its operands must have been copied."""
         if node.op == "const":
             return self.graph.const(Fraction(self.fmt.round(_value(node))))
         if node.op == "input":
@@ -178,7 +178,7 @@ class _Unfused:
         return self.graph.node(op, *args, attr=attr)
 
     def _scaled_product(self, a: Node, b: Node) -> Node:
-        """Return a·b, one of them a constant that scales a tail."""
+        """Return a·b where a or b is a constant that scales a tail."""
         value, factor = (a, b) if scales(b) else (b, a)
         number = _value(factor)
         if abs(number.numerator) != 1 or number.denominator & (number.denominator - 1):
@@ -219,14 +219,14 @@ class _Unfused:
         return total
 
     def _amplified(self, a: Node, b: Node, c: Node) -> Node:
-        """Return a·b + c, computed from 2**k times as much where a·b would be subnormal."""
+        """Return a·b + c, computed from operands times 2**k where a·b would be subnormal."""
         plain = self._node("add", self._node("mul", a, b), c)
         factor = Fraction(2) ** self.fmt.precision
         large, larger = (self._node("mul", part, self.graph.const(factor)) for part in (a, c))
         scaled = self._node("add", self._node("mul", large, b), larger)
         scaled = self._node("mul", self.keep(scaled), self.graph.const(1 / factor))
-        # Decided by the sum, not by a: beside a large c a tiny a is negligible, and c·2**k
-        # overflows.
+        # Selected by c, not by a: a tiny a is negligible beside a large c, and c·2**k would
+        # overflow.
         return self.graph.node("where", self._tiny(c), scaled, plain)
 
     def _tiny(self, node: Node) -> Node:
