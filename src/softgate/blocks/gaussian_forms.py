@@ -3,8 +3,8 @@
 r = a² + L - n·C needs full precision. Either C has so few bits that n·C is exact and a second float
 holds the rest (EXACT), or C and L are single floats and the fit of G includes the smooth factor due
 to their rounding (QUICK). QUICK also shifts both to minimise the error of that fit: in float64
-it is four times smaller with the same 19 coefficients, in float32 twice. (The shifts are from a simplex
-search over the fit's error; coefficients can be derived for any other pair.)
+it is four times smaller with the same 19 coefficients, in float32 twice. (The shifts are from a
+simplex search over the fit's error; coefficients can be derived for any other pair.)
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 An ulp is a power of two: its inverse is built from the exponent bits of the scale. These errors are
 infinite: NaN or infinity where the reference is finite, and vice versa; 0 where the reference is at
-least the smallest subnormal; a wrong sign of a result that underflows. NaN is correct only if the input
-is NaN, and then required, whatever the reference: it may have the same defect.
+least the smallest subnormal; a wrong sign of a result that underflows. NaN is correct only if the
+input is NaN, and then required, whatever the reference: it may have the same defect.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ class Function:
         self._ready: dict[tuple[str, np.dtype[Any]], Runner] = {}
         """The kernels of calls without options, for `arrays.quick`."""
         self.short_for: tuple[type, ...] = ()
-        """The types of operands whose value `short_way` computes; an adapter sets both."""
+        """The operand types for which `short_way` computes the value; an adapter sets both."""
 
     @property
     def name(self) -> str:
@@ -83,15 +83,15 @@ class Function:
             route = Route(self.entry, quantity, storage, wider, values)
             gated = isinstance(self.entry, GatedEntry)
             if gated and storage.bits == 16 and route.computed_in is FLOAT64:
-                # No kernel converts between 16 bits and float64: arrays are converted first.
+                # Kernels do not convert between 16 bits and float64: arrays are converted first.
                 route = Route(self.entry, quantity, FLOAT64, None, values)
-            if len(self._routes) > 1024:  # a sweep over a parameter must not pile up
+            if len(self._routes) > 1024:  # bounds the memory of a sweep over a parameter
                 self._routes.clear()
             self._routes[key] = route
         return route
 
     def check_parameters(self, parameters: Mapping[str, Any]) -> Parameters:
-        """Return all parameters, defaults filled in, as a hashable key; raise on a wrong one."""
+        """Return all parameters, defaults filled in, as a hashable key; raise if one is invalid."""
         values = dict(self._defaults)
         for name, value in parameters.items():
             if name not in values:
@@ -110,7 +110,7 @@ class Function:
                     break
             else:
                 return False, None
-        # Checked here, because those types may report an error of ours as their own.
+        # Checked here, because those types may hide errors that softgate raises within them.
         arrays.check_arithmetic(call.arithmetic)
         self.check_parameters(call.parameters)
         return override(call, nout)
@@ -128,7 +128,7 @@ class Function:
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any]) -> Any:
-        """Return the function that a file of Keras names."""
+        """Return the function that a saved Keras model refers to."""
         return keras_adapter().function_of(config)
 
     def __copy__(self) -> Any:
@@ -173,7 +173,7 @@ class Activation(Function):
         return study(self)
 
     def bind(self, **parameters: float) -> Activation:
-        """Return the same activation with other defaults, folded into kernels of its own.
+        """Return the same activation with other defaults, compiled into its kernels.
 
         Examples
         --------
@@ -192,19 +192,19 @@ class Activation(Function):
         Parameters
         ----------
         x : number, list or array
-            Where to evaluate. Lists become arrays as `numpy.asarray` makes them.
+            Where to evaluate. Lists are converted by `numpy.asarray`.
         out : numpy.ndarray, optional
             Where results go; may be `x` itself, or overlap it. Its dtype is the result's, and `x`
             broadcasts to its shape.
         arithmetic : {"float64"}, optional
             Compute float32 arrays in float64 and round once: within 0.51 ulp.
         **parameters : float
-            The formula's own parameters.
+            The parameters of the formula.
 
         Returns
         -------
         numpy.ndarray or scalar
-            As a NumPy ufunc would return it: the caller's kind of array, its format kept.
+            As a NumPy ufunc would return it: the input's array type and dtype.
         """
         if type(x) in self.short_for and out is None and arithmetic is None and not parameters:
             return self.short_way(x)
@@ -314,7 +314,7 @@ class Activation(Function):
 
 @lru_cache(maxsize=256)
 def bound(activation: Activation, key: Parameters) -> Activation:
-    """Return `activation` with other defaults, the same object for the same ones."""
+    """Return `activation` with other defaults; the same defaults return the same object."""
     values = dict(key)
     parameters = (replace(p, default=values[p.name]) for p in activation.entry.parameters)
     return Activation(replace(activation.entry, parameters=tuple(parameters)))

@@ -1,7 +1,7 @@
-"""The NumPy front end: any arrays in, the caller's kind of array out, as a ufunc returns it.
+"""The NumPy front end: operands of any array type; results of the type that a ufunc would return.
 
-Kernels run over one block of aligned native memory. Other operands are copied first: a single one
-into the result, where it is overwritten. Everything is checked before anything is written.
+Kernels need aligned contiguous memory in native byte order. Other operands are copied first: a
+single one into the result, where it is overwritten. All checks precede the first write.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ def _field_address(x: Array) -> int:
 
 _Pointer, _HEAD = ctypes.c_size_t, object.__basicsize__
 _probe = np.zeros(3)
-# NumPy's ABI has the data pointer first in an array object; reading it there takes a fifth of the
-# time. Where an interpreter or a NumPy has it elsewhere, the public interface is used.
+# In NumPy's ABI the data pointer is the first field of an array object; reading it takes a fifth of
+# the time. If an interpreter or NumPy version differs, the public interface is used.
 address = (
     _field_address
     if sys.implementation.name == "cpython" and _field_address(_probe) == _probe.ctypes.data
@@ -53,7 +53,7 @@ address = (
 
 
 def as_array(x: Any, name: str = "x") -> Array:
-    """Return `x` as an array of a format that has kernels, subclasses preserved.
+    """Return `x` as an array of a format that has kernels; subclasses are preserved.
 
     Integers and booleans become float64 (NumPy's ufuncs return float16 for int8 and booleans
     and float32 for int16: too few digits for an activation).
@@ -82,7 +82,7 @@ def as_array(x: Any, name: str = "x") -> Array:
 
 
 def _as_float(x: int, name: str) -> float:
-    """Return an integer as a float, also one that no NumPy integer holds."""
+    """Return an integer as a float, even if it is too large for NumPy's integers."""
     try:
         return float(x)
     except OverflowError:
@@ -104,8 +104,8 @@ def broadcasts(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
 def check_out(out: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array | None:
     """Return the array to which results are written, None for a new one; raise if it is unsuitable.
 
-    Results of `shape` must broadcast to it, as those of a ufunc; it has their dtype, in any byte
-    order. It may be alone in a tuple.
+    As for a ufunc, results of `shape` must broadcast to it, and it must have their dtype, in any
+    byte order. A tuple of one array is accepted.
     """
     if isinstance(out, tuple):
         if len(out) != 1:
@@ -130,8 +130,8 @@ def check_out(out: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array |
 def quick(runner: Runner, out: Any, *inputs: Array) -> Any:
     """Run a kernel over plain arrays with the least overhead, or return None.
 
-    Plain are writeable C arrays of one shape and one native dtype that share no memory and are
-    computed on one thread. All others are handled by `apply`.
+    Plain means writeable, C-contiguous, of one shape and one native dtype, without shared memory,
+    and small enough for one thread. `apply` handles all other arrays.
     """
     x = inputs[0]
     if not x.flags.carray or not x.ndim or (x.size >= SERIAL and POOL.size > 1):
@@ -155,7 +155,7 @@ def quick(runner: Runner, out: Any, *inputs: Array) -> Any:
 
 
 def same_format(operands: Mapping[str, Any]) -> list[Array]:
-    """Return operands as arrays of one format: the widest; Python numbers take the others'."""
+    """Return operands as arrays of the widest format; Python numbers take that of the others."""
     first, *others = operands.values()
     if type(first) is np.ndarray and first.dtype.isnative and format_of(first.dtype) is not None:
         for x in others:
@@ -181,7 +181,7 @@ def same_format(operands: Mapping[str, Any]) -> list[Array]:
                     f"{deciding[0]} is {dtype.name} and {name} {other.name}, which have no common "
                     "format: convert one of them"
                 ) from None
-    # A number beyond the format is infinite in it, one below it is 0.
+    # Numbers beyond the format's range become infinite, those below it 0.
     with np.errstate(over="ignore", under="ignore"):
         return [array.astype(dtype, copy=False) for array in arrays.values()]
 
@@ -200,7 +200,7 @@ def check_outs(
 ) -> list[Array | None]:
     """Return an array for each result, None for a new one; raise if one is unsuitable.
 
-    Results of `shape` must broadcast to all of them, which have one shape.
+    The arrays have one shape, to which results of `shape` must broadcast.
     """
     if out is None:
         return [None] * count
@@ -223,7 +223,7 @@ def apply(
 ) -> tuple[Any, ...]:
     """Run `route` over operands broadcast against each other; return what a ufunc would.
 
-    With `swapped`, the kernel takes the second operand first, and so are its results ordered.
+    With `swapped`, the kernel takes the second operand first and returns results in that order.
     """
     inputs = tuple(operands.values())
     ordered = (inputs[1], inputs[0], *inputs[2:]) if swapped else inputs
@@ -240,7 +240,7 @@ def apply(
     finished = []
     for computed, target in zip(results, targets, strict=True):
         result = narrowed(computed, dtype)
-        if target is None and result.shape != widest:  # as wide as the `out` of the other result
+        if target is None and result.shape != widest:  # the shape of the other result's `out`
             result = np.broadcast_to(result, widest).copy()
         finished.append(_finish(function, inputs, result, target))
     return tuple(finished)
@@ -249,7 +249,7 @@ def apply(
 def _direct(route: Route, inputs: Sequence[Array], out: Any) -> Any:
     """Run `route` over plain arrays of one shape and return its result; None if copies are needed.
 
-    The result is a new array or `out`, which is plain, too, and overlaps no operand in part.
+    The result is a new array or `out`, if it is plain and does not partly overlap an operand.
     """
     first, alias = inputs[0], None
     if first.itemsize * 8 != route.storage.bits:
@@ -320,7 +320,7 @@ def _plan(sources: Sequence[Array], results: Sequence[Array]) -> tuple[int | Non
 
 
 def _results(sources: Sequence[Array], targets: Sequence[Array | None]) -> list[Array]:
-    """Return memory for results, all of one layout; of several none may overlap an operand."""
+    """Return arrays for results, of one layout; if there are several, none overlaps an operand."""
     results: list[Array] = []
     dtype = sources[0].dtype.newbyteorder("=")
     for target in targets:
@@ -346,7 +346,7 @@ def overlaps(x: Array, others: Iterable[Array]) -> bool:
 
 
 def widened(operands: Sequence[Array], route: Route) -> list[Array]:
-    """Return operands in the format that the kernel reads: float64 for some 16-bit ones."""
+    """Return operands in the format that the kernel reads: float64 for some 16-bit formats."""
     if operands[0].itemsize * 8 == route.storage.bits:
         return list(operands)
     with np.errstate(invalid="ignore"):  # signalling NaNs
@@ -360,12 +360,12 @@ def narrowed(result: Array, dtype: np.dtype[Any]) -> Array:
     fmt = format_of(dtype)
     assert fmt is not None
     with np.errstate(all="ignore"):
-        # ml_dtypes converts float64 to bfloat16 by way of float32, which rounds twice.
+        # ml_dtypes converts float64 to bfloat16 through float32, which rounds twice.
         return round_to(result, fmt).astype(dtype)
 
 
 def memory(operand: Any, x: Array, out: Any = None) -> str:
-    """Return in words what is copied in a call with one operand; `x` is `operand` as an array."""
+    """Return a description of the copies for one operand; `x` is `operand` as an array."""
     dtype = x.dtype.newbyteorder("=")
     target = check_out(out, x.shape, dtype)
     end, direct = "", True
@@ -397,7 +397,7 @@ def memory(operand: Any, x: Array, out: Any = None) -> str:
 def memory_of_pair(
     operands: Sequence[Array], shape: tuple[int, ...], targets: Sequence[Array | None]
 ) -> str:
-    """Return in words what is copied in a call with two operands."""
+    """Return a description of the copies in a call with two operands."""
     sources = _sources(operands, shape)
     alias, copied = _plan(sources, _results(sources, targets))
     if copied:
@@ -407,7 +407,7 @@ def memory_of_pair(
 
 
 def is_plain(x: Array) -> bool:
-    """Return whether `x` is no subclass, in C order, aligned and in native byte order."""
+    """Return whether `x` is an ndarray, no subclass, C-contiguous, aligned, of native order."""
     if type(x) is not np.ndarray:
         return False
     flags = x.flags
@@ -415,7 +415,7 @@ def is_plain(x: Array) -> bool:
 
 
 def is_ready(x: Array) -> bool:
-    """Return whether a kernel can run over the memory of `x`: one aligned native block."""
+    """Return whether a kernel can run over `x`: contiguous, aligned, of native byte order."""
     return x.flags.aligned and x.dtype.isnative and contiguous_in_memory(x)
 
 
@@ -444,7 +444,7 @@ def run(runner: Runner, operands: tuple[Array, ...]) -> None:
     addresses = tuple(map(address, operands))
 
     def chunk(start: int, stop: int, _keep: tuple[Array, ...] = operands) -> None:
-        # The memory lives as long as this function, however the caller's frame ends.
+        # `_keep` keeps the memory alive even if an exception ends the caller.
         offset = start * item
         kernel(*(a + offset for a in addresses), constants, stop - start)
 
@@ -452,7 +452,7 @@ def run(runner: Runner, operands: tuple[Array, ...]) -> None:
 
 
 def _finish(function: Any, inputs: tuple[Array, ...], result: Array, target: Array | None) -> Any:
-    """Return `result` as the caller's kind of array: a scalar, a subclass, `out` itself."""
+    """Return `result` as a ufunc would: a scalar, an array of the operands' subclass, or `out`."""
     context: Any = (UfuncView(function.__name__, len(inputs)), inputs, 0)
     if target is not None:
         if address(target) != address(result):

@@ -1,7 +1,7 @@
 """Calls whose operands are not NumPy arrays: framework adapters and NumPy's override protocols.
 
-Tensors are passed to the `Adapter` of their framework as a `Call`. Arrays of other libraries take
-part by `__array_ufunc__`, `__array_function__` and `__array_wrap__`.
+Tensors are passed to the `Adapter` of their framework as a `Call`. Arrays of other libraries are
+supported through `__array_ufunc__`, `__array_function__` and `__array_wrap__`.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ NO_PARAMETERS: Mapping[str, Any] = {}
 
 
 class Call(NamedTuple):
-    """One call of a function: what is computed, from which operands and with which options."""
+    """One call of a function: the quantity, the operands and the options."""
 
     function: Function
     quantity: str
     operands: tuple[Any, ...]
-    """x; of a gated function a and b, or the x that is split. Last comes grad for "backward"."""
+    """x; for a gated function a and b, or the x that is split; then grad for "backward"."""
     out: Any = None
     arithmetic: str | None = None
     parameters: Mapping[str, Any] = NO_PARAMETERS
-    """Those given in the call; the others have the function's defaults."""
+    """The parameters passed; the others have the function's defaults."""
     axis: int | None = None
-    """Where the one operand of a gated function is split."""
+    """The axis along which a gated function splits its single operand."""
     gate: str | None = None
     """Which operand is the gate, "first" or "second"; None for the function's default."""
 
@@ -47,7 +47,7 @@ class Call(NamedTuple):
 
     @property
     def keywords(self) -> dict[str, Any]:
-        """The options given in the call, other than `out`, as keywords of `method`."""
+        """The options of the call, except `out`, as keywords of `method`."""
         options = {"arithmetic": self.arithmetic, "axis": self.axis, "gate": self.gate}
         options_set = {name: option for name, option in options.items() if option is not None}
         return {**self.parameters, **options_set}
@@ -55,7 +55,7 @@ class Call(NamedTuple):
 
 @dataclass(frozen=True)
 class Explanation:
-    """How one call is computed; printed, one line."""
+    """How one call is computed; its string is one line."""
 
     activation: str
     quantity: str
@@ -73,12 +73,12 @@ class Explanation:
 
 
 class Adapter(Protocol):
-    """What a framework's adapter, a module in `softgate.frameworks`, provides."""
+    """The interface of a framework's adapter, a module in `softgate.frameworks`."""
 
     def compute(self, call: Call) -> Any:
         """Return the results of a call as tensors of the framework, differentiable.
 
-        Several results come as a tuple, in the order of the operands they belong to.
+        Several results are a tuple, in the order of their operands.
         """
 
     def explain(self, call: Call) -> Explanation:
@@ -86,7 +86,7 @@ class Adapter(Protocol):
 
 
 def _torch() -> Adapter:
-    # A statement, which torch.compile can follow.
+    # An import statement, which torch.compile can trace.
     from softgate.frameworks import torch
 
     return torch
@@ -144,7 +144,7 @@ _others: set[type] = set()
 
 
 def keras_adapter() -> ModuleType:
-    """Return the adapter for Keras, which also names functions in files."""
+    """Return the adapter for Keras, which also serializes functions."""
     return cast(ModuleType, _keras())
 
 
@@ -167,9 +167,9 @@ def adapter_of(operand: object) -> Adapter | None:
 
 
 def adapter_for(operands: tuple[Any, ...]) -> Adapter | None:
-    """Return the adapter for a call with these operands, or None where NumPy computes it.
+    """Return the adapter for a call with these operands, or None if NumPy computes it.
 
-    That of a `torch.fx.Proxy` comes before all others: a Proxy has no elements, and the call is
+    The adapter for `torch.fx.Proxy` takes precedence: a Proxy has no elements, and the call is
     recorded whatever the other operands are.
     """
     if len(operands) == 1:
@@ -188,7 +188,7 @@ def adapter_for(operands: tuple[Any, ...]) -> Adapter | None:
 class UfuncView:
     """A function with its parameters as `__array_ufunc__` and `__array_wrap__` receive it.
 
-    It has those attributes of a ufunc that array types read.
+    It has the attributes of a ufunc that array types use.
     """
 
     signature = None
@@ -222,9 +222,9 @@ def is_duck_array(x: object) -> bool:
 def override(call: Call, nout: int = 1) -> tuple[bool, Any]:
     """Pass a call to operands whose types override ufuncs, as NumPy's protocol does.
 
-    Returns whether one of them computed it, and its result. Subclasses come before their parents.
-    The options are part of the function that those types receive: a ufunc has no parameters, and
-    dask raises where it finds a keyword that ufuncs do not have.
+    Returns whether one of them computed it, and its result. Subclasses precede their parents.
+    Options are bound to the function that those types receive: a ufunc has no parameters, and
+    dask raises for keywords that ufuncs do not have.
     """
     inputs, out, name = call.operands, call.out, call.function.name
     outs = out if isinstance(out, tuple) else (out,)
@@ -262,8 +262,8 @@ def override(call: Call, nout: int = 1) -> tuple[bool, Any]:
 def _packed(function: Callable[..., Any], *inputs: Any) -> Any:
     """Return several results as the fields of one array.
 
-    dask's arrays override ufuncs only where there is one result; this way the results of a chunk
-    come from one pass, and stay lazy.
+    dask overrides ufuncs only with one result; packed, the results of a chunk are computed in one
+    pass and stay lazy.
     """
     results = [np.asarray(result) for result in function(*inputs)]
     fields = [(f"f{i}", result.dtype) for i, result in enumerate(results)]

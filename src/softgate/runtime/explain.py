@@ -35,12 +35,12 @@ def explain(
     quantity : {"value", "slope", "curvature", "backward"}
         What would be computed.
     out, arithmetic, **parameters
-        As in the call; of a gated function `axis` and `gate`, too.
+        As in the call; for a gated function also `axis` and `gate`.
 
     Returns
     -------
     Explanation
-        Printed, it is one line.
+        Its string is one line.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""One lock that a fork waits for: a child inherits no import, compiler or table half done.
+"""A lock that a fork acquires, so that a child inherits no unfinished import, kernel or table.
 
-It exists from the first import on, for what is registered while a fork already waits comes too late
-for that fork.
+It is registered at the first import: hooks registered while a fork is already waiting do not apply
+to that fork.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import os
 import threading
 
 BUILDING = threading.RLock()
-"""Held while kernels are compiled, tables made and modules loaded."""
+"""Held while kernels are compiled, tables computed and modules imported."""
 
 if hasattr(os, "register_at_fork"):  # Windows has no fork
     os.register_at_fork(

@@ -1,7 +1,7 @@
 """What each name means in each framework, as data: the records of names.toml.
 
-The file is grouped by the modules in which frameworks have activations, so that a line holds only
-what is particular to a name. It is read on first use.
+The file is grouped by the frameworks' modules, so that a line holds only what differs from name to
+name. It is read on first use.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ SOURCES = {
     "timm": "timm",
     "onnx": "ONNX",
 }
-"""Every source and what people call it."""
+"""Every source and its display name."""
 
 
 @dataclass(frozen=True)
 class Name:
-    """One name in one framework, what it computes by default, and how its parameters map to ours.
+    """One name in one framework, the function it computes by default, and its parameters.
 
-    `takes` pairs its own parameters with ours: "slope", "1/width" where ours is the reciprocal,
-    "silu.beta" where giving it makes it another function. `forms` has the values of parameters
-    that choose a function. Where softgate does not have it, `function` is None and `note` says
-    what it is.
+    `takes` maps the framework's parameters to softgate's: "slope", "1/width" for the reciprocal,
+    "silu.beta" if passing it selects another function. `forms` has the parameter values that
+    select a function. If softgate does not implement it, `function` is None and `note` describes
+    it.
     """
 
     source: str
@@ -57,7 +57,7 @@ class Name:
 
     @property
     def computes(self) -> str:
-        """The default form as one would call it in softgate."""
+        """The default form as a call of softgate's function."""
         if self.function is None:
             return "not implemented"
         values = ", ".join(f"{name}={value:g}" for name, value in self.parameters.items())
@@ -65,7 +65,7 @@ class Name:
 
     @property
     def switches(self) -> tuple[tuple[str, str], ...]:
-        """Its other forms: the argument, and the function that it makes of it."""
+        """The other forms: an argument, and the function that it selects."""
         return tuple(
             (f"{parameter}={value!r}", function)
             for parameter, values in self.forms.items()
@@ -74,9 +74,9 @@ class Name:
         )
 
     def answers(self, name: str, like: Callable[[str], str] = str) -> bool:
-        """Whether it is called `name`, or by an end of its path: GELU, nn.GELU, torch.nn.GELU.
+        """Return whether `name` is the name or an end of the path: GELU, nn.GELU, torch.nn.GELU.
 
-        `like` takes away what does not count, such as the case of letters.
+        `like` normalises both before the comparison, for example to lower case.
         """
         wanted = like(name)
         spellings = map(like, (self.name, self.path, *self.also))
@@ -85,7 +85,7 @@ class Name:
 
 @dataclass(frozen=True)
 class Names(Record):
-    """Names, and the matrix of functions and frameworks that they make: a sequence of `Name`.
+    """A sequence of `Name`, shown as a list or as a matrix of functions and frameworks.
 
     Examples
     --------
@@ -108,13 +108,13 @@ class Names(Record):
 
     @property
     def sources(self) -> list[str]:
-        """The sources that are there, in the usual order."""
+        """The sources that occur, in the order of `SOURCES`."""
         present = {name.source for name in self}
         return [source for source in SOURCES if source in present]
 
     @property
     def titles(self) -> list[str]:
-        """The sources as people call them."""
+        """The display names of the sources."""
         return [SOURCES[source] for source in self.sources]
 
     @property
@@ -123,14 +123,14 @@ class Names(Record):
         return len(self.sources) > 2 and len({name.function for name in self}) > 4
 
     def grids(self) -> tuple[Grid, ...]:
-        """Return the matrix where there is much to compare, else a list."""
+        """Return the matrix if there are many functions in several frameworks, else a list."""
         return self.matrix() if self.many else (self.listing(),)
 
     def matrix(self) -> tuple[Grid, ...]:
-        """Return a row for each function: its names in each framework; and what is not implemented.
+        """Return a grid with each function's names in each framework, and one of those missing.
 
-        A name stands where its default form is; what its parameters make of it stands where that
-        is.
+        A name is in the row of its default form; with an argument that selects another form, also
+        in the row of that form.
         """
         known = [name for name in self if name.implemented]
         rows: dict[str, dict[str, list[str]]] = {}
@@ -160,7 +160,7 @@ class Names(Record):
         return Grid("Known, not implemented", ("name", "what it is"), cells, text=True)
 
     def listing(self) -> Grid:
-        """Return a row for each name: all that is known of it."""
+        """Return a grid with a row for each name and all its fields."""
         header = ("source", "name", "computes", "path", "its parameters", "note")
         rows = (
             (SOURCES[n.source], n.name, n.computes, _version(n), _parameters(n), n.note)
@@ -195,7 +195,7 @@ def _parameters(name: Name) -> str:
 
 @cache
 def catalogue_of_names() -> Names:
-    """Return every name of every source, softgate's own first."""
+    """Return every name of every source, softgate's first."""
     with (files(__package__) / "names.toml").open("rb") as file:
         homes = tomllib.load(file)["home"]
     return Names((*_own(), *(name for home in homes for name in _of_home(home))))

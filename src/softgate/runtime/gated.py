@@ -20,7 +20,7 @@ POSITIONS = ("first", "second")
 
 
 class Curvature(NamedTuple):
-    """The second derivatives, by the first operand twice, by both, by the second twice."""
+    """The second partial derivatives: by the first operand, mixed, and by the second."""
 
     first: Any
     mixed: Any
@@ -53,7 +53,7 @@ class Gated(Function):
         """The activation of the gate."""
 
     def bind(self, *, gate: Any = None, **parameters: float) -> Gated:
-        """Return the same function with another gate or other defaults, in kernels of its own.
+        """Return the same function with another gate or other defaults, compiled into its kernels.
 
         Examples
         --------
@@ -133,7 +133,7 @@ class Gated(Function):
         gate: str | None = None,
         **parameters: float,
     ) -> Any:
-        """Return both partial derivatives: of two arrays a pair, of one an array of its shape.
+        """Return both partial derivatives: a pair for two arrays, an array like `a` for one.
 
         Arguments as for the value; `out` is a pair of arrays, or one of the shape of `a`.
 
@@ -191,7 +191,7 @@ class Gated(Function):
 
         `backward(a, b, grad)` returns a pair, each broadcast as the value is; `backward(x, grad)`,
         with `x` split in two along `axis`, an array of the shape of `x`. `out` is a pair of arrays,
-        or one. Where relu's slope is 0 so is the result, whatever `b` and `grad` are.
+        or one. Where relu's slope is 0 the result is 0, whatever `b` and `grad` are.
 
         Examples
         --------
@@ -220,7 +220,7 @@ class Gated(Function):
         return results[0] if one else tuple(results)
 
     def _pair(self, call: Call) -> tuple[Any, ...]:
-        """Return the results for two operands, in their order; of the curvature three."""
+        """Return the results for two operands, in their order; three for the curvature."""
         swapped, quantity = self.position(call.gate) == "second", call.quantity
         count = {"value": 1, "curvature": 3}.get(quantity, 2)
         overridden, result = self._override(call, count)
@@ -236,7 +236,7 @@ class Gated(Function):
         return _with_zero(results, swapped) if quantity == "curvature" else results
 
     def _halves(self, call: Call) -> tuple[Any, ...]:
-        """Return the results for the halves of one array; those of slope and backward joined."""
+        """Return the results for the halves of one array, joined for slope and backward."""
         quantity = call.quantity
         joined = quantity in ("slope", "backward")
         names = ("x", "grad")[: len(call.operands)]
@@ -284,7 +284,7 @@ class Gated(Function):
         return _with_zero(computed, swapped) if quantity == "curvature" else tuple(computed)
 
     def position(self, gate: str | None) -> str:
-        """Return which operand is the gate, "first" or "second"; raise for another word."""
+        """Return which operand is the gate, "first" or "second"; raise for other values."""
         if gate is None:
             return self.entry.position
         if gate not in POSITIONS:
@@ -292,7 +292,7 @@ class Gated(Function):
         return gate
 
     def no_axis(self, axis: int | None) -> None:
-        """Raise where an axis is given with two operands."""
+        """Raise if an axis is passed with two operands."""
         if axis is not None:
             raise TypeError(
                 f"axis = {axis!r} with two operands: {self.name} splits one array along an axis; "
@@ -311,7 +311,7 @@ class Gated(Function):
 
 
 def _with_zero(results: Any, swapped: bool) -> tuple[Any, ...]:
-    """Return all three second derivatives in the operands' order: by the other operand twice, 0."""
+    """Return all three second derivatives in the operands' order; that by `other` twice is 0."""
     twice, mixed = results
     zero = np.zeros_like(mixed)[()]
     return (zero, mixed, twice) if swapped else (twice, mixed, zero)
@@ -319,7 +319,7 @@ def _with_zero(results: Any, swapped: bool) -> tuple[Any, ...]:
 
 @lru_cache(maxsize=256)
 def bound(gated: Gated, key: Parameters, position: str) -> Gated:
-    """Return `gated` with other defaults and gate, the same object for the same ones."""
+    """Return `gated` with other defaults and gate; the same ones return the same object."""
     values, act = dict(key), gated.entry.act
     parameters = tuple(replace(p, default=values[p.name]) for p in act.parameters)
     return Gated(replace(gated.entry, act=replace(act, parameters=parameters), position=position))

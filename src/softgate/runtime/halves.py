@@ -1,6 +1,6 @@
 """Kernels over the two halves of one array.
 
-A half of an array in C order consists of rows a fixed distance apart, whatever the axis. Kernels
+A half of a C-contiguous array consists of rows with a constant stride, whatever the axis. Kernels
 run over such rows without a copy.
 """
 
@@ -36,7 +36,7 @@ class Split(NamedTuple):
         return pieces[:, 0], pieces[:, 1]
 
     def views(self, x: Array) -> tuple[Array, Array]:
-        """Return both halves of any array, shaped as they are."""
+        """Return views of both halves of any array, in their shape."""
         before, length = (slice(None),) * self.axis, self.shape[self.axis]
         return x[(*before, slice(None, length))], x[(*before, slice(length, None))]
 
@@ -51,7 +51,7 @@ def split(x: Array, axis: Any, name: str) -> Split:
         raise ValueError(f"axis = {index} is out of range: x has {x.ndim} dimensions")
     index %= x.ndim
     length = x.shape[index]
-    if isnan(length):  # dask has NaN for chunks whose size is not known
+    if isnan(length):  # dask uses NaN for chunks of unknown size
         raise ValueError(f"the length of x along axis {index} is unknown: compute it first")
     if length % 2:
         raise ValueError(
@@ -79,11 +79,11 @@ def joined(halves: Sequence[Array], like: Array, axis: int) -> Array:
 
 
 def over_rows(route: Route, operands: Sequence[Array], results: int) -> None:
-    """Run a kernel over matrices whose rows are one block of memory each, results first."""
+    """Run a kernel over matrices with contiguous rows, results first."""
     rows, columns = operands[0].shape
     count, item = rows * columns, operands[0].itemsize
     if columns < SHORT_ROW:
-        # As one element per row: NumPy's loops over rows this short are slow, too.
+        # Copied as one void element per row: NumPy's loops over such short rows are slow too.
         row = np.dtype((np.void, columns * item))
         packed = [x.view(row)[:, 0] for x in operands]
         dense = [np.empty(rows, row) for _ in packed[:results]]
@@ -133,8 +133,8 @@ def over_halves(
 ) -> list[Array]:
     """Run a kernel over the halves of `x`, and `gradients`; return plain results.
 
-    One result for each target: of the shape of a half, or of `x` where it holds one for each half.
-    The gate is the first half, or the second where `swapped`.
+    One result per target, with the shape of a half, or that of `x` for slope and backward. The gate
+    is the first half, or the second if `swapped`.
     """
     whole = np.ascontiguousarray(x)
     order = (1, 0) if swapped else (0, 1)
@@ -163,7 +163,7 @@ def over_halves(
 
 
 def memory_of_halves(x: Array, parts: Split) -> str:
-    """Return in words what is copied when `x` is split."""
+    """Return a description of the copies that splitting `x` needs."""
     if not x.flags.c_contiguous:
         return "copied first: not in C order"
     if parts.columns < SHORT_ROW:

@@ -33,7 +33,7 @@ QUANTITIES = ("value", "slope", "curvature", "backward")
 
 _compiled: dict[object, Compiled] = {}
 BUILDING = fork_lock.BUILDING
-"""Held while kernels are compiled, tables made and the modules for that imported."""
+"""Held while kernels are compiled, tables computed and their modules imported."""
 
 
 @dataclass(frozen=True)
@@ -122,13 +122,13 @@ def loop(specification: Specification) -> Loop:
 def pack(
     entry: Entry | GatedEntry, parameters: Parameters, arithmetic: Format, quantity: str = "value"
 ) -> npt.NDArray[np.floating]:
-    """Return the parameters as a kernel reads them: in two parts where one is too short."""
+    """Return the parameters as a kernel reads them: in two parts if one float is too short."""
     key = tuple((p.name, parameters[p.name]) for p in entry.parameters)
     limits = () if entry.user is None else entry.user.limits(quantity, key)
     values = np.array([*(value for _, value in key), *limits], np.float64)
     if arithmetic.bits == 64:
         return values
-    with np.errstate(all="ignore"):  # a limit may be anything; the low part may underflow
+    with np.errstate(all="ignore"):  # a limit may be infinite or NaN; the low part may underflow
         high = values.astype(np.float32)
         low = (values - high).astype(np.float32)
     return np.stack([high, low], axis=1).ravel()

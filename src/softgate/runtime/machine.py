@@ -1,7 +1,7 @@
-"""The machine that figures come from: CPU, caches, memory, versions, threads.
+"""The machine of a measurement: CPU, caches, memory, versions, threads.
 
-A time means nothing without it, so every record of times carries one. What the operating system
-does not report is empty, never guessed.
+Times depend on it, so every record of times includes one. Fields that the operating system does not
+report are empty, never guessed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ PACKAGES = (
     "numpy", "llvmlite", "scipy", "torch", "jax", "jaxlib", "tensorflow", "keras", "onnxruntime",
     "transformers",
 )  # fmt: skip
-"""Whose versions belong to a figure."""
+"""Packages with versions that are recorded with a measurement."""
 
 FEATURES = ("sse4.2", "avx", "avx2", "fma", "f16c", "avx512f", "neon", "sve")
 ARCHITECTURES = {
@@ -37,7 +37,7 @@ ARCHITECTURES = {
     "neoverse-v1": "Neoverse V1", "neoverse-v2": "Neoverse V2", "apple-m1": "M1",
     "apple-m2": "M2", "apple-m3": "M3", "apple-m4": "M4",
 }  # fmt: skip
-"""What makers call the architectures that LLVM has names for."""
+"""The vendors' names of LLVM's architectures."""
 VECTORS = {
     "avx512f": "AVX-512", "avx2": "AVX2", "avx": "AVX", "sse4.2": "SSE4.2", "sve": "SVE",
     "neon": "NEON",
@@ -51,10 +51,10 @@ SYSCTL = {"L1": "hw.l1dcachesize", "L2": "hw.l2cachesize", "L3": "hw.l3cachesize
 
 @dataclass(frozen=True)
 class Machine:
-    """What figures were measured on and with.
+    """The machine and the packages of a measurement.
 
-    `cpu` is the processor's own name, `architecture` what LLVM compiles for; `caches` the bytes
-    that one core sees at each level; `versions` the packages that are installed.
+    `cpu` is the processor's model name, `architecture` LLVM's name of its target; `caches` the
+    bytes per level that one core can use; `versions` those of installed packages.
     """
 
     cpu: str
@@ -83,7 +83,7 @@ class Machine:
         return ", ".join((*parts, self.system, f"Python {self.python}"))
 
     def differs(self, other: Machine) -> tuple[str, ...]:
-        """Return what makes times of two machines no match, a line each; versions do not."""
+        """Return a line for each difference that makes times incomparable; versions are ignored."""
         return tuple(
             f"{name}: {mine} here, {theirs} there"
             for name in ("cpu", "architecture", "cores", "system", "caches")
@@ -118,7 +118,7 @@ def this_machine() -> Machine:
 
 
 def installed(package: str) -> str | None:
-    """Return a package's version, or None; nothing is imported for it."""
+    """Return a package's version, or None; does not import it."""
     for name in ALSO_CALLED.get(package, (package,)):
         try:
             return metadata.version(name)
@@ -128,7 +128,7 @@ def installed(package: str) -> str | None:
 
 
 def cpu_name() -> str:
-    """Return the processor's name as its maker has it."""
+    """Return the processor's model name."""
     path = Path("/proc/cpuinfo")
     if path.exists():
         for line in path.read_text(encoding="utf-8").splitlines():
@@ -138,7 +138,7 @@ def cpu_name() -> str:
 
 
 def caches(folder: Path = CACHES) -> dict[str, int]:
-    """Return the bytes of each cache for data that a core sees, the nearest first."""
+    """Return the bytes of each data cache of a core, L1 first."""
     sizes: dict[str, int] = {}
     for cache in sorted(folder.glob("index*")):
         try:
@@ -146,7 +146,7 @@ def caches(folder: Path = CACHES) -> dict[str, int]:
                 (cache / name).read_text(encoding="utf-8").strip()
                 for name in ("level", "type", "size")
             )
-        except OSError:  # some kernels report a part only
+        except OSError:  # some kernels report only some caches
             continue
         if kind != "Instruction" and size[:-1].isdigit() and size[-1] in UNITS:
             sizes[f"L{level}"] = int(size[:-1]) * UNITS[size[-1]]
@@ -175,7 +175,7 @@ def free_bytes() -> int | None:
 
 
 def in_bytes(size: int) -> str:
-    """Return a number of bytes as people say it.
+    """Return a number of bytes as text with a unit.
 
     Examples
     --------
@@ -197,6 +197,6 @@ def _sysctl(name: str) -> str:
         answer = subprocess.run(
             ["/usr/sbin/sysctl", "-n", name], capture_output=True, text=True, check=False
         )
-    except OSError:  # not every environment lets programs be started
+    except OSError:  # starting programs may be forbidden
         return ""
     return answer.stdout.strip()

@@ -1,4 +1,4 @@
-"""Functions by the names that they have in frameworks.
+"""Functions by their names in frameworks.
 
 One name may mean two functions (JAX's gelu is the tanh form, PyTorch's is not). Without a source
 such a name raises an error that lists both.
@@ -35,7 +35,7 @@ class AmbiguousName(ValueError):
 
 
 class NotImplementedName(ValueError):
-    """The name is known, and softgate does not have its function."""
+    """The name is known, but softgate does not implement its function."""
 
 
 def names(source: str | None = None, *, name: str | None = None) -> Names:
@@ -52,7 +52,7 @@ def names(source: str | None = None, *, name: str | None = None) -> Names:
     Returns
     -------
     Names
-        A tuple of records; printed, a table.
+        A sequence of records; its string is a table.
 
     Examples
     --------
@@ -82,7 +82,7 @@ def get(name: str, source: str | None = None, **parameters: Any) -> Activation |
         A framework's name or full path, or softgate's: "gelu_new", "LeakyReLU", "torch.nn.GELU",
         "com.microsoft.FastGelu".
     source : str, optional
-        Whose name it is: see `names`. Needed where frameworks mean different functions by it.
+        The framework of the name, as in `names`. Needed if it means several functions.
     **parameters
         softgate's parameters, or with a source also those of the framework: `negative_slope=0.2`,
         `approximate="tanh"`.
@@ -90,13 +90,13 @@ def get(name: str, source: str | None = None, **parameters: Any) -> Activation |
     Returns
     -------
     Activation or Gated
-        With the parameters bound. Hardly a name means a gated one, so type checkers see an
+        With the parameters bound. Few names refer to gated functions, so the annotation is
         Activation.
 
     Raises
     ------
     ValueError
-        Where the name is unknown, means several functions, or one that softgate does not have.
+        If the name is unknown, means several functions, or one that softgate does not implement.
 
     Examples
     --------
@@ -154,7 +154,7 @@ def parse(text: str) -> tuple[str, dict[str, float]]:
 def function(text: str) -> Activation | Gated:
     """Return the function that a text such as "gelu", "swiglu" or "elu:alpha=0.5" names.
 
-    softgate's names come first, then those of frameworks. Raises ValueError as `get` does.
+    softgate's names take precedence over those of frameworks. Raises ValueError as `get` does.
     """
     name, parameters = parse(text)
     known = functions()
@@ -165,7 +165,7 @@ def function(text: str) -> Activation | Gated:
 
 
 def activation(given: Activation | str) -> Activation:
-    """Return an activation, given itself or by a text that `function` takes.
+    """Return an activation, passed as such or as text that `function` accepts.
 
     Raises ValueError for a gated activation, and TypeError for another object.
     """
@@ -184,7 +184,7 @@ def _letters(name: str) -> str:
 
 
 def _of_source(source: str | None) -> Names:
-    """Return the names of one framework, or of one place in it."""
+    """Return the names of one framework, or of one of its modules; raise if it is unknown."""
     known = catalogue_of_names()
     if source is None:
         return known
@@ -202,22 +202,22 @@ def _of_source(source: str | None) -> Names:
 
 
 def _alike(scope: Names, name: str) -> Names:
-    """Return the records called `name`, written so; if there are none, in any case of letters."""
+    """Return the records called `name`; if there are none, ignore the case of letters."""
     exact = Names(tuple(r for r in scope if r.answers(name)))
     return exact or Names(tuple(r for r in scope if r.answers(name, str.casefold)))
 
 
 def _nearest(scope: Names, name: str) -> Names:
-    """Return what a framework means by `name` first: keras.activations.gelu before keras.ops.gelu.
+    """Return the preferred records of `name`: keras.activations.gelu before keras.ops.gelu.
 
-    Names with a prefix (ops., com.microsoft.) come second to the same without.
+    Names with a prefix (ops., com.microsoft.) are returned only if there are none without.
     """
     records = _alike(scope, name)
     return Names(tuple(r for r in records if r.name.casefold() == name.casefold())) or records
 
 
 def _bound(record: Name, parameters: Mapping[str, Any], source: str | None) -> Activation | Gated:
-    """Return the function of a record, with its parameters and those given."""
+    """Return the function of a record, bound to the record's parameters and `parameters`."""
     function, values, rest = record.function, dict(record.parameters), dict(parameters)
     if source is not None:
         function, values = _translate(record, rest)
@@ -230,7 +230,7 @@ def _bound(record: Name, parameters: Mapping[str, Any], source: str | None) -> A
 
 
 def _translate(record: Name, keywords: dict[str, Any]) -> tuple[str | None, dict[str, float]]:
-    """Remove a framework's parameters from `keywords`; return the function and ours."""
+    """Remove a framework's parameters from `keywords`; return the function and its parameters."""
     function, forms, takes = record.function, record.forms, record.takes
     values = dict(record.parameters)
     for argument in [name for name in keywords if name in forms]:
@@ -286,7 +286,7 @@ def _no_such_parameter(record: Name, function: str, argument: str, source: str |
 
 
 def _sources(records: Iterable[Name]) -> str:
-    """Return the sources of names in words, with the path where it is not the usual one."""
+    """Return the sources of names as text, with the path of names that have a prefix."""
     titles = []
     for record in records:
         place = f" ({record.path})" if "." in record.name else ""
@@ -303,7 +303,7 @@ def _ambiguous(name: str, records: Names, parameters: Mapping[str, Any]) -> Ambi
     choices = []
     for what, same in meanings.items():
         lines.append(f"  {what}: in {_sources(same)}")
-        # Keras means by gelu what keras.activations has; its other gelu needs the whole path.
+        # In Keras, gelu is keras.activations.gelu; keras.ops.gelu needs its full path.
         usual = [r for r in same if "." not in r.name and r.source != "softgate"]
         choice = f'"{name}", source="{usual[0].source}"' if usual else f'"{same[0].path}"'
         choices.append(f"get({choice}{keywords})")

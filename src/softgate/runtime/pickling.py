@@ -1,4 +1,4 @@
-"""Pickling of functions by name: a pickle refers to them, it does not contain them."""
+"""Pickling of functions by name: a pickle contains a reference, not the function."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def recipe(function: Function) -> tuple[Any, tuple[Any, ...]]:
     Raises
     ------
     TypeError
-        Where they would return another function, or none.
+        If they would not restore this function.
     """
     key = tuple(function.parameters.items())
     if isinstance(function, Activation) and function.entry.user is not None:
@@ -35,14 +35,14 @@ def recipe(function: Function) -> tuple[Any, tuple[Any, ...]]:
 
 
 def named(name: str) -> Function | None:
-    """Return the function called `name` in the catalogue, if there is one."""
+    """Return the function called `name` in the catalogue, or None."""
     from .registry import functions
 
     return functions().get(name)
 
 
 def _importable(function: Activation) -> tuple[str, str]:
-    """Return module and name of a user's activation; raise where it is not found there."""
+    """Return module and name of a user's activation; raise TypeError if it is not there."""
     module, qualname = function.__module__, function.__qualname__
     try:
         at_name = imported(module, qualname, ())
@@ -57,7 +57,7 @@ def _importable(function: Activation) -> tuple[str, str]:
 
 
 def imported(module: str, qualname: str, key: Parameters) -> Activation:
-    """Return the activation that a module has under a name, with its parameters set."""
+    """Return the activation `qualname` of a module, with its parameters bound."""
     target: Any = import_module(module)
     for name in qualname.split("."):
         target = getattr(target, name)

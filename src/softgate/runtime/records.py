@@ -1,8 +1,8 @@
-"""Frozen results: what a study returns, as text, as HTML and as JSON both ways.
+"""Frozen results of studies, as text and HTML, and to and from JSON.
 
-A study computes and returns a record; code that displays it computes nothing. JSON stays strict:
-numbers without notation in it are the strings "nan", "inf" and "-inf"; what is not known or not
-defined is null. Every record carries the name and the version of its schema.
+A study computes and returns a record; code that displays it computes nothing. JSON is strict: NaN
+and infinities are the strings "nan", "inf" and "-inf"; unknown or undefined values are null. Every
+record has the name and the version of its schema.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Cell = float | int | str | None
 
 @dataclass(frozen=True)
 class Grid:
-    """Text in rows and columns: what is shown of a record. A cell may have several lines."""
+    """A table of text that displays a record. A cell may have several lines."""
 
     title: str
     header: tuple[str, ...]
@@ -30,7 +30,7 @@ class Grid:
     labels: int = 1
     """The number of columns on the left that label a row, repeated where a wide grid is split."""
     text: bool = False
-    """Whether cells are words, set from the left, and not numbers, set from the right."""
+    """Whether cells are words, aligned left, instead of numbers, aligned right."""
 
     def __str__(self) -> str:
         lines = [[cell.split("\n") for cell in row] for row in (self.header, *self.rows)]
@@ -69,9 +69,9 @@ class Grid:
 
 
 class Record:
-    """A frozen dataclass that can be shown, saved and read again.
+    """A frozen dataclass that can be displayed, saved and loaded.
 
-    A subclass sets `schema` and gives `grids`, what people see, and `table`, the same as rows of
+    A subclass sets `schema` and implements `grids`, for display, and `table`, the same as rows of
     data.
     """
 
@@ -79,11 +79,11 @@ class Record:
     version: ClassVar[int] = 1
 
     def grids(self) -> tuple[Grid, ...]:
-        """Return what is shown, rounded as people want it."""
+        """Return the tables to display, with rounded numbers."""
         raise NotImplementedError(f"{type(self).__name__} has no grids")
 
     def table(self) -> tuple[tuple[str, ...], list[tuple[Cell, ...]]]:
-        """Return a header and rows with all digits: what a CSV file holds."""
+        """Return a header and rows with all digits, as in a CSV file."""
         raise NotImplementedError(f"{type(self).__name__} has no table")
 
     def __str__(self) -> str:
@@ -99,7 +99,7 @@ class Record:
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """Return the record that `to_json` wrote; ValueError where it wrote another."""
+        """Return the record that `to_json` wrote; raise ValueError if it is of another schema."""
         content = json.loads(text)
         if not isinstance(content, dict) or "schema" not in content:
             raise ValueError(
@@ -120,7 +120,7 @@ def _plain_fields(record: Any) -> dict[str, Any]:
 
 
 def plain(value: Any) -> Any:
-    """Return `value` in what JSON has: objects, lists, strings, finite numbers, null."""
+    """Return `value` in JSON types: objects, lists, strings, finite numbers, null."""
     if is_dataclass(value) and not isinstance(value, type):
         return _plain_fields(value)
     if isinstance(value, Mapping):

@@ -1,4 +1,4 @@
-"""All activations of the catalogue, gated ones too, each constructed once."""
+"""All activations and gated activations of the catalogue, each constructed once."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def label(activation: Activation) -> str:
 
 
 def study(activation: Activation) -> Properties:
-    """Compute the properties of an activation, under the name that commands take."""
+    """Return the properties of an activation, under the name that commands accept."""
     from softgate.studies.properties import measure
 
     return measure.study(activation.entry, activation.parameters, label(activation))

@@ -20,7 +20,7 @@ from softgate.formula.formats import FLOAT32, FLOAT64, Format
 from . import kernels, tables
 
 SMALL_PARAMETER = 2.0**-100
-"""Below this a parameter's second float would be subnormal: such calls take the float64 kernel."""
+"""Below this a parameter's second float would be subnormal: the float64 kernel is used."""
 
 
 class Runner:
@@ -80,7 +80,7 @@ class Route:
 
     @property
     def uses_table(self) -> bool:
-        """Whether results are looked up: 16-bit ones, unless arithmetic is cheaper and as exact."""
+        """Whether results are from a table: 16 bits, unless float32 is faster and as accurate."""
         entry = self.entry
         if (
             self.storage.bits != 16
@@ -109,7 +109,7 @@ class Route:
     def _in_float32(self) -> tuple[tuple[str, float], ...] | None:
         assert isinstance(self.entry, Entry)
         if self.quantity == "backward" and "backward" in self.entry.cheap:
-            return self.parameters  # a float32 slope, as exact as those of a table
+            return self.parameters  # a float32 slope, as accurate as one of a table
         checked = "slope" if self.quantity == "backward" else self.quantity
         moved = tables.exact_in_float32(self.entry, checked, self.storage, self.parameters)
         return self.parameters if moved and self.quantity == "backward" else moved
@@ -144,7 +144,7 @@ class Route:
         return Runner(kernels.once(("lookup", self.storage), make), slopes)
 
     def describe(self) -> str:
-        """Return one line of text: what computes the results."""
+        """Return one line that describes the kernel or table."""
         computed, storage = self.computed_in, self.storage
         if self.uses_table:
             table = f"a table of the 65,536 {storage.name}"

@@ -1,8 +1,8 @@
-"""16-bit formats have 65,536 inputs: there an activation is a table, every entry correctly rounded.
+"""Tables of an activation at all 65,536 inputs of a 16-bit format, correctly rounded.
 
-Entries come from the float64 kernel. Where its result lies so near a rounding boundary that its
-last bits decide, the definition is evaluated with as many digits as it takes (in the subnormals
-x/2 lands on ties, and x·Φ(x) lies a hair beside them).
+Entries are from the float64 kernel. If its result is so close to a rounding boundary that its error
+matters, the definition is evaluated with as many digits as needed (among subnormals x/2 may be a
+tie, and x·Φ(x) is very close to it).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from softgate.formula.graph import Node
 from . import kernels
 
 MARGIN = 2.0**-40
-"""More than the float64 kernels' relative error, but beside roots; far less than a 16-bit ulp."""
+"""More than the float64 kernels' relative error, except near roots; far below a 16-bit ulp."""
 
 Key = tuple[tuple[str, float], ...]
 
@@ -48,7 +48,7 @@ def table(entry: Entry, quantity: str, fmt: Format, parameters: Key) -> npt.NDAr
 
 @lru_cache(maxsize=64)
 def slopes32(entry: Entry, fmt: Format, parameters: Key) -> npt.NDArray[np.float32]:
-    """Return float32 slopes at all inputs of a 16-bit format: what `backward` multiplies by."""
+    """Return float32 slopes at all inputs of a 16-bit format, for `backward`."""
     x = rounding.all16(fmt)
     with np.errstate(all="ignore"):  # signalling NaNs, 2·x of the largest x, subnormal slopes
         slopes = kernels.evaluate64(entry, "slope", x, dict(parameters)).astype(np.float32)
@@ -69,7 +69,7 @@ def rounded(
         root = truth_graph(entry, quantity)
         for i in doubtful:
             result[i] = _decide(root, float(x[i]), float(exact[i]), fmt, parameters)
-        result = rounding.round_to(result, fmt)  # decided as if exponents had no end
+        result = rounding.round_to(result, fmt)  # `_decide` ignores overflow
     return result
 
 
@@ -87,22 +87,22 @@ def _decide(root: Node, x: float, near: float, fmt: Format, parameters: dict[str
 
 
 MOVES = (0.0, *(sign * 2.0**-k for k in (22, 19, 16, 15, 13) for sign in (1, -1)))
-"""How far, relatively, a parameter may be moved to break ties as the exact product does."""
+"""Relative changes of a parameter that are tried to break ties as the exact product does."""
 
 
 @lru_cache(maxsize=256)
 def exact_in_float32(entry: Entry, quantity: str, fmt: Format, parameters: Key) -> Key | None:
     """Return parameters with which the float32 kernel gives the table's bits on every input.
 
-    With a slope of 0.01 some products lie 10**-17 beside a tie of the 16-bit format, where float32
-    has a tie (or, among bfloat16's subnormals, ties of its own). A slope moved by 2**-22 (2**-15)
-    falls on the right side, and all 65,536 results are compared. None where there are no such
+    With a slope of 0.01 some products are 10**-17 from a tie of the 16-bit format and round to that
+    tie in float32 (or, among bfloat16's subnormals, to other ties). A slope changed by 2**-22
+    (2**-15) breaks them correctly; all 65,536 results are compared. None if there are no such
     parameters.
     """
     expected = table(entry, quantity, fmt, parameters)
     for move in MOVES if parameters else MOVES[:1]:
         moved = parameters
-        if move:  # to one float32, which spares the kernel the second part
+        if move:  # rounded to one float32, so the kernel needs no second part
             with np.errstate(all="ignore"):  # a parameter beyond float32's range
                 moved = tuple((n, float(np.float32(v * (1 + move)))) for n, v in parameters)
         symbolic = kernels.Specification(entry, quantity, fmt, FLOAT32, specialised=False)

@@ -1,8 +1,8 @@
 """A pool of threads that divide the chunks of one array.
 
-Kernels run without the GIL, so plain Python threads are enough. The caller works too, takes chunks
-until none is left, and then waits only for chunks that a thread has begun: a pool that is busy, was
-lost in a fork or is shutting down makes a call slower, never wrong and never stuck.
+Kernels run without the GIL, so plain Python threads are enough. The caller also processes chunks
+until none is left, and then waits only for chunks that a thread has begun: if the pool is busy, was
+lost in a fork or is shutting down, a call is slower, but neither wrong nor deadlocked.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from queue import SimpleQueue
 Chunk = Callable[[int, int], None]
 
 MIN_CHUNK_BYTES = 1 << 18
-"""Below this a chunk costs less than waking a thread for it."""
+"""A chunk of fewer bytes takes less time than waking a thread."""
 
 ALIGNMENT = 64
 """Chunks begin on multiples of this many elements, so that no two threads share a cache line."""
@@ -38,7 +38,7 @@ class Job:
         return index
 
     def work(self) -> None:
-        """Take chunks until none is left, then report how many were done here, or the error."""
+        """Process chunks until none is left, then put their number, or the error, in `finished`."""
         done = 0
         try:
             while (index := self._take()) < self.chunks:
@@ -51,7 +51,7 @@ class Job:
             self.finished.put(done)
 
     def wait(self) -> None:
-        """Return when every chunk is done; raise what was raised in one."""
+        """Wait for all chunks; raise the exception of one that failed."""
         done = 0
         while done < self.chunks:
             report = self.finished.get()
@@ -66,7 +66,7 @@ class Job:
 
 
 class Pool:
-    """Daemon threads that wait for jobs; started when first needed, forgotten after a fork."""
+    """Daemon threads that wait for jobs; started when needed, discarded after a fork."""
 
     def __init__(self) -> None:
         self.size = available()
@@ -79,9 +79,9 @@ class Pool:
         self._workers, self._lock = 0, threading.Lock()
 
     def run(self, chunk: Chunk, count: int, item_bytes: int, size: int | None = None) -> None:
-        """Call `chunk(start, stop)` over range(count), on several threads where that pays.
+        """Call `chunk(start, stop)` over range(count), on several threads if that is faster.
 
-        At most `size` threads, by default the size of the pool.
+        Uses at most `size` threads, by default the size of the pool.
         """
         threads = self.plan(count, item_bytes, size)
         if threads == 1:

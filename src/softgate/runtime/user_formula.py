@@ -18,7 +18,7 @@ from softgate.lower.notation import infix
 from .activation import Activation
 
 RESERVED = frozenset({"x", "grad", "out", "arithmetic"})
-"""Keywords that the call of an activation has already."""
+"""Keywords that every activation already accepts."""
 INTERVALS = ((-1.0, 1.0), (-20.0, 20.0))
 
 
@@ -43,11 +43,11 @@ def activation(
 ) -> Activation | Callable[[Callable[..., Any]], Activation]:
     """Make an activation of a formula: kernels in every format, slope and curvature included.
 
-    The function is called once, with an arithmetic `f`, a symbolic `x` and its keywords symbolic
-    too. Python's operators work (`x**3` too), and `f` has exp, expm1, log, log1p, sqrt, tanh,
+    The function is called once, with an arithmetic `f`, a symbolic `x` and symbolic keywords.
+    Python's operators work, including `x**3`, and `f` has exp, expm1, log, log1p, sqrt, tanh,
     sigmoid, softplus, erf, erfc, Phi, phi, sin, cos, atan, abs, where, maximum, minimum, clip,
-    relu, sign, square and pi. A value that decides is written f.where(x > 0, a, b). Keywords with a
-    default are parameters, and may be any finite number.
+    relu, sign, square and pi. Write f.where(x > 0, a, b) instead of `if`. Keywords with a default
+    are parameters, and may be any finite number.
 
     Parameters
     ----------
@@ -56,29 +56,27 @@ def activation(
     name : str, optional
         The name of the activation; by default that of the function.
     formula, paper : str, optional
-        Shown in its help; by default the formula is printed from what was traced.
+        Shown in the docstring; by default the formula is that of the traced expression.
     fast : bool
         Compute float32 in float32. Otherwise it is computed in float64 and rounded once.
 
     Returns
     -------
     Activation
-        Called as those of the catalogue are. It is not added to the catalogue.
+        Called like those of the catalogue, but not added to it.
 
     Raises
     ------
     FormulaError
-        With file, line and what to write instead, where Python branches or loops on a value, or a
-        function is not one of `f`.
+        If Python branches or loops on a value, or a function is not one of `f`; the message has the
+        file, the line and what to write instead.
 
-    Notes
-    -----
-    What is computed is the formula as written, but for identities that spare it a loss:
-    1/(1 + exp(-x)), log(1 + exp(x)), 1 + erf(x) and their kin. Where other differences cancel, the
-    result has what float64 leaves. Results at ±inf are the formula's limits, NaN where it
-    has none. Where a part of the formula overflows at a finite x, in float64 beyond 1e308, the
-    result is what IEEE arithmetic makes of it. sin and cos hold up to 3.5e13 (with `fast` in
-    float32: 1.3e5); beyond that they are only known to lie between -1 and 1.
+    Notes ----- The formula is computed as written, except for identities that avoid cancellation or
+    overflow, as in 1/(1 + exp(-x)), log(1 + exp(x)) and 1 + erf(x). Other differences may cancel,
+    which reduces the accuracy of float64. Results at ±inf are the formula's limits, NaN where it
+    has none. If a part of the formula overflows at a finite x (float64: above 1e308), the result is
+    that of IEEE arithmetic. sin and cos are accurate up to 3.5e13 (with `fast` in float32: 1.3e5);
+    beyond that they are only guaranteed to be between -1 and 1.
 
     Examples
     --------
@@ -141,7 +139,7 @@ def composed(
     origin: tuple[str, str, str],
     fast: bool,
 ) -> Entry:
-    """Return an entry of a definition alone; `origin` is a module, a name in it, a docstring."""
+    """Return an entry for a definition; `origin` is its module, qualified name and docstring."""
     composition = Composition(definition, tuple(p.name for p in parameters))
     module, qualname, doc = origin
     return Entry(
