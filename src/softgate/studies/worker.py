@@ -63,8 +63,8 @@ class Exit(NamedTuple):
 class Worker:
     """A Python process that runs `main()` of a module.
 
-    Python is started afresh, not forked: a forked framework may hang because of locks and threads
-    that the parent had.
+    A new interpreter is started, not forked: locks and threads of the parent may make a forked
+    framework hang.
 
     Parameters
     ----------
@@ -196,7 +196,7 @@ class Parent:
         try:
             self._output.write(json.dumps(message) + "\n")
             self._output.flush()
-        except OSError:  # the user's code, which may be running, must not see this as its error
+        except OSError:  # not an exception, which running user code could catch
             os._exit(1)
 
 

@@ -46,7 +46,7 @@ class Band:
 
     @property
     def end(self) -> tuple[float, float] | None:
-        """The last finite point of the median; None where there is none."""
+        """The last finite point of the median; None if there is none."""
         drawn = [at for at in zip(self.steps, self.middle, strict=True) if math.isfinite(at[1])]
         return drawn[-1] if drawn else None
 
@@ -65,7 +65,7 @@ class Curves:
 
     @property
     def span(self) -> tuple[float, float]:
-        """The least and the largest finite loss; (0.1, 1) where there is none."""
+        """The least and the largest finite loss; (0.1, 1) if there is none."""
         drawn = [
             y
             for band in self.bands
@@ -79,7 +79,7 @@ class Curves:
 class Range:
     """The range of an axis, in its unit: scores from `low` to `high`, and runs without a score.
 
-    Those are beyond: at `bad` what is worse than any score, at `good` what is better.
+    The latter are drawn outside: at `bad` if worse than any score, at `good` if better.
     """
 
     low: float
@@ -108,7 +108,7 @@ class Range:
 
 @dataclass(frozen=True)
 class Dot:
-    """A run: its score, None where it has none, and how it ended."""
+    """A run: its score, None if it has none, and how it failed."""
 
     arm: str
     seed: int
@@ -176,7 +176,7 @@ def one_sided(record: Comparison, difference: Difference) -> tuple[int, int]:
 
 
 def learning(record: Comparison, condition: str) -> Curves | None:
-    """Return learning curves; None where no run has one."""
+    """Return learning curves; None if no run has one."""
     cells = {arm: record.of_cell(condition, arm) for arm in record.arms}
     runs = [outcome for cell in cells.values() for outcome in cell]
     points = [point for outcome in runs for point in outcome.measured.curve]
@@ -196,7 +196,7 @@ def _band(arm: str, cell: Sequence[Outcome], of: Loss) -> Band | None:
     steps = np.unique(np.concatenate([at for _, at, _ in curves]))
     runs = [_along(steps, at, losses, outcome.status) for outcome, at, losses in curves]
     low, middle, high = _quartiles(np.array(runs))
-    shown = np.isfinite(low)  # the others are steps without a run
+    shown = np.isfinite(low)  # false where too few runs have a finite loss
     ends = [(float(at[-1]), float(losses[-1]))
             for outcome, at, losses in curves if outcome.status == "diverged"]  # fmt: skip
     x, y, y_low, y_high = (tuple(p[shown].tolist()) for p in (steps, middle, low, high))
@@ -212,7 +212,7 @@ def _points(outcome: Outcome, of: Loss) -> tuple[Floats, Floats]:
 
 
 def _along(steps: Floats, x: Floats, y: Floats, status: str) -> Floats:
-    """Return a run's loss at all steps: NaN before and after, inf after it diverged."""
+    """Return a run's loss interpolated at all steps: NaN outside, inf after it diverged."""
     after = np.inf if status == "diverged" else np.nan
     return np.interp(steps, x, y, left=np.nan, right=after)
 

@@ -1,10 +1,10 @@
 """Fingerprints of code, data and versions: the part of a trial's key that its settings do not hold.
 
-softgate's code counts by its source, not by its version alone: a changed kernel or model gives new
-trials. Modules that only show or store results do not count.
+The sources of softgate's modules that affect a trial are hashed, not only the version: a changed
+kernel or model gives new trials. Modules that only show or store results are not hashed.
 
-A user's functions count by their bytecode and all that they refer to. A pickle of them would change
-with line numbers, file names and the order of sets. Installed packages count by name and version.
+A user's functions are hashed by their bytecode and all that they refer to. Their pickles would
+change with line numbers, file names and set order. Packages are hashed by name and version.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def function_hash(thing: Any) -> str:
 
 
 class FunctionHasher:
-    """Hashes objects recursively; an object met again counts by its number."""
+    """Hashes objects recursively; for a repeated object its index of first occurrence."""
 
     def __init__(self) -> None:
         self._numbers: dict[int, int] = {}
@@ -204,7 +204,7 @@ def version(module: str) -> str:
 
 
 def _inner_globals(code: types.CodeType, module_globals: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the globals read by functions inside a function, which no closure lists."""
+    """Return the globals read by nested functions, which `getclosurevars` omits."""
     names = {name: module_globals[name] for name in code.co_names if name in module_globals}
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):

@@ -120,10 +120,10 @@ class Weight(NamedTuple):
 class GatedLayer(nn.Module):
     """activation(gate(x))·up(x).
 
-    silu(gate)·up is quadratic in a large x: eight such layers raise the signal to the 256th power
-    and overflow at the first step whatever the weights. Transformers normalise before it, and so do
-    the perceptrons here. They also have a residual connection; here `up` starts near 1 instead, as
-    eight products of random factors would fit noise.
+    silu(gate)·up is quadratic for large x: eight such layers raise the signal to the 256th power
+    and overflow at the first step for any weights. As in transformers, a norm precedes each layer.
+    Instead of a residual connection, `up` is initialised near 1, since eight products of random
+    factors would fit noise.
     """
 
     def __init__(self, inputs: int, width: int, function: Gated) -> None:
@@ -167,10 +167,9 @@ class Perceptron(nn.Sequential):
     def weights(self, init: str, gain: float) -> Iterator[Weight]:
         """Yield the weights with their factors.
 
-        Inputs have a mean square of 1, as have the outputs of activations after He's √2 for relu.
-        So with He's rule all layers but the output have its factor, and the output's is 1; with
-        fitted gains the first layer's is 1, and the output's the activation's. The output of a
-        norm has a mean square of 1, too.
+        Inputs and the outputs of norms have a mean square of 1, relu's outputs with He's rule too.
+        With He's rule the factor is √2, and 1 for the output layer. With fitted gains it is the
+        activation's gain, and 1 for the first layer and for layers after a norm.
         """
         first, last = (1.0, gain) if init == "fitted" else (gain, 1.0)
         *hidden, out = [m for m in self if isinstance(m, nn.Linear | GatedLayer)]
@@ -205,9 +204,9 @@ class Transformer(nn.Module):
     def weights(self, init: str, gain: float) -> Iterator[Weight]:
         """Yield the weights with their factors.
 
-        Blocks read the output of a norm, of mean square 1; only the last layer of a feed-forward
-        block reads the activation. Additions to the residual stream are scaled by 1/√(2·blocks), as
-        in GPT-2.
+        The inputs of blocks are outputs of a norm, of mean square 1; only the last layer of a
+        feed-forward block follows an activation. Layers that add to the residual stream are scaled
+        by 1/√(2·blocks), as in GPT-2.
         """
         blocks = self.stack.blocks
         small = 1 / math.sqrt(2 * len(blocks))
@@ -245,7 +244,7 @@ def draw_weights(model: Any, seed: int, init: str, gain: float) -> None:
 
 
 def build(trial: Trial, width: int, make_model: Callable[[int, Function], Model]) -> Model:
-    """Return the model of a trial, with drawn weights; a gated one in the matching width."""
+    """Return the model of a trial with drawn weights; the width of a gated one is matched."""
     activation, settings = function(trial.activation), trial.settings
     if isinstance(activation, Gated):
         plain, match = gate_activation(activation), settings["match"]

@@ -1,7 +1,7 @@
 """Functions under test of `certify` and `identify`: described, loaded and run.
 
-A subject describes a function without loading it; a session runs it, in a worker process unless it
-is ours or the caller does not want that, and raises a `Failure` for what it does wrong.
+A subject describes a function without loading it. A session runs it, in a worker process unless it
+is softgate's or `isolated` is False, and raises a `Failure` for a crash, a hang or a wrong result.
 """
 
 from .description import Failure, Mistake, Subject, describe

@@ -1,6 +1,6 @@
 """Subjects: descriptions of functions under test, which a worker process can load.
 
-`softgate:gelu` and `softgate:elu:alpha=0.5` are ours, `module:function` is Python (a class is
+`softgate:gelu` and `softgate:elu:alpha=0.5` are softgate's, `module:function` is Python (a class is
 instantiated first, and a function without an argument is called), `model.onnx` a model with one
 input and one output, `model.onnx:node` one of its nodes, `./lib.so:symbol` a C function
 void(const T*, T*, size_t). Other objects are sent as pickles.
@@ -62,7 +62,7 @@ CHANGED_INPUT, WROTE_BEYOND = "changed its input", "wrote beyond its output"
 
 
 class Failure(Exception):
-    """A subject did something that no activation may do, a finding of its certificate.
+    """Invalid behaviour of a subject, such as a crash; a finding of its certificate.
 
     `kind` is one of the constants above.
     """
@@ -73,7 +73,7 @@ class Failure(Exception):
 
 
 class Mistake(ValueError):
-    """There is no such subject, or it cannot be loaded here: an error of the caller."""
+    """The subject does not exist or cannot be loaded: an error of the caller."""
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ class Subject:
 
     @property
     def ours(self) -> Activation | None:
-        """The activation, if the subject is one of ours."""
+        """The activation, if the subject is softgate's, else None."""
         return self.held if isinstance(self.held, Activation) else None
 
     @property
@@ -160,7 +160,7 @@ def describe(
     slope: str | Callable[..., Any] | None = None,
     framework: str | None = None,
 ) -> Subject:
-    """Return the description of a callable, given itself or by a text.
+    """Return the description of a callable, which is given as an object or as text.
 
     Parameters
     ----------
@@ -198,7 +198,7 @@ def describe(
 
 
 def _source(module: str, path: tuple[str, ...]) -> Path:
-    """Return a module's file without importing it, since its packages run code too."""
+    """Return a module's file without importing it or its parent packages."""
     places, origin = list(path), None
     parts = module.split(".")
     for i in range(len(parts)):
@@ -234,7 +234,7 @@ def _from_text(text: str, pairs: tuple[tuple[str, Any], ...], framework: str | N
 
 
 def _by_name(text: str, keywords: dict[str, Any]) -> Subject:
-    """Return ours: `softgate:elu`, its parameters as `softgate:elu:alpha=0.5` or as keywords."""
+    """Return a subject of softgate; parameters are in the text, `elu:alpha=0.5`, or keywords."""
     try:
         name, parameters = parse(text.removeprefix("softgate:"))
     except ValueError as error:
@@ -269,14 +269,14 @@ def _file(text: str) -> Path:
 
 
 def _path() -> tuple[str, ...]:
-    """Return `sys.path` with the current folder last, where it shadows no other module."""
+    """Return `sys.path` with the current folder last, so that it shadows no other module."""
     here = str(Path.cwd())
     known = tuple(entry or here for entry in sys.path)
     return known if here in known else (*known, here)
 
 
 def framework_of(target: Any) -> str | None:
-    """Return the framework whose arrays an object takes, by its module and its classes."""
+    """Return the framework of an object's arrays, from its module and base classes."""
     packages = [str(getattr(target, "__module__", None) or "")]
     packages += [kind.__module__ for kind in type(target).__mro__]
     for package in packages:
@@ -287,7 +287,7 @@ def framework_of(target: Any) -> str | None:
 
 
 def home_of(module: str) -> str:
-    """Return the framework whose arrays the functions of a module take."""
+    """Return the framework of the arrays that a module's functions take."""
     return HOMES.get(module.partition(".")[0], "numpy")
 
 

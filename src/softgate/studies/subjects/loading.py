@@ -34,19 +34,19 @@ EXTRAS = {"torch": "torch", "jax": "jax", "tensorflow": "keras", "keras": "keras
 
 
 class Loaded:
-    """A subject that can be called, with its slope from a second one if there is one."""
+    """A subject that can be called; a second backend, if any, computes the slope."""
 
     def __init__(self, value: Backend, slope: Backend | None = None) -> None:
         self.value, self.slope = value, slope
 
     @property
     def quantities(self) -> tuple[str, ...]:
-        """The quantities that it gives."""
+        """The quantities that it can compute."""
         known = {*self.value.quantities, *(() if self.slope is None else ("slope",))}
         return tuple(name for name in ("value", "slope", "curvature") if name in known)
 
     def call(self, quantity: str, x: Array) -> Array:
-        """Return a quantity at `x`; raise Failure if the subject does not return such an array."""
+        """Return a quantity at `x`; raise Failure on an exception or a wrong shape or dtype."""
         second = quantity == "slope" and self.slope is not None
         backend = self.slope if second and self.slope is not None else self.value
         try:
@@ -73,7 +73,7 @@ class Loaded:
 
 
 def load(subject: Subject) -> Loaded:
-    """Return a subject that can be called; raise Mistake if there is none."""
+    """Return a subject that can be called; raise Mistake if it cannot be loaded."""
     slope = None if subject.slope is None else _backend(subject.slope)
     return Loaded(_backend(subject), slope)
 
@@ -92,7 +92,7 @@ def _backend(subject: Subject) -> Backend:
 
 
 def prepare(subject: Subject) -> None:
-    """Import the framework of a subject, as far as its description names it."""
+    """Import the framework that a subject's description names."""
     if subject.slope is not None:
         prepare(subject.slope)
     if subject.kind == "onnx":
@@ -125,7 +125,7 @@ def _python(subject: Subject) -> Backend:
 
 
 def _is_factory(function: Callable[..., Any], keywords: dict[str, Any]) -> bool:
-    """Return whether a Python function needs no array, so that it must return a callable."""
+    """Return whether a Python function takes no array, so that it must return a callable."""
     if not inspect.isfunction(function):
         return False
     wanted = [p for p in inspect.signature(function).parameters.values() if p.name not in keywords]
@@ -151,7 +151,7 @@ def wrap(function: Callable[..., Any], framework: str, packages: tuple[str, ...]
 
 
 def adapter(framework: str) -> type[Plain]:
-    """Return the backend class of a framework; Keras has that of the framework it runs on."""
+    """Return the backend class of a framework; for Keras, that of its backend."""
     try:
         if framework == "keras":
             import keras

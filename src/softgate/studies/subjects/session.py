@@ -1,8 +1,8 @@
-"""Sessions, which run a subject on arrays and raise a `Failure` for what it does wrong.
+"""Sessions, which run a subject on arrays and raise a `Failure` for invalid behaviour.
 
-Ours runs in this process. Foreign subjects run in a worker process, in which a crash or a hang is a
-finding, unless the caller wants them in this process: that is quick, but unguarded. Arrays pass
-through a file that both processes map, so that millions of elements cost two copies.
+softgate's functions run in this process. Other subjects run in a worker process, so that a crash or
+a hang is a finding; with isolated=False they run in this process, which is faster but unprotected.
+Arrays pass through a file that both processes map, so that only two copies are made.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Information:
 
 
 class Session(ABC):
-    """Runs a subject until its `with` block ends."""
+    """Runs a subject; a context manager."""
 
     information: Information
 
@@ -67,13 +67,13 @@ class Session(ABC):
     def evaluate(self, quantity: str, x: Array, *, offset: int = 0, step: int = 1) -> Array:
         """Return a quantity at the contiguous array `x`, of any length.
 
-        With `offset` and `step` the subject gets the same elements, starting `offset` elements
-        after an aligned address and `step` elements apart.
+        The subject receives an array that starts `offset` elements after an aligned address, with a
+        stride of `step` elements.
         """
 
     @abstractmethod
     def set_threads(self, count: int) -> bool:
-        """Set the subject's threads; return False if that is not possible any more."""
+        """Set the number of threads; return False if the framework cannot change it."""
 
     def close(self) -> None:  # noqa: B027 - a subject in this process has nothing to close
         """End the session."""
@@ -94,7 +94,7 @@ class InProcess(Session):
 
     @property
     def ours(self) -> Ours | None:
-        """The backend of an activation of ours that gives all quantities, or None."""
+        """The backend of softgate, if it computes all quantities of the subject, else None."""
         backend = self.loaded.value
         return backend if isinstance(backend, Ours) and self.loaded.slope is None else None
 
@@ -116,7 +116,7 @@ class InProcess(Session):
 
 
 def placed(x: Array, offset: int, step: int) -> Array:
-    """Return a copy of `x` whose elements are `step` apart, `offset` after an aligned address."""
+    """Return a copy of `x` with stride `step`, starting `offset` after an aligned address."""
     memory = np.zeros((x.size * step + offset) * x.itemsize + 64, np.uint8)
     first = -memory.ctypes.data % 64 + offset * x.itemsize
     span = memory[first : first + x.size * step * x.itemsize].view(x.dtype)
@@ -131,7 +131,7 @@ class Isolated(Session):
     def __init__(self, subject: Subject, time_limit: float, one_core: bool = False) -> None:
         self.subject, self.time_limit, self.one_core = subject, time_limit, one_core
         self._message = subject.message()
-        # A traceback may hold views of the mapped file, which Windows does not remove then.
+        # Windows cannot remove a mapped file while a traceback holds views of it.
         self._folder = tempfile.TemporaryDirectory(prefix="softgate-", ignore_cleanup_errors=True)
         file = Path(self._folder.name) / "arrays"
         self._memory: Any = np.memmap(file, np.uint8, "w+", shape=(2 * HALF,))
@@ -168,7 +168,7 @@ class Isolated(Session):
         return bool(self._request({"threads": count})["set"])
 
     def _first(self, file: Path) -> Information:
-        """Load the subject; a failure to load is a Mistake, since nothing can be measured then."""
+        """Load the subject; raise Mistake if that fails, since nothing can be measured."""
         try:
             return self._start(file)
         except Failure as failure:

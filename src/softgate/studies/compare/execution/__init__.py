@@ -81,7 +81,7 @@ class Executor:
         self.close()
 
     def close(self) -> None:
-        """End the workers."""
+        """Stop the workers."""
         if self._backend is not None:
             self._backend.close()
             self.store.remove_stale_locks()

@@ -20,7 +20,7 @@ from .serialization import load_trainable
 
 
 class Backend(Protocol):
-    """A place where trials run concurrently."""
+    """Interface of the backends, which run trials concurrently."""
 
     @property
     def width(self) -> int:
@@ -30,16 +30,16 @@ class Backend(Protocol):
         """Run trials, write their outcomes to the store and report them to the board."""
 
     def close(self) -> None:
-        """End all workers."""
+        """Stop all workers."""
 
 
 def run_locked(
     trial: Trial, run: TrialFunction, store: Store, progress: ProgressCallback
 ) -> dict[str, Any]:
-    """Run a trial and save its outcome, unless another process does; return a message.
+    """Lock a trial, run it and save its outcome; return a message for the scheduler.
 
-    Its keys: "elsewhere" if another process runs the trial; "outcome", "ran" (false if it was
-    stored meanwhile) and "lasts" (false if a retry may succeed); "unsaved" for a store error.
+    Keys of the message: "elsewhere" if another process holds the lock; "outcome", "ran" (false if
+    it was stored before) and "lasts" (false if a retry may succeed); "unsaved" for a store error.
     """
     try:
         lock = store.lock(trial)
@@ -71,7 +71,7 @@ class InProcessBackend:
         self._run = load_trainable(trainable)
 
     def run(self, missing: Sequence[Trial], store: Store, board: ProgressBoard) -> None:
-        """Run trials; those that another process runs are waited for."""
+        """Run trials one by one, and wait for those that another process runs."""
         scheduler = Scheduler(missing, store, board)
         with _frozen_objects():
             while scheduler.unfinished:
@@ -90,7 +90,7 @@ class InProcessBackend:
                 return
             try:
                 board.progress(trial.key, int(step), int(steps), float(loss))
-            except Exception as error:  # the display's error, not the trial's: raised after it
+            except Exception as error:  # an error of the display, raised after the trial
                 failed.append(error)
 
         answer = run_locked(trial, self._run, store, progress)
@@ -104,7 +104,7 @@ class InProcessBackend:
 
 @contextmanager
 def _frozen_objects() -> Iterator[None]:
-    """Exclude existing objects from garbage collection, which runs with every trial."""
+    """Exclude existing objects from the garbage collection before every trial."""
     frozen_before = gc.get_freeze_count() > 0
     gc.freeze()
     try:

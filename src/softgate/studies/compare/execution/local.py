@@ -22,7 +22,7 @@ ONE_THREAD = dict.fromkeys(
      "NUMEXPR_NUM_THREADS"),
     "1",
 )  # fmt: skip
-"""Libraries read these variables when they are loaded; a trial has one thread."""
+"""Environment variables that limit libraries to one thread; read when they are loaded."""
 
 
 class TrialWorker:
@@ -45,7 +45,7 @@ class TrialWorker:
 
 
 Inbox = SimpleQueue[tuple[TrialWorker, Message | None]]
-"""Messages of all workers as they arrive; None is the end of a worker."""
+"""Messages of all workers as they arrive; None if a worker has ended."""
 
 
 class LocalBackend:
@@ -71,7 +71,7 @@ class LocalBackend:
                 )
                 continue
             if worker not in self._workers:
-                continue  # the last messages of a worker that was removed
+                continue  # a message of a worker that was removed
             if message is None:
                 self._remove(scheduler, [worker])
             else:
@@ -79,7 +79,7 @@ class LocalBackend:
         scheduler.finish()
 
     def _assign(self, scheduler: Scheduler, store: Store) -> None:
-        """Start a trial in every idle worker; start as many workers as there is work for."""
+        """Start a trial in every idle worker; start further workers for the waiting trials."""
         for worker in self._workers:
             if worker.ready and worker.trial is None and (trial := scheduler.next()) is not None:
                 worker.start(trial)
@@ -123,7 +123,7 @@ class LocalBackend:
                 )
 
     def close(self) -> None:
-        """Kill the workers; the outcomes that they have written stay, running trials are lost."""
+        """Kill the workers; stored outcomes remain, running trials are lost."""
         workers, self._workers = self._workers, []
         for worker in workers:
             worker.process.kill()

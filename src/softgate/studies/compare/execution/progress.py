@@ -71,7 +71,7 @@ def throttled(report: Callable[[int, int, Any], object], interval_s: float) -> P
 
 
 class ProgressBoard:
-    """Outcomes as they arrive; calls the progress callback with each change."""
+    """Collects outcomes as they arrive; calls the progress callback with each change."""
 
     def __init__(
         self, outcomes: Iterable[Outcome], total: int, width: int, progress: Progress | None

@@ -67,7 +67,7 @@ class Connection:
         self._close = not self.ray.is_initialized()
         self._print: Any = None
         self._terminate = signal.getsignal(signal.SIGTERM)
-        if not self._close:  # the user's session, which stays open
+        if not self._close:  # the user's session, not closed here
             if on != "ray":
                 raise RayClusterError(
                     f"on={on!r}: this process is connected to a Ray cluster already; call "
@@ -97,7 +97,7 @@ class Connection:
             self._start(jobs, quiet)
 
     def _start(self, jobs: int | None, quiet: dict[str, Any]) -> None:
-        """Start a cluster with a token of its own; Ray would write one to ~/.ray."""
+        """Start a cluster with a new token; Ray would otherwise write one to ~/.ray."""
         _remove_stale_folders()
         self._folder = Path(tempfile.mkdtemp(prefix=f"{OURS}{os.getpid()}-"))
         self._forget_token()
@@ -140,7 +140,7 @@ class Connection:
             if threading.current_thread() is threading.main_thread():
                 signal.signal(signal.SIGTERM, self._terminate)  # Ray replaces the handler
         if self._folder is not None:
-            self._forget_token()  # the user's cluster has another
+            self._forget_token()  # a later cluster has another token
             shutil.rmtree(self._folder, ignore_errors=True)
 
 
@@ -173,7 +173,7 @@ def _import() -> Any:
 def _running() -> bool:
     """Return whether there is a shared cluster: in RAY_ADDRESS, or started by `ray start`.
 
-    "auto" alone would also find one that another program has started for itself.
+    "auto" would also find a private cluster of another program.
     """
     if os.environ.get("RAY_ADDRESS"):  # noqa: TID251  (Ray's own setting)
         return True
@@ -183,7 +183,7 @@ def _running() -> bool:
 
 
 def _remove_stale_folders() -> None:
-    """Remove the folders of our clusters whose process was killed."""
+    """Remove the folders of clusters that softgate processes left when they were killed."""
     for folder in Path(tempfile.gettempdir()).glob(f"{OURS}*"):
         process = folder.name.removeprefix(OURS).partition("-")[0]
         if process.isdigit() and not _alive(int(process)):
@@ -215,7 +215,7 @@ class SharedTrainable(NamedTuple):
 
 
 def trial_request(trial: Trial) -> dict[str, Any]:
-    """Return a task's argument: the trial, and the versions that its key stands for."""
+    """Return a task's argument: the trial, and the driver's versions of torch and softgate."""
     here = current_place()
     return {"trial": plain(trial), "torch": here.torch, "softgate": here.softgate}
 
@@ -239,7 +239,7 @@ class ProgressActor:
 def run_task(
     shared: SharedTrainable, request: dict[str, Any], actor: list[Any] | None
 ) -> dict[str, Any]:
-    """Run a trial in a Ray worker; return its outcome, or an error if none can be run here."""
+    """Run a trial in a Ray worker; return its outcome, or an error if it cannot run here."""
     difference = mismatch(request)
     if difference:
         return {"error": difference}
@@ -271,7 +271,7 @@ _LOADED: dict[str, TrialFunction] = {}
 
 
 def _load(shared: SharedTrainable) -> TrialFunction:
-    """Return the function of a trainable, which stays loaded for the worker's next task."""
+    """Return the function of a trainable, cached for the worker's next task."""
     if shared.name not in _LOADED:
         import ray
 
@@ -318,7 +318,7 @@ class RayBackend:
             raise
 
     def run(self, missing: Sequence[Trial], store: Store, board: ProgressBoard) -> None:
-        """Run trials as tasks; those that another command runs are waited for."""
+        """Run trials as tasks, and wait for those that another command runs."""
         if board.watched and self._actor is None:
             self._actor = self._ray.remote(num_cpus=0)(ProgressActor).remote()
         scheduler = Scheduler(missing, store, board)

@@ -1,11 +1,11 @@
-"""Runs one trial in this process, isolated from others; there is always an outcome.
+"""Runs one trial in this process, isolated from other trials, and returns its outcome.
 
-An outcome lasts if the same trial would end in the same way. Diverging or raising training does; an
-error for lack of memory or files does not, and is not saved.
+An outcome is reproducible ("lasts") if the same trial would end in the same way, as divergence and
+most exceptions do. Errors for lack of memory or files are not, and are not saved.
 
-Trials share processes, because starting one takes longer than some trials. A trial must not affect
-the next one, nor depend on those before it: random generators are seeded from the trial, there is
-one thread, and all other global state is restored.
+Trials share processes, because starting one takes longer than some trials. They must not affect
+each other: random generators are seeded from the trial, there is one thread, and all other global
+state is restored.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def _torch_states(torch: Any) -> list[State]:
         State(torch.get_rng_state, torch.set_rng_state, generator=True),
         State(torch.get_num_threads, torch.set_num_threads),
         State(torch.get_default_dtype, torch.set_default_dtype),
-        # "cpu" would be right too, but slow: it installs a mode that intercepts every call.
+        # None for "cpu", which would install a mode that intercepts every call.
         State(
             torch.get_default_device,
             lambda device: torch.set_default_device(None if device.type == "cpu" else device),
@@ -154,9 +154,9 @@ def _set_environment(variables: dict[str, str]) -> None:
 def run_classified(
     trial: Trial, run: TrialFunction, progress: ProgressCallback
 ) -> tuple[Outcome, bool]:
-    """Run a trial; return its outcome, and whether it lasts: would be the same another time.
+    """Run a trial; return its outcome, and whether the outcome is reproducible.
 
-    The trial has one thread; of all exceptions only an interrupt is raised.
+    The trial has one thread. Exceptions become outcomes, except for an interrupt.
     """
     start, before_bytes = perf_counter(), _reset_peak()
 
@@ -173,7 +173,7 @@ def run_classified(
         )
 
     with isolated(trial.seed):
-        # A user's code may raise anything, SystemExit included: that is a result.
+        # A user's code may raise anything, SystemExit included; the outcome records it.
         try:
             return _reread(outcome("finished", "", *run(trial, progress))), True
         except Diverged as error:
@@ -188,7 +188,7 @@ def run_classified(
 
 
 def _reread(outcome: Outcome) -> Outcome:
-    """Return the outcome as a store returns it; raise for values that JSON cannot hold."""
+    """Return the outcome after a round trip through JSON; raise if JSON cannot represent it."""
     return Outcome.from_json(outcome.to_json())
 
 
@@ -199,7 +199,7 @@ def describe_error(error: BaseException) -> str:
     message = f"{type(error).__name__}: {text}" if text else type(error).__name__
     frames = [(Path(f.filename), f.lineno) for f in traceback.extract_tb(error.__traceback__)]
     frames = [(file, line) for file, line in frames if PACKAGE not in file.parents]
-    if not frames:  # raised by softgate: the message is enough
+    if not frames:  # raised by softgate, with a complete message
         return message
     users = [(file, line) for file, line in frames if not set(LIBRARIES) & set(file.parts)]
     file, line = (users or frames)[-1]

@@ -19,7 +19,7 @@ from .run_trial import current_place
 TICK_S = 0.5
 """Seconds between two checks for dead processes and for trials of other commands."""
 MAX_TRIES = 3
-"""How often a trial whose process died is started; the trial may not be the cause."""
+"""Number of attempts for a trial if its process dies; the trial may not be the cause."""
 TIMES = {1: "once", 2: "twice", 3: "three times"}
 
 
@@ -38,7 +38,7 @@ class Scheduler:
 
     @property
     def unfinished(self) -> bool:
-        """Whether trials are missing; after a store error, whether trials are running."""
+        """Whether outcomes are missing; after a store error, whether trials are running."""
         return self._running > 0 if self._error else bool(self._missing)
 
     @property
@@ -47,7 +47,7 @@ class Scheduler:
         return 0 if self._error else len(self._waiting) + len(self._elsewhere)
 
     def next(self) -> Trial | None:
-        """Return a trial to start now, or None."""
+        """Return the next trial, which counts as running, or None if there is none."""
         if self._error:
             return None
         if not self._waiting:
@@ -60,7 +60,7 @@ class Scheduler:
         return trial
 
     def _recheck(self) -> None:
-        """Read the outcomes of trials that other processes ran."""
+        """Read the outcomes of trials locked by other processes; queue those without one."""
         now_s = monotonic()
         while self._elsewhere and self._elsewhere[0][0] <= now_s:
             trial = self._elsewhere.popleft()[1]
@@ -89,7 +89,7 @@ class Scheduler:
         self._end(outcome, message["ran"])
 
     def died(self, trial: Trial, how: str, seconds: float) -> None:
-        """Start a trial whose process died again; after MAX_TRIES, record that it raised."""
+        """Queue a trial again after its process died; after MAX_TRIES, record that it raised."""
         self._running -= 1
         tries = self._tries[trial.key] = self._tries.get(trial.key, 0) + 1
         if tries < MAX_TRIES:

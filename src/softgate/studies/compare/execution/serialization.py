@@ -45,10 +45,10 @@ def unpack(packed: bytes) -> Any:
 
 
 def load_trainable(trainable: Trainable) -> TrialFunction:
-    """Return the function that runs trials, after loading everything that the first would load.
+    """Return the function that runs trials, after a warm-up.
 
-    Otherwise the first trial of each process, often of the same activation, would appear to take
-    more time and memory than others.
+    Otherwise the first trial of each process, often of the same activation, would take more time
+    and memory than others.
     """
     run = trainable.trial_function()
     current_place()

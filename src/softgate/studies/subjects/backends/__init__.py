@@ -1,6 +1,6 @@
-"""Backends, which call a subject: NumPy arrays in and out, whatever framework it belongs to.
+"""Backends, which call a subject of any framework with NumPy arrays and return NumPy arrays.
 
-Those of frameworks have a module each, so that no framework is imported without need.
+Each framework has a separate module, so that only the framework in use is imported.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Backend(ABC):
         """Return a quantity at `x`: a NumPy array, or another object if the subject returned it."""
 
     def set_threads(self, count: int) -> bool:
-        """Set the number of threads; return False if the framework cannot change it any more."""
+        """Set the number of threads; return False if the framework cannot change it."""
         return False
 
     def versions(self) -> dict[str, str]:
@@ -101,8 +101,8 @@ class Ours(Backend):
 class C(Backend):
     """A C function void(const T*, T*, size_t) of a shared library, called through ctypes.
 
-    The output lies between two margins that must stay unchanged, and is filled with NaN before the
-    call: elements that were not written are detected, and writes beyond the output too.
+    The output is filled with NaN before the call and has guard elements on both sides, which detect
+    unwritten elements and out-of-bounds writes.
     """
 
     framework = "c"
