@@ -108,7 +108,7 @@ def completion(ctx: click.Context, shell: str) -> None:
 
 
 def interrupted(error: BaseException | None) -> bool:
-    """Tell whether an error, such as a failed import, was caused by an interrupt."""
+    """Return whether an error, such as a failed import, was caused by an interrupt."""
     while error is not None:
         if isinstance(error, KeyboardInterrupt):
             return True
@@ -133,9 +133,9 @@ def show(error: click.ClickException) -> None:
 
 
 def write_utf8() -> None:
-    """Make the standard streams write every character: files and pipes get UTF-8.
+    """Set the encoding of the standard streams to UTF-8 if they are files or pipes.
 
-    On Windows they would have the encoding of the system, which lacks φ.
+    The default on Windows is the system's encoding, which lacks φ; terminals replace such letters.
     """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper) and not stream.encoding.lower().startswith("utf"):

@@ -172,7 +172,7 @@ def _read(file: str) -> Bench:
 
 
 def _again(name: str) -> Activation:
-    """Return a function of an older result; raise an error if it is not found any more."""
+    """Return a function of an older result by name; raise a usage error if it is not found."""
     from softgate.studies.resolve import resolve_activation
 
     try:
@@ -192,7 +192,7 @@ def _warn(record: Bench) -> None:
 def _confirmed(
     new: Bench, old: Bench, tolerance: float, functions: tuple[Activation, ...], **settings: Any
 ) -> Bench:
-    """Time functions that are slower or lost once more: the machine may have been busy."""
+    """Time slower or missing functions again, as the machine may have been busy; return both."""
     from softgate.runtime.registry import activations, label
     from softgate.studies.bench.baseline import compare, merged
 

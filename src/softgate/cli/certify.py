@@ -175,7 +175,7 @@ def _default_state(subject: str, function: Activation | None, request: dict[str,
 
 
 def _saved(file: Path) -> str:
-    """Return what was saved at an interrupt, and how to resume."""
+    """Return a message on the state saved at an interrupt, and how to resume."""
     from softgate.studies.accuracy.sweep import INPUTS, saved_counts
 
     done = [f"{name} {n:,} of {INPUTS:,} inputs" for name, n in saved_counts(file).items()]
@@ -185,7 +185,7 @@ def _saved(file: Path) -> str:
 
 
 def _read(file: str, subject: str, request: dict[str, Any]) -> Certificate:
-    """Return the baseline, checked against the request, whose function it is by default."""
+    """Return the baseline after checks; its function is the default function of the request."""
     from softgate.runtime.registry import label
     from softgate.studies.certify.record import Certificate
     from softgate.studies.resolve import resolve_activation

@@ -102,7 +102,7 @@ class Display:
 
 
 class Pace:
-    """Number of finished trials of all, tuning and reported, and the time left."""
+    """Number of finished trials over both stages, tuning and reported, and the time left."""
 
     def __init__(self) -> None:
         self.before = self.done = self.total = self.found_before = self.found = 0

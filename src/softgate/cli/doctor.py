@@ -29,14 +29,14 @@ OPTIONAL = {
     "python-flint": "exact",
     "ray": "ray",
 }
-"""What softgate works with, and the extra that brings it."""
+"""Optional packages, and the extra that installs each."""
 
 NAMED = ("transformers", "timm")
 """Other packages whose names `softgate names` lists."""
 
 
 def machine() -> dict[str, Any]:
-    """Return the CPU as LLVM sees it, its caches, and the threads in use."""
+    """Return the CPU as detected by LLVM, its caches, and the threads in use."""
     from softgate.runtime.machine import this_machine
 
     here = this_machine()
@@ -53,7 +53,7 @@ def machine() -> dict[str, Any]:
 
 
 def kernel_checks() -> list[SelfTestResult]:
-    """Compile gelu for each dtype and hold it to many digits at points that are hard."""
+    """Return the self-test of gelu's kernel for each dtype."""
     import ml_dtypes
     import numpy as np
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def complete_name(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
-    """Offer every framework's names."""
+    """Return the frameworks' names that start with the typed text."""
     from softgate.runtime.names import names
 
     return sorted({n.name for n in names() if n.name.startswith(incomplete)})
@@ -23,7 +23,7 @@ def complete_name(ctx: click.Context, param: click.Parameter, incomplete: str) -
 def complete_source(
     ctx: click.Context, param: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
-    """Offer the sources."""
+    """Return the sources that start with the typed text."""
     from softgate.runtime.framework_names import SOURCES
 
     found = {source: title for source, title in SOURCES.items() if source.startswith(incomplete)}
@@ -47,7 +47,7 @@ def command(names: tuple[str, ...], source: str | None, form: Format) -> None:
 
 
 def wanted(which: tuple[str, ...], source: str | None) -> Names:
-    """Return the records of the names, each once."""
+    """Return the records of the names without duplicates."""
     from softgate.runtime.framework_names import Names
     from softgate.runtime.names import names
 

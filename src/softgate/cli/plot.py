@@ -112,9 +112,9 @@ def whole(name: str, size: float) -> int:
 
 
 def takes_colour(console: Console) -> bool:
-    """Tell whether to draw in colour: in a terminal with enough colours, unless NO_COLOR is set.
+    """Return whether to draw in colour: in a terminal with 256 colours, unless NO_COLOR is set.
 
-    Sixteen colours are not enough: two activations would get the same one.
+    With sixteen colours, two activations would have the same one.
     """
     if not console.is_terminal or console.no_color or not console.encoding.startswith("utf"):
         return False

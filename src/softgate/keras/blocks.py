@@ -35,7 +35,7 @@ class TransformerBlock(Block):
         Whether inputs are (batch, sequence, d_model), as elsewhere in Keras, and not (sequence,
         batch, d_model), which is the default here as in torch.
     causal : bool
-        Whether a position sees only itself and those before it.
+        Whether a position attends only to itself and earlier positions.
     dropout : float
         Share of each sublayer's outputs set to 0 in training.
     attention_dropout : float, optional

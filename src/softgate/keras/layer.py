@@ -24,7 +24,7 @@ SAVE = ("preactivation", "all")
 
 
 def function_of(activation: Any) -> Any:
-    """Return the softgate function behind a Keras object of ours; anything else unchanged."""
+    """Return the function that a `softgate.keras` object wraps; other objects unchanged."""
     if isinstance(activation, Activation):
         return activation.activation
     return activation.function if isinstance(activation, GatedActivation) else activation
@@ -90,7 +90,7 @@ class Block(keras.layers.Layer):
         return keras.layers.Dense(width, use_bias=self.bias, dtype=self.dtype_policy, name=name)
 
     def _build(self, input_shape: Any, first: tuple[Any, ...], last: Any, width: int) -> None:
-        """Make the weights of layers of the input, and of one of an input `width` wide."""
+        """Build the layers `first` for the input, and `last` for an input of `width` features."""
         if input_shape[-1] != self.d_model:
             raise ValueError(
                 f"x has {input_shape[-1]} features: this layer has d_model = {self.d_model}"

@@ -113,7 +113,7 @@ def report(
     command : str
         The command that the page gives for making it again.
     progress : callable, optional
-        Called with a study, its number, the number of studies, and what it is doing.
+        Called with a study, its number, the number of studies, and its current step.
 
     Returns
     -------

@@ -16,18 +16,18 @@ from .sections.units import UserModel
 BUDGET_S = 75.0
 """Seconds for certificates; timing takes half of that, everything else about 60 s more."""
 SPARE_S = 60.0
-"""Seconds for everything else before the certificates' time is cut: with these two and about 10 s
+"""Seconds for other studies; if they take longer, certificates have less time. With both and 10 s
 to draw the page, a report takes less than three minutes on two cores."""
 SHARES = {"speed": 0.35, "layer": 0.15, "accuracy": 1.0}
 """The share of the budget for each timed study."""
 
 ReportProgress = Callable[[str, int, int, str], None]
-"""Called with a study, its number, the number of studies, and what it is doing."""
+"""Called with a study, its number, the number of studies, and its current step."""
 
 
 @dataclass
 class Run:
-    """One run of all studies; a study that raises leaves the reason in place of its record."""
+    """One run of all studies; if a study raises, the reason is recorded in place of its record."""
 
     formulas: Sequence[Activation]
     budget_s: float
@@ -80,6 +80,6 @@ class Run:
         return self.budget_s * SHARES[self.name]
 
     def remaining(self) -> float:
-        """Return the seconds for the last study: less where a busy machine slowed the others."""
+        """Return the seconds for the last study; fewer if the other studies took longer."""
         left = self.start + self.budget_s + SPARE_S - time.perf_counter()
         return max(1.0, min(self.budget(), left))

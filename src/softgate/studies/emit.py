@@ -36,7 +36,7 @@ DEFAULT_DTYPES = {**DTYPES, "triton": ("float32",)}
 QUANTITIES = ("value", "slope")
 FORMATS = {"float32": FLOAT32, "float64": FLOAT64}
 CONTRACT_ULP = 4.0
-"""What holds for all parameters; for the defaults an entry states less."""
+"""The error bound for all parameters; that of an entry, for the defaults, is smaller."""
 WIDTH = 92
 
 LICENCE = (
@@ -65,7 +65,7 @@ def emit(
     Parameters
     ----------
     activation : Activation, str, or several
-        What to print. Several go into one file.
+        The activations; several are written to one file.
     language : {"c", "js", "triton"}
         C99 with a scalar function and a loop over arrays for each format; JavaScript as an ES
         module, or a script; Triton kernels for the value and for the backward pass.
@@ -161,7 +161,7 @@ def unit(
     functions = [
         _function(entry, q, fmt, general=g, is_catalogued=is_catalogued) for q, fmt, g in wanted
     ]
-    functions.sort(key=lambda f: f.widened)  # what is called comes first
+    functions.sort(key=lambda f: f.widened)  # a function is defined before those that call it
     present = {(f.quantity, f.fmt.name) for f in functions}
     inner = [
         _function(entry, f.quantity, FLOAT64, general=False, is_catalogued=is_catalogued)
@@ -202,7 +202,7 @@ def _function(
 
 
 def _limits(arithmetic: Format) -> list[str]:
-    """Return the names of a formula's limits as its kernels read them."""
+    """Return the names of a formula's limits in the order in which kernels read them."""
     if arithmetic is FLOAT64:
         return list(LIMITS)
     return [part for name in LIMITS for part in (name, f"{name}.lo")]

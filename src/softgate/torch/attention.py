@@ -31,7 +31,7 @@ class SelfAttention(nn.Module):
     dropout : float
         Share of attention weights set to 0 in training.
     causal : bool
-        Whether a position sees only itself and those before it.
+        Whether a position attends only to itself and earlier positions.
     scale : float, optional
         Factor of q·kᵀ; 1/√d_head by default (T5 has 1).
     batch_first : bool
@@ -88,15 +88,15 @@ class SelfAttention(nn.Module):
             (sequence, batch, d_model), (batch, sequence, d_model) with `batch_first`, or
             (sequence, d_model).
         attn_mask : Tensor, optional
-            (queries, keys) or (batch·n_heads, queries, keys): True where a query must not see a
-            key, or numbers to add to the scores.
+            (queries, keys) or (batch·n_heads, queries, keys): True where a query must not attend
+            to a key, or numbers to add to the scores.
         key_padding_mask : Tensor, optional
             (batch, keys), or (keys,): True where a key is hidden from all queries, or numbers
             to add to the scores.
 
         Notes
         -----
-        A query with every key hidden gets zeros from the attention, not NaN.
+        If every key is hidden from a query, its attention output is 0, not NaN.
         """
         batched = x.dim() == 3
         if not batched:

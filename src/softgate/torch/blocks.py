@@ -38,7 +38,7 @@ class TransformerBlock(nn.Module):
     batch_first : bool
         Whether inputs are (batch, sequence, d_model), and not (sequence, batch, d_model).
     causal : bool
-        Whether a position sees only itself and those before it.
+        Whether a position attends only to itself and earlier positions.
     dropout : float
         Share of each sublayer's outputs set to 0 in training.
     attention_dropout : float, optional

@@ -76,7 +76,7 @@ class FeedForward(_Block):
     d_model, d_hidden : int
         Width of input and output, and of the hidden layer.
     activation : str, Activation or Module
-        A name, an activation of softgate, or a module (which then saves what it needs itself).
+        A name, an activation of softgate, or a module (which saves what its backward needs).
     bias : bool
         Whether the linear layers have biases.
     dropout : float
@@ -173,7 +173,7 @@ class GatedFeedForward(_Block):
     Notes
     -----
     The layers are `gate_proj`, `up_proj` and `down_proj`, as in Hugging Face's LLaMA, Mistral and
-    Gemma: their state dicts load as they are.
+    Gemma: their state dicts load unchanged.
 
     Examples
     --------

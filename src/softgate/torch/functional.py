@@ -11,7 +11,7 @@ With `inplace=True` the input is overwritten and gradients are right, as in torc
 needs the input, a copy of it is saved. A name with `_` overwrites its argument and never copies;
 where the gradient needs the input, it raises while autograd records.
 
-Integer and boolean tensors are computed in torch's default format, as torch's own sigmoid does;
+Integer and boolean tensors are computed in torch's default dtype, as by torch.sigmoid;
 `relu`, `relu6` and `hardtanh` of integers return integers, as torch's do.
 
 `torch.fx` writes each function into its graph as one call.
@@ -100,9 +100,9 @@ def rrelu(
     training: bool = False,
     inplace: bool = False,
 ) -> Tensor:
-    """Return x where x > 0, else a·x: a is their mean, in training random from lower to upper.
+    """Return x where x > 0, else a·x: in training a is random in [lower, upper], else the mean.
 
-    The random one is torch's own operator, with torch's random numbers.
+    In training it is torch's operator, with torch's random numbers.
     """
     if training:
         return theirs.rrelu(input, lower, upper, training, inplace)
@@ -113,7 +113,7 @@ def rrelu(
 
 
 def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
-    """Return x where x > threshold, else `value`: torch's own operator, nothing is computed."""
+    """Return x where x > threshold, else `value`; torch's operator, since nothing is computed."""
     return theirs.threshold(input, threshold, value, inplace)
 
 
@@ -123,7 +123,7 @@ def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
 
 
 def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
-    """Return x where x > 0, else alpha·(exp(x/alpha) - 1); torch's own where alpha < 0."""
+    """Return x where x > 0, else alpha·(exp(x/alpha) - 1); torch's operator if alpha < 0."""
     if alpha <= 0:
         return theirs.celu(input, alpha, inplace)
     return _apply("celu", input, inplace, alpha=alpha)
@@ -140,7 +140,7 @@ def silu(input: Tensor, inplace: bool = False) -> Tensor:
 
 
 def swish(input: Tensor, beta: float | Tensor = 1.0) -> Tensor:
-    """Return x·sigmoid(beta·x); a tensor `beta`, a single number, gets a gradient, too.
+    """Return x·sigmoid(beta·x); `beta` may be a scalar tensor, which has a gradient, too.
 
     Examples
     --------
@@ -173,9 +173,9 @@ def tanh(input: Tensor) -> Tensor:
 def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
     """Return log(1 + exp(beta·x))/beta.
 
-    torch returns x itself where beta·x > threshold. At 20 that is below the last digit of float32
-    (in float64 torch is off by up to 2e-9/beta), so from there on softgate computes as defined.
-    With a smaller `threshold`, or a beta that is not positive, torch's own operator does the work.
+    torch returns x where beta·x > threshold. From a threshold of 20 on, the difference is below
+    float32's precision (2e-9/beta in float64), and softgate computes the formula for all x.
+    With a smaller `threshold`, or a beta that is not positive, torch's operator is called.
     """
     if threshold < _VISIBLE or beta <= 0:
         return theirs.softplus(input, beta, threshold)
@@ -193,7 +193,7 @@ def tanhshrink(input: Tensor) -> Tensor:
 
 
 def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
-    """Return x moved towards 0 by `lambd`, and 0 within."""
+    """Return x moved towards 0 by `lambd`, and 0 where |x| <= lambd."""
     return _apply("softshrink", input, threshold=lambd)
 
 
@@ -207,7 +207,7 @@ def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
 def hardtanh(
     input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False
 ) -> Tensor:
-    """Return x between `min_val` and `max_val`; torch's own unless `min_val` < `max_val`."""
+    """Return x clipped to [min_val, max_val]; torch's operator unless `min_val` < `max_val`."""
     if not min_val < max_val:
         return theirs.hardtanh(input, min_val, max_val, inplace)
     return _apply("hard_tanh", input, inplace, low=min_val, high=max_val)

@@ -3,9 +3,9 @@
 Arguments, `repr`, state dicts, pickles and `isinstance` are torch's; only `forward` is new.
 Functions that torch.nn lacks are `Swish` and `Activation`. `make` returns the module for a name.
 
-`torch.fx.symbolic_trace` sees a module as one call of `softgate.torch.functional`.
-`torch.jit.script` raises, since it cannot read kernels; torch has deprecated it for `torch.compile`
-and `torch.export`. `torch.jit.trace` works.
+`torch.fx.symbolic_trace` records a module as one call of `softgate.torch.functional`.
+`torch.jit.script` raises, since it cannot compile kernels; torch has deprecated it for
+`torch.compile` and `torch.export`. `torch.jit.trace` works.
 """
 
 from __future__ import annotations
@@ -66,17 +66,17 @@ class LeakyReLU(nn.LeakyReLU):
 
 
 class PReLU(nn.PReLU):
-    """x where x > 0, else weight·x with a weight that is learnt: torch's own operator."""
+    """x where x > 0, else weight·x with a trainable weight: torch's operator."""
 
 
 class RReLU(nn.RReLU):
-    """x where x > 0, else a·x, a random in training (torch's own operator), else its mean."""
+    """x where x > 0, else a·x, a random in training (torch's operator), else its mean."""
 
     forward = _forward(F.rrelu, "lower", "upper", "training", "inplace")
 
 
 class Threshold(nn.Threshold):
-    """x where x > threshold, else `value`: torch's own operator."""
+    """x where x > threshold, else `value`: torch's operator."""
 
 
 class ELU(nn.ELU):
@@ -122,7 +122,7 @@ class Tanh(nn.Tanh):
 
 
 class Softplus(nn.Softplus):
-    """log(1 + exp(beta·x))/beta, and x itself beyond a `threshold` that float32 can see."""
+    """log(1 + exp(beta·x))/beta; x beyond `threshold` if the jump is visible in float32."""
 
     forward = _forward(F.softplus, "beta", "threshold")
 
@@ -140,7 +140,7 @@ class Tanhshrink(nn.Tanhshrink):
 
 
 class Softshrink(nn.Softshrink):
-    """x moved towards 0 by lambd, and 0 within."""
+    """x moved towards 0 by lambd, and 0 where |x| <= lambd."""
 
     forward = _forward(F.softshrink, "lambd")
 

@@ -1,8 +1,8 @@
 """Facts about published models, and blocks built from them.
 
 A preset describes one block of a published model: widths, activation, position of norms, dropout.
-`omits` lists what the model's blocks have and ours lack. Tests compare the feed-forward block, and
-the whole block except for what is omitted, with Hugging Face's.
+`omits` lists parts of the model's blocks that softgate's blocks lack. Tests compare the
+feed-forward block, and the whole block except for what is omitted, with Hugging Face's.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Preset(Record):
     pooler: str | None = None
     """Activation of the pooler, which is not part of the stack."""
     omits: tuple[str, ...] = ()
-    """What the model's blocks have and ours lack."""
+    """Parts of the model's blocks that softgate's blocks lack."""
     note: str = ""
     source: str = ""
 

@@ -117,8 +117,8 @@ def accuracy(
     formulas : iterable of Activation
         The user's formulas.
     budget_s : float
-        A peer is not certified if that would end later than this, judging by the time of the last
-        certificate of the same implementation. softgate's own certificates are always made.
+        A peer is not certified if that would probably exceed this time, as estimated from the last
+        certificate of the same implementation. softgate's certificates are always made.
     samples : int
         Inputs of each certificate.
     implementations : sequence of str
@@ -266,7 +266,7 @@ def section(results: Results) -> Section:
 
 
 def _is_own(certified: Certified) -> bool:
-    """Return whether the function is a formula of the user."""
+    """Return whether the function is a user's formula."""
     return certified.function not in FUNCTIONS
 
 

@@ -222,7 +222,7 @@ def most_used(diagnosis: Diagnosis) -> str | None:
 def _digits(progress: Progress | None = None) -> UnitStudy:
     """Train two networks on digits under observation, and exchange their activations."""
     try:
-        import_module("torch")  # before scikit-learn, whose error for a missing torch misleads
+        import_module("torch")  # first: the error of scikit-learn's import would mislead
         from softgate.studies.compare.tasks.digits import digits
 
         data = digits()

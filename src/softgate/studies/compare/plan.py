@@ -253,7 +253,7 @@ class Plan:
 
 
 def read_seeds(name: str, value: Any, first: int, minimum: int) -> tuple[int, ...]:
-    """Return the seeds given, or for a number, at least `minimum`, that many from `first` on."""
+    """Return the given seeds, or consecutive ones from `first` for a number of seeds."""
     if isinstance(value, bool | str) or not isinstance(value, int | Iterable):
         raise TypeError(f"{name} = {value!r}: expected a number of seeds, or a list of them")
     if isinstance(value, int):

@@ -1,9 +1,9 @@
 """A user's training loop: `train.py:run(activation, seed, report)`.
 
 The script is parsed, not run, to find its parameters and the modules beside it that it imports: it
-may take long to load, and belongs into a worker process. Its text is sent along: on another machine
-the text is written to a temporary folder. If the file has changed meanwhile, an error is raised, as
-a trial's key contains a hash of the script.
+may take long to load, and runs in worker processes only. Its text is sent with the trainable and
+written to a temporary folder on other machines. If the file has changed since, an error is raised,
+as a trial's key contains a hash of the script.
 """
 
 from __future__ import annotations

@@ -79,7 +79,7 @@ class TrialLock(ABC):
 
 
 class FileLock(TrialLock):
-    """A locked file; the lock ends with its process."""
+    """A locked file; the lock is released when its process ends."""
 
     def __init__(self, path: Path, part: Path, handle: int) -> None:
         self.path, self._part, self._beside = path, part, path.with_suffix(".new")
@@ -92,7 +92,7 @@ class FileLock(TrialLock):
             if OPEN_FILES_MOVE:
                 _replace(self._handle, text.encode())
                 self._part.rename(self.path)
-                handle, self._handle = self._handle, None  # the name may be another lock's now
+                handle, self._handle = self._handle, None  # another lock may have created `_part`
                 os.close(handle)
                 _sync(self.path.parent)
             else:
@@ -108,7 +108,7 @@ class FileLock(TrialLock):
             return
         handle, self._handle = self._handle, None
         try:
-            # While the lock is held: no other process can have locked the file.
+            # Removed while locked, so that no other process can hold the lock of this file.
             (self._part if OPEN_FILES_MOVE else self._beside).unlink(missing_ok=True)
         except OSError as error:
             raise store_error(self.path.parent, error) from error
@@ -173,7 +173,7 @@ def _open_locked(part: Path, create: bool = True) -> int | None:
         os.close(handle)
         if not locked:
             return None
-        # The owner renamed or removed the file after it was opened here: try again.
+        # The process with the lock renamed or removed the file after it was opened: try again.
 
 
 def _is_at(part: Path, handle: int) -> bool:
@@ -317,7 +317,7 @@ class Store:
         for part in self.folder.glob("*.part") if self.folder is not None else ():
             try:
                 handle = _open_locked(part, create=False)
-            except OSError:  # a read-only folder: its locks hinder no one
+            except OSError:  # in a read-only folder locks have no effect
                 return
             if handle is not None:
                 FileLock(part.with_suffix(".json"), part, handle).release()

@@ -85,7 +85,7 @@ class Flow:
 
 
 def rows(diagnosis: Diagnosis, most: int = ROWS) -> tuple[Site, ...]:
-    """Return the sites to draw, in their order: all, or the ends, the worst, and evenly spaced."""
+    """Return at most `most` sites in order: the first and last, the worst, evenly spaced others."""
     sites = diagnosis.sites
     if len(sites) <= most:
         return sites
@@ -101,7 +101,7 @@ def rows(diagnosis: Diagnosis, most: int = ROWS) -> tuple[Site, ...]:
 
 
 def names(sites: Sequence[Site]) -> tuple[str, ...]:
-    """Return short names, without the parts that all have in common before and after.
+    """Return short names, without the common prefix and suffix of all names.
 
     Examples
     --------
@@ -160,8 +160,8 @@ def function_name(site: Site) -> str:
 def ridges(diagnosis: Diagnosis) -> Ridges:
     """Return outputs over time.
 
-    Heights are the root of the density, so that tails are visible, relative to each ridge's own
-    peak: with a common scale, spreading outputs would be flat beside those of the first steps.
+    Heights are square roots of densities, so that tails are visible, relative to the peak of each
+    ridge: with a common scale, wide distributions would be flat beside narrow ones.
     """
     sites = rows(diagnosis, RIDGE_ROWS)
     short = names(sites)
@@ -196,7 +196,7 @@ def _spread(history: Sequence[Histogram]) -> list[Histogram]:
 
 
 def _ends(moments: Iterable[Histogram]) -> tuple[float, float] | None:
-    """Return the range of most outputs; None where none was finite."""
+    """Return the range of outputs without a share `TAIL` at each end; None if none was finite."""
     bins = sorted(
         (moment.low + i * moment.width, moment.low + (i + 1) * moment.width, count)
         for moment in moments
@@ -213,7 +213,7 @@ def _ends(moments: Iterable[Histogram]) -> tuple[float, float] | None:
 
 
 def _domain(ends: Sequence[tuple[float, float]]) -> tuple[float, float]:
-    """Return the range of the axis: of all sites, limited to `REACH` times the median reach."""
+    """Return the range of the axis: that of all sites, up to `REACH` times the median site's."""
     if not ends:
         return -1.0, 1.0
     reaches = sorted(max(abs(low), abs(high)) for low, high in ends)
@@ -233,7 +233,7 @@ def _width(end: tuple[float, float] | None, low: float, high: float) -> float:
 
 
 def _outline(points: list[tuple[float, float]]) -> tuple[Numbers, Numbers]:
-    """Return a line that begins and ends at height 0, also where an edge cuts it."""
+    """Return a line that begins and ends at height 0, also at an edge of the chart."""
     if not points:
         return (), ()
     ends = [(points[0][0], 0.0)] if points[0][1] else []
@@ -302,7 +302,7 @@ def deaths(diagnosis: Diagnosis, sites: Sequence[Site]) -> list[Block]:
 
 
 def flows(sites: Sequence[Site]) -> list[Flow]:
-    """Return the norms of gradients by the outputs and by the inputs of each site, if recorded."""
+    """Return the recorded gradient norms with respect to outputs and inputs of each site."""
     return [
         Flow(row, which, norm)
         for row, site in enumerate(sites)
@@ -312,7 +312,7 @@ def flows(sites: Sequence[Site]) -> list[Flow]:
 
 
 def decades(gradients: Iterable[Flow]) -> tuple[int, int] | None:
-    """Return the powers of ten around all positive finite norms; None where there is none."""
+    """Return the powers of ten around all positive finite norms; None if there are none."""
     logs = [math.log10(flow.norm) for flow in gradients if 0 < flow.norm < math.inf]
     if not logs:
         return None

@@ -109,7 +109,7 @@ def model_errors(target: str, data: str) -> Iterator[None]:
     except Exception as error:
         frames = _frames(error)
         if isinstance(error, ValueError | TypeError) and _is_ours(frames[-1]):
-            raise  # a wrong argument of ours, with a message of its own
+            raise  # raised by softgate, with a complete message
         raise ValueError(f"{target} failed on {data}: {_line(error)}") from error
 
 
@@ -181,7 +181,7 @@ def _read(file: Path, floats: torch.dtype) -> dict[str, Tensor]:
                 arrays = {name: torch.from_numpy(content[name]) for name in content.files}
     except ImportError:
         raise
-    except Exception as error:  # safetensors and zipfile have errors of their own
+    except Exception as error:  # safetensors and zipfile raise their own exception types
         raise ValueError(f"{file} cannot be read: {_line(error)}") from error
     if not arrays or any(array.dim() == 0 for array in arrays.values()):
         names = ", ".join(arrays) or "no arrays"

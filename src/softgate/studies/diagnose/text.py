@@ -42,7 +42,7 @@ def counted(number: int, what: str) -> str:
 
 
 def broken(site: Site) -> str:
-    """Return the step from which on a site had NaN or inf; empty if it had none."""
+    """Return text on the first step with NaN or inf at a site; empty if there is none."""
     steps = [values.first_step for values in site.not_finite]
     return f"not finite at step {min(steps)}" if steps else ""
 
@@ -70,7 +70,7 @@ def units_say(labels: Sequence[str], blocks: Sequence[Block]) -> str:
 
 
 def deaths_say(labels: Sequence[str], sites: Sequence[Site]) -> str:
-    """Return the number of dead units of each site at first and at last."""
+    """Return text on the number of dead units of each site at the first and last steps."""
     parts = [
         f"site {label} from {site.history[0].dead} to {site.history[-1].dead} of {site.units}"
         for label, site in zip(labels, sites, strict=True)
@@ -86,7 +86,7 @@ def flows_say(labels: Sequence[str], flows: Sequence[Flow]) -> str:
 
 
 def silent(labels: Sequence[str], flows: Sequence[Flow]) -> str:
-    """Return the sites whose gradient has no place on a logarithmic axis."""
+    """Return text on the sites with gradients that a logarithmic axis cannot show."""
     zero = dict.fromkeys(labels[flow.row] for flow in flows if flow.norm == 0)
     broken = dict.fromkeys(labels[flow.row] for flow in flows if not math.isfinite(flow.norm))
     parts = [

@@ -16,8 +16,8 @@ from .record import Diagnosis, Thresholds, Unseen
 from .statistics import SiteSums, diagnosis
 
 MOST_WIDTHS = 8
-"""Numbers of units that are kept apart at one site; where lengths differ from batch to batch, any
-number may occur."""
+"""Largest number of different widths of one site that have separate statistics; with sequences of
+varying length there may be any number."""
 
 
 class Watch:
@@ -32,7 +32,7 @@ class Watch:
         self.thresholds = Thresholds(**thresholds)  # type: ignore[arg-type]
         self.name = type(model).__name__
         self.loss, self.trained = "", True
-        """What gradients are of, in the record; whether weights change meanwhile."""
+        """The name of the loss, for the record; whether weights change during the watch."""
         self._gradients = Gradients() if gradients else None
         self._sites: dict[tuple[str, int], SiteSums] = {}
         self._shapes: dict[Recognised | None, Shape] = {}

@@ -1,8 +1,8 @@
-"""A timed call: everything but the call itself is done beforehand, on arrays that all peers share.
+"""A timed call: all preparation is done before it, on arrays that are the same for all peers.
 
-A module of `calls` makes those of one framework, and is imported in that framework's process only.
-It has `start(threads)`, which sets the threads before anything runs and returns a remark about
-them, and `make(peer, task)`, which returns a `TimedCall` or raises.
+A module of `calls` makes the calls of one framework, and is imported only in its worker process.
+It has `start(threads)`, which sets the threads and returns a remark about them or an empty string,
+and `make(peer, task)`, which returns a `TimedCall` or raises.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ class Task:
 
 @dataclass(frozen=True)
 class TimedCall:
-    """A call to time; `read` turns what it returns into an array."""
+    """A call to time; `read` converts its result to an array."""
 
     call: Call
     read: Callable[[Any], Array] = np.asarray
     notes: tuple[str, ...] = ()
     operand: Any = None
-    """The input, if a call may return it unchanged and so do nothing."""
+    """The input, if a call may return it unchanged without computing anything."""
 
 
 ALLOCATES = "has no output argument: each call allocates, reusing the memory the last one freed"

@@ -88,7 +88,7 @@ def _selected(
 
 
 def _named(function: str | Function) -> tuple[str, Function]:
-    """Return a function and the name of its digests, which only the catalogue's own has."""
+    """Return the name of a function's digests, if the catalogue has it, and the function."""
     known = catalogue()
     if isinstance(function, str):
         if function not in known:
@@ -102,7 +102,7 @@ def _named(function: str | Function) -> tuple[str, Function]:
     _check_kind(function)
     if known.get(function.name, function) is function:
         return function.name, function
-    # What `bind` returns has other kernels, and a user's function may have a name of ours.
+    # A bound function has other kernels, and a user's function may have a name of the catalogue.
     parameters = ",".join(f"{name}={value!r}" for name, value in function.parameters.items())
     return f"{function.name}({parameters})", function
 

@@ -52,9 +52,9 @@ def operands(function: Function, quantity: str, dtype: str) -> tuple[Floats, ...
 
 @lru_cache(maxsize=64)
 def inputs(fmt: Format, intervals: tuple[tuple[float, float], ...]) -> Floats:
-    """Return the fixed inputs of a format: all of a 16-bit one, else what is hard and at random.
+    """Return the fixed inputs of a format: all 65,536 of a 16-bit format, otherwise a sample.
 
-    That is: special values and their neighbours, both ends and one more number of every binade,
+    The sample has special values and their neighbours, both ends and another number of each binade,
     numbers halfway between two neighbours in float16 and bfloat16, numbers in `intervals` and
     beside their ends, numbers from 2**-10 to 2**10, and random bit patterns.
     """
@@ -77,7 +77,7 @@ def inputs(fmt: Format, intervals: tuple[tuple[float, float], ...]) -> Floats:
 
 @lru_cache(maxsize=64)
 def factors(fmt: Format, count: int, stream: int) -> Floats:
-    """Return `count` fixed numbers to multiply by: from 2**-8 to 2**8, every fourth any pattern."""
+    """Return `count` fixed factors: from 2**-8 to 2**8, every fourth a random bit pattern."""
     random = words(stream, count)
     anything = random >> np.uint64(64 - fmt.bits)
     bits = np.where(np.arange(count) % 4 == 3, anything, _near_one(fmt, random, 8))
@@ -155,11 +155,11 @@ VERSION = 1
 
 QUANTITIES = ("value", "slope", "curvature", "backward")
 FROM_VALUE = "from_value"
-"""The backward from the output instead of the input, which PyTorch's autograd uses where it can."""
+"""The backward computed from the output instead of the input, for PyTorch's autograd."""
 DTYPES = ("float16", "bfloat16", "float32", "float64")
 QUICK = (("float32", "value"), ("float64", "backward"))
-"""What is checked by default: both formulas and both formats of every function, in two kernels. All
-kernels take half a minute to compile, `softgate doctor` should take less than five seconds."""
+"""What is checked by default: value and backward, float32 and float64, in two kernels per function.
+Compiling all kernels takes half a minute; `softgate doctor` should take less than five seconds."""
 
 
 @dataclass(frozen=True)
@@ -204,7 +204,7 @@ def cases(functions: Mapping[str, Function]) -> Iterator[Case]:
     """Yield every case of `functions`.
 
     With parameters at values other than their defaults, 16-bit formats have a digest of the value
-    only: their tables come from the float64 kernels, which have digests of their own.
+    only: their tables come from the float64 kernels, which have digests.
     """
     for name, function in functions.items():
         for dtype in DTYPES:

@@ -18,9 +18,9 @@ NOT_DONATED = "jax did not use the donated buffer: its output is newly allocated
 
 
 def start(threads: int) -> str:
-    """Prepare jax, which starts one thread for each core that the process may use."""
+    """Start jax's threads, one for each core that the process may use; return no remark."""
     jax.config.update("jax_enable_x64", True)  # type: ignore[no-untyped-call]
-    # Otherwise each call wakes a thread.
+    # With asynchronous dispatch each call would wake a thread.
     jax.config.update("jax_cpu_enable_async_dispatch", False)  # type: ignore[no-untyped-call]
     jax.numpy.zeros(1).block_until_ready()  # starts its threads
     return ""
@@ -32,7 +32,7 @@ def make(peer: Peer, task: Task) -> TimedCall:
 
 
 def of_function(function: Callable[[Any], Any], task: Task) -> TimedCall:
-    """Return the call of jax.jit of a function, or of its pull-back."""
+    """Return the call of jax.jit of a function, or of its pullback."""
     arrays = [task.x] if task.quantity == "value" else [task.x, task.grad]
     inputs = [jax.device_put(array, may_alias=True) for array in arrays]
     notes = () if task.quantity == "value" else (FROM_X,)
@@ -78,5 +78,5 @@ def squared_relu(x: Any) -> Any:
 
 
 def tanhshrink(x: Any) -> Any:
-    """X - tanh(x)."""
+    """Return x - tanh(x)."""
     return x - jax.numpy.tanh(x)

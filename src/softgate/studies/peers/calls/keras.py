@@ -16,7 +16,7 @@ def _backend() -> Any:
 
 
 def start(threads: int) -> str:
-    """Set the backend's threads."""
+    """Set the backend's threads; return a remark that names the backend."""
     remark = _backend().start(threads)
     return "; ".join(filter(None, (f"Keras on {keras.backend.backend()}", remark)))
 

@@ -20,7 +20,7 @@ def start(threads: int) -> str:
 
 
 def make(peer: Peer, task: Task) -> TimedCall:
-    """Return the run of a model."""
+    """Return the call of a model; raise Absent for backward and bfloat16."""
     if task.quantity != "value":
         raise Absent("has no backward of this operator")
     if task.x.dtype.name == "bfloat16":

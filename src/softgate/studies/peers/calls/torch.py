@@ -38,8 +38,8 @@ def make(peer: Peer, task: Task) -> TimedCall:
     if peer.implementation == "torch.compile":
         import torch._functorch.config as functorch
 
-        torch._dynamo.reset()  # a recompilation for another shape or format would be a dynamic one
-        functorch.donated_buffer = False  # otherwise the saved tensors serve one backward only
+        torch._dynamo.reset()  # recompiling for another shape or dtype would be dynamic
+        functorch.donated_buffer = False  # otherwise only one backward would be possible
         function = torch.compile(function, fullgraph=True)
     return of_function(function, task)
 
@@ -167,7 +167,7 @@ def _elu_backward(*scalars: float) -> Maker:
 
 
 def _steps(*steps: Callable[[Any, Any, Any], Any]) -> Maker:
-    """Return a maker of a call that does these steps on x, grad and out, and returns the last's."""
+    """Return a maker of a call that runs `steps` on x, grad and out and returns the last result."""
 
     def make(x: Any, g: Any, y: Any) -> Callable[[], Any]:
         def call() -> Any:
