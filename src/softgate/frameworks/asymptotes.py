@@ -1,6 +1,6 @@
-"""Limits of a derivative far from 0, where its formula may be 0·inf or inf - inf, which is NaN.
+"""Limits of a derivative for large |x|, where its formula may be NaN: 0·inf or inf - inf.
 
-Kernels return these limits; the formula in a framework's operators needs them from here.
+Kernels return these limits; formulas in a framework's operators are completed with them.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ if TYPE_CHECKING:
     from softgate.formula.graph import Node
 
 FAR = np.append(np.ldexp(1.0, np.arange(1024)), math.inf)
-"""Powers of two, to the end of float64, and infinity."""
+"""All powers of two from 1 on in float64, and infinity."""
 _OPERATIONS = {**OPERATIONS, "fma": lambda x, y, z: x * y + z}
 
 
 class End(NamedTuple):
-    """From `start` on, away from 0, a derivative is `limit`; x itself where `limit` is None."""
+    """From `start` outwards a derivative equals `limit`, or x if `limit` is None."""
 
     start: float
     limit: float | None
 
 
 def values_at(root: Node, points: Any, parameters: Mapping[str, float]) -> Any:
-    """Return the float64 values of a graph at points."""
+    """Return the float64 values of a graph at `points`, in their shape."""
     values = evaluate(root, {"x": points, **parameters}, _OPERATIONS)
     return np.broadcast_to(values, points.shape)
 
@@ -40,10 +40,10 @@ def ends(
     kernel: Callable[[Any], Any] | None = None,
     slope: Node | None = None,
 ) -> list[End]:
-    """Return the limits of `root` on those sides on which it is NaN somewhere.
+    """Return the tails of `root` for each sign of x where it is NaN at a point of `FAR`.
 
-    Also on sides on which its derivative `slope` is NaN, if given. The limits are those of
-    `kernel`; without one, the last value of the formula that is not NaN, if it has any.
+    Also where its derivative `slope`, if passed, is NaN. The limits are those of `kernel`; without
+    one, the last value of the formula that is not NaN, if there is one.
 
     Examples
     --------
@@ -75,7 +75,7 @@ def ends(
 
 
 def _end(points: Any, values: Any) -> End | None:
-    """Return from where on values are constant, or the points; None where they end in NaN."""
+    """Return the tail where `values` are constant or equal `points`; None if the last is NaN."""
     limit = float(values[-1])
     if math.isnan(limit):
         return None

@@ -1,8 +1,8 @@
 """Arguments of the blocks of all frameworks: names of activations, widths, probabilities.
 
-In a block, softgate's names come first, then those of its framework, then those of others. Where
-the framework means another function by one of softgate's names, the parameters decide, or an error
-lists both.
+softgate's names take precedence over those of the block's framework, and these over those of
+others. If the framework uses one of softgate's names for another function, the parameters decide,
+or an error lists both.
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ def function_of_block(
 
 
 def _own_name(name: str, home: tuple[str, ...], parameters: dict[str, float]) -> Activation | Gated:
-    """Return the function that softgate has under a name, unless its framework means another."""
+    """Return softgate's function called `name`; raise AmbiguousName if the framework's differs."""
     ours = functions()[name]
     try:
         theirs = get(name, home[0], **parameters) if home else None
-    except (UnknownName, TypeError):  # a parameter of neither: `bind` raises
+    except (UnknownName, TypeError):  # neither has the parameter: `bind` raises
         theirs = None
     if theirs is None:
         return ours.bind(**parameters)
@@ -76,7 +76,7 @@ def _shown(function: Activation | Gated) -> str:
 def activation_of_block(
     activation: str | Activation, sources: Iterable[str], /, **parameters: float
 ) -> Activation:
-    """Return the activation of a plain block by any known name; `sources` come first."""
+    """Return the activation of a plain block by any known name, those of `sources` first."""
     if isinstance(activation, Activation):
         return activation.bind(**parameters)
     meant: Any = activation
@@ -92,7 +92,7 @@ def activation_of_block(
 def gate_activation(
     activation: str | Gated | Activation, sources: Iterable[str] = (), /, **parameters: float
 ) -> Activation:
-    """Return what a gated block applies to its gate."""
+    """Return the activation that a gated block applies to its gate."""
     if isinstance(activation, Activation):
         return activation.bind(**parameters)
     meant: Any = activation
@@ -103,7 +103,7 @@ def gate_activation(
 
 
 def named_gate(name: str, sources: Iterable[str]) -> Gated:
-    """Return the gated activation of a name, or raise and say which one it may be."""
+    """Return the gated activation called `name`; raise with suggestions if there is none."""
     try:
         meant = function_of_block(name, sources)
     except ValueError:
@@ -119,7 +119,7 @@ def named_gate(name: str, sources: Iterable[str]) -> Gated:
 
 
 def unknown(what: str, name: str, known: Iterable[str]) -> ValueError:
-    """Return the error that lists what is known and names the nearest."""
+    """Return an error that lists the known names and suggests the closest."""
     known = list(known)
     near = get_close_matches(name.casefold(), known, 1)
     meant = f"did you mean {near[0]!r}? " if near else ""
@@ -153,7 +153,7 @@ def matched_width(d_model: int, d_hidden: int, bias: bool = False, multiple_of: 
 def gated_width(
     d_model: int, d_hidden: int | None, bias: bool, match: str | None, multiple_of: int
 ) -> int:
-    """Return the width of a gated block's hidden layer as its arguments have it, or raise."""
+    """Return the width of a gated block's hidden layer from its arguments, or raise."""
     if match not in (None, "parameters"):
         raise ValueError(f'match = {match!r}: accepted are "parameters" and None')
     (d_model,) = check_widths(d_model=d_model)
@@ -182,7 +182,7 @@ def head_widths(
 
 
 def check_widths(**widths: Any) -> tuple[int, ...]:
-    """Return positive integers as Python has them, NumPy's included, or raise.
+    """Return positive integers, NumPy's included, as Python integers, or raise.
 
     Examples
     --------
@@ -212,7 +212,7 @@ def check_share(name: str, share: Any) -> float:
 
 
 def check_choice(name: str, choice: str, accepted: tuple[str, ...]) -> str:
-    """Return one of two or more words, or raise.
+    """Return `choice` if it is one of `accepted`, or raise.
 
     Examples
     --------

@@ -1,6 +1,6 @@
 """act(gate)·other and its derivatives, composed in a framework's operators from the activation's.
 
-For frameworks whose compiler fuses them, or whose kernels have one operand.
+For frameworks with a compiler that fuses them, or with kernels of one operand.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def compute_gated(call: Call, operators: Operators) -> Any:
 def explain_composed(
     call: Call, operators: Operators, explain: Callable[[Call], Explanation]
 ) -> Explanation:
-    """Return how a gated call is computed; `explain` is the adapter's, for the activation."""
+    """Return how a gated call is computed; `explain` is the adapter's for the activation."""
     function = cast(Gated, call.function)
     gate, _ = gate_and_other(call._replace(quantity="value"), operators)
     of_act = explain(call._replace(function=function.act, operands=(gate,), axis=None, gate=None))
@@ -79,7 +79,7 @@ def explain_composed(
 
 
 def refuse_out(call: Call) -> None:
-    """Raise where `out` is given."""
+    """Raise if `out` is passed."""
     if call.out is not None:
         raise TypeError("out= is for arrays, not for tensors")
 

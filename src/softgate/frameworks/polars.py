@@ -1,6 +1,6 @@
 """Adapter for polars Series: computed as NumPy arrays, masked at nulls, which stay nulls.
 
-The support of ufuncs in polars lacks float16, booleans and several results.
+polars' support of ufuncs lacks float16, booleans and multiple results.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from softgate.runtime.explain import explain as explain_arrays
 
 
 def compute(call: Call) -> Any:
-    """Return the results of a call as Series with the name of the first; null where one is."""
+    """Return the results as Series with the name of the first operand; nulls propagate."""
     if call.out is not None:
         raise TypeError(
             "out with a polars Series is not supported, because Series are immutable: assign the "
@@ -40,7 +40,7 @@ def explain(call: Call) -> Explanation:
 
 
 def _array(x: Any) -> Any:
-    """Return a Series as an array, masked where it has nulls; anything else as it is."""
+    """Return a Series as an array, masked at nulls; other operands unchanged."""
     if isinstance(x, pl.Expr):
         raise TypeError("a polars expression beside a Series: write pl.lit(series) for the Series")
     if not isinstance(x, pl.Series):

@@ -1,7 +1,7 @@
 """The supported frameworks, their oldest versions, and how each is installed.
 
-An adapter checks this when it is imported, so that a missing or too old framework is reported
-then, and not in the middle of a call:
+An adapter checks this when it is imported, so that a missing or outdated framework is reported
+then, not during a call:
 
     try:
         import jax
@@ -31,18 +31,18 @@ FRAMEWORKS = {
     "keras": Framework("Keras", (3, 9), "softgate[keras]"),
     "tensorflow": Framework("TensorFlow", (2, 18), "softgate[tensorflow]"),
 }
-"""By the name of the package; a test compares the versions with those of the extras."""
+"""By package name; a test compares the versions with those of the extras."""
 
 
 def missing(package: str, error: ModuleNotFoundError) -> ImportError:
-    """Return the exception to raise where `import package` failed with `error`.
+    """Return the exception to raise if `import package` failed with `error`.
 
     Examples
     --------
     >>> print(missing("jax", ModuleNotFoundError("No module named 'jax'", name="jax")))
     softgate.jax needs JAX: pip install "softgate[jax]"
     """
-    if error.name != package:  # it is installed, and one of its own imports failed
+    if error.name != package:  # it is installed, but one of its imports failed
         return error
     known = FRAMEWORKS[package]
     command = f'pip install "{known.install}"'
@@ -50,7 +50,7 @@ def missing(package: str, error: ModuleNotFoundError) -> ImportError:
 
 
 def check(package: str, version: str) -> None:
-    """Raise ImportError where the installed `version` is too old.
+    """Raise ImportError if the installed `version` is too old.
 
     Examples
     --------

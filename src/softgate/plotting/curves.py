@@ -1,9 +1,9 @@
-"""An activation as lines to be drawn: dense where it bends, broken where it jumps.
+"""An activation as polylines: dense where it bends, broken where it jumps.
 
 A function can jump or have a kink where, in its definition, a comparison changes, a denominator
-passes 0 or an absolute value turns. Those points are located to the last bit and sampled on both
-sides, so that no line crosses a jump and every kink is in its place. Between them, points are added
-until straight lines no longer differ visibly from the curve.
+crosses 0 or the argument of an absolute value changes sign. Those points are located to the last
+bit and sampled on both sides, so that no line crosses a jump and kinks are exact. Between them,
+points are added until straight lines no longer differ visibly from the curve.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ Floats = npt.NDArray[np.float64]
 
 QUANTITIES = ("value", "slope", "curvature", "difference")
 SEARCHED = 400
-"""Steps of the grid on which changes of a condition are searched for."""
+"""Steps of the grid that is searched for sign changes."""
 
 VISIBLE = 1e-3
-"""Largest distance of a straight line from the curve, as a share of the picture's height."""
+"""Largest distance of a straight line from the curve, as a fraction of the plot's height."""
 
 MOST_POINTS = 20_000
 
 ROUNDING = 1024
-"""A difference of fewer ulps than this is mostly rounding, which a logarithmic scale shows."""
+"""A difference of fewer ulps is mostly rounding error, visible on a logarithmic scale."""
 EXACT_WITHIN = 1e9
 """Largest |x| at which such differences are computed from the definitions; beyond, too slow."""
 
 
 class Drawable(Protocol):
-    """A function that can be drawn: of one array, with two derivatives and a definition."""
+    """A function that can be plotted: of one array, with two derivatives and a definition."""
 
     entry: Entry
 
@@ -61,9 +61,9 @@ class Curve:
     label: str
     pieces: tuple[tuple[Floats, Floats], ...]
     closed: tuple[tuple[float, float], ...]
-    """Points at a jump that the function takes."""
+    """Points at a jump that belong to the function."""
     open: tuple[tuple[float, float], ...]
-    """Limits at a jump that the function does not take."""
+    """Limits at a jump that do not belong to the function."""
 
     def points(self) -> Floats:
         """Return all (x, y) of the pieces, one in each row."""
@@ -101,7 +101,7 @@ def curve(
     low, high : float
         The range of x.
     against : Drawable, optional
-        The function that a difference is taken to.
+        The function that is subtracted for a difference.
     log : bool
         Absolute values, dense on a logarithmic scale, without those that are 0. Where float64 does
         not resolve a difference, it is computed from the definitions.
@@ -125,7 +125,7 @@ def curve(
 def quantity(
     activation: Drawable, what: str, against: Drawable | None, log: bool
 ) -> Callable[[Floats], Floats]:
-    """Return the function whose graph is drawn."""
+    """Return the function to sample."""
     if what not in QUANTITIES:
         raise ValueError(f"what = {what!r}: accepted are {', '.join(QUANTITIES)}")
     if (what == "difference") != (against is not None):
@@ -166,7 +166,7 @@ class Difference:
         return self.known[x]
 
     def at(self, x: float) -> float:
-        """Return the difference, with as many bits as it takes to leave 64 of them."""
+        """Return the difference, computed with enough bits that 64 remain after cancellation."""
         from softgate.lower.mp import real
 
         (first, first_parameters), (second, second_parameters) = self.parts
@@ -180,7 +180,7 @@ class Difference:
 
 
 def turning(root: Node) -> list[Node]:
-    """Return the nodes whose change of sign may be a jump, a kink or an end."""
+    """Return the nodes at whose sign changes a jump, a kink or an end is possible."""
     nodes: dict[Node, None] = {}
     for node in walk(root):
         if node.op in COMPARISONS:
@@ -245,7 +245,7 @@ def ordinal(x: float) -> int:
 
 
 def from_ordinal(number: int) -> float:
-    """Return the float64 with an index."""
+    """Return the float64 at an index of `ordinal`."""
     size = float(np.int64(abs(number)).view(np.float64))
     return -size if number < 0 else size
 
@@ -269,7 +269,7 @@ def refine(function: Callable[[Floats], Floats], x: Floats, log: bool) -> tuple[
 
 
 def height(y: Floats) -> float:
-    """Return the height of the picture that shows `y`, without poles, which would flatten it."""
+    """Return the height of the plot of `y`, without poles, which would flatten it."""
     finite = y[np.isfinite(y)]
     if not finite.size:
         return 1.0

@@ -1,7 +1,7 @@
-"""Curves as a matplotlib figure: with gaps at jumps, and the same bytes for the same picture.
+"""Curves as a matplotlib figure: with gaps at jumps, and the same bytes for the same plot.
 
-`sg.plot` returns it, so that users can draw on its axes; all other charts are Vega-Lite's. It is
-created without pyplot, whose list of open figures belongs to the user. Names are at the ends of the
+`sg.plot` returns it, so that users can draw on its axes; all other charts use Vega-Lite. It is
+created without pyplot, so it is not among pyplot's open figures. Names are at the ends of the
 lines, so that a figure does not depend on colour alone, and in a legend if there is room for one.
 """
 
@@ -29,17 +29,17 @@ INK, GRID = "#222222", "#d9d9d9"
 SETTINGS: dict[Any, Any] = {
     "font.family": ["DejaVu Sans", "sans-serif"],
     "font.size": 9.0,
-    "svg.fonttype": "none",  # text stays text: searchable, and read aloud
+    "svg.fonttype": "none",  # text stays text: searchable and accessible
     "svg.hashsalt": "softgate",
     "pdf.fonttype": 42,
     "axes.unicode_minus": True,
 }
 LABEL_GAP = 10.5
-"""Between two names at the ends of lines, in points."""
+"""Least distance of two names at the ends of lines, in points."""
 NAME_SIZE = 8.0
 MOST_IN_LEGEND = 12
 MOST_OF_AXES = (0.6, 0.5)
-"""Width and height of a legend at most, as shares of the axes; a larger one hides the curves."""
+"""Largest legend, as fractions of the axes' width and height; a larger one hides curves."""
 LARGEST = 1e306
 """Beyond this, matplotlib's arithmetic overflows."""
 LOG_ROOM = 1.0
@@ -47,7 +47,7 @@ LOG_ROOM = 1.0
 
 
 class Chart(Figure):
-    """A figure that shows itself in a notebook, whether or not pyplot is loaded."""
+    """A figure that notebooks display, whether or not pyplot is imported."""
 
     def _repr_svg_(self) -> str:
         buffer = BytesIO()
@@ -56,7 +56,7 @@ class Chart(Figure):
 
 
 def draw(picture: PlotSpec, width: float, height_: float) -> Chart:
-    """Return the figure of a picture, `width` by `height_` inches."""
+    """Return the figure of a plot, `width` by `height_` inches."""
     with mpl.rc_context(SETTINGS):
         figure = Chart(figsize=(width, height_), dpi=DOTS_PER_INCH)
         FigureCanvasAgg(figure)
@@ -72,7 +72,7 @@ def draw(picture: PlotSpec, width: float, height_: float) -> Chart:
         if largest > LARGEST:
             raise ValueError(f"{largest:g} is too large for a figure: at most {LARGEST:g}")
         room = 0.05 * (high - low)
-        if picture.log:  # not beyond what a float64 can be
+        if picture.log:  # stay within the range of float64
             room = min(room, LOG_ROOM)
             low, high = 10 ** max(low - room, -323.0), 10 ** min(high + room, 308.0)
             axes.set_ylim(low, high)
@@ -85,7 +85,7 @@ def draw(picture: PlotSpec, width: float, height_: float) -> Chart:
 
 
 def explain(axes: Axes, picture: PlotSpec) -> None:
-    """Add a legend, unless it would hide the curves, which have their names at their ends."""
+    """Add a legend unless it would hide the curves; names are also at the ends of curves."""
     if len(picture.curves) > MOST_IN_LEGEND:
         return
     legend = axes.legend(
@@ -116,7 +116,7 @@ def frame(axes: Axes, picture: PlotSpec) -> None:
 
 
 def zero(axes: Axes, picture: PlotSpec) -> None:
-    """Draw the line y = 0 if it is in the picture, with the name of its function if any."""
+    """Draw the line y = 0 if it is in range, with the name of its function if any."""
     low, high = axes.get_ylim()
     if not low <= 0 <= high:
         return
@@ -151,8 +151,8 @@ def line(axes: Axes, curve: Curve, style: Style, layer: int) -> None:
 def names(axes: Axes, picture: PlotSpec) -> None:
     """Write each curve's name beside its end, moved apart where names would overlap.
 
-    The name of a curve that reaches the right edge is beyond it, with a leader; that of a curve
-    that ends before is at its end, since a leader across the axes would look like a curve.
+    The name of a curve that reaches the right edge is outside the axes, with a leader; that of a
+    curve that ends earlier is at its end: a leader across the axes would look like a curve.
     """
     points = 72 / axes.figure.get_dpi()
     ends = [end_of(axes, curve) * points for curve in picture.curves]
@@ -162,7 +162,7 @@ def names(axes: Axes, picture: PlotSpec) -> None:
         bottom, top = (y * points for y in axes.get_window_extent().intervaly)
         inset = 0.0 if outside else LABEL_GAP / 2
         low, high = bottom + inset, top - inset
-        raised = 1.2 * inset  # off the grid, and off the line at 0
+        raised = 1.2 * inset  # clear of the grid and of the line at 0
         heights = [min(max(float(ends[i][1]) + raised, low), high) for i in chosen]
         places = apart(heights, low, high, LABEL_GAP)
         gap = min((b - a for a, b in pairwise(sorted(places))), default=LABEL_GAP)

@@ -1,6 +1,6 @@
-"""`plot`: curves of activations in a matplotlib figure, and its arguments, checked.
+"""`plot`: curves of activations in a matplotlib figure, and validation of its arguments.
 
-Files and the terminal draw the same `PlotSpec`, which `Request.picture` returns.
+Files and the terminal render the same `PlotSpec`, which `Request.picture` returns.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ AXES = {"value": "f(x)", "slope": "f′(x)", "curvature": "f″(x)"}
 
 @dataclass(frozen=True)
 class Request:
-    """The arguments of a plot, checked."""
+    """The validated arguments of a plot."""
 
     activations: tuple[Activation, ...]
     what: str
@@ -138,7 +138,7 @@ def _check_size(width: Any, height: Any) -> None:
 
 
 def _resolve(activation: Any) -> Activation:
-    """Return an activation, or the one of a name; raise if it is not a function of one input."""
+    """Return an activation, or the one with this name; raise if it has two operands."""
     if isinstance(activation, str):
         activation = function(activation)
     if getattr(activation, "nin", 1) != 1:
@@ -166,8 +166,8 @@ def plot(
 ) -> Chart:
     """Draw activations over a range and return the figure.
 
-    Each activation has one colour and one dash pattern, in every picture. Lines are broken where a
-    function jumps; a full dot marks the value taken there, a hollow one the value not taken.
+    Each activation has one colour and one dash pattern in all plots. Lines are broken where a
+    function jumps; a filled dot marks the function's value there, a hollow one the other limit.
 
     Parameters
     ----------
@@ -178,7 +178,7 @@ def plot(
     at : (float, float)
         The range of x.
     against : Activation or str, optional
-        The function that differences are taken to; gelu by default.
+        The function that differences subtract; gelu by default.
     file : path, optional
         An .svg, .png or .pdf file to write. The same call writes the same bytes.
     log : bool
@@ -207,7 +207,7 @@ def plot(
 
 
 def _renderer() -> ModuleType:
-    """Return the module that draws; raise an ImportError that names the extra with matplotlib."""
+    """Return the module `figure`; raise an ImportError that names the extra with matplotlib."""
     try:
         from . import figure
     except ModuleNotFoundError as error:

@@ -16,7 +16,7 @@ from .palette import Style
 
 FORMATS = ("svg", "png", "pdf")
 FLAT = 1e-9
-"""Curves that change by less than this share of their size show only rounding."""
+"""Curves that vary by less than this fraction of their magnitude show only rounding errors."""
 
 
 @dataclass(frozen=True)
@@ -39,8 +39,8 @@ class PlotSpec:
 def span(curves: Sequence[Curve], log: bool = False) -> tuple[float, float]:
     """Return the lowest and the highest y to show, as logarithms if `log`.
 
-    A pole, or a root on a logarithmic scale, is cut off, as it would flatten everything else. 0 is
-    shown if it is no farther from the curves than they are high, or if they are flat.
+    A pole, or a root on a logarithmic scale, is clipped, as it would flatten all curves. 0 is
+    included if its distance from the curves is at most their height, or if they are flat.
     """
     y = np.concatenate([curve.points()[:, 1] for curve in curves])
     even = np.concatenate([evenly(curve) for curve in curves])
@@ -62,14 +62,14 @@ def span(curves: Sequence[Curve], log: bool = False) -> tuple[float, float]:
 
 
 def evenly(curve: Curve, count: int = 400) -> Floats:
-    """Return a curve's y at even steps of x; its own points are dense where it bends."""
+    """Return a curve's y at equidistant x; the points of a curve are dense where it bends."""
     x, y = curve.points().T
     even = np.linspace(x[0], x[-1], count)
     return np.asarray(y[np.minimum(np.searchsorted(x, even), x.size - 1)], dtype=np.float64)
 
 
 def last_shown(curve: Curve, low: float, high: float) -> tuple[float, float] | None:
-    """Return the last finite point of a curve, clipped to the picture; None if it has none."""
+    """Return the last finite point of a curve, clipped to the range; None if there is none."""
     data = curve.points()
     data = data[np.isfinite(data[:, 1])]
     if not data.size:
@@ -78,7 +78,7 @@ def last_shown(curve: Curve, low: float, high: float) -> tuple[float, float] | N
 
 
 def apart(ends: Sequence[float], low: float, high: float, gap: float) -> list[float]:
-    """Return places near `ends`, in the same order, at least `gap` apart and inside the picture."""
+    """Return places near `ends`, in order, at least `gap` apart and from `low` to `high`."""
     order = sorted(range(len(ends)), key=lambda i: (ends[i], -i))
     gap = min(gap, (high - low) / max(len(ends) - 1, 1))
     places = dict.fromkeys(order, 0.0)
@@ -93,7 +93,7 @@ def apart(ends: Sequence[float], low: float, high: float, gap: float) -> list[fl
 
 
 def check_file(file: Any) -> Path:
-    """Return the path of a picture; raise where `file` is not a path or is empty."""
+    """Return `file` as a path; raise if it is not a path or is empty."""
     if not isinstance(file, str | os.PathLike):
         raise TypeError(f"file = {file!r}: expected a path that ends in .svg, .png or .pdf")
     if not os.fspath(file):

@@ -38,7 +38,7 @@ Line = list[Span]
 
 @dataclass(frozen=True)
 class Canvas:
-    """Cells, and the part of the plane that they show."""
+    """The grid of character cells, and the range of x and y that it shows."""
 
     columns: int
     rows: int
@@ -51,14 +51,14 @@ class Canvas:
     log: bool
 
     def column(self, x: Floats, parts: int = 1) -> Floats:
-        """Return which column, of `parts` a cell, each x falls into."""
+        """Return the column of each x, with `parts` columns per cell."""
         return (x - self.low) / (self.high - self.low) * (self.columns * parts - 1)
 
     def row(self, y: Floats, parts: int = 1) -> Floats:
-        """Return which row from the top, of `parts` a cell, each y falls into.
+        """Return the row of each y from the top, with `parts` rows per cell.
 
-        A small offset puts what is on the centre of a cell of four parts always into the same one
-        of the two parts next to it.
+        The centre of a cell is a boundary of its four parts: a small offset always assigns it to
+        the same part.
         """
         seen = np.log10(y) if self.log else y
         middle = (parts - 1) / 2 + (0.02 if parts % 2 == 0 else 0.0)
@@ -106,7 +106,7 @@ def render(picture: PlotSpec, title: str, *, width: int, height: int, colour: bo
 
 
 def touched(canvas: Canvas, curve: Curve, wide: int, high: int) -> set[tuple[int, int]]:
-    """Return the parts of cells, `wide` x `high` a cell, that a curve runs through."""
+    """Return the parts of cells, `wide` x `high` per cell, that a curve crosses."""
     parts: set[tuple[int, int]] = set()
     for x, y in curve.pieces:
         drawn = np.isfinite(y) & ((y > 0) if canvas.log else True)
@@ -190,7 +190,7 @@ def turn(owners: Sequence[int], column: int) -> int:
 
 
 def background(canvas: Canvas, column: int, row: int, flat: str, upright: str) -> str:
-    """Return the character of an empty cell: of the lines x = 0 and y = 0, or a space."""
+    """Return the character of an empty cell: part of the lines x = 0 and y = 0, or a space."""
     zero = np.zeros(1)
     if not canvas.log and row == round(canvas.row(zero)[0]):
         return flat
@@ -200,7 +200,7 @@ def background(canvas: Canvas, column: int, row: int, flat: str, upright: str) -
 
 
 def beside(canvas: Canvas, picture: PlotSpec, colour: bool) -> dict[int, Line]:
-    """Return each curve's name for the row where it ends, moved apart where they collide."""
+    """Return the names of curves by the row of their ends, moved apart where they collide."""
     ends = []
     for curve in picture.curves:
         last = last_shown(curve, -math.inf, math.inf)
@@ -220,7 +220,7 @@ INSIDE = 0.45
 
 @dataclass(frozen=True)
 class Ladder:
-    """Rows of which each `every`-th is a multiple of `step`; 0 is the centre of row number 0."""
+    """A y axis: every `every`-th row is a multiple of `step`; 0 is the centre of row 0."""
 
     step: float
     every: int

@@ -1,8 +1,8 @@
-"""Vega-Lite charts: parts that specifications share, and the rendering of SVG, PNG and PDF.
+"""Vega-Lite charts: parts that specifications share, and rendering as SVG, PNG and PDF.
 
-A picture is one Vega-Lite specification. `save` writes it to a file; the report embeds it in a page
-and runs the same Vega there. Both come from the package vl-convert-python, which needs neither a
-network nor Node.
+A chart is one Vega-Lite specification. `save` writes it to a file; the report embeds it in a page
+and runs the same Vega there. Both are provided by the package vl-convert-python, which needs
+neither a network nor Node.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ IMPLEMENTATIONS = {
     "transformers": ("#6c8700", "dashed"),
     "textbook": ("#876399", "dotted"),
 }
-"""Colour and dash of an implementation, from the palette's pool; others get those of their name."""
+"""Colour and dash of implementations, from the palette; others have those of their name."""
 CLIP = re.compile(r"(?<=[\"#])clip\d+\b")
 SIZE = re.compile(r'\b(?:width|height)="([\d.]+)"')
 PDF_ENTRIES = re.compile(rb"(?:^ */[a-z]+\d+ [^\n]*\n)+", re.MULTILINE)
@@ -79,7 +79,7 @@ CONFIG: Spec = {
 FILE_CONFIG: Spec = {
     **CONFIG,
     "background": "#ffffff",
-    "font": "'Liberation Sans', Arial, Helvetica, sans-serif",  # vl-convert brings the first
+    "font": "'Liberation Sans', Arial, Helvetica, sans-serif",  # vl-convert includes the first
     "padding": 14,
     "axis": {**CONFIG["axis"], "labelColor": INK, "titleColor": INK, "labelFlush": False,
              "labelPadding": 8},
@@ -121,7 +121,7 @@ def compile_for_page(spec: Mapping[str, Any]) -> Spec:
     vega: Spec = library("report").vegalite_to_vega(
         {**spec, "autosize": {"type": "fit", "contains": "padding"}, "config": CONFIG}
     )
-    vega.pop("$schema", None)  # a URL, and the page loads nothing
+    vega.pop("$schema", None)  # a URL: the page must not refer to any
     return vega
 
 
@@ -135,7 +135,7 @@ def svg_for_page(vega: Mapping[str, Any], width: float) -> str:
 
 @dataclass(frozen=True)
 class Panel:
-    """A part of a picture: its Vega-Lite specification, its caption, and what it shows in words."""
+    """A part of a chart: its Vega-Lite specification, its caption and its text alternative."""
 
     spec: Spec
     caption: str
@@ -164,7 +164,7 @@ class Chart:
         """Return the chart as SVG; the same chart gives the same text."""
         svg: str = library().vegalite_to_svg({**self.spec, "config": FILE_CONFIG})
         ids = {name: f"clip{i}" for i, name in enumerate(dict.fromkeys(CLIP.findall(svg)))}
-        svg = CLIP.sub(lambda match: ids[match[0]], svg)  # Vega numbers them on from its last chart
+        svg = CLIP.sub(lambda match: ids[match[0]], svg)  # Vega numbers them across charts
         opening, _, body = svg.partition(">")
         if self.width is not None:
             wide, high = (float(size) for size in SIZE.findall(opening))
@@ -180,13 +180,13 @@ class Chart:
         if kind == "svg":
             data = svg.encode()
         elif kind == "png":
-            scale = 72 / PIXELS_PER_INCH  # vl-convert takes a pixel for a point
+            scale = 72 / PIXELS_PER_INCH  # vl-convert treats a pixel as a point
             data = library().svg_to_png(svg, scale=scale, ppi=PNG_PIXELS_PER_INCH)
         else:
             data = ordered_pdf(library().svg_to_pdf(svg))
         try:
             path.write_bytes(data)
-        except OSError as error:  # a full disk does not name the file
+        except OSError as error:  # the error of a full disk lacks the file name
             raise OSError(error.errno, error.strerror, str(path)) from error
 
     def _repr_svg_(self) -> str:
@@ -196,7 +196,7 @@ class Chart:
 def ordered_pdf(data: bytes) -> bytes:
     """Return a PDF file with its objects in the order of their first use.
 
-    vl-convert writes fonts and opacities in the order of a hash table, another one each time. A
+    vl-convert writes fonts and opacities in the order of a hash table, which varies. A
     file without a plain cross-reference table, from another PDF writer, is returned unchanged.
     """
     table = int(data[data.rindex(b"startxref") :].split()[1])
@@ -239,7 +239,7 @@ def concat(direction: str, specs: Sequence[Spec], **more: Any) -> Spec:
 
 
 def line_ends(ends: Sequence[tuple[str, Style, float]], width: float, height: float) -> list[Spec]:
-    """Return layers with names right of a chart of lines, each led to from the end of its line.
+    """Return layers with names to the right of a line chart and leaders from the ends of lines.
 
     Parameters
     ----------
@@ -312,7 +312,7 @@ def rule(at: str, kind: str = "cursor", channel: str = "x") -> Spec:
 
 
 def implementation(name: str) -> Style:
-    """Return how an implementation is drawn."""
+    """Return the colour and dash of an implementation."""
     return Style(*IMPLEMENTATIONS[name]) if name in IMPLEMENTATIONS else style(name)
 
 
@@ -341,10 +341,10 @@ def shown_lines(
     *transforms: Spec,
     title: str = "",
 ) -> Spec:
-    """Return lines, those named in the parameter `shown`; `title` is that of the tooltip, if any.
+    """Return a layer with the lines that the parameter `shown` names; `title` is the tooltip's.
 
-    A value has the name of a line as "f" and its points as the lists "x" and "y"; `scales` is what
-    the function of that name returns.
+    A value has the name of a line as "f" and its points as the lists "x" and "y"; `scales` is the
+    result of the function of that name.
     """
     colours, dashes = ({"field": "f", "scale": scale, "legend": None} for scale in scales)
     shown = {"filter": "indexof(shown, datum.f) >= 0"}

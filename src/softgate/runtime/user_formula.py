@@ -41,7 +41,7 @@ def activation(
     paper: str = "",
     fast: bool = False,
 ) -> Activation | Callable[[Callable[..., Any]], Activation]:
-    """Make an activation of a formula: kernels in every format, slope and curvature included.
+    """Make an activation from a formula: kernels in every format, slope and curvature included.
 
     The function is called once, with an arithmetic `f`, a symbolic `x` and symbolic keywords.
     Python's operators work, including `x**3`, and `f` has exp, expm1, log, log1p, sqrt, tanh,
@@ -71,8 +71,10 @@ def activation(
         If Python branches or loops on a value, or a function is not one of `f`; the message has the
         file, the line and what to write instead.
 
-    Notes ----- The formula is computed as written, except for identities that avoid cancellation or
-    overflow, as in 1/(1 + exp(-x)), log(1 + exp(x)) and 1 + erf(x). Other differences may cancel,
+    Notes
+    -----
+    The formula is computed as written, except for identities that avoid cancellation or overflow
+    in terms such as 1/(1 + exp(-x)), log(1 + exp(x)) and 1 + erf(x). Other differences may cancel,
     which reduces the accuracy of float64. Results at ±inf are the formula's limits, NaN where it
     has none. If a part of the formula overflows at a finite x (float64: above 1e308), the result is
     that of IEEE arithmetic. sin and cos are accurate up to 3.5e13 (with `fast` in float32: 1.3e5);

@@ -1,7 +1,7 @@
 """JAX arrays and tracers: the stable forms in JAX operators, compiled by XLA.
 
 The same code serves jit, grad, vmap, scan and sharded arrays, on every device. The kernels for
-NumPy are out of reach under a trace.
+NumPy cannot be called under a trace.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from softgate.runtime.activation import Activation
 
 _usual: dict[object, Function] = {}
-"""The functions of calls without parameters: calls with small arrays take as long as Python."""
+"""The functions of calls without parameters: for small arrays Python's overhead dominates."""
 
 OPERATORS = Operators(
     split=lambda x, axis: jnp.split(x, 2, axis),
@@ -64,7 +64,7 @@ def compute(call: Call) -> Any:
     family, arrays = family_of(activation, x, arithmetic, parameters)
     derivative = family.function(("x",) * ORDERS.index(quantity))
     if arithmetic is None and not parameters and x.dtype == usual[2]:
-        if len(_usual) > 1024:  # users' formulas must not pile up
+        if len(_usual) > 1024:  # bounds the memory of users' formulas
             _usual.clear()
         _usual[usual] = derivative
     return derivative(x, *arrays)

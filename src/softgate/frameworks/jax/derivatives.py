@@ -1,11 +1,11 @@
 """An activation and its derivatives of every order, by x and by its parameters, in JAX.
 
-Each is a `custom_jvp` whose tangent is the next derivative times the incoming tangents: JAX itself
+Each is a `custom_jvp` with the next derivative times the incoming tangents as its tangent: JAX
 would differentiate through bit masks, and through |x|, which has no slope at 0. Value, slope and
 curvature are the stable forms; higher orders and derivatives by parameters are those of the
 definition, except those in `STABLE`.
 
-A parameter's derivative is computed in the format of x: correct to a few units in the last place,
+A parameter's derivative is computed in the format of x: with an error of a few ulps,
 times 1 + |beta·x| where an exponential is rounded. Three of them would lose all digits where the
 function is nearly flat in its parameter and are rewritten. Mixed derivatives, and those of higher
 order by a parameter, may cancel.
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from softgate.catalogue import Entry
 
 TERMS = 20
-"""Of the series of exp(z)·(1 - z) - 1 for |z| < 1: the next is below a float64's last place."""
+"""Terms of the series of exp(z)·(1 - z) - 1, |z| < 1: the next is below an ulp of float64."""
 
 
 def silu_beta(f: Definition, x: Node, beta: Node) -> Node:
@@ -81,8 +81,8 @@ ORDERS = ("value", "slope", "curvature")
 class Family:
     """An activation in one arithmetic, with some parameters fixed and others arrays.
 
-    `key` has all parameters, those named by `arrays` with any value. A function of the family is
-    called with x and these arrays, which broadcast to the shape of x.
+    `key` has all parameters; those named in `arrays` have placeholder values. A function of the
+    family is called with x and these arrays, which broadcast to the shape of x.
     """
 
     def __init__(self, entry: Entry, fmt: Format, key: Key, arrays: tuple[str, ...]) -> None:
@@ -91,7 +91,7 @@ class Family:
         self.symbolic = tuple(n for n, v in key if n in arrays or v != defaults[n])
         """Parameters not folded into the code: a sweep over a parameter compiles once."""
         self.fixed = bool(set(self.symbolic) - set(arrays))
-        """Whether some of them are numbers, which are then operands of the compiled function."""
+        """Whether some of `symbolic` are numbers, passed as operands of the compiled function."""
         self._functions: dict[tuple[str, ...], Function] = {}
 
     @property
@@ -181,10 +181,10 @@ class Family:
         return compute
 
     def _ends(self, root: Node) -> list[tuple[float, float]]:
-        """Return where the derivative is replaced by its limits; with arrays, at infinity alone.
+        """Return where the derivative is replaced by its limits; with arrays only at infinity.
 
-        The catalogue's limits do not depend on the parameters. Those of users' formulas may, and
-        with arrays a NaN stays.
+        The catalogue's limits do not depend on the parameters. Those of users' formulas may, so
+        with arrays NaN is not replaced.
         """
         if self.arrays and self.entry.user is not None:
             return []
@@ -204,7 +204,7 @@ family = lru_cache(maxsize=1024)(Family)
 def compiled(entry: Entry, quantity: str, fmt: Format, symbolic: tuple[str, ...]) -> Function:
     """Return a stable form as a jitted function of x and the parameters that are not folded.
 
-    In float32 a parameter comes in two parts, as the kernels have it.
+    In float32 a parameter is passed in two parts, as to the kernels.
     """
     f = Kernel(fmt, fused=False)
     fixed = {
@@ -241,7 +241,7 @@ def _real(fmt: Format) -> Any:
 
 
 def _parts(value: jax.Array, fmt: Format) -> tuple[jax.Array, ...]:
-    """Return an array parameter as a kernel reads it: in two parts where one may be too short."""
+    """Return an array parameter as a kernel reads it: in two parts if one may be too short."""
     high = value.astype(_real(fmt))
     if fmt is not FLOAT32:
         return (high,)

@@ -1,4 +1,4 @@
-"""Operands and parameters of a call with JAX arrays, in one format, and what computes it."""
+"""Operands and parameters of a call with JAX arrays, in one format, and its `Family`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ACCEPTED = (
 
 
 def as_float(x: Any, name: str = "x") -> jax.Array:
-    """Return an array of a float format; integers and booleans take JAX's widest."""
+    """Return an array of a float format; integers and booleans take JAX's widest float."""
     array = x if isinstance(x, jax.Array) else jnp.asarray(x)
     if array.dtype.name in FORMATS:
         return array
@@ -49,9 +49,9 @@ def family_of(
     arithmetic: str | None,
     parameters: Mapping[str, Any],
 ) -> tuple[Family, list[jax.Array]]:
-    """Return the functions that compute for an array, and the parameters that are arrays.
+    """Return the `Family` for an array, and the parameters that are arrays.
 
-    Of a gated function, those of its gate's activation.
+    For a gated function, those of its gate's activation.
     """
     entry = function.entry.act if isinstance(function, Gated) else function.entry
     arrays = {name: value for name, value in parameters.items() if _is_array(value)}
@@ -82,7 +82,7 @@ def _is_array(value: Any) -> bool:
 
 
 def _fitting(name: str, parameter: Any, x: jax.Array) -> jax.Array:
-    """Return an array parameter; raise where the result would not have the shape of x."""
+    """Return an array parameter; raise if the result would not have the shape of x."""
     value = as_float(parameter, name)
     surplus = value.ndim - x.ndim
     if surplus > 0 or any(
@@ -96,7 +96,7 @@ def _fitting(name: str, parameter: Any, x: jax.Array) -> jax.Array:
 def _placeholders(
     entry: Entry, arrays: Mapping[str, Any], numbers: Mapping[str, Any]
 ) -> dict[str, float]:
-    """Return accepted numbers in place of arrays, whose values are unknown under a trace."""
+    """Return valid numbers in place of arrays, since under a trace these have no values."""
     values = {p.name: p.default for p in entry.parameters if p.name in arrays}
     values |= {name: 0.0 for name in arrays if name not in values}  # the check rejects these
     for p in entry.parameters:
@@ -108,14 +108,14 @@ def _placeholders(
 
 
 def refuse_out(call: Call) -> None:
-    """Raise where `out` is given."""
+    """Raise if `out` is passed."""
     if call.out is not None:
         name = call.function.name
         raise TypeError(f"out= is for NumPy arrays, and JAX's cannot be written to: y = {name}(x)")
 
 
 def described(family: Family, form: str, x: jax.Array) -> tuple[str, str, int]:
-    """Return in words what computes and what is copied, and the number of threads."""
+    """Return descriptions of the computation and the copies, and the number of threads."""
     traced = isinstance(x, jax.core.Tracer)
     device = jax.default_backend() if traced else next(iter(x.devices())).platform
     how = f"{form} in JAX operators, {family.fmt.name}, compiled by XLA for {device}"

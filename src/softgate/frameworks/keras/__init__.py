@@ -34,7 +34,7 @@ from softgate.runtime.gated import Gated
 from ..gated import Operators, compute_gated, explain_composed, refuse_out
 from .recipes import Config, config_of, function_of
 
-# The functions themselves may be a layer's activation, too: a file refers to them by name.
+# A function may also be a layer's activation: a file refers to it by name.
 keras.saving.register_keras_serializable("softgate", "Function")(Activation)
 keras.saving.register_keras_serializable("softgate", "GatedFunction")(Gated)
 
@@ -69,11 +69,11 @@ class Evaluate(keras.Operation):
         return method(x, arithmetic=self.arithmetic)
 
     def compute_output_spec(self, x: Any) -> Any:
-        """Return the shape and format, which are the input's."""
+        """Return the input's shape and dtype."""
         return keras.KerasTensor(x.shape, x.dtype)
 
     def get_config(self) -> Config:
-        """Return the function's name and parameters, and what of it is computed."""
+        """Return the function's name and parameters, and the quantity."""
         chosen = {"quantity": self.quantity, "arithmetic": self.arithmetic}
         return super().get_config() | {"activation": config_of(self.activation)} | chosen
 
@@ -114,7 +114,7 @@ def explain(call: Call) -> Explanation:
 
 
 def check(name: str, x: Any) -> None:
-    """Raise where there is no form for a tensor's dtype."""
+    """Raise if there is no form for a tensor's dtype."""
     dtype = keras.backend.standardize_dtype(x.dtype)
     if dtype not in ACCEPTED:
         known = ", ".join(ACCEPTED[:-1])

@@ -1,7 +1,7 @@
 """Functions in saved Keras models: their name and parameters, never their code.
 
-A user's formula is found in its module, which must have been imported before a model is loaded: a
-file cannot make Python import anything.
+A user's formula is looked up in its module, which must be imported before a model is loaded:
+loading a file never imports modules.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ def config_of(function: Activation | Gated) -> Config:
     config: Config = {"function": function.name, "parameters": dict(function.parameters)}
     if isinstance(function, Gated):
         return config | {"gate": function.entry.position}
-    recipe(function)  # raises where the name refers to another function
+    recipe(function)  # raises if the name refers to another function
     if function.entry.user is not None:
         config |= {"function": function.__qualname__, "module": function.__module__}
     return config
 
 
 def function_of(config: Mapping[str, Any]) -> Activation | Gated:
-    """Return the function that a file names."""
+    """Return the function that a configuration refers to."""
     name, parameters = config["function"], dict(config.get("parameters", {}))
     module = config.get("module")
     if module is not None:

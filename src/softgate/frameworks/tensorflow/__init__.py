@@ -5,7 +5,7 @@
 
 Both have derivatives of every order, except that TensorFlow stores only first gradients in a
 SavedModel. The operators compute float16 and bfloat16 in float32, rounded once: near the midpoint
-of two numbers the result may be the farther one, where a kernel's is the nearest.
+of two numbers the result may not be the nearest, as a kernel's is.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def explain(call: Call) -> Explanation:
 
 
 def _tensors(function: Function, operands: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return operands of one dtype, a number in that of the others; raise if there are two."""
+    """Return operands of one dtype, which numbers take; raise if tensors have different ones."""
     for operand in operands:
         _dense(function, operand)
     (dtype, *others) = {tf.as_dtype(x.dtype) for x in operands if hasattr(x, "dtype")}
@@ -97,7 +97,7 @@ def _tensors(function: Function, operands: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _tensor(activation: Function, x: Any) -> Any:
-    """Return a tensor, or a variable's value; raise where there is no kernel for its dtype."""
+    """Return a tensor, or a variable's value; raise if there is no kernel for its dtype."""
     _dense(activation, x)
     x = tf.convert_to_tensor(x)
     if x.dtype not in DTYPES:

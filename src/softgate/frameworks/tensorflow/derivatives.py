@@ -2,7 +2,7 @@
 
 Value and slope have stable forms and kernels, the curvature one in float64; from the third on they
 are the definition's derivatives. Without them TensorFlow would give |x| a wrong slope at 0, and
-NaN gradients where the branch of a choice that is not taken is NaN.
+NaN gradients where the branch of a `where` that is not taken is NaN.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 Form = Callable[..., Any]
 Parameters = tuple[tuple[str, float], ...]
 STABLE = ("value", "slope", "curvature")
-"""The quantity of each order of derivative that has a stable form."""
+"""The quantities with a stable form, by order of derivative."""
 
 
 class Derivatives:
@@ -56,7 +56,7 @@ class Derivatives:
         return run(x)
 
     def pull(self, order: int, x: Any, grad: Any) -> Any:
-        """Return `grad` times the derivative of the derivative, differentiable in both."""
+        """Return `grad` times the derivative of order `order + 1`, differentiable in both."""
         x, grad = _here(x), _here(grad)
 
         @tf.custom_gradient
@@ -92,7 +92,7 @@ class Derivatives:
         return runner
 
     def computed_in(self, quantity: str, dtype: Any) -> Format:
-        """Return the arithmetic of the operators for a tensor; they have no tables."""
+        """Return the arithmetic of the operators for a tensor; tables are not used."""
         storage = DTYPES[dtype]
         if storage.itemsize == 2:
             storage = np.dtype(np.float32)
@@ -145,10 +145,10 @@ class Derivatives:
 
 
 def _here(x: Any) -> Any:
-    """Return a tensor in the graph that is being built.
+    """Return a tensor captured in the graph that is being built.
 
     A gradient is traced into a second graph, and the gradient's gradient into a third, which can
-    reach tensors of the second only: a gradient must not keep those of the first.
+    access tensors of the second only: a gradient must not refer to those of the first.
     """
     return x if tf.executing_eagerly() else tf.identity(x)
 

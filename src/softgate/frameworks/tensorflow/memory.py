@@ -1,7 +1,7 @@
 """Kernels over the memory of eager CPU tensors, without copies.
 
-A tensor exposes its memory as an array, and TensorFlow adopts an array's memory by DLPack. It
-requires an alignment that NumPy's memory does not have.
+A tensor exposes its memory as an array, and TensorFlow imports an array's memory through DLPack,
+which requires an alignment that NumPy does not guarantee.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def tensor_of(x: Array) -> Any:
     """Return the memory of an aligned array as a tensor; the array must not be written to again."""
     if not x.size:
         return tf.zeros(x.shape, tf.dtypes.as_dtype(x.dtype))
-    if x.dtype == DTYPES[tf.bfloat16]:  # which NumPy cannot export
+    if x.dtype == DTYPES[tf.bfloat16]:  # NumPy cannot export bfloat16
         words = tf.experimental.dlpack.from_dlpack(x.view(np.uint16).__dlpack__())
         return tf.bitcast(words, tf.bfloat16)
     return tf.experimental.dlpack.from_dlpack(x.__dlpack__())

@@ -2,8 +2,8 @@
 
 - a plain CPU tensor in eager mode: the kernels, called directly (`eager`);
 - the same under functorch, forward mode, a dispatch mode, or as a subclass: `operators`;
-- under torch.compile: the operators, or torch's where functorch transforms the compiled function;
-- being exported or traced, or on another device: torch's operators (`native_ops`).
+- under torch.compile: `operators`, or torch's if functorch transforms the compiled function;
+- exported, traced, or on another device: torch's operators (`native_ops`).
 """
 
 from __future__ import annotations
@@ -168,7 +168,7 @@ def short_way(activation: Activation) -> Callable[[Tensor], Tensor]:
 
 
 def check_dtype(bound: BoundActivation, x: Tensor) -> None:
-    """Raise where there is no kernel for a tensor's dtype."""
+    """Raise if there is no kernel for a tensor's dtype."""
     if x.dtype not in DTYPES:
         bound.route("value", x.dtype)
 

@@ -1,7 +1,7 @@
-"""Calls traced by torch.compile: kernels are looked up while it traces, operators stay.
+"""Calls traced by torch.compile: kernels are looked up during tracing, operators are recorded.
 
-It replaces a float that changes between calls by a symbol. Kernels need numbers: the symbol is
-read, and a guard compiles again where the number differs.
+torch.compile replaces a float that changes between calls by a symbol. Kernels need numbers: the
+symbol is converted to one, with a guard that recompiles if the number differs.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def compiled(
     arithmetic: str | None,
     parameters: Mapping[str, float],
 ) -> torch.Tensor:
-    """Record the operator in the graph; torch's operators inside functorch and exports."""
+    """Record softgate's operator; inside functorch and exports, torch's operators."""
     wanted = _wanted(x)
     options = (arithmetic, numbers(parameters), x.dtype, wanted, native_ops.must_be_ours(x))
     key, values, form = _constants(activation, quantity, *options)
@@ -44,7 +44,7 @@ def compiled_backward(
     arithmetic: str | None,
     parameters: Mapping[str, float],
 ) -> torch.Tensor:
-    """Return slope(x)·grad as `compiled` returns a quantity."""
+    """Return slope(x)·grad, recorded as by `compiled`."""
     x, grad = torch.broadcast_tensors(x, grad)
     wanted = _wanted(x)
     options = (arithmetic, numbers(parameters), x.dtype, wanted, native_ops.must_be_ours(x))
@@ -55,7 +55,7 @@ def compiled_backward(
 
 
 def _wanted(x: torch.Tensor) -> str:
-    """Return which form in torch operators is needed, or "": functorch differentiates it."""
+    """Return the form in torch operators that is needed, "" for softgate's operator."""
     if inside_functorch():
         return "definition"
     return "form" if path(x) == "torch" else ""
@@ -67,7 +67,7 @@ def follows(activation: Activation, parameters: Mapping[str, float], compiling: 
 
 
 def numbers(parameters: Mapping[str, float]) -> dict[str, float]:
-    """Return parameters as numbers, where a compiler has replaced some by symbols."""
+    """Return parameters as numbers, including those that a compiler replaced by symbols."""
     return {name: guard_scalar(value) for name, value in parameters.items()}
 
 
@@ -89,7 +89,7 @@ def _constants(
 ) -> Any:
     """Return an operator's arguments for the kernels, and the name of a form in torch operators.
 
-    All of them are checked while the call is traced.
+    Arguments are checked during tracing.
     """
     bound = bind(activation, arithmetic, dict(parameters))
     bound.runner("value", dtype)

@@ -14,8 +14,8 @@ from .native_ops import constant_when_compiled, exporting, functionalizing, on_c
 _functorch = torch._C._functorch
 _keys, _local = torch._C._dispatch_keys, torch._C._dispatch_tls_local_include_set
 _PLAIN_KEYS: set[int] = set()
-"""The dispatch keys of a CPU tensor that is strided, no subclass, no negated view and not wrapped
-by functorch, all in one comparison."""
+"""The dispatch keys of a strided CPU tensor that is no subclass, no negated view and not wrapped by
+functorch: one comparison checks all of these."""
 _PLAIN_MODES: set[int] = set()
 """The keys that a thread includes when no mode, tracer or functorch transform is active."""
 
@@ -27,8 +27,8 @@ def _read_keys() -> None:
             _PLAIN_MODES.add(_local().raw_repr())
 
 
-# In a separate thread: this module may be loaded in the middle of an export, where a tracer has
-# added keys.
+# In a separate thread: this module may be imported during an export, when a tracer has added keys
+# to the thread.
 _reading = threading.Thread(target=_read_keys)
 _reading.start()
 _reading.join()
@@ -60,7 +60,7 @@ def is_nested(x: torch.Tensor) -> bool:
 
 
 def path(x: torch.Tensor) -> str:
-    """Return "kernel" or "torch": what computes for this tensor."""
+    """Return "kernel" or "torch": whether kernels or torch's operators compute for `x`."""
     ours = on_cpu(x) and not exporting() and x.dtype in DTYPES and not functionalizing()
     return "kernel" if ours else "torch"
 

@@ -1,7 +1,7 @@
 """Kernels called directly for plain CPU tensors in eager mode, with autograd.
 
-A Function in the old style, with the context in `forward`, costs a tenth of one that functorch can
-transform; only calls that neither functorch nor a compiler traces come here.
+A Function in the old style, with the context in `forward`, has a tenth of the overhead of one that
+functorch can transform; it is used only if neither functorch nor a compiler traces the call.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _is_batched = torch._C._functorch.is_legacy_batchedtensor
 def straight(function: type[torch.autograd.Function]) -> Callable[..., Any]:
     """Return `function.apply` without its check for functorch, a third of a small call's time.
 
-    For operands that functorch has not wrapped.
+    Only for operands that functorch has not wrapped.
     """
     apply: Callable[..., Any] = super(torch.autograd.Function, function).apply  # type: ignore[misc]
     return apply
@@ -46,7 +46,7 @@ class BackwardFromInput(torch.autograd.Function):
 
 
 class BackwardFromOutput(torch.autograd.Function):
-    """The value, which is saved for the gradient: the next operator often saves it, too."""
+    """The value, which is saved for the gradient: the next operator often saves it too."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, bound: BoundActivation) -> Tensor:
@@ -124,11 +124,11 @@ def untraced(*tensors: Tensor) -> bool:
 def times_slope(
     bound: BoundActivation, saved: Tensor, grad: Tensor, quantity: str = "backward"
 ) -> Tensor:
-    """Return slope·grad; through the operators where it is differentiated again.
+    """Return slope·grad; through the operators if it is differentiated again.
 
     `saved` is the input, or the value where `quantity` is "from_value".
     """
-    if saved.dtype is not grad.dtype:  # a hook may have changed the format of what is saved
+    if saved.dtype is not grad.dtype:  # a hook may have changed the dtype of saved tensors
         saved = saved.to(grad.dtype)
     if untraced(saved, grad):
         return bound.binary(quantity, saved, grad)

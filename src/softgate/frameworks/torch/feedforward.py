@@ -2,7 +2,7 @@
 
 torch saves the activation's input for the activation and its output for W's gradient: two tensors
 as wide as the hidden layer. The second is computed from the first with one more pass of an
-element-wise kernel. Everything is saved with `save_for_backward`, where hooks see it.
+element-wise kernel. All tensors are saved with `save_for_backward`, so hooks apply.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ class Hidden(Protocol):
         """Return the hidden layer."""
 
     def pull(self, grad: Tensor, needs: Sequence[bool], *inputs: Tensor) -> tuple[Any, ...]:
-        """Return the gradient of each input that needs one; `grad`, the hidden layer's, may go."""
+        """Return the gradient of each input that needs one; `grad` may be overwritten."""
 
     def keeps_one(self) -> bool:
         """Return whether torch saves no more than one tensor for each input."""
 
 
 class Activated:
-    """activation(h)."""
+    """The hidden layer activation(h)."""
 
     def __init__(self, activation: Activation) -> None:
         self.activation = activation
@@ -56,13 +56,13 @@ class Activated:
         return (_times_slope(self.activation, h, grad) if needs[0] else None,)
 
     def keeps_one(self) -> bool:
-        """Return whether the slope is a function of the value, which W saves, too."""
+        """Return whether the slope is a function of the value, which the product saves anyway."""
         bound: BoundActivation = bind(self.activation, None, {})
         return bound.from_value
 
 
 class Gated:
-    """activation(gate)·up: one kernel where the catalogue has that gated function."""
+    """The hidden layer activation(gate)·up: one kernel if the catalogue has that function."""
 
     def __init__(self, activation: Activation) -> None:
         self.activation = activation
@@ -110,7 +110,7 @@ class RecomputedLinear(torch.autograd.Function):
     def forward(
         ctx: Any, hidden: Hidden, p: float, weight: Tensor, bias: Tensor | None, *inputs: Tensor
     ) -> Tensor:
-        """Return the product; the hidden layer is not saved."""
+        """Return W·dropout(hidden) + b; the hidden layer is not saved."""
         value, mask = hidden.value(*inputs), None
         if p:
             value, mask = torch.native_dropout(value, p, train=True)
@@ -136,7 +136,7 @@ class RecomputedLinear(torch.autograd.Function):
             grad_weight = rows.t() @ again
         grads: tuple[Any, ...] = (None,) * len(of_inputs)
         if any(of_inputs):
-            # What has just been used is as large as what comes: fresh memory costs time.
+            # Reuse the memory of `again`, which has the same size: allocation takes time.
             out = None if torch.is_grad_enabled() or not plain(rows) else again
             grad_hidden = torch.mm(rows, weight, out=out).view(inputs[0].shape)
             grads = ctx.hidden.pull(_dropped(grad_hidden, mask, ctx.p), of_inputs, *inputs)
@@ -144,7 +144,7 @@ class RecomputedLinear(torch.autograd.Function):
 
 
 def _times_slope(activation: Activation, h: Tensor, grad: Tensor) -> Tensor:
-    """Return slope(h)·grad, in the memory of `grad` if nothing else can read it."""
+    """Return slope(h)·grad, in place in `grad` if no graph is recorded."""
     if _alone(h, grad) and h.is_contiguous() and grad.is_contiguous():
         run(bind(activation, None, {}).runner("backward", h.dtype, "grad"), grad, h, grad)
         return grad
@@ -155,7 +155,7 @@ def _times_slope(activation: Activation, h: Tensor, grad: Tensor) -> Tensor:
 
 
 def _times(x: Tensor, other: Tensor) -> Tensor:
-    """Return x·other, in the memory of `x`, a temporary, if no graph is recorded."""
+    """Return x·other, in place in the temporary `x` if no graph is recorded."""
     return x.mul_(other) if _alone(x, other) else x * other
 
 
@@ -164,7 +164,7 @@ def _alone(x: Tensor, y: Tensor) -> bool:
 
 
 def _dropped(x: Tensor, mask: Tensor | None, p: float) -> Tensor:
-    """Return `x` as dropout left it: the factor is rounded to the format first, as torch does."""
+    """Return `x` after dropout; as in torch, the factor is first rounded to the dtype."""
     if mask is None:
         return x
     return x * mask.to(x.dtype).mul_(1 / (1 - p) if p < 1 else 0.0)
@@ -177,17 +177,17 @@ def linear(
     bias: Tensor | None,
     dropout: float = 0.0,
 ) -> Tensor:
-    """Return W·dropout(hidden) + b and save the pre-activations alone, where that saves anything.
+    """Return W·dropout(hidden) + b; save only the pre-activations if that reduces memory.
 
-    Under compilers, tracers, functorch and forward mode it is the plain composition: they decide
-    what to save, or cannot trace the Function.
+    Under compilers, tracers, functorch and forward mode `composed` is used: they choose what to
+    save themselves, or cannot trace the Function.
     """
     if not torch.is_grad_enabled() or _watched() or (not dropout and hidden.keeps_one()):
         return composed(hidden, inputs, weight, bias, dropout)
     device = weight.device.type
     if not torch.amp.is_autocast_available(device) or not torch.is_autocast_enabled(device):
         return _recomputed(hidden, inputs, weight, bias, dropout)
-    # Cast out here, where autograd sees it; inside, autocast would remember casts without a graph.
+    # Cast here, where autograd records it; inside, autocast would cache casts without a graph.
     low = torch.get_autocast_dtype(device)
     weight, bias = _cast(weight, low), None if bias is None else _cast(bias, low)
     with torch.autocast(device, enabled=False):
@@ -201,7 +201,7 @@ def composed(
     bias: Tensor | None,
     dropout: float = 0.0,
 ) -> Tensor:
-    """Return the same composed of operators, each of which saves its inputs."""
+    """Return the same as a composition of operators, each of which saves its inputs."""
     value = hidden.value(*inputs)
     return F.linear(F.dropout(value, dropout) if dropout else value, weight, bias)
 

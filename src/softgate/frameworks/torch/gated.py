@@ -1,7 +1,7 @@
 """Gated functions of tensors: two operands of one shape and format, or the halves of one.
 
-They are computed by kernels or operators as activations are. On other devices and in exported
-graphs the activation of the gate is multiplied by the other operand.
+They are computed by kernels or operators, like activations. On other devices and in exported graphs
+the activation of the gate is multiplied by the other operand.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 def compute_gated(function: Gated, call: Call) -> Any:
     """Return the results of a call, gradients included.
 
-    Slope and backward of one tensor have its shape; of two they come in the order of the operands.
+    Slope and backward of one tensor have its shape; those of two are in the order of the operands.
     """
     quantity, arithmetic, parameters = call.quantity, call.arithmetic, call.parameters
     refuse_out(call)
@@ -124,12 +124,12 @@ def _derivatives(
     arithmetic: str | None,
     parameters: Mapping[str, float],
 ) -> tuple[Tensor, ...]:
-    """Return two derivatives, that by the gate first; of the curvature the mixed one second."""
+    """Return two derivatives, that by the gate first; for the curvature, the mixed one second."""
     rest = (gate, other, grad, arithmetic, parameters)
     if is_dynamo_compiling():
         return composed(function.act, quantity, *rest)
     bound: BoundGated = bind(function, arithmetic, parameters)
-    bound.route(quantity, gate.dtype)  # raises for a dtype that has no kernel
+    bound.route(quantity, gate.dtype)  # raises for a dtype without a kernel
     if composes(gate, other):
         return composed(function.act, quantity, *rest)
     operands = (gate, other) if grad is None else (gate, other, grad)
@@ -219,7 +219,7 @@ def _of_halves(bound: BoundGated, x: Tensor, dim: int, gate_first: bool) -> Tens
 def _constants(
     function: Gated, arithmetic: str | None, parameters: Mapping[str, float], dtype: torch.dtype
 ) -> Any:
-    """Return an operator's arguments for the kernels, checked while the call is traced."""
+    """Return an operator's arguments for the kernels, checked during tracing."""
     bound = bind(function, arithmetic, dict(parameters))
     bound.route("value", dtype)
     sharding.prepare()
@@ -228,7 +228,7 @@ def _constants(
 
 @lru_cache(maxsize=256)
 def gated_with(activation: Activation) -> BoundGated | None:
-    """Return the kernels of the gated function with this gate, if the catalogue has one."""
+    """Return the kernels of the catalogue's gated function with this gate, or None."""
     for function in gated_functions().values():
         if function.entry.act.definition is activation.entry.definition:
             values = activation.parameters
@@ -244,7 +244,7 @@ def constants_for(activation: Activation) -> Any:
 
 
 def composes(gate: Tensor, other: Tensor) -> bool:
-    """Return whether torch's operators compute for these tensors."""
+    """Return whether these tensors are computed by torch's operators."""
     return path(gate) == "torch" or path(other) == "torch" or gate.device != other.device
 
 
@@ -306,7 +306,7 @@ def _split_axis(name: str, x: Tensor, axis: Any) -> int:
 
 
 def _together(a: Any, b: Any) -> tuple[Tensor, Tensor]:
-    """Return two operands as tensors of one shape and format, as a product of tensors would."""
+    """Return two operands as tensors of one shape and dtype, promoted as in a product."""
     if not isinstance(a, Tensor):
         a = _number_like(a, b)
     elif not isinstance(b, Tensor):

@@ -1,8 +1,8 @@
 """Overwriting a tensor with the values of an activation.
 
-While autograd records, the gradient is computed from the value where it can be; else a copy of the
-input is saved for it, as torch's operators do. Everything that torch refuses is refused before
-anything is written: the kernels bypass its checks.
+While autograd records, the gradient is computed from the value if possible; otherwise a copy of the
+input is saved, as torch's operators do. In-place writes that torch forbids raise before anything is
+written: the kernels bypass its checks.
 """
 
 from __future__ import annotations
@@ -106,12 +106,12 @@ def overwrite(
 def overwrite_with_copy(
     activation: Activation, x: Tensor, parameters: Mapping[str, float], name: str
 ) -> Tensor:
-    """Overwrite a tensor as `overwrite` does; where the gradient needs the input, it is copied."""
+    """Overwrite a tensor as `overwrite` does; copy the input if the gradient needs it."""
     compiling = is_dynamo_compiling()
     recorded = x.requires_grad and torch.is_grad_enabled()
     if not recorded or follows(activation, parameters, compiling):
         return overwrite(activation, x, parameters, name)
-    # Of a view, the elements outside of it would lose their gradient, too.
+    # Through a view, the Function would drop the gradient of elements outside of it.
     if compiling or not plain(x) or x._is_view():
         return x.copy_(evaluate(activation, "value", x.clone(), parameters=parameters))
     bound: BoundActivation = bind(activation, None, parameters)

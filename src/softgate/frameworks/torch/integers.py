@@ -28,9 +28,9 @@ def is_integer(x: Any) -> bool:
 
 
 def as_floats(*operands: Any) -> tuple[Any, ...]:
-    """Return operands with integer tensors in the default format, or as they are.
+    """Return operands with integer tensors converted to the default dtype.
 
-    Beside a tensor of floats they stay: as in torch, the result has the format of that tensor.
+    If one is a tensor of floats, all are unchanged: as in torch, the result has its dtype.
     """
     tensors = [x for x in operands if isinstance(x, torch.Tensor)]
     if not all(is_integer(x) for x in tensors):
@@ -42,7 +42,7 @@ def as_floats(*operands: Any) -> tuple[Any, ...]:
 def integer_value(
     activation: Activation, quantity: str, x: torch.Tensor, parameters: Mapping[str, float]
 ) -> torch.Tensor | None:
-    """Return the value of integers as integers, or None where floats are computed."""
+    """Return the value of integers as integers, or None if the result is a float."""
     name = (
         _integer_function(activation) if quantity == "value" and x.dtype is not torch.bool else ""
     )

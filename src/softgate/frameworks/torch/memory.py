@@ -1,9 +1,9 @@
 """Kernels over the memory of CPU tensors, without a copy where a tensor is dense.
 
-Dense means one block of memory in any axis order. A tensor's address does not reveal its strides:
-an expanded gradient, as `.sum()` returns it, has one element in memory for all. Tensors that are
-not dense are copied first, except the halves of a tensor: they are rows a fixed distance apart,
-over which kernels run.
+Dense means one block of memory in any axis order. Strides matter: an
+expanded gradient, as `.sum()` returns it, has one element in memory for all. Tensors that are not
+dense are copied first, except the halves of a tensor: they are rows with a constant stride, over
+which kernels run.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Bound:
     ) -> None:
         self.function, self.parameters, self.arithmetic = function, parameters, arithmetic
         self.key, self.values = key, [value for _, value in parameters]
-        """What refers to the function and its parameters in an operator's arguments."""
+        """The arguments of an operator that identify the function and its parameters."""
         self.runners: dict[tuple[str, torch.dtype, str | None], Runner] = {}
 
     @property
@@ -66,14 +66,14 @@ class Bound:
         return self.key, self.values, self.arithmetic or ""
 
     def route(self, quantity: str, dtype: torch.dtype) -> Route:
-        """Return the route of tensors of `dtype`; raise where there is none."""
+        """Return the route of tensors of `dtype`; raise if there is none."""
         if dtype not in DTYPES:
             raise TypeError(f"{self.function.name} of a {dtype} tensor: accepted are {ACCEPTED}")
         values = dict(self.parameters)
         return self.function.route(quantity, DTYPES[dtype], self.arithmetic, values)
 
     def runner(self, quantity: str, dtype: torch.dtype, alias: str | None = None) -> Runner:
-        """Return the kernel for a quantity of tensors of `dtype`; raise where there is none."""
+        """Return the kernel for a quantity of tensors of `dtype`; raise if there is none."""
         runner = self.runners.get((quantity, dtype, alias))
         if runner is None:
             runner = self.route(quantity, dtype).runner(alias)
@@ -157,9 +157,9 @@ class BoundGated(Bound):
         return results
 
     def fill(self, quantity: str, results: Tensors, operands: Tensors) -> None:
-        """Write the results of a quantity to tensors of one layout, whatever the operands' is."""
+        """Write the results of a quantity to tensors of one layout, for operands of any layout."""
         route, dtype = self.route(quantity, results[0].dtype), results[0].dtype
-        if route.storage.bits != 8 * dtype.itemsize:  # 16 bits, and a kernel for float64 only
+        if route.storage.bits != 8 * dtype.itemsize:  # 16 bits, but the kernel is for float64
             wide = [torch.empty_like(result, dtype=torch.float64) for result in results]
             _over(route, wide, [x.double() for x in operands])
             for result, wider in zip(results, wide, strict=True):
@@ -198,9 +198,9 @@ class BoundGated(Bound):
         others: Tensors,
         whole: torch.Tensor | None = None,
     ) -> bool:
-        """Run a kernel over the halves of `x`, and those of `whole`, if their rows are long.
+        """Run a kernel over the halves of `x` and `whole`; return False if their rows are short.
 
-        `others` has the result where `whole` is None, else the gradient.
+        `others` has the result if `whole` is None, else the gradient.
         """
         for y in (x, *others):
             if not y.is_contiguous() or y.is_neg():
@@ -234,7 +234,7 @@ class BoundGated(Bound):
         return True
 
     def memory(self, *operands: torch.Tensor) -> str:
-        """Return in words what is copied before a kernel runs over operands."""
+        """Return a description of the copies that a kernel needs for these operands."""
         like = torch.empty_like(operands[0])
         if any(x.is_neg() or alike(x, like) is not x for x in operands):
             rows = _rows((like, *operands))
@@ -244,7 +244,7 @@ class BoundGated(Bound):
         return "read where it lies"
 
     def overwrite(self, grad: torch.Tensor, gate: torch.Tensor, other: torch.Tensor) -> Tensors:
-        """Return both derivatives times `grad`, the gate's in the memory of `grad` if possible."""
+        """Return both derivatives times `grad`, that by the gate in place in `grad` if possible."""
         route, operands = self.route("backward", grad.dtype), (gate, other, grad)
         same_format = route.storage.bits == 8 * grad.dtype.itemsize
         if not same_format or any(x.is_neg() or not x.is_contiguous() for x in operands):
@@ -261,7 +261,7 @@ def halves(x: torch.Tensor, dim: int, gate_first: bool) -> tuple[torch.Tensor, t
 
 
 def has_memory(x: torch.Tensor) -> bool:
-    """Return whether a tensor has elements, and not only a shape: neither meta nor fake."""
+    """Return whether a tensor has elements in memory: is neither meta nor fake."""
     return x.device.type != "meta" and not isinstance(x, FakeTensor)
 
 
@@ -273,11 +273,11 @@ def dense(x: torch.Tensor) -> torch.Tensor:
         return x.clone()
     if x.is_contiguous() or torch.empty_like(x).stride() == x.stride():
         return x
-    return x.clone()  # with the strides of `empty_like`, which fake tensors show to a compiler
+    return x.clone()  # with the strides of `empty_like`, which a compiler expects
 
 
 def alike(grad: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
-    """Return `grad` in the format and with the strides of the dense `x`."""
+    """Return `grad` with the dtype and strides of the dense `x`."""
     if (
         grad.dtype is x.dtype
         and grad.stride() == x.stride()
@@ -289,7 +289,7 @@ def alike(grad: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
 
 
 def matched(like: torch.Tensor, *operands: torch.Tensor) -> list[torch.Tensor]:
-    """Return operands in the format and shape of another, which kernels require."""
+    """Return operands with the dtype and shape of `like`, which kernels require."""
     return [
         x if x.dtype is like.dtype and x.shape == like.shape else x.to(like.dtype).expand_as(like)
         for x in operands
@@ -335,9 +335,9 @@ def _over(route: Route, results: Tensors, operands: Tensors) -> None:
 
 
 def _rows(tensors: Tensors) -> tuple[int, list[int]] | None:
-    """Return the length of rows that are one block of memory in each tensor, and their distances.
+    """Return the length of rows that are contiguous in each tensor, and their row strides.
 
-    In C order, and a tensor's rows must be equally far apart; else None.
+    None unless the rows of each tensor, in C order, have a constant stride.
     """
     shape = tensors[0].shape
     columns = min(_block(x) for x in tensors)

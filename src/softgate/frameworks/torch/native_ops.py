@@ -1,10 +1,10 @@
 """An activation in torch operators: for other devices, for exported and traced graphs.
 
-The definition; where it loses digits the kernel's formula, if that is plain arithmetic. Each order
-of derivative has its own graph (see `lower.torch`). On other devices torch's fused operator for the
-same function is faster and is used instead. Exported graphs contain it only where its results are
-those of the kernels: torch's gelu on a CPU has no tail, is NaN at -inf, and with AVX-512 is inf
-from 1.7e38 on. `prefer_torch_operators` exports it nevertheless.
+It is the definition or, where that loses digits, the kernel's formula if it has only arithmetic.
+Each order of derivative is a separate graph (see `lower.torch`). On other devices torch's fused
+operator for the same function is faster and is used instead. Exported graphs contain it only if its
+results equal those of the kernels: torch's gelu on a CPU has no tail, is NaN at -inf, and with
+AVX-512 is inf from 1.7e38 on. `prefer_torch_operators` exports it nevertheless.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 Native = Callable[[torch.Tensor], torch.Tensor]
 QUANTITIES = ("value", "slope", "curvature")
-"""By order of derivative."""
+"""The quantities by order of derivative."""
 Function = TypeVar("Function", bound=Callable[..., object])
 
 
@@ -46,10 +46,10 @@ once and misses what is added later in the same trace."""
 
 
 def constant_when_compiled(function: Function) -> Function:
-    """Mark a function whose results torch.compile takes for constants while it traces.
+    """Mark a function so that torch.compile treats its results as constants during tracing.
 
-    As `torch.compiler.assume_constant_result` does, without loading torch's compiler: that takes
-    seconds and imports torch.distributed, and a plain call of an activation needs neither.
+    As `torch.compiler.assume_constant_result` does, without importing torch's compiler: that takes
+    seconds and imports torch.distributed, and an eager call needs neither.
     """
     function._dynamo_marked_constant = True  # type: ignore[attr-defined]
     return function
@@ -90,7 +90,7 @@ def torch_preferred() -> bool:
 
 
 def exporting() -> bool:
-    """Return whether the call is being recorded for a graph that must not need softgate."""
+    """Return whether a graph is being recorded that must run without softgate."""
     return torch._C._get_tracing_state() is not None or torch.compiler.is_exporting()
 
 
@@ -117,9 +117,9 @@ class Decomposition:
         self._at_value: list[tuple[Node, Form]] = []
 
     def operator(self, ours: bool) -> Native | None:
-        """Return torch's operator for the value, or None where a form of ours computes it.
+        """Return torch's fused operator for the value, or None if a softgate form is used.
 
-        `ours` is whether results must be those of the kernels: on the CPU and in exported graphs.
+        `ours` is whether results must equal the kernels': on the CPU and in exported graphs.
         """
         same = self.activation.name in _SAME
         return self.native if same or not ours or torch_preferred() else None
@@ -127,7 +127,7 @@ class Decomposition:
     def form(self, order: int, dtype: torch.dtype) -> Form:
         """Return a derivative (0: the value) as a function of tensors and the parameters.
 
-        The definition; where that loses digits, the stable form, if it is arithmetic alone.
+        The definition or, where that loses digits, the stable form if it has only arithmetic.
         """
         fmt = FLOAT64 if dtype is torch.float64 else FLOAT32
         key = (order, fmt)
@@ -136,7 +136,7 @@ class Decomposition:
         return self._forms[key] or self.defined(order)
 
     def defined(self, order: int) -> Form:
-        """Return a derivative of the definition, with its limits, differentiable."""
+        """Return a derivative of the definition, completed with its limits; differentiable."""
         result = self._forms.get((order, None))
         if result is None:
             root, names = self._graph(order), tuple(name for name, _ in self.parameters)
@@ -145,7 +145,7 @@ class Decomposition:
         return result
 
     def _completed(self, made: Form, order: int, root: Node) -> Form:
-        """Return a form with its edges right, 16-bit formats computed in float32."""
+        """Return `made` corrected at ±inf, -0 and NaN, with 16-bit formats computed in float32."""
         slope = self._graph(1) if order == 0 else None
         wrong = edges(self.activation, order, root, slope, dict(self.parameters))
         return _widened(with_edges(made, wrong))
@@ -171,7 +171,7 @@ class Decomposition:
         return self._completed(lambda x, *_: made(x), order, root)
 
     def describe(self, quantity: str, x: torch.Tensor) -> str:
-        """Return in words what computes a quantity of a tensor."""
+        """Return a description of the operators that compute a quantity of a tensor."""
         if quantity == "value" and self.operator(must_be_ours(x)) is not None:
             assert self.native is not None
             ends = self.native(torch.tensor([-math.inf, math.inf]))
@@ -213,7 +213,7 @@ class Decomposition:
 
 
 def must_be_ours(x: torch.Tensor) -> bool:
-    """Return whether torch operators must compute for `x` what the kernels do."""
+    """Return whether torch operators must give the kernels' results for `x`."""
     return on_cpu(x) or exporting()
 
 
@@ -252,7 +252,7 @@ class Derivative(torch.autograd.Function):
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-        """Keep the input, for both modes."""
+        """Save the input for reverse and forward mode."""
         x, ctx.forms, ctx.order = inputs
         ctx.save_for_backward(x)
         ctx.save_for_forward(x)
@@ -271,7 +271,7 @@ class Derivative(torch.autograd.Function):
 
 
 NEAR = np.ldexp(1.0, np.arange(-30, 61))
-"""Points at which a definition is checked: cancellation in float64 there is worse in float32."""
+"""Points at which a definition is checked in float64; in float32 cancellation is worse."""
 LOST = 2.0**-40
 
 
@@ -293,11 +293,11 @@ def _kernel(activation: Activation, order: int, points: Any, parameters: dict[st
 
 
 class Edges(NamedTuple):
-    """Where a form differs from what it should return: far out, at -0 and at NaN."""
+    """Where a form differs from the kernels: for large |x|, at -0 and at NaN."""
 
     ends: tuple[End, ...] = ()
     zero_slope: float | None = None
-    """The slope at 0 of a value whose sign at -0 the form loses."""
+    """The slope at 0 if the form loses the sign of the value at -0, else None."""
     loses_nan: bool = False
 
 
@@ -308,10 +308,10 @@ def edges(
     slope: Node | None,
     parameters: dict[str, float],
 ) -> Edges:
-    """Return where `root`, a derivative, differs from the kernels at ±inf, far out, -0 and NaN.
+    """Return where `root`, a derivative, differs from the kernels: for large |x|, at -0 and NaN.
 
-    `slope` is what autograd would derive from `root`. Beyond the curvature there are no kernels,
-    and the limits are those of the graph.
+    `slope` is the derivative that autograd computes from `root`. Beyond the curvature there are no
+    kernels, and the limits are those of the graph.
     """
     if order >= len(QUANTITIES):
         return Edges(tuple(ends(root, parameters, None, slope)))
@@ -326,10 +326,10 @@ def edges(
 
 
 def with_edges(form: Form, edges: Edges) -> Form:
-    """Return a form that is right at the edges, and so are its derivatives by autograd.
+    """Return a form that is correct at the edges; so are its derivatives by autograd.
 
-    Beyond an end the form itself receives 0: the gradient of a choice is NaN where that of the
-    operand that is not chosen is.
+    Beyond an end the form is evaluated at 0: the gradient of a `where` is NaN if that of the
+    branch not taken is NaN.
     """
     if edges == Edges():
         return form
@@ -382,6 +382,6 @@ _NATIVE: dict[str, Callable[..., Native | None]] = {
     "softshrink": lambda threshold: lambda x: F.softshrink(x, threshold),
     "tanh": lambda: torch.tanh,
 }
-"""torch's operators for the same functions. Its softplus is not one: it returns x from 20 on."""
+"""torch's operators for the same functions. Not softplus: torch's returns x above 20."""
 _SAME = frozenset({"hard_tanh", "leaky_relu", "relu", "relu6", "tanh"})
-"""Those that torch and every exporter compute as the kernels do: limits, NaN, -0 and digits."""
+"""Functions for which torch's and exporters' results equal the kernels'."""

@@ -1,11 +1,10 @@
 """Chunks of an array on torch's threads.
 
-Between its operators torch's OpenMP threads spin for work. A second pool gets half a core for as
-long: on two cores an activation of 256 K elements took twice the time. So chunks are passed to the
-OpenMP runtime that torch is linked with. Where there is none (torch built without OpenMP, or with
-another runtime), softgate's pool is used. It is used in a forked child, too, where OpenMP's threads
-no longer exist and a call would wait for them forever: also in a child that was forked before
-softgate was loaded, for torch may have been loaded.
+Between operators torch's OpenMP threads spin. A second pool would compete with them for the cores:
+on two cores an activation of 256 K elements took twice the time. So chunks are passed to the OpenMP
+runtime that torch is linked with. If there is none (torch built without OpenMP, or with another
+runtime), softgate's pool is used; also in a forked child, where OpenMP's threads no longer exist
+and a call would deadlock, even if the fork preceded the import of softgate but not that of torch.
 """
 
 from __future__ import annotations
@@ -24,10 +23,10 @@ from softgate.runtime.routes import Route, Runner
 from softgate.runtime.threads import ALIGNMENT, POOL
 
 WORTH = 1 << 16
-"""Bytes read and written from which a thread pays: a spinning one takes work in 2 µs."""
+"""Least bytes read and written per thread: a spinning thread takes work in 2 µs."""
 
 CHUNKS = 4
-"""Chunks per thread, so that a slow one delays the others little."""
+"""Chunks per thread, so that a slow thread delays the others little."""
 
 Start = Callable[[int, int, int, int], None]
 
@@ -51,7 +50,7 @@ STATUS = Path("/proc/self/stat")
 
 
 def _born_by_fork() -> bool:
-    """Return whether this process began as a fork; False where Linux does not show it."""
+    """Return whether this process was forked without exec; False if that is unknown."""
     try:
         after_name = STATUS.read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
     except OSError:
@@ -60,7 +59,7 @@ def _born_by_fork() -> bool:
 
 
 _WITH_THREADS = None if _born_by_fork() else os.getpid()
-"""The process whose OpenMP threads, if it has any, are alive: no child of it."""
+"""The process that may have live OpenMP threads; its forked children have none."""
 
 
 def _start() -> Start | None:
@@ -68,7 +67,7 @@ def _start() -> Start | None:
 
 
 def plan(count: int, item_bytes: int) -> int:
-    """Return how many threads take part in work that moves `item_bytes` for each element."""
+    """Return the number of threads for `count` elements of `item_bytes` read and written each."""
     if count < SERIAL:
         return 1
     size = torch.get_num_threads()
@@ -106,7 +105,7 @@ def run_rows(
     distances: Sequence[int],
     addresses: Sequence[int],
 ) -> None:
-    """Call a kernel over rows and columns; the distance of rows differs by operand."""
+    """Call a kernel over rows and columns; each operand has a row stride."""
     (rows, columns), operands = shape, len(addresses)
     threads = plan(rows * columns, item * operands)
     if threads > 1 and rows < threads * CHUNKS:  # too few to be divided among the threads

@@ -1,6 +1,6 @@
 """The kernels as torch operators, for compilers, functorch, dispatch modes and fake tensors.
 
-They refer to a function by a string, so that five operators serve all functions:
+They refer to a function by a string key, so that five operators suffice:
 `softgate::evaluate`, `backward` (slope(x)·grad) and `from_value` (the same from the value) for
 activations, `gated` and `gated_backward` for gated functions. They have derivatives of every order
 and forward mode. Plain tensors in eager mode do not need them: `eager` calls the kernels directly,
@@ -53,7 +53,7 @@ def bound_of(key: str, parameters: list[float], arithmetic: str) -> Any:
         else:
             activation = cast("Activation", function)
             bound = BoundActivation(activation, key, values, arithmetic or None)
-        if len(_bound) > 1024:  # a sweep over a parameter must not pile up
+        if len(_bound) > 1024:  # bounds the memory of a sweep over a parameter
             _bound.clear()
         _bound[index] = bound
     return bound
@@ -74,13 +74,13 @@ class Evaluate(torch.autograd.Function):
 
     @staticmethod
     def forward(x: Tensor, key: str, quantity: str, p: list[float], a: str) -> Tensor:
-        """Return the quantity, from the kernel or, of a fake tensor, its shape."""
+        """Return the quantity from the kernel, or a fake tensor."""
         with torch._C._AutoDispatchBelowAutograd():
             return operators.evaluate(x, key, quantity, p, a)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-        """Save the input; the value where it suffices, for the input may be overwritten."""
+        """Save the input, or the value if it suffices, since the input may be overwritten."""
         x, *ctx.rest = inputs
         key, quantity, p, a = ctx.rest
         ctx.from_value = quantity == "value" and bound_of(key, p, a).from_value
@@ -109,7 +109,7 @@ class Evaluate(torch.autograd.Function):
 
     @staticmethod
     def vmap(info: Any, in_dims: Any, x: Tensor, *rest: Any) -> tuple[Tensor, Any]:
-        """Return the quantity of the batch, which is computed element by element."""
+        """Return the quantity of the batch; it is elementwise, so the batch axis stays."""
         return Evaluate.apply(x, *rest), in_dims[0]
 
 
@@ -125,7 +125,7 @@ def _saving(count: int) -> Any:
 
 
 def _batched(size: int, in_dims: Any, *tensors: Tensor) -> list[Tensor]:
-    """Return tensors with the axis that vmap maps over in front; those without one repeated."""
+    """Return tensors with vmap's axis moved to the front; those without it are expanded."""
     return [
         t.expand(size, *t.shape) if dim is None else t.movedim(dim, 0)
         for t, dim in zip(tensors, in_dims, strict=False)
@@ -179,7 +179,7 @@ Backward = _times_slope("backward", lambda x, key, p, a: Evaluate.apply(x, key, 
 BackwardFromOutput = _times_slope(
     "from_value", lambda y, *rest: bound_of(*rest).forms.slope_at_value(y, 1)
 )
-"""From the value, which suffices where the input was overwritten; its derivatives by the value are
+"""slope·grad from the value, for inputs that were overwritten; derivatives by the value are
 polynomials."""
 
 

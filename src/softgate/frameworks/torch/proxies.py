@@ -17,7 +17,7 @@ from softgate.runtime.gated import Gated
 from softgate.runtime.registry import functions
 
 RECORDS_CALLS = True
-"""This adapter receives every call with a Proxy among its operands, whatever the others are."""
+"""Whether this adapter receives every call with a Proxy, whatever the other operands are."""
 
 AnyFunction = TypeVar("AnyFunction", bound=Callable[..., Any])
 
@@ -40,12 +40,12 @@ def traceable(function: AnyFunction) -> AnyFunction:
 def record(
     proxy: Proxy, target: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, Any]
 ) -> Proxy:
-    """Write a call into the graph that `proxy` belongs to, and return its result's Proxy."""
+    """Add a call to the graph of `proxy` and return the Proxy of its result."""
     return proxy.tracer.create_proxy("call_function", target, args, keywords)
 
 
 def compute(call: Call) -> Proxy:
-    """Record a call of a function or of one of its derivatives."""
+    """Record a call of a function or of one of its derivatives; return its Proxy."""
     function, parameters = _importable(call)
     keywords = call._replace(parameters=parameters).keywords
     if call.out is not None:
@@ -57,7 +57,7 @@ def compute(call: Call) -> Proxy:
 
 
 def explain(call: Call) -> Explanation:
-    """Raise: a Proxy has no elements to compute."""
+    """Raise TypeError: a Proxy has no elements to compute."""
     raise TypeError(
         f"{call.function.name} of a torch.fx.Proxy is recorded, not computed: "
         "explain it with a tensor"
@@ -67,8 +67,8 @@ def explain(call: Call) -> Explanation:
 def _importable(call: Call) -> tuple[Function, Mapping[str, Any]]:
     """Return the catalogue's function and the parameters in which the call differs from it.
 
-    A pickled graph refers to functions by name, and what `bind` returns has none. A user's formula
-    is returned as it is.
+    A pickled graph refers to functions by name, and functions returned by `bind` have none. A
+    user's formula is returned unchanged.
     """
     function, known = call.function, functions().get(call.function.name)
     if known is None or known.entry.formula != function.entry.formula:

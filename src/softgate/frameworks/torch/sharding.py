@@ -1,7 +1,7 @@
 """Sharding of softgate's operators for `torch.distributed.tensor.DTensor`.
 
-Each acts element by element on operands of one shape, so any axis may be sharded, all operands and
-results alike; a tensor that is a partial sum is reduced first. The rules are registered when the
+Each is elementwise on operands of one shape, so any axis may be sharded, the same for all operands
+and results; a tensor that is a partial sum is reduced first. The rules are registered when the
 first DTensor arrives: nothing else needs torch.distributed.tensor, which takes long to import.
 """
 
@@ -18,7 +18,7 @@ _registered: list[Any] = []
 def prepare(*tensors: Any) -> None:
     """Register the operators' sharding rules if one of the tensors is a DTensor.
 
-    Without tensors, if there may be one: a compiler shows only that the class exists.
+    Without tensors, register if the class is imported: under a compiler no tensor is available.
     """
     module = sys.modules.get("torch.distributed.tensor")
     if module is not None and not _registered:

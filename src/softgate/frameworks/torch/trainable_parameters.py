@@ -1,7 +1,7 @@
 """x·sigmoid(beta·x) with a trainable beta, from the kernels that read beta when called.
 
 Its gradients: slope(x)·grad, and for beta the sum of grad·x²·sigmoid'(beta·x). The latter is
-swish(x; beta)·swish(x; -beta), two factors of which one vanishes before the other overflows.
+swish(x; beta)·swish(x; -beta): one factor underflows to 0 before the other overflows.
 Only x and beta are saved. Under compilers and transforms torch's operators are used.
 """
 
@@ -25,7 +25,7 @@ from .integers import as_floats
 from .memory import ACCEPTED, DTYPES, alike, dense, run
 
 _SATURATED = 1000.0
-"""Beyond it sigmoid is 0 or 1 in every format, and so is all that is made of it."""
+"""Beyond this |beta·x| sigmoid is 0 or 1 in every format."""
 _RANGE = 1e38
 
 
@@ -50,7 +50,7 @@ def composed(x: Tensor, beta: Tensor) -> Tensor:
 
 
 def _parts(x: Tensor, beta: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Return x, beta·x, and where sigmoid is saturated; there x is replaced by 0."""
+    """Return x (0 where sigmoid is saturated), beta·x, and the mask of saturated elements."""
     wide = x.float() if x.dtype in (torch.float16, torch.bfloat16) else x
     steep = beta.to(wide.dtype)
     product = (steep * wide).detach()
@@ -94,9 +94,7 @@ def _along_beta(x: Tensor, beta: float, grad: Tensor) -> Tensor:
     """Return the sum of grad·x²·sigmoid'(beta·x)."""
     wide = x.float() if x.element_size() == 2 else x
     largest = torch.finfo(wide.dtype).max
-    wide = dense(
-        wide.clamp(-largest, largest)
-    )  # at infinity as at the largest number: 0·inf is NaN
+    wide = dense(wide.clamp(-largest, largest))  # infinity is clamped: 0·inf would be NaN
     product = _value(wide, beta).mul_(_value(wide, -beta))
     return product.mul_(grad).sum()
 
@@ -108,8 +106,8 @@ def _value(x: Tensor, beta: float) -> Tensor:
 
 
 def _compute(quantity: str, beta: float, x: Tensor, grad: Tensor | None = None) -> Tensor:
-    """Return value or slope·grad from the kernel that reads its beta."""
-    if x.element_size() == 2 and 0 < abs(beta) < SMALL_PARAMETER:  # no loop goes from 16 bits to 64
+    """Return value or slope·grad from the kernel that reads beta at run time."""
+    if x.element_size() == 2 and 0 < abs(beta) < SMALL_PARAMETER:  # needs the float64 kernel
         wide = None if grad is None else grad.float()
         return _compute(quantity, beta, x.float(), wide).to(x.dtype)
     x = dense(x)
@@ -121,7 +119,7 @@ def _compute(quantity: str, beta: float, x: Tensor, grad: Tensor | None = None) 
 
 @lru_cache(maxsize=64)
 def _runner(quantity: str, dtype: torch.dtype, beta: float) -> Runner:
-    """Return the kernel of one beta; 16-bit formats have no table here, which takes longer."""
+    """Return the kernel of one beta; without a table for 16-bit formats, which takes longer."""
     entry, storage = _silu_entry(), format_of(DTYPES[dtype])
     assert storage is not None
     arithmetic = kernels.native_arithmetic(quantity, storage)
