@@ -231,7 +231,7 @@ def _against(
 
 
 def _run_layer(functions: tuple[Any, ...], options: dict[str, Any]) -> Layer:
-    """Measure a layer; raise an error for options that only `bench` itself takes."""
+    """Measure a layer; raise an error for options that do not apply to --layer."""
     from softgate.studies.bench.layer_study import ACTIVATIONS, measure_layer
 
     _refuse("--layer", [name for name in options if name not in (*SHAPE, *SHARED)])

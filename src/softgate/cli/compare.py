@@ -27,7 +27,7 @@ TASK = "digits"
 WIDTH = 76
 """Characters per line in the list of tasks."""
 SETTINGS = ("match", "init", "same", "seconds")
-"""Settings that have an option of their own."""
+"""Settings with a separate option."""
 
 
 def complete_task(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:

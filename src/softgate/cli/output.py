@@ -26,7 +26,7 @@ Format = Literal["text", "json", "csv"]
 
 
 def formats(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options `--json` and `--csv` to a command, whose argument `form` is the format.
+    """Add the options `--json` and `--csv` to a command; its argument `form` is the format.
 
     Both options together are a usage error, raised before anything is computed.
     """

@@ -150,7 +150,7 @@ def report(
 
 
 def read(folder: str | os.PathLike[str], formulas: Iterable[Activation] = ()) -> Report:
-    """Return the page of saved records; a section whose file cannot be read shows the reason."""
+    """Return the page of saved records; if a file cannot be read, its section shows the reason."""
     place = Path(folder)
     if not place.is_dir():
         raise ValueError(f"{place} is not a folder: expected one with records, such as speed.json")

@@ -88,7 +88,7 @@ def first_line(error: BaseException) -> str:
 
 
 def literal(text: str) -> Any:
-    """Return the Python literal that a text is, or else the text itself.
+    """Return the value of a Python literal, or the text unchanged if it is not a literal.
 
     Examples
     --------

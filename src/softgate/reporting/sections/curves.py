@@ -1,8 +1,8 @@
 """Curves: value, slope and curvature of every activation, and the logarithm of its left tail.
 
-The grid is dyadic, in sixteenths near 0, so that the kinks of functions (at 0, ±1/2, ±1, ±3, 6)
-are points of it and a reading is what the kernel returns there. Both sides of a jump are added with
-a gap between them, so that no line is drawn across it.
+The grid is dyadic, in sixteenths near 0, so that kinks of functions (at 0, ±1/2, ±1, ±3, 6) are
+grid points and values at the cursor are computed by the kernel, not interpolated. Both sides of a
+jump are added with a gap between them, so that no line is drawn across it.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
 """Reference values of one function, and errors against them in ulps.
 
-The reference is arb, whose balls are tightened until they decide; in bulk it is the float64 kernel.
-That kernel is the reference of narrower formats only after it has been measured against arb in the
-same run: twice the largest error found is taken as its uncertainty, the margin, which a certificate
-states and within which arb decides a rounding.
+The reference is arb, with precision increased until the result is decided, or for many inputs the
+float64 kernel. The kernel is the reference of narrower formats only after it has been measured
+against arb in the same run: its uncertainty, the margin, is twice its largest error. A certificate
+states the margin, and arb decides roundings within it.
 
-The ulp is the spacing of the format at the exact result, never at the computed one. For a slope of
-f = x·g it is the spacing at max(|g|, |x·g'|), both from the definition: next to a root of the
-slope an ulp of the slope itself is meaningless.
+The ulp is the spacing of the format at the exact result, not at the computed one. For a slope of
+f = x·g it is the spacing at max(|g|, |x·g'|), both from the definition: near a root of the slope,
+the slope's ulp is meaningless.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Errors:
     error_ulp: Float64s
     """In ulps of the scale; infinite for NaN or inf where the truth is finite, and vice versa."""
     own_ulp: Float64s
-    """In ulps of the truth itself, which decides whether a result is correctly rounded."""
+    """In ulps of the exact result, which determine whether a result is correctly rounded."""
     doubt_ulp: Float64s | float = 0.0
     """The uncertainty of `own_ulp`."""
 

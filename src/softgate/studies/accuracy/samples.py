@@ -78,7 +78,7 @@ def between(
 def logarithmic(
     fmt: Format, low: float, high: float, count: int, seed: int
 ) -> npt.NDArray[np.floating]:
-    """Return points of both signs whose magnitude is log-uniform between `low` and `high`."""
+    """Return points of both signs with log-uniform magnitudes between `low` and `high`."""
     rng = np.random.default_rng(seed)
     magnitude = np.exp(rng.uniform(np.log(low), np.log(high), count))
     return np.copysign(magnitude, rng.uniform(-1, 1, count)).astype(FLOATS[fmt.name])
@@ -89,8 +89,8 @@ def stratified(
 ) -> npt.NDArray[np.floating]:
     """Return at least `count` inputs of float32 or float64, the same for the same `seed`.
 
-    A quarter goes to all exponents, half to the scale on which activations bend and decay, a
-    quarter to `intervals`; special values and the ends of every binade come on top.
+    A quarter is spread over all exponents, half over the range in which activations bend and decay,
+    a quarter over `intervals`; special values and the ends of every binade are added.
     """
     if fmt not in (FLOAT32, FLOAT64):
         raise ValueError(f"{fmt.name} has 65,536 inputs: measure all of them")

@@ -59,7 +59,7 @@ S_co = TypeVar("S_co", bound=_State, covariant=True)
 
 
 class _Meter(Protocol[S_co]):
-    """Measures blocks of results; each thread has its own."""
+    """Measures blocks of results; there is one for each thread."""
 
     @property
     def state(self) -> S_co: ...

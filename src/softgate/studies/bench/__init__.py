@@ -49,14 +49,14 @@ def bench(  # noqa: PLR0913  (settings of one study, by keyword)
 ) -> Bench:
     """Time functions in every implementation that is installed, and return the record.
 
-    Each framework runs in a process of its own; implementations of the same function take turns,
-    and the least time of many turns counts. A peer that raises gets a row with the error. relu and
-    a copy of the same bytes are always timed too, as limits.
+    Each framework runs in a separate process; implementations of the same function are timed in
+    turns, and the least time of many turns is reported. If a peer raises, its row has the error.
+    relu and a copy of the same bytes are always timed too, as limits.
 
     Parameters
     ----------
     functions : str, Activation or iterable of them, optional
-        Which functions; all of the catalogue by default.
+        The functions to time; the whole catalogue by default.
     peers : str or iterable of str, optional
         What to time beside softgate: "torch", "jax", …; "all" includes those that take long to
         compile, "none" is softgate alone. By default all that are installed and quick.

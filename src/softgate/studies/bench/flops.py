@@ -1,8 +1,8 @@
 """Counts floating-point operations: of products by their shapes, of kernels by their graphs.
 
-An fma counts as two, a comparison as one, as usual. Selections, signs and exponent bits move bits
-and are counted apart. What does not depend on the element is computed once, by the compiler, and
-does not count.
+As usual, an fma counts as two and a comparison as one. Selections and operations on signs and
+exponent bits are counted separately, as moves. Operations that do not depend on the element are
+evaluated once by the compiler and not counted.
 """
 
 from __future__ import annotations

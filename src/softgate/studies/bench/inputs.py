@@ -39,17 +39,17 @@ HELD = 8
 
 
 def dtype_of(name: str) -> np.dtype[Any]:
-    """Return a format by name; NumPy has no bfloat16."""
+    """Return a dtype by name, bfloat16 included, which NumPy lacks."""
     return np.dtype(ml_dtypes.bfloat16 if name == "bfloat16" else name)
 
 
 def finfo(dtype: np.dtype[Any]) -> Any:
-    """Return a format's limits; NumPy's finfo has no bfloat16."""
+    """Return the limits of a dtype, bfloat16 included, which NumPy lacks."""
     return ml_dtypes.finfo(dtype)  # type: ignore[no-untyped-call]
 
 
 def empty(count: int, dtype: np.dtype[Any]) -> Array:
-    """Return an aligned array whose pages have all been touched."""
+    """Return an aligned array; all its pages have been written, so that none faults later."""
     size = count * dtype.itemsize
     memory = np.zeros(size + ALIGNMENT, np.uint8)
     memory[:] = 1

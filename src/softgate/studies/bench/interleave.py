@@ -20,11 +20,11 @@ LEAST_TURNS = 4
 """Turns of every call, whatever the budget is."""
 
 ENOUGH_TIMES, ENOUGH_S = 40, 0.06
-"""A call with fewer times that used less time gets more turns: a busy machine may interrupt four.
+"""A call with fewer times that used less time has more turns: a busy machine may interrupt four.
 """
 
 SLOW_TURNS, SLOW_S = 2, 1.0
-"""A call that takes this long gets fewer turns: the least of two is enough."""
+"""A call that takes this long has fewer turns: the least of two is enough."""
 
 MOST_ROUNDS = 2000
 

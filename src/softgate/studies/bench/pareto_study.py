@@ -23,7 +23,7 @@ from .record import OURS, Bench, Row
 from .run import saved_bytes
 
 COMPILED = ("torch.compile", "tensorflow.xla")
-"""`certify` calls the function itself, not its compiled form."""
+"""Implementations that `certify` cannot measure: it calls the function without compiling it."""
 
 
 def measure_pareto(

@@ -26,7 +26,7 @@ Setting = tuple[str, str, int, str, int, str, str]
 """Quantity, dtype, count, size, threads, inputs, buffers: what comparable times share."""
 
 DOUBTFUL = 0.1
-"""Doubt above which a time gets a warning."""
+"""Doubt above which there is a warning."""
 
 DISTURBED = 0.1
 """Share of all cores used by other processes above which there is a warning."""

@@ -260,7 +260,7 @@ class Study:
                 self.remarks.append(worker.remark)
 
     def _prepare(self, cell: Cell, pool: WorkerPool) -> dict[str, PreparedCall]:
-        """Prepare and run each call of a cell once; one that raises gets a row with its error."""
+        """Prepare and run each call of a cell once; if it raises, add a row with the error."""
         prepared: dict[str, PreparedCall] = {}
         task = {
             "quantity": cell.quantity, "dtype": cell.dtype, "count": cell.count,

@@ -23,13 +23,13 @@ from ..worker import Parent, c_function
 from .inputs import arrays
 
 SAMPLE_S = 1e-4
-"""Calls shorter than this are timed several at once: a clock costs a tenth of a microsecond."""
+"""Shorter calls are timed in groups, since reading the clock takes a tenth of a microsecond."""
 
 TURN_S = 2e-3
 MOST_SAMPLES = 10
 MIDDLE_S, LONG_S = 1e-3, 2e-2
-"""From the first on, the call that warms the caches counts too: a busy machine's time slice ends
-with it, and the next call is interrupted. A call of the second length warms its own caches."""
+"""From the first length on, the call that warms the caches is timed too: on a busy machine the time
+slice may end after it. From the second length on, there is no call to warm the caches."""
 
 COMPARED = 64
 """Number of results, spread over the output, that are compared with softgate's."""

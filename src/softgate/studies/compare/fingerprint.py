@@ -29,9 +29,9 @@ FOLDERS = (
     "formula", "blocks", "catalogue", "lower", "runtime", "frameworks/torch", "torch",
     "studies/diagnose", "studies/properties",
 )  # fmt: skip
-"""Packages whose code takes part in a trial."""
+"""Packages with code that affects trials."""
 COMPARE = ("data", "functions", "models", "training", "user_model", "scripts", "tasks/*")
-"""Modules of `studies.compare` that take part in a trial."""
+"""Modules of `studies.compare` that affect trials."""
 DISTRIBUTIONS = {"sklearn": "scikit-learn"}
 SEPARATOR = "-"
 """Between the hash of softgate's code and that of data and packages."""
@@ -39,7 +39,7 @@ SEPARATOR = "-"
 
 @functools.cache
 def code() -> str:
-    """Return a hash of softgate's source files that take part in a trial."""
+    """Return a hash of softgate's source files that affect trials."""
     files = list((PACKAGE / "frameworks").glob("*.py"))
     for folder in FOLDERS:
         files += (PACKAGE / folder).rglob("*.py")

@@ -94,7 +94,7 @@ def operations(model: nn.Module, example: Tensor) -> float:
 
 
 def nearest(count: Callable[[int], float], target: float, start: int) -> int:
-    """Return the width whose count, which increases with it, is nearest to `target`.
+    """Return the width with the `count`, an increasing function, that is nearest to `target`.
 
     Examples
     --------

@@ -21,7 +21,7 @@ from .trial import Measure, Outcome, Role, Setting, Status, Trainable, Trial
 FIRST_TUNING_SEED = 1_000_000
 """Far from the reported seeds, which start at 0."""
 NO_RATE = 0.0
-"""Recorded as the learning rate of a script that sets its own."""
+"""Recorded as the learning rate of a script without an `lr` parameter."""
 
 Rates = Mapping[tuple[str, str], float]
 """Learning rates by condition and arm."""

@@ -144,7 +144,7 @@ def _imports(tree: ast.Module, file: Path, folder: Path) -> Iterator[str]:
 
 
 def _module_files(folder: Path, name: str) -> list[Path]:
-    """Return the files of a module in a folder: its own, and its packages' `__init__.py`."""
+    """Return the files of a module in a folder, with the `__init__.py` of its packages."""
     parts = [part for part in name.split(".") if part]
     files = [folder.joinpath(*parts[:i], "__init__.py") for i in range(1, len(parts) + 1)]
     if parts:

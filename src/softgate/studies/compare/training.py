@@ -58,7 +58,7 @@ def cross_entropy(output: Tensor, y: Tensor) -> Tensor:
 
 
 def accuracy(output: Tensor, y: Tensor) -> float:
-    """Return the fraction of examples whose true class has the largest output."""
+    """Return the fraction of examples for which the true class has the largest output."""
     return int((output.argmax(-1) == y).sum()) / y.numel()
 
 

@@ -1,8 +1,8 @@
 """Trials and their outcomes: the key of a training run, its result, and the protocol it runs by.
 
-A trial holds everything that determines how one training run ends, and nothing else. Its key is a
-hash of all of it, so an outcome stored under a key need not be computed again. Speed, host and
-concurrent trials are no part of it.
+A trial holds everything that determines the result of one training run, and nothing else: not the
+host, its speed or concurrent trials. Its key is a hash of all fields, so an outcome stored under a
+key need not be computed again.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Arms = list[tuple[str, str, Mapping[str, Setting]]]
 """Label, activation and settings of each arm."""
 
 DEFAULT_ACTIVATIONS = ("gelu", "relu", "silu", "tanh")
-"""Compared if none are given and the task has no choice of its own."""
+"""Compared by default, for tasks without other defaults."""
 
 
 @dataclass(frozen=True)
@@ -218,7 +218,7 @@ class Outcome(Record):
 
 
 class Diverged(Exception):
-    """Raised by training whose loss or score is not finite; the trial's status is "diverged"."""
+    """Raised if a loss or score is not finite; the trial's status is then "diverged"."""
 
     def __init__(self, step: int, measured: Measured, why: str = "the loss is not finite") -> None:
         super().__init__(f"diverged at step {step}: {why}")

@@ -105,7 +105,7 @@ PRODUCTS = frozenset(
     for name in ("mul", "mul_", "multiply", "__mul__", "__rmul__")
     for function in _functions(name)
 )
-"""Products: an activation whose value is a factor is a gate."""
+"""Products: an activation is a gate if its value is a factor."""
 
 
 class CallPatch:

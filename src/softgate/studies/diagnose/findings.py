@@ -52,12 +52,12 @@ def percent(share: float) -> str:
 
 
 def _not_finite(sites: Sequence[Site]) -> Iterator[Finding]:
-    """Yield NaN and inf, where they were first: from there they spread."""
+    """Yield a finding on the first site with NaN or inf, from which they spread."""
     entries = [
         (values.first_step, index, site, values)
         for index, site in enumerate(sites)
         for values in site.not_finite
-        # A GradScaler that only searches for the largest scale that fits float16 is no problem.
+        # A few overflows are normal while a GradScaler searches for the largest scale.
         if not values.where.startswith(SCALED) or values.count > 0.1 * site.calls
     ]
     if not entries:
@@ -88,7 +88,7 @@ def _advice_not_finite(where: str) -> str:
 
 
 def _dead(site: Site, thresholds: Thresholds) -> Iterator[Finding]:
-    """Yield units that are flat on every input: no gradient passes them, so they stay flat."""
+    """Yield a finding on units that are flat on every input: without gradients they stay flat."""
     share = max(site.dead, site.dead_lately)
     if site.inputs < thresholds.inputs or share <= thresholds.dead:
         return
@@ -117,7 +117,7 @@ def _function_argument(site: Site) -> str:
 
 
 def _trapped(site: Site, thresholds: Thresholds) -> Iterator[Finding]:
-    """Yield units left of the minimum, where the slope has the wrong sign."""
+    """Yield a finding on units left of the minimum, where the slope has the wrong sign."""
     if site.inputs < thresholds.inputs or site.trapped <= thresholds.trapped:
         return
     yield Finding(
@@ -134,9 +134,9 @@ def _trapped(site: Site, thresholds: Thresholds) -> Iterator[Finding]:
 
 
 def _saturated(site: Site, thresholds: Thresholds) -> Iterator[Finding]:
-    """Yield values near bounds, where an activation passes hardly any gradient on.
+    """Yield a finding on values near bounds, where slopes and thus gradients are small.
 
-    A gate may be open or closed: gradients also flow through the other factor.
+    Gates may be saturated: gradients also flow through the other factor.
     """
     if site.saturated is None or site.saturated <= thresholds.saturated:
         return
@@ -156,7 +156,7 @@ def _saturated(site: Site, thresholds: Thresholds) -> Iterator[Finding]:
 def _gradient(
     sites: Sequence[Site], ratio: float | None, thresholds: Thresholds
 ) -> Iterator[Finding]:
-    """Yield gradients that vanish or explode between the last and the first site."""
+    """Yield a finding if gradients vanish or explode between the last and the first site."""
     if ratio is None or math.isnan(ratio):
         return
     first, *_, last = (site for site in sites if site.gradient_input is not None)
@@ -180,7 +180,7 @@ def _gradient(
 
 
 def _signal(sites: Sequence[Site], thresholds: Thresholds) -> Iterator[Finding]:
-    """Yield a gain far from 1: over the layers it is raised to their number."""
+    """Yield a finding if the mean gain per layer is far from 1, as gains multiply over layers."""
     gains = [site.layer_gain for site in sites if site.layer_gain]
     if len(gains) < 3:
         return
@@ -200,7 +200,7 @@ def _signal(sites: Sequence[Site], thresholds: Thresholds) -> Iterator[Finding]:
 
 
 def _unobserved(sites: Sequence[Site], unseen: Sequence[Unseen], steps: int) -> Iterator[Finding]:
-    """Yield what could not be observed: it must not look healthy."""
+    """Yield findings on what could not be observed, which may have problems."""
     for group in unseen:
         names = ", ".join(name or "the model itself" for name in group.names[:3])
         more = f" and {len(group.names) - 3} more" if len(group.names) > 3 else ""

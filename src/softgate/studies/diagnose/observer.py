@@ -33,14 +33,14 @@ from .measure import Gradients
 from .recognition import Function, Recognised, recognise_call, recognise_module, without_hooks
 
 MOST_CALLS = 64
-"""Calls of one name in one forward of a module that are sites of their own; later ones belong to
-the last: a loop over time must not make one site for each step."""
+"""Maximum number of sites of one name in one forward of a module; later calls belong to the last
+site, so that a loop over time does not make a site for each step."""
 MOST_NAMES = 1000
-"""Names that are noted for each reason why something is unobservable."""
+"""Maximum number of names recorded for each kind of `Unobservable`."""
 
 
 class Unobservable(NamedTuple):
-    """Why calls cannot be observed, and what to do: they must not look healthy."""
+    """The reason why calls cannot be observed, and advice; reported as a finding."""
 
     why: str
     advice: str

@@ -24,7 +24,7 @@ from .measure import Bounds
 from .record import Thresholds
 
 MOST_REMEMBERED = 1024
-"""Kinds of calls whose function is remembered."""
+"""Maximum number of cached results."""
 FAR = np.array([-1e6, -1e3, 0.0, 1e3, 1e6])
 """Points that show whether a function is bounded."""
 

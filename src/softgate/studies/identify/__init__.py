@@ -35,7 +35,7 @@ from .record import Identification as Identification
 SHOWN = 5
 """The number of candidates reported."""
 SEARCHED = 4
-"""The number of functions whose parameters are searched: the nearest on a coarse grid."""
+"""The number of functions with a search of parameters: the nearest on a coarse grid."""
 
 
 def identify(

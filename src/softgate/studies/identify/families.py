@@ -1,8 +1,8 @@
 """Observed values, and the functions of the catalogue that may explain them.
 
-A function has free numbers: its parameters, a scale, an offset. It is evaluated from its definition
-in NumPy's float64: nothing is compiled, so the first call is as fast as the next, and the kernels
-are not measured against themselves.
+The free numbers of a function are its parameters, a scale and an offset. It is evaluated in float64
+from its definition, without compilation, so that the first call is fast and softgate's kernels are
+not compared with themselves.
 """
 
 from __future__ import annotations

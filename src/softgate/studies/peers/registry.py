@@ -23,12 +23,12 @@ from softgate.runtime.registry import activations, label
 
 @dataclass(frozen=True)
 class Implementation:
-    """A column of a table: a library, or a way to use it."""
+    """A library, or a way to call it (compiled, eager): a column of a table."""
 
     label: str
     title: str
     home: str
-    """The worker process it runs in: frameworks must not disturb each other."""
+    """The name of its worker process; frameworks would disturb each other in one process."""
     needs: tuple[str, ...] = ()
     slow: str = ""
     """Why it is not timed by default; empty if it is."""

@@ -132,9 +132,9 @@ def source(entry: Named, values: Mapping[str, float]) -> str:
 
 
 def known_of(activation: Studied) -> list[tuple[str, str]]:
-    """Return the rows of the table; for a formula too involved to be analysed, the reason.
+    """Return the rows of the table; the reason for a formula that cannot be analysed.
 
-    A notebook shows a traceback in place of a card that raises.
+    It must not raise, as a notebook would show a traceback in place of the card.
     """
     try:
         return highlights(activation.properties)

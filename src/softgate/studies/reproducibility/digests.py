@@ -30,7 +30,7 @@ from softgate.runtime.gated import Gated
 from softgate.runtime.registry import activations, gated
 
 PER_INTERVAL, TIES, NEAR, PATTERNS = 1024, 2048, 8192, 8192
-"""How many inputs of each kind float32 and float64 get."""
+"""Numbers of inputs of each kind, for float32 and float64."""
 
 Function = Activation | Gated
 Words = npt.NDArray[np.uint64]

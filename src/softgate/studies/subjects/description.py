@@ -94,7 +94,7 @@ class Subject:
     slope: Subject | None = None
     """A second callable, for the slope."""
     held: Any = None
-    """The object itself, in the process where it was described."""
+    """The object, in the process where it was described; None in a worker."""
 
     @property
     def shown(self) -> str:

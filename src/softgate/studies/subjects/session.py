@@ -43,7 +43,7 @@ class Information:
     framework: str
     quantities: tuple[str, ...]
     dtypes: tuple[str, ...] | None
-    """The only formats that it takes; None if each must be tried."""
+    """The dtypes that it accepts; None if unknown, so that each is tried."""
     strides: bool
     addresses: bool
     lengths: bool

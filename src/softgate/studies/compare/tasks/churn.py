@@ -100,7 +100,7 @@ class Churn(Task):
 
     @cached_property
     def table(self) -> Table:
-        """The rows whose target is known."""
+        """The table without the rows that lack a target."""
         table = customers() if self.data is None else read_table(Path(self.data))
         target = self.settings["target"]
         return table.with_target(None if target is None else str(target))

@@ -34,14 +34,14 @@ class Backend(ABC):
     framework = "numpy"
     packages: tuple[str, ...] = ("numpy",)
     strides = True
-    """Whether the subject gets a strided array itself, not a contiguous copy."""
+    """Whether the subject receives strided arrays, not contiguous copies."""
     addresses = True
-    """Whether the subject gets the memory of an array, so that its address matters."""
+    """Whether the subject receives the memory of an array, not a copy at another address."""
     lengths = True
-    """Whether the subject takes arrays of any length, also empty ones."""
+    """Whether the subject accepts arrays of any length, empty ones included."""
     quantities: tuple[str, ...] = ("value",)
     dtypes: tuple[str, ...] | None = None
-    """The only formats it takes; None if each must be tried."""
+    """The dtypes that it accepts; None if unknown, so that each is tried."""
 
     @abstractmethod
     def call(self, quantity: str, x: Array) -> Any:

@@ -13,7 +13,7 @@ from . import Array, Plain
 
 
 class Jax(Plain):
-    """A function of a JAX array, whose memory is a copy: strides and addresses are lost."""
+    """A function of a JAX array, which is a copy: strides and addresses are not preserved."""
 
     framework = "jax"
     packages = ("jax", "jaxlib", "numpy")

@@ -11,7 +11,7 @@ from . import Array, Plain
 
 
 class TensorFlow(Plain):
-    """A function of a tensor, whose memory is a copy: strides and addresses are lost."""
+    """A function of a tensor, which is a copy: strides and addresses are not preserved."""
 
     framework = "tensorflow"
     packages = ("tensorflow", "numpy")
