@@ -30,7 +30,7 @@ class Parameter:
     below: float = float("inf")
     doc: str = ""
     tested: tuple[float, ...] = ()
-    """Values beside the default that every test of the catalogue runs with."""
+    """Values besides the default that all tests of the catalogue use."""
     closed: bool = False
     exceeds: str = ""
 
@@ -108,7 +108,7 @@ class Entry:
     formats. Not needed for piecewise-linear functions."""
     value16: StableForm | None = None
     """(f, x, storage): the value at numbers of a 16-bit format, for functions without parameters
-    whose `value` does not round to it correctly."""
+    if `value` does not round to it correctly."""
     slope_at_value: StableForm | None = None
     """(f, y, **parameters): the slope as a function of the value y, for every `Arithmetic`; valid
     where the parameters in `positive` are positive."""

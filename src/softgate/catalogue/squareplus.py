@@ -18,7 +18,7 @@ from .entry import Bound, Entry, Parameter
 HALF, TWO = Fraction(1, 2), Fraction(2)
 TINY, UP, ENOUGH = TWO**-960, TWO**100, TWO**400
 """With b below `TINY` a² + b could underflow: a is carried times `UP`, b times its square. Such a b
-is negligible where a >= `ENOUGH`. float32 kernels get no b below 2**-100."""
+is negligible where a >= `ENOUGH`. float32 kernels are not used for b below 2**-100."""
 
 
 class Parts(NamedTuple):

@@ -1,4 +1,4 @@
-"""tanhshrink(x) = x - tanh(x), which is x³/3 near 0 and x - 1 far out.
+"""tanhshrink(x) = x - tanh(x), which approaches x³/3 near 0 and x ∓ 1 for large |x|.
 
 The difference cancels near 0. `blocks.exponential` computes a - tanh(a) and 1 - tanh(a) directly;
 the slope is tanh².

@@ -102,7 +102,7 @@ class Definition(Arithmetic):
         return self.graph.node("pi")
 
     def clip(self, x: Node | Number, low: Node | Number, high: Node | Number) -> Node:
-        """Return `x`, or the nearer of `low` and `high` where it lies outside."""
+        """Return `x`, or `low` where it is smaller and `high` where it is larger."""
         return self.minimum(self.maximum(x, low), high)
 
     def relu(self, x: Node | Number) -> Node:

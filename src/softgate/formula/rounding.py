@@ -36,7 +36,7 @@ def round_to(y: Float64s | np.float64, fmt: Format) -> Float64s:
 
 
 def near_tie(y: Float64s, fmt: Format, margin: float) -> npt.NDArray[np.bool_]:
-    """Return which `y` lie within `margin` (relative) of a rounding boundary of `fmt`."""
+    """Return a mask of the `y` within `margin` (relative) of a rounding boundary of `fmt`."""
     unit = ulp(y, fmt)
     with np.errstate(all="ignore"):  # as in round_to; margin * y may underflow
         from_tie = np.abs(np.abs(y / unit - np.floor(y / unit)) - 0.5) * unit

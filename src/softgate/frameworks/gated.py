@@ -44,7 +44,7 @@ def gate_and_other(call: Call, operators: Operators) -> tuple[Any, Any]:
 
 
 def compute_gated(call: Call, operators: Operators) -> Any:
-    """Return the results of a call whose operands are tensors of the framework."""
+    """Return the results of a call with tensors of the framework."""
     function = cast(Gated, call.function)
     gate, other = gate_and_other(call, operators)
     act, parameters = function.act, call.parameters

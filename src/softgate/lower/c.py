@@ -135,7 +135,7 @@ def _arguments(function: Function, used: frozenset[str]) -> list[str]:
 
 
 def loop(function: Function) -> str:
-    """Return the loop over arrays; parameters come last."""
+    """Return the loop over arrays; parameters are the last arguments."""
     real = REAL[function.fmt.name]
     signature = "".join(f", double {name}" for name, _ in function.arguments)
     names = "".join(f", {name}" for name, _ in function.arguments)

@@ -1,4 +1,4 @@
-"""Sums and counts down the columns of matrices, in one pass and in float64.
+"""Sums and counts over the columns of matrices, in one pass and in float64.
 
 One loop reads input, output and slope of an activation, row after row, and adds to a dozen sums for
 each column. A block of columns is processed over all rows before the next, so that its sums stay

@@ -249,7 +249,7 @@ class Limit(NamedTuple):
 
 
 def limit_at_infinity(root: Node, sign: int, parameters: Mapping[str, float]) -> Limit:
-    """Return the limit of `root` for x to infinity of this sign; NaN where there is none.
+    """Return the limit of `root` at ±inf, by `sign`; NaN if there is none.
 
     `reached` is needed because parts of a formula may overflow further out where the result does
     not: the slope of x·tanh(exp(x)) is 1 + 0·inf at x = 800.

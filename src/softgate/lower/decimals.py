@@ -1,8 +1,7 @@
 """Correctly rounded decimal digits of a formula at a point.
 
 mpmath evaluates the definition with increasing precision until two evaluations round to the same
-digits.
-Digits are rounded to nearest, a tie to even, as Python and IEEE 754 do.
+digits. They are rounded to nearest, a tie to even, as Python and IEEE 754 do.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ def number(root: Node, x: Fraction, digits: int) -> Number:
     """Return `root` at `x` to `digits` decimals; the caller holds the lock on mpmath.
 
     A number that would round to 0 but is not 0 is written with an exponent and as many significant
-    digits, so "0.0000" means 0 (or less than 10**-1200, where 4096 bits may show nothing).
+    digits, so "0.0000" means 0 (or less than 10**-1200, which 4096 bits may not resolve).
 
     Examples
     --------
@@ -69,7 +68,7 @@ def number(root: Node, x: Fraction, digits: int) -> Number:
         if result == before:
             return result
         before = result
-        # A result of 0 may be a tiny number lost in a sum: only many bits can show it.
+        # A result of 0 may be a tiny number lost in a sum: evaluate with many bits.
         bits = MAX_BITS if result.value == 0 and bits < MAX_BITS else bits * 3 // 2
     return result
 
@@ -102,7 +101,7 @@ def _float(ratio: Fraction) -> float:
 def decimal(value: Fraction, digits: int, tolerance: Fraction = Fraction(0)) -> str:
     """Return `value` with `digits` decimals, or with an exponent if it is tiny or large.
 
-    Within `tolerance` of a tie, in units of the last place, the value counts as a tie.
+    Within `tolerance` of a tie, in units of the last place, the value is treated as a tie.
 
     Examples
     --------

@@ -97,7 +97,7 @@ class Bits:
         return self._float(self._bits(x) + (self._bits(t) << self.fmt.mantissa_bits))
 
     def exponent_only(self, t: jax.Array) -> jax.Array:
-        """Return the float whose exponent field is in the low bits of t."""
+        """Return the float with the low bits of t as its exponent field."""
         return self._float(self._bits(t) << self.fmt.mantissa_bits)
 
     def exponent_field(self, x: jax.Array) -> jax.Array:

@@ -1,8 +1,8 @@
 """A graph as a SIMD loop: straight-line IR in a counted loop, which LLVM vectorises to full width.
 
 Only IEEE operations without fast-math flags are emitted, so the vector body and the scalar
-remainder give the same bits, and one element's result depends on that element alone.
-Code is compiled on first use and kept in memory: no C compiler, no cache on disk.
+remainder return the same bits, and a result depends only on its element.
+Code is compiled on first use and kept in memory, without a C compiler or a cache on disk.
 
 Two other loops are here: `build_lookup` and `build_lookup_backward` read 16-bit results from a
 table of 65,536 entries; `build_chunk_loop` is the loop that each thread of a parallel call runs.
@@ -330,7 +330,7 @@ def compile_loop(loop: Loop, target: Target = HOST) -> Callable[..., None]:
 
 
 LOOKUP_BLOCK = 512
-"""Elements whose slopes are gathered before they are multiplied: the block stays in L1 cache."""
+"""Slopes that are gathered before they are multiplied: the block stays in L1 cache."""
 
 
 def _gather(b: ir.IRBuilder, table: ir.Value, kind: ir.Type, x: ir.Value, i: ir.Value) -> ir.Value:

@@ -360,4 +360,4 @@ _TRITON_WORDS = frozenset({
 } | {*keyword.kwlist})  # fmt: skip
 
 RESERVED = {"C": _C_WORDS, "JavaScript": _JAVASCRIPT_WORDS, "Triton": _TRITON_WORDS}
-"""Names that an emitted function must not have: keywords, and names that the file itself uses."""
+"""Names that an emitted function must not have: keywords, and names that the file uses."""

@@ -86,13 +86,13 @@ class Bits:
         return self._float(self._bits(x) + self._shifted(self._bits(t)))
 
     def exponent_only(self, t: Any) -> Any:
-        """Return the float whose exponent field is in the low bits of t."""
+        """Return the float with the low bits of t as its exponent field."""
         return self._float(self._shifted(self._bits(t)))
 
     def exponent_field(self, x: Any) -> Any:
         """Return 2**mantissa_bits plus the exponent field of x >= 0."""
         mantissa = self.fmt.mantissa_bits
-        field = tf.bitwise.right_shift(self._bits(x), self._mask(mantissa))  # x has no sign
+        field = tf.bitwise.right_shift(self._bits(x), self._mask(mantissa))  # x >= 0: no sign bit
         whole = (self.fmt.max_exponent + mantissa) << mantissa
         return self._float(tf.bitwise.bitwise_or(field, self._mask(whole)))
 

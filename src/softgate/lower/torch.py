@@ -183,8 +183,8 @@ def form(root: Node, parameters: tuple[str, ...] = ()) -> Form:
 def guarded(root: Node, parameters: Mapping[str, float]) -> Node:
     """Return the same function with the branch that a `where` does not take evaluated at 0.
 
-    An exponential that overflows in that branch would make autograd return NaN. A branch whose
-    value or slope is not finite at 0 is left unchanged.
+    An exponential that overflows in that branch would make autograd return NaN. A branch with
+    a value or slope that is not finite at 0 is unchanged.
 
     Examples
     --------

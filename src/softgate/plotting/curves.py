@@ -180,7 +180,7 @@ class Difference:
 
 
 def turning(root: Node) -> list[Node]:
-    """Return the nodes at whose sign changes a jump, a kink or an end is possible."""
+    """Return the nodes that change sign at possible jumps, kinks or ends."""
     nodes: dict[Node, None] = {}
     for node in walk(root):
         if node.op in COMPARISONS:
@@ -278,7 +278,7 @@ def height(y: Floats) -> float:
 
 
 def cut(name: str, label: str, x: Floats, y: Floats, exact: set[float]) -> Curve:
-    """Return the curve in pieces: cut between neighbouring floats whose values are far apart."""
+    """Return the curve in pieces: cut between neighbouring floats with distant values."""
     neighbours = np.nextafter(x[:-1], np.inf) == x[1:]
     with np.errstate(invalid="ignore"):
         jumps = neighbours & ~(np.abs(np.diff(y)) <= 1e-6 * height(y))

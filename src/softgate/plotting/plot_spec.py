@@ -1,4 +1,4 @@
-"""The contents of a plot, for every renderer: curves, styles, ranges, and where names go."""
+"""The contents of a plot, for every renderer: curves, styles, ranges, positions of names."""
 
 from __future__ import annotations
 

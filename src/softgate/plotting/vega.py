@@ -151,7 +151,7 @@ class Chart:
     spec : mapping
         The Vega-Lite specification.
     alternative : str
-        The chart in words; the title of an SVG file.
+        The text alternative; the title of an SVG file.
     width : float, optional
         Inches to scale the chart to; without, 96 pixels of the specification are an inch.
     """

@@ -70,7 +70,7 @@ class Function:
         arithmetic: str | None = None,
         parameters: Mapping[str, Any] | None = None,
     ) -> Route:
-        """Return the route of arrays of `dtype`; raise where there is none."""
+        """Return the route of arrays of `dtype`; raise TypeError if there is none."""
         arrays.check_arithmetic(arithmetic)
         values = self.check_parameters(parameters) if parameters else self._default_key
         key = (quantity, dtype.num, arithmetic, values)
@@ -146,7 +146,7 @@ class Function:
 class Activation(Function):
     """A function of the catalogue, applied to each element.
 
-    Calling it gives its value; `slope`, `curvature` and `backward` its derivatives. Parameters
+    Calling it returns the value; `slope`, `curvature` and `backward` return derivatives. Parameters
     are keywords. Python numbers, lists and NumPy arrays of float16, bfloat16, float32 and
     float64 are accepted, with any shape and strides; integers and booleans become float64.
 
@@ -194,8 +194,8 @@ class Activation(Function):
         x : number, list or array
             Where to evaluate. Lists are converted by `numpy.asarray`.
         out : numpy.ndarray, optional
-            Where results go; may be `x` itself, or overlap it. Its dtype is the result's, and `x`
-            broadcasts to its shape.
+            Array for the results; may be `x` or overlap it. It must have the result's dtype, and
+            `x` broadcasts to its shape.
         arithmetic : {"float64"}, optional
             Compute float32 arrays in float64 and round once: within 0.51 ulp.
         **parameters : float

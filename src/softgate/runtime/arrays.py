@@ -25,7 +25,7 @@ SERIAL = 1 << 14
 """Shorter arrays are always computed on one thread."""
 
 FRAMEWORKS = frozenset({"torch", "jax", "jaxlib", "tensorflow", "keras"})
-"""Frameworks whose tensors are not converted to arrays silently."""
+"""Frameworks with tensors that are not converted to arrays silently."""
 
 ACCEPTED = "float16, bfloat16, float32 and float64 (integers and booleans become float64)"
 

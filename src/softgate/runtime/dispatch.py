@@ -1,4 +1,4 @@
-"""Calls whose operands are not NumPy arrays: framework adapters and NumPy's override protocols.
+"""Calls with operands that are not NumPy arrays: framework adapters and NumPy's override protocols.
 
 Tensors are passed to the `Adapter` of their framework as a `Call`. Arrays of other libraries are
 supported through `__array_ufunc__`, `__array_function__` and `__array_wrap__`.
@@ -137,7 +137,7 @@ ADAPTERS: dict[tuple[str, str], Callable[[], Adapter]] = {
 }
 """The classes of tensors that have an adapter, by package and name, and how it is loaded.
 
-Adapters are above this layer; no framework is imported before the first of its tensors arrives."""
+Adapters are above this layer; frameworks are imported at the first call with one of their tensors."""
 
 _loaded: list[tuple[type, Adapter]] = []
 _others: set[type] = set()
@@ -220,7 +220,7 @@ def is_duck_array(x: object) -> bool:
 
 
 def override(call: Call, nout: int = 1) -> tuple[bool, Any]:
-    """Pass a call to operands whose types override ufuncs, as NumPy's protocol does.
+    """Pass a call to the operands with types that override ufuncs, as in NumPy's protocol.
 
     Returns whether one of them computed it, and its result. Subclasses precede their parents.
     Options are bound to the function that those types receive: a ufunc has no parameters, and

@@ -87,8 +87,8 @@ class Gated(Function):
         axis : int, default -1
             Where to split; only without `b`.
         out : numpy.ndarray, optional
-            Where results go; may be `a` or `b` itself, or overlap them. Its dtype is the result's,
-            and the operands broadcast to its shape.
+            Array for the results; may be `a` or `b`, or overlap them. It must have the result's
+            dtype, and the operands broadcast to its shape.
         arithmetic : {"float64"}, optional
             Compute float32 arrays in float64 and round once: within 0.51 ulp.
         gate : {"first", "second"}, optional

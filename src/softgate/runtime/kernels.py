@@ -49,7 +49,7 @@ class Specification:
     constants: tuple[tuple[str, float], ...] = ()
     """Parameters folded into a specialised kernel in place of the defaults."""
     rows: bool = False
-    """Whether the kernel runs over rows of operands whose rows are not adjacent in memory."""
+    """Whether the kernel runs over rows, with a row stride for each operand."""
 
     @property
     def inputs(self) -> tuple[str, ...]:

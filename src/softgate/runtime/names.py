@@ -27,7 +27,7 @@ SYNONYMS = {
 
 
 class UnknownName(ValueError):
-    """No framework has the name, or the given source does not."""
+    """The name is unknown in all frameworks, or in the source."""
 
 
 class AmbiguousName(ValueError):
@@ -45,9 +45,9 @@ def names(source: str | None = None, *, name: str | None = None) -> Names:
     ----------
     source : str, optional
         One framework ("torch", "keras", "tensorflow", "jax", "huggingface", "timm", "onnx"),
-        "softgate", or a place within one, such as "keras.ops". All of them by default.
+        "softgate", or a module of one, such as "keras.ops". All of them by default.
     name : str, optional
-        One name, however it is spelled: leaky_relu, LeakyReLU. All of them by default.
+        One name, in any spelling: leaky_relu, LeakyReLU. All of them by default.
 
     Returns
     -------
@@ -74,7 +74,7 @@ def names(source: str | None = None, *, name: str | None = None) -> Names:
 
 
 def get(name: str, source: str | None = None, **parameters: Any) -> Activation | Any:
-    """Return the activation that a framework calls `name`, in its default form there.
+    """Return the activation that a framework calls `name`, in its default form.
 
     Parameters
     ----------

@@ -95,9 +95,9 @@ class Route:
             return self._in_float32() is None
 
     def runner(self, alias: str | None = None, rows: bool = False) -> Runner:
-        """Return the compiled loop; `alias` names the input whose memory the output overwrites.
+        """Return the compiled loop; `alias` names the input that the output overwrites.
 
-        With `rows` it runs over rows of operands whose rows are not adjacent in memory.
+        With `rows` it runs over rows, with a row stride for each operand.
         """
         runner = self._runners.get((alias, rows))
         if runner is None:

@@ -92,7 +92,7 @@ MOVES = (0.0, *(sign * 2.0**-k for k in (22, 19, 16, 15, 13) for sign in (1, -1)
 
 @lru_cache(maxsize=256)
 def exact_in_float32(entry: Entry, quantity: str, fmt: Format, parameters: Key) -> Key | None:
-    """Return parameters with which the float32 kernel gives the table's bits on every input.
+    """Return parameters with which the float32 kernel returns the table's bits at all inputs.
 
     With a slope of 0.01 some products are 10**-17 from a tie of the 16-bit format and round to that
     tie in float32 (or, among bfloat16's subnormals, to other ties). A slope changed by 2**-22

@@ -1,8 +1,8 @@
 """An activation's derivatives of every order, each with the next as its gradient.
 
 Value and slope have stable forms and kernels, the curvature one in float64; from the third on they
-are the definition's derivatives. Without them TensorFlow would give |x| a wrong slope at 0, and
-NaN gradients where the branch of a `where` that is not taken is NaN.
+are the definition's derivatives. Without them TensorFlow would return a wrong slope of |x| at 0,
+and NaN gradients where the branch of a `where` that is not taken is NaN.
 """
 
 from __future__ import annotations

@@ -180,7 +180,7 @@ def linear(
     """Return W·dropout(hidden) + b; save only the pre-activations if that reduces memory.
 
     Under compilers, tracers, functorch and forward mode `composed` is used: they choose what to
-    save themselves, or cannot trace the Function.
+    save, or cannot trace the Function.
     """
     if not torch.is_grad_enabled() or _watched() or (not dropout and hidden.keeps_one()):
         return composed(hidden, inputs, weight, bias, dropout)

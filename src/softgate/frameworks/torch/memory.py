@@ -62,7 +62,7 @@ class Bound:
 
     @property
     def arguments(self) -> tuple[str, list[float], str]:
-        """The arguments of operators that come after the tensors."""
+        """The arguments of operators that follow the tensors."""
         return self.key, self.values, self.arithmetic or ""
 
     def route(self, quantity: str, dtype: torch.dtype) -> Route:
