@@ -1,1 +1,1 @@
-"""What a function is: expression graphs, tracing, derivatives, rewriting and number formats."""
+"""Formulas as data: expression graphs, tracing, derivatives, rewriting and number formats."""

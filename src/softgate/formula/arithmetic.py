@@ -44,7 +44,7 @@ class UnknownFunction(AttributeError, FormulaError):
 
 
 def spelling(name: str) -> str | None:
-    """Return how a formula writes the function called `name` elsewhere, or None."""
+    """Return the notation in formulas of a function called `name` elsewhere, or None."""
     known = SPELLINGS.get(name, name)
     if known in FUNCTIONS or known in OTHERS:
         return f"f.{known}"
@@ -55,7 +55,7 @@ def spelling(name: str) -> str | None:
 
 
 class Arithmetic:
-    """Operations of every arithmetic: constants, absolute value, choice."""
+    """Operations of every arithmetic: constants, absolute value, `where`, maximum, minimum."""
 
     def __init__(self, graph: Graph | None = None) -> None:
         self.graph = graph or Graph()

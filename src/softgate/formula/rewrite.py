@@ -76,7 +76,7 @@ def negative(node: Node) -> Node:
 
 
 def _one_and(node: Node) -> Iterator[tuple[Node, int]]:
-    """Yield (u, ±1) for every reading of a sum or difference as ±u + 1."""
+    """Yield (u, ±1) for each way to write a sum or difference as ±u + 1."""
     x, y = node.args
     if node.op == "add":
         if _is(x, 1):

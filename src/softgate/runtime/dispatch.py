@@ -137,7 +137,7 @@ ADAPTERS: dict[tuple[str, str], Callable[[], Adapter]] = {
 }
 """The classes of tensors that have an adapter, by package and name, and how it is loaded.
 
-Adapters are above this layer; frameworks are imported at the first call with one of their tensors."""
+Adapters are above this layer; a framework is imported at the first call with one of its tensors."""
 
 _loaded: list[tuple[type, Adapter]] = []
 _others: set[type] = set()
