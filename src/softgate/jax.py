@@ -1,11 +1,11 @@
 """softgate for JAX: every function of softgate by its name, and `get` for other frameworks' names.
 
 `softgate.jax.gelu` is `softgate.gelu`: the same call takes JAX's arrays and tracers, under jit,
-grad, jvp, vmap, scan and on sharded arrays, with derivatives of every order, by parameters too
-where these are arrays. Importing this module raises if JAX is missing or too old.
+grad, jvp, vmap, scan and on sharded arrays, with derivatives of every order, also with respect to
+parameters that are arrays. Importing this module raises if JAX is missing or too old.
 
 On CPUs XLA flushes subnormal inputs and results to 0. float16 and bfloat16 are computed in float32
-and rounded once more: near a tie the result may be the other neighbour.
+and rounded twice: near a tie the result may not be correctly rounded.
 
 Examples
 --------

@@ -1,4 +1,4 @@
-"""`softgate doctor`: what is installed, what this CPU has, and whether it gives the same bits."""
+"""`softgate doctor`: installed packages, the CPU, and a check against the published bits."""
 
 from __future__ import annotations
 

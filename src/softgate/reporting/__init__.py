@@ -102,16 +102,16 @@ def report(
     Parameters
     ----------
     formulas : Activation, or several
-        Your own formulas (see `activation`), shown beside those of the catalogue.
+        User-defined formulas (see `activation`), shown beside those of the catalogue.
     model : str or torch.nn.Module, optional
-        Your own model, whose units are examined instead of those of a small network: a module, or
-        what `softgate diagnose` takes, a folder or module:function.
+        A model to diagnose instead of a small network: a module, or a target of `softgate
+        diagnose`, a folder or module:function.
     data : path or iterable, optional
         The inputs of the model: a file that `softgate diagnose` takes, or batches.
     budget_s : float
         Seconds for certificates; timing takes half of that. The page lists what was left out.
     command : str
-        The command that the page gives for making it again.
+        The command that reproduces the page, which shows it.
     progress : callable, optional
         Called with a study, its number, the number of studies, and its current step.
 

@@ -73,10 +73,10 @@ def emit(
         One format only. C has both; JavaScript has float64; Triton's usual one is float32, in which
         it computes 16-bit tensors too.
     quantity : {"value", "slope"}, optional
-        One of them only.
+        Only one of the two.
     form : {"module", "script"}, optional
-        Of JavaScript. A script is for pages that have no modules: where a module exports its
-        functions, it declares one object `softgate` that has them by name.
+        The form of JavaScript. A script, for pages without modules, declares one object `softgate`
+        with the functions by name, where a module exports them.
     **parameters : float
         Written into the code as numbers. Otherwise an activation of the catalogue takes its
         parameters as arguments, with their defaults where the language has them; in C there are

@@ -221,7 +221,7 @@ class Sample:
 def measure(
     reference: Reference, regions: Regions, fmt: Format, x: Array, y: Array, seed: int
 ) -> Sample:
-    """Measure results `y` at `x`: against the kernel where it is exact enough, else against arb."""
+    """Measure results `y` at `x` against the kernel if it is exact enough, else against arb."""
     by_arb = fmt is FLOAT64 or not _kernel_is_exact(reference, regions, fmt, x, seed)
     if by_arb and fmt is not FLOAT64 and x.size > BY_ARB:
         rng = np.random.default_rng(seed)

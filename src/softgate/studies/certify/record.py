@@ -20,22 +20,22 @@ class Region:
     Attributes
     ----------
     max_ulp, worst, computed, expected : float
-        The largest error in ulps of the scale, its input, the computed and the true result.
-        Infinite for NaN or infinity where the truth is finite.
+        The largest error in ulps of the scale, its input, the computed and the exact result.
+        Infinite for NaN or infinity where the exact result is finite.
     mean_ulp : float
         Over all inputs of the region, infinite errors included.
     rounded, undecided : int
-        Results that are the truth rounded to nearest, and those that lie too near to a tie for the
-        truth used.
+        Correctly rounded results, and results that the reference cannot decide because they are too
+        near to a tie.
     not_numbers : int
-        NaN or an infinity where the truth is finite, or the other way round.
+        NaN or an infinity where the exact result is finite, or vice versa.
     wrong_signs, wrong_zeros : int
         Numbers of the other sign, from 4 ulp on; zeros of the other sign.
     lost, flushed : int
-        Zeros where the truth is a normal number, and where it is a subnormal one.
+        Zeros where the exact result is normal, and where it is subnormal.
     breaks, largest_break_ulp
-        Neighbouring inputs between which the result moves against the truth, and by how much at
-        most.
+        Number of neighbouring inputs where computed and exact result change in opposite directions,
+        and the largest such change.
     """
 
     name: str
@@ -208,7 +208,7 @@ class Certificate(Record):
         return failures(self, max_ulp)
 
     def regressions(self, baseline: Certificate) -> tuple[str, ...]:
-        """Return what is worse than in an older certificate, a line each.
+        """Return the regressions with respect to an older certificate, a line each.
 
         Raises ValueError if the two have different functions or different inputs.
         """

@@ -3,13 +3,13 @@
 If two activations do not differ, every d could equally be -d. The p-value is the fraction of all
 sign flips for which |Σd| is at least the observed one: exact, and without assumptions on the
 distribution of results. Corrected by Holm over all comparisons of a run, it determines the verdict.
-Intervals show how large a difference may be; they determine nothing.
+Intervals show how large a difference may be and do not affect the verdict.
 
 A diverged run has no score, and leaving out its seed would favour its activation. If there is one,
 the statistic is that of signed ranks, |Σ±rank|, where a seed at which only one activation diverged
 has the largest rank: a diverged run is worse than any score, by more than any two scores differ.
 The rule is symmetric in both activations, so the test stays exact. A run that raised gives no
-information on its activation: its seed counts against whatever the others show.
+information on its activation: its seed is counted against the direction of the other seeds.
 """
 
 from __future__ import annotations

@@ -1,16 +1,16 @@
 """The folder of outcomes: a JSON file for each trial, named by the trial's key, and its locks.
 
-Rerunning a command resumes it: a trial whose outcome is stored is not run again. A file counts only
-if it reads as the outcome of that trial; otherwise a message is printed and the trial is run again.
+Rerunning a command resumes it: a trial with a stored outcome is not run again. If a file cannot be
+read as the outcome of its trial, a message is printed and the trial is run again.
 
-A trial is locked while it runs, by an operating-system lock on the file that its outcome is written
-to before it is renamed. The kernel releases the lock when its process dies, the file reserves disk
-space for the outcome, and it is never mistaken for an outcome. `filelock.lock_descriptor` takes the
-lock; the rest of this module is what a lock file does not do: reserving space, atomic renaming,
-and messages for a full disk or a read-only folder.
+A trial is locked while it runs, by an operating-system lock on the temporary file that its outcome
+is written to before it is renamed. The kernel releases the lock when its process dies. The file
+also reserves disk space, and its name differs from that of an outcome.
+`filelock.lock_descriptor` takes the lock; this module adds reserving space, atomic renaming, and
+messages for a full disk or a read-only folder.
 
-Windows neither renames nor removes an open file. There the outcome is written to a second file, and
-the locked one is removed after it is closed.
+On Windows an open file can be neither renamed nor removed. There the outcome is written to a second
+file, and the locked one is removed after it is closed.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ WIDTH = 100
 
 @dataclass(frozen=True)
 class Thresholds:
-    """Limits of what is counted, and from which figures on there is a finding.
+    """Definitions of flat and saturated, and the limits beyond which there is a finding.
 
     Attributes
     ----------
@@ -315,9 +315,9 @@ class Exchanged:
 class WhatIf(Record):
     """The same model and data with another activation, without training.
 
-    Replacing an activation has two effects. The layers behind get inputs that they were not trained
-    on, which shows at once in outputs and loss. And units may be dead that were not, which shows
-    only in further training.
+    Replacing an activation has two effects. Later layers receive inputs that they were not trained
+    on, which changes outputs and loss immediately. And other units may be dead, which affects only
+    further training.
     """
 
     schema: ClassVar[str] = "softgate.what_if"

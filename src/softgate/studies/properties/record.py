@@ -15,7 +15,7 @@ ALL_DIGITS = 17
 
 @dataclass(frozen=True)
 class Interval:
-    """The numbers from `low` to `high`; an end belongs to it where it is closed."""
+    """An interval from `low` to `high`, closed or open at each end."""
 
     low: float
     high: float

@@ -10,7 +10,7 @@ from softgate.runtime.records import Cell, Grid, Record
 
 @dataclass(frozen=True)
 class Comparison:
-    """A digest computed here beside the published one; `published` is None where there is none."""
+    """A digest computed on this machine, and the published one, None if there is none."""
 
     function: str
     quantity: str
@@ -97,7 +97,7 @@ class Reproduction(Record):
         return "\n".join(lines)
 
     def grids(self) -> tuple[Grid, ...]:
-        """Return the digests that differ, or all of them where none does."""
+        """Return the digests that differ, or all digests if none does."""
         header, rows = self.table()
         shown = tuple(
             tuple(str(cell) for cell in row)
