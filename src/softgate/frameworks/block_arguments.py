@@ -47,7 +47,7 @@ def function_of_block(
 
 
 def _own_name(name: str, home: tuple[str, ...], parameters: dict[str, float]) -> Activation | Gated:
-    """Return softgate's function called `name`; raise AmbiguousName if the framework's differs."""
+    """Return softgate's function, or the framework's if only it has these parameters, or raise."""
     ours = functions()[name]
     try:
         theirs = get(name, home[0], **parameters) if home else None
