@@ -13,8 +13,8 @@ import numpy as np
 
 from softgate.catalogue import Entry
 from softgate.catalogue.gated import GatedEntry
-from softgate.formula.formats import FLOAT64
-from softgate.formula.rounding import format_of
+from softgate.formula.formats import FLOAT64, FORMATS
+from softgate.formula.rounding import dtype_of, format_of
 
 from . import arrays
 from .dispatch import Call, adapter_for, keras_adapter, override
@@ -273,8 +273,13 @@ class Activation(Function):
     def _unary(
         self, quantity: str, x: Any, out: Any, arithmetic: str | None, parameters: dict[str, float]
     ) -> Any:
-        if type(x) is np.ndarray and arithmetic is None and not parameters:
-            runner = self._ready.get((quantity, x.dtype))
+        if type(x) is np.ndarray and arithmetic is None:
+            if not parameters:
+                runner = self._ready.get((quantity, x.dtype))
+            elif x.dtype in _NATIVE:
+                runner = self.route(quantity, x.dtype, None, parameters).runner()
+            else:
+                runner = None
             if runner is not None:
                 result = arrays.quick(runner, out, x)
                 if result is not None:
@@ -336,6 +341,7 @@ def _finite(what: str, value: Any) -> float:
 
 
 _PLAIN = (type(None), np.ndarray)
+_NATIVE = frozenset(map(dtype_of, FORMATS.values()))
 
 
 def _documentation(entry: Entry) -> str:

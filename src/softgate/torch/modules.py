@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from operator import attrgetter
 from typing import Any
 
 import torch
@@ -30,9 +31,14 @@ NAME_SOURCES = ("torch", "huggingface")
 def _forward(function: Callable[..., Tensor], *attributes: str) -> Callable[..., Tensor]:
     """Return the `forward` of a module: a function of the input and the module's attributes."""
 
+    values = attrgetter(*attributes) if attributes else None
+    several = len(attributes) > 1
+
     def forward(self: nn.Module, input: Tensor) -> Tensor:
         """Return the value."""
-        return function(input, *[getattr(self, name) for name in attributes])
+        if values is None:
+            return function(input)
+        return function(input, *values(self)) if several else function(input, values(self))
 
     return forward
 
