@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from operator import attrgetter
 from typing import Any
 
 import torch
@@ -30,15 +29,15 @@ NAME_SOURCES = ("torch", "huggingface")
 
 def _forward(function: Callable[..., Tensor], *attributes: str) -> Callable[..., Tensor]:
     """Return the `forward` of a module: a function of the input and the module's attributes."""
-
-    values = attrgetter(*attributes) if attributes else None
-    several = len(attributes) > 1
+    count = len(attributes)
 
     def forward(self: nn.Module, input: Tensor) -> Tensor:
         """Return the value."""
-        if values is None:
+        if count == 0:
             return function(input)
-        return function(input, *values(self)) if several else function(input, values(self))
+        if count == 1:  # without a list, which takes as long as a small tensor's kernel
+            return function(input, getattr(self, attributes[0]))
+        return function(input, *[getattr(self, name) for name in attributes])
 
     return forward
 
