@@ -85,7 +85,8 @@ def test_an_interrupt_in_the_first_round_keeps_what_was_done(
         if first >= sweep.BLOCK:  # no thread takes another block until the sweep has stopped
             assert sent.wait(60)
             deadline = time.monotonic() + 60
-            while not created[-1].stopped and time.monotonic() < deadline:
+            while not created[-1].stopped:
+                assert time.monotonic() < deadline
                 time.sleep(0.01)
 
     monkeypatch.setattr(sweep, "Blocks", RecordedBlocks)

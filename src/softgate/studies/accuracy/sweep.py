@@ -12,7 +12,7 @@ import json
 import math
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from time import monotonic
@@ -38,6 +38,8 @@ LARGEST_BLOCK = 1 << 18
 """Inputs computed and measured at once by `largest_error`."""
 ROUND = 1 << 25
 """Inputs between two states that can be saved."""
+WAKE_S = 0.1
+"""Seconds after which a waiting sweep looks for an interrupt."""
 SAVED_S = 5.0
 """Seconds between two writes of the state."""
 
@@ -385,8 +387,14 @@ class Halted(Exception):
 
 def _round(pool: ThreadPoolExecutor, blocks: Blocks, meters: list[_Meter[S]], state: S) -> S:
     """Return the state after a round; on an interrupt, raise Halted once started blocks end."""
+    futures = [pool.submit(blocks.work, meter) for meter in meters]
     try:
-        list(pool.map(blocks.work, meters))
+        # With a timeout: a signal that arrives just before this thread waits is handled only when
+        # it wakes.
+        while wait(futures, WAKE_S).not_done:
+            pass
+        for future in futures:
+            future.result()
     except KeyboardInterrupt:
         blocks.stopped = True
         pool.shutdown()  # waits for the started blocks
