@@ -11,10 +11,14 @@ PY      := $(VENV)/bin/python
 STAMP   := $(VENV)/.installed
 LACKING := $(VENV)/.lacking
 PAGE    ?= report.html
+QUICK   := tests/formula tests/blocks tests/plotting tests/runtime tests/lower/test_unfused.py \
+  tests/lower/test_latex.py tests/project/test_architecture.py tests/project/test_wording.py
+# These import frameworks.
+FRAMEWORKS := tests/runtime/test_array_libraries.py tests/runtime/test_names.py
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help report test lint format exhaustive certificates accuracy speed figures bench fits digests support arm install clean distclean
+.PHONY: help report test check lint format exhaustive certificates accuracy speed figures bench fits digests support arm install clean distclean
 
 help: ## say what can be made
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -25,6 +29,9 @@ report: $(STAMP) ## the main job: which activation, and what does it cost here? 
 test: lint ## install what tests need, then lint, types, layers and all tests
 	$(PY) -m pytest -n $(JOBS)
 	@cat $(LACKING)
+
+check: lint ## lint, types, layers and the tests that need no framework: for every edit
+	$(PY) -m pytest -q -n $(JOBS) $(QUICK) $(addprefix --ignore=,$(FRAMEWORKS))
 
 lint: $(STAMP) ## ruff, mypy and the layer contract
 	@cat $(LACKING)
