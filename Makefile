@@ -11,10 +11,10 @@ PY      := $(VENV)/bin/python
 STAMP   := $(VENV)/.installed
 LACKING := $(VENV)/.lacking
 PAGE    ?= report.html
-QUICK   := tests/formula tests/blocks tests/plotting tests/runtime tests/lower/test_unfused.py \
-  tests/lower/test_latex.py tests/project/test_architecture.py tests/project/test_wording.py
-# These import frameworks.
-FRAMEWORKS := tests/runtime/test_array_libraries.py tests/runtime/test_names.py
+QUICK   := tests/formula tests/runtime tests/lower/test_unfused.py tests/project/test_architecture.py \
+  tests/project/test_wording.py
+# Frameworks, forks and long loops: left to `make test`.
+SLOW    := $(addprefix tests/runtime/test_,array_libraries.py names.py threads.py formula_random.py)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -31,7 +31,7 @@ test: lint ## install what tests need, then lint, types, layers and all tests
 	@cat $(LACKING)
 
 check: lint ## lint, types, layers and the tests that need no framework: for every edit
-	$(PY) -m pytest -q -n $(JOBS) $(QUICK) $(addprefix --ignore=,$(FRAMEWORKS))
+	$(PY) -m pytest -q -n $(JOBS) $(QUICK) $(addprefix --ignore=,$(SLOW))
 
 lint: $(STAMP) ## ruff, mypy and the layer contract
 	@cat $(LACKING)
