@@ -23,10 +23,10 @@ from softgate.plotting.vega import WHOLE, implementation, powers, quantitative, 
 from softgate.runtime.activation import Activation
 from softgate.runtime.records import Cell, Grid, Record
 from softgate.runtime.registry import activations, label
+from softgate.studies import Progress
 from softgate.studies.certify import certify
 from softgate.studies.certify.record import Certificate, Measurement
 from softgate.studies.peers import IMPLEMENTATIONS, Peer, absent, peers, subject
-from softgate.studies.progress import Progress
 from softgate.studies.subjects import Failure, Mistake
 
 from ..elements import (

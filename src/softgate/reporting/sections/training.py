@@ -10,11 +10,11 @@ from html import escape
 from shlex import join
 from typing import TYPE_CHECKING, Any
 
+from softgate.studies import Progress
 from softgate.studies.compare.chart_data import styles
 from softgate.studies.compare.plots import panels
 from softgate.studies.compare.record import Comparison
 from softgate.studies.compare.trial import DEFAULT_ACTIVATIONS as ARMS
-from softgate.studies.progress import Progress
 
 from ..elements import coloured, figure, of_grid
 from ..section import Results, Section

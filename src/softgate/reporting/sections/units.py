@@ -19,11 +19,11 @@ from re import sub
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from softgate.runtime.records import Cell, Grid, Record
+from softgate.studies import Progress
 from softgate.studies.diagnose import chart_data, text
 from softgate.studies.diagnose.plots import GRADIENTS, SHADES, TIMES, css_colour, panels
 from softgate.studies.diagnose.record import Diagnosis, Finding, WhatIf
 from softgate.studies.identify import UNKNOWN
-from softgate.studies.progress import Progress
 
 from ..elements import figure, notes, of_grid
 from ..section import Results, Section

@@ -12,7 +12,7 @@ from softgate.runtime.activation import Activation
 from softgate.runtime.machine import this_machine
 from softgate.runtime.registry import label
 
-from ..progress import Progress
+from .. import Progress
 from .inputs import DTYPES, INPUTS, default_size
 from .plan import (
     BUFFERS,

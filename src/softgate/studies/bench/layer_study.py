@@ -20,7 +20,7 @@ from softgate.runtime.gated import Gated
 from softgate.runtime.machine import free_bytes, in_bytes, this_machine
 from softgate.runtime.registry import label
 
-from ..progress import Progress
+from .. import Progress
 from .flops import Operations, kernel_operations, linear_flops
 from .interleave import Statistics, SystemLoad, Turn, interleave, statistics
 from .layer import OURS, PHASES, REFERENCES, Layer, LayerRow

@@ -12,11 +12,11 @@ from softgate.runtime.activation import Activation
 from softgate.runtime.names import activation as activation_named
 from softgate.runtime.registry import label
 
+from .. import Progress
 from ..accuracy.regions import SUBNORMAL_INPUTS, SUBNORMAL_RESULTS
 from ..certify import certify
 from ..certify.record import Certificate, Measurement
 from ..peers import IMPLEMENTATIONS, Peer, peers, subject
-from ..progress import Progress
 from ..subjects import Failure, Mistake
 from .pareto import Pareto, Point, marked
 from .record import OURS, Bench, Row

@@ -20,8 +20,8 @@ import numpy as np
 from softgate.runtime.activation import Activation
 from softgate.runtime.registry import label
 
+from .. import Progress
 from ..peers import IMPLEMENTATIONS, Peer
-from ..progress import Progress
 from ..worker import Worker
 from .inputs import dtype_of, finfo
 from .interleave import Series, SystemLoad, Turn, interleave, statistics

@@ -14,8 +14,8 @@ from softgate.runtime.activation import Activation
 from softgate.runtime.names import activation as activation_named
 from softgate.runtime.registry import activations, label
 
+from .. import Progress
 from ..identify import UNKNOWN, identified
-from ..progress import Progress
 from ..subjects import Failure, Mistake, Session, Subject, describe, open_session
 from ..subjects.session import TIME_LIMIT
 from .measure import ORDER, Plan, Study

@@ -17,9 +17,9 @@ from softgate.runtime.kernels import is_default
 from softgate.runtime.registry import activations, label
 from softgate.runtime.threads import get_threads
 
+from .. import Progress
 from ..accuracy import Reference, samples, sweep
 from ..accuracy.regions import Regions, Tally, marks, roots_of
-from ..progress import Progress
 from ..reproducibility.digests import digest, operands, published_digest
 from ..subjects import Failure, Mistake, Session, Subject
 from ..subjects.description import RAISED, WRONG_DTYPE
