@@ -298,7 +298,7 @@ def test_a_log_plot_reaches_down_to_the_smallest_floats() -> None:
 @pytest.mark.parametrize(
     ("arguments", "keywords", "message"),
     [
-        (["gelu"], {"what": "shape"}, "accepted are value, slope"),
+        (["gelu"], {"what": "shape"}, "expected one of value, slope"),
         (["gelu"], {"what": "difference"}, "to itself"),
         (["relu"], {"against": "gelu"}, "difference"),
         ([], {}, "no activation"),

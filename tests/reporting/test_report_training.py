@@ -88,14 +88,14 @@ def test_failed_study_shows_its_reason():
 def test_study_compares_five_seeds(monkeypatch):
     pytest.importorskip("torch", reason="the study trains")
     pytest.importorskip("sklearn", reason="digits come from scikit-learn")
-    from softgate.studies.compare.run import Study
+    from softgate.studies.compare.run import PlannedComparison
 
     def run(self, progress):
         assert self.plan.counts == (0, 20)
         assert [arm.label for arm in self.plan.arms] == list(training.ARMS)
         return comparison(dict.fromkeys(training.ARMS, GELU))
 
-    monkeypatch.setattr(Study, "run", run)
+    monkeypatch.setattr(PlannedComparison, "run", run)
     made = training.training(lambda *step: None)
     assert isinstance(made, RECORDS["training"])
     assert made.arms == training.ARMS

@@ -187,11 +187,11 @@ def test_integers_become_float64(kind: str) -> None:
 )
 def test_wrong_input_is_named(x: Any) -> None:
     for call in (sg.gelu, sg.gelu.slope, sg.gelu.curvature):
-        with pytest.raises(TypeError, match="accepted are float16, bfloat16, float32 and float64"):
+        with pytest.raises(TypeError, match="expected float16, bfloat16, float32 or float64"):
             call(x)
-    with pytest.raises(TypeError, match="accepted are"):
+    with pytest.raises(TypeError, match="expected"):
         sg.gelu.backward(x, 1.0)
-    with pytest.raises(TypeError, match=r"grad|accepted are"):
+    with pytest.raises(TypeError, match=r"grad|expected"):
         sg.gelu.backward(np.ones(2), x)
 
 

@@ -314,7 +314,7 @@ def check_wrong_arguments() -> None:
         (ValueError, "norm = 'both'", lambda: sk.TransformerBlock(8, 2, 16, norm="both")),
         (
             ValueError,
-            'accepted are "layer" and "rms"',
+            'expected "layer" or "rms"',
             lambda: sk.TransformerBlock(8, 2, 16, normalization="batch"),
         ),
         (ValueError, "x has 5 features", lambda: sk.FeedForward(8, 24)(np.zeros((2, 5)))),

@@ -247,8 +247,8 @@ def test_a_block_under_a_checkpoint_has_the_same_gradients() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"norm": "both"}, "norm = 'both': accepted are"),
-        ({"normalization": "batch"}, "normalization = 'batch': accepted are"),
+        ({"norm": "both"}, "norm = 'both': expected"),
+        ({"normalization": "batch"}, "normalization = 'batch': expected"),
         ({"n_heads": 3}, "d_model = 8 is not a multiple of n_heads = 3"),
         ({"n_kv_heads": 3}, "n_heads = 2 is not a multiple of n_kv_heads = 3"),
         ({"dropout": 1.5}, "dropout = 1.5: expected a probability"),

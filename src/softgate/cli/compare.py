@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from softgate.runtime.records import Grid
     from softgate.studies.compare.record import Comparison
     from softgate.studies.compare.request import Request
-    from softgate.studies.compare.run import Study
+    from softgate.studies.compare.run import PlannedComparison
 
 STORE = "softgate-trials"
 """Default folder of trials, in the current folder."""
@@ -201,7 +201,7 @@ def _what(task: str | None, script: str | None, name: str | None) -> str:
     return script
 
 
-def _train(study: Study, store: str | None, on: str, jobs: int | None) -> Comparison:
+def _train(study: PlannedComparison, store: str | None, on: str, jobs: int | None) -> Comparison:
     from softgate.studies.compare.execution.serialization import ExecutionError
     from softgate.studies.compare.run import NothingTrainedError
     from softgate.studies.compare.store import StoreError

@@ -11,7 +11,7 @@ import click
 
 if TYPE_CHECKING:
     from softgate.studies.compare.execution import Event, Running
-    from softgate.studies.compare.run import Study, Update
+    from softgate.studies.compare.run import PlannedComparison, Update
     from softgate.studies.compare.trial import Outcome, Trial
 
 EVERY_S = 5.0
@@ -33,8 +33,8 @@ class Display:
         """Show an update."""
         self.pace.update(update)
         ended = update.event.ended
-        if update.event.said:
-            self._say(update.event.said)
+        if update.event.message:
+            self._say(update.event.message)
         if ended is not None and ended.status != "finished":
             self._say(f"{named(ended.trial)}: {ended.said}")
         if self.terminal:
@@ -119,7 +119,7 @@ class Pace:
             self.found_before = self.found
         self.event = event
         self.done = self.before + event.done
-        self.found = self.found_before + event.found
+        self.found = self.found_before + event.stored
         self.total = sum(update.plan.counts)
         self.width = max(self.width, len(event.running))
         if event.ended is not None:
@@ -144,7 +144,7 @@ class Pace:
         return self.event.eta_s + later * trial_s
 
 
-def plan_lines(study: Study, store: str | None) -> list[str]:
+def plan_lines(study: PlannedComparison, store: str | None) -> list[str]:
     """Return lines on the planned trials, the least possible p, and the store."""
     from softgate.studies.diagnose.text import counted
 

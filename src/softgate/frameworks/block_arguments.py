@@ -155,7 +155,7 @@ def gated_width(
 ) -> int:
     """Return the width of a gated block's hidden layer from its arguments, or raise."""
     if match not in (None, "parameters"):
-        raise ValueError(f'match = {match!r}: accepted are "parameters" and None')
+        raise ValueError(f'match = {match!r}: expected "parameters" or None')
     (d_model,) = check_widths(d_model=d_model)
     if d_hidden is None or match:
         plain = 4 * d_model if d_hidden is None else d_hidden
@@ -219,9 +219,9 @@ def check_choice(name: str, choice: str, accepted: tuple[str, ...]) -> str:
     >>> check_choice("norm", "sandwich", ("post", "pre"))
     Traceback (most recent call last):
     ...
-    ValueError: norm = 'sandwich': accepted are "post" and "pre"
+    ValueError: norm = 'sandwich': expected "post" or "pre"
     """
     if choice not in accepted:
-        known = " and ".join(f'"{word}"' for word in accepted)
-        raise ValueError(f"{name} = {choice!r}: accepted are {known}")
+        known = " or ".join(f'"{word}"' for word in accepted)
+        raise ValueError(f"{name} = {choice!r}: expected {known}")
     return choice

@@ -36,7 +36,7 @@ def explain(call: Call) -> Explanation:
     function: Any = call.function
     x = operands if len(operands) > 1 else operands[0]
     explanation = explain_arrays(x, function, quantity=call.quantity, **call.keywords)
-    return replace(explanation, memory="made an array first, and a Series at last")
+    return replace(explanation, memory="converted to an array first, result converted to a Series")
 
 
 def _array(x: Any) -> Any:
@@ -48,7 +48,7 @@ def _array(x: Any) -> Any:
     if x.dtype.is_integer() or x.dtype == pl.Boolean:
         x = x.cast(pl.Float64)
     elif not x.dtype.is_float():
-        raise TypeError(f"a polars Series of dtype {x.dtype}: accepted are {ACCEPTED}")
+        raise TypeError(f"a polars Series of dtype {x.dtype}: expected {ACCEPTED}")
     values = x.to_numpy()
     if not x.has_nulls():
         return values

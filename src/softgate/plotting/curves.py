@@ -127,7 +127,7 @@ def quantity(
 ) -> Callable[[Floats], Floats]:
     """Return the function to sample."""
     if what not in QUANTITIES:
-        raise ValueError(f"what = {what!r}: accepted are {', '.join(QUANTITIES)}")
+        raise ValueError(f"what = {what!r}: expected one of {', '.join(QUANTITIES)}")
     if (what == "difference") != (against is not None):
         raise ValueError("a difference needs the function it is taken to, and only it does")
 

@@ -99,7 +99,7 @@ def request(
 ) -> Request:
     """Return the checked arguments of a plot; raise TypeError or ValueError."""
     if what not in QUANTITIES:
-        raise ValueError(f"what = {what!r}: accepted are {', '.join(QUANTITIES)}")
+        raise ValueError(f"what = {what!r}: expected one of {', '.join(QUANTITIES)}")
     if against is not None and what != "difference":
         raise ValueError(f'against is for what="difference", not for {what!r}')
     low, high = _ends(at)

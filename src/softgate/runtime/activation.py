@@ -78,7 +78,7 @@ class Function:
         if route is None:
             storage = format_of(dtype)
             if storage is None:
-                raise TypeError(f"dtype {dtype} has no kernel: accepted are {arrays.ACCEPTED}")
+                raise TypeError(f"dtype {dtype} has no kernel: expected {arrays.ACCEPTED}")
             wider = FLOAT64 if arithmetic == "float64" else None
             route = Route(self.entry, quantity, storage, wider, values)
             gated = isinstance(self.entry, GatedEntry)

@@ -27,7 +27,7 @@ SERIAL = 1 << 14
 FRAMEWORKS = frozenset({"torch", "jax", "jaxlib", "tensorflow", "keras"})
 """Frameworks with tensors that are not converted to arrays silently."""
 
-ACCEPTED = "float16, bfloat16, float32 and float64 (integers and booleans become float64)"
+ACCEPTED = "float16, bfloat16, float32 or float64 (integers and booleans become float64)"
 
 
 def _interface_address(x: Array) -> int:
@@ -70,13 +70,13 @@ def as_array(x: Any, name: str = "x") -> Array:
     try:
         array: Array = np.asanyarray(x)
     except ValueError as error:
-        raise TypeError(f"{name} is not an array: {error}; accepted are {ACCEPTED}") from None
+        raise TypeError(f"{name} is not an array: {error}; expected {ACCEPTED}") from None
     if array.dtype.kind in "iub":
         array = array.astype(np.float64)
     if format_of(array.dtype) is None:
         raise TypeError(
             f"{name} has dtype {array.dtype.name or array.dtype} "
-            f"({type(x).__name__} given): accepted are {ACCEPTED}"
+            f"({type(x).__name__} given): expected {ACCEPTED}"
         )
     return array
 
@@ -92,7 +92,7 @@ def _as_float(x: int, name: str) -> float:
 def check_arithmetic(arithmetic: str | None) -> None:
     """Raise ValueError unless `arithmetic` is "float64" or None."""
     if arithmetic is not None and arithmetic != "float64":
-        raise ValueError(f'arithmetic = {arithmetic!r}: accepted are "float64" and None')
+        raise ValueError(f'arithmetic = {arithmetic!r}: expected "float64" or None')
 
 
 def broadcasts(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
@@ -370,28 +370,28 @@ def memory(operand: Any, x: Array, out: Any = None) -> str:
     target = check_out(out, x.shape, dtype)
     end, direct = "", True
     if target is not None and target.shape != x.shape:
-        end, direct = f", and broadcast to out, of shape {list(target.shape)}, at last", False
+        end, direct = f", result broadcast to out, of shape {list(target.shape)}", False
     elif target is not None and not (target.dtype == dtype and is_ready(target)):
-        end = ", and copied to out at last: that is not one piece of native memory"
+        end = ", result copied to out: out is not contiguous native memory"
         direct = False
     if x is not operand and not isinstance(operand, np.ndarray):
-        return f"made an array first{end}"
+        return f"converted to an array first{end}"
     if x is not operand:
         return f"converted to {dtype.name} first{end}"
     for reason, holds in (
         ("not aligned", not x.flags.aligned),
         ("not in native byte order", not x.dtype.isnative),
-        ("not one piece of memory", not contiguous_in_memory(x)),
+        ("not contiguous", not contiguous_in_memory(x)),
     ):
         if holds:
             return f"copied first: {reason}{end}"
     if target is None or not direct:
-        return f"read where it lies{end}"
+        return f"input not copied{end}"
     if same_memory(x, target):
         return "in place"
     if np.may_share_memory(x, target):
         return "copied first: it overlaps out"
-    return "read where it lies" if x.strides == target.strides else "copied to out, then in place"
+    return "input not copied" if x.strides == target.strides else "copied to out, then in place"
 
 
 def memory_of_pair(
@@ -401,9 +401,9 @@ def memory_of_pair(
     sources = _sources(operands, shape)
     alias, copied = _plan(sources, _results(sources, targets))
     if copied:
-        which = "both" if len(copied) == len(sources) else "one of them"
-        return f"{which} copied first: not as the result lies"
-    return "read where it lies" if alias is None else "in place"
+        which = "both inputs" if len(copied) == len(sources) else "one input"
+        return f"{which} copied first: layout differs from the result's"
+    return "input not copied" if alias is None else "in place"
 
 
 def is_plain(x: Array) -> bool:

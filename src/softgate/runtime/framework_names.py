@@ -141,8 +141,10 @@ class Names(Record):
         columns = [source for source in self.sources if source != "softgate"]
         cells = []
         for function in sorted(rows, key=str.casefold):
-            own = dict.fromkeys([function, *rows[function].get("softgate", ())])
-            cells.append(("\n".join(own), *("\n".join(rows[function].get(s, ())) for s in columns)))
+            mine = dict.fromkeys([function, *rows[function].get("softgate", ())])
+            cells.append(
+                ("\n".join(mine), *("\n".join(rows[function].get(s, ())) for s in columns))
+            )
         title = (
             "What each function is called: by default, or with an argument. In brackets: the "
             "default there, where softgate's is another"
@@ -189,7 +191,7 @@ def _version(name: Name) -> str:
 
 def _parameters(name: Name) -> str:
     parts = [f"{argument}: {function}" for argument, function in name.switches]
-    parts += [own if own == ours else f"{own}: {ours}" for own, ours in name.takes.items()]
+    parts += [p if p == ours else f"{p}: {ours}" for p, ours in name.takes.items()]
     return "; ".join(parts)
 
 
@@ -224,7 +226,7 @@ def _of_home(home: Mapping[str, Any]) -> Iterable[Name]:
             implemented="is" in row,
             parameters=row.get("with", {}),
             takes=row.get("takes", {}),
-            forms={own: tuple((v, f) for v, f in pairs) for own, pairs in forms.items()},
+            forms={p: tuple((v, f) for v, f in pairs) for p, pairs in forms.items()},
             ignores=tuple(row.get("ignores", ())),
             also=tuple(also),
             gated=row.get("gated", False),

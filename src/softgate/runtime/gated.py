@@ -212,12 +212,12 @@ class Gated(Function):
             return adapter.compute(call)
         if len(call.operands) == (2 if call.quantity == "backward" else 1):
             results = self._halves(call)
-            one = call.quantity != "curvature"  # a slope for each half is one array
+            single = call.quantity != "curvature"  # a slope for each half is one array
         else:
             self.no_axis(call.axis)
             results = self._pair(call)
-            one = call.quantity == "value"
-        return results[0] if one else tuple(results)
+            single = call.quantity == "value"
+        return results[0] if single else tuple(results)
 
     def _pair(self, call: Call) -> tuple[Any, ...]:
         """Return the results for two operands, in their order; three for the curvature."""
@@ -288,7 +288,7 @@ class Gated(Function):
         if gate is None:
             return self.entry.position
         if gate not in POSITIONS:
-            raise ValueError(f'gate = {gate!r}: accepted are "first", "second" and None')
+            raise ValueError(f'gate = {gate!r}: expected "first", "second" or None')
         return gate
 
     def no_axis(self, axis: int | None) -> None:

@@ -168,4 +168,4 @@ def memory_of_halves(x: Array, parts: Split) -> str:
         return "copied first: not in C order"
     if parts.columns < SHORT_ROW:
         return f"gathered first: rows of less than {SHORT_ROW} elements"
-    return "read where it lies, row by row"
+    return "input not copied, row by row"

@@ -152,8 +152,8 @@ def caches(folder: Path = CACHES) -> dict[str, int]:
             sizes[f"L{level}"] = int(size[:-1]) * UNITS[size[-1]]
     if sizes or folder != CACHES:
         return sizes
-    told = {level: _sysctl(name) for level, name in SYSCTL.items()}
-    return {level: int(size) for level, size in told.items() if size.isdigit() and int(size)}
+    answers = {level: _sysctl(name) for level, name in SYSCTL.items()}
+    return {level: int(size) for level, size in answers.items() if size.isdigit() and int(size)}
 
 
 def memory_bytes() -> int | None:

@@ -227,8 +227,8 @@ def table(
         ]
     else:
         several = isinstance(functions, Iterable) and not isinstance(functions, str)
-        given: Any = functions if several else (functions,)
-        layouts = [("", _columns([activation_named(f) for f in given], columns, reference))]
+        function_list: Any = functions if several else (functions,)
+        layouts = [("", _columns([activation_named(f) for f in function_list], columns, reference))]
     return _fill(layouts, places, digits)
 
 
@@ -245,19 +245,19 @@ def _columns(
         raise ValueError("no columns were given: name at least one, such as value")
     if reference is None and {"difference", "relative"} & set(quantities):
         raise ValueError("a difference needs a reference: name the function it is taken to")
-    found: list[Column] = []
+    column_list: list[Column] = []
     if "Phi" in quantities:
-        found.append(("value", activations()["Phi"], None))
+        column_list.append(("value", activations()["Phi"], None))
     for activation in chosen:
         for quantity in quantities:
             if quantity in ("difference", "relative"):
                 if activation is not reference:
-                    found.append((quantity, activation, reference))
+                    column_list.append((quantity, activation, reference))
             elif quantity != "Phi":
-                found.append((quantity, activation, None))
-    if not found:
+                column_list.append((quantity, activation, None))
+    if not column_list:
         raise ValueError(f"nothing to show: {label(chosen[0])} is the reference itself")
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(column_list))
 
 
 def _split(columns: str | Sequence[str]) -> list[str]:

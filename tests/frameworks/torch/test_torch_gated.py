@@ -325,9 +325,9 @@ def test_many_python_threads() -> None:
 def test_explain() -> None:
     x = torch.ones(300, 400)
     for given, keywords, said in (
-        ((x, x), {}, "the float32 kernel; read where it lies; up to 2 threads"),
-        (x, {}, "the float32 kernel; read where it lies, row by row"),
-        (x.t(), {}, "read where it lies;"),
+        ((x, x), {}, "the float32 kernel; input not copied; up to 2 threads"),
+        (x, {}, "the float32 kernel; input not copied, row by row"),
+        (x.t(), {}, "input not copied;"),
         (x.t(), {"axis": 0}, "copied first"),
         (x[:, :2], {}, "copied first"),
         (x.bfloat16(), {"quantity": "backward"}, "float32 kernel, rounded once to bfloat16"),

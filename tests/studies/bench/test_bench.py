@@ -19,7 +19,7 @@ from softgate.studies.bench.baseline import compare, merged
 from softgate.studies.bench.inputs import DTYPES, UNKNOWN, Size, arrays
 from softgate.studies.bench.inputs import size as size_of
 from softgate.studies.bench.record import Bench, Row, Settings, apart, related, warnings
-from softgate.studies.bench.run import Study, differs
+from softgate.studies.bench.run import BenchRun, differs
 
 MACHINE = Machine(
     cpu="A made-up CPU",
@@ -187,10 +187,10 @@ def test_sizes_follow_the_caches() -> None:
 def test_mistakes_are_told_before_anything_starts(
     given: dict[str, Any], says: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def started(self: Study) -> None:
+    def started(self: BenchRun) -> None:
         raise AssertionError("it was run")
 
-    monkeypatch.setattr(Study, "run", started)
+    monkeypatch.setattr(BenchRun, "run", started)
     monkeypatch.setattr("softgate.studies.bench.this_machine", lambda: MACHINE)
     with pytest.raises(ValueError, match=says):
         sg.bench(**({"functions": "gelu"} | given))

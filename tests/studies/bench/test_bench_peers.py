@@ -51,7 +51,7 @@ def wrong(bench: Bench) -> list[tuple[str, str, str]]:
         (row.function, row.implementation, note)
         for row in bench
         for note in row.notes
-        if "differs from ours" in note
+        if "differs from softgate" in note
     ]
 
 

@@ -89,7 +89,7 @@ def test_dead_processes_are_replaced(local: Executor) -> None:
     assert vanished.said == "its process was ended (exit code 7) three times"
     assert re.match(r"its process was killed \(SIGKILL, signal 9.*three times", killed.said)
     assert fine.status == "finished"
-    assert sum("was killed" in event.said for event in events) == 2
+    assert sum("was killed" in event.message for event in events) == 2
     assert local.store.read(killed.trial) is None
     assert local.store.read(fine.trial) is not None
 
@@ -104,12 +104,12 @@ def test_a_second_run_does_nothing(tmp_path: Path) -> None:
     assert same(execute(trials, toy, Store(folder), progress=events.append), first)
     assert len(starts(journal)) == 5
     assert {file: file.stat().st_mtime_ns for file in folder.iterdir()} == before
-    assert [(e.done, e.total, e.found) for e in events] == [(5, 5, 5)]
+    assert [(e.done, e.total, e.stored) for e in events] == [(5, 5, 5)]
     next(folder.iterdir()).write_text("{", encoding="utf-8")
     more = execute([*trials, trial(30)], toy, Store(folder), jobs=1, progress=events.append)
     assert same(more[:-1], first)
     assert len(starts(journal)) == 7
-    assert any("cannot be read" in event.said for event in events)
+    assert any("cannot be read" in event.message for event in events)
 
 
 def test_transient_errors_are_not_saved(tmp_path: Path) -> None:
@@ -229,7 +229,7 @@ def test_time_left() -> None:
     assert events[-1].running[0].loss == 0.5
     board.progress("unknown", 1, 2, 0.5)
     board.ended(done, ran=False)
-    assert (events[-1].done, events[-1].found) == (1, 1)
+    assert (events[-1].done, events[-1].stored) == (1, 1)
 
 
 def test_an_error_of_the_progress_callback_is_raised() -> None:

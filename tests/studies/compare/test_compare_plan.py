@@ -24,7 +24,7 @@ from softgate.studies.compare.functions import (
 from softgate.studies.compare.plan import FIRST_TUNING_SEED, Arm, Condition, Plan, read_seeds
 from softgate.studies.compare.presets import preset
 from softgate.studies.compare.request import Request, find_trainable
-from softgate.studies.compare.run import Study
+from softgate.studies.compare.run import PlannedComparison
 from softgate.studies.compare.scripts import is_script
 from softgate.studies.compare.statistics import best_possible
 from softgate.studies.compare.trial import (
@@ -260,7 +260,7 @@ def test_another_formula_is_another_trial() -> None:
     assert {key.partition("#")[0] for key in keys} == {"bump"}
 
 
-def study(**changed: object) -> Study:
+def study(**changed: object) -> PlannedComparison:
     return Request(**{"what": "digits", "activations": ["gelu", "relu"], **changed}).study()
 
 
@@ -326,7 +326,9 @@ def test_a_preset_fills_in_what_is_not_given(tmp_path: Path) -> None:
 def test_a_preset_adds_notes_to_the_record() -> None:
     """With another trainable, as only outcomes matter."""
     pytest.importorskip("scipy")
-    made = Study(plan(rates=(0.1,)), best_possible(4), None, "baseline", preset("gelu-paper-mnist"))
+    made = PlannedComparison(
+        plan(rates=(0.1,)), best_possible(4), None, "baseline", preset("gelu-paper-mnist")
+    )
     outcomes = [
         dataclasses.replace(
             ended(one, 0.5), measured=Measured(score=0.5, curve=(Point(9, 0.1, None, None),))

@@ -93,7 +93,7 @@ def test_a_site_far_out_hides_no_other_and_is_named() -> None:
     found = chart_data.ridges(diagnosed.exploding())
     assert found.high < 20
     assert found.beyond == ("last",)
-    assert "Outputs of last reach beyond the edge" in text.ridges_say(found)
+    assert "Outputs of last reach beyond the edge" in text.describe_ridges(found)
     assert chart_data.ridges(diagnosed.diagnosis(diagnosed.site())).beyond == ()
 
 

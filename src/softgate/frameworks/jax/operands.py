@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from softgate.runtime.activation import Activation
 
 ACCEPTED = (
-    "float16, bfloat16, float32 and float64 "
+    "float16, bfloat16, float32 or float64 "
     "(integers and booleans become float32, or float64 with jax_enable_x64)"
 )
 
@@ -33,7 +33,7 @@ def as_float(x: Any, name: str = "x") -> jax.Array:
     if array.dtype.name in FORMATS:
         return array
     if array.dtype.kind not in "iub":
-        raise TypeError(f"{name} has dtype {array.dtype}: accepted are {ACCEPTED}")
+        raise TypeError(f"{name} has dtype {array.dtype}: expected {ACCEPTED}")
     return array.astype(np.float64 if wide() else np.float32)
 
 

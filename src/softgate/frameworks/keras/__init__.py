@@ -106,7 +106,7 @@ def explain(call: Call) -> Explanation:
     function.check_parameters(call.parameters)
     if isinstance(x, keras.KerasTensor):
         how = f"an operation of a Keras model, run by {keras.backend.backend()}"
-        memory = "as the backend has it"
+        memory = "memory managed by the backend"
         return Explanation(function.name, call.quantity, tuple(x.shape), x.dtype, how, memory, 1)
     adapter = adapter_for((x.value,))
     assert adapter is not None  # a variable holds a tensor of Keras' backend
@@ -118,4 +118,4 @@ def check(name: str, x: Any) -> None:
     dtype = keras.backend.standardize_dtype(x.dtype)
     if dtype not in ACCEPTED:
         known = ", ".join(ACCEPTED[:-1])
-        raise TypeError(f"{name} of a {dtype} tensor: accepted are {known} and {ACCEPTED[-1]}")
+        raise TypeError(f"{name} of a {dtype} tensor: expected {known} or {ACCEPTED[-1]}")

@@ -79,7 +79,7 @@ def explain(call: Call) -> Explanation:
         return Explanation(function.name, quantity, shape, x.dtype.name, how, passes, 1)
     route = function.route(quantity, DTYPES[x.dtype], call.arithmetic, dict(bound.parameters))
     threads = POOL.plan(int(tf.size(x)), x.dtype.size * (len(route.inputs) + route.results))
-    memory = "read where it lies"
+    memory = "input not copied"
     return Explanation(
         function.name, quantity, shape, x.dtype.name, route.describe(), memory, threads
     )
@@ -101,7 +101,7 @@ def _tensor(activation: Function, x: Any) -> Any:
     _dense(activation, x)
     x = tf.convert_to_tensor(x)
     if x.dtype not in DTYPES:
-        raise TypeError(f"{activation.name} of a {x.dtype.name} tensor: accepted are {ACCEPTED}")
+        raise TypeError(f"{activation.name} of a {x.dtype.name} tensor: expected {ACCEPTED}")
     return x
 
 

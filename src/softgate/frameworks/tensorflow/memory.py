@@ -21,7 +21,7 @@ DTYPES: dict[Any, np.dtype[Any]] = {
     tf.float32: np.dtype(np.float32),
     tf.float64: np.dtype(np.float64),
 }
-ACCEPTED = "float16, bfloat16, float32 and float64"
+ACCEPTED = "float16, bfloat16, float32 or float64"
 ALIGNMENT = 64
 
 

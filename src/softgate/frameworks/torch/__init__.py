@@ -186,7 +186,7 @@ def explain(call: Call) -> Explanation:
         shape=tuple(x.shape),
         dtype=str(x.dtype).removeprefix("torch."),
         computed_by=f"torch's own operator, of integers, on {x.device.type}",
-        memory="as torch has it",
+        memory="memory managed by torch",
         threads=torch.get_num_threads(),
     )
     if is_integer(x):
@@ -204,7 +204,7 @@ def explain(call: Call) -> Explanation:
         return replace(by_torch, computed_by=how, memory="none", threads=1)
     route = bound.route(quantity, x.dtype)
     copied = dense(x) is not x
-    memory = "copied first: not one piece of memory" if copied else "read where it lies"
+    memory = "copied first: not contiguous" if copied else "input not copied"
     moved = x.element_size() * (len(route.inputs) + route.results)
     threads = openmp.plan(x.numel(), moved)
     return replace(by_torch, computed_by=route.describe(), memory=memory, threads=threads)

@@ -266,7 +266,7 @@ def explain_gated(function: Gated, call: Call) -> Explanation:
         shape=shape,
         dtype=str(gate.dtype).removeprefix("torch."),
         computed_by=route.describe(),
-        memory="as torch has it",
+        memory="memory managed by torch",
         threads=torch.get_num_threads(),
     )
     if composes(gate, other):

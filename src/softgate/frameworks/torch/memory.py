@@ -34,7 +34,7 @@ DTYPES: dict[torch.dtype, np.dtype[Any]] = {
     torch.float64: np.dtype(np.float64),
 }
 ACCEPTED = (
-    "float16, bfloat16, float32 and float64 "
+    "float16, bfloat16, float32 or float64 "
     "(integers and booleans are computed in torch's default dtype)"
 )
 
@@ -68,7 +68,7 @@ class Bound:
     def route(self, quantity: str, dtype: torch.dtype) -> Route:
         """Return the route of tensors of `dtype`; raise if there is none."""
         if dtype not in DTYPES:
-            raise TypeError(f"{self.function.name} of a {dtype} tensor: accepted are {ACCEPTED}")
+            raise TypeError(f"{self.function.name} of a {dtype} tensor: expected {ACCEPTED}")
         values = dict(self.parameters)
         return self.function.route(quantity, DTYPES[dtype], self.arithmetic, values)
 
@@ -239,9 +239,9 @@ class BoundGated(Bound):
         if any(x.is_neg() or alike(x, like) is not x for x in operands):
             rows = _rows((like, *operands))
             if rows is None or rows[0] < SHORT_ROW or any(x.is_neg() for x in operands):
-                return "copied first: not one piece of memory"
-            return "read where it lies, row by row"
-        return "read where it lies"
+                return "copied first: not contiguous"
+            return "input not copied, row by row"
+        return "input not copied"
 
     def overwrite(self, grad: torch.Tensor, gate: torch.Tensor, other: torch.Tensor) -> Tensors:
         """Return both derivatives times `grad`, that by the gate in place in `grad` if possible."""

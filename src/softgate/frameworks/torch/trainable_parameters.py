@@ -33,7 +33,7 @@ def swish(x: Tensor, beta: Tensor) -> Tensor:
     """Return x·sigmoid(beta·x), differentiable in both, in the format of `x`."""
     (x,) = as_floats(x)
     if x.dtype not in DTYPES:
-        raise TypeError(f"swish of a {x.dtype} tensor: accepted are {ACCEPTED}")
+        raise TypeError(f"swish of a {x.dtype} tensor: expected {ACCEPTED}")
     if is_dynamo_compiling() or not both_plain(x, beta):
         return composed(x, beta)
     if torch.is_grad_enabled() and (x.requires_grad or beta.requires_grad):

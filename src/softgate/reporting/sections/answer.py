@@ -141,7 +141,7 @@ def context(results: Results) -> str:
     record = results.take("layer", Layer)
     steps = [row for row in record if row.phase == "step" and row.kind == "plain"]
     ours = [row for row in steps if row.implementation == OURS] or steps
-    ours = [row for row in ours if row.activation not in _own(results)]
+    ours = [row for row in ours if row.activation not in _user_formulas(results)]
     if not ours:
         raise Missing("layer", "no activation was timed in a training step")
     ours.sort(key=lambda row: row.share)
@@ -162,7 +162,7 @@ def context(results: Results) -> str:
     )
 
 
-def _own(results: Results) -> set[str]:
+def _user_formulas(results: Results) -> set[str]:
     """Return the labels of the user's formulas."""
     return {f.label for f in results.take("curves", Curves).functions if f.own}
 
@@ -184,11 +184,11 @@ def element(results: Results) -> str:
             f"; the fastest other installed implementation, {shown(best.implementation)}, takes "
             f"{best.least_ns:.2f} ns"
         )
-    own = _own(results)
+    user_formulas = _user_formulas(results)
     parts += [
         f"; your {shown(row.function)} takes {row.least_ns:.2f} ns"
         for row in record
-        if row.function in own and row.quantity == "value" and row.least_ns
+        if row.function in user_formulas and row.quantity == "value" and row.least_ns
     ]
     return "".join(parts) + "."
 

@@ -140,7 +140,7 @@ def playground(formulas: Iterable[Activation] = ()) -> Playground:
         except ValueError as error:
             refused.append(str(error))
             continue
-        choices.append(_choice(activation, own=True))
+        choices.append(_choice(activation, from_user=True))
     return Playground(tuple(choices), _emitted(catalogue.values()), modules, tuple(refused))
 
 
@@ -148,9 +148,9 @@ def _emitted(functions: Iterable[Activation]) -> str:
     return LINE_ENDS.sub(" ", emit(functions, "js"))
 
 
-def _choice(activation: Activation, own: bool = False) -> Choice:
+def _choice(activation: Activation, from_user: bool = False) -> Choice:
     entry = activation.entry
-    if not own and len(entry.parameters) > MOST_PARAMETERS:
+    if not from_user and len(entry.parameters) > MOST_PARAMETERS:
         raise ValueError(
             f"{entry.name} has {len(entry.parameters)} parameters, but the playground has sliders "
             f"for {MOST_PARAMETERS}: increase MOST_PARAMETERS, and change `functionsOf` in "
@@ -159,13 +159,13 @@ def _choice(activation: Activation, own: bool = False) -> Choice:
     fixed = ", ".join(f"{name} = {value:g}" for name, value in activation.parameters.items())
     return Choice(
         name=activation.name,
-        label=label(activation) if own else activation.name,
+        label=label(activation) if from_user else activation.name,
         formula=f"{entry.name}(x) = {entry.formula}",
         colour=style(activation.name).colour,
-        own=own,
-        parameters=() if own else tuple(_slider(p) for p in entry.parameters),
+        own=from_user,
+        parameters=() if from_user else tuple(_slider(p) for p in entry.parameters),
         without=f"Its parameters are fixed: {fixed}."
-        if own and fixed
+        if from_user and fixed
         else f"{entry.name} has no parameters.",
     )
 
@@ -218,12 +218,12 @@ def script(record: Playground) -> str:
     """Return the script of the section."""
     nodes, weights = np.polynomial.legendre.leggauss(NODES)
     rule = {"nodes": nodes.tolist(), "weights": weights.tolist()}
-    own = ",\n".join(f"{json.dumps(name)}: {scope(text)}" for name, text in record.own.items())
+    formulas = ",\n".join(f"{json.dumps(name)}: {scope(t)}" for name, t in record.own.items())
     data = {
         "CHOICES": json.dumps(plain(record.choices)),
         "RULE": json.dumps(rule),
         "KERNELS": scope(record.catalogue),
-        "OWN": f"{{{own}}}",
+        "OWN": f"{{{formulas}}}",
     }
     constants = "".join(f"const {name} = {text};\n" for name, text in data.items())
     return constants + "\n".join(asset(f"playground/{part}.js") for part in PARTS)
@@ -242,7 +242,7 @@ def body(record: Playground) -> str:
         "<code>softgate emit</code> generates from the formulas that the kernels are compiled "
         "from.</p>"
         "<noscript><p>The playground needs JavaScript, which is disabled.</p></noscript>"
-        f"{refused}{_one(record)}{_stack()}{_gate()}</div>"
+        f"{refused}{_layer_panel(record)}{_stack()}{_gate()}</div>"
     )
 
 
@@ -291,9 +291,9 @@ def _chart(id: str, caption: str) -> str:
 
 def _options(choices: tuple[Choice, ...]) -> str:
     groups = []
-    for own, items in groupby(enumerate(choices), key=lambda item: item[1].own):
+    for from_user, items in groupby(enumerate(choices), key=lambda item: item[1].own):
         options = "".join(f'<option value="{i}">{escape(c.label)}</option>' for i, c in items)
-        name = "Your formulas" if own else "Catalogue"
+        name = "Your formulas" if from_user else "Catalogue"
         groups.append(f'<optgroup label="{name}">{options}</optgroup>')
     return "".join(groups)
 
@@ -308,7 +308,7 @@ def _panel(id: str, title: str, introduction: str, controls: str, content: str) 
     )
 
 
-def _one(record: Playground) -> str:
+def _layer_panel(record: Playground) -> str:
     controls = (
         '<div class="pg-field pg-select"><label for="pg-activation">Activation</label>'
         f'<select id="pg-activation">{_options(record.choices)}</select></div>'

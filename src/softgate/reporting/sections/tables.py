@@ -153,12 +153,12 @@ class Articles(Record):
 
 def articles(approximations: Approximations, formulas: Iterable[Activation] = ()) -> Articles:
     """Check the articles; statements on the tanh form are compared with `approximations`."""
-    own = tuple(formulas)
-    own_tables = value_table(own, at=POINTS, digits=DECIMALS).tables if own else ()
+    chosen = tuple(formulas)
+    of_formulas = value_table(chosen, at=POINTS, digits=DECIMALS).tables if chosen else ()
     return Articles(
         tables=tuple(_check_table(title, columns) for title, columns in TABLES),
         statements=tuple(test(approximations) for test in TESTS),
-        own=own_tables,
+        own=of_formulas,
     )
 
 
@@ -373,12 +373,12 @@ def _properties(results: Results) -> str:
     except Missing as missing:
         return f'<p class="failed" role="note">{shown(str(missing))}.</p>'
     some = [p for name in SUMMED_UP for p in record if p.function == name]
-    own, reason = _formulas(results)
+    user_rows, reason = _formulas(results)
     return (
-        table("The activations of the second article", *_turned(*_rows([*some, *own])))
+        table("The activations of the second article", *_turned(*_rows([*some, *user_rows])))
         + reason
-        + f"<details><summary>All {len(record) + len(own)} activations</summary>"
-        + table("Properties of every activation", *_rows([*own, *record]))
+        + f"<details><summary>All {len(record) + len(user_rows)} activations</summary>"
+        + table("Properties of every activation", *_rows([*user_rows, *record]))
         + "</details>"
     )
 

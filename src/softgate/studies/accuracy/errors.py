@@ -259,8 +259,8 @@ class Reference:
             for distance, unit in zip(distances, units, strict=True)
         ]
         overflows = np.isinf(ys) & (rounding.round_to(truth, fmt) == ys)
-        own = ulp_errors(xs, ys, truth, np.abs(truth), fmt)
-        return Errors(fmt, xs, ys, truth, np.where(overflows, 0.0, np.array(error)), own)
+        own_ulp = ulp_errors(xs, ys, truth, np.abs(truth), fmt)
+        return Errors(fmt, xs, ys, truth, np.where(overflows, 0.0, np.array(error)), own_ulp)
 
     def _scale_by_arb(self, x: float) -> float:
         from softgate.lower import arb
@@ -279,13 +279,13 @@ class Reference:
 
     def errors(self, x: Float64s, y: Float64s, truth: Float64s, fmt: Format) -> Errors:
         """Return the errors of `y` against `truth`, the results of the float64 kernel or of arb."""
-        own = ulp_errors(x, y, truth, np.abs(truth), fmt)
+        own_ulp = ulp_errors(x, y, truth, np.abs(truth), fmt)
         if not self.scaled:
-            return Errors(fmt, x, y, truth, own, own, self.margin(fmt))
+            return Errors(fmt, x, y, truth, own_ulp, own_ulp, self.margin(fmt))
         scale = self.scale(x, truth)
         ratio = rounding.ulp(scale, fmt) / rounding.ulp(truth, fmt)
         error = ulp_errors(x, y, truth, scale, fmt)
-        return Errors(fmt, x, y, truth, error, own, self.margin(fmt) * ratio)
+        return Errors(fmt, x, y, truth, error, own_ulp, self.margin(fmt) * ratio)
 
     def is_rounded(self, x: float, y: float, fmt: Format) -> bool:
         """Return whether `y` is the exact result, from arb, rounded to nearest, ties to even."""

@@ -159,7 +159,7 @@ class Tally:
 
     def add(self, part: Errors) -> None:
         """Count the results of a part."""
-        error, own = part.error_ulp, part.own_ulp
+        error, own_ulp = part.error_ulp, part.own_ulp
         self.inputs += error.size
         at = int(np.argmax(error))
         if error[at] > self.max_ulp:
@@ -167,7 +167,7 @@ class Tally:
             self.computed, self.expected = float(part.computed[at]), float(part.truth[at])
         with np.errstate(invalid="ignore"):
             self.sum_ulp += float(np.sum(error))
-            near, below = np.abs(own - 0.5) <= part.doubt_ulp, own < 0.5
+            near, below = np.abs(own_ulp - 0.5) <= part.doubt_ulp, own_ulp < 0.5
         undecided = int(np.count_nonzero(near))
         self.undecided += undecided
         self.rounded += int(np.count_nonzero(below))

@@ -272,13 +272,14 @@ def _by_arb(reference: Reference, fmt: Format, x: Float64s, y: Float64s) -> Erro
     errors = reference.against_arb(x[by_arb], y[by_arb], fmt)
     truth[by_arb], error[by_arb] = errors.truth, errors.error_ulp
     truth = reference.at_kinks(x, y, truth, fmt)
-    own = ulp_errors(x, y, truth, np.abs(truth), fmt)
-    error = np.where(by_arb, error, own)
+    own_ulp = ulp_errors(x, y, truth, np.abs(truth), fmt)
+    error = np.where(by_arb, error, own_ulp)
     if fmt is not FLOAT64:
-        return Errors(fmt, x, y, truth, error, own, BALL_ULP)
+        return Errors(fmt, x, y, truth, error, own_ulp, BALL_ULP)
     # The reference is rounded to float64: equal results are correct, except for subnormal ties.
-    tie = by_arb & (np.abs(truth) < 2.0 ** (FLOAT64.min_exponent + 1)) & (truth != 0) & (own <= 1)
-    return Errors(fmt, x, y, truth, error, own, np.where(tie, 1.0, 0.0))
+    subnormal = (np.abs(truth) < 2.0 ** (FLOAT64.min_exponent + 1)) & (truth != 0)
+    tie = by_arb & subnormal & (own_ulp <= 1)
+    return Errors(fmt, x, y, truth, error, own_ulp, np.where(tie, 1.0, 0.0))
 
 
 def _tally(reference: Reference, errors: Errors) -> Tally:

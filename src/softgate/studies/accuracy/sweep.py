@@ -208,21 +208,21 @@ class RegionMeter:
         with np.errstate(invalid="ignore"):  # signalling NaNs
             x, y = x32.astype(np.float64), y32.astype(np.float64)
         truth = self.reference.at_kinks(x, y, self.reference.kernel(x), FLOAT32)
-        own = _measured(self.error, x32, y32, truth, truth)
+        own_ulp = _measured(self.error, x32, y32, truth, truth)
         if not self.reference.scaled:
-            return Errors(FLOAT32, x, y, truth, own, own, self.margin)
+            return Errors(FLOAT32, x, y, truth, own_ulp, own_ulp, self.margin)
         scale = self.reference.scale_of_run(x, truth, FLOAT32)
         if isinstance(scale, float):
             ratio = _ratio(truth, scale)
             if ratio is not None:
-                error = own if ratio == 1 else own * ratio
-                return Errors(FLOAT32, x, y, truth, error, own, self.margin / ratio)
+                error = own_ulp if ratio == 1 else own_ulp * ratio
+                return Errors(FLOAT32, x, y, truth, error, own_ulp, self.margin / ratio)
             scale = np.full(x.size, scale)
         error = _measured(self.error, x32, y32, truth, scale)
         with np.errstate(invalid="ignore", divide="ignore"):
-            inverse = own / error  # ulp of the scale over ulp of the truth
+            inverse = own_ulp / error  # ulp of the scale over ulp of the truth
         doubt = self.margin * np.where(np.isfinite(inverse), inverse, 1.0)
-        return Errors(FLOAT32, x, y, truth, error, own, doubt)
+        return Errors(FLOAT32, x, y, truth, error, own_ulp, doubt)
 
 
 def _measured(

@@ -24,7 +24,7 @@ from .plan import (
     make_plan,
 )
 from .record import Bench, Settings, related, warnings
-from .run import Study
+from .run import BenchRun
 
 BUDGET_S = 45.0
 """Seconds that a benchmark takes by default."""
@@ -110,7 +110,7 @@ def bench(  # noqa: PLR0913  (settings of one study, by keyword)
     if budget_s is None:
         settings = replace(settings, budget_s=max(BUDGET_S, CELL_S * len(plan.cells)))
         plan = replace(plan, settings=settings)
-    study = Study(plan, progress)
+    study = BenchRun(plan, progress)
     study.run()
     rows = related(study.rows)
     return Bench(

@@ -66,11 +66,11 @@ class Plan:
             if IMPLEMENTATIONS[name].backward or not backward
         }
 
-    def homes(self, cells: Iterable[Cell]) -> tuple[str, ...]:
+    def frameworks(self, cells: Iterable[Cell]) -> tuple[str, ...]:
         """Return the workers that cells need, NumPy's first."""
-        used = {IMPLEMENTATIONS[name].home for cell in cells for name in self.peers(cell)}
-        order = dict.fromkeys(known.home for known in IMPLEMENTATIONS.values())
-        return tuple(home for home in order if home in used)
+        used = {IMPLEMENTATIONS[name].framework for cell in cells for name in self.peers(cell)}
+        order = dict.fromkeys(known.framework for known in IMPLEMENTATIONS.values())
+        return tuple(framework for framework in order if framework in used)
 
     def groups(self) -> Iterator[tuple[tuple[int, str], tuple[Cell, ...]]]:
         """Yield the cells that share workers: the same thread count and the same kind of buffer."""
@@ -107,7 +107,7 @@ def make_plan(settings: Settings, chosen: tuple[Activation, ...], machine: Machi
     not_run = (*left_out(settings.implementations), *lacking(chosen, settings.implementations))
     plan = Plan(functions, cells, settings, not_run)
     counts = {(cell.count, dtype_of(cell.dtype).itemsize) for cell in cells}
-    check_memory(counts, len(plan.homes(cells)))
+    check_memory(counts, len(plan.frameworks(cells)))
     return plan
 
 

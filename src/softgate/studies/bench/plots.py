@@ -114,7 +114,7 @@ def pareto_spec(record: Pareto, width: int, height: int, axes: int = 0) -> Spec:
     scale = {"domain": list(drawn), "range": list(drawn.values())}
     colour = {"field": "f", "type": "nominal", "scale": scale, "legend": None}
     shared = {"x": x, "y": y}
-    told = [{"field": "f", "title": "implementation"},
+    tooltip = [{"field": "f", "title": "implementation"},
             {"field": "ns", "title": "ns per element", "format": ".3g"},
             {"field": "error", "title": "largest error, ulps"}]  # fmt: skip
     flushed: Spec = {"transform": [{"filter": "datum.normal !== null"}]}
@@ -138,7 +138,7 @@ def pareto_spec(record: Pareto, width: int, height: int, axes: int = 0) -> Spec:
             {
                 "mark": {"type": "point", "opacity": 1, "strokeWidth": 2,
                          "stroke": {"expr": f"datum.front ? '{GREY}' : null"}},
-                "encoding": {**shared, "fill": colour, "tooltip": told,
+                "encoding": {**shared, "fill": colour, "tooltip": tooltip,
                              "size": {"field": "size", "type": "quantitative", "scale": None}},
             },
             {
@@ -342,13 +342,13 @@ def time_chart(bench: Bench, functions: Sequence[str] = ("gelu", "gelu_tanh")) -
         "width": TIME_WIDTH, "height": ROW * len(times) + 12, "data": {"values": values},
         "title": {"text": title, "subtitle": key, "offset": 18}, "layer": layers,
     }  # fmt: skip
-    said = [
+    sentences = [
         f"{name} "
         + " and ".join(f"{it.least_ns:.2f} ({function})" for function, it in rows.items())
         for name, rows in times.items()
     ]
     ends = ", ".join(f"{name} {time_ns:.2f}" for name, time_ns in limits.items())
-    return Chart(spec, f"{title}. {'; '.join(said)}. Lower limits: {ends}.")
+    return Chart(spec, f"{title}. {'; '.join(sentences)}. Lower limits: {ends}.")
 
 
 def _limit_lines(limits: dict[str, float], x: Spec) -> list[Spec]:

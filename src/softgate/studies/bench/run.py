@@ -51,9 +51,9 @@ class WorkerDied(Exception):
 class BenchWorker:
     """A process that times the calls of one framework."""
 
-    def __init__(self, home: str, threads: int, reused: bool, seed: int) -> None:
-        self.home, self.threads = home, threads
-        self.settings = {"home": home, "threads": threads, "reused": reused, "seed": seed}
+    def __init__(self, framework: str, threads: int, reused: bool, seed: int) -> None:
+        self.framework, self.threads = framework, threads
+        self.settings = {"framework": framework, "threads": threads, "reused": reused, "seed": seed}
         self.remark, self.cpu_s, self.burnt_s, self.waited_s = "", 0.0, 0.0, 0.0
         self.starts = 0
         """Number of starts: calls that were prepared before the last start are lost."""
@@ -129,22 +129,22 @@ class BenchWorker:
 class WorkerPool:
     """The workers of one thread count; they start together and end with the `with` block."""
 
-    def __init__(self, homes: Sequence[str], threads: int, reused: bool, seed: int) -> None:
-        self.workers = {home: BenchWorker(home, threads, reused, seed) for home in homes}
+    def __init__(self, frameworks: Sequence[str], threads: int, reused: bool, seed: int) -> None:
+        self.workers = {name: BenchWorker(name, threads, reused, seed) for name in frameworks}
         self.errors: dict[str, str] = {}
-        """Why a worker could not be started, by its home."""
+        """Why a worker could not be started, by its framework."""
 
     def __enter__(self) -> Self:
         try:
             for worker in self.workers.values():
                 worker.start()
-            for home, worker in self.workers.items():
+            for framework, worker in self.workers.items():
                 try:
                     error = worker.wait_until_open()
                 except WorkerDied as died:
                     error = str(died)
                 if error:
-                    self.errors[home] = error
+                    self.errors[framework] = error
         except BaseException:
             self.__exit__(None, None, None)
             raise
@@ -161,8 +161,8 @@ class WorkerPool:
 
     def release(self) -> None:
         """Drop the prepared calls of all workers."""
-        for home, worker in self.workers.items():
-            if home not in self.errors and worker.alive:
+        for framework, worker in self.workers.items():
+            if framework not in self.errors and worker.alive:
                 with suppress(WorkerDied):  # it is restarted for the next cell
                     worker.request("release")
 
@@ -214,7 +214,7 @@ class PreparedCall:
 
 
 @dataclass
-class Study:
+class BenchRun:
     """The execution of a plan, and the rows and remarks so far."""
 
     plan: Plan
@@ -230,9 +230,11 @@ class Study:
         end = perf_counter() + self.plan.settings.budget_s
         done, preparing_s = 0, 0.0
         for (threads, buffers), cells in self.plan.groups():
-            homes = self.plan.homes(cells)
-            self._report("starting " + ", ".join(homes), done)
-            with WorkerPool(homes, threads, buffers == "reused", self.plan.settings.seed) as pool:
+            frameworks = self.plan.frameworks(cells)
+            self._report("starting " + ", ".join(frameworks), done)
+            with WorkerPool(
+                frameworks, threads, buffers == "reused", self.plan.settings.seed
+            ) as pool:
                 self._note_starts(pool)
                 load = SystemLoad(pool.cpu_s)
                 for cell in cells:
@@ -253,8 +255,8 @@ class Study:
             self.progress(label, done, len(self.plan.cells))
 
     def _note_starts(self, pool: WorkerPool) -> None:
-        for home, why in pool.errors.items():
-            self.not_run.append(f"{home} could not be started: {why}")
+        for framework, why in pool.errors.items():
+            self.not_run.append(f"{framework} could not be started: {why}")
         for worker in pool.workers.values():
             if worker.remark and worker.remark not in self.remarks:
                 self.remarks.append(worker.remark)
@@ -267,10 +269,10 @@ class Study:
             "inputs": cell.inputs,
         }  # fmt: skip
         for number, (name, function) in enumerate(self._functions(cell)):
-            home = "numpy" if name == COPY else IMPLEMENTATIONS[name].home
-            if home in pool.errors:
+            framework = OURS if name == COPY else IMPLEMENTATIONS[name].framework
+            if framework in pool.errors:
                 continue
-            worker = pool.workers[home]
+            worker = pool.workers[framework]
             try:
                 answer = worker.request("prepare", number=number, **function, **task)
             except WorkerDied as died:
@@ -307,7 +309,7 @@ class Study:
             if burnt > BURNING:
                 cores = "1 thread" if threads == 1 else f"{threads} threads"
                 self.remarks.append(
-                    f"{worker.home} used {burnt:.0%} of a core between its turns, with {cores}"
+                    f"{worker.framework} used {burnt:.0%} of a core between its turns, with {cores}"
                 )
 
     @property
@@ -322,18 +324,18 @@ def saved_bytes(peers: Iterable[Peer]) -> dict[str, float | None]:
     torch's hooks of saved tensors and the leaves of JAX's pullbacks count them. Other frameworks
     cannot be measured and are left out; None if a peer fails.
     """
-    by_home: dict[str, list[Peer]] = {}
+    by_framework: dict[str, list[Peer]] = {}
     for peer in peers:
         if peer.implementation in SAVING:
-            by_home.setdefault(IMPLEMENTATIONS[peer.implementation].home, []).append(peer)
+            by_framework.setdefault(IMPLEMENTATIONS[peer.implementation].framework, []).append(peer)
     saved: dict[str, float | None] = {}
-    with WorkerPool(tuple(by_home), threads=1, reused=False, seed=0) as pool:
-        for home, group in by_home.items():
+    with WorkerPool(tuple(by_framework), threads=1, reused=False, seed=0) as pool:
+        for framework, group in by_framework.items():
             saved |= dict.fromkeys(peer.implementation for peer in group)
-            if home not in pool.errors:
+            if framework not in pool.errors:
                 with suppress(WorkerDied):
                     messages = [peer.message() for peer in group]
-                    saved |= pool.workers[home].request("saved_bytes", peers=messages)
+                    saved |= pool.workers[framework].request("saved_bytes", peers=messages)
     return saved
 
 
@@ -374,17 +376,17 @@ def differs(sample: tuple[float, ...], ours: tuple[float, ...], dtype: str) -> l
     """Return a note if results differ from softgate's, NaN and infinities included."""
     theirs, reference = np.array(sample), np.array(ours)
     if theirs.shape != reference.shape:
-        return [f"returned {theirs.size} results where ours has {reference.size}"]
+        return [f"returned {theirs.size} results, softgate {reference.size}"]
     eps = float(finfo(dtype_of(dtype)).eps)
     finite = np.isfinite(reference)
     same = (theirs == reference) | (np.isnan(theirs) & np.isnan(reference))
     if not same[~finite].all() or not np.isfinite(theirs[finite]).all():
-        return ["differs from ours in NaN or infinity"]
+        return ["differs from softgate in NaN or infinity"]
     apart = np.abs(theirs[finite] - reference[finite]) / (1 + np.abs(reference[finite])) / eps
     worst = float(apart.max(initial=0.0))
     if worst <= TOLERANCE_EPS:
         return []
-    return [f"differs from ours by {worst:.3g} epsilons of 1 + |result|"]
+    return [f"differs from softgate by {worst:.3g} epsilons of 1 + |result|"]
 
 
 def pickled(activation: Activation) -> str:

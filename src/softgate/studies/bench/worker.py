@@ -43,11 +43,11 @@ M_MMAP_MAX, M_TRIM_THRESHOLD, M_TOP_PAD = -4, -1, -2
 class Calls:
     """The prepared calls of one cell; the public methods handle the requests of the parent."""
 
-    def __init__(self, home: str, threads: int, reused: bool, seed: int) -> None:
+    def __init__(self, framework: str, threads: int, reused: bool, seed: int) -> None:
         self.reused, self.seed = reused, seed
         if reused:
             keep_freed_memory()
-        self.framework = import_module(f"..peers.calls.{home}", __package__)
+        self.framework = import_module(f"..peers.calls.{framework}", __package__)
         pin(threads)
         self.remark = self.framework.start(threads)
         self._arrays: tuple[Any, Any] = (None, None)

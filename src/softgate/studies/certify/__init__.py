@@ -18,7 +18,7 @@ from .. import Progress
 from ..identify import UNKNOWN, identified
 from ..subjects import Failure, Mistake, Session, Subject, describe, open_session
 from ..subjects.session import TIME_LIMIT
-from .measure import ORDER, Plan, Study
+from .measure import ORDER, CertifyRun, Plan
 from .record import Certificate
 
 QUANTITIES = ("value", "slope", "curvature")
@@ -123,7 +123,7 @@ def certify(  # noqa: PLR0913  (settings of one study, by keyword)
         alone = None
         if isolated and described.ours is None and hasattr(os, "sched_setaffinity"):
             alone = one_core(stack, described, time_limit)
-        study = Study(session, activation, plan, described, alone, progress)
+        study = CertifyRun(session, activation, plan, described, alone, progress)
         if state is not None:
             study.save_to(Path(state))
         measurements = study.run()

@@ -48,7 +48,7 @@ class Plan:
     seed: int
 
 
-class Study:
+class CertifyRun:
     """Measures one subject as one function."""
 
     def __init__(

@@ -126,7 +126,7 @@ def panels(record: Comparison, condition: str, *, printed: bool = False) -> dict
         f"Each run{under}: {record.score_format.name}, {interval}",
         _runs_in_words(record, condition),
     )
-    differences = [one for one in record.differences if one.condition == condition]
+    differences = [d for d in record.differences if d.condition == condition]
     if differences:
         unit = " in points" if record.measure.percent else ""
         side = "right" if record.measure.higher else "left"
@@ -167,8 +167,8 @@ def _runs_in_words(record: Comparison, condition: str) -> str:
 
 def _differences_in_words(record: Comparison, differences: Sequence[Difference]) -> str:
     means = [
-        f"{one.arm} to {one.other} {record.score_format.difference(one.mean)}, {one.verdict}"
-        for one in differences
+        f"{d.arm} to {d.other} {record.score_format.difference(d.mean)}, {d.verdict}"
+        for d in differences
     ]
     return f"Mean differences: {'; '.join(means)}."
 
@@ -316,19 +316,19 @@ def _differences(
 ) -> Spec:
     span, factor = difference_range(record, differences[0].condition), record.score_format.factor
     several = record.pairs == "all"
-    rows = [(one, f"{one.arm} − {one.other}" if several else one.arm) for one in differences]
+    rows = [(d, f"{d.arm} − {d.other}" if several else d.arm) for d in differences]
     values: list[Spec] = [
-        {"row": label, "arm": one.arm, "seed": seed, "x": factor * value,
+        {"row": label, "arm": d.arm, "seed": seed, "x": factor * value,
          "difference": record.score_format.difference(value)}
-        for one, label in rows
-        for seed, value in zip(record.seeds, one.each, strict=True)
+        for d, label in rows
+        for seed, value in zip(record.seeds, d.each, strict=True)
         if value is not None
     ]  # fmt: skip
     means = [
-        {"row": label, "mean": factor * one.mean, "verdict": one.verdict,
-         **_ends(one.interval, factor)}
-        for one, label in rows
-        if one.mean is not None
+        {"row": label, "mean": factor * d.mean, "verdict": d.verdict,
+         **_ends(d.interval, factor)}
+        for d, label in rows
+        if d.mean is not None
     ]  # fmt: skip
     y = {
         "field": "row", "type": "nominal", "sort": None,
@@ -357,15 +357,15 @@ def _differences(
     diverged: list[Spec] = [
         {"row": label, "arm": arm, "x": at, "count": count,
          "seeds": f"{arm} diverged at {count} of {len(record.seeds)} seeds"}
-        for one, label in rows
+        for d, label in rows
         for count, arm, at in zip(
-            one_sided(record, one), (one.other, one.arm), (span.good, span.bad), strict=True
+            one_sided(record, d), (d.other, d.arm), (span.good, span.bad), strict=True
         )
         if count
     ]  # fmt: skip
     if diverged:
         layers.append(_layer(diverged, _cross(), {**seeds, "tooltip": _tooltip("row", "seeds")}))
-        several_seeds = [one for one in diverged if one["count"] > 1]
+        several_seeds = [row for row in diverged if row["count"] > 1]
         layers.append(_counts(several_seeds, {"x": x, "y": seeds["y"]}))
     if printed:
         layers.append(_verdicts(rows, y))
@@ -376,9 +376,9 @@ def _differences(
 def _verdicts(rows: Sequence[tuple[Difference, str]], y: Spec) -> Spec:
     """Return the verdicts, right of the axes."""
     values: list[Spec] = []
-    for one, label in rows:
-        p = "" if one.corrected is None else f", p = {probability(one.corrected)}"
-        text = one.verdict.replace("detectable ", "detectable\n") + p
+    for difference, label in rows:
+        p = "" if difference.corrected is None else f", p = {probability(difference.corrected)}"
+        text = difference.verdict.replace("detectable ", "detectable\n") + p
         values.append({"row": label, "text": text.split("\n")})
     mark = {"type": "text", "align": "left", "baseline": "middle", "fontSize": 11, "color": INK}
     place = {"x": {"value": WIDTHS["differences"] + 24}, "y": {**y, "bandPosition": 0.4}}

@@ -14,7 +14,7 @@ from .trial import Outcome
 
 
 @dataclass(frozen=True)
-class Preset:
+class PublishedExperiment:
     """Arguments of a published comparison.
 
     Attributes
@@ -76,7 +76,7 @@ def _last_loss(outcome: Outcome) -> float:
     return outcome.measured.curve[-1].train_loss
 
 
-GELU_PAPER = Preset(
+GELU_PAPER = PublishedExperiment(
     name="gelu-paper-mnist",
     tasks=("mnist", "fashion-mnist"),
     activations=("gelu", "relu", "elu"),
@@ -99,7 +99,7 @@ GELU_PAPER = Preset(
 PRESETS = {preset.name: preset for preset in (GELU_PAPER,)}
 
 
-def preset(name: str) -> Preset:
+def preset(name: str) -> PublishedExperiment:
     """Return a preset by name; raise ValueError with the nearest name if there is none.
 
     Examples

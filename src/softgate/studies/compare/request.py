@@ -13,9 +13,9 @@ from softgate.runtime.registry import functions
 
 from .functions import Formula, TrainableWithFormulas, resolve, shown
 from .plan import FIRST_TUNING_SEED, Arm, Condition, Plan, read_seeds
-from .presets import Preset, preset
+from .presets import PublishedExperiment, preset
 from .record import Pairs, check_pairs
-from .run import Study
+from .run import PlannedComparison
 from .scripts import Script, is_script
 from .statistics import BestPossible, best_possible, count_comparisons
 from .tasks import task
@@ -46,14 +46,14 @@ class Request:
     preset: str | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
 
-    def study(self) -> Study:
+    def study(self) -> PlannedComparison:
         """Return the study; raise ValueError, TypeError, OSError or ImportError if impossible."""
         if self.preset is None:
             return self._study(None)
         published = preset(self.preset)
         return self._with_preset(published)._study(published)
 
-    def _with_preset(self, published: Preset) -> Request:
+    def _with_preset(self, published: PublishedExperiment) -> Request:
         """Return the request with a preset's values for all arguments that were not given."""
         if self.what not in published.tasks:
             raise ValueError(
@@ -68,7 +68,7 @@ class Request:
             changes["rates"] = published.rates
         return replace(self, **changes)
 
-    def _study(self, published: Preset | None) -> Study:
+    def _study(self, published: PublishedExperiment | None) -> PlannedComparison:
         trainable, names = self._trainable()
         rates = self._rates(trainable)
         tuning = TUNING_SEEDS if self.tuning_seeds is None else self.tuning_seeds
@@ -83,7 +83,7 @@ class Request:
             rates=rates,
         )
         baseline = self._baseline(plan)
-        return Study(plan, self._best_possible(plan), baseline, self.pairs, published)
+        return PlannedComparison(plan, self._best_possible(plan), baseline, self.pairs, published)
 
     def _trainable(self) -> tuple[Trainable, list[str]]:
         """Return the trainable, and its activations as trials name them."""

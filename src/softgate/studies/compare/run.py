@@ -14,7 +14,7 @@ from ..diagnose.text import counted
 from .execution import Event, Executor
 from .fingerprint import same_code
 from .plan import Plan
-from .presets import Preset
+from .presets import PublishedExperiment
 from .record import Comparison, Pairs
 from .statistics import BestPossible, library
 from .store import Store, stored_trials
@@ -48,14 +48,14 @@ Progress = Callable[[Update], None]
 
 
 @dataclass(frozen=True)
-class Study:
+class PlannedComparison:
     """A planned comparison, and the least p-value possible with its seeds."""
 
     plan: Plan
     possible: BestPossible
     baseline: str | None
     pairs: Pairs
-    preset: Preset | None = None
+    preset: PublishedExperiment | None = None
 
     @property
     def notes(self) -> list[str]:

@@ -129,7 +129,7 @@ def panels(
         "outputs": Panel(
             _ridges(ridges, printed),
             _caption(text.OUTPUTS, ridges.sites, diagnosis) + notes["outputs"],
-            text.ridges_say(ridges),
+            text.describe_ridges(ridges),
         ),
         "units": Panel(
             _units(labels, blocks, printed),

@@ -47,7 +47,7 @@ def broken(site: Site) -> str:
     return f"not finite at step {min(steps)}" if steps else ""
 
 
-def ridges_say(ridges: Ridges) -> str:
+def describe_ridges(ridges: Ridges) -> str:
     """Return mean and standard deviation of the outputs of each site."""
     parts = [
         f"site {name} mean {site.mean:.3g}, sd {site.sd:.3g}"

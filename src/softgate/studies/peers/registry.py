@@ -27,8 +27,8 @@ class Implementation:
 
     label: str
     title: str
-    home: str
-    """The name of its worker process; frameworks would disturb each other in one process."""
+    framework: str
+    """The module of `calls` that calls it, in a worker process for each framework."""
     needs: tuple[str, ...] = ()
     slow: str = ""
     """Why it is not timed by default; empty if it is."""
@@ -39,7 +39,7 @@ class Implementation:
 IMPLEMENTATIONS = {
     implementation.label: implementation
     for implementation in (
-        Implementation("softgate", "softgate on NumPy arrays", "numpy"),
+        Implementation("softgate", "softgate on NumPy arrays", "softgate"),
         Implementation("torch", "PyTorch, eager", "torch", ("torch",)),
         Implementation(
             "torch.compile", "PyTorch, compiled", "torch", ("torch",),

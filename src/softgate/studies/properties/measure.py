@@ -251,7 +251,7 @@ def flat_region(slopes: Slopes, special: tuple[float, ...] = ()) -> tuple[Interv
     keys = slopes.places(special)
     dead = np.concatenate([[False], slopes.zero(keys), [False]])
     changes = np.flatnonzero(dead[1:] != dead[:-1])
-    found = []
+    regions = []
     for start, stop in zip(changes[::2], changes[1::2], strict=True):
         low, high = int(keys[start]), int(keys[stop - 1])
         if start > 0:
@@ -261,8 +261,8 @@ def flat_region(slopes: Slopes, special: tuple[float, ...] = ()) -> tuple[Interv
         low, high = _checked(slopes, low, high)
         ends = (slopes.number(low), slopes.number(high))
         if low <= high and not (math.isinf(ends[0]) and ends[0] == ends[1]):
-            found.append(Interval(*ends))
-    return tuple(found)
+            regions.append(Interval(*ends))
+    return tuple(regions)
 
 
 def _checked(slopes: Slopes, low: int, high: int) -> tuple[int, int]:
@@ -321,11 +321,11 @@ def _is_small(slope: exact.Number) -> bool:
 
 
 def _largest_curvature(curve: Curve) -> Extreme | None:
-    found = [e for e in extremes(curve, 2) if e is not None]
-    if not found:
+    extrema = [e for e in extremes(curve, 2) if e is not None]
+    if not extrema:
         return None
-    largest = max(found, key=lambda e: abs(e.value))
-    same = [e for e in found if abs(e.value) == abs(largest.value)]
+    largest = max(extrema, key=lambda e: abs(e.value))
+    same = [e for e in extrema if abs(e.value) == abs(largest.value)]
     places = dict.fromkeys(place for e in same for place in e.at)
     return Extreme(abs(largest.value), tuple(sorted(places, key=lambda place: place.low)))
 

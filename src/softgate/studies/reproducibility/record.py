@@ -110,8 +110,7 @@ class Reproduction(Record):
         """Return a row for each digest."""
         header = ("function", "quantity", "dtype", "computed", "published")
         return header, [
-            (one.function, one.quantity, one.dtype, one.computed, one.published)
-            for one in self.comparisons
+            (c.function, c.quantity, c.dtype, c.computed, c.published) for c in self.comparisons
         ]
 
 

@@ -57,7 +57,7 @@ class Executor:
         width = self._backend.width if self._backend else 1
         board = ProgressBoard(outcomes, len(by_key), width, progress)
         for message in self.store.messages:
-            board.say(message)
+            board.show_message(message)
         self.store.messages.clear()
         if missing and self._backend is not None:
             self._backend.run(missing, self.store, board)

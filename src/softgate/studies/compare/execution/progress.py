@@ -32,7 +32,7 @@ class Event:
     ----------
     done, total : int
         Number of trials with an outcome, stored ones included, and of all trials.
-    found : int
+    stored : int
         Number of outcomes that were stored already or came from another command.
     running : tuple of Running
         Trials that this command is running.
@@ -40,17 +40,17 @@ class Event:
         The trial that has just ended, if that is the change.
     eta_s : float or None
         Estimated seconds until all are done; None if unknown.
-    said : str
+    message : str
         A message for the user: an unreadable file, a process that died.
     """
 
     done: int
     total: int
-    found: int
+    stored: int
     running: tuple[Running, ...]
     ended: Outcome | None = None
     eta_s: float | None = None
-    said: str = ""
+    message: str = ""
 
 
 Progress = Callable[[Event], None]
@@ -78,7 +78,7 @@ class ProgressBoard:
     ) -> None:
         self.outcomes = {outcome.trial.key: outcome for outcome in outcomes}
         self.total, self.width = total, max(1, width)
-        self.found = len(self.outcomes)
+        self.stored = len(self.outcomes)
         self._progress = progress
         self._running: dict[str, tuple[Running, float]] = {}
         self._seconds: dict[str, list[float]] = {}
@@ -117,10 +117,10 @@ class ProgressBoard:
         if ran:
             self._seconds.setdefault(outcome.trial.condition, []).append(outcome.seconds)
         else:
-            self.found += 1
+            self.stored += 1
         self._notify(ended=outcome)
 
-    def say(self, message: str) -> None:
+    def show_message(self, message: str) -> None:
         """Pass a message to the user."""
         self._notify(message=message)
 
@@ -129,7 +129,7 @@ class ProgressBoard:
             return
         running = tuple(running for running, _ in self._running.values())
         done = len(self.outcomes)
-        self._progress(Event(done, self.total, self.found, running, ended, self._eta_s(), message))
+        self._progress(Event(done, self.total, self.stored, running, ended, self._eta_s(), message))
 
     def _eta_s(self) -> float | None:
         now = perf_counter()
