@@ -223,7 +223,7 @@ def test_users_model_is_on_the_page_and_in_the_records(
     assert (site["function"], site["inputs"], site["unit"]["dead"]) == ("gelu", 300, [0, 1, 2, 3])
     assert watched["seen"]["loss"] == "the loss"
     assert [one["replacement"] for one in record["exchanged"]] == ["relu"]
-    assert "What if Sequential had relu, untrained" in text
+    assert "Sequential with relu, not trained further" in text
     assert "4 dead" in text
     again = reporting.read(place / "page.records")
     shown = {section.id: section for section in again.sections}["units"]

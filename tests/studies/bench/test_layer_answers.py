@@ -70,10 +70,10 @@ def test_operations_and_memory_in_words():
         row("gelu", "step", 80.0, 10.0),
     )
     _, flops, memory = found.answers()
-    assert "gelu has 54 times the FLOPs of relu, counted in softgate's kernels" in flops
+    assert "gelu takes 54 times the FLOPs of relu, counted in softgate's kernels" in flops
     assert "54.00 % of the products'" in flops
     assert memory == (
-        "With gelu, softgate saves 50 bytes for backward, torch 100 bytes: 0.50 of it."
+        "With gelu, softgate saves 50 bytes for backward, 0.50 times torch's 100 bytes."
     )
 
 

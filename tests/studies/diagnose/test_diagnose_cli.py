@@ -122,7 +122,7 @@ def test_what_if_is_a_second_record(folder):
     _, name = folder
     arguments = (f"{name}:make", "--data", "both.npz", "--what-if", "gelu")
     shown = run(*arguments).stdout
-    assert "What if Sequential had gelu" in shown
+    assert "Sequential with gelu, not trained further" in shown
     both = json.loads(run(*arguments, "--json").stdout)
     assert both["diagnosis"]["loss"] == "the loss"
     assert both["what_if"]["loss_before"] > 0
@@ -200,7 +200,7 @@ def test_a_folder_of_hugging_face_with_a_text_and_with_arrays(tmp_path):
     result = run(str(home), "--data", str(text), "--what-if", "relu", "--only", "gelu")
     assert result.exception is None, result.exception
     assert "encoder.layer.1.intermediate.intermediate_act_fn" in result.stdout
-    assert "What if BertModel had relu" in result.stdout
+    assert "BertModel with relu, not trained further" in result.stdout
     from safetensors.torch import save_file
 
     save_file({"input_ids": torch.randint(5, 30, (6, 9))}, tmp_path / "ids.safetensors")

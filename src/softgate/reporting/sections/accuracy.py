@@ -255,8 +255,8 @@ def section(results: Results) -> Section:
         "correctly rounded result is at most half an ulp (dashed line). A certificate compares "
         f"results with rigorous interval arithmetic at {record.samples:,} inputs: every exponent "
         "and both signs, the ends of the range, roots, and points that are hard to round. For the "
-        "slope of x·g(x), which is g + x·g′, ulps are those of the larger term: near a root of the "
-        "slope its own ulps are arbitrarily small.</p>"
+        "slope of x·g(x), which is g + x·g′, errors are in ulps of the larger term: near a root of "
+        "the slope, ulps of the slope itself are arbitrarily small.</p>"
         + chips("accuracy-names", "Implementations shown", named)
         + f'<div class="charts">{figures}</div>'
         + _table(record)

@@ -216,7 +216,7 @@ def approximate(results: Results) -> str:
     ratios = listed([f"{ratio:.2f} × in {shown(name)}" for name, ratio in times.items()])
     return (
         f"The tanh form of gelu <strong>{verdict}</strong>: its value takes, relative to exact "
-        f"gelu, {ratios}; {error}."
+        f"gelu, {ratios} the time; {error}."
     )
 
 
@@ -245,7 +245,7 @@ def exact(results: Results) -> str:
         raise Missing("accuracy", "gelu was not certified")
     line = (
         f"The error of softgate’s gelu is at most <strong>{ours[0].max_ulp:.2f} ulp</strong> at "
-        "every float32 input tried"
+        "every float32 input tested"
     )
     if not others:
         return line + "."

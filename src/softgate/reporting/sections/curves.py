@@ -166,7 +166,7 @@ def _ordered(record: Curves) -> Curves:
 def _body(record: Curves, shown: list[str], figures: str) -> str:
     named = [(f.label, swatch(f.name), f.label in shown) for f in record.functions]
     return (
-        "<p>Point at a curve or move the slider to read all functions at one x. Click a name to "
+        "<p>Point at a curve or move the slider for the values of all functions at one x. Click a name to "
         "show or hide its curve. Drag to move along x; zoom with the buttons or with Ctrl and the "
         "mouse wheel.</p>"
         + chips("curves-names", "Functions shown", named)
@@ -185,8 +185,8 @@ def _readings(record: Curves, shown: list[str]) -> str:
     rows = "".join(_reading(f) for f in record.functions if f.label in shown)
     head = "".join(f'<th scope="col">{name}</th>' for name in ("f(x)", "f′(x)", "f″(x)"))
     return (
-        '<div class="scroll" tabindex="0" role="region" aria-label="Readings at x">'
-        '<table id="curves-readings"><caption>Readings at x = <span class="at">1</span></caption>'
+        '<div class="scroll" tabindex="0" role="region" aria-label="Values at x">'
+        '<table id="curves-readings"><caption>Values at x = <span class="at">1</span></caption>'
         f'<thead><tr><th scope="col">function</th>{head}</tr></thead><tbody>{rows}</tbody>'
         "</table></div>"
     )

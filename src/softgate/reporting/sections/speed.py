@@ -89,9 +89,9 @@ def section(results: Results) -> Section:
     timed = list(charts)
     error_against_time = _error_against_time(results, charts)
     body = (
-        "<p>The shortest of many interleaved runs, so that a disturbance affects all "
-        "implementations alike. The dashed line is a copy of the same bytes, the lower limit for "
-        "any function. Bold: the fastest implementation, and those whose difference from it is "
+        "<p>Each time is the shortest of many runs; those of all implementations are "
+        "interleaved, so that a disturbance affects all alike. The dashed line is the time of a "
+        "copy of the same bytes, a lower limit for any function. Bold: the fastest implementation, and those whose difference from it is "
         "within the measurement noise. Frameworks call their own operators, each in its own "
         "process.</p>"
         + notes(record.warnings)

@@ -319,9 +319,9 @@ def section(results: Results) -> Section:
     record = results.take("articles", Articles)
     wrong = sum(not figure.right for figure in record.figures)
     body = (
-        f"<p>Two articles on GELU, checked. The first prints {len(record.figures)} figures, of "
-        f"which <strong>{wrong} are wrong</strong>: struck out, with the true figure next "
-        "to them. True figures are computed from the definitions in arbitrary precision.</p>"
+        f"<p>Two articles on GELU, checked. <strong>{wrong} of the {len(record.figures)} figures "
+        "in the first are wrong</strong>: they are struck out, with the correct figure beside "
+        "them, computed from the definition in arbitrary precision.</p>"
         + '<div class="tables">'
         + "".join(_checked(checked) for checked in record.tables)
         + "".join(of_grid(grid, "Your formula at the same points") for grid in record.own)

@@ -328,7 +328,7 @@ def _key(used: Container[str]) -> str:
     """Return the legend of the charts, as a list beside them, where lines can break."""
     parts = (
         ("Units, by the share of inputs with a flat slope", SHADES),
-        ("Dead units over time, by their share then", TIMES),
+        ("Dead units over time, by the share of dead units at a step", TIMES),
         ("Gradients", {name: (drawn.colour, 1.0) for name, drawn in GRADIENTS.values()}),
     )
     swatch = (

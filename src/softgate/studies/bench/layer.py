@@ -310,9 +310,9 @@ def _flop_answers(layer: Layer) -> Iterator[str]:
             continue
         times = gelu.activation_flops / relu.activation_flops
         yield (
-            f"gelu has {times:.0f} times the FLOPs of relu, counted in {name}'s kernels (the "
+            f"gelu takes {times:.0f} times the FLOPs of relu, counted in {name}'s kernels (the "
             "literature claims three to four), which is "
-            f"{100 * gelu.activation_flops / gelu.matmul_flops:.2f} % of the products'. It takes "
+            f"{100 * gelu.activation_flops / gelu.matmul_flops:.2f} % of the matrix products'. It takes "
             f"{gelu.activation_ns / relu.activation_ns:.1f} times relu's time and "
             f"{100 * gelu.share:.1f} % of the layer's: FLOPs do not predict the time."
         )
@@ -330,8 +330,8 @@ def _memory(layer: Layer) -> Iterator[str]:
         if len(saved) == 2 and len(set(saved.values())) == 2:
             (more, most), (less, least) = sorted(saved.items(), key=lambda item: -item[1])
             sentence = (
-                f"{less} saves {in_bytes(least)} for backward, {more} {in_bytes(most)}: "
-                f"{least / most:.2f} of it."
+                f"{less} saves {in_bytes(least)} for backward, {least / most:.2f} times {more}'s "
+                f"{in_bytes(most)}."
             )
             alike.setdefault(sentence, []).append(activation)
     for sentence, activations in alike.items():

@@ -265,13 +265,15 @@ def _activation_flops(layer: TimedLayer, shape: Shape) -> int | None:
 def _warnings(rows: tuple[LayerRow, ...], others_share: float | None) -> tuple[str, ...]:
     texts = []
     if others_share is not None and others_share > DISTURBED:
-        texts.append(f"Other processes used {100 * others_share:.0f} % of the cores meanwhile.")
+        texts.append(
+            f"Other processes used {100 * others_share:.0f} % of the cores during the measurement."
+        )
     doubtful = [row for row in rows if row.doubt > DOUBTFUL]
     if doubtful:
         worst = max(doubtful, key=lambda row: row.doubt)
         texts.append(
-            f"The machine is too noisy for {len(doubtful)} of {len(rows)} times: from half of "
-            f"its runs, {worst.activation} in {worst.implementation} ({worst.phase}) would take "
-            f"{100 * worst.doubt:.0f} % more. Use a larger budget, or run again when it is quiet."
+            f"{len(doubtful)} of {len(rows)} times are uncertain by more than {DOUBTFUL:.0%} "
+            f"(worst: {worst.activation} in {worst.implementation}, {worst.phase}, "
+            f"{worst.doubt:.0%}). Use a larger budget, or run again when the machine is quiet."
         )
     return tuple(texts)

@@ -200,10 +200,10 @@ def warnings(rows: Sequence[Row], others_share: float | None, threads: int) -> t
     """Return warnings on times that may not be reliable."""
     texts = []
     if others_share is not None and others_share > DISTURBED:
-        effect = "times are noisy, and those of long calls, which get interrupted, too high"
+        effect = "times are noisy, and those of long calls, which are interrupted, are too high"
         if threads > 1:
             effect = "DO NOT TRUST times of several threads"
-        texts.append(f"other processes used {others_share:.0%} of the cores meanwhile: {effect}")
+        texts.append(f"other processes used {others_share:.0%} of the cores: {effect}")
     timed = [row for row in rows if row.doubt is not None]
     doubtful = [row for row in timed if (row.doubt or 0.0) > DOUBTFUL]
     if doubtful:

@@ -309,9 +309,9 @@ def _not_detected(differences: list[Difference], record: Comparison) -> str:
     lead = f"No detectable difference to {alike[0].other}: {listed(d.arm for d in alike)}."
     bounds = [abs(bound) for d in alike if (i := d.interval) for bound in (i.low, i.high)]
     if not bounds:
-        return f"{lead} That does not mean none."
+        return f"{lead} A small difference is possible."
     largest = record.score_format.size(max(bounds))
-    return f"{lead} That does not mean none: up to {largest} would be consistent with these runs."
+    return f"{lead} Differences of up to {largest} are consistent with these runs."
 
 
 def _not_compared(differences: list[Difference]) -> str:
@@ -376,11 +376,11 @@ def _power(record: Comparison) -> Iterator[str]:
     )
     if best.seeds < MIN_AGREEING_SEEDS:
         return
-    for side, count in (("better", "won"), ("worse", "lost")):
+    for side, count in (("Better", "won"), ("Worse", "lost")):
         agreed = [d for d in record.differences if getattr(d, count) == best.seeds]
         for other in _others(agreed):
             names = _named((d for d in agreed if d.other == other), record)
-            yield f"At every seed {side} than {other}: {names}. More seeds are needed to decide."
+            yield f"{side} than {other} at every seed: {names}. More seeds are needed to decide."
 
 
 def _failures(record: Comparison) -> Iterator[str]:

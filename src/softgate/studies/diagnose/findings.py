@@ -94,15 +94,15 @@ def _dead(site: Site, thresholds: Thresholds) -> Iterator[Finding]:
         return
     number = max(len(site.unit.dead), len(site.unit.dead_lately))
     lately = site.dead_lately > site.dead
-    never, each = ("never fire", "any") if site.function == "relu" else ("are flat", "every")
-    on = f"{each} input of the last quarter of the steps" if lately else f"{site.inputs:,} inputs"
+    inputs = "inputs of the last quarter of the steps" if lately else f"{site.inputs:,} inputs"
+    flat = "do not fire on any of" if site.function == "relu" else "are flat on all of"
     yield Finding(
         "dead",
         site.name,
         share,
         thresholds.dead,
         f"{percent(share)} of the units of {site.name} ({number} of {site.units}, {site.function}) "
-        f"{never} on {on}: |slope| < {thresholds.flat:g}",
+        f"{flat} {inputs}: |slope| < {thresholds.flat:g}",
         "lower the learning rate, check biases, or try gelu or leaky_relu (`what_if` shows the "
         "immediate effect); see `softgate properties relu gelu leaky_relu`"
         if site.function == "relu"

@@ -65,8 +65,8 @@ TIMES: Shades = {
 }
 """Shades of steps, by the share of units that are dead."""
 GRADIENTS = {
-    "output": ("by outputs: arrives", Style(BLUE, "solid")),
-    "input": ("by inputs: leaves", Style(BROWN, "dashed")),
+    "output": ("with respect to outputs", Style(BLUE, "solid")),
+    "input": ("with respect to inputs", Style(BROWN, "dashed")),
 }
 """Name and style of gradients."""
 

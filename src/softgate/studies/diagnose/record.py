@@ -350,12 +350,12 @@ class WhatIf(Record):
 
     def grids(self) -> tuple[Grid, ...]:
         """Return the effect on outputs, loss and dead units, and a row for each site."""
-        parts = [f"outputs move by {100 * self.outputs_moved:.3g} % of their norm"]
+        parts = [f"outputs change by {100 * self.outputs_moved:.3g} % of their norm"]
         if self.loss_before is not None and self.loss_after is not None:
             parts.append(f"{self.loss}: {self.loss_before:.4g} → {self.loss_after:.4g}")
         dead = f"{100 * self.dead_before:.3g} % → {100 * self.dead_after:.3g} %"
         parts.append(f"dead units: {dead} of {self.units:,}")
-        title = f"What if {self.model} had {self.replacement}, untrained: {'; '.join(parts)}"
+        title = f"{self.model} with {self.replacement}, not trained further: {'; '.join(parts)}"
         header = ("site", "now", "then", "units", "moves", "dead", "then", "flat", "then")
         rows = tuple(
             (*cells[:3], f"{cells[3]:,}", *map(_share, cells[4:])) for cells in self.table()[1]
