@@ -184,7 +184,7 @@ def test_ones_own_formula_from_the_command_line_as_json(tmp_path: Path) -> None:
     assert rows[mine]["least_ns"] > 0
     assert not rows[mine]["error"]
     assert found["remarks"] == []  # no worker is idle between its turns
-    assert "starting numpy" in err
+    assert "starting softgate" in err
 
 
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="looks for processes in /proc")

@@ -166,9 +166,9 @@ def _ordered(record: Curves) -> Curves:
 def _body(record: Curves, shown: list[str], figures: str) -> str:
     named = [(f.label, swatch(f.name), f.label in shown) for f in record.functions]
     return (
-        "<p>Point at a curve or move the slider for the values of all functions at one x. Click a name to "
-        "show or hide its curve. Drag to move along x; zoom with the buttons or with Ctrl and the "
-        "mouse wheel.</p>"
+        "<p>Point at a curve or move the slider for the values of all functions at one x. Click "
+        "a name to show or hide its curve. Drag to move along x; zoom with the buttons or with "
+        "Ctrl and the mouse wheel.</p>"
         + chips("curves-names", "Functions shown", named)
         + f"""<div class="controls"><label>x <input type="range" id="curves-x" min="{LOW}"
 max="{HIGH}" step="0.0625" value="1"></label><output id="curves-at" for="curves-x">1</output>

@@ -414,7 +414,7 @@ def _gate() -> str:
         '<div class="pg-last" id="pg-gate-last" aria-hidden="true"></div>'
     )
     numbers = _numbers([
-        ("gate-average", "Average so far", "A draw is x if the gate is open, and 0 if it is closed."),
+        ("gate-average", "Average so far", "A draw is x if the gate is open, else 0."),
         ("gate-truth", "GELU(x) = x·Φ(x)", "The limit of the average."),
         ("gate-error", "Standard error", "|x|·√(Φ(1−Φ)/n): four times the draws halve it."),
         ("gate-off", "Difference / standard error", "Within ±2 in 95 % of all cases."),

@@ -91,9 +91,9 @@ def section(results: Results) -> Section:
     body = (
         "<p>Each time is the shortest of many runs; those of all implementations are "
         "interleaved, so that a disturbance affects all alike. The dashed line is the time of a "
-        "copy of the same bytes, a lower limit for any function. Bold: the fastest implementation, and those whose difference from it is "
-        "within the measurement noise. Frameworks call their own operators, each in its own "
-        "process.</p>"
+        "copy of the same bytes, a lower limit for any function. Bold: the fastest "
+        "implementation, and those whose difference from it is within the measurement noise. "
+        "Frameworks call their own operators, each in its own process.</p>"
         + notes(record.warnings)
         + chips("speed-names", "Implementations shown", named)
         + f'<div class="charts">{figures}</div>{tables}{error_against_time}'

@@ -67,7 +67,8 @@ def section(results: Results) -> Section:
 def _more(record: Comparison) -> str:
     """Return the command of a larger comparison."""
     command = join(["softgate", "compare", *record.arms, "--task", record.task, "--seeds", "8"])
-    return f"<p>Longer runs, with more seeds and tuned learning rates: <code>{escape(command)}</code></p>"
+    lead = "Longer runs, with more seeds and tuned learning rates"
+    return f"<p>{lead}: <code>{escape(command)}</code></p>"
 
 
 def _legend(record: Comparison) -> str:
