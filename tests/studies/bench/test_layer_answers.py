@@ -71,7 +71,7 @@ def test_operations_and_memory_in_words():
     )
     _, flops, memory = found.answers()
     assert "gelu takes 54 times the FLOPs of relu, counted in softgate's kernels" in flops
-    assert "54.00 % of the products'" in flops
+    assert "54.00 % of the matrix products'" in flops
     assert memory == (
         "With gelu, softgate saves 50 bytes for backward, 0.50 times torch's 100 bytes."
     )
