@@ -58,13 +58,13 @@ def measure(options: argparse.Namespace) -> Bench:
     cells = len(functions) * QUANTITIES * formats * len(sizes) * len(threads)
     here = [peer for peer in PEERS if installed(peer)]
     settings: dict[str, Any] = {
-        "dtypes": dtypes, "sizes": sizes, "threads": threads, "seed": options.seed,
+        "dtype": dtypes, "size": sizes, "threads": threads, "seed": options.seed,
         "progress": progress,
     }  # fmt: skip
     budget_s = cells * PER_CELL_S[how]
-    usual = sg.bench(functions, peers=here or "none", budget_s=budget_s, **settings)
+    usual = sg.bench(functions, peers=here or "none", budget=budget_s, **settings)
     theirs = [peer for peer in here if peer == "torch"] or "none"
-    mixed = sg.bench(functions, peers=theirs, inputs="mix", budget_s=budget_s / 3, **settings)
+    mixed = sg.bench(functions, peers=theirs, inputs="mix", budget=budget_s / 3, **settings)
     return replace(
         usual,
         rows=usual.rows + mixed.rows,

@@ -71,7 +71,7 @@ def test_no_arguments_show_the_help() -> None:
         (("names", "gleu"), "gelu"),
         (("completion", "tcsh"), "tcsh"),
         (("identify",), "SUBJECT"),
-        (("emit", "gelu", "--lang", "cobol"), "cobol"),
+        (("emit", "gelu", "--language", "cobol"), "cobol"),
     ],
     ids=" ".join,
 )

@@ -197,10 +197,10 @@ def test_a_slope_and_a_function_of_one_name_are_refused() -> None:
 
 
 def test_the_command_prints_and_writes(tmp_path: Path) -> None:
-    printed = softgate("leaky_relu:slope=0.2", "--lang", "c", "--dtype", "float32")
+    printed = softgate("leaky_relu:slope=0.2", "--language", "c", "--dtype", "float32")
     assert (printed.returncode, printed.stderr) == (0, "")
     assert printed.stdout == sg.emit(sg.leaky_relu.bind(slope=0.2), "c", dtype="float32")
-    written = softgate("gelu", "silu", "--lang", "js", "-o", "out.mjs", cwd=tmp_path)
+    written = softgate("gelu", "silu", "--language", "js", "-o", "out.mjs", cwd=tmp_path)
     assert (written.returncode, written.stdout) == (0, "")
     assert written.stderr == "Wrote out.mjs\n"
     assert (tmp_path / "out.mjs").read_text(encoding="utf-8") == sg.emit(["gelu", "silu"], "js")
@@ -210,12 +210,12 @@ def test_the_command_prints_and_writes(tmp_path: Path) -> None:
     "arguments",
     [
         ("gelu",),
-        ("gelu", "--lang", "rust"),
-        ("geluu", "--lang", "c"),
-        ("geglu", "--lang", "triton"),
-        ("gelu", "--lang", "js", "--dtype", "float32"),
-        ("gelu", "--lang", "c", "--form", "script"),
-        ("gelu", "--lang", "c", "-o", "no/such/folder/gelu.c"),
+        ("gelu", "--language", "rust"),
+        ("geluu", "--language", "c"),
+        ("geglu", "--language", "triton"),
+        ("gelu", "--language", "js", "--dtype", "float32"),
+        ("gelu", "--language", "c", "--form", "script"),
+        ("gelu", "--language", "c", "-o", "no/such/folder/gelu.c"),
     ],
 )
 def test_wrong_commands_are_answered_in_a_line(arguments: tuple[str, ...], tmp_path: Path) -> None:

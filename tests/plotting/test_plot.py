@@ -156,7 +156,7 @@ def test_pyplot_has_no_open_figure() -> None:
 def test_files_are_whole_and_the_same_each_time(tmp_path: Path, kind: str) -> None:
     paths = [tmp_path / f"{i}.{kind}" for i in range(2)]
     for path in paths:
-        sg.plot(["gelu", "relu"], "slope", file=path, width=5, height=3)
+        sg.plot(["gelu", "relu"], "slope", output=path, width=5, height=3)
     data = paths[0].read_bytes()
     assert data == paths[1].read_bytes()
     if kind == "svg":
@@ -200,13 +200,13 @@ def test_a_log_plot_shows_differences_that_float64_does_not() -> None:
     np.testing.assert_allclose(np.log(y[far]), mirrored, atol=0.1)
 
 
-@pytest.mark.parametrize("keywords", [{}, {"what": "difference", "against": "softplus"}])
+@pytest.mark.parametrize("keywords", [{}, {"quantity": "difference", "reference": "softplus"}])
 def test_a_root_does_not_stretch_a_log_plot(keywords: dict[str, str]) -> None:
     """Next to 0, relu(x) is 5e-324."""
     low, high = sg.plot("relu", log=True, **keywords).axes[0].get_ylim()  # type: ignore[arg-type]
     assert 1e-12 < low < 0.1
     assert high < 1000
-    low, high = sg.plot("gelu", "difference", against="relu", log=True).axes[0].get_ylim()
+    low, high = sg.plot("gelu", "difference", reference="relu", log=True).axes[0].get_ylim()
     assert 1e-20 < low < 1e-6
 
 
@@ -272,7 +272,7 @@ def test_functions_that_are_zero_have_no_log_plot() -> None:
         ("gelu", {"at": ("a", 2)}, "expected two numbers"),
         ("gelu", {"width": "a"}, "width = 'a': expected a number of inches"),
         ("gelu", {"height": None}, "height = None"),
-        ("gelu", {"file": 3}, "file = 3: expected a path"),
+        ("gelu", {"output": 3}, "output = 3: expected a path"),
     ],
 )
 def test_a_wrong_kind_of_argument_is_named(
@@ -286,7 +286,7 @@ def test_the_error_of_a_full_disk_names_the_file(tmp_path: Path) -> None:
     full = tmp_path / "x.png"
     full.symlink_to("/dev/full")
     with pytest.raises(OSError, match=r"x\.png"):
-        sg.plot("gelu", file=full)
+        sg.plot("gelu", output=full)
 
 
 def test_a_log_plot_reaches_down_to_the_smallest_floats() -> None:
@@ -298,18 +298,18 @@ def test_a_log_plot_reaches_down_to_the_smallest_floats() -> None:
 @pytest.mark.parametrize(
     ("arguments", "keywords", "message"),
     [
-        (["gelu"], {"what": "shape"}, "expected one of value, slope"),
-        (["gelu"], {"what": "difference"}, "to itself"),
-        (["relu"], {"against": "gelu"}, "difference"),
+        (["gelu"], {"quantity": "shape"}, "expected one of value, slope"),
+        (["gelu"], {"quantity": "difference"}, "to itself"),
+        (["relu"], {"reference": "gelu"}, "difference"),
         ([], {}, "no activation"),
         (["gelu"], {"at": (2, 2)}, "empty"),
         (["gelu"], {"at": (3, -3)}, "empty"),
         (["gelu"], {"at": (0, float("inf"))}, "not finite"),
         (["gelu"], {"at": (float("nan"), 1)}, "not finite"),
-        (["gelu"], {"file": "x.bmp"}, r"\.svg, \.png, \.pdf"),
+        (["gelu"], {"output": "x.bmp"}, r"\.svg, \.png or \.pdf"),
         (["gelu"], {"width": 0.1}, "between 2 and 100"),
         (["gelu"], {"width": 1, "height": 1}, "between 2 and 100"),
-        (["gelu"], {"file": ""}, "is empty"),
+        (["gelu"], {"output": ""}, "is empty"),
         (["identity"], {"at": (-8e307, 8e307)}, "8e.307 is too large for a figure"),
         (["gelo"], {}, "gelu"),
     ],

@@ -130,20 +130,20 @@ def test_piped_it_is_plain_text(
         ("gelo",),
         ("gelu", "-o", "x.bmp"),
         ("gelu", "-o", "missing/folder/x.svg"),
-        ("gelu", "--from", "3", "--to", "-3"),
-        ("gelu", "--from", "nan"),
-        ("gelu", "--against", "relu"),
-        ("gelu", "--what", "difference"),
+        ("gelu", "--at", "3:-3"),
+        ("gelu", "--at", "nan:5"),
+        ("gelu", "--reference", "relu"),
+        ("gelu", "--quantity", "difference"),
         ("gelu", "-o", ""),
         ("gelu", "-o", "x.png", "--width", "1", "--height", "1"),
-        ("identity", "relu", "--what", "curvature", "--log"),
+        ("identity", "relu", "--quantity", "curvature", "--log"),
         ("gelu", "--width", "3"),
         ("gelu", "--width", "inf"),
         ("gelu", "--height", "1e9"),
         ("gelu", "--height", "nan"),
         ("gelu", "-o", "x.svg", "--height", "nan"),
-        ("gelu", "--from", "-1.7e308", "--to", "1.7e308"),
-        ("gelu", "--what", "shape"),
+        ("gelu", "--at", "-1.7e308:1.7e308"),
+        ("gelu", "--quantity", "shape"),
         (),
     ],
 )
@@ -164,7 +164,7 @@ def test_a_wrong_argument_prints_one_line_with_exit_code_2(
 def test_a_file_is_written_and_named_on_stderr(tmp_path: Path) -> None:
     path = tmp_path / "x.svg"
     done = subprocess.run(
-        [*PYTHON, "plot", "gelu", "relu", "tanh", "--what", "slope", "-o", str(path)],
+        [*PYTHON, "plot", "gelu", "relu", "tanh", "--quantity", "slope", "-o", str(path)],
         capture_output=True, text=True, check=False, timeout=120,
     )  # fmt: skip
     assert (done.returncode, done.stdout) == (0, ""), done.stderr
@@ -251,7 +251,7 @@ def test_no_columns_are_eighty_in_a_pipe(
 def test_functions_left_out_are_named(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run(monkeypatch, "gelu", "relu", "--what", "curvature", "--log") == 0
+    assert run(monkeypatch, "gelu", "relu", "--quantity", "curvature", "--log") == 0
     said = capsys.readouterr()
     assert said.err == "Note: relu: 0 everywhere: nothing to show on a logarithmic scale\n"
     assert "* gelu" in said.out

@@ -82,9 +82,11 @@ def test_the_width_is_in_inches(tmp_path: Path) -> None:
 
 def test_files_that_cannot_be_written(tmp_path: Path) -> None:
     chart = Chart(lines(), "")
-    with pytest.raises(ValueError, match=r"a\.gif ends in \.gif: files end in \.svg, \.png, \.pdf"):
+    with pytest.raises(
+        ValueError, match=r"a\.gif has the format \.gif: expected \.svg, \.png or \.pdf"
+    ):
         chart.save(tmp_path / "a.gif")
-    with pytest.raises(TypeError, match="file = 3: expected a path"):
+    with pytest.raises(TypeError, match="output = 3: expected a path"):
         chart.save(3)  # type: ignore[arg-type]
     with pytest.raises(FileNotFoundError, match=r"no/a\.svg"):
         chart.save(tmp_path / "no" / "a.svg")

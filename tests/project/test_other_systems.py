@@ -157,11 +157,12 @@ def test_commands_without_a_framework(system: str, folder: Path) -> None:
         "properties relu",
         "names gelu",
         "plot relu",
-        "emit relu --lang c",
-        "emit relu --lang js -o relu.js",
+        "emit relu --language c",
+        "emit relu --language js -o relu.js",
         "doctor",
         "identify functions:half",
-        "certify functions:same --as identity --dtype float32 --quantity value --samples 1000",
+        "certify functions:same --reference identity --dtype float32 --quantity value "
+        "--samples 1000",
         "certify softgate:relu --dtype float32 --quantity value --samples 1000 --json",
         "bench relu --peers textbook --size 4096 --quantity value --budget 0.2",
         "completion bash",
@@ -178,7 +179,9 @@ def test_commands_without_a_framework(system: str, folder: Path) -> None:
 
 @EACH_SYSTEM
 def test_a_function_that_hangs_is_ended(system: str, folder: Path) -> None:
-    line = "certify functions:hangs --as relu --dtype float32 --quantity value --time-limit 0.5"
+    line = (
+        "certify functions:hangs --reference relu --dtype float32 --quantity value --time-limit 0.5"
+    )
     (answer,) = commands(system, folder, line)
     assert "took more than 0.5 s" in answer["error"] + answer["stdout"]  # loaded, or called
     assert answer["code"] or answer["error"]

@@ -54,7 +54,7 @@ def test_times(blocks: ModuleType) -> None:
 
 def test_errors(blocks: ModuleType) -> None:
     found = sg.certify(
-        sg.gelu, "gelu", dtypes=("float32", "float16"), quantities=("value",), samples=2000,
+        sg.gelu, "gelu", dtype=("float32", "float16"), quantity=("value",), samples=2000,
         isolated=False,
     )  # fmt: skip
     text = blocks.accuracy({"ours": found}, {"gelu": found}, {"torch": "2.13.0", "zlib": "1"})

@@ -195,7 +195,7 @@ def never(run: Any) -> Any:
         (("--model", "units_models:broken", "--data", "data.npz"), "no weights here"),
         (("--model", "units_models:make", "--data", "no.npz"), "there is no file"),
         (("--model", "units_models:odd", "--data", "data.npz"), "failed on data.npz"),
-        (("--model", "units_models:make", "--data", "data.npz", "--from-records", "."), "omit"),
+        (("--model", "units_models:make", "--data", "data.npz", "--records", "."), "omit"),
     ],
 )
 def test_wrong_models_are_reported_before_any_study(
@@ -204,7 +204,7 @@ def test_wrong_models_are_reported_before_any_study(
     monkeypatch.setattr(runs, "STUDIES", {"curves": never})
     result = invoke(*arguments)
     assert expected in str(result.exception), result.exception
-    assert not (place / "softgate-report.html").exists()
+    assert not (place / "report.html").exists()
 
 
 def test_users_model_is_on_the_page_and_in_the_records(
@@ -212,11 +212,11 @@ def test_users_model_is_on_the_page_and_in_the_records(
 ) -> None:
     monkeypatch.setattr(runs, "STUDIES", {"units": runs.STUDIES["units"]})
     result = invoke(
-        "--model", "units_models:make", "--data", "data.npz", "--json", "-o", "page.html"
+        "--model", "units_models:make", "--data", "data.npz", "-o", "page.html", "-o", "page.json"
     )
     assert result.exception is None, result.exception
     text = (place / "page.html").read_text(encoding="utf-8")
-    record = json.loads((place / "page.records" / "units.json").read_text(encoding="utf-8"))
+    record = json.loads((place / "page.json").read_text(encoding="utf-8"))["units"]
     (watched,) = record["watched"]
     assert watched["title"] == "units_models:make"
     (site,) = watched["seen"]["sites"]
@@ -225,7 +225,7 @@ def test_users_model_is_on_the_page_and_in_the_records(
     assert [one["replacement"] for one in record["exchanged"]] == ["relu"]
     assert "Sequential with relu, not trained further" in text
     assert "4 dead" in text
-    again = reporting.read(place / "page.records")
+    again = reporting.read(place / "page.json")
     shown = {section.id: section for section in again.sections}["units"]
     assert not shown.failed
     assert "units_models:make" in shown.body_html

@@ -340,7 +340,7 @@ def test_piped_output_is_plain_and_whole() -> None:
         (("table", "--at", "3:1:1"), "ends before it begins"),
         (("table", "gelu", "--digits", "77"), "0 to 50"),
         (("table", "nogelu"), "nogelu"),
-        (("table", "gelu", "--columns", "difference"), "--against"),
+        (("table", "gelu", "--columns", "difference"), "--reference"),
     ],
 )
 def test_a_mistake_is_reported_without_a_traceback(

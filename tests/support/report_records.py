@@ -97,7 +97,7 @@ def certificate(subject: str, worst_ulp: float, quantity: str = "value") -> Cert
 
 @cache
 def _any_certificate() -> Certificate:
-    return sg.certify(sg.gelu, dtypes="float16", quantities="value")
+    return sg.certify(sg.gelu, dtype="float16", quantity="value")
 
 
 def accuracy(title: str = "torch.nn.functional.gelu") -> Accuracy:

@@ -48,9 +48,9 @@ def certificates(
             sg.certify(
                 subject(peer, folder),
                 function,
-                keywords=peer.keywords,
+                parameters=peer.keywords,
                 framework=peer.framework,
-                quantities=("value", "slope"),
+                quantity=("value", "slope"),
                 samples=samples,
             ),
         )
@@ -62,8 +62,8 @@ def catalogue(samples: int | None) -> dict[str, Certificate]:
     for function in sg.activations():
         print(f"catalogue: {function}", file=sys.stderr)
         found[function] = sg.certify(
-            f"softgate:{function}", function, dtypes=("float32", "float64"),
-            quantities=("value", "slope"), samples=samples,
+            f"softgate:{function}", function, dtype=("float32", "float64"),
+            quantity=("value", "slope"), samples=samples,
         )  # fmt: skip
     return found
 

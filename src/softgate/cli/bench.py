@@ -8,19 +8,35 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .arguments import FUNCTION
-from .output import Format, ProgressLine, emit, formats, picture_file
+from softgate.runtime.files import PICTURES, TABLES, file_format, output_path
+
+from .arguments import FUNCTION, Command, take_option, warn_renamed
+from .output import Format, ProgressLine, emit, formats
 
 if TYPE_CHECKING:
     from softgate.runtime.activation import Activation
+    from softgate.studies.bench.baseline import Comparison
     from softgate.studies.bench.layer import Layer
     from softgate.studies.bench.pareto import Pareto
     from softgate.studies.bench.record import Bench
 
 TOLERANCE = 0.1
 SHAPE = ("d_model", "d_hidden", "tokens")
-SHARED = ("dtypes", "threads", "budget_s", "seed")
+SHARED = ("dtype", "threads", "budget", "seed")
 """Options that --layer takes too; --dtype and --threads name one there."""
+RENAMED = {
+    "quantities": "quantity", "dtypes": "dtype", "sizes": "size", "budget_s": "budget",
+}  # fmt: skip
+"""Fields of a record's settings, and the arguments of `bench` that they came from."""
+
+
+def pareto_file(args: list[str]) -> list[str]:
+    """Return the arguments with `--pareto -o FILE` in place of the former `--pareto FILE`."""
+    file, rest = take_option(args, "--pareto")
+    if file is None or file_format(Path(file)) not in PICTURES:
+        return args
+    warn_renamed("--pareto FILE", "--pareto -o FILE")
+    return [*rest, "--pareto", "--output", file]
 
 
 def _context_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -31,8 +47,7 @@ def _context_options(command: Callable[..., Any]) -> Callable[..., Any]:
             help="With --pareto: inputs of each certificate.  [default: as certify]",
         ),
         click.option(
-            "--pareto", type=click.Path(dir_okay=False), metavar="FILE",
-            help="Certify too, and draw error against time: .svg, .png or .pdf.",
+            "--pareto", is_flag=True, help="Certify too: error against time, with a chart for -o."
         ),
         click.option("--tokens", type=int, help="With --layer: rows of its input.  [default: 512]"),
         click.option("--d-hidden", type=int, help="With --layer: hidden width.  [default: 3072]"),
@@ -48,17 +63,15 @@ def _context_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-@click.command()
+@click.command(cls=Command, former={"--against": "--baseline"}, rewrite=pareto_file)
 @click.argument("functions", nargs=-1, type=FUNCTION, metavar="[NAMES]...")
+@click.option("--quantity", metavar="NAMES", help="Some of value,backward.  [default: both]")
 @click.option(
-    "--quantity", "quantities", metavar="NAMES", help="Some of value,backward.  [default: both]"
-)
-@click.option(
-    "--dtype", "dtypes", metavar="NAMES",
+    "--dtype", metavar="NAMES",
     help="Some of float32,float64,float16,bfloat16.  [default: float32]",
 )  # fmt: skip
 @click.option(
-    "--size", "sizes", metavar="SIZES",
+    "--size", metavar="SIZES",
     help="Some of L1,L2,L3,DRAM, or numbers such as 4096,64K,1M.  [default: the last cache]",
 )  # fmt: skip
 @click.option("--threads", metavar="NUMBERS", help="Numbers of threads, or all.  [default: 1]")
@@ -78,27 +91,28 @@ def _context_options(command: Callable[..., Any]) -> Callable[..., Any]:
     help="All peers, dtypes, inputs and buffers, L2 to DRAM, 1 and all threads: takes hours.",
 )  # fmt: skip
 @click.option(
-    "--budget", "budget_s", type=float, metavar="SECONDS",
+    "--budget", type=float, metavar="SECONDS",
     help="How long it should take; a few turns of each may take longer.  "
          "[default: 45, or 0.8 per cell if that is more]",
 )  # fmt: skip
 @click.option("--seed", type=int, help="Seed of the inputs.  [default: 0]")
 @click.option(
-    "--against", type=click.Path(dir_okay=False), metavar="FILE",
+    "--baseline", type=click.Path(dir_okay=False), metavar="FILE",
     help="Compare with this older result (JSON), whose settings are the defaults then.",
 )  # fmt: skip
 @click.option(
     "--tolerance", type=float, default=TOLERANCE, show_default=True,
-    help="With --against: the slow-down that is allowed.",
+    help="With --baseline: the slow-down that is allowed.",
 )  # fmt: skip
 @_context_options
-@formats
+@formats(*TABLES, *PICTURES)
 def command(
     functions: tuple[Activation, ...],
     full: bool,
-    against: str | None,
+    baseline: str | None,
     tolerance: float,
     form: Format,
+    output: tuple[Path, ...],
     **options: Any,
 ) -> int:
     """Time activations in every implementation that is installed here: ns per element.
@@ -107,34 +121,47 @@ def command(
     catalogue by default. Each framework runs in a process of its own, and all take turns. relu and
     a copy of the same bytes are in every table. Notes list what was left out.
 
-    Exit code 1 if --against finds anything slower by more than --tolerance, twice.
+    Exit code 1 if --baseline finds anything slower by more than --tolerance, twice.
 
     \b
     softgate bench
     softgate bench gelu gelu_tanh --size L2,DRAM --threads 1,all
-    softgate bench gelu --peers torch,torch.compile --dtype float32,bfloat16 --json > gelu.json
-    softgate bench --against gelu.json --tolerance 0.1
+    softgate bench gelu --peers torch,torch.compile --dtype float32,bfloat16 -o gelu.json
+    softgate bench --baseline gelu.json --tolerance 0.1
     softgate bench my_module:my_activation --inputs randn,mix
     softgate bench --layer --d-model 768 --d-hidden 3072 --tokens 512
-    softgate bench gelu --pareto gelu.svg
+    softgate bench gelu --pareto -o gelu.svg
     """
     settings = {name: value for name, value in options.items() if value is not None}
-    flags = {name: True for name, on in (("full", full), ("against", against)) if on}
+    flags = {name: True for name, on in (("full", full), ("baseline", baseline)) if on}
+    pareto = settings.pop("pareto")
     if settings.pop("layer"):
-        emit(_run_layer(functions, settings | flags), form)
+        if pareto:
+            raise click.UsageError("--layer does not go with --pareto.")
+        for path in output:
+            output_path(path, TABLES, "--layer -o")
+        emit(_run_layer(functions, settings | flags), form, output)
         return 0
-    _check(functions, settings)
-    if "pareto" in settings:
-        emit(_run_pareto(functions, settings | flags), form)
+    _check(functions, settings, pareto)
+    if pareto:
+        emit(_run_pareto(functions, settings | flags), form, output)
         return 0
     if not tolerance >= 0:
         raise click.UsageError(f"--tolerance {tolerance:g}: expected a number from 0 on.")
-    if against is not None:
+    if baseline is not None:
         if full:
-            raise click.UsageError("--full does not go with --against, which times what it has.")
-        return _against(_read(against), functions, settings, tolerance, form)
+            raise click.UsageError("--full does not go with --baseline, which times what it has.")
+        for path in output:
+            output_path(path, TABLES, "--baseline -o")
+        old = _read(baseline)
+        comparison, new = _compared(old, functions, settings, tolerance)
+        emit(comparison, form, output)
+        _warn(new)
+        for text in comparison.failures:
+            click.echo(f"Failed: {text}", err=True)
+        return 1 if comparison.failures else 0
     record = _timed(functions, (_full() if full else {}) | settings)
-    emit(record, form)
+    emit(record, form, output)
     if form != "text":
         _warn(record)
     return 0
@@ -152,8 +179,8 @@ def _full() -> dict[str, Any]:
     from softgate.studies.bench.plan import BUFFERS
 
     return {
-        "peers": "all", "dtypes": DTYPES, "inputs": INPUTS, "buffers": BUFFERS,
-        "sizes": "L2,L3,DRAM", "threads": "1,all",
+        "peers": "all", "dtype": DTYPES, "inputs": INPUTS, "buffers": BUFFERS,
+        "size": "L2,L3,DRAM", "threads": "1,all",
     }  # fmt: skip
 
 
@@ -163,10 +190,10 @@ def _read(file: str) -> Bench:
     try:
         return Bench.from_json(Path(file).read_text(encoding="utf-8"))
     except OSError as error:
-        raise click.UsageError(f"--against {file}: {error.strerror}.") from None
+        raise click.UsageError(f"--baseline {file}: {error.strerror}.") from None
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise click.UsageError(
-            f"--against {file} is not a result of bench ({error}): expected the output of "
+            f"--baseline {file} is not a result of bench ({error}): expected the output of "
             "`softgate bench --json`."
         ) from None
 
@@ -179,7 +206,7 @@ def _again(name: str) -> Activation:
         return resolve_activation(name)
     except ValueError as error:
         raise click.UsageError(
-            f"--against: the function {name!r} of the older result is not found ({error}): name "
+            f"--baseline: the function {name!r} of the older result is not found ({error}): name "
             "functions of yours again, as module:function."
         ) from None
 
@@ -205,29 +232,20 @@ def _confirmed(
     return merged(new, _timed(again or (activations()["relu"],), settings))
 
 
-def _against(
-    old: Bench,
-    functions: tuple[Activation, ...],
-    settings: dict[str, Any],
-    tolerance: float,
-    form: Format,
-) -> int:
-    """Time the functions of an older result, print the ratios, and return the exit code."""
+def _compared(
+    old: Bench, functions: tuple[Activation, ...], settings: dict[str, Any], tolerance: float
+) -> tuple[Comparison, Bench]:
+    """Time the functions of an older result; return the ratios and the new result."""
     from softgate.runtime.machine import this_machine
     from softgate.studies.bench.baseline import check_machine, compare
 
     check_machine(this_machine(), old.machine)  # raises for another machine's times
-    then = dict(vars(old.settings))
+    then = {RENAMED.get(name, name): value for name, value in vars(old.settings).items()}
     names = then.pop("functions")
     functions = functions or tuple(map(_again, names))
     settings = {"peers": then.pop("implementations"), **then, **settings}
     new = _confirmed(_timed(functions, settings), old, tolerance, functions, **settings)
-    comparison = compare(new, old, tolerance)
-    emit(comparison, form)
-    _warn(new)
-    for text in comparison.failures:
-        click.echo(f"Failed: {text}", err=True)
-    return 1 if comparison.failures else 0
+    return compare(new, old, tolerance), new
 
 
 def _run_layer(functions: tuple[Any, ...], options: dict[str, Any]) -> Layer:
@@ -235,7 +253,7 @@ def _run_layer(functions: tuple[Any, ...], options: dict[str, Any]) -> Layer:
     from softgate.studies.bench.layer_study import ACTIVATIONS, measure_layer
 
     _refuse("--layer", [name for name in options if name not in (*SHAPE, *SHARED)])
-    settings = {name: value for name, value in options.items() if name not in ("dtypes", "threads")}
+    settings = {name: value for name, value in options.items() if name not in ("dtype", "threads")}
     dtype, threads = _dtype_and_threads("--layer", options)
     with ProgressLine() as progress:
         return measure_layer(
@@ -243,7 +261,7 @@ def _run_layer(functions: tuple[Any, ...], options: dict[str, Any]) -> Layer:
         )
 
 
-def _check(functions: tuple[Any, ...], options: dict[str, Any]) -> None:
+def _check(functions: tuple[Any, ...], options: dict[str, Any], pareto: bool) -> None:
     """Raise an error for options that only --layer or --pareto takes."""
     from softgate.runtime.gated import Gated
 
@@ -254,32 +272,28 @@ def _check(functions: tuple[Any, ...], options: dict[str, Any]) -> None:
             raise click.UsageError(
                 f"{function.name!r} takes two arrays: give --layer, which times it in a layer."
             )
-    if "samples" in options and "pareto" not in options:
-        raise click.UsageError("--samples: give --pareto FILE too.")
+    if "samples" in options and not pareto:
+        raise click.UsageError("--samples: give --pareto too.")
 
 
 def _run_pareto(functions: tuple[Any, ...], options: dict[str, Any]) -> Pareto:
-    """Time and certify one function, and write the chart."""
+    """Time and certify one function."""
     from softgate.runtime.registry import activations
 
-    path, samples = picture_file("--pareto", options.pop("pareto")), options.pop("samples", None)
-    _refuse("--pareto", [name for name in options if name in ("full", "against", "quantities")])
+    samples = options.pop("samples", None)
+    _refuse("--pareto", [name for name in options if name in ("full", "baseline", "quantity")])
     if len(functions) > 1:
         raise click.UsageError("--pareto takes one function, such as gelu.")
     activation = functions[0] if functions else activations()["gelu"]
     dtype, threads = _dtype_and_threads("--pareto", options)
     from softgate.studies.bench.pareto_study import measure_pareto
-    from softgate.studies.bench.plots import pareto_chart
 
-    times = _timed((activation,), {**options, "quantities": "value"})
+    times = _timed((activation,), {**options, "quantity": "value"})
     with ProgressLine() as progress:
-        record = measure_pareto(
+        return measure_pareto(
             times, activation, dtype=dtype, threads=threads, samples=samples,
             seed=times.settings.seed, progress=progress,
         )  # fmt: skip
-    pareto_chart(record).save(path)
-    click.echo(f"Wrote {path}", err=True)
-    return record
 
 
 def _dtype_and_threads(option: str, options: dict[str, Any]) -> tuple[str, int]:
@@ -287,7 +301,7 @@ def _dtype_and_threads(option: str, options: dict[str, Any]) -> tuple[str, int]:
     from softgate.studies.bench.inputs import DTYPES
     from softgate.studies.bench.plan import choose, choose_threads
 
-    dtypes = choose("--dtype", options.get("dtypes", "float32"), DTYPES)
+    dtypes = choose("--dtype", options.get("dtype", "float32"), DTYPES)
     threads = choose_threads(options.get("threads", 1))
     for name, values in (("--dtype", dtypes), ("--threads", threads)):
         if len(values) > 1:
@@ -301,5 +315,4 @@ def _refuse(option: str, names: list[str]) -> None:
 
 
 def _option(name: str) -> str:
-    singular = {"quantities": "quantity", "sizes": "size", "dtypes": "dtype"}
-    return "--" + singular.get(name, name).replace("_", "-")
+    return "--" + name.replace("_", "-")

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .arguments import ACTIVATION, keywords_option, parse_keywords
-from .output import Format, ProgressLine, emit, formats, writable_file
+from softgate.runtime.files import TABLES
+
+from .arguments import ACTIVATION, Command, parameters_option, parse_parameters
+from .output import Format, ProgressLine, emit, formats
 
 if TYPE_CHECKING:
     from softgate.runtime.activation import Activation
@@ -48,22 +50,23 @@ class SweepProgress(ProgressLine):
         self.tenth = tenth
 
 
-@click.command()
+@click.command(
+    cls=Command, former={"--as": "--reference", "--with": "--parameters", "--html": "--output"}
+)
 @click.argument("subject")
 @click.option(
-    "--as",
-    "function",
+    "--reference",
     type=ACTIVATION,
     help="The function it is measured as, such as gelu.  [default: what identify finds]",
 )
-@keywords_option
+@parameters_option
 @click.option("--slope", metavar="SUBJECT", help="A second callable, for the slope.")
 @click.option(
     "--framework", metavar="NAME", help="The framework whose arrays it takes: numpy, torch, jax, …"
 )
-@click.option("--quantity", "quantities", metavar="NAMES", help="Some of value,slope,curvature.")
+@click.option("--quantity", metavar="NAMES", help="Some of value,slope,curvature.")
 @click.option(
-    "--dtype", "dtypes", metavar="NAMES",
+    "--dtype", metavar="NAMES",
     help="Some of float16,bfloat16,float32,float64.  [default: all that it supports]",
 )  # fmt: skip
 @click.option(
@@ -86,14 +89,13 @@ class SweepProgress(ProgressLine):
     "--baseline", type=click.Path(dir_okay=False), metavar="FILE",
     help="Fail if anything is worse than in this older certificate (JSON).",
 )  # fmt: skip
-@click.option("--html", type=click.Path(dir_okay=False), metavar="FILE", help="Write an HTML page.")
-@formats
+@formats(*TABLES)
 def command(
     subject: str,
     max_ulp: float | None,
     baseline: str | None,
-    html: str | None,
     form: Format,
+    output: tuple[Path, ...],
     **request: Any,
 ) -> int:
     """Measure the errors of SUBJECT, by region, against rigorous reference values.
@@ -110,25 +112,20 @@ def command(
 
     \b
     softgate certify softgate:gelu
-    softgate certify torch.nn.functional:gelu --as gelu --dtype float32
-    softgate certify torch.nn.functional:gelu --as gelu_tanh --with approximate=tanh --max-ulp 4
-    softgate certify ./libkernels.so:gelu_f32 --as gelu --exhaustive --html gelu.html
-    softgate certify model.onnx --as silu --json > silu.json
-    softgate certify model.onnx:/act/Mul --as silu --baseline silu.json
+    softgate certify torch.nn.functional:gelu --reference gelu --dtype float32
+    softgate certify torch.nn.functional:gelu --parameters approximate=tanh --max-ulp 4
+    softgate certify ./libkernels.so:gelu_f32 --reference gelu --exhaustive -o gelu.html
+    softgate certify model.onnx --reference silu -o silu.json
+    softgate certify model.onnx:/act/Mul --reference silu --baseline silu.json
     """
     if max_ulp is not None and not max_ulp > 0:
         raise click.UsageError(f"--max-ulp {max_ulp:g}: expected a positive number.")
-    if html is not None:
-        writable_file("--html", html)
-    request["keywords"] = parse_keywords(request["keywords"])
+    request["parameters"] = parse_parameters(request["parameters"])
     old = None if baseline is None else _read(baseline, subject, request)
     certificate = _measure(subject, **request)
-    failures = [*_left_out(certificate, request["quantities"]), *certificate.failures(max_ulp)]
+    failures = [*_left_out(certificate, request["quantity"]), *certificate.failures(max_ulp)]
     failures += () if old is None else certificate.regressions(old)
-    emit(certificate, form)
-    if html is not None:
-        Path(html).write_text(certificate.page(), encoding="utf-8")
-        click.echo(f"Wrote {html}", err=True)
+    emit(certificate, form, output)
     for line in () if old is None else certificate.not_compared(old):
         click.echo(f"Not compared, as {baseline} does not have it: {line}", err=True)
     for line in failures[:MOST_FAILURES]:
@@ -144,33 +141,33 @@ def _left_out(certificate: Certificate, quantities: str | None) -> list[str]:
 
     return [
         f"{quantity} was not measured: see what was not tested"
-        for quantity in chosen("quantities", quantities, QUANTITIES) or ()
+        for quantity in chosen("quantity", quantities, QUANTITIES) or ()
         if all(measurement.quantity != quantity for measurement in certificate)
     ]
 
 
 def _measure(
-    subject: str, state: str | None, function: Activation | None, **request: Any
+    subject: str, state: str | None, reference: Activation | None, **request: Any
 ) -> Certificate:
     from softgate.studies.certify import certify
 
     file = None if state is None else Path(state)
     if request["exhaustive"]:
-        file = file or _default_state(subject, function, request)
+        file = file or _default_state(subject, reference, request)
         if file.exists():
             click.echo(f"Resuming from {file}", err=True)
     try:
         with SweepProgress() as progress:
-            return certify(subject, function, state=file, progress=progress, **request)
+            return certify(subject, reference, state=file, progress=progress, **request)
     except KeyboardInterrupt:
         if file is not None:
             click.echo(_saved(file), err=True)
         raise
 
 
-def _default_state(subject: str, function: Activation | None, request: dict[str, Any]) -> Path:
+def _default_state(subject: str, reference: Activation | None, request: dict[str, Any]) -> Path:
     """Return the file in which the state of this sweep is saved by default."""
-    key = repr((subject, function, sorted(request["keywords"].items()), request["slope"]))
+    key = repr((subject, reference, sorted(request["parameters"].items()), request["slope"]))
     return Path(f".softgate-certify-{hashlib.sha256(key.encode()).hexdigest()[:12]}.json")
 
 
@@ -198,18 +195,18 @@ def _read(file: str, subject: str, request: dict[str, Any]) -> Certificate:
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise click.UsageError(f"--baseline {file} is not a certificate: {error}.") from None
     _check_inputs(file, old, request)
-    known = request["function"] or describe(subject, request["keywords"]).ours
+    known = request["reference"] or describe(subject, request["parameters"]).ours
     if known is not None and label(known) != old.function:
         raise click.UsageError(
             f"--baseline {file} was measured as {old.function}, this would be as {label(known)}: "
             "only certificates of the same function can be compared."
         )
     try:
-        request["function"] = known or resolve_activation(old.function)
+        request["reference"] = known or resolve_activation(old.function)
     except ValueError:
         raise click.UsageError(
             f"--baseline {file} was measured as {old.function}, which is not in the catalogue: "
-            "name it with --as module:function."
+            "name it with --reference module:function."
         ) from None
     return old
 
@@ -220,8 +217,8 @@ def _check_inputs(file: str, old: Certificate, request: dict[str, Any]) -> None:
     from softgate.studies.certify.measure import ORDER
 
     samples = counts(request["samples"])
-    dtypes = {*(chosen("dtypes", request["dtypes"], ORDER) or ORDER)} & {*DEFAULT}
-    quantities = chosen("quantities", request["quantities"], QUANTITIES) or QUANTITIES
+    dtypes = {*(chosen("dtype", request["dtype"], ORDER) or ORDER)} & {*DEFAULT}
+    quantities = chosen("quantity", request["quantity"], QUANTITIES) or QUANTITIES
     for measurement in old:
         dtype, quantity = measurement.dtype, measurement.quantity
         if dtype not in dtypes or quantity not in quantities:

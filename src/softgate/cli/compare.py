@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .arguments import FUNCTION, parse_pairs
+from softgate.runtime.files import PICTURES, TABLES
+
+from .arguments import FUNCTION, Command, parse_pairs
 from .compare_display import Display, plan_lines
-from .output import Format, emit, formats, picture_file, show
+from .output import Format, emit, formats, show
 
 if TYPE_CHECKING:
     from softgate.runtime.activation import Activation
@@ -94,10 +96,6 @@ OPTIONS = (
     click.option(
         "--jobs", type=click.IntRange(1), metavar="N", help="Concurrent trials.  [one per core]"
     ),
-    click.option(
-        "-o", "--output", type=click.Path(dir_okay=False), metavar="FILE",
-        help="Save a figure of curves, seeds and differences: .svg, .png or .pdf.",
-    ),
 )  # fmt: skip
 """In the order of the help text."""
 
@@ -117,12 +115,21 @@ def numbers(text: str | None) -> list[float] | None:
         raise click.UsageError(f"--rates {text}: write numbers, such as 1e-3,1e-4.") from None
 
 
-@click.command()
+def setting_of_a_task(option: str) -> str | None:
+    """Return how a setting of a task is written, for a user who wrote it as an option."""
+    from softgate.studies.compare.tasks import tasks
+
+    name = option.lstrip("-").replace("-", "_")
+    known = {setting: spec for task in tasks().values() for setting, spec in task.options.items()}
+    return f"--set {name}={known[name].default}" if name in known else None
+
+
+@click.command(cls=Command, suggest=setting_of_a_task)
 @click.argument("functions", nargs=-1, type=FUNCTION, metavar="[NAMES]...")
 @options
 @click.option("--tasks", "list_tasks", is_flag=True, help="List the tasks and their settings.")
 @click.option("--dry-run", is_flag=True, help="Print the plan and train nothing.")
-@formats
+@formats(*TABLES, *PICTURES)
 def command(  # noqa: PLR0913, PLR0917  (click passes options by keyword)
     functions: tuple[Activation | Gated, ...],
     list_tasks: bool,
@@ -131,8 +138,8 @@ def command(  # noqa: PLR0913, PLR0917  (click passes options by keyword)
     no_store: bool,
     on: str,
     jobs: int | None,
-    output: str | None,
     form: Format,
+    output: tuple[Path, ...],
     **arguments: Any,
 ) -> int:
     """Train the same model with each activation, several times, and compare the results.
@@ -155,8 +162,6 @@ def command(  # noqa: PLR0913, PLR0917  (click passes options by keyword)
     if list_tasks:
         show(catalogue())
         return 0
-    if output is not None:
-        picture_file("-o", output)
     if no_store and store is not None:
         raise click.UsageError("--no-store and --store: give one.")
     store = None if no_store else store or STORE
@@ -166,10 +171,7 @@ def command(  # noqa: PLR0913, PLR0917  (click passes options by keyword)
     if dry_run:
         return 0
     comparison = _train(study, store, on, jobs)
-    emit(comparison, form)
-    if output is not None:
-        comparison.save(output)
-        click.echo(f"Wrote {Path(output).absolute()}", err=True)
+    emit(comparison, form, output)
     return 0 if any(o.status == "finished" for o in comparison.outcomes) else 1
 
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from softgate.runtime.files import PICTURES, TABLES, file_format
+
 from .arguments import ACTIVATION
-from .output import Format, emit, formats, picture_file
+from .output import Format, emit, formats, save
 
 if TYPE_CHECKING:
     from softgate.runtime.activation import Activation
@@ -35,20 +38,16 @@ if TYPE_CHECKING:
     "--threshold", "thresholds", multiple=True, metavar="NAME=NUMBER",
     help="Limit from which on a figure is a finding, as flat=0.001 or dead=5%. May be repeated.",
 )  # fmt: skip
-@click.option(
-    "-o", "--output", type=click.Path(dir_okay=False), metavar="FILE",
-    help="Also write charts of outputs, units and gradients to an .svg, .png or .pdf file.",
-)  # fmt: skip
 @click.option("--no-gradients", is_flag=True, help="Do not measure gradients.")
-@formats
+@formats(*TABLES, *PICTURES)
 def command(
     target: str,
     data: str,
     replacement: Activation | None,
     only: str | None,
     conditions: tuple[str, ...],
-    output: str | None,
     form: Format,
+    output: tuple[Path, ...],
     **options: Any,
 ) -> int:
     """Run TARGET on data and print which units are dead, trapped or saturated, and gradients.
@@ -71,14 +70,12 @@ def command(
         raise click.UsageError(f"--limit {options['limit']}: expected at least 1 batch.")
     options["thresholds"] = dict(map(_threshold, options["thresholds"]))
     checks = _conditions(conditions)
-    picture = None if output is None else picture_file("-o", output)
     diagnosis, effect = _run(target, data, replacement, only, **options)
-    _show(diagnosis, effect, form)
-    if picture is not None and diagnosis.sites:
-        diagnosis.save(picture)
-        click.echo(f"Wrote {picture}", err=True)
-    elif picture is not None:
-        click.echo(f"No {picture}: no activation was observed, nothing to draw", err=True)
+    if not diagnosis.sites:
+        for picture in (path for path in output if file_format(path) in PICTURES):
+            click.echo(f"No {picture}: no activation was observed, nothing to draw", err=True)
+        output = tuple(path for path in output if file_format(path) not in PICTURES)
+    _show(diagnosis, effect, form, output)
     failures = [failure for check in checks if (failure := check.failure(diagnosis)) is not None]
     for failure in failures:
         click.echo(f"Failed: {failure}", err=True)
@@ -108,16 +105,18 @@ def _run(
         return diagnosis, what_if(model, batches, replacement, only=only, loss=loss)
 
 
-def _show(diagnosis: Diagnosis, effect: WhatIf | None, form: Format) -> None:
-    """Print one or both records; both as JSON are one object."""
+def _show(
+    diagnosis: Diagnosis, effect: WhatIf | None, form: Format, output: tuple[Path, ...]
+) -> None:
+    """Write and print one or both records; both as JSON are one object. Files have the first."""
     if effect is None or form == "csv":
-        emit(diagnosis, form)
+        emit(diagnosis, form, output)
     elif form == "json":
-        records = {"diagnosis": diagnosis, "what_if": effect}
-        both = {name: json.loads(record.to_json()) for name, record in records.items()}
+        save(diagnosis, output)
+        both = {"diagnosis": diagnosis.to_dict(), "what_if": effect.to_dict()}
         click.echo(json.dumps(both, indent=2, ensure_ascii=False))
     else:
-        emit(diagnosis)
+        emit(diagnosis, form, output)
         click.echo()
         emit(effect)
 

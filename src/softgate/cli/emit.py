@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from .arguments import ActivationType
+from softgate.runtime.files import file_format, write_file
+
+from .arguments import ActivationType, Command
+from .output import checked_files
 
 if TYPE_CHECKING:
     from softgate.runtime.activation import Activation
+
+
+EXTENSIONS = {"c": ("c", "h"), "js": ("mjs", "js"), "triton": ("py",)}
+"""The extensions of each language's files."""
+LANGUAGES = {kind: language for language, kinds in EXTENSIONS.items() for kind in kinds}
 
 
 class _Emitted(ActivationType):
@@ -29,9 +36,11 @@ class _Emitted(ActivationType):
         return super().convert(value, param, ctx)
 
 
-@click.command()
+@click.command(cls=Command, former={"--lang": "--language"})
 @click.argument("activations", type=_Emitted(), nargs=-1, required=True, metavar="ACTIVATION...")
-@click.option("--lang", type=click.Choice(("c", "js", "triton")), required=True, help="Language.")
+@click.option(
+    "--language", type=click.Choice(tuple(EXTENSIONS)), help="[default: by the extension of -o]"
+)
 @click.option(
     "--dtype", type=click.Choice(("float32", "float64")),
     help="One format only.  [default: both in C, float64 in js, float32 in Triton]",
@@ -45,11 +54,12 @@ class _Emitted(ActivationType):
     help="Of JavaScript: an ES module, or a script that declares one object.  [default: module]",
 )  # fmt: skip
 @click.option(
-    "-o", "--output", type=click.Path(dir_okay=False), metavar="FILE", help="Write to a file."
-)
+    "-o", "--output", type=click.Path(dir_okay=False), metavar="FILE",
+    help=f"Write a file: {', '.join(f'.{kind}' for kind in LANGUAGES)}.",
+)  # fmt: skip
 def command(
     activations: tuple[Activation, ...],
-    lang: str,
+    language: str | None,
     dtype: str | None,
     quantity: str | None,
     form: str | None,
@@ -62,17 +72,23 @@ def command(
     are given, as in elu:alpha=0.5. Several activations go into one file.
 
     \b
-    softgate emit gelu --lang c -o gelu.c
-    softgate emit leaky_relu:slope=0.2 --lang c --dtype float32
-    softgate emit gelu silu relu --lang js -o activations.mjs
-    softgate emit gelu silu --lang js --form script -o activations.js
-    softgate emit gelu --lang triton
+    softgate emit gelu -o gelu.c
+    softgate emit leaky_relu:slope=0.2 --language c --dtype float32
+    softgate emit gelu silu relu -o activations.mjs
+    softgate emit gelu silu --form script -o activations.js
+    softgate emit gelu --language triton
     """
     from softgate.studies.emit import emit
 
-    text = emit(activations, lang, dtype=dtype, quantity=quantity, form=form)
-    if output is None:
+    path = None
+    if output is not None:
+        (path,) = checked_files([output], LANGUAGES if language is None else EXTENSIONS[language])
+        language = language or LANGUAGES[file_format(path)]
+    elif language is None:
+        raise click.UsageError(f"choose a --language: {', '.join(EXTENSIONS)}; or -o FILE.c.")
+    text = emit(activations, language, dtype=dtype, quantity=quantity, form=form)
+    if path is None:
         click.echo(text, nl=False)
         return
-    Path(output).write_text(text, encoding="utf-8")
-    click.echo(f"Wrote {output}", err=True)
+    write_file(path, text)
+    click.echo(f"Wrote {path}", err=True)

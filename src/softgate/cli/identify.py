@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 import click
 
-from .arguments import DTYPES, FRAMEWORKS, keywords_option, parse_keywords
+from softgate.runtime.files import TABLES
+
+from .arguments import DTYPES, FRAMEWORKS, Command, parameters_option, parse_parameters
 from .output import Format, emit, formats
 
 
-@click.command()
+@click.command(cls=Command, former={"--with": "--parameters"})
 @click.argument("subject")
-@keywords_option
+@parameters_option
 @click.option(
     "--dtype",
     type=click.Choice(DTYPES),
@@ -23,13 +26,14 @@ from .output import Format, emit, formats
     type=click.Choice(FRAMEWORKS),
     help="The framework whose arrays it takes.  [default: that of its module, or numpy]",
 )
-@formats
+@formats(*TABLES)
 def command(
     subject: str,
-    keywords: tuple[str, ...],
+    parameters: tuple[str, ...],
     dtype: str | None,
     framework: str | None,
     form: Format,
+    output: tuple[Path, ...],
 ) -> None:
     """Find which activation SUBJECT computes, with which parameters, scale and offset.
 
@@ -41,7 +45,7 @@ def command(
 
     \b
     softgate identify torch.nn.functional:gelu
-    softgate identify torch.nn.functional:gelu --with approximate=tanh --dtype bfloat16
+    softgate identify torch.nn.functional:gelu --parameters approximate=tanh --dtype bfloat16
     softgate identify jax.nn:gelu --json
     softgate identify model.onnx
     """
@@ -52,13 +56,13 @@ def command(
         identification = identify(
             subject,
             dtype=dtype,
-            keywords=parse_keywords(keywords),
+            parameters=parse_parameters(parameters),
             framework=framework,
             isolated=True,
         )
     except Failure as failure:
         click.echo(f"Error: {subject} {failure}", err=True)
         sys.exit(1)
-    emit(identification, form)
+    emit(identification, form, output)
     if identification.function == UNKNOWN:
         sys.exit(1)

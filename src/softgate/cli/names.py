@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 from click.shell_completion import CompletionItem
+
+from softgate.runtime.files import TABLES
 
 from .output import Format, emit, formats
 
@@ -33,8 +36,10 @@ def complete_source(
 @click.command()
 @click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=complete_name)
 @click.option("--source", shell_complete=complete_source, help="Only one framework's names.")
-@formats
-def command(names: tuple[str, ...], source: str | None, form: Format) -> None:
+@formats(*TABLES)
+def command(
+    names: tuple[str, ...], source: str | None, form: Format, output: tuple[Path, ...]
+) -> None:
     """Show what each NAME means in PyTorch, Keras, TensorFlow, JAX, Hugging Face, timm and ONNX.
 
     \b
@@ -43,7 +48,7 @@ def command(names: tuple[str, ...], source: str | None, form: Format) -> None:
     softgate names --source jax             all that JAX has
     softgate names com.microsoft.FastGelu   one, by its path
     """
-    emit(wanted(names, source), form)
+    emit(wanted(names, source), form, output)
 
 
 def wanted(which: tuple[str, ...], source: str | None) -> Names:

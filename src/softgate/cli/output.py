@@ -1,4 +1,4 @@
-"""Output of the commands: records for a terminal or a pipe, as CSV or as JSON, and picture files.
+"""Output of the commands: records for a terminal or a pipe, as CSV or as JSON, and files.
 
 In a terminal a grid wider than the window is split between columns, with its labels repeated, so
 that no line wraps. A pipe gets all columns as plain aligned text, without colour.
@@ -6,7 +6,6 @@ that no line wraps. A pipe gets all columns as plain aligned text, without colou
 
 from __future__ import annotations
 
-import csv
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -25,65 +24,79 @@ if TYPE_CHECKING:
 Format = Literal["text", "json", "csv"]
 
 
-def formats(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options `--json` and `--csv` to a command; its argument `form` is the format.
+def formats(*extensions: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Return a decorator that adds `--json`, `--csv` and `-o` to a command.
 
-    Both options together are a usage error, raised before anything is computed.
+    The command receives the format of stdout as `form` and the files to write as `output`. Both
+    formats together and a file that cannot be written are usage errors before it runs.
     """
 
-    @wraps(command)
-    def formatted(*, as_json: bool, as_csv: bool, **arguments: Any) -> Any:
-        if as_json and as_csv:
-            raise click.UsageError("--json and --csv are two formats: give one.")
-        return command(**arguments, form="json" if as_json else "csv" if as_csv else "text")
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(command)
+        def formatted(*, as_json: bool, as_csv: bool, output: tuple[str, ...], **rest: Any) -> Any:
+            if as_json and as_csv:
+                raise click.UsageError("--json and --csv are two formats: give one.")
+            form = "json" if as_json else "csv" if as_csv else "text"
+            return command(**rest, form=form, output=checked_files(output, extensions))
 
-    formatted = click.option("--csv", "as_csv", is_flag=True, help="Print all rows as CSV.")(
-        formatted
-    )
-    return click.option("--json", "as_json", is_flag=True, help="Print all rows as JSON.")(
-        formatted
-    )
+        csv = click.option("--csv", "as_csv", is_flag=True, help="Print all rows as CSV.")
+        json = click.option("--json", "as_json", is_flag=True, help="Print all rows as JSON.")
+        return output_option(*extensions)(json(csv(formatted)))
 
-
-def picture_file(option: str, file: str) -> Path:
-    """Return the path of a picture; raise if it cannot be written or vl-convert is missing."""
-    from softgate.plotting.plot_spec import file_format
-    from softgate.plotting.vega import library
-
-    file_format(Path(file))
-    library()
-    return writable_file(option, file)
+    return decorate
 
 
-def writable_file(option: str, file: str) -> Path:
-    """Return the path of a file; raise a usage error if it cannot be written.
+def output_option(*extensions: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Return the option `-o`, which may be repeated; the extension selects the format."""
+    known = ", ".join(f".{kind}" for kind in extensions)
+    return click.option(
+        "-o", "--output", type=click.Path(dir_okay=False), metavar="FILE", multiple=True,
+        help=f"Write a file, in the format of its extension: {known}. May be repeated.",
+    )  # fmt: skip
 
-    The file is opened before anything is computed, since os.access misses some reasons.
+
+def checked_files(files: Iterable[str], extensions: Iterable[str]) -> tuple[Path, ...]:
+    """Return the paths of output files; raise if one has another extension or cannot be written.
+
+    Called before anything is computed. For a picture, vl-convert must be installed.
     """
-    path = Path(file)
-    if not path.absolute().parent.is_dir():
-        raise click.UsageError(f"{option} {file}: there is no folder {path.parent}.")
-    existed = path.exists()
+    from softgate.runtime.files import PICTURES, check_writable, file_format, output_path
+
+    paths = tuple(output_path(file, extensions, "-o") for file in files)
+    if any(file_format(path) in PICTURES for path in paths):
+        from softgate.plotting.vega import library
+
+        library()
+    for path in paths:
+        check_writable(path)
+    return paths
+
+
+def emit(record: Record, form: Format = "text", output: Iterable[Path] = ()) -> None:
+    """Write a record to files, then print it on stdout: as JSON, as CSV, or as text.
+
+    It is printed even if a file cannot be written.
+    """
     try:
-        path.open("ab").close()
-    except OSError as error:
-        raise click.UsageError(
-            f"{option} {path}: it cannot be written ({error.strerror}); name another file."
-        ) from None
-    if not existed:
-        path.unlink()
-    return path
+        save(record, output)
+    finally:
+        _print(record, form)
 
 
-def emit(record: Record, form: Format = "text") -> None:
-    """Print a record on stdout: as JSON, as CSV, or as text."""
+def _print(record: Record, form: Format) -> None:
     if form == "json":
         click.echo(record.to_json(indent=2))
     elif form == "csv":
-        header, rows = record.table()
-        csv.writer(sys.stdout, lineterminator="\n").writerows([header, *rows])
+        click.echo(record.to_csv(), nl=False)
     else:
         show(record.grids())
+
+
+def save(record: Record, output: Iterable[Path]) -> None:
+    """Write a record to files, and print their names on stderr."""
+    for path in output:
+        record.save(path)
+        click.echo(f"Wrote {path}", err=True)
 
 
 def show(grids: Iterable[Grid]) -> None:

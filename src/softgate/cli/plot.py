@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from .arguments import ACTIVATION
+from softgate.runtime.files import PICTURES, check_writable, output_path
+
+from .arguments import ACTIVATION, Command, take_option, warn_renamed
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -15,34 +17,47 @@ if TYPE_CHECKING:
     from softgate.plotting.plot_spec import PlotSpec
     from softgate.runtime.activation import Activation
 
-WHAT = ("value", "slope", "curvature", "difference")
+QUANTITIES = ("value", "slope", "curvature", "difference")
 TALLEST = 30
 """Lines of a plot in a terminal, unless --height is given."""
 LARGEST = 1000
 
 
-@click.command()
+FORMER = {
+    "--what": "--quantity", "--against": "--reference", "--from": "--at", "--to": "--at",
+}  # fmt: skip
+
+
+def at_range(args: list[str]) -> list[str]:
+    """Return the arguments with `--at LOW:HIGH` in place of the former `--from` and `--to`."""
+    low, args = take_option(args, "--from")
+    high, args = take_option(args, "--to")
+    if low is None and high is None:
+        return args
+    warn_renamed("--from, --to" if low and high else "--from" if low else "--to", "--at")
+    return [*args, "--at", f"{low or -5}:{high or 5}"]
+
+
+@click.command(cls=Command, former=FORMER, rewrite=at_range)
 @click.argument("activations", type=ACTIVATION, nargs=-1, required=True, metavar="ACTIVATION...")
-@click.option("--what", type=click.Choice(WHAT), default="value", show_default=True)
+@click.option("--quantity", type=click.Choice(QUANTITIES), default="value", show_default=True)
 @click.option(
-    "--against", type=ACTIVATION, metavar="ACTIVATION",
+    "--reference", type=ACTIVATION, metavar="ACTIVATION",
     help="The function that is subtracted.  [default: gelu]",
 )  # fmt: skip
-@click.option("--from", "low", type=float, default=-5.0, show_default=True, help="Left end.")
-@click.option("--to", "high", type=float, default=5.0, show_default=True, help="Right end.")
+@click.option("--at", metavar="LOW:HIGH", default="-5:5", show_default=True, help="The range of x.")
 @click.option("--log", is_flag=True, help="Absolute values on a logarithmic scale.")
 @click.option(
     "-o", "--output", type=click.Path(dir_okay=False), metavar="FILE",
-    help="Write an .svg, .png or .pdf file.",
+    help="Write a file, in the format of its extension: .svg, .png, .pdf.",
 )  # fmt: skip
 @click.option("--width", type=float, help="Inches in a file (6), characters in a terminal.")
 @click.option("--height", type=float, help="Inches in a file (4), lines in a terminal.")
 def command(
     activations: tuple[Activation, ...],
-    what: str,
-    against: Activation | None,
-    low: float,
-    high: float,
+    quantity: str,
+    reference: Activation | None,
+    at: str,
     log: bool,
     output: str | None,
     **size: float | None,
@@ -54,14 +69,16 @@ def command(
 
     \b
     softgate plot gelu relu tanh
-    softgate plot gelu relu --what slope -o slopes.svg
-    softgate plot gelu_tanh gelu_sigmoid --what difference --log
+    softgate plot gelu relu --quantity slope -o slopes.svg
+    softgate plot gelu_tanh gelu_sigmoid --quantity difference --log
     """
     from softgate.plotting.plot import NO_LOGARITHM, chart, request
 
-    if against is not None and what != "difference":
-        raise click.UsageError("--against needs --what difference")
-    plot = request(activations, what, (low, high), against, log)
+    if reference is not None and quantity != "difference":
+        raise click.UsageError("--reference needs --quantity difference")
+    if output is not None:
+        check_writable(output_path(output, PICTURES, "-o"))
+    plot = request(activations, quantity, at, reference, log)
     if output is None:
         picture = plot.picture()
         show(picture, **size)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+
+from softgate.runtime.files import TABLES
 
 from .arguments import ACTIVATION
 from .output import Format, emit, formats
@@ -20,8 +23,10 @@ DEFAULT = ("sigmoid", "tanh", "relu", "leaky_relu", "gelu")
 @click.option(
     "--digits", type=int, default=4, show_default=True, help="Significant digits, up to 15."
 )
-@formats
-def command(activations: tuple[Activation, ...], digits: int, form: Format) -> None:
+@formats(*TABLES)
+def command(
+    activations: tuple[Activation, ...], digits: int, form: Format, output: tuple[Path, ...]
+) -> None:
     """Print the properties of each ACTIVATION: by default sigmoid, tanh, relu, leaky_relu and gelu.
 
     Range, minimum and where, jumps of value, slope and curvature, roots of the slope, limits; for
@@ -36,4 +41,4 @@ def command(activations: tuple[Activation, ...], digits: int, form: Format) -> N
     """
     from softgate.studies.properties import properties
 
-    emit(properties(*(activations or DEFAULT), digits=digits), form)
+    emit(properties(*(activations or DEFAULT), digits=digits), form, output)

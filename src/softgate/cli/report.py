@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import sys
 import time
 from math import inf
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from .arguments import ACTIVATION
-from .output import ProgressLine
+from .arguments import ACTIVATION, Command, warn_renamed
+from .output import ProgressLine, checked_files
 
 if TYPE_CHECKING:
     from softgate.reporting import Report
     from softgate.runtime.activation import Activation
 
-FILE = "softgate-report.html"
+FILE = "report.html"
+"""The default file, as of `make report`."""
+FORMATS = ("html", "json")
 BUDGET_S = 75.0
 SHOWN_S = 0.2
 """Least seconds between two updates of the progress line."""
@@ -43,17 +43,17 @@ class StudyProgress(ProgressLine):
         self.show(f"{prefix}{time.monotonic() - self.start:.0f} s  {text}", now=now)
 
 
-@click.command()
+@click.command(cls=Command, former={"--from-records": "--records"})
 @click.option(
-    "-o", "--output", type=click.Path(dir_okay=False), default=FILE, show_default=True,
-    metavar="FILE", help="The file of the page.",
+    "-o", "--output", type=click.Path(dir_okay=False), metavar="FILE", multiple=True,
+    help=f"Write the page (.html) or the records (.json). May be repeated.  [default: {FILE}]",
 )  # fmt: skip
 @click.option(
-    "--formula", "formulas", type=ACTIVATION, multiple=True, metavar="MODULE:FUNCTION",
+    "--formula", type=ACTIVATION, multiple=True, metavar="MODULE:FUNCTION",
     help="Your formula, decorated with @softgate.activation; may be repeated.",
 )  # fmt: skip
 @click.option(
-    "--budget", "budget_s", type=float, default=BUDGET_S, show_default=True, metavar="SECONDS",
+    "--budget", type=float, default=BUDGET_S, show_default=True, metavar="SECONDS",
     help="Time for certificates; timing takes half as long, all else about 60 s more.",
 )  # fmt: skip
 @click.option(
@@ -61,16 +61,16 @@ class StudyProgress(ProgressLine):
     help="Your model, whose units are diagnosed: a Hugging Face folder, or module:function.",
 )  # fmt: skip
 @click.option("--data", metavar="FILE", help="Inputs of --model: .npz, .safetensors or a text.")
-@click.option("--json", "keep", is_flag=True, help="Also write the records as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print the records as JSON.")
 @click.option(
-    "--from-records", "records", type=click.Path(file_okay=False), metavar="DIR",
-    help="Make the page from saved records; nothing is measured.",
+    "--records", type=click.Path(exists=True), metavar="FILE",
+    help="Make the page from the .json file of a report; nothing is measured.",
 )  # fmt: skip
 def command(
-    output: str,
-    formulas: tuple[Activation, ...],
-    budget_s: float,
-    keep: bool,
+    output: tuple[str, ...],
+    formula: tuple[Activation, ...],
+    budget: float,
+    as_json: bool,
     records: str | None,
     model: str | None,
     data: str | None,
@@ -86,51 +86,41 @@ def command(
     softgate report
     softgate report -o report.html --formula my_module:my_activation
     softgate report --model ./my-bert --data corpus.txt
-    softgate report --json
-    softgate report --from-records softgate-report.records
+    softgate report -o report.html -o report.json
+    softgate report --records report.json
     """
-    file = Path(output)
-    _check_output(file)
-    _check(budget_s, model, data, records)
+    files = checked_files(output or (FILE,), FORMATS)
+    _check(budget, model, data, records)
     with StudyProgress() as progress:
-        made = _make(formulas, budget_s, records, progress, {"model": model, "data": data})
+        made = _make(formula, budget, records, progress, {"model": model, "data": data})
         progress.show_timed("drawing the page")
-        made.save(file)
-    if keep:
-        made.save_records(file.with_suffix(".records"))
-    click.echo(str(made))
-    click.echo(f"\nWrote {file.absolute()} ({file.stat().st_size / 1e6:.1f} MB)")
-    if keep:
-        click.echo(f"Wrote {file.with_suffix('.records').absolute()}")
+        for file in files:
+            made.save(file)
+    if as_json and records is None:
+        folder = files[0].with_suffix(".records")
+        made.save_records(folder)
+        warn_renamed(f"the folder {folder} that --json writes", "-o FILE.json")
+    click.echo(made.to_json(indent=2) if as_json else str(made))
+    for file in files:
+        click.echo(f"Wrote {file.absolute()} ({file.stat().st_size / 1e6:.1f} MB)", err=True)
     for missing in made.missing:
         click.echo(f"Failed: {missing}", err=True)
     return 1 if made.empty else 0
 
 
-def _check(budget_s: float, model: str | None, data: str | None, records: str | None) -> None:
+def _check(budget: float, model: str | None, data: str | None, records: str | None) -> None:
     """Raise a usage error for options that exclude or need each other."""
-    if not budget_s > 0:
-        raise click.UsageError(f"--budget {budget_s:g}: expected a number of seconds above 0.")
+    if not budget > 0:
+        raise click.UsageError(f"--budget {budget:g}: expected a number of seconds above 0.")
     if (model is None) != (data is None):
         raise click.UsageError("--model and --data need each other: give both.")
     if model is not None and records is not None:
-        raise click.UsageError("--from-records runs nothing: omit --model and --data.")
-
-
-def _check_output(file: Path) -> None:
-    """Raise a usage error if the page, which replaces a file, cannot be written to its folder."""
-    folder = file.absolute().parent
-    if not folder.is_dir():
-        raise click.UsageError(f"-o {file}: there is no folder {folder}; make it first.")
-    if file.is_dir():
-        raise click.UsageError(f"-o {file}: that is a folder; name a file.")
-    if not os.access(folder, os.W_OK):
-        raise click.UsageError(f"-o {file}: the folder {folder} cannot be written to.")
+        raise click.UsageError("--records runs nothing: omit --model and --data.")
 
 
 def _make(
-    formulas: tuple[Activation, ...],
-    budget_s: float,
+    formula: tuple[Activation, ...],
+    budget: float,
     records: str | None,
     progress: StudyProgress,
     user_model: dict[str, str | None],
@@ -138,8 +128,6 @@ def _make(
     from softgate.reporting import read, report
 
     if records is not None:
-        return read(records, formulas)
+        return read(records, formula)
     command = shlex.join(["softgate", *sys.argv[1:]])
-    return report(
-        formulas, budget_s=budget_s, command=command, progress=progress.step, **user_model
-    )
+    return report(formula, budget=budget, command=command, progress=progress.step, **user_model)

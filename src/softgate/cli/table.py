@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from .arguments import ACTIVATION
+from softgate.runtime.files import TABLES
+
+from .arguments import ACTIVATION, Command
 from .output import Format, emit, formats
 
 if TYPE_CHECKING:
     from softgate.runtime.activation import Activation
 
 
-@click.command()
+@click.command(cls=Command, former={"--against": "--reference"})
 @click.argument("activations", nargs=-1, type=ACTIVATION, metavar="[ACTIVATION]...")
 @click.option(
     "--at",
@@ -24,18 +27,19 @@ if TYPE_CHECKING:
     "--columns",
     metavar="NAMES",
     help="Some of Phi, value, slope, curvature, difference, relative, separated by commas.  "
-    "[default: value,slope; with --against value,difference,relative]",
+    "[default: value,slope; with --reference value,difference,relative]",
 )
-@click.option("--against", type=ACTIVATION, help="The function to subtract for differences.")
+@click.option("--reference", type=ACTIVATION, help="The function to subtract for differences.")
 @click.option("--digits", type=int, default=4, show_default=True, help="Decimals, up to 50.")
-@formats
+@formats(*TABLES)
 def command(
     activations: tuple[Activation, ...],
     at: str | None,
     columns: str | None,
-    against: Activation | None,
+    reference: Activation | None,
     digits: int,
     form: Format,
+    output: tuple[Path, ...],
 ) -> None:
     """Print activations at points: values, slopes, curvatures, differences.
 
@@ -48,16 +52,16 @@ def command(
     \b
     softgate table
     softgate table gelu silu --at -3:3:0.5 --columns value,slope,curvature
-    softgate table gelu_tanh gelu_sigmoid --against gelu --digits 8
+    softgate table gelu_tanh gelu_sigmoid --reference gelu --digits 8
     softgate table elu:alpha=0.5 --at -1 --digits 30
     """
-    if not activations and (columns is not None or against is not None):
-        raise click.UsageError("--columns and --against need an ACTIVATION, such as gelu.")
+    if not activations and (columns is not None or reference is not None):
+        raise click.UsageError("--columns and --reference need an ACTIVATION, such as gelu.")
     names = {name.strip().lower() for name in (columns or "").split(",")}
-    if against is None and {"difference", "relative"} & names:
-        raise click.UsageError("a difference needs --against: the function to subtract.")
+    if reference is None and {"difference", "relative"} & names:
+        raise click.UsageError("a difference needs --reference: the function to subtract.")
     from softgate.studies.table import POINTS, table
 
     at = POINTS if at is None else at
-    record = table(activations or None, at=at, columns=columns, reference=against, digits=digits)
-    emit(record, form)
+    record = table(activations or None, at=at, columns=columns, reference=reference, digits=digits)
+    emit(record, form, output)

@@ -344,7 +344,7 @@ def _certify(units: Sequence[Unit]) -> list[str]:
             lines += [
                 f"    TRITON_INTERPRET=1 softgate certify {subject} \\",
                 f"        --framework torch --quantity value --dtype {f.fmt.name} \\",
-                f"        --as {unit.command}{gate}",
+                f"        --reference {unit.command}{gate}",
             ]
     opening = f"To certify values there (TRITON_INTERPRET=1), this file being {module}.py:"
     return [opening, *lines] if lines else []

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from io import BytesIO
 from itertools import pairwise
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
 import matplotlib as mpl
 import numpy as np
@@ -50,9 +49,7 @@ class Chart(Figure):
     """A figure that notebooks display, whether or not pyplot is imported."""
 
     def _repr_svg_(self) -> str:
-        buffer = BytesIO()
-        save(self, buffer, "svg")
-        return buffer.getvalue().decode()
+        return render(self, "svg").decode()
 
 
 def draw(picture: PlotSpec, width: float, height_: float) -> Chart:
@@ -215,17 +212,14 @@ def end_of(axes: Axes, curve: Curve) -> Floats:
     return np.asarray(axes.transData.transform(point), dtype=np.float64)
 
 
-def save(figure: Figure, target: Path | BinaryIO, kind: str) -> None:
-    """Write a figure; the same figure gives the same bytes, since no date is written."""
+def render(figure: Figure, kind: str) -> bytes:
+    """Return the content of an "svg", "png" or "pdf" file; equal figures give equal bytes."""
     metadata: dict[str, dict[str, str | None]] = {
         "svg": {"Date": None, "Creator": "softgate"},
         "png": {"Software": "softgate"},
         "pdf": {"CreationDate": None, "ModDate": None, "Creator": "softgate"},
     }
+    content = BytesIO()
     with mpl.rc_context(SETTINGS):
-        try:
-            figure.savefig(target, format=kind, metadata=metadata[kind])
-        except OSError as error:
-            if error.filename is not None or not isinstance(target, Path):
-                raise
-            raise OSError(error.errno, error.strerror or str(error), str(target)) from error
+        figure.savefig(content, format=kind, metadata=metadata[kind])
+    return content.getvalue()

@@ -16,17 +16,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from softgate.runtime.activation import Activation
+from softgate.runtime.deprecation import renamed
+from softgate.runtime.files import PICTURES, file_format, output_path, write_file
 from softgate.runtime.names import function
 from softgate.runtime.registry import label
 
 from .curves import QUANTITIES, check_range, curve
 from .palette import Style, style, variants
-from .plot_spec import PlotSpec, check_file, file_format
+from .plot_spec import PlotSpec
 
 if TYPE_CHECKING:
     from .figure import Chart
 
 MISSING = "plots in files need matplotlib: pip install 'softgate[plot]'"
+RANGE = (-5.0, 5.0)
+"""The range of x by default."""
 SMALLEST, LARGEST = 2, 100
 """Inches; in a smaller figure, names and numbers leave no room for curves."""
 NO_LOGARITHM = "0 everywhere: nothing to show on a logarithmic scale"
@@ -38,10 +42,10 @@ class Request:
     """The validated arguments of a plot."""
 
     activations: tuple[Activation, ...]
-    what: str
+    quantity: str
     low: float
     high: float
-    against: Activation | None
+    reference: Activation | None
     log: bool
 
     def picture(self) -> PlotSpec:
@@ -49,10 +53,10 @@ class Request:
         curves = tuple(
             curve(
                 activation,
-                self.what,
+                self.quantity,
                 self.low,
                 self.high,
-                against=self.against,
+                against=self.reference,
                 log=self.log,
                 label=label(activation),
             )
@@ -64,9 +68,9 @@ class Request:
             raise ValueError(f"{', '.join(absent)}: {NO_LOGARITHM}")
         drawn = [i for i, none in enumerate(empty) if not none]
         styles = self.styles()
-        zero = "" if self.against is None else label(self.against)
-        title = f"Difference to {zero}" if zero else self.what.capitalize()
-        axis = AXES.get(self.what, f"f(x) − {zero}(x)")
+        zero = "" if self.reference is None else label(self.reference)
+        title = f"Difference to {zero}" if zero else self.quantity.capitalize()
+        axis = AXES.get(self.quantity, f"f(x) − {zero}(x)")
         return PlotSpec(
             tuple(curves[i] for i in drawn),
             tuple(styles[i] for i in drawn),
@@ -92,37 +96,42 @@ class Request:
 
 def request(
     activations: Any,
-    what: str = "value",
-    at: tuple[float, float] = (-5.0, 5.0),
-    against: Any = None,
+    quantity: str = "value",
+    at: Any = RANGE,
+    reference: Any = None,
     log: bool = False,
 ) -> Request:
     """Return the checked arguments of a plot; raise TypeError or ValueError."""
-    if what not in QUANTITIES:
-        raise ValueError(f"what = {what!r}: expected one of {', '.join(QUANTITIES)}")
-    if against is not None and what != "difference":
-        raise ValueError(f'against is for what="difference", not for {what!r}')
+    if quantity not in QUANTITIES:
+        raise ValueError(f"quantity = {quantity!r}: expected one of {', '.join(QUANTITIES)}")
+    if reference is not None and quantity != "difference":
+        raise ValueError(f'reference is for quantity="difference", not for {quantity!r}')
     low, high = _ends(at)
     if isinstance(activations, str | Activation) or not isinstance(activations, Iterable):
         activations = [activations]
     chosen = list(dict.fromkeys(map(_resolve, activations)))
-    base = _resolve("gelu" if against is None else against) if what == "difference" else None
+    base = (
+        _resolve("gelu" if reference is None else reference) if quantity == "difference" else None
+    )
     drawn = tuple(activation for activation in chosen if activation is not base)
     if not drawn:
         if base is not None and chosen:
             raise ValueError(
                 f"the difference of {base.name} to itself is 0: name another activation, "
-                "or another function to compare with (against)"
+                "or another function to compare with (reference)"
             )
         raise ValueError("no activation was given: name at least one, such as gelu")
-    return Request(drawn, what, low, high, base, log)
+    return Request(drawn, quantity, low, high, base, log)
 
 
 def _ends(at: Any) -> tuple[float, float]:
     """Return the two ends of a range; raise TypeError if it is not a pair of numbers."""
-    numbers = list(at) if isinstance(at, Iterable) and not isinstance(at, str) else []
+    try:
+        numbers = [float(end) for end in at.split(":")] if isinstance(at, str) else list(at)
+    except (TypeError, ValueError):
+        numbers = []
     if len(numbers) != 2 or not all(isinstance(number, Real) for number in numbers):
-        raise TypeError(f"at = {at!r}: expected two numbers, from where to where, such as (-5, 5)")
+        raise TypeError(f"at = {at!r}: expected two numbers, such as (-5, 5) or '-5:5'")
     return check_range(*numbers)
 
 
@@ -153,12 +162,13 @@ def _resolve(activation: Any) -> Activation:
     return activation
 
 
+@renamed(what="quantity", against="reference", file="output")
 def plot(
     activations: Activation | str | Sequence[Activation | str],
-    what: str = "value",
-    at: tuple[float, float] = (-5.0, 5.0),
-    against: Activation | str | None = None,
-    file: str | os.PathLike[str] | None = None,
+    quantity: str = "value",
+    at: tuple[float, float] | str = RANGE,
+    reference: Activation | str | None = None,
+    output: str | os.PathLike[str] | None = None,
     *,
     log: bool = False,
     width: float = 6.0,
@@ -173,13 +183,13 @@ def plot(
     ----------
     activations : Activation, str, or several
         The functions to draw.
-    what : {"value", "slope", "curvature", "difference"}
+    quantity : {"value", "slope", "curvature", "difference"}
         The quantity to draw.
-    at : (float, float)
-        The range of x.
-    against : Activation or str, optional
+    at : (float, float) or str
+        The range of x, also as "-5:5".
+    reference : Activation or str, optional
         The function that differences subtract; gelu by default.
-    file : path, optional
+    output : path, optional
         An .svg, .png or .pdf file to write. The same call writes the same bytes.
     log : bool
         Absolute values on a logarithmic scale.
@@ -199,8 +209,8 @@ def plot(
     >>> [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
     ['gelu', 'relu']
     """
-    checked = request(activations, what, at, against, log)
-    figure, picture = chart(checked, file, width, height)
+    checked = request(activations, quantity, at, reference, log)
+    figure, picture = chart(checked, output, width, height)
     if picture.absent:
         warnings.warn(f"{', '.join(picture.absent)}: {NO_LOGARITHM}", stacklevel=2)
     return figure
@@ -219,17 +229,16 @@ def _renderer() -> ModuleType:
 
 def chart(
     checked: Request,
-    file: str | os.PathLike[str] | None = None,
+    output: str | os.PathLike[str] | None = None,
     width: float = 6.0,
     height: float = 4.0,
 ) -> tuple[Chart, PlotSpec]:
-    """Return the figure of a request and its data, and write it to `file` if there is one."""
+    """Return the figure of a request and its data, and write it to `output` if there is one."""
     _check_size(width, height)
-    path = None if file is None else check_file(file)
+    path = None if output is None else output_path(output, PICTURES)
     renderer = _renderer()
-    kind = "" if path is None else file_format(path)
     picture = checked.picture()
     figure = renderer.draw(picture, width, height)
     if path is not None:
-        renderer.save(figure, path, kind)
+        write_file(path, renderer.render(figure, file_format(path)))
     return figure, picture

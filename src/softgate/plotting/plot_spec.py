@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from .curves import Curve, Floats, height
 from .palette import Style
 
-FORMATS = ("svg", "png", "pdf")
 FLAT = 1e-9
 """Curves that vary by less than this fraction of their magnitude show only rounding errors."""
 
@@ -90,21 +86,3 @@ def apart(ends: Sequence[float], low: float, high: float, gap: float) -> list[fl
         above = places[i] = min(places[i], above)
         above -= gap
     return [places[i] for i in range(len(ends))]
-
-
-def check_file(file: Any) -> Path:
-    """Return `file` as a path; raise if it is not a path or is empty."""
-    if not isinstance(file, str | os.PathLike):
-        raise TypeError(f"file = {file!r}: expected a path that ends in .svg, .png or .pdf")
-    if not os.fspath(file):
-        raise ValueError(f"file = {file!r} is empty: expected a name in .svg, .png or .pdf")
-    return Path(file)
-
-
-def file_format(path: Path) -> str:
-    """Return "svg", "png" or "pdf" by the end of a path; raise ValueError for other ends."""
-    kind = path.suffix.lower().lstrip(".")
-    if kind not in FORMATS:
-        known = ", ".join(f".{name}" for name in FORMATS)
-        raise ValueError(f"{path} ends in {path.suffix or 'nothing'}: files end in {known}")
-    return kind

@@ -18,8 +18,10 @@ from itertools import pairwise
 from types import ModuleType
 from typing import Any
 
+from softgate.runtime.files import PICTURES, file_format, output_path, write_file
+
 from .palette import Style, style
-from .plot_spec import apart, check_file, file_format
+from .plot_spec import apart
 
 Spec = dict[str, Any]
 
@@ -173,21 +175,21 @@ class Chart:
             opening = SIZE.sub(lambda _: next(sizes), opening)
         return f'{opening} role="img">\n<title>{escape(self.alternative)}</title>{body}\n'
 
+    def render(self, kind: str) -> bytes:
+        """Return the content of an "svg", "png" or "pdf" file."""
+        svg = self.svg()
+        if kind == "svg":
+            return svg.encode()
+        if kind == "png":
+            scale = 72 / PIXELS_PER_INCH  # vl-convert treats a pixel as a point
+            png: bytes = library().svg_to_png(svg, scale=scale, ppi=PNG_PIXELS_PER_INCH)
+            return png
+        return ordered_pdf(library().svg_to_pdf(svg))
+
     def save(self, file: str | os.PathLike[str]) -> None:
         """Write an .svg, .png or .pdf file; raise ValueError for other names."""
-        path = check_file(file)
-        kind, svg = file_format(path), self.svg()
-        if kind == "svg":
-            data = svg.encode()
-        elif kind == "png":
-            scale = 72 / PIXELS_PER_INCH  # vl-convert treats a pixel as a point
-            data = library().svg_to_png(svg, scale=scale, ppi=PNG_PIXELS_PER_INCH)
-        else:
-            data = ordered_pdf(library().svg_to_pdf(svg))
-        try:
-            path.write_bytes(data)
-        except OSError as error:  # the error of a full disk lacks the file name
-            raise OSError(error.errno, error.strerror, str(path)) from error
+        path = output_path(file, PICTURES)
+        write_file(path, self.render(file_format(path)))
 
     def _repr_svg_(self) -> str:
         return self.svg()

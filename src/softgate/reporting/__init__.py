@@ -6,6 +6,7 @@ records alone, so records that were saved can be shown again.
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -14,12 +15,13 @@ from functools import cached_property
 from html import unescape
 from pathlib import Path
 from re import sub
-from tempfile import NamedTemporaryFile
 from typing import Any
 
 from softgate import __version__
 from softgate.plotting import vega
 from softgate.runtime.activation import Activation
+from softgate.runtime.deprecation import renamed
+from softgate.runtime.files import file_format, output_path, write_file
 from softgate.runtime.machine import this_machine
 from softgate.runtime.names import activation
 from softgate.runtime.records import Record
@@ -35,6 +37,8 @@ from .sections.playground import playground
 from .sections.units import load_user_model
 
 TITLE = "softgate report"
+FORMATS = ("html", "json")
+"""The extensions that `Report.save` accepts."""
 
 
 @dataclass(frozen=True)
@@ -74,26 +78,35 @@ class Report:
         plain = [sub("<[^>]*>", "", line).replace("\u2009", " ") for line in lines]
         return "\n".join(f"{i}. {line}" for i, line in enumerate(plain, 1))
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return the records by the names of their studies, as dictionaries."""
+        records = {name: self.results.records.get(name) for name in RECORDS}
+        return {name: r.to_dict() for name, r in records.items() if isinstance(r, Record)}
+
+    def to_json(self, indent: int | None = None) -> str:
+        """Return the records as strict JSON, which `read` takes."""
+        return json.dumps(self.to_dict(), indent=indent, ensure_ascii=False, allow_nan=False)
+
     def save(self, file: str | os.PathLike[str]) -> None:
-        """Write the page to a file, atomically."""
-        write(Path(file), self.html)
+        """Write the page to an .html file, or the records to a .json file."""
+        path = output_path(file, FORMATS)
+        write_file(path, self.html if file_format(path) == "html" else self.to_json())
 
     def save_records(self, folder: str | os.PathLike[str]) -> None:
         """Write each record to a JSON file in a folder, which `read` takes."""
         place = Path(folder)
         place.mkdir(parents=True, exist_ok=True)
-        for name in RECORDS:
-            record = self.results.records.get(name)
-            if isinstance(record, Record):
-                write(place / f"{name}.json", record.to_json())
+        for name, content in self.to_dict().items():
+            write_file(place / f"{name}.json", json.dumps(content, ensure_ascii=False))
 
 
+@renamed(formulas="formula", budget_s="budget")
 def report(
-    formulas: Activation | str | Iterable[Activation | str] = (),
+    formula: Activation | str | Iterable[Activation | str] = (),
     *,
     model: Any = None,
     data: Any = None,
-    budget_s: float = BUDGET_S,
+    budget: float = BUDGET_S,
     command: str = "softgate report",
     progress: ReportProgress | None = None,
 ) -> Report:
@@ -101,14 +114,14 @@ def report(
 
     Parameters
     ----------
-    formulas : Activation, or several
+    formula : Activation, or several
         User-defined formulas (see `activation`), shown beside those of the catalogue.
     model : str or torch.nn.Module, optional
         A model to diagnose instead of a small network: a module, or a target of `softgate
         diagnose`, a folder or module:function.
     data : path or iterable, optional
         The inputs of the model: a file that `softgate diagnose` takes, or batches.
-    budget_s : float
+    budget : float
         Seconds for certificates; timing takes half of that. The page lists what was left out.
     command : str
         The command that reproduces the page, which shows it.
@@ -123,7 +136,7 @@ def report(
     Raises
     ------
     ValueError
-        If `budget_s` is not positive, if `model` and `data` are not given together, or if a
+        If `budget` is not positive, if `model` and `data` are not given together, or if a
         formula has the name of another function on the page.
     ImportError
         If vl-convert-python, which draws the charts, is not installed: pip install
@@ -136,12 +149,12 @@ def report(
     >>> import softgate as sg
     >>> sg.report().save("report.html")  # doctest: +SKIP
     """
-    if not budget_s > 0:
-        raise ValueError(f"budget_s = {budget_s!r}: expected a number of seconds above 0")
+    if not budget > 0:
+        raise ValueError(f"budget = {budget!r}: expected a number of seconds above 0")
     vega.library("report")  # before any study: it raises if vl-convert is not installed
-    several = [formulas] if isinstance(formulas, Activation | str) else formulas
+    several = [formula] if isinstance(formula, Activation | str) else formula
     run = Run(
-        _unambiguous(map(activation, several)), budget_s, progress, load_user_model(model, data)
+        _unambiguous(map(activation, several)), budget, progress, load_user_model(model, data)
     )
     run.run()
     when = datetime.now(UTC).isoformat(sep=" ", timespec="seconds")
@@ -149,19 +162,48 @@ def report(
     return Report(Results(run.records | {"about": about}))
 
 
-def read(folder: str | os.PathLike[str], formulas: Iterable[Activation] = ()) -> Report:
-    """Return the page of saved records; if a file cannot be read, its section shows the reason."""
-    place = Path(folder)
-    if not place.is_dir():
-        raise ValueError(f"{place} is not a folder: expected one with records, such as speed.json")
+def read(records: str | os.PathLike[str], formulas: Iterable[Activation] = ()) -> Report:
+    """Return the page of saved records: the .json file of a report, or a folder with one of each.
+
+    If a record cannot be read, its section shows the reason.
+    """
+    place = Path(records)
+    if not place.exists():
+        raise ValueError(f"{place} does not exist: expected a report's .json file, or a folder")
     vega.library("report")
     named_formulas = _unambiguous(formulas)
-    names = [name for name in RECORDS if name != FORMULAS or (place / f"{name}.json").exists()]
-    records: dict[str, Record | Missing] = {name: _read(place, name) for name in names}
-    records["playground"] = playground(
-        named_formulas
-    )  # contains code, which is never read from a file
-    return Report(Results(records))
+    texts = _folder(place) if place.is_dir() else _file(place)
+    names = [name for name in RECORDS if name != FORMULAS or name in texts]
+    shown: dict[str, Record | Missing] = {
+        name: _read(name, texts.get(name), place) for name in names
+    }
+    shown["playground"] = playground(named_formulas)  # code is never read from a file
+    return Report(Results(shown))
+
+
+def _folder(folder: Path) -> dict[str, str | OSError]:
+    """Return the text of each record in a folder, or the error of its file."""
+    texts: dict[str, str | OSError] = {}
+    for name in RECORDS:
+        file = folder / f"{name}.json"
+        if not file.exists():
+            continue
+        try:
+            texts[name] = file.read_text(encoding="utf-8")
+        except OSError as error:
+            texts[name] = error
+    return texts
+
+
+def _file(file: Path) -> dict[str, str | OSError]:
+    """Return the text of each record in a report's .json file; raise ValueError for another."""
+    try:
+        content = json.loads(file.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{file} is not the .json file of a report: {error}") from None
+    if not isinstance(content, dict) or not content.keys() & RECORDS.keys():
+        raise ValueError(f"{file} is not the .json file of a report: expected its records by name")
+    return {name: json.dumps(record) for name, record in content.items()}
 
 
 def _unambiguous(formulas: Iterable[Activation]) -> tuple[Activation, ...]:
@@ -178,29 +220,14 @@ def _unambiguous(formulas: Iterable[Activation]) -> tuple[Activation, ...]:
     return formulas
 
 
-def _read(folder: Path, name: str) -> Record | Missing:
-    file = folder / f"{name}.json"
-    if not file.exists():
-        return Missing(name, f"{file} does not exist")
+def _read(name: str, text: str | OSError | None, place: Path) -> Record | Missing:
+    file = place / f"{name}.json" if place.is_dir() else place
+    if text is None:
+        return Missing(name, f"{file} does not exist" if place.is_dir() else f"it is not in {file}")
+    if isinstance(text, OSError):
+        return Missing(name, f"{file} cannot be shown: {text}")
     try:
-        return RECORDS[name].from_json(file.read_text(encoding="utf-8"))
+        return RECORDS[name].from_json(text)
     # The file may be of another version, truncated, or not a record at all.
-    except (ValueError, TypeError, KeyError, AttributeError, StopIteration, OSError) as error:
+    except (ValueError, TypeError, KeyError, AttributeError, StopIteration) as error:
         return Missing(name, f"{file} cannot be shown: {error}")
-
-
-def write(file: Path, text: str) -> None:
-    """Write a text file atomically: on failure the old file, if any, is unchanged."""
-    with NamedTemporaryFile(
-        "w", encoding="utf-8", dir=file.absolute().parent, prefix=f".{file.name}.", delete=False
-    ) as part:
-        try:
-            part.write(text)
-            part.close()
-            mask = os.umask(0)
-            os.umask(mask)
-            Path(part.name).chmod(0o666 & ~mask)
-            Path(part.name).replace(file)
-        except BaseException:
-            Path(part.name).unlink(missing_ok=True)
-            raise

@@ -7,14 +7,22 @@ record has the name and the version of its schema.
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import math
+import os
 import types
 import typing
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from html import escape
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from .files import TABLES, file_format, output_path, write_file
+
+if TYPE_CHECKING:
+    import pandas
 
 SPECIAL = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 Cell = float | int | str | None
@@ -68,6 +76,31 @@ class Grid:
         return [f"<{kind}>{cell}</{kind}>" for kind, cell in zip(kinds, shown, strict=True)]
 
 
+STYLE = """
+:root { color-scheme: light dark; }
+body { font: 14px/1.5 system-ui, sans-serif; margin: 2em auto; max-width: 96em; padding: 0 1em; }
+table { border-collapse: collapse; margin: 1em 0; }
+caption { text-align: left; white-space: pre-line; padding: 0.3em 0; }
+th, td { text-align: right; padding: 2px 10px 2px 0; border-bottom: 1px solid #8888;
+  font-variant-numeric: tabular-nums; vertical-align: top; }
+th:first-child { text-align: left; }
+svg { max-width: 100%; height: auto; }
+"""
+POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+"""Content security policy of pages: they load nothing and run no script."""
+
+
+def html_page(title: str, body: str, style: str) -> str:
+    """Return an HTML page with a style sheet; `title` is text, `body` is HTML."""
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
+        f"<title>{escape(title)}</title>"
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<style>{style}</style></head><body>{body}</body></html>\n"
+    )
+
+
 class Record:
     """A frozen dataclass that can be displayed, saved and loaded.
 
@@ -77,6 +110,8 @@ class Record:
 
     schema: ClassVar[str]
     version: ClassVar[int] = 1
+    formats: ClassVar[tuple[str, ...]] = TABLES
+    """The extensions that `save` accepts; records with a chart add PICTURES and have `figure`."""
 
     def grids(self) -> tuple[Grid, ...]:
         """Return the tables to display, with rounded numbers."""
@@ -92,10 +127,60 @@ class Record:
     def _repr_html_(self) -> str:
         return "".join(grid.html for grid in self.grids())
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return the content of `to_json` as dictionaries, lists, strings and numbers."""
+        return {"schema": self.schema, "version": self.version, **_plain_fields(self)}
+
     def to_json(self, indent: int | None = None) -> str:
         """Return the record as strict JSON."""
-        content = {"schema": self.schema, "version": self.version, **_plain_fields(self)}
-        return json.dumps(content, indent=indent, ensure_ascii=False, allow_nan=False)
+        return json.dumps(self.to_dict(), indent=indent, ensure_ascii=False, allow_nan=False)
+
+    def to_csv(self) -> str:
+        """Return the rows of `table` as CSV."""
+        header, rows = self.table()
+        text = io.StringIO()
+        csv.writer(text, lineterminator="\n").writerows([header, *rows])
+        return text.getvalue()
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """Return the rows of `table` as a pandas.DataFrame."""
+        import pandas
+
+        header, rows = self.table()
+        return pandas.DataFrame(rows, columns=list(header))
+
+    def page(self) -> str:
+        """Return the record as one HTML page, which loads nothing and runs no script."""
+        return html_page(type(self).__name__, self._repr_html_(), STYLE)
+
+    def figure(self) -> Any:
+        """Return the chart of the record; raise NotImplementedError if it has none."""
+        raise NotImplementedError(f"{type(self).__name__} has no chart")
+
+    def save(self, file: str | os.PathLike[str], **figure: Any) -> None:
+        """Write the record to a file; its extension selects the format.
+
+        .html is the page, .json what `from_json` reads, .csv the rows of `table`. Records with a
+        chart also write it, as .svg, .png or .pdf; `figure` are arguments of that method.
+
+        Raises
+        ------
+        ValueError
+            If the record has no format with this extension.
+        OSError
+            If the file cannot be written; an old file of that name is unchanged.
+        """
+        path = output_path(file, self.formats)
+        kind = file_format(path)
+        if kind == "html":
+            content: str | bytes = self.page()
+        elif kind == "json":
+            content = self.to_json(indent=2) + "\n"
+        elif kind == "csv":
+            content = self.to_csv()
+        else:
+            content = self.figure(**figure).render(kind)
+        write_file(path, content)
 
     @classmethod
     def from_json(cls, text: str) -> Self:

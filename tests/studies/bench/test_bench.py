@@ -168,20 +168,20 @@ def test_sizes_follow_the_caches() -> None:
 @pytest.mark.parametrize(
     ("given", "says"),
     [
-        ({"sizes": "0"}, "at least 1 element"),
-        ({"sizes": "-3"}, "expected L1"),
-        ({"sizes": "L7"}, "expected L1"),
-        ({"sizes": "9000G"}, "are free: give a smaller size"),
+        ({"size": "0"}, "at least 1 element"),
+        ({"size": "-3"}, "expected L1"),
+        ({"size": "L7"}, "expected L1"),
+        ({"size": "9000G"}, "are free: give a smaller size"),
         ({"functions": "gelo"}, "did you mean"),
         ({"functions": ()}, "functions is empty"),
         ({"peers": "torhc"}, "did you mean 'torch'"),
-        ({"dtypes": "float31"}, "did you mean"),
-        ({"quantities": ""}, "quantities is empty"),
+        ({"dtype": "float31"}, "did you mean"),
+        ({"quantity": ""}, "quantity is empty"),
         ({"threads": 0}, "expected numbers from 1 to"),
         ({"threads": "many"}, "expected numbers from 1 to"),
         ({"inputs": "rand"}, "did you mean 'randn'"),
         ({"buffers": "old"}, "expected some of reused, fresh"),
-        ({"budget_s": 0}, "above 0"),
+        ({"budget": 0}, "above 0"),
     ],
 )
 def test_mistakes_are_told_before_anything_starts(
@@ -283,14 +283,14 @@ def test_the_command_compares_and_says_by_its_exit_code(
     quick = replace(BENCH, rows=tuple(_slowed(one, "gelu", "torch", 0.5) for one in ROWS))
     for then, code in ((BENCH, 0), (quick, 1)):
         old.write_text(then.to_json(), encoding="utf-8")
-        result = run("bench", "--against", str(old))
+        result = run("bench", "--baseline", str(old))
         assert result.return_value == code
         assert ("Failed: gelu in torch" in result.output) == bool(code)
         assert "ratio" in result.output
     assert asked[0]["functions"] == ["gelu"]
-    assert asked[0]["sizes"] == ("1K",)
-    assert run("bench", "--against", str(old), "--tolerance", "2").return_value == 0
-    as_json = json.loads(run("bench", "--against", str(old), "--json").stdout)
+    assert asked[0]["size"] == ("1K",)
+    assert run("bench", "--baseline", str(old), "--tolerance", "2").return_value == 0
+    as_json = json.loads(run("bench", "--baseline", str(old), "--json").stdout)
     assert as_json["schema"] == "softgate.bench.comparison"
 
 
@@ -303,7 +303,7 @@ def test_the_command_refuses_another_machine_before_it_times_anything(
     monkeypatch.setattr(cli, "_timed", timed)
     old = tmp_path / "old.json"
     old.write_text(BENCH.to_json(), encoding="utf-8")
-    assert "another machine" in str(run("bench", "--against", str(old)).exception)
+    assert "another machine" in str(run("bench", "--baseline", str(old)).exception)
 
 
 def run(*arguments: str) -> Any:
@@ -316,7 +316,7 @@ def run(*arguments: str) -> Any:
         (("gelo",), "gelu"),
         (("--json", "--csv"), "two formats"),
         (("--tolerance", "-1"), "from 0 on"),
-        (("--against", "no-such-file.json"), "no-such-file"),
+        (("--baseline", "no-such-file.json"), "no-such-file"),
         (("gelu", "--size", "0"), "at least 1"),
         (("gelu", "--budget", "inf"), "seconds above 0"),
     ],
@@ -330,7 +330,7 @@ def test_the_command_refuses_mistakes(arguments: tuple[str, ...], says: str) -> 
 def test_a_file_that_is_no_bench_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "other.json"
     file.write_text('{"schema": "softgate.names", "version": 1}', encoding="utf-8")
-    error = run("bench", "--against", str(file)).exception
+    error = run("bench", "--baseline", str(file)).exception
     assert all(text in error.message for text in ("expected softgate.bench", "bench --json"))
 
 

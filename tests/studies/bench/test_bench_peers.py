@@ -42,7 +42,7 @@ def bench() -> Bench:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(plan, "_peers", some)
         chosen = [*sg.activations().values(), ELU, LEAKY]
-        return sg.bench(chosen, peers=HERE, sizes=COUNT, budget_s=0.1)
+        return sg.bench(chosen, peers=HERE, size=COUNT, budget=0.1)
 
 
 def wrong(bench: Bench) -> list[tuple[str, str, str]]:
@@ -84,8 +84,8 @@ def test_the_record_survives_json(bench: Bench) -> None:
 def test_other_formats_fresh_memory_and_the_mix_run_in_ours() -> None:
     dtypes = ("float64", "float16", "bfloat16")
     found = sg.bench(
-        "relu", peers="none", dtypes=dtypes, inputs="mix", buffers="fresh", sizes="1K",
-        threads="all", budget_s=0.1,
+        "relu", peers="none", dtype=dtypes, inputs="mix", buffers="fresh", size="1K",
+        threads="all", budget=0.1,
     )  # fmt: skip
     assert all(row.least_ns and not row.error for row in found)
     assert {row.dtype for row in found} == set(dtypes)
@@ -151,7 +151,7 @@ def test_a_peer_that_fails_gets_a_row_that_says_so_and_the_rest_go_on(
         return usual | {"textbook": Peer(activation.name, "textbook", "bad", f"{module}:value")}
 
     monkeypatch.setattr(plan, "_peers", listed)
-    found = sg.bench(BAD, peers="textbook", quantities="value", sizes=COUNT, budget_s=0.2)
+    found = sg.bench(BAD, peers="textbook", quantity="value", size=COUNT, budget=0.2)
     for function, (_, _, says) in BAD.items():
         assert found.find(function, "textbook").error == says
         assert found.find(function).least_ns > 0

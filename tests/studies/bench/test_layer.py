@@ -139,7 +139,7 @@ def small():
     shown = []
     found = measure_layer(
         ["gelu", "gelu_sigmoid", "tanh", "swiglu"], d_model=12, d_hidden=24, tokens=5,
-        budget_s=0.05, progress=lambda *step: shown.append(step),
+        budget=0.05, progress=lambda *step: shown.append(step),
     )  # fmt: skip
     assert shown
     assert all(0 <= done <= total for _, done, total in shown)
@@ -177,7 +177,7 @@ def test_figures_that_are_no_times(small):
 
 def test_torch_is_left_as_it_was():
     threads, state = torch.get_num_threads(), torch.get_rng_state()
-    measure_layer("relu", d_model=4, d_hidden=4, tokens=1, threads=1, budget_s=0.01)
+    measure_layer("relu", d_model=4, d_hidden=4, tokens=1, threads=1, budget=0.01)
     assert torch.get_num_threads() == threads
     assert torch.equal(torch.get_rng_state(), state)
 
@@ -191,7 +191,7 @@ def test_torch_is_left_as_it_was():
         ({"tokens": 10**12}, "a training step needs about .* GiB, and .* are free"),
         ({"dtype": "float8"}, "dtype = 'float8': expected"),
         ({"threads": 10**6}, "threads '1000000': expected numbers from 1 to"),
-        ({"budget_s": 0}, "budget_s = 0: expected a positive number of seconds"),
+        ({"budget": 0}, "budget = 0: expected a positive number of seconds"),
         ({"activations": ["geluu"]}, "unknown activation 'geluu'; did you mean 'gelu'"),
         ({"activations": []}, "activations is empty"),
     ],

@@ -27,7 +27,7 @@ LIMIT = 4.0
 @cache
 def quick(subject: Any, function: Any = "gelu", **options: Any) -> Certificate:
     """Return a certificate of float32 values from a small sample, in this process."""
-    defaults: dict[str, Any] = {"dtypes": "float32", "quantities": "value", "samples": FEW}
+    defaults: dict[str, Any] = {"dtype": "float32", "quantity": "value", "samples": FEW}
     return sg.certify(subject, function, **(defaults | {"isolated": False} | options))
 
 
@@ -37,7 +37,7 @@ def outcomes(certificate: Certificate, quantity: str = "value") -> dict[str, str
 
 @pytest.mark.parametrize("name", ["gelu", "hard_swish"])
 def test_ours_hold_what_the_catalogue_states(name: str) -> None:
-    certificate = sg.certify(sg.activations()[name], quantities="value,slope", samples=2000)
+    certificate = sg.certify(sg.activations()[name], quantity="value,slope", samples=2000)
     assert {(measurement.dtype, measurement.quantity) for measurement in certificate} == {
         (dtype, quantity)
         for dtype in ("float16", "bfloat16", "float32", "float64")
@@ -86,7 +86,7 @@ def test_ours_against_another_function_fails() -> None:
 
 def test_what_is_right_passes() -> None:
     """The faults below are what their tests detect."""
-    certificate = quick(faulty.right, slope=faulty.right_slope, quantities="value,slope")
+    certificate = quick(faulty.right, slope=faulty.right_slope, quantity="value,slope")
     assert certificate.failures(LIMIT) == ()
     assert certificate.regressions(certificate) == ()
 
@@ -103,7 +103,7 @@ def test_a_few_ulps_in_one_narrow_interval() -> None:
 
 
 def test_a_flipped_slope() -> None:
-    slopes = {"slope": faulty.flipped_slope, "quantities": "slope", "samples": 100_000}
+    slopes = {"slope": faulty.flipped_slope, "quantity": "slope", "samples": 100_000}
     certificate = quick(faulty.right, **slopes)
     measurement = certificate.find("slope", "float32")
     assert measurement.total("wrong_signs") > 0
@@ -120,7 +120,7 @@ def test_a_lost_negative_zero() -> None:
 
 
 def test_nan_for_one_bit_pattern_in_16_bits() -> None:
-    certificate = quick(faulty.nan_for_one_pattern, dtypes="float16")
+    certificate = quick(faulty.nan_for_one_pattern, dtype="float16")
     measurement = certificate.find("value", "float16")
     assert measurement.total("not_numbers") == 1
     assert measurement.worst.worst == faulty.PATTERN
@@ -182,7 +182,7 @@ def test_regressions_against_the_baseline() -> None:
     rough = quick(faulty.few_ulp_off, samples=100_000)
     fine = quick(faulty.right, samples=100_000)
     assert any("negative: " in line for line in rough.regressions(fine))
-    only = quick(faulty.right, dtypes="float16")
+    only = quick(faulty.right, dtype="float16")
     assert any("not measured any more" in line for line in only.regressions(good))
     for other in ({"samples": 2000}, {"seed": 1}):
         with pytest.raises(ValueError, match="only measurements at the same inputs"):
@@ -192,7 +192,7 @@ def test_regressions_against_the_baseline() -> None:
 
 
 def test_a_certificate_is_a_record() -> None:
-    certificate = quick(faulty.nan_for_one_pattern, dtypes="float16")
+    certificate = quick(faulty.nan_for_one_pattern, dtype="float16")
     text = certificate.to_json()
     assert Certificate.from_json(text).to_json() == text
     assert "faulty:nan_for_one_pattern measured as gelu" in str(certificate)
@@ -203,7 +203,7 @@ def test_a_certificate_is_a_record() -> None:
 
 
 def test_what_is_not_tested_is_listed() -> None:
-    text = str(quick(faulty.right, quantities=None))
+    text = str(quick(faulty.right, quantity=None))
     assert "slope: faulty:right has no automatic derivative" in text
     assert "of 2^32 inputs" in text
 
@@ -241,7 +241,7 @@ def test_a_kernel_that_is_not_certified_is_no_truth() -> None:
     def cancels(f: Any, x: Any) -> Any:
         return f.sqrt(1 + f.square(x) * 1e-24) - 1
 
-    certificate = sg.certify(cancels, dtypes="float32", quantities="value", samples=FEW)
+    certificate = sg.certify(cancels, dtype="float32", quantity="value", samples=FEW)
     measurement = certificate.find("value", "float32")
     assert measurement.truth.startswith("against arb")
     assert measurement.kernel_ulp is None
@@ -256,7 +256,7 @@ def test_at_a_kink_any_slope_between_its_sides_is_right() -> None:
         return np.where(x == 0, 2, upper(x)).astype(x.dtype)
 
     for slope, right in ((sg.relu.slope, True), (upper, True), (beyond, False)):
-        certificate = quick(sg.relu, "relu", slope=slope, quantities="slope")
+        certificate = quick(sg.relu, "relu", slope=slope, quantity="slope")
         region = certificate.find("slope", "float32").regions[-1]
         assert (region.max_ulp == 0) == right
         assert "any number between its two sides" in certificate.find("slope", "float32").truth
@@ -287,9 +287,9 @@ def test_every_input_is_in_one_region(name: str, quantity: str) -> None:
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"dtypes": "float8"}, "float8"),
-        ({"dtypes": ()}, "empty"),
-        ({"quantities": "values"}, "values"),
+        ({"dtype": "float8"}, "float8"),
+        ({"dtype": ()}, "empty"),
+        ({"quantity": "values"}, "values"),
         ({"samples": 3}, "samples = 3"),
         ({"framework": "mxnet"}, "mxnet"),
         ({"function": "gleu"}, "gelu"),
@@ -302,23 +302,23 @@ def test_invalid_arguments(wrong: dict[str, Any], message: str) -> None:
 
 
 def test_a_wider_result_is_a_finding_if_the_format_was_named_or_has_32_bits() -> None:
-    certificate = quick(faulty.other_dtype, dtypes=None)
+    certificate = quick(faulty.other_dtype, dtype=None)
     assert [(f.dtype, f.kind) for f in certificate.findings] == [("float32", "wrong dtype")]
     assert [measurement.dtype for measurement in certificate] == ["float64"]
     assert any(line.startswith("float16 value: wrong dtype") for line in certificate.untested)
-    named = quick(faulty.other_dtype, dtypes="float16")
+    named = quick(faulty.other_dtype, dtype="float16")
     assert [(f.dtype, f.kind) for f in named.findings] == [("float16", "wrong dtype")]
 
 
 def test_a_foreign_callable_is_measured_as_what_it_computes() -> None:
     certificate = sg.certify(
         "torch.nn.functional:leaky_relu",
-        keywords={"negative_slope": 0.25},
-        quantities="value",
-        dtypes="float16",
+        parameters={"negative_slope": 0.25},
+        quantity="value",
+        dtype="float16",
     )
     assert certificate.function == "leaky_relu:slope=0.25"
     assert certificate.find("value", "float16").rounded_share == 1
     for unknown in ("numpy:sin", "numpy:sum"):
-        with pytest.raises(ValueError, match="--as gelu"):
-            sg.certify(unknown, dtypes="float32", quantities="value")
+        with pytest.raises(ValueError, match="--reference gelu"):
+            sg.certify(unknown, dtype="float32", quantity="value")

@@ -41,7 +41,7 @@ def test_a_gate_says_region_and_input(run: Run) -> None:
 
 def test_a_quantity_that_was_asked_for_must_be_measured(run: Run) -> None:
     """NumPy has no derivative: a gate on slopes must not pass for want of one."""
-    few = ("--as", "gelu", "--dtype", "float32", "--samples", "2000")
+    few = ("--reference", "gelu", "--dtype", "float32", "--samples", "2000")
     code, out, err = run("faulty:without_negative_zero", *few, "--quantity", "value,slope")
     assert code == 1
     assert err.startswith("Failed: slope was not measured")
@@ -50,27 +50,29 @@ def test_a_quantity_that_was_asked_for_must_be_measured(run: Run) -> None:
 
 
 def test_a_foreign_function_without_a_gate_is_only_reported(run: Run) -> None:
-    code, out, err = run("faulty:without_negative_zero", "--as", "gelu", *QUICK)
+    code, out, err = run("faulty:without_negative_zero", "--reference", "gelu", *QUICK)
     assert (code, err) == (0, "")
     assert "f(-0.0) = 0.0, not -0.0" in out
-    code, _, err = run("faulty:without_negative_zero", "--as", "gelu", *QUICK, "--max-ulp", "4")
+    code, _, err = run(
+        "faulty:without_negative_zero", "--reference", "gelu", *QUICK, "--max-ulp", "4"
+    )
     assert code == 1
     assert "zeros of the wrong sign" in err
 
 
 def test_a_finding_fails_without_a_gate(run: Run) -> None:
-    code, out, err = run("faulty:other_shape", "--as", "gelu", *QUICK)
+    code, out, err = run("faulty:other_shape", "--reference", "gelu", *QUICK)
     assert code == 1
     assert "wrong shape" in out
     assert "wrong shape" in err
-    _, out, _ = run("faulty:other_shape", "--as", "gelu", *QUICK, "--csv")
+    _, out, _ = run("faulty:other_shape", "--reference", "gelu", *QUICK, "--csv")
     (row,) = (row for row in csv.DictReader(io.StringIO(out)) if row["what"] == "finding")
     assert (row["dtype"], row["quantity"], row["name"]) == ("float32", "value", "wrong shape")
     assert row["detail"]
 
 
 def test_json_is_a_baseline(run: Run, tmp_path: Path) -> None:
-    code, out, _ = run("faulty:right", "--as", "gelu", *QUICK, "--json")
+    code, out, _ = run("faulty:right", "--reference", "gelu", *QUICK, "--json")
     assert code == 0
     assert json.loads(out)["schema"] == "softgate.certificate"
     assert Certificate.from_json(out).find("value", "float32").max_ulp < 4
@@ -96,7 +98,7 @@ def nothing_is_computed(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(scope="module")
 def baseline() -> dict[str, Any]:
     """A certificate of gelu as QUICK has it, as JSON holds it."""
-    found = sg.certify(sg.gelu, dtypes="float32", quantities="value", samples=2000)
+    found = sg.certify(sg.gelu, dtype="float32", quantity="value", samples=2000)
     content: dict[str, Any] = json.loads(found.to_json())
     return content
 
@@ -108,7 +110,7 @@ def baseline() -> dict[str, Any]:
         (("--seed", "1"), "--samples 2000 and with --seed 0"),
         (("--samples", "3000"), "--samples 2000 and with --seed 0"),
         (("--exhaustive",), "leave out --exhaustive"),
-        (("--as", "gelu_tanh"), "measured as gelu, this would be as gelu_tanh"),
+        (("--reference", "gelu_tanh"), "measured as gelu, this would be as gelu_tanh"),
     ],
     ids=" ".join,
 )
@@ -177,7 +179,7 @@ class Page(HTMLParser):
 
 def test_a_page_stands_alone(run: Run, tmp_path: Path) -> None:
     arguments = ("--dtype", "float16,float32", "--quantity", "value", "--samples", "2000")
-    code, _, err = run("faulty:early_zero", "--as", "gelu", *arguments, "--html", "page.html")
+    code, _, err = run("faulty:early_zero", "--reference", "gelu", *arguments, "-o", "page.html")
     assert (code, err) == (0, "Wrote page.html\n")
     page = Page()
     page.feed((tmp_path / "page.html").read_text(encoding="utf-8"))
@@ -191,8 +193,8 @@ def test_the_picture_shows_the_error_where_it_is() -> None:
     found = sg.certify(
         faulty.early_zero,
         "gelu",
-        dtypes="float32",
-        quantities="value",
+        dtype="float32",
+        quantity="value",
         samples=20_000,
         isolated=False,
     )
@@ -212,18 +214,18 @@ def test_the_picture_shows_the_error_where_it_is() -> None:
     ("arguments", "message"),
     [
         (("softgate:gleu",), "gelu"),
-        (("nosuchmodule:f", "--as", "gelu"), "nosuchmodule"),
-        (("faulty:nosuch", "--as", "gelu"), "nosuch"),
-        (("none.onnx", "--as", "gelu"), "none.onnx"),
-        (("./none.so:gelu_f32", "--as", "gelu"), "none.so"),
-        (("numpy:sin",), "--as"),
-        (("faulty:right", "--as", "gleu"), "gelu"),
+        (("nosuchmodule:f", "--reference", "gelu"), "nosuchmodule"),
+        (("faulty:nosuch", "--reference", "gelu"), "nosuch"),
+        (("none.onnx", "--reference", "gelu"), "none.onnx"),
+        (("./none.so:gelu_f32", "--reference", "gelu"), "none.so"),
+        (("numpy:sin",), "--reference"),
+        (("faulty:right", "--reference", "gleu"), "gelu"),
         (("softgate:gelu", "--dtype", "float8"), "float8"),
-        (("softgate:gelu", "--with", "approximate"), "NAME=VALUE"),
-        (("softgate:gelu", "--with", "alpha=1"), "alpha"),
+        (("softgate:gelu", "--parameters", "approximate"), "NAME=VALUE"),
+        (("softgate:gelu", "--parameters", "alpha=1"), "alpha"),
         (("softgate:gelu", "--max-ulp", "-1"), "--max-ulp"),
         (("softgate:gelu", "--baseline", "none.json"), "none.json"),
-        (("softgate:gelu", "--html", "no/such/page.html"), "no/such"),
+        (("softgate:gelu", "-o", "no/such/page.html"), "no/such"),
         ((), "SUBJECT"),
         (("softgate:gelu", "--wat"), "--wat"),
         (("softgate:gelu", "gelu"), "unexpected extra argument"),
@@ -235,9 +237,9 @@ def test_the_picture_shows_the_error_where_it_is() -> None:
         (("softgate:gelu", "--exhaustive", "--quantity", "curvature"), "--exhaustive"),
         (("softgate:elu:0.5",), "softgate:elu:PARAMETER=NUMBER"),
         (("softgate:elu:alpha=x",), "softgate:elu:PARAMETER=NUMBER"),
-        (("softgate:elu:alpha=1", "--with", "alpha=1"), "twice"),
-        (("faulty:right", *QUICK, "--as", "gelu", "--with", "nokw=3"), "nokw"),
-        (("faulty:wants_tensors", *QUICK, "--as", "relu"), "--framework torch"),
+        (("softgate:elu:alpha=1", "--parameters", "alpha=1"), "twice"),
+        (("faulty:right", *QUICK, "--reference", "gelu", "--parameters", "nokw=3"), "nokw"),
+        (("faulty:wants_tensors", *QUICK, "--reference", "relu"), "--framework torch"),
         *((("softgate:gelu", "--time-limit", t), "positive") for t in ("nan", "0", "-1")),
     ],
     ids=" ".join,
@@ -245,7 +247,7 @@ def test_the_picture_shows_the_error_where_it_is() -> None:
 def test_mistakes_are_one_line_and_nothing_is_written(
     run: Run, tmp_path: Path, arguments: tuple[str, ...], message: str
 ) -> None:
-    code, out, err = run(*arguments, *(() if "--html" in arguments else ("--html", "page.html")))
+    code, out, err = run(*arguments, *(() if "-o" in arguments else ("-o", "page.html")))
     assert (code, out) == (2, "")
     assert message in err
     assert err.startswith("Error: ")

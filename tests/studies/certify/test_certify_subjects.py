@@ -21,7 +21,7 @@ X = np.array([-2.0, -0.5, 0.0, 3.0], np.float32)
 
 
 def peer(subject: Any, function: str, **how: Any) -> Certificate:
-    usual = {"dtypes": "float32", "quantities": "value", "samples": 20_000}
+    usual = {"dtype": "float32", "quantity": "value", "samples": 20_000}
     return sg.certify(subject, function, **(usual | how))
 
 
@@ -30,7 +30,7 @@ def torch_gelu() -> Certificate:
     """torch's gelu without oneDNN's kernel for AVX-512, which overflows from 1.7e38 on."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ONEDNN_MAX_CPU_ISA", "AVX2")
-        return peer("torch.nn.functional:gelu", "gelu", quantities="value,slope,curvature")
+        return peer("torch.nn.functional:gelu", "gelu", quantity="value,slope,curvature")
 
 
 @pytest.mark.parametrize("quantity", ["value", "slope"])
@@ -82,7 +82,7 @@ def test_torch_is_named_with_its_version(torch_gelu: Certificate) -> None:
 
 
 def test_the_tail_of_jaxs_exact_gelu_is_found() -> None:
-    found = peer("jax.nn:gelu", "gelu", keywords={"approximate": False})
+    found = peer("jax.nn:gelu", "gelu", parameters={"approximate": False})
     one = found.find("value", "float32")
     regions = {region.name: region for region in one.regions}
     assert regions["left tail"].max_ulp > 50
@@ -94,7 +94,7 @@ def test_the_tail_of_jaxs_exact_gelu_is_found() -> None:
 def test_a_module_is_sent_to_its_process() -> None:
     import torch
 
-    found = peer(torch.nn.GELU(approximate="tanh"), "gelu_tanh", dtypes="bfloat16")
+    found = peer(torch.nn.GELU(approximate="tanh"), "gelu_tanh", dtype="bfloat16")
     assert found.find("value", "bfloat16").inputs == 65536
     assert found.framework == "torch"
 
@@ -341,7 +341,7 @@ def test_the_name_of_a_module_is_one_line() -> None:
 def test_a_slope_of_ones_own_beside_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "own.py").write_text("def slope(x):\n    return x * 0 + 1\n")
     monkeypatch.chdir(tmp_path)
-    found = sg.certify(sg.identity, slope="own:slope", dtypes="float32", samples=2000)
+    found = sg.certify(sg.identity, slope="own:slope", dtype="float32", samples=2000)
     assert [one.quantity for one in found] == ["value", "slope", "curvature"]
     assert found.find("slope", "float32").max_ulp == 0
 

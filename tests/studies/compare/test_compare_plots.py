@@ -151,7 +151,7 @@ def test_the_same_record_gives_the_same_file(tmp_path):
     assert "Mean differences: relu to gelu" in root[0].text
     assert (tmp_path / "a.png").read_bytes()[:4] == b"\x89PNG"
     assert (tmp_path / "a.pdf").read_bytes()[:4] == b"%PDF"
-    with pytest.raises(ValueError, match=r"files end in \.svg"):
+    with pytest.raises(ValueError, match=r"expected \.html"):
         record.save(tmp_path / "a.gif")
 
 

@@ -193,7 +193,7 @@ def test_the_figure_has_numbers_of_dead_units_and_the_first_step_not_finite() ->
 def test_files_of_other_kinds_are_refused(tmp_path: Path) -> None:
     pytest.importorskip("vl_convert")
     seen = diagnosed.diagnosis(diagnosed.site())
-    with pytest.raises(ValueError, match=r"ends in \.gif: files end in \.svg"):
+    with pytest.raises(ValueError, match=r"has the format \.gif: expected \.html"):
         seen.save(tmp_path / "seen.gif")
     with pytest.raises(TypeError, match="expected a path"):
         seen.save(3)  # type: ignore[arg-type]
@@ -269,7 +269,8 @@ def test_the_command_writes_the_file(place: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("file", "message"), [("seen.gif", "files end in .svg"), ("no/seen.svg", "there is no folder")]
+    ("file", "message"),
+    [("seen.gif", "has the format .gif"), ("no/seen.svg", "there is no folder")],
 )
 def test_a_file_that_cannot_be_written_raises_before_the_run(
     file: str, message: str, place: Path

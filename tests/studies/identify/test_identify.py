@@ -27,7 +27,7 @@ Tensors = Callable[[torch.Tensor], torch.Tensor]
 
 
 def found(function: Any, dtype: str = "float32", **keywords: Any) -> Identification:
-    return identify(function, dtype=dtype, framework="torch", keywords=keywords)
+    return identify(function, dtype=dtype, framework="torch", parameters=keywords)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -255,13 +255,13 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_the_command(tmp_path: Path) -> None:
-    done = run("torch.nn.functional:gelu", "--with", "approximate=tanh", "--json")
+    done = run("torch.nn.functional:gelu", "--parameters", "approximate=tanh", "--json")
     assert (done.returncode, json.loads(done.stdout)["function"]) == (0, "gelu_tanh")
     done = run("numpy:sin")
     assert done.returncode == 1
     assert "unknown" in done.stdout
     for wrong in (["numpy:nothing"], ["no_such_module:f"], ["missing.onnx"], ["gelu"],
-                  ["numpy:tanh", "--with", "x"]):  # fmt: skip
+                  ["numpy:tanh", "--parameters", "x"]):  # fmt: skip
         done = run(*wrong)
         assert done.returncode == 2, wrong
         assert done.stdout == ""

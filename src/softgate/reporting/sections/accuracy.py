@@ -195,7 +195,7 @@ class _Study:
         return certify(
             subject(peer, folder),
             activation,
-            keywords={} if peer.node is not None else peer.keywords,
+            parameters={} if peer.node is not None else peer.keywords,
             framework=peer.framework,
             time_limit=TIME_LIMIT_S,
             **settings,
@@ -206,8 +206,8 @@ class _Study:
         title = IMPLEMENTATIONS[peer.implementation].title
         line = f"{peer.function}, {title}: {reason}"
         if peer.subject:
-            options = [f"--with {shlex.quote(f'{k}={v}')}" for k, v in peer.keywords.items()]
-            command = ["softgate certify", peer.subject, "--as", peer.function, *options]
+            options = [f"--parameters {shlex.quote(f'{k}={v}')}" for k, v in peer.keywords.items()]
+            command = ["softgate certify", peer.subject, "--reference", peer.function, *options]
             line += f". To measure it: {' '.join(command)}"
         with self.lock:
             self.left_out.append(line)

@@ -24,7 +24,7 @@ def layer(
     formulas: Iterable[Activation], budget_s: float, progress: Callable[[str, float, float], None]
 ) -> Layer:
     """Time feed-forward layers with common activations and the user's."""
-    return measure_layer([*TIMED, *formulas], tokens=TOKENS, budget_s=budget_s, progress=progress)
+    return measure_layer([*TIMED, *formulas], tokens=TOKENS, budget=budget_s, progress=progress)
 
 
 def section(results: Results) -> Section:

@@ -52,8 +52,8 @@ def speed(
     return bench(
         [*TIMED, *formulas],
         peers=[name for name in PEERS if not absent(name)] or "none",
-        sizes=SIZE,
-        budget_s=budget_s,
+        size=SIZE,
+        budget=budget_s,
         progress=progress,
     )
 

@@ -25,6 +25,7 @@ from softgate.formula import rounding
 from softgate.formula.formats import FLOAT32
 from softgate.runtime import kernels, records
 from softgate.runtime.activation import Activation
+from softgate.runtime.files import write_file
 
 from .errors import Errors, Float64s, Reference
 from .regions import Profile, Regions, Tally
@@ -120,9 +121,7 @@ class SweepCheckpoint:
             "profile": records.plain(dict(enumerate(state.profile.max_ulp.tolist()))),
         }
         text = json.dumps({"key": records.plain(dict(self.key)), "sweeps": sweeps})
-        beside = self.file.with_suffix(self.file.suffix + ".new")
-        beside.write_text(text, encoding="utf-8")
-        beside.replace(self.file)  # atomic: an interrupt leaves the old state or the new one
+        write_file(self.file, text)  # an interrupt leaves the old state or the new one
         self.written = monotonic()
 
     def _content(self) -> dict[str, Any]:

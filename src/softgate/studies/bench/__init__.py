@@ -9,6 +9,7 @@ from math import inf
 from time import perf_counter
 
 from softgate.runtime.activation import Activation
+from softgate.runtime.deprecation import renamed
 from softgate.runtime.machine import this_machine
 from softgate.runtime.registry import label
 
@@ -33,17 +34,18 @@ CELL_S = 0.8
 """Seconds for each function in each setting, if there are many."""
 
 
+@renamed(quantities="quantity", dtypes="dtype", sizes="size", budget_s="budget")
 def bench(  # noqa: PLR0913  (settings of one study, by keyword)
     functions: str | Activation | Iterable[str | Activation] | None = None,
     *,
     peers: str | Iterable[str] | None = None,
-    quantities: str | Iterable[str] = QUANTITIES,
-    dtypes: str | Iterable[str] = "float32",
-    sizes: str | Iterable[str] | None = None,
+    quantity: str | Iterable[str] = QUANTITIES,
+    dtype: str | Iterable[str] = "float32",
+    size: str | Iterable[str] | None = None,
     threads: str | int | Iterable[str | int] = 1,
     inputs: str | Iterable[str] = "randn",
     buffers: str | Iterable[str] = "reused",
-    budget_s: float | None = None,
+    budget: float | None = None,
     seed: int = 0,
     progress: Progress | None = None,
 ) -> Bench:
@@ -60,15 +62,15 @@ def bench(  # noqa: PLR0913  (settings of one study, by keyword)
     peers : str or iterable of str, optional
         What to time beside softgate: "torch", "jax", …; "all" includes those that take long to
         compile, "none" is softgate alone. By default all that are installed and quick.
-    quantities, dtypes, inputs, buffers : str or iterable of str
+    quantity, dtype, inputs, buffers : str or iterable of str
         Some of value and backward; of float32, float64, float16 and bfloat16; of randn and mix
         (tails, subnormals, infinities, NaN); of reused and fresh output memory.
-    sizes : str or iterable of str, optional
+    size : str or iterable of str, optional
         L1, L2, L3, DRAM by this machine's caches, or numbers such as 4096, 64K and 1M. By default
         the last cache's size.
     threads : int, str or iterable
         Thread counts, or "all".
-    budget_s : float, optional
+    budget : float, optional
         Total seconds, by default 45 or 0.8 per cell, whichever is more; each call gets a few turns
         even if that takes longer.
     seed : int
@@ -84,30 +86,30 @@ def bench(  # noqa: PLR0913  (settings of one study, by keyword)
     Examples
     --------
     >>> import softgate as sg
-    >>> found = sg.bench("gelu", peers="none", quantities="value", sizes="4096", budget_s=0.1)
+    >>> found = sg.bench("gelu", peers="none", quantity="value", size="4096", budget=0.1)
     >>> found.find("gelu").x_copy > 0
     True
     """
-    if budget_s is not None and not 0 < budget_s < inf:
-        raise ValueError(f"budget_s = {budget_s!r}: expected a number of seconds above 0")
+    if budget is not None and not 0 < budget < inf:
+        raise ValueError(f"budget = {budget!r}: expected a number of seconds above 0")
     start = perf_counter()
     machine = this_machine()
     chosen = choose_functions(functions)
-    sized = default_size(machine) if sizes is None else sizes
+    sized = default_size(machine) if size is None else size
     settings = Settings(
         functions=tuple(map(label, chosen)),
         implementations=choose_implementations(peers),
-        quantities=choose("quantities", quantities, QUANTITIES),
-        dtypes=choose("dtypes", dtypes, DTYPES),
+        quantities=choose("quantity", quantity, QUANTITIES),
+        dtypes=choose("dtype", dtype, DTYPES),
         sizes=tuple(dict.fromkeys(sized.split(",") if isinstance(sized, str) else sized)),
         threads=choose_threads(threads),
         inputs=choose("inputs", inputs, INPUTS),
         buffers=choose("buffers", buffers, BUFFERS),
-        budget_s=budget_s or BUDGET_S,
+        budget_s=budget or BUDGET_S,
         seed=seed,
     )
     plan = make_plan(settings, chosen, machine)
-    if budget_s is None:
+    if budget is None:
         settings = replace(settings, budget_s=max(BUDGET_S, CELL_S * len(plan.cells)))
         plan = replace(plan, settings=settings)
     study = BenchRun(plan, progress)

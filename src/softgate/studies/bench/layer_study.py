@@ -67,7 +67,7 @@ def measure_layer(  # noqa: PLR0913 - settings of one study, by keyword
     tokens: int = 512,
     dtype: str = "float32",
     threads: int = 1,
-    budget_s: float = BUDGET_S,
+    budget: float = BUDGET_S,
     seed: int = 0,
     progress: Progress | None = None,
 ) -> Layer:
@@ -84,7 +84,7 @@ def measure_layer(  # noqa: PLR0913 - settings of one study, by keyword
         Format of the input and of the weights.
     threads : int
         torch's threads.
-    budget_s : float
+    budget : float
         Seconds of timing; each layer runs at least four times.
     seed : int
         Seed of weights and inputs.
@@ -98,14 +98,14 @@ def measure_layer(  # noqa: PLR0913 - settings of one study, by keyword
 
     Examples
     --------
-    >>> found = measure_layer(["gelu"], d_model=8, d_hidden=32, tokens=4, budget_s=0.01)
+    >>> found = measure_layer(["gelu"], d_model=8, d_hidden=32, tokens=4, budget=0.01)
     >>> 0 < found.find("gelu", "torch", "forward").share < 1
     True
     """
     d_model, d_hidden, tokens = check_widths(d_model=d_model, d_hidden=d_hidden, tokens=tokens)
     check_choice("dtype", dtype, tuple(FORMATS))
-    if not 0 < budget_s < inf:
-        raise ValueError(f"budget_s = {budget_s!r}: expected a positive number of seconds")
+    if not 0 < budget < inf:
+        raise ValueError(f"budget = {budget!r}: expected a positive number of seconds")
     (threads,) = choose_threads(threads)
     functions = _functions(activations)
     _check_memory(d_model, d_hidden, tokens, dtype)
@@ -118,7 +118,7 @@ def measure_layer(  # noqa: PLR0913 - settings of one study, by keyword
     with torch_state(threads, seed):
         layers, absent = _prepare(functions, shape)
         load = SystemLoad()
-        _time(layers, budget_s, progress)
+        _time(layers, budget, progress)
         others_share = load.share()
         rows = tuple(
             _row(layer, shape, saved_bytes(layer.block, layer.x) if layer.phase == "step" else None)

@@ -9,10 +9,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
+from softgate.runtime.files import PICTURES, TABLES
 from softgate.runtime.machine import Machine
 from softgate.runtime.records import Cell, Grid, Record
+
+if TYPE_CHECKING:
+    from softgate.plotting.vega import Chart
 
 NOTHING = "–"
 
@@ -56,6 +60,7 @@ class Pareto(Record):
     """Error and time of one function's value in every implementation, on one machine."""
 
     schema: ClassVar[str] = "softgate.pareto"
+    formats: ClassVar[tuple[str, ...]] = (*TABLES, *PICTURES)
     machine: Machine
     function: str
     dtype: str
@@ -103,6 +108,12 @@ class Pareto(Record):
             f"{self.title}, {self.setting}. Time per element and largest error: {points}. "
             f"On the Pareto front: {best}."
         )
+
+    def figure(self) -> Chart:
+        """Return the chart of error against time; raise ValueError if nothing was measured."""
+        from .plots import pareto_chart
+
+        return pareto_chart(self)
 
     def grids(self) -> tuple[Grid, ...]:
         """Return the points as a table, with warnings and what was not run."""

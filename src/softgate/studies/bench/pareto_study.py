@@ -33,7 +33,7 @@ def measure_pareto(
     dtype: str = "float32",
     threads: int = 1,
     samples: int | None = None,
-    budget_s: float | None = None,
+    budget: float | None = None,
     seed: int = 0,
     progress: Progress | None = None,
 ) -> Pareto:
@@ -51,7 +51,7 @@ def measure_pareto(
         Threads of the times.
     samples : int, optional
         Inputs of each certificate; by default `certify`'s.
-    budget_s : float, optional
+    budget : float, optional
         Seconds after which no further certificate is started; `not_run` lists what is left out.
         Each takes some seconds to start a process that loads the implementation.
     seed : int
@@ -67,7 +67,7 @@ def measure_pareto(
     Examples
     --------
     >>> import softgate as sg
-    >>> times = sg.bench("gelu", peers="none", quantities="value", sizes="4096", budget_s=0.1)
+    >>> times = sg.bench("gelu", peers="none", quantity="value", size="4096", budget=0.1)
     >>> [point.max_ulp < 4 for point in measure_pareto(times, samples=2000).front]
     [True]
     """
@@ -80,7 +80,7 @@ def measure_pareto(
             if progress is not None:
                 progress(f"certifying {name}", number, len(timed))
             errors[name] = "no time was left to certify it"
-            if budget_s is None or perf_counter() - start < budget_s or not number:
+            if budget is None or perf_counter() - start < budget or not number:
                 errors[name] = _certified(activation, peer, Path(folder), dtype, samples, seed)
     titles = {name: f"{IMPLEMENTATIONS[name].title}: {peer.title}" for name, peer in timed.items()}
     saved = saved_bytes(
@@ -158,10 +158,10 @@ def _certified(
         certificate = certify(
             activation if peer.implementation == OURS else subject(peer, folder),
             activation,
-            keywords=peer.keywords,
+            parameters=peer.keywords,
             framework=peer.framework,
-            quantities="value",
-            dtypes=dtype,
+            quantity="value",
+            dtype=dtype,
             samples=samples,
             seed=seed,
         )

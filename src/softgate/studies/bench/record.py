@@ -9,10 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
+from softgate.runtime.files import PICTURES, TABLES
 from softgate.runtime.machine import Machine
 from softgate.runtime.records import Cell, Grid, Record
+
+if TYPE_CHECKING:
+    from softgate.plotting.vega import Chart
 
 OURS = "softgate"
 """The label of softgate's implementation."""
@@ -107,6 +111,7 @@ class Bench(Record):
     """
 
     schema: ClassVar[str] = "softgate.bench"
+    formats: ClassVar[tuple[str, ...]] = (*TABLES, *PICTURES)
     machine: Machine
     settings: Settings
     when: str
@@ -136,6 +141,23 @@ class Bench(Record):
     def settings_timed(self) -> tuple[Setting, ...]:
         """Return the settings of the rows, in their order."""
         return tuple(dict.fromkeys(row.setting for row in self.rows))
+
+    def figure(self, functions: Sequence[str] = ()) -> Chart:
+        """Return the chart of times in the first setting, by implementation.
+
+        Parameters
+        ----------
+        functions : sequence of str
+            The functions to draw, by default the first three that were timed.
+
+        Raises
+        ------
+        ValueError
+            If the value of none of them was timed.
+        """
+        from .plots import time_chart
+
+        return time_chart(self, functions or self.settings.functions[:3])
 
     def grids(self) -> tuple[Grid, ...]:
         """Return a table for every setting."""

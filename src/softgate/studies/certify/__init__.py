@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from softgate.runtime.activation import Activation
+from softgate.runtime.deprecation import renamed
 from softgate.runtime.names import activation as activation_named
 from softgate.runtime.registry import activations, label
 
@@ -28,15 +29,16 @@ FEWEST = 1000
 """Fewer inputs do not reach every exponent."""
 
 
+@renamed(function="reference", keywords="parameters", quantities="quantity", dtypes="dtype")
 def certify(  # noqa: PLR0913  (settings of one study, by keyword)
     subject: str | Callable[..., Any],
-    function: str | Activation | None = None,
+    reference: str | Activation | None = None,
     *,
-    keywords: Mapping[str, Any] | None = None,
+    parameters: Mapping[str, Any] | None = None,
     slope: str | Callable[..., Any] | None = None,
     framework: str | None = None,
-    quantities: str | Iterable[str] | None = None,
-    dtypes: str | Iterable[str] | None = None,
+    quantity: str | Iterable[str] | None = None,
+    dtype: str | Iterable[str] | None = None,
     samples: int | None = None,
     exhaustive: bool = False,
     state: str | os.PathLike[str] | None = None,
@@ -58,16 +60,16 @@ def certify(  # noqa: PLR0913  (settings of one study, by keyword)
         An activation, a function, an `nn.Module`; or a text: `softgate:gelu`, `module:function`,
         `model.onnx`, one of its nodes as `model.onnx:name`, `./library.so:symbol` with the C type
         void(const T*, T*, size_t).
-    function : str or Activation, optional
+    reference : str or Activation, optional
         The function it is measured as, such as "gelu". By default the one that `identify` finds;
         softgate's activations are measured as themselves.
-    keywords : mapping, optional
+    parameters : mapping, optional
         Keyword arguments of a Python function beside the array, or of a class.
     slope : str or callable, optional
         A second callable for the slope, where the first has no automatic derivative.
     framework : {"numpy", "torch", "jax", "tensorflow", "keras"}, optional
         The framework whose arrays a Python callable takes. By default that of its module, or NumPy.
-    quantities, dtypes : str or iterable of str, optional
+    quantity, dtype : str or iterable of str, optional
         Some of value, slope and curvature; of float16, bfloat16, float32 and float64. By default
         all that the subject supports.
     samples : int, optional
@@ -95,7 +97,7 @@ def certify(  # noqa: PLR0913  (settings of one study, by keyword)
     Examples
     --------
     >>> import softgate as sg
-    >>> certificate = sg.certify(sg.gelu, dtypes="float16", quantities="value")
+    >>> certificate = sg.certify(sg.gelu, dtype="float16", quantity="value")
     >>> certificate.find("value", "float16").rounded_share, certificate.failures()
     (1.0, ())
     """
@@ -103,12 +105,12 @@ def certify(  # noqa: PLR0913  (settings of one study, by keyword)
         raise ValueError(f"seed = {seed}: expected a whole number from 0 on")
     if state is not None:
         check_state(Path(state), exhaustive)
-    described = describe(subject, keywords, slope=slope, framework=framework)
-    measured_as = None if function is None else activation_named(function)
+    described = describe(subject, parameters, slope=slope, framework=framework)
+    measured_as = None if reference is None else activation_named(reference)
     named = (described.c_dtype,) if described.kind == "c" else None  # by the C symbol
     plan = Plan(
-        chosen("quantities", quantities, QUANTITIES),
-        chosen("dtypes", dtypes, ORDER) or named,
+        chosen("quantity", quantity, QUANTITIES),
+        chosen("dtype", dtype, ORDER) or named,
         counts(samples),
         exhaustive,
         seed,
@@ -149,7 +151,8 @@ def identified_as(session: Session, subject: Subject, plan: Plan) -> Activation:
     except Failure as failure:
         raise Mistake(
             f"{subject.text} could not be identified ({failure}): name the function it is measured "
-            "as, such as function='gelu' (--as gelu), and the certificate reports this failure"
+            "as, such as reference='gelu' (--reference gelu); the certificate then reports this "
+            "failure"
         ) from None
     known = identification.function != UNKNOWN
     if not known or (identification.scale, identification.offset) != (1.0, 0.0):
@@ -157,7 +160,7 @@ def identified_as(session: Session, subject: Subject, plan: Plan) -> Activation:
         raise Mistake(
             f"{subject.text} computes {computed}, the nearest is "
             f"{identification.candidates[0].function}: name the function it is measured as, such "
-            "as function='gelu' (--as gelu)"
+            "as reference='gelu' (--reference gelu)"
         )
     activation = activations()[identification.function]
     values = {name: identification.parameters[name] for name in activation.parameters}

@@ -12,6 +12,8 @@ from bisect import bisect_left
 from html import escape
 from typing import TYPE_CHECKING
 
+from softgate.runtime.records import html_page
+
 from ..accuracy.regions import NEAR, TAIL
 from .text import ulps
 
@@ -46,7 +48,7 @@ svg text { font: 11px system-ui, sans-serif; fill: currentColor; }
 
 def page(certificate: Certificate) -> str:
     """Return the whole page."""
-    title = escape(f"{certificate.subject} measured as {certificate.function}")
+    title = f"{certificate.subject} measured as {certificate.function}"
     grids = iter(certificate.grids())
     summary = next(grids)
     parts = [f"<div class=wide>{summary.html}</div>"]
@@ -55,11 +57,7 @@ def page(certificate: Certificate) -> str:
         regions = next(grids)
         parts.append(_section(measurement) + f"<div class=wide>{regions.html}</div>")
     parts += [f"<div class=wide>{grid.html}</div>" for grid in grids]
-    return (
-        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<style>{STYLE}</style></head><body><h1>Certificate</h1>{''.join(parts)}</body></html>\n"
-    )
+    return html_page(title, f"<h1>Certificate</h1>{''.join(parts)}", STYLE)
 
 
 def _section(measurement: Measurement) -> str:

@@ -7,7 +7,6 @@ significant by chance.
 from __future__ import annotations
 
 import math
-import os
 import statistics
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,6 +16,7 @@ from itertools import combinations
 from textwrap import wrap
 from typing import TYPE_CHECKING, ClassVar, Literal
 
+from softgate.runtime.files import PICTURES, TABLES
 from softgate.runtime.records import Cell, Grid, Record
 
 from .plan import Choice
@@ -290,6 +290,7 @@ class Comparison(Record):
     """
 
     schema: ClassVar[str] = "softgate.comparison"
+    formats: ClassVar[tuple[str, ...]] = (*TABLES, *PICTURES)
 
     task: str
     about: str
@@ -460,13 +461,6 @@ class Comparison(Record):
         from .plots import comparison_chart
 
         return comparison_chart(self, width)
-
-    def save(self, file: str | os.PathLike[str], width: float = 11.0) -> None:
-        """Write the chart to an .svg, .png or .pdf file, `width` inches wide.
-
-        Needs vl-convert-python: pip install 'softgate[plot]'.
-        """
-        self.figure(width).save(file)
 
     def _repr_html_(self) -> str:
         try:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-import os
 from base64 import b64encode
 from dataclasses import dataclass, fields
 from html import escape
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from softgate.runtime.files import PICTURES, TABLES
 from softgate.runtime.records import Cell, Grid, Record
 
 if TYPE_CHECKING:
@@ -200,6 +200,7 @@ class Diagnosis(Record):
     """What was observed of a model; `findings` is empty if no problems were found."""
 
     schema: ClassVar[str] = "softgate.diagnosis"
+    formats: ClassVar[tuple[str, ...]] = (*TABLES, *PICTURES)
 
     model: str
     steps: int
@@ -269,13 +270,6 @@ class Diagnosis(Record):
         from .plots import diagnosis_chart
 
         return diagnosis_chart(self)
-
-    def save(self, file: str | os.PathLike[str]) -> None:
-        """Write the chart to an .svg, .png or .pdf file.
-
-        Needs vl-convert-python: pip install 'softgate[plot]'.
-        """
-        self.figure().save(file)
 
     def _repr_html_(self) -> str:
         return self._pictured() + super()._repr_html_()

@@ -11,6 +11,7 @@ import numpy as np
 from softgate.formula.formats import FORMATS, Format
 from softgate.formula.rounding import dtype_of
 from softgate.runtime.activation import Activation
+from softgate.runtime.deprecation import renamed
 from softgate.runtime.registry import activations
 
 from ..subjects import Session, describe, open_session
@@ -38,11 +39,12 @@ SEARCHED = 4
 """The number of functions with a search of parameters: the nearest on a coarse grid."""
 
 
+@renamed(keywords="parameters")
 def identify(
     subject: str | Callable[..., Any],
     *,
     dtype: str | None = None,
-    keywords: Mapping[str, Any] | None = None,
+    parameters: Mapping[str, Any] | None = None,
     framework: str | None = None,
     among: Iterable[Activation] | None = None,
     isolated: bool = False,
@@ -57,7 +59,7 @@ def identify(
     dtype : str, optional
         The dtype it is called with: float32, float64, float16 or bfloat16. By default float32, the
         one that a model takes, or the one in the name of a C function: _f32, _f64, …
-    keywords : mapping, optional
+    parameters : mapping, optional
         Keyword arguments beside the array.
     framework : str, optional
         The framework whose arrays it takes: numpy, torch, jax, tensorflow or keras. By default that
@@ -84,7 +86,7 @@ def identify(
     """
     if dtype is not None and dtype not in FORMATS:
         raise ValueError(f"dtype = {dtype!r}: choose from {', '.join(FORMATS)}")
-    described = describe(subject, keywords, framework=framework)
+    described = describe(subject, parameters, framework=framework)
     if dtype is None and described.kind == "c":
         dtype = described.c_dtype
     with open_session(described, isolated=isolated) as session:

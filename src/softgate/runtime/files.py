@@ -1,0 +1,107 @@
+"""Output files: the extension selects the format, and a file is replaced only when it is complete.
+
+Every file that softgate writes for a user goes through `write_file`.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+
+TABLES = ("html", "json", "csv")
+"""Formats of every record."""
+PICTURES = ("svg", "png", "pdf")
+"""Formats of records that have a chart, and of plots."""
+
+
+def output_path(file: str | os.PathLike[str], formats: Iterable[str], name: str = "output") -> Path:
+    """Return a path whose extension is one of `formats`.
+
+    Raises
+    ------
+    TypeError
+        If `file` is not a path.
+    ValueError
+        If it is empty or has another extension; `name` is the argument in the message.
+    """
+    known = [f".{kind}" for kind in formats]
+    if not isinstance(file, str | os.PathLike):
+        raise TypeError(f"{name} = {file!r}: expected a path that ends in {_or(known)}")
+    if not os.fspath(file):
+        raise ValueError(f"{name} is empty: expected a file that ends in {_or(known)}")
+    path = Path(file)
+    if path.suffix.lower() not in known:
+        ending = path.suffix or "no extension"
+        raise ValueError(f"{name} {path} has the format {ending}: expected {_or(known)}")
+    return path
+
+
+def file_format(path: Path) -> str:
+    """Return the format of a file by its extension, such as "svg"."""
+    return path.suffix.lower().lstrip(".")
+
+
+def _or(choices: list[str]) -> str:
+    *others, last = choices
+    return f"{', '.join(others)} or {last}" if others else last
+
+
+def check_writable(file: Path) -> None:
+    """Raise OSError if `file` cannot be written, for a check before a long computation."""
+    path = Path(os.path.realpath(file))
+    folder = path.parent
+    if not folder.is_dir():
+        raise FileNotFoundError(f"{file}: there is no folder {folder}; make it first")
+    if path.is_dir():
+        raise IsADirectoryError(f"{file} is a folder: name a file")
+    if path.exists() and not path.is_file():
+        return  # a device or a pipe
+    try:
+        with NamedTemporaryFile(dir=folder, prefix=f".{path.name}."):
+            pass  # os.access misses some reasons
+    except OSError as error:
+        raise type(error)(
+            f"{file} cannot be written ({error.strerror}): name another file"
+        ) from None
+
+
+def write_file(file: str | os.PathLike[str], content: str | bytes) -> None:
+    """Write a file through a temporary file beside it, which then replaces the old one.
+
+    If writing fails, for example on a full disk, the old file is unchanged. A link is followed, the
+    permissions of an old file are kept, and devices and pipes are written directly. Text is UTF-8.
+
+    Raises
+    ------
+    OSError
+        With the name of `file`, if it cannot be written.
+    """
+    data = content.encode() if isinstance(content, str) else content
+    path = Path(os.path.realpath(file))
+    try:
+        if path.exists() and not path.is_file():
+            path.write_bytes(data)
+        else:
+            _replace(path, data)
+    except OSError as error:  # the error of a full disk lacks the file name
+        raise OSError(error.errno, error.strerror, str(file)) from error
+
+
+def _replace(path: Path, data: bytes) -> None:
+    with NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as part:
+        try:
+            part.write(data)
+            part.close()
+            if path.exists():
+                shutil.copymode(path, part.name)
+            else:
+                mask = os.umask(0)
+                os.umask(mask)
+                Path(part.name).chmod(0o666 & ~mask)
+            Path(part.name).replace(path)
+        except BaseException:
+            Path(part.name).unlink(missing_ok=True)
+            raise
