@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 import textwrap
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -254,3 +256,85 @@ def test_a_call_at_exit() -> None:
         atexit.register(lambda: print(sg.tanh(x)[0] == sg.tanh(x[:1])[0]))
     """)
     assert out.strip() == "True"
+
+
+@pytest.mark.usefixtures("all_threads")
+def test_no_thread_writes_after_an_interrupted_call() -> None:
+    """An interrupt in the caller is raised only when the chunks of other threads have ended."""
+    caller, begun = threading.get_ident(), threading.Event()
+    running = []
+
+    def chunk(start: int, stop: int) -> None:
+        if threading.get_ident() == caller:
+            begun.wait(20)
+            raise KeyboardInterrupt
+        running.append(start)
+        begun.set()
+        time.sleep(0.05)
+        running.remove(start)
+
+    for _ in range(3):
+        begun.clear()
+        with pytest.raises(KeyboardInterrupt):
+            threads.POOL.run(chunk, SIZE, 8)
+        assert not running
+
+
+def test_an_interrupted_compilation_leaves_the_code_generator_usable() -> None:
+    out = run("""
+        import gc, llvmlite.binding as llvm, numpy as np, softgate as sg
+
+        def interrupt(engine):
+            raise KeyboardInterrupt
+
+        sg.relu(1.0)
+        finalize = llvm.ExecutionEngine.finalize_object
+        for f in (sg.gelu, sg.mish, sg.sigmoid, sg.silu, sg.elu, sg.tanh):
+            llvm.ExecutionEngine.finalize_object = interrupt
+            try:
+                f(np.ones(3))
+            except KeyboardInterrupt:
+                llvm.ExecutionEngine.finalize_object = finalize
+            gc.collect()
+            f(np.ones(3))
+        print(sg.tanh(0.0))
+    """)
+    assert out.strip() == "0.0"
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="this system has no interval timers")
+def test_interrupts_during_compilation_and_threaded_calls() -> None:
+    """After an interrupt at any time, the same and other first calls return the right bits."""
+    out = run("""
+        import random, signal, numpy as np, softgate as sg
+        from softgate.runtime import kernels, threads
+
+        def interrupt(*_):
+            raise KeyboardInterrupt
+
+        signal.signal(signal.SIGALRM, interrupt)
+        random.seed(1)
+        sg.set_threads(2)
+        x = np.linspace(-4, 4, 300_000, dtype=np.float32)
+        functions = [sg.gelu, sg.mish, sg.relu, sg.sigmoid]
+        expected = [f(x) for f in functions]
+        count = 0
+        for round in range(60):
+            f = functions[round % 4]
+            out = np.empty_like(x)
+            if round % 2:
+                kernels._compiled.clear()
+            seconds = random.uniform(1e-4, 0.06 if round % 2 else 6e-4)
+            try:
+                signal.setitimer(signal.ITIMER_REAL, seconds)
+                f(x, out=out)
+                signal.setitimer(signal.ITIMER_REAL, 0)
+            except KeyboardInterrupt:
+                count += 1
+            before = out.copy()
+            following = (round + 1) % 4
+            assert np.array_equal(functions[following](x), expected[following])
+            assert np.array_equal(out, before, equal_nan=True), "written after the call"
+        print(count)
+    """)
+    assert int(out) > 5

@@ -85,7 +85,11 @@ class Target:
 
     @cached_property
     def machine(self) -> llvm.TargetMachine:
-        """LLVM's code generator for this CPU."""
+        """LLVM's code generator for this CPU, shared by all calls that do not take ownership."""
+        return self.create_machine()
+
+    def create_machine(self) -> llvm.TargetMachine:
+        """Return a new code generator; an execution engine frees the one that it is created with."""
         if _architecture(self.triple) == _architecture(llvm.get_process_triple()):
             llvm.initialize_native_target()
             llvm.initialize_native_asmprinter()
@@ -178,7 +182,7 @@ def compile_module(
     target: Target = HOST,
 ) -> Callable[..., None]:
     """Return `name` of `module` as a function of `pointers` addresses and some counts."""
-    engine = llvm.create_mcjit_compiler(optimise(module, target), target.machine)
+    engine = llvm.create_mcjit_compiler(optimise(module, target), target.create_machine())
     engine.finalize_object()
     address = engine.get_function_address(name)
     _never_free(engine)

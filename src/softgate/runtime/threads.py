@@ -10,6 +10,7 @@ from __future__ import annotations
 import operator
 import os
 import threading
+import time
 from collections.abc import Callable
 from queue import SimpleQueue
 
@@ -23,13 +24,48 @@ ALIGNMENT = 64
 
 
 class Job:
-    """One array divided into chunks, which any number of threads take in turn."""
+    """One array divided into chunks, which the caller and any number of pool threads take in turn."""
 
     def __init__(self, chunk: Chunk, count: int, step: int) -> None:
         self.chunk, self.count, self.step = chunk, count, step
         self.chunks = -(-count // step)
-        self.finished: SimpleQueue[int | BaseException] = SimpleQueue()
-        self._next, self._lock = 0, threading.Lock()
+        self._finished: SimpleQueue[int | BaseException] = SimpleQueue()
+        self._next, self._joined, self._left, self._lock = 0, 0, 0, threading.Lock()
+
+    def run(self) -> None:
+        """Process chunks until none is left, then wait for those of other threads.
+
+        Raises the exception of a chunk that failed.
+        """
+        done = self._process()
+        while done < self.chunks:
+            report = self._finished.get()
+            if isinstance(report, BaseException):
+                raise report
+            done += report
+
+    def help(self) -> None:
+        """Process chunks on a pool thread, unless none is left."""
+        with self._lock:
+            if self._next >= self.chunks:
+                return
+            self._joined += 1
+        try:
+            report: int | BaseException = self._process()
+        except BaseException as error:
+            report = error
+        with self._lock:
+            self._left += 1
+        self._finished.put(report)
+
+    def _process(self) -> int:
+        """Process chunks until none is left and return their number."""
+        done = 0
+        while (index := self._take()) < self.chunks:
+            start = index * self.step
+            self.chunk(start, min(start + self.step, self.count))
+            done += 1
+        return done
 
     def _take(self) -> int:
         with self._lock:
@@ -37,32 +73,21 @@ class Job:
             self._next += 1
         return index
 
-    def work(self) -> None:
-        """Process chunks until none is left, then put their number, or the error, in `finished`."""
-        done = 0
-        try:
-            while (index := self._take()) < self.chunks:
-                start = index * self.step
-                self.chunk(start, min(start + self.step, self.count))
-                done += 1
-        except BaseException as error:
-            self.finished.put(error)
-        else:
-            self.finished.put(done)
+    def stop(self) -> None:
+        """Wait until no pool thread processes a chunk; a further interrupt does not end the wait.
 
-    def wait(self) -> None:
-        """Wait for all chunks; raise the exception of one that failed."""
-        done = 0
-        while done < self.chunks:
-            report = self.finished.get()
-            if isinstance(report, BaseException):
-                raise report
-            done += report
-
-    def abandon(self) -> None:
-        """Make all threads stop taking chunks."""
-        with self._lock:
-            self._next = self.chunks
+        Polled: an interrupt in `SimpleQueue.get` can lose the item that it would return.
+        """
+        while True:
+            try:
+                self._next = self.chunks
+                with self._lock:
+                    running = self._joined - self._left
+                if not running:
+                    return
+                time.sleep(1e-4)
+            except KeyboardInterrupt:
+                continue
 
 
 class Pool:
@@ -91,13 +116,12 @@ class Pool:
         step = max(-(-share // ALIGNMENT) * ALIGNMENT, MIN_CHUNK_BYTES // item_bytes)
         job = Job(chunk, count, step)
         self._grow(threads - 1)
-        for _ in range(threads - 1):
-            self._jobs.put(job)
         try:
-            job.work()
-            job.wait()
-        except BaseException:
-            job.abandon()
+            for _ in range(threads - 1):
+                self._jobs.put(job)
+            job.run()
+        except BaseException:  # an interrupt too: nothing is written after the call has ended
+            job.stop()
             raise
 
     def plan(self, count: int, item_bytes: int, size: int | None = None) -> int:
@@ -119,7 +143,7 @@ class Pool:
 
 def _serve(jobs: SimpleQueue[Job]) -> None:
     while True:
-        jobs.get().work()
+        jobs.get().help()
 
 
 def available() -> int:

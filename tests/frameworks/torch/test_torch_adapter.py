@@ -94,6 +94,17 @@ def test_freed_storage_is_refused(name: str) -> None:
     assert function(torch.ones(0)).shape == (0,)
 
 
+@pytest.mark.parametrize("count", [200, 40_000])
+def test_freed_storage_of_one_of_two_operands_is_refused(count: int) -> None:
+    x, y = torch.ones(count), torch.ones(count)
+    sg.swiglu(x, y)
+    x.untyped_storage().resize_(0)
+    for operands in ((x, y), (y, x)):
+        with pytest.raises(RuntimeError, match="no memory"):
+            sg.swiglu(*operands)
+    assert sg.swiglu(torch.ones(0), torch.ones(0)).shape == (0,)
+
+
 @pytest.mark.parametrize("way", WAYS)
 def test_gradients_that_are_nothing_but_zero(way: Any) -> None:
     x = points(requires_grad=True)

@@ -182,10 +182,11 @@ def short_way(function: Gated) -> Callable[..., Tensor]:
             return result
         runner, count = runners["value", a.dtype, None], a.numel()
         if count < SERIAL and a.is_contiguous() and b.is_contiguous():
-            out = empty_like(a)
-            addresses = (out.data_ptr(), gate.data_ptr(), other.data_ptr())
-            runner.run(*addresses, runner.address, count)
-            return out
+            first, second = gate.data_ptr(), other.data_ptr()
+            if first and second:
+                out = empty_like(a)
+                runner.run(out.data_ptr(), first, second, runner.address, count)
+                return out
         return bound.value(gate, other)
 
     def value(a: Tensor, b: Tensor | None = None, axis: int | None = None) -> Tensor:
