@@ -25,6 +25,27 @@ def wrong(line: int, says: str) -> Callable[[Callable[..., Any]], Callable[..., 
     return put
 
 
+@wrong(3, r"`y = f.tanh\(y\)`: the formula has more than 100 nested")
+def nested(f: Any, x: Any) -> Any:
+    y = x
+    for _ in range(175):
+        y = f.tanh(y)
+    return y
+
+
+@wrong(3, r"or 1,000 distinct operations: use fewer rounds")
+def long(f: Any, x: Any) -> Any:
+    total = []
+    for i in range(600):
+        total.append(x * (i + 0.5))
+    return sum(total)
+
+
+@wrong(1, r"a power of 1000000000: the largest is 1000")
+def high_power(f: Any, x: Any) -> Any:
+    return x ** (10**9)
+
+
 @wrong(1, r"`if x > 0:`: .* write f\.where\(condition, a, b\) instead of `if`")
 def branch(f: Any, x: Any) -> Any:
     if x > 0:
@@ -303,3 +324,36 @@ def test_every_spelling_leads_somewhere() -> None:
         for part in re.split(r" or ", instead):
             eval(part, {"f": f, "x": x, "p": p})
     assert spelling("lambertw") is None
+
+
+def test_shared_subexpressions_are_evaluated_once_and_written_in_short() -> None:
+    @sg.activation
+    def doubled(f: Any, x: Any) -> Any:
+        y = x
+        for _ in range(60):
+            y = y + y
+        return y
+
+    x = np.array([0.5, -3.0])
+    assert np.array_equal(doubled(x), x * 2.0**60)
+    assert np.array_equal(doubled.slope(x), [2.0**60] * 2)
+    assert np.array_equal(doubled.curvature(x), [0.0, 0.0])
+    assert "…" in doubled.entry.formula
+    assert len(doubled.entry.formula) < 200
+    assert len(doubled.latex) < 1000
+
+    @sg.activation
+    def powers(f: Any, x: Any) -> Any:
+        return ((x**1000) ** 1000) ** 100 / (1 + ((x**1000) ** 1000) ** 100)
+
+    assert powers.entry.formula == "x**100000000/(1 + x**100000000)"
+    assert "x^{100000000}" in powers.latex
+    assert np.array_equal(powers(np.array([0.5, 1.0])), [0.0, 0.5])
+
+
+def test_constants_beyond_every_float() -> None:
+    @sg.activation
+    def huge(f: Any, x: Any) -> Any:
+        return x * (1 / f.exp(-1e9))
+
+    assert np.array_equal(huge(np.array([-1.0, 2.0])), [-np.inf, np.inf])

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from fractions import Fraction
-from functools import reduce
+from functools import lru_cache, reduce
 from operator import add
 
 from .arithmetic import Definition
@@ -195,6 +195,7 @@ def _reduced(powers: dict[Node, int]) -> Sum:
     return {frozenset(powers.items()): Fraction(1)}
 
 
+@lru_cache(maxsize=1024)  # a shared subexpression is expanded once
 def _expand(node: Node) -> Sum:
     """Return a node as a sum of products of atoms."""
     if node.op == "const":

@@ -17,6 +17,11 @@ Number = int | float | Fraction
 
 COMPARISONS = frozenset({"lt", "le", "eq"})
 
+DEEPEST, MOST_NODES, LARGEST_POWER = 100, 1000, 1000
+"""Limits of a user's formula: nested operations, distinct operations, and an exponent."""
+SHOWN_DEPTH = 10
+"""Nested operations in the `repr` of a node; deeper ones are an ellipsis."""
+
 
 COMBINED = (
     "conditions are not combined: write f.where(a, f.where(b, yes, no), no) for a and b, "
@@ -26,6 +31,10 @@ COMBINED = (
 
 class FormulaError(TypeError):
     """A formula uses something unsupported; the message states what to write instead."""
+
+
+class TooLarge(FormulaError):
+    """A formula has more operations than softgate compiles."""
 
 
 def exact(value: Any) -> Fraction | None:
@@ -56,7 +65,13 @@ class Graph:
         key = (op, attr, *map(id, args))
         node = self._interned.get(key)
         if node is None:
-            node = self._interned[key] = Node(self, op, args, attr)
+            node = Node(self, op, args, attr)
+            if self.strict and (node.depth > DEEPEST or len(self._interned) >= MOST_NODES):
+                raise TooLarge(
+                    f"the formula has more than {DEEPEST} nested or {MOST_NODES:,} distinct "
+                    "operations: use fewer rounds of a loop, or a closed form"
+                )
+            self._interned[key] = node
         return node
 
     def const(self, value: Number) -> Node:
@@ -86,12 +101,13 @@ def _operators(op: str) -> tuple[Operator, Operator]:
 class Node:
     """One operation on other nodes; Python's arithmetic operators build new nodes."""
 
-    __slots__ = ("args", "attr", "graph", "op")
+    __slots__ = ("args", "attr", "depth", "graph", "op")
 
     def __init__(
         self, graph: Graph, op: str, args: tuple[Node, ...], attr: str | Fraction | None
     ) -> None:
         self.graph, self.op, self.args, self.attr = graph, op, args, attr
+        self.depth: int = 1 + max((arg.depth for arg in args), default=0)
 
     def lift(self, other: Node | Number) -> Node:
         """Return `other` as a node of this node's graph."""
@@ -149,6 +165,11 @@ class Node:
                 "a power must be a whole number or 0.5: "
                 "write f.exp(p*f.log(x)) for x**p with x > 0, f.sqrt(x) for a square root"
             )
+        if abs(power) > LARGEST_POWER:
+            raise TooLarge(
+                f"a power of {power}: the largest is {LARGEST_POWER}; "
+                "write f.exp(p*f.log(x)) for x**p with x > 0"
+            )
         if power < 0:
             return 1 / self ** (-power)
         result, square, left = self.graph.const(1), self, int(power)
@@ -205,9 +226,14 @@ class Node:
         self.__and__(self)
 
     def __repr__(self) -> str:
+        return self._text(SHOWN_DEPTH)
+
+    def _text(self, depth: int) -> str:
         if self.op in ("const", "input", "parameter"):
             return str(self.attr)
-        return f"{self.op}({', '.join(map(repr, self.args))})"
+        if not depth:
+            return "…"
+        return f"{self.op}({', '.join(arg._text(depth - 1) for arg in self.args)})"
 
 
 def check_numbers(*nodes: Node) -> None:

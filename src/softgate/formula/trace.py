@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Any
 
 from .arithmetic import Definition, spelling
-from .graph import COMBINED, COMPARISONS, FormulaError, Graph, Node, walk
+from .graph import COMBINED, COMPARISONS, FormulaError, Graph, Node, TooLarge, walk
 
 FOREIGN = re.compile(
     r"\b((?:math|cmath|np|numpy|jnp|jax\.numpy|jax\.nn|torch|torch\.special|tf|tf\.math|F|special"
@@ -96,7 +96,8 @@ def _located(function: Function, error: Exception, message: str) -> FormulaError
         return FormulaError(f"{place(function)}: {message}")
     source = linecache.getline(file, number).strip()
     shown = f" `{source}`:" if source else ""
-    return FormulaError(f"{file}, line {number}:{shown} {_advice(source) or message}")
+    advice = None if isinstance(error, TooLarge) else _advice(source)
+    return FormulaError(f"{file}, line {number}:{shown} {advice or message}")
 
 
 def _plain(message: str) -> str:

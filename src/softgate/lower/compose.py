@@ -25,6 +25,8 @@ from .decimal_arithmetic import evaluate, limit_at_infinity
 ORDERS = ("value", "slope", "curvature")
 DIGITS = 60
 """Digits of constants: more than two floats hold."""
+LARGEST_EXPONENT = 5000
+"""Constants beyond 10**±5000 are left to machine arithmetic: as fractions they fill the memory."""
 FAR = 8
 """Beyond this |x| a result of 0 has underflowed, or stays 0."""
 PLAIN = frozenset({"add", "sub", "mul", "div", "neg", "abs", "where", "sqrt", *COMPARISONS})
@@ -128,11 +130,13 @@ def fold(root: Node, values: Mapping[str, Fraction]) -> Node:
 
 
 def _constant(graph: Graph, node: Node) -> Node:
-    """Return the value of a node without variables, or the node if it is not finite."""
+    """Return the value of a node without variables, or the node if it is not representable."""
     if node.op in COMPARISONS:
         return node
     value = evaluate(node, DIGITS, {})
-    return graph.const(Fraction(value)) if value.is_finite() else node
+    if not value.is_finite() or abs(value.adjusted()) > LARGEST_EXPONENT:
+        return node
+    return graph.const(Fraction(value))
 
 
 def machine(f: Kernel, root: Node, leaves: Mapping[str, Node]) -> Node:

@@ -6,6 +6,7 @@ its operator precedence and whether it starts with a minus sign; brackets follow
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -63,7 +64,47 @@ def notation(root: Node) -> Term:
     """
     if root.op in MEANINGS and root.args[0].op == "input":
         root = meaning(root)
-    return write(root)
+    return write(shortened(root))
+
+
+LONGEST, ABRIDGED = 500, 40
+"""Operations of a formula that is written in full, and of a longer one that is abridged."""
+
+
+def shortened(root: Node) -> Node:
+    """Return `root`, with an ellipsis for parts if it has more than `LONGEST` operations.
+
+    A graph with shared subexpressions can stand for exponentially many operations.
+    """
+    sizes: dict[Node, int] = {}
+    powers = as_powers(root)
+    for node in walk(root):
+        base, exponent = powers[node]
+        parts = node.args if exponent == 1 else (base,)
+        sizes[node] = 1 + sum(sizes[part] for part in parts)
+
+    def within(node: Node, budget: int) -> Node:
+        if sizes[node] <= budget:
+            return node
+        if budget <= 1:
+            return node.graph.input("…")
+        share = (budget - 1) // len(node.args)
+        args = (within(arg, share) for arg in node.args)
+        return node.graph.node(node.op, *args, attr=node.attr)
+
+    return root if sizes[root] <= LONGEST else within(root, ABRIDGED)
+
+
+def as_powers(root: Node) -> dict[Node, tuple[Node, int]]:
+    """Return u and n for every node of a graph that is u**n written as products, else n = 1."""
+    powers: dict[Node, tuple[Node, int]] = {}
+    for node in walk(root):
+        powers[node] = (node, 1)
+        if node.op == "mul":
+            (left, m), (right, n) = (powers[arg] for arg in node.args)
+            if left is right:
+                powers[node] = (left, m + n)
+    return powers
 
 
 def meaning(node: Node) -> Node:
@@ -165,15 +206,15 @@ def product(node: Node, small: bool) -> Term:
     powers: dict[Node, int] = {}
     numbers: list[Fraction] = []
     minus = False
-    for factor in factors(node):
+    for factor, count in factors(node).items():
         if factor.op == "const":
             assert isinstance(factor.attr, Fraction)
-            numbers.append(abs(factor.attr))
-            minus ^= factor.attr < 0
-        elif factor.op == "neg":  # `factors` lists its operand as well
-            minus = not minus
+            numbers += [abs(factor.attr)] * count
+            minus ^= factor.attr < 0 and count % 2 == 1
+        elif factor.op == "neg":  # `factors` counts its operand as well
+            minus ^= count % 2 == 1
         else:
-            powers[factor] = powers.get(factor, 0) + 1
+            powers[factor] = count
     terms = [number(value, small) for value in numbers if value != 1 or not powers]
     terms += [power(write(factor, small), count) for factor, count in powers.items()]
     result = terms[0] if len(terms) == 1 else juxtapose(terms)
@@ -182,13 +223,17 @@ def product(node: Node, small: bool) -> Term:
     return result
 
 
-def factors(node: Node) -> list[Node]:
-    """Return the factors of a product of products; a `neg` node represents the factor -1."""
-    if node.op == "mul":
-        return [*factors(node.args[0]), *factors(node.args[1])]
-    if node.op == "neg":
-        return [node, *factors(node.args[0])]
-    return [node]
+def factors(node: Node) -> Counter[Node]:
+    """Return how often each factor of a product of products occurs; a `neg` node counts for -1."""
+    counts: dict[Node, Counter[Node]] = {}
+    for part in walk(node):
+        if part.op == "mul":
+            counts[part] = counts[part.args[0]] + counts[part.args[1]]
+        elif part.op == "neg":
+            counts[part] = Counter([part]) + counts[part.args[0]]
+        else:
+            counts[part] = Counter([part])
+    return counts[node]
 
 
 def juxtapose(terms: list[Term]) -> Term:
@@ -323,7 +368,7 @@ def infix(root: Node) -> str:
     >>> infix(f.where(x > 0, x, f.exp(-(x**2)) - 1))
     'x if x > 0 else exp(-x**2) - 1'
     """
-    return _infix_node(root)[0]
+    return _infix_node(shortened(root))[0]
 
 
 def _infix_node(node: Node) -> tuple[str, int]:
@@ -358,7 +403,7 @@ def _infix_number(value: Fraction) -> tuple[str, int]:
 
 
 def _infix_binary(node: Node) -> tuple[str, int]:
-    base, power = _infix_power(node)
+    base, power = as_powers(node)[node]
     if power > 1:
         return f"{_infix_operand(base, ATOM)}**{power}", POWER
     symbol, binds = INFIX_OPERATORS[node.op]
@@ -366,14 +411,6 @@ def _infix_binary(node: Node) -> tuple[str, int]:
     right = binds + 1 if node.op != "add" else binds
     left = _infix_operand(node.args[0], binds)
     return f"{left}{symbol}{_infix_operand(node.args[1], right)}", binds
-
-
-def _infix_power(node: Node) -> tuple[Node, int]:
-    """Return u and n where `node` is u**n written as products."""
-    if node.op != "mul":
-        return node, 1
-    (left, m), (right, n) = map(_infix_power, node.args)
-    return (left, m + n) if left is right else (node, 1)
 
 
 def _infix_choice(node: Node) -> tuple[str, int]:
