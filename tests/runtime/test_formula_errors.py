@@ -33,12 +33,10 @@ def nested(f: Any, x: Any) -> Any:
     return y
 
 
-@wrong(3, r"or 1,000 distinct operations: use fewer rounds")
+@wrong(1, r"or 1,000 distinct operations: use fewer rounds")
 def long(f: Any, x: Any) -> Any:
-    total = []
-    for i in range(600):
-        total.append(x * (i + 0.5))
-    return sum(total)
+    terms = [x * (i + 0.5) for i in range(600)]
+    return sum(terms)
 
 
 @wrong(1, r"a power of 1000000000: the largest is 1000")

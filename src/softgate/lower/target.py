@@ -89,7 +89,7 @@ class Target:
         return self.create_machine()
 
     def create_machine(self) -> llvm.TargetMachine:
-        """Return a new code generator; an execution engine frees the one that it is created with."""
+        """Return a new code generator, which an execution engine frees together with itself."""
         if _architecture(self.triple) == _architecture(llvm.get_process_triple()):
             llvm.initialize_native_target()
             llvm.initialize_native_asmprinter()

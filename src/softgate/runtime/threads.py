@@ -24,7 +24,7 @@ ALIGNMENT = 64
 
 
 class Job:
-    """One array divided into chunks, which the caller and any number of pool threads take in turn."""
+    """One array divided into chunks, which the caller and pool threads take in turn."""
 
     def __init__(self, chunk: Chunk, count: int, step: int) -> None:
         self.chunk, self.count, self.step = chunk, count, step
