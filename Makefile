@@ -18,7 +18,7 @@ SLOW    := $(addprefix tests/runtime/test_,array_libraries.py names.py threads.p
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help report test check lint format exhaustive certificates accuracy speed figures bench fits digests support arm install clean distclean
+.PHONY: help report test check lint format exhaustive certificates accuracy speed figures bench fits digests stubs support arm install clean distclean
 
 help: ## say what can be made
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -68,6 +68,9 @@ fits: $(STAMP) ## derive every coefficient and colour again and compare with the
 
 digests: $(STAMP) ## compute the published bits of every function again, and print what changed
 	$(PY) tools/publish_digests.py
+
+stubs: $(STAMP) ## the .pyi files of the public modules, from the catalogue and the sources
+	$(PY) tools/write_stubs.py
 
 support: $(STAMP) ## the README's table of what was run, from docs/support.toml
 	$(PY) tools/docs/support_table.py

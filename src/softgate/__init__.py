@@ -1,6 +1,7 @@
 """softgate: accurate and fast activation functions from one definition, for every framework.
 
-Names are loaded on first use, so that `import softgate` and the command line start quickly.
+Names are loaded on first use, so that `import softgate` and the command line start quickly. Their
+types are in `__init__.pyi`, which `make stubs` writes.
 
 Examples
 --------
@@ -14,31 +15,9 @@ from __future__ import annotations
 from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .runtime.fork_lock import BUILDING as _BUILDING
-
-if TYPE_CHECKING:
-    from .formula.graph import FormulaError as FormulaError
-    from .plotting.plot import plot as plot
-    from .reporting import report as report
-    from .runtime.activation import Activation as Activation
-    from .runtime.explain import explain as explain
-    from .runtime.names import get as get
-    from .runtime.names import names as names
-    from .runtime.registry import activations as activations
-    from .runtime.registry import gated as gated
-    from .runtime.threads import get_threads as get_threads
-    from .runtime.threads import set_threads as set_threads
-    from .runtime.user_formula import activation as activation
-    from .studies.bench import bench as bench
-    from .studies.certify import certify as certify
-    from .studies.compare import compare as compare
-    from .studies.emit import emit as emit
-    from .studies.identify import identify as identify
-    from .studies.properties import properties as properties
-    from .studies.reproducibility import check_bits as check_bits
-    from .studies.table import table as table
 
 __version__ = "0.1.0"
 

@@ -44,7 +44,9 @@ def test_the_version_is_one(project: dict[str, Any]) -> None:
 
 
 def test_the_package_is_typed() -> None:
-    assert resources.files("softgate").joinpath("py.typed").is_file()
+    package = resources.files("softgate")
+    assert package.joinpath("py.typed").is_file()
+    assert package.joinpath("__init__.pyi").is_file()
 
 
 def test_dependencies_are_few(project: dict[str, Any]) -> None:

@@ -123,3 +123,7 @@ def __getattr__(name: str) -> Any:
     module = import_module(f"softgate.studies.diagnose.{_STUDIES[name]}")
     globals()[name] = getattr(module, name)
     return globals()[name]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -19,8 +19,9 @@ Integer and boolean tensors are computed in torch's default dtype, as by torch.s
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
+from inspect import Parameter, Signature
 from typing import Any
 
 import torch.nn.functional as theirs
@@ -305,8 +306,25 @@ def _in_place(name: str, base: str) -> Callable[..., Tensor]:
         return overwrite(activation, input, parameters, base)
 
     in_place.__name__ = in_place.__qualname__ = name
+    vars(in_place)["__signature__"] = _signature(called, activation.parameters)
     in_place.__doc__ = f"Overwrite `input` with {activation.name}(input) and return it."
     return traceable(in_place)
+
+
+def _signature(called: Sequence[str], parameters: Mapping[str, float]) -> Signature:
+    """Return the signature of an in-place function: the tensor, then the parameters."""
+    kind = Parameter.POSITIONAL_OR_KEYWORD
+    arguments = [
+        Parameter(name, kind, default=default, annotation="float")
+        for name, default in zip(called, parameters.values(), strict=True)
+    ]
+    tensor = Parameter("input", kind, annotation="Tensor")
+    return Signature([tensor, *arguments], return_annotation="Tensor")
+
+
+def __dir__() -> list[str]:
+    in_place = (f"{_TORCH_NAMES.get(name, name)}_" for name in _ALL)
+    return sorted({*_FUNCTIONS, *_ALL, *_GATED, *in_place})
 
 
 def _absent(name: str) -> str:

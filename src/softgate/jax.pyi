@@ -1,0 +1,61 @@
+# Written by tools/write_stubs.py: edit that or the sources, then run `make stubs`.
+from softgate import Activation
+from softgate import Phi as Phi
+from softgate import celu as celu
+from softgate import elu as elu
+from softgate import geglu as geglu
+from softgate import geglu_tanh as geglu_tanh
+from softgate import gelu as gelu
+from softgate import gelu_sigmoid as gelu_sigmoid
+from softgate import gelu_tanh as gelu_tanh
+from softgate import glu as glu
+from softgate import hard_sigmoid as hard_sigmoid
+from softgate import hard_swish as hard_swish
+from softgate import hard_tanh as hard_tanh
+from softgate import hardshrink as hardshrink
+from softgate import identity as identity
+from softgate import leaky_relu as leaky_relu
+from softgate import log_sigmoid as log_sigmoid
+from softgate import mish as mish
+from softgate import phi as phi
+from softgate import reglu as reglu
+from softgate import relu as relu
+from softgate import relu6 as relu6
+from softgate import selu as selu
+from softgate import sigmoid as sigmoid
+from softgate import silu as silu
+from softgate import softplus as softplus
+from softgate import softshrink as softshrink
+from softgate import softsign as softsign
+from softgate import squared_relu as squared_relu
+from softgate import squareplus as squareplus
+from softgate import swiglu as swiglu
+from softgate import tanh as tanh
+from softgate import tanhshrink as tanhshrink
+from typing import Any
+
+def get(name: str, source: str | None=None, **parameters: Any) -> Activation | Any:
+    """Return a function by name: softgate's, else JAX's, else any framework's.
+
+    Parameters
+    ----------
+    name : str
+        "gelu", "gelu_new", "hard_silu", "jax.nn.leaky_relu".
+    source : str, optional
+        The framework that the name belongs to, as in `softgate.get`. `jax.nn.gelu` is the tanh form
+        by default: get("gelu", source="jax").
+    **parameters
+        softgate's parameters, or those of the framework.
+
+    Returns
+    -------
+    Activation or Gated
+        With the parameters bound.
+
+    Examples
+    --------
+    >>> get("gelu").name, get("gelu_new").name, get("gelu", source="jax").name
+    ('gelu', 'gelu_tanh', 'gelu_tanh')
+    >>> get("hard_silu").name
+    'hard_swish'
+    """

@@ -1,0 +1,150 @@
+# Written by tools/write_stubs.py: edit that or the sources, then run `make stubs`.
+from softgate.frameworks.block_arguments import matched_width as matched_width
+from softgate.keras.activation import Activation as Activation
+from softgate.keras.activation import GatedActivation as GatedActivation
+from softgate.keras.activation import get as get
+from softgate.keras.attention import SelfAttention as SelfAttention
+from softgate.keras.blocks import TransformerBlock as TransformerBlock
+from softgate.keras.feed_forward import FeedForward as FeedForward
+from softgate.keras.feed_forward import GatedFeedForward as GatedFeedForward
+from softgate.keras.layer import load_state_dict as load_state_dict
+
+__all__ = [
+    "Activation",
+    "FeedForward",
+    "GatedActivation",
+    "GatedFeedForward",
+    "Phi",
+    "SelfAttention",
+    "TransformerBlock",
+    "celu",
+    "elu",
+    "geglu",
+    "geglu_tanh",
+    "gelu",
+    "gelu_sigmoid",
+    "gelu_tanh",
+    "get",
+    "glu",
+    "hard_sigmoid",
+    "hard_swish",
+    "hard_tanh",
+    "hardshrink",
+    "identity",
+    "leaky_relu",
+    "load_state_dict",
+    "log_sigmoid",
+    "matched_width",
+    "mish",
+    "phi",
+    "reglu",
+    "relu",
+    "relu6",
+    "selu",
+    "sigmoid",
+    "silu",
+    "softplus",
+    "softshrink",
+    "softsign",
+    "squared_relu",
+    "squareplus",
+    "swiglu",
+    "tanh",
+    "tanhshrink",
+]
+
+celu: Activation
+"""celu(x) = x where x > 0, else alpha*(exp(x/alpha) - 1), applied to each element."""
+
+elu: Activation
+"""elu(x) = x where x > 0, else alpha*(exp(x) - 1), applied to each element."""
+
+gelu: Activation
+"""gelu(x) = x*Phi(x), applied to each element."""
+
+gelu_sigmoid: Activation
+"""gelu_sigmoid(x) = x*sigmoid(1.702*x), applied to each element."""
+
+gelu_tanh: Activation
+"""gelu_tanh(x) = x*sigmoid(sqrt(8/pi)*(x + 0.044715*x**3)), applied to each element."""
+
+hard_sigmoid: Activation
+"""hard_sigmoid(x) = min(max(x/width + 1/2, 0), 1), applied to each element."""
+
+hard_swish: Activation
+"""hard_swish(x) = x*min(max(x/6 + 1/2, 0), 1), applied to each element."""
+
+hard_tanh: Activation
+"""hard_tanh(x) = min(max(x, low), high), applied to each element."""
+
+hardshrink: Activation
+"""hardshrink(x) = x where abs(x) > threshold, else 0, applied to each element."""
+
+identity: Activation
+"""identity(x) = x, applied to each element."""
+
+leaky_relu: Activation
+"""leaky_relu(x) = x where x > 0, else slope*x, applied to each element."""
+
+log_sigmoid: Activation
+"""log_sigmoid(x) = -log(1 + exp(-x)), applied to each element."""
+
+mish: Activation
+"""mish(x) = x*tanh(log(1 + exp(x))), applied to each element."""
+
+Phi: Activation
+"""Phi(x) = Phi(x), applied to each element."""
+
+phi: Activation
+"""phi(x) = exp(-x**2/2)/sqrt(2*pi), applied to each element."""
+
+relu: Activation
+"""relu(x) = max(x, 0), applied to each element."""
+
+relu6: Activation
+"""relu6(x) = min(max(x, 0), 6), applied to each element."""
+
+selu: Activation
+"""selu(x) = scale*(x where x > 0, else alpha*(exp(x) - 1)), scale = 1.0507009873554804934..., alpha = 1.6732632423543772848..., applied to each element."""
+
+sigmoid: Activation
+"""sigmoid(x) = 1/(1 + exp(-x)), applied to each element."""
+
+silu: Activation
+"""silu(x) = x*sigmoid(beta*x), applied to each element."""
+
+softplus: Activation
+"""softplus(x) = log(1 + exp(beta*x))/beta, applied to each element."""
+
+softshrink: Activation
+"""softshrink(x) = x - threshold where x > threshold, x + threshold where x < -threshold, else 0, applied to each element."""
+
+softsign: Activation
+"""softsign(x) = x/(1 + abs(x)), applied to each element."""
+
+squared_relu: Activation
+"""squared_relu(x) = max(x, 0)**2, applied to each element."""
+
+squareplus: Activation
+"""squareplus(x) = (x + sqrt(x**2 + b))/2, applied to each element."""
+
+tanh: Activation
+"""tanh(x) = tanh(x), applied to each element."""
+
+tanhshrink: Activation
+"""tanhshrink(x) = x - tanh(x), applied to each element."""
+
+glu: GatedActivation
+"""glu(a, b) = a*sigmoid(b), applied to each pair of elements."""
+
+reglu: GatedActivation
+"""reglu(a, b) = relu(a)*b, applied to each pair of elements."""
+
+geglu: GatedActivation
+"""geglu(a, b) = gelu(a)*b, applied to each pair of elements."""
+
+geglu_tanh: GatedActivation
+"""geglu_tanh(a, b) = gelu_tanh(a)*b, applied to each pair of elements."""
+
+swiglu: GatedActivation
+"""swiglu(a, b) = silu(a)*b, applied to each pair of elements."""

@@ -1,0 +1,535 @@
+"""Write the type stubs of the public modules from the catalogue and the sources.
+
+    python tools/write_stubs.py [--check]
+
+Names that a module's `__getattr__` returns are invisible to type checkers and editors. The stubs
+declare them: each activation with its parameters, its formula and overloads for numbers, arrays and
+tensors. Functions and classes that sources annotate are imported from there. With --check nothing
+is written; the exit code is 1 if a stub is not current.
+
+Stubs import no framework that a user may lack: an unresolved import is `Any`, which accepts and
+returns everything. Tensors are therefore described by protocols.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import builtins
+import importlib
+import inspect
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from pathlib import Path
+from textwrap import indent
+
+import softgate
+from softgate.catalogue import Parameter
+from softgate.runtime import registry
+from softgate.runtime.activation import Activation
+from softgate.runtime.gated import Gated
+
+PACKAGE = Path(softgate.__file__).parent
+COMMAND = "make stubs"
+TYPES = "softgate.runtime.function_types"
+HEADER = f"# Written by tools/write_stubs.py: edit that or the sources, then run `{COMMAND}`.\n"
+
+TYPING = ("Any", "Protocol", "Self", "SupportsFloat", "TypeAlias", "TypeVar", "overload")
+PRELUDE = '''\
+# A function takes only its own parameters, and `Activation` any; the overload for one type of
+# arrays precedes a more general one.
+# mypy: disable-error-code="override,overload-overlap"
+# pyright: reportIncompatibleMethodOverride=false, reportOverlappingOverload=false
+
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+
+class TorchTensor(Protocol[T_co]):
+    """torch.Tensor and its subclasses; results are of the type that its operators return."""
+
+    @property
+    def requires_grad(self) -> bool: ...
+    def neg(self) -> T_co: ...
+
+class JaxArray(Protocol[T_co]):
+    """jax.Array, also while it is traced."""
+
+    @property
+    def at(self) -> Any: ...
+    def block_until_ready(self) -> Any: ...
+    def __neg__(self) -> T_co: ...
+
+class Shaped(Protocol):
+    """Tensors of TensorFlow and Keras, Series of polars."""
+
+    @property
+    def shape(self) -> Any: ...
+    @property
+    def dtype(self) -> Any: ...
+
+class OverridesUfuncs(Protocol):
+    """Arrays of pandas, xarray and dask."""
+
+    def __array_ufunc__(self, ufunc: Any, method: Any, /, *inputs: Any, **kwargs: Any) -> Any: ...
+
+Number: TypeAlias = float | SupportsFloat
+Scalar: TypeAlias = float | np.integer | np.bool
+NumberSequence: TypeAlias = (
+    Sequence[float] | Sequence[Sequence[float]] | Sequence[Sequence[Sequence[float]]]
+)
+Integers: TypeAlias = NDArray[np.integer | np.bool]
+ArraySequence: TypeAlias = (
+    Sequence[np.number] | Sequence[NDArray[Any]] | Sequence[Sequence[np.number | NDArray[Any]]]
+)
+Operand: TypeAlias = Scalar | np.floating | NumberSequence | ArraySequence | NDArray[Any]
+Anything: TypeAlias = Operand | TorchTensor[Any] | JaxArray[Any] | Shaped | OverridesUfuncs
+Floats = TypeVar("Floats", bound=np.ndarray[Any, np.dtype[np.floating]] | np.floating)
+Array = TypeVar("Array", bound=Shaped | OverridesUfuncs)
+Out = TypeVar("Out", bound=np.ndarray[Any, Any] | TorchTensor[Any] | tuple[Any, ...])
+'''
+"""Types of operands and results."""
+
+TENSOR = "TorchTensor[T] | JaxArray[T]"
+FLOAT64 = "NDArray[np.float64]"
+UNARY = (
+    ("Scalar", "float"),
+    ("Floats", "Floats"),
+    ("NumberSequence | Integers", FLOAT64),
+    (TENSOR, "T"),
+    ("ArraySequence", "NDArray[Any]"),
+    ("Array", "Array"),
+)
+"""The result for each type of operand, in the order in which type checkers try them."""
+
+BINARY = (
+    (("Scalar", "Scalar"), "float"),
+    (("Floats", "Floats | Scalar | NumberSequence"), "Floats"),
+    (("Scalar | NumberSequence", "Floats"), "Floats"),
+    (("Scalar | NumberSequence | Integers", "Scalar | NumberSequence | Integers"), FLOAT64),
+    ((TENSOR, f"{TENSOR} | float"), "T"),
+    (("float", TENSOR), "T"),
+    (("Operand", "Operand"), "NDArray[Any]"),
+    (("Array", "Array | Operand"), "Array"),
+)
+"""The result for two operands."""
+
+
+@dataclass(frozen=True)
+class Overload:
+    """The types of the operands and of the result of one signature of a method."""
+
+    operands: tuple[str, ...]
+    result: str
+    out: str = "None"
+
+
+def one_operand() -> list[Overload]:
+    """Return the signatures of a function of one operand."""
+    return [
+        *(Overload((operand,), result) for operand, result in UNARY),
+        Overload(("Anything",), "Out", "Out"),
+    ]
+
+
+def two_operands(pair: bool = False, more: int = 0) -> list[Overload]:
+    """Return the signatures for two operands, and `more` of the second's type, with one result.
+
+    With `pair` the result is a tuple of two.
+    """
+    rows = [
+        Overload((first, *[second] * (1 + more)), f"tuple[{result}, {result}]" if pair else result)
+        for (first, second), result in BINARY
+    ]
+    return [*rows, Overload(("Anything",) * (2 + more), "Out", "Out")]
+
+
+ACTIVATION = {
+    "__call__": one_operand(),
+    "slope": one_operand(),
+    "curvature": one_operand(),
+    "backward": two_operands(),
+}
+GATED = {
+    "__call__": [*one_operand()[1:], *two_operands()],
+    "slope": [*one_operand()[1:], *two_operands(pair=True)],
+    "curvature": [Overload(("Anything",), "Curvature"), Overload(("Anything",) * 2, "Curvature")],
+    "backward": [*two_operands()[1:], *two_operands(pair=True, more=1)],
+}
+"""The signatures of each method; its options and their defaults are those of the source."""
+
+
+def source_of(module: str) -> Path:
+    """Return the file of a module of softgate, without importing its framework."""
+    path = PACKAGE.parent.joinpath(*module.split("."))
+    return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+
+
+@cache
+def tree_of(module: str) -> ast.Module:
+    """Return the syntax tree of a module of softgate."""
+    return ast.parse(source_of(module).read_text(encoding="utf-8"))
+
+
+def exported(module: str) -> list[str]:
+    """Return the names that `__all__` of a module lists, without those of the catalogue."""
+    for node in tree_of(module).body:
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
+            return [n.value for n in ast.walk(node.value) if isinstance(n, ast.Constant)]
+    raise ValueError(f"{source_of(module)} has no __all__")
+
+
+def definitions(body: Iterable[ast.stmt], name: str) -> list[ast.FunctionDef]:
+    """Return the definitions of a function: its overloads if it has any."""
+    functions = [node for node in body if isinstance(node, ast.FunctionDef) and node.name == name]
+    return functions[:-1] or functions
+
+
+def method_of(module: str, class_name: str, name: str) -> ast.FunctionDef:
+    """Return the definition of a method."""
+    classes = (node for node in tree_of(module).body if isinstance(node, ast.ClassDef))
+    body = next(node.body for node in classes if node.name == class_name)
+    return definitions(body, name)[-1]
+
+
+@dataclass
+class Stub:
+    """The text of one stub, and the imports that its annotations need."""
+
+    module: str
+    imports: set[str] = field(default_factory=set)
+    parts: list[str] = field(default_factory=list)
+    renamed: Mapping[str, str] = field(default_factory=dict)
+    """Names that annotations have in the sources, and those of the same types in the stub."""
+
+    @property
+    def path(self) -> Path:
+        """The file beside the module's source."""
+        return source_of(self.module).with_suffix(".pyi")
+
+    def reexport(self, module: str, name: str) -> None:
+        """Declare a name that another module defines."""
+        self.imports.add(f"from {module} import {name} as {name}")
+
+    def variable(self, name: str, kind: str, documentation: str) -> None:
+        """Declare a variable with its documentation."""
+        self.parts.append(f"{name}: {kind}\n{quoted(documentation)}")
+
+    def function(self, module: str, name: str) -> None:
+        """Declare a function as its source does, with its docstring."""
+        body = tree_of(module).body
+        documented = [n for n in body if isinstance(n, ast.FunctionDef) and n.name == name][-1]
+        for definition in definitions(body, name):
+            self.parts.append(
+                self.signature(
+                    module, definition, inspect.cleandoc(ast.get_docstring(documented) or "")
+                )
+            )
+
+    def signature(self, module: str, definition: ast.FunctionDef, documentation: str) -> str:
+        """Return a definition without its body."""
+        overloads = [d for d in definition.decorator_list if ast.unparse(d) == "overload"]
+        for node in (*overloads, definition.returns, *annotations(definition.args)):
+            self.require(module, node)
+        return "{}def {}({}) -> {}:\n{}".format(
+            "@overload\n" if overloads else "",
+            definition.name,
+            self.rename(definition.args),
+            self.rename(definition.returns),
+            indent(quoted(documentation), "    "),
+        )
+
+    def rename(self, node: ast.AST | None) -> str:
+        """Return the source of annotations in the names of the stub."""
+        if node is None:
+            return "None"
+        tree = ast.parse(ast.unparse(node)) if not isinstance(node, ast.arguments) else node
+        for name in ast.walk(tree):
+            if isinstance(name, ast.Name):
+                name.id = self.renamed.get(name.id, name.id)
+        return ast.unparse(tree)
+
+    def require(self, module: str, node: ast.AST | None) -> None:
+        """Import the names that an annotation of `module` uses."""
+        for name in ast.walk(node) if node is not None else ():
+            if isinstance(name, ast.Name) and name.id not in self.renamed:
+                statement = import_of(module, name.id)
+                if statement:
+                    self.imports.add(statement)
+
+    def text(self) -> str:
+        """Return the stub. A signature is one line: wrapped, the file would be twice as long."""
+        return "\n\n".join([HEADER + "\n".join(sorted(self.imports)), *self.parts]) + "\n"
+
+
+def annotations(arguments: ast.arguments) -> Iterator[ast.AST | None]:
+    """Yield the annotations of all arguments."""
+    named = (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
+    for argument in (*named, arguments.vararg, arguments.kwarg):
+        if argument is not None:
+            yield argument.annotation
+
+
+def import_of(module: str, name: str) -> str | None:
+    """Return the statement that imports what `name` means in a module; None for a built-in."""
+    for node in ast.walk(tree_of(module)):
+        if isinstance(node, ast.ImportFrom):
+            for alias in node.names:
+                if (alias.asname or alias.name) == name:
+                    origin = absolute(module, node)
+                    renamed = f" as {name}" if alias.asname else ""
+                    return f"from {origin} import {alias.name}{renamed}"
+        elif isinstance(node, ast.Import):
+            for alias in node.names:
+                if (alias.asname or alias.name) == name:
+                    return f"import {alias.name} as {name}" if alias.asname else f"import {name}"
+    if hasattr(builtins, name):
+        return None
+    return f"from {module} import {name}"
+
+
+def absolute(module: str, node: ast.ImportFrom) -> str:
+    """Return the full name of the module that a statement imports from."""
+    if not node.level:
+        return str(node.module)
+    parts = module.split(".")
+    levels = node.level - (source_of(module).name == "__init__.py")
+    return ".".join((*parts[: len(parts) - levels], *filter(None, [node.module])))
+
+
+def quoted(text: str) -> str:
+    """Return `text` as a docstring."""
+    prefix = "r" if "\\" in text else ""
+    ending = "\n" if "\n" in text else ""
+    return f'{prefix}"""{text}{ending}"""'
+
+
+def method(definition: ast.FunctionDef, overloads: Sequence[Overload], parameters: str) -> str:
+    """Return the overloads of a method with the operands and options of its definition."""
+    arguments = definition.args
+    operands = [argument.arg for argument in arguments.posonlyargs[1:]]
+    options = [
+        (
+            a.arg,
+            ast.unparse(a.annotation or ast.Constant(None)),
+            ast.unparse(default or ast.Constant(...)),
+        )
+        for a, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+    ]
+    takes_out = any(name == "out" for name, _, _ in options)
+    documentation = ast.get_docstring(definition) or ""
+    if not parameters.startswith("**"):  # the base class has the whole text
+        documentation = documentation.partition("\n")[0]
+    text = []
+    for i, row in enumerate(o for o in overloads if takes_out or o.out == "None"):
+        passed = ["self", *(f"{n}: {t}" for n, t in zip(operands, row.operands, strict=False)), "/"]
+        keywords = [parameters] if parameters and not parameters.startswith("**") else []
+        for name, annotation, default in options:
+            if name != "out":
+                keywords.append(f"{name}: {annotation} = {default}")
+            else:
+                keywords.append("out: None = None" if row.out == "None" else f"out: {row.out}")
+        keywords = [*(["*"] if keywords else []), *keywords]
+        if parameters.startswith("**"):
+            keywords.append(parameters)
+        line = f"def {definition.name}({', '.join((*passed, *keywords))}) -> {row.result}:"
+        body = quoted(documentation) if i == 0 else "..."
+        text.append(f"@overload\n{line}\n{indent(body, '    ')}")
+    return "\n".join(text)
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A class of functions: its source, the signatures of its methods and its functions."""
+
+    module: str
+    name: str
+    prefix: str
+    methods: Mapping[str, Sequence[Overload]]
+    functions: Mapping[str, Activation | Gated]
+
+    @cached_property
+    def classes(self) -> dict[str, str]:
+        """The class of each function: functions with equal parameters share one.
+
+        It is named after the parameters; where others have the same with different defaults, also
+        after the first function.
+        """
+        names: dict[tuple[tuple[str, float], ...], str] = {}
+        for function in self.functions.values():
+            spelled = "".join(name.title().replace("_", "") for name in function.parameters)
+            name = f"{self.prefix}With{spelled}" if spelled else f"{self.prefix}WithoutParameters"
+            if name in names.values():
+                name = f"{name}Of{function.name.title().replace('_', '')}"
+            names.setdefault(tuple(function.parameters.items()), name)
+        return {n: names[tuple(f.parameters.items())] for n, f in self.functions.items()}
+
+    def base(self) -> str:
+        """Return the class with any parameters, as user-defined formulas have them."""
+        methods = (
+            method(method_of(self.module, self.name, name), overloads, "**parameters: Number")
+            for name, overloads in self.methods.items()
+        )
+        documentation = inspect.getdoc(getattr(importlib.import_module(self.module), self.name))
+        body = "\n".join([quoted(str(documentation)), *methods])
+        return f"class {self.name}({self.name}Source):\n{indent(body, '    ')}"
+
+    def with_parameters(self, name: str, parameters: Sequence[Parameter]) -> str:
+        """Return the class of the functions with these parameters."""
+        keywords = ", ".join(f"{p.name}: Number = {p.default!r}" for p in parameters)
+        methods = [
+            method(method_of(self.module, self.name, name), overloads, keywords)
+            for name, overloads in self.methods.items()
+        ]
+        options = method_of(self.module, self.name, "bind").args
+        passed = [
+            f"{a.arg}: {ast.unparse(a.annotation or ast.Constant(None))} = ..."
+            for a in options.kwonlyargs
+        ]
+        arguments = ", ".join(filter(None, [*passed, keywords]))
+        star = "*, " if arguments else ""
+        methods.append(f"def bind(self, {star}{arguments}) -> Self: ...")
+        return f"class {name}({self.name}):\n{indent(chr(10).join(methods), '    ')}"
+
+
+KINDS = (
+    Kind("softgate.runtime.activation", "Activation", "", ACTIVATION, registry.activations()),
+    Kind("softgate.runtime.gated", "Gated", "Gated", GATED, registry.gated()),
+)
+
+
+def function_types() -> Stub:
+    """Return the stub with the classes of functions, which has no source: they share two there."""
+    stub = Stub(TYPES)
+    stub.imports |= {
+        "import numpy as np",
+        "from collections.abc import Sequence",
+        "from numpy.typing import NDArray",
+        "from softgate.runtime.activation import Activation as ActivationSource",
+        "from softgate.runtime.gated import Curvature",
+        "from softgate.runtime.gated import Gated as GatedSource",
+        *(f"from typing import {name}" for name in TYPING),
+    }
+    stub.parts.append(PRELUDE)
+    for kind in KINDS:
+        stub.parts.append(kind.base())
+        parameters = {name: kind.functions[f].entry.parameters for f, name in kind.classes.items()}
+        stub.parts += [kind.with_parameters(name, parameters[name]) for name in sorted(parameters)]
+    return stub
+
+
+def top_level() -> Stub:
+    """Return the stub of `softgate`."""
+    stub = Stub("softgate", renamed={"Activation": "Activation", "Gated": "Gated"})
+    stub.imports |= {f"from . import {name} as {name}" for name in softgate._FACADES}
+    stub.imports.add(f"from {TYPES} import Gated")
+    for kind in KINDS:
+        for name, function in kind.functions.items():
+            stub.imports.add(f"from {TYPES} import {kind.classes[name]}")
+            stub.variable(name, kind.classes[name], str(function.__doc__))
+    stub.parts += ["__version__: str", all_of(softgate.__all__)]
+    for name, module in sorted(softgate._MODULES.items()):
+        full = f"softgate.{module}"
+        if name == "Activation":
+            stub.reexport(TYPES, name)
+        elif any(returns_function(d) for d in definitions(tree_of(full).body, name)):
+            stub.function(full, name)
+        else:
+            stub.reexport(full, name)
+    return stub
+
+
+def returns_function(definition: ast.FunctionDef) -> bool:
+    """Return whether a function returns activations, which the stub describes."""
+    names = ast.walk(definition.returns) if definition.returns is not None else ()
+    return any(isinstance(n, ast.Name) and n.id in ("Activation", "Gated") for n in names)
+
+
+def jax() -> Stub:
+    """Return the stub of `softgate.jax`."""
+    stub = Stub("softgate.jax")
+    stub.imports.add("from softgate import Activation")
+    stub.renamed = {"Activation": "Activation"}
+    stub.function(stub.module, "get")
+    for name in registry.functions():
+        stub.reexport("softgate", name)
+    return stub
+
+
+def keras() -> Stub:
+    """Return the stub of `softgate.keras`."""
+    stub = facade("softgate.keras", registry.functions())
+    for functions, kind in (
+        (registry.activations(), "Activation"),
+        (registry.gated(), "GatedActivation"),
+    ):
+        for name, function in functions.items():
+            stub.variable(name, kind, str(function.__doc__).partition("\n")[0])
+    return stub
+
+
+def torch() -> Stub:
+    """Return the stub of `softgate.torch`."""
+    return facade("softgate.torch")
+
+
+def facade(module: str, functions: Iterable[str] = ()) -> Stub:
+    """Return the stub of a package whose `__all__` names what it imports, and `functions`."""
+    stub = Stub(module)
+    for name in exported(module):
+        statement = str(import_of(module, name)).partition(" as ")[0]
+        stub.imports.add(f"{statement} as {name}")
+    stub.parts.append(all_of((*exported(module), *functions)))
+    return stub
+
+
+def all_of(names: Iterable[str]) -> str:
+    """Return the definition of `__all__`."""
+    return "__all__ = [\n" + "".join(f'    "{name}",\n' for name in sorted(names)) + "]"
+
+
+def functional() -> Stub:
+    """Return the stub of `softgate.torch.functional`."""
+    import softgate.torch.functional as module
+
+    stub = Stub("softgate.torch.functional")
+    written = {n.name for n in tree_of(stub.module).body if isinstance(n, ast.FunctionDef)}
+    for name in dir(module):
+        if name in written:
+            stub.function(stub.module, name)
+        elif name in registry.functions():
+            stub.reexport("softgate", name)
+        else:
+            function = getattr(module, name)
+            definition = ast.parse(
+                "def {}{}: ...".format(name, str(inspect.signature(function)).replace("'", ""))
+            ).body[0]
+            assert isinstance(definition, ast.FunctionDef)
+            stub.parts.append(stub.signature(stub.module, definition, str(function.__doc__)))
+    return stub
+
+
+STUBS = (function_types, top_level, jax, keras, torch, functional)
+
+
+def main() -> None:
+    """Write or check all stubs."""
+    parser = argparse.ArgumentParser(description=str(__doc__).partition("\n")[0])
+    parser.add_argument("--check", action="store_true", help="write nothing; fail if one is old")
+    check = parser.parse_args().check
+    old = []
+    for make in STUBS:
+        stub = make()
+        text = stub.text()
+        if not stub.path.exists() or stub.path.read_text(encoding="utf-8") != text:
+            old.append(str(stub.path.relative_to(PACKAGE.parent)))
+            if not check:
+                stub.path.write_text(text, encoding="utf-8")
+    if check and old:
+        sys.exit(f"not current: {', '.join(old)}; run `{COMMAND}`")
+    print(f"written: {', '.join(old)}" if old else "all stubs are current")
+
+
+if __name__ == "__main__":
+    main()
