@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from pathlib import Path
 from typing import Any
 
@@ -137,9 +138,10 @@ def vectorised(text: str, folder: Path) -> tuple[set[str], set[str]]:
 
 def test_every_loop_vectorises(tmp_path: Path) -> None:
     """All of the catalogue, with and without parameters, in both formats, as the comment states."""
-    loops, found = vectorised(sg.emit(sg.activations().values(), "c"), tmp_path)
-    several = sum(bool(a.parameters) for a in sg.activations().values())
-    assert len(loops) == 4 * (len(sg.activations()) + several)
+    functions = [*sg.activations().values(), *sg.gated().values()]
+    loops, found = vectorised(sg.emit(functions, "c"), tmp_path)
+    several = sum(bool(function.parameters) for function in functions)
+    assert len(loops) == 4 * (len(functions) + several)
     assert loops - found == set()
 
 
@@ -162,8 +164,40 @@ def test_a_vectorised_loop_gives_the_same_bits(tmp_path: Path) -> None:
         assert same_bits(Library(path)("gelu_slope", x[:-3]), sg.gelu.slope(x[:-3]))
 
 
+def test_a_gated_function_whose_parameter_no_two_floats_hold(tmp_path: Path) -> None:
+    """float32 is computed in float64 and rounded once: value, slopes and backward."""
+    tiny = sg.swiglu.bind(beta=1e-35)
+    text = sg.emit(tiny, "c", dtype="float32", quantity="value,slope,backward")
+    library = Library(compiled.compiled(text, tmp_path, "tiny")[0])
+    x = inputs(sg.silu, FLOAT32)
+    operands = (x, x[::-1].copy(), np.full_like(x, 0.7))
+    wide = tuple(operand.astype(np.float64) for operand in operands)
+    with np.errstate(all="ignore"):
+        for quantity, count, results in (("value", 2, 1), ("slope", 2, 2), ("backward", 3, 2)):
+            name = label(tiny, quantity)
+            found = library(name, operands[:count], results=results)
+            method = tiny if quantity == "value" else getattr(tiny, quantity)
+            expected = method(*wide[:count])
+            for pair in zip(np.atleast_2d(found), np.atleast_2d(expected), strict=True):
+                assert same_bits(pair[0], pair[1].astype(np.float32))
+
+
+def test_results_may_overwrite_operands(tmp_path: Path) -> None:
+    text = sg.emit("swiglu", "c", dtype="float32", quantity="slope")
+    library = Library(compiled.compiled(text, tmp_path, "swiglu", FAST)[0])
+    a = np.linspace(-4, 4, 1001, dtype=np.float32)
+    b = a[::-1].copy()
+    expected = sg.swiglu.slope(a, b)
+    loop = library.symbols["swiglu_slope_f32"]
+    pointers = [ctypes.c_void_p(array.ctypes.data) for array in (a, b, a, b)]
+    loop(*pointers, ctypes.c_size_t(a.size))
+    assert same_bits(a, expected[0])
+    assert same_bits(b, expected[1])
+
+
 def test_emitted_files_can_be_joined(tmp_path: Path) -> None:
     text = sg.emit("gelu", "c") + sg.emit("silu", "c")
+    text += sg.emit("swiglu", "c")
     path, _ = compiled.compiled(text, tmp_path, "joined")
     assert Library(path)("silu", np.ones(3))[0] == sg.silu(1.0)
 

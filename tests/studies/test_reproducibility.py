@@ -1,4 +1,4 @@
-"""The published digests from NumPy in every layout, from emitted C and JavaScript, and changed."""
+"""The published digests from NumPy in every layout, from emitted code, and changed."""
 
 from __future__ import annotations
 
@@ -35,11 +35,17 @@ from softgate.studies.reproducibility.digests import (
 
 FUNCTIONS = digests.catalogue()
 EACH = pytest.mark.parametrize("function", FUNCTIONS.values(), ids=FUNCTIONS)
-COMPILERS = [name for name in ("gcc", "clang") if shutil.which(name)]
+COMPILERS = [
+    (language, name)
+    for language, names in {"c": ("gcc", "clang"), "cuda": ("g++", "clang++")}.items()
+    for name in names
+    if shutil.which(name)
+]
+EMITTED_QUANTITIES = ("value", "slope", "backward")
 EMITTED = [
     case
-    for case in digests.cases(dict(sg.activations()))
-    if case.quantity in ("value", "slope")
+    for case in digests.cases(FUNCTIONS)
+    if case.quantity in EMITTED_QUANTITIES
     and case.dtype in ("float32", "float64")
     and case.arithmetic is None
 ]
@@ -110,23 +116,29 @@ def test_layouts_and_threads_do_not_change_a_bit(function: Function, all_threads
             assert digest(*(y[2] for y in results)) == expected(case)
 
 
-@pytest.fixture(scope="module", params=COMPILERS or [None])
+@pytest.fixture(scope="module", params=COMPILERS or [None], ids=str)
 def library(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> compiled.Library:
-    """The emitted C of the catalogue, compiled by each compiler that is installed."""
+    """The emitted C and CUDA C of all functions, compiled for the host by each compiler."""
     if request.param is None:
         pytest.skip("no C compiler: install gcc or clang")
-    text = sg.emit(sg.activations().values(), "c")
-    folder = tmp_path_factory.mktemp("c")
-    path, _ = compiled.compiled(text, folder, "catalogue", compiler=request.param)
+    language, compiler = request.param
+    text = sg.emit(FUNCTIONS.values(), language, quantity=EMITTED_QUANTITIES)
+    path, _ = compiled.compiled(
+        text,
+        tmp_path_factory.mktemp(language),
+        "catalogue",
+        compiler=compiler,
+        extension=language.removesuffix("da"),
+    )
     return compiled.Library(path)
 
 
 def all_parameters(case: Case) -> tuple[float, ...]:
     """The values that an emitted function takes: none where they are the defaults."""
-    activation = sg.activations()[case.function]
-    values = activation.check_parameters(dict(case.parameters)) if case.parameters else ()
+    function = FUNCTIONS[case.function]
+    values = function.check_parameters(dict(case.parameters)) if case.parameters else ()
     return tuple(value for _, value in values)
 
 
@@ -134,12 +146,17 @@ def emitted_name(case: Case) -> str:
     return case.function if case.quantity == "value" else f"{case.function}_{case.quantity}"
 
 
+def results_of(case: Case) -> int:
+    return 2 if case.function in sg.gated() and case.quantity != "value" else 1
+
+
 def test_emitted_c_has_the_published_bits(library: compiled.Library) -> None:
     different = []
     for case in EMITTED:
-        (x,) = operands(FUNCTIONS[case.function], case.quantity, case.dtype)
+        given = operands(FUNCTIONS[case.function], case.quantity, case.dtype)
         name = f"{emitted_name(case)}_with" if case.parameters else emitted_name(case)
-        if digest(library(name, x, *all_parameters(case))) != expected(case):
+        results = library(name, given, *all_parameters(case), results=results_of(case))
+        if digest(*(results if isinstance(results, tuple) else (results,))) != expected(case):
             different.append(case.name)
     assert different == []
 
@@ -151,11 +168,16 @@ def test_emitted_javascript_has_the_published_bits(tmp_path: Path) -> None:
         if case.dtype == "float64"
     }
     jobs = [
-        (job, operands(FUNCTIONS[case.function], case.quantity, "float64")[0])
+        (job, operands(FUNCTIONS[case.function], case.quantity, "float64"))
         for job, case in cases.items()
     ]
-    results = run_javascript(sg.emit(sg.activations().values(), "js"), jobs, tmp_path)
-    different = [case.name for job, case in cases.items() if digest(results[job]) != expected(case)]
+    text = sg.emit(FUNCTIONS.values(), "js", quantity=EMITTED_QUANTITIES)
+    results = run_javascript(text, jobs, tmp_path)
+    different = [
+        case.name
+        for job, case in cases.items()
+        if digest(*np.atleast_2d(results[job])) != expected(case)
+    ]
     assert different == []
 
 

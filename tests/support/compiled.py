@@ -1,4 +1,4 @@
-"""Emitted C, compiled and called: what test_emit_c.py measures."""
+"""Emitted C and CUDA C, compiled for the host and called."""
 
 from __future__ import annotations
 
@@ -12,13 +12,17 @@ import numpy as np
 
 from softgate.lower import c
 
-STRICT = ("-Wall", "-Wextra", "-Werror", "-pedantic", "-std=c99")
+WARNINGS = ("-Wall", "-Wextra", "-Werror", "-pedantic")
+STRICT = {"c": ("-std=c99", *WARNINGS), "cu": ("-x", "c++", "-std=c++17", *WARNINGS)}
+"""Flags by the extension of the source."""
 QUICK = ("-O1", "-march=native", "-ffp-contract=off", "-fno-math-errno")
 """No loop is vectorised: compiling all of the catalogue so takes seconds."""
 FAST = tuple(c.FLAGS.split())
 SUFFIX = {"float32": "f32", "float64": "f64"}
 COMPILER = shutil.which("gcc") or shutil.which("cc")
 MISSING = "needs a C compiler: install gcc"
+HOST_COMPILER = shutil.which("g++") or shutil.which("c++")
+"""The C++ compiler that compiles CUDA C for the host."""
 
 
 def compiled(
@@ -27,12 +31,14 @@ def compiled(
     name: str,
     flags: tuple[str, ...] = QUICK,
     compiler: str | None = COMPILER,
+    extension: str = "c",
 ) -> tuple[Path, str]:
-    """Return the library made of a C source, every warning an error, and the compiler's output."""
+    """Return the library made of a source, every warning an error, and the compiler's output."""
     assert compiler is not None
-    source, library = folder / f"{name}.c", folder / f"{name}.so"
+    source, library = folder / f"{name}.{extension}", folder / f"{name}.so"
     source.write_text(text, encoding="utf-8")
-    command = [compiler, *STRICT, *flags, "-shared", "-fPIC", str(source), "-o", str(library)]
+    command = [compiler, *STRICT[extension], *flags, "-shared", "-fPIC", str(source)]
+    command += ["-o", str(library)]
     result = subprocess.run(
         [*command, "-lm"], capture_output=True, text=True, timeout=300, check=False
     )
@@ -46,14 +52,17 @@ class Library:
     def __init__(self, path: Path) -> None:
         self.symbols = ctypes.CDLL(str(path))
 
-    def __call__(self, name: str, x: Any, *parameters: float) -> Any:
-        y = np.full_like(x, 42.0)
-        loop = self.symbols[f"{name}_{SUFFIX[x.dtype.name]}"]
+    def __call__(self, name: str, x: Any, *parameters: float, results: int = 1) -> Any:
+        """Return the result of a loop over one array or a tuple of them; several as a tuple."""
+        operands = x if isinstance(x, tuple) else (x,)
+        outputs = [np.full_like(operands[0], 42.0) for _ in range(results)]
+        arrays = [*operands, *outputs]
+        loop = self.symbols[f"{name}_{SUFFIX[arrays[0].dtype.name]}"]
         loop.restype = None
-        loop.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t]
+        loop.argtypes = [ctypes.c_void_p] * len(arrays) + [ctypes.c_size_t]
         loop.argtypes += [ctypes.c_double] * len(parameters)
-        loop(x.ctypes.data, y.ctypes.data, x.size, *parameters)
-        return y
+        loop(*(array.ctypes.data for array in arrays), arrays[0].size, *parameters)
+        return outputs[0] if results == 1 else tuple(outputs)
 
 
 def same_bits(found: Any, expected: Any) -> bool:

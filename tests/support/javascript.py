@@ -21,9 +21,23 @@ import { readFileSync, writeFileSync } from "node:fs";
 for (const [file, jobs] of JSON.parse(readFileSync(0, "utf8"))) {
   const module = await import(file);
   for (const [name, parameters, from, to] of jobs) {
-    const bytes = readFileSync(from);
-    const x = new Float64Array(bytes.buffer, bytes.byteOffset, bytes.length / 8);
-    writeFileSync(to, new Float64Array(x.map((v) => module[name](v, ...parameters))));
+    const operands = from.map((file) => {
+      const bytes = readFileSync(file);
+      return new Float64Array(bytes.buffer, bytes.byteOffset, bytes.length / 8);
+    });
+    const [x, y, z] = operands, f = module[name];
+    const at = [
+      (i) => f(x[i], ...parameters),
+      (i) => f(x[i], y[i], ...parameters),
+      (i) => f(x[i], y[i], z[i], ...parameters),
+    ][operands.length - 1];
+    const rows = Array.isArray(at(0)) ? at(0).length : 1;
+    const results = new Float64Array(rows * x.length);
+    for (let i = 0; i < x.length; i++) {
+      const result = at(i);
+      for (let k = 0; k < rows; k++) results[k * x.length + i] = rows > 1 ? result[k] : result;
+    }
+    writeFileSync(to, results);
   }
 }
 """
@@ -31,20 +45,31 @@ Job = tuple[str, tuple[float, ...]]
 
 
 def run(text: str, jobs: list[tuple[Job, Any]], folder: Path) -> dict[Job, Any]:
-    """Return the results of exported functions with parameters, at the points of each job."""
+    """Return the results of exported functions with parameters, at the points of each job.
+
+    The points are an array or a tuple of them; a function of several results gives a row for each.
+    """
     (folder / "run.mjs").write_text(RUN, encoding="utf-8")
     (folder / "module.mjs").write_text(text, encoding="utf-8")
     calls = []
     for i, ((name, parameters), x) in enumerate(jobs):
-        x.tofile(folder / f"{i}.x")
-        calls.append([name, parameters, str(folder / f"{i}.x"), str(folder / f"{i}.y")])
+        operands = x if isinstance(x, tuple) else (x,)
+        files = [folder / f"{i}.x{k}" for k in range(len(operands))]
+        for file, operand in zip(files, operands, strict=True):
+            operand.tofile(file)
+        calls.append([name, parameters, [*map(str, files)], str(folder / f"{i}.y")])
     result = subprocess.run(
         [NODE, str(folder / "run.mjs")],
         input=json.dumps([[str(folder / "module.mjs"), calls]]),
         capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip
     assert result.returncode == 0, result.stderr
-    return {job: np.fromfile(folder / f"{i}.y") for i, (job, _) in enumerate(jobs)}
+    results = {}
+    for i, (job, x) in enumerate(jobs):
+        count = x[0].size if isinstance(x, tuple) else x.size
+        rows = np.fromfile(folder / f"{i}.y").reshape(-1, count)
+        results[job] = rows[0] if len(rows) == 1 else rows
+    return results
 
 
 def inputs(activation: Activation) -> Any:

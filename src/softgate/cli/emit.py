@@ -1,53 +1,38 @@
-"""`softgate emit`: an activation as source code in C, JavaScript or Triton."""
+"""`softgate emit`: functions as source code in C, CUDA C, JavaScript or Triton."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from softgate.runtime.files import file_format, write_file
 
-from .arguments import ActivationType, Command
+from .arguments import FUNCTION, Command
 from .output import checked_files
 
 if TYPE_CHECKING:
     from softgate.runtime.activation import Activation
+    from softgate.runtime.gated import Gated
 
 
-EXTENSIONS = {"c": ("c", "h"), "js": ("mjs", "js"), "triton": ("py",)}
+EXTENSIONS = {"c": ("c", "h"), "cuda": ("cu", "cuh"), "js": ("mjs", "js"), "triton": ("py",)}
 """The extensions of each language's files."""
 LANGUAGES = {kind: language for language, kinds in EXTENSIONS.items() for kind in kinds}
 
 
-class _Emitted(ActivationType):
-    """An activation of one array; the error for a gated one names the alternative."""
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> Activation:
-        """Return the activation that `value` names."""
-        from softgate.studies.emit import refuse_gated
-
-        try:
-            refuse_gated(value)
-        except ValueError as error:
-            self.fail(str(error), param, ctx)
-        return super().convert(value, param, ctx)
-
-
 @click.command(cls=Command, former={"--lang": "--language"})
-@click.argument("activations", type=_Emitted(), nargs=-1, required=True, metavar="ACTIVATION...")
+@click.argument("functions", type=FUNCTION, nargs=-1, required=True, metavar="FUNCTION...")
 @click.option(
     "--language", type=click.Choice(tuple(EXTENSIONS)), help="[default: by the extension of -o]"
 )
 @click.option(
     "--dtype", type=click.Choice(("float32", "float64")),
-    help="One format only.  [default: both in C, float64 in js, float32 in Triton]",
+    help="One format only.  [default: both in C and CUDA, float64 in js, float32 in Triton]",
 )  # fmt: skip
 @click.option(
-    "--quantity", type=click.Choice(("value", "slope")),
-    help="One of them only; Triton's slope is the backward kernel.  [default: both]",
+    "--quantity", metavar="NAMES",
+    help="Some of value,slope,backward.  [default: value,slope; in Triton value,backward]",
 )  # fmt: skip
 @click.option(
     "--form", type=click.Choice(("module", "script")),
@@ -58,22 +43,25 @@ class _Emitted(ActivationType):
     help=f"Write a file: {', '.join(f'.{kind}' for kind in LANGUAGES)}.",
 )  # fmt: skip
 def command(
-    activations: tuple[Activation, ...],
+    functions: tuple[Activation | Gated, ...],
     language: str | None,
     dtype: str | None,
     quantity: str | None,
     form: str | None,
     output: str | None,
 ) -> None:
-    """Print an activation and its slope as source code for use elsewhere.
+    """Print functions and their derivatives as source code for use elsewhere.
 
-    The code has the operations of softgate's kernels; its comments state what it computes, its
-    error bound, and how to measure that again. Parameters stay arguments unless they
-    are given, as in elu:alpha=0.5. Several activations go into one file.
+    FUNCTION is an activation, or a gated one such as swiglu. The code has the operations of
+    softgate's kernels; its comments state what it computes, its error bound, and how to measure
+    that again. Parameters stay arguments unless they are set, as in elu:alpha=0.5. Several
+    functions go into one file. CUDA C was compiled and its results were checked on the host; it
+    has not been run on a GPU.
 
     \b
     softgate emit gelu -o gelu.c
     softgate emit leaky_relu:slope=0.2 --language c --dtype float32
+    softgate emit gelu swiglu --quantity value,backward -o activations.cu
     softgate emit gelu silu relu -o activations.mjs
     softgate emit gelu silu --form script -o activations.js
     softgate emit gelu --language triton
@@ -86,7 +74,7 @@ def command(
         language = language or LANGUAGES[file_format(path)]
     elif language is None:
         raise click.UsageError(f"choose a --language: {', '.join(EXTENSIONS)}; or -o FILE.c.")
-    text = emit(activations, language, dtype=dtype, quantity=quantity, form=form)
+    text = emit(functions, language, dtype=dtype, quantity=quantity, form=form)
     if path is None:
         click.echo(text, nl=False)
         return

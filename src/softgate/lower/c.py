@@ -7,10 +7,11 @@ the error bounds hold as long as the compiler keeps to IEEE arithmetic.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 
-from softgate.formula.formats import FLOAT32, Format
+from softgate.formula.formats import FLOAT32, FLOAT64, FORMATS, Format
 
 from . import source
 from .source import Function, Language, Unit
@@ -29,13 +30,13 @@ and slow.
 {loops} in gcc (12 and later) and clang with
     {flags}
 (gcc: -fno-trapping-math lets it compute both sides of a choice; no result changes.)
-x and y may be the same array. fma(a, b, 0) stands for a product that may underflow: AMD's CPUs
-are slow at multiplications that do, and fast at an fma."""
+An operand and a result may be the same array. fma(a, b, 0) stands for a product that may
+underflow: AMD's CPUs are slow at multiplications that do, and fast at an fma."""
 
 BITS = {
     "add_exponent": """\
 /* x times 2 to the integer in the low bits of t, by one addition into the exponent. */
-static inline {real} softgate_add_exponent_{suffix}({real} x, {real} t)
+{inline} {real} softgate_add_exponent_{suffix}({real} x, {real} t)
 {{
     {word} sum, power;
     memcpy(&sum, &x, sizeof sum);
@@ -46,7 +47,7 @@ static inline {real} softgate_add_exponent_{suffix}({real} x, {real} t)
 }}""",
     "exponent_only": """\
 /* The number whose exponent field is the integer in the low bits of t. */
-static inline {real} softgate_exponent_only_{suffix}({real} t)
+{inline} {real} softgate_exponent_only_{suffix}({real} t)
 {{
     {word} field;
     memcpy(&field, &t, sizeof field);
@@ -56,7 +57,7 @@ static inline {real} softgate_exponent_only_{suffix}({real} t)
 }}""",
     "exponent_field": """\
 /* 2 to the {shift} plus the exponent field of x >= 0. */
-static inline {real} softgate_exponent_field_{suffix}({real} x)
+{inline} {real} softgate_exponent_field_{suffix}({real} x)
 {{
     {word} field;
     memcpy(&field, &x, sizeof field);
@@ -97,86 +98,161 @@ def language(fmt: Format) -> Language:
     )
 
 
+@dataclass(frozen=True)
+class Dialect:
+    """What differs between C and CUDA C."""
+
+    language: Callable[[Format], Language]
+    helpers: Mapping[str, str]
+    """Templates of the functions that operations call, by operation."""
+    inline: str
+    """Qualifiers of a function of numbers."""
+    exported: str
+    """Qualifiers of a loop over arrays."""
+
+
+C = Dialect(language, BITS, "static inline", "")
+Needed = frozenset[tuple[str, str]]
+"""Operations with a helper, each with the name of its format."""
+
+
 def called(function: Function) -> str:
     """Return the name of a loop; with `softgate_` before it that of the scalar function."""
     with_ = "_with" if function.arguments else ""
     return f"{function.label}{with_}_{SUFFIX[function.fmt.name]}"
 
 
-def scalar(function: Function) -> tuple[str, frozenset[str]]:
-    """Return the function of one number, and the operations it uses."""
+def scalar(function: Function, dialect: Dialect = C) -> tuple[str, Needed]:
+    """Return the function of one number each, and the operations it uses.
+
+    It returns its result; two results are written to addresses.
+    """
     fmt, real = function.fmt, REAL[function.fmt.name]
-    signature = "".join(f", double {name}" for name, _ in function.arguments)
-    opening = f"static inline {real} softgate_{called(function)}({real} x{signature})\n{{\n"
+    several = len(function.outputs) > 1
+    arguments = [f"{real} {name}" for name in function.operands]
+    arguments += [f"double {name}" for name, _ in function.arguments]
+    arguments += [f"{real} *{name}" for name in function.outputs] if several else []
+    kind = "void" if several else real
+    opening = f"{dialect.inline} {kind} softgate_{called(function)}({', '.join(arguments)})"
+    needed: set[tuple[str, str]] = set()
     if function.widened:
-        inner = f"softgate_{function.label}_{SUFFIX['float64']}"
-        return f"{opening}    return (float){inner}((double)x);\n}}", frozenset()
-    leaves = {"x": "x"}
-    for name, _ in function.arguments:
-        wide = fmt is not FLOAT32
-        leaves |= {name: name} if wide else {name: f"{name}_hi", f"{name}.lo": f"{name}_lo"}
-    body = source.body(function.root, fmt, language(fmt), leaves, function.constants)
-    lines = [*_arguments(function, body.used), *body.lines, f"return {body.result};"]
+        lines = _rounded(function)
+    else:
+        leaves = dict(function.inputs)
+        for name, _ in function.arguments:
+            wide = fmt is not FLOAT32
+            leaves |= {name: name} if wide else {name: f"{name}_hi", f"{name}.lo": f"{name}_lo"}
+        table = dialect.language(fmt)
+        body = source.body(function.roots, fmt, table, leaves, function.constants)
+        needed |= {(name, fmt.name) for name in body.used}
+        if any(name.endswith(".lo") for name in body.used):
+            needed.add(("sub", "float64"))
+        lines = [*_arguments(function, body.used, dialect), *body.lines]
+        if several:
+            results = zip(function.outputs, body.results, strict=True)
+            lines += [f"*{name} = {result};" for name, result in results]
+        else:
+            lines += [f"return {body.result};"]
     text = "".join(f"    {line}\n" for line in lines)
-    return f"{opening}{text}}}", body.used
+    return f"{opening}\n{{\n{text}}}", frozenset(needed)
 
 
-def _arguments(function: Function, used: frozenset[str]) -> list[str]:
+def _rounded(function: Function) -> list[str]:
+    """Return the lines that call the float64 function and round its results."""
+    inner = f"softgate_{function.label}_{SUFFIX['float64']}"
+    operands = ", ".join(f"(double){name}" for name in function.operands)
+    if len(function.outputs) == 1:
+        return [f"return (float){inner}({operands});"]
+    names = [f"{name}_f64" for name in function.outputs]
+    addresses = ", ".join(f"&{name}" for name in names)
+    lines = [f"double {', '.join(names)};", f"{inner}({operands}, {addresses});"]
+    return lines + [f"*{name} = (float){name}_f64;" for name in function.outputs]
+
+
+def _arguments(function: Function, used: frozenset[str], dialect: Dialect) -> list[str]:
     """Return the lines that convert arguments for the body: in float, two floats each."""
-    lines = [] if "x" in used else ["(void)x;"]
+    lines = [f"(void){name};" for leaf, name in function.inputs if leaf not in used]
+    minus = dialect.language(FLOAT64).operations["sub"][0]
     for name, _ in function.arguments:
         if name not in used and f"{name}.lo" not in used:
             lines.append(f"(void){name};")
         elif function.fmt is FLOAT32:
             lines.append(f"const float {name}_hi = (float){name};")
             if f"{name}.lo" in used:
-                lines.append(f"const float {name}_lo = (float)({name} - (double){name}_hi);")
+                rest = minus.format(name, f"(double){name}_hi")
+                lines.append(f"const float {name}_lo = (float)({rest});")
     return lines
 
 
-def loop(function: Function) -> str:
+def loop(function: Function, dialect: Dialect = C) -> str:
     """Return the loop over arrays; parameters are the last arguments."""
-    real = REAL[function.fmt.name]
-    signature = "".join(f", double {name}" for name, _ in function.arguments)
-    names = "".join(f", {name}" for name, _ in function.arguments)
     return (
-        f"void {called(function)}(const {real} *x, {real} *y, size_t n{signature})\n{{\n"
+        f"{dialect.exported}void {called(function)}({signature(function)})\n{{\n"
         "    for (size_t i = 0; i < n; i++)\n"
-        f"        y[i] = softgate_{called(function)}(x[i]{names});\n}}"
+        f"        {at_index(function)}\n}}"
     )
 
 
-def bits(name: str, fmt: Format) -> str:
-    """Return a function of exponent bits; guarded, so that emitted files can be joined."""
-    shift = fmt.mantissa_bits
-    text = BITS[name].format(
-        real=REAL[fmt.name],
-        word=WORD[fmt.name],
-        suffix=SUFFIX[fmt.name],
+def signature(function: Function) -> str:
+    """Return the arguments of a loop: operands, results, their number, parameters."""
+    real = REAL[function.fmt.name]
+    arguments = [f"const {real} *{name}" for name in function.operands]
+    arguments += [f"{real} *{name}" for name in function.outputs]
+    arguments += ["size_t n", *(f"double {name}" for name, _ in function.arguments)]
+    return ", ".join(arguments)
+
+
+def at_index(function: Function) -> str:
+    """Return the statement that computes element i."""
+    several = len(function.outputs) > 1
+    arguments = [f"{name}[i]" for name in function.operands]
+    arguments += [name for name, _ in function.arguments]
+    arguments += [f"&{name}[i]" for name in function.outputs] if several else []
+    value = f"softgate_{called(function)}({', '.join(arguments)});"
+    return value if several else f"{function.outputs[0]}[i] = {value}"
+
+
+def helper(name: str, fmt: str, dialect: Dialect = C) -> str:
+    """Return the function of an operation; guarded, so that emitted files can be joined."""
+    shift = FORMATS[fmt].mantissa_bits
+    text = dialect.helpers[name].format(
+        inline=dialect.inline,
+        real=REAL[fmt],
+        word=WORD[fmt],
+        suffix=SUFFIX[fmt],
+        f="f" if fmt == "float32" else "",
+        kind="f" if fmt == "float32" else "d",
         shift=shift,
-        whole=literal(fmt, 2.0**shift),
+        whole=literal(FORMATS[fmt], 2.0**shift),
     )
-    guard = f"SOFTGATE_{name}_{SUFFIX[fmt.name]}".upper()
+    guard = f"SOFTGATE_{name}_{SUFFIX[fmt]}".upper()
     return f"#ifndef {guard}\n#define {guard}\n{text}\n#endif"
 
 
-def program(units: Sequence[Unit], closing: Sequence[str]) -> str:
-    """Return the C source of some activations."""
+def definitions(units: Sequence[Unit], dialect: Dialect = C) -> tuple[list[str], list[str]]:
+    """Return the helpers, and the functions and loops of some activations."""
     parts: list[str] = []
     needed: dict[tuple[str, str], str] = {}
     for unit in units:
         for function in (*unit.inner, *unit.functions):
-            text, used = scalar(function)
+            text, used = scalar(function, dialect)
             parts.append(text)
             if function in unit.functions:
-                parts.append(loop(function))
-            for name in BITS:
-                if name in used:
-                    needed[name, function.fmt.name] = bits(name, function.fmt)
-    headers = ["math.h", "stddef.h", *(["stdint.h", "string.h"] if needed else [])]
+                parts.append(loop(function, dialect))
+            for name in dialect.helpers:
+                for fmt in REAL:
+                    if (name, fmt) in used:
+                        needed[name, fmt] = helper(name, fmt, dialect)
+    return list(needed.values()), parts
+
+
+def program(units: Sequence[Unit], closing: Sequence[str]) -> str:
+    """Return the C source of some activations."""
+    helpers, parts = definitions(units)
+    headers = ["math.h", "stddef.h", *(["stdint.h", "string.h"] if helpers else [])]
     includes = "\n".join(f"#include <{header}>" for header in headers)
     head = [_comment(units, closing), includes, PRAGMAS]
-    return "\n\n".join([*head, *needed.values(), *parts]) + "\n"
+    return "\n\n".join([*head, *helpers, *parts]) + "\n"
 
 
 PRAGMAS = """\
@@ -189,14 +265,8 @@ PRAGMAS = """\
 
 
 def _comment(units: Sequence[Unit], closing: Sequence[str]) -> str:
-    lines: list[str] = []
-    for unit in units:
-        lines += [*unit.heading, "", *_listing(unit), ""]
     file = units[0].name
-    lines += ["To compile and to certify:"]
-    lines += [f"    cc {FLAGS} \\", f"        -shared -fPIC {file}.c -o {file}.so -lm"]
-    for unit in units:
-        lines += _certify(file, unit)
+    build = [f"    cc {FLAGS} \\", f"        -shared -fPIC {file}.c -o {file}.so -lm"]
     kept = "The bounds hold" if source.bounded(units) else "Results are those of softgate"
     # Vectorisation is tested with gcc and clang for the catalogue only.
     loops = (
@@ -205,6 +275,22 @@ def _comment(units: Sequence[Unit], closing: Sequence[str]) -> str:
         else "The loops vectorise"
     )
     notes = NOTES.format(flags=FLAGS, kept=kept, loops=loops).split("\n")
+    return comment(units, "To compile", build, notes, closing)
+
+
+def comment(
+    units: Sequence[Unit],
+    opening: str,
+    build: Sequence[str],
+    notes: Sequence[str],
+    closing: Sequence[str],
+) -> str:
+    """Return the comment of a file: formulas, bounds, how to compile and to certify, notes."""
+    lines: list[str] = []
+    for unit in units:
+        lines += [*unit.heading, "", *_listing(unit), ""]
+    certify = [line for unit in units for line in _certify(units[0].name, unit)]
+    lines += [f"{opening}{' and to certify' if certify else ''}:", *build, *certify]
     lines += ["", *notes, "", *closing]
     return "\n".join(["/*", *(f" * {line}".rstrip() for line in lines), " */"])
 
@@ -213,11 +299,9 @@ def _listing(unit: Unit) -> list[str]:
     """Return a list of the loops: quantity, format and error bound."""
     width = max(len(called(function)) for function in unit.functions)
     lines = [
-        f"    {called(f):{width}}  {f.quantity} in {REAL[f.fmt.name]}, {source.within(f)}"
-        for f in unit.functions
+        f"    {called(f):{width}}  {source.described(f, REAL[f.fmt.name])}" for f in unit.functions
     ]
-    if unit.gated and any(f.quantity == "slope" for f in unit.functions):
-        lines += source.SCALE
+    lines += source.remarks(unit)
     general = next((f for f in unit.functions if f.arguments), None)
     if general is not None:
         names = ", ".join(name for name, _ in general.arguments)
@@ -230,14 +314,19 @@ def _certify(file: str, unit: Unit) -> list[str]:
     """Return the commands that certify the loops with default parameters, one per format."""
     lines = []
     for name in REAL:
-        loops = {f.quantity: f for f in unit.functions if f.fmt.name == name and not f.arguments}
+        loops = {
+            f.quantity: f
+            for f in source.certifiable(unit)
+            if f.fmt.name == name and not f.arguments
+        }
         symbols = {quantity: f"./{file}.so:{called(f)}" for quantity, f in loops.items()}
         bounds = [f.bound for f in loops.values() if f.bound is not None]
         if loops and unit.command is None:
             lines += [f"    {_in_python(unit.name, symbols)}"]
         elif loops:
             lines += _command(f"{unit.command}", symbols, max(bounds, default=None))
-    return [source.IN_PYTHON.format(name=unit.name), *lines] if unit.command is None else lines
+    named = unit.command is not None or not lines
+    return lines if named else [source.IN_PYTHON.format(name=unit.name), *lines]
 
 
 def _command(named: str, symbols: Mapping[str, str], bound: float | None) -> list[str]:
@@ -251,6 +340,6 @@ def _command(named: str, symbols: Mapping[str, str], bound: float | None) -> lis
 
 def _in_python(named: str, symbols: Mapping[str, str]) -> str:
     slope = f', slope="{symbols["slope"]}"' if "slope" in symbols else ""
-    only = "" if "value" in symbols else ', quantities="slope"'
+    only = "" if "value" in symbols else ', quantity="slope"'
     subject = symbols.get("value", symbols.get("slope"))
     return f'print(sg.certify("{subject}", {named}{slope}{only}))'

@@ -145,18 +145,19 @@ def written(
     With `usual` it calls another function, compiled with the default parameters, if it receives
     these; `folded` is whether this is that other function.
     """
-    names = [name for name, _ in function.arguments]
-    body = source.body(
-        function.root, FLOAT64, LANGUAGE, {"x": "x", **{n: n for n in names}}, function.constants
-    )
+    leaves = dict(function.inputs) | {name: name for name, _ in function.arguments}
+    body = source.body(function.roots, FLOAT64, LANGUAGE, leaves, function.constants)
     arguments = "".join(f", {name} = {literal(value)}" for name, value in function.arguments)
-    lines = [*body.lines, f"return {body.result};"]
+    several = f"[{', '.join(body.results)}]"
+    lines = [*body.lines, f"return {several if len(body.results) > 1 else body.result};"]
+    operands = ", ".join(function.operands)
     if usual:
         same = " && ".join(f"{name} === {literal(value)}" for name, value in function.arguments)
-        lines.insert(0, f"if ({same}) return {function.label}_usual(x);")
+        lines.insert(0, f"if ({same}) return {function.label}_usual({operands});")
     ending, note = ("_usual", " with the defaults") if folded else ("", "")
     comment = f"// The {function.quantity} of {function.name}{note}."
-    opening = f"{'export ' if export else ''}function {function.label}{ending}(x{arguments})"
+    exported = "export " if export else ""
+    opening = f"{exported}function {function.label}{ending}({operands}{arguments})"
     text = "".join(f"  {line}\n" for line in lines)
     return f"{comment}\n{opening} {{\n{text}}}", body.used
 
@@ -187,12 +188,13 @@ def _comment(units: Sequence[Unit], closing: Sequence[str], form: str) -> str:
     for unit in units:
         lines += [*unit.heading, "", *_listing(unit), ""]
     first = units[0]
+    certify = [line for unit in units for line in _certify(unit)]
     lines += [
         *USE[form].format(name=first.functions[0].label, file=first.name).split("\n"),
         "",
         "The operations are those of softgate's float64 kernels, fma included, and so are the",
-        "results, bit for bit. To certify the kernels:",
-        *(line for unit in units for line in _certify(unit)),
+        f"results, bit for bit.{' To certify the kernels:' if certify else ''}",
+        *certify,
         "",
         *closing,
     ]
@@ -200,8 +202,10 @@ def _comment(units: Sequence[Unit], closing: Sequence[str], form: str) -> str:
 
 
 def _certify(unit: Unit) -> list[str]:
+    if not source.certifiable(unit):
+        return []
     if unit.command is None:
-        call = f'    print(sg.certify({unit.name}, dtypes="float64"))'
+        call = f'    print(sg.certify({unit.name}, dtype="float64"))'
         return [source.IN_PYTHON.format(name=unit.name), call]
     subject = unit.command if unit.user_defined else f"softgate:{unit.command}"
     return [f"    softgate certify {subject} --dtype float64"]
@@ -212,9 +216,7 @@ def _listing(unit: Unit) -> list[str]:
     width = max(len(function.label) for function in unit.functions)
     lines = []
     for f in unit.functions:
-        exact = source.within(usual.get(f.label, f))
+        what = source.described(usual.get(f.label, f), "float64").replace(" in float64", "")
         others = f"; {f.bound:g} with other parameters" if f.label in usual else ""
-        lines.append(f"    {f.label:{width}}  {f.quantity}, {exact}{others}")
-    if unit.gated and any(f.quantity == "slope" for f in unit.functions):
-        lines += source.SCALE
-    return lines
+        lines.append(f"    {f.label:{width}}  {what}{others}")
+    return [*lines, *source.remarks(unit)]

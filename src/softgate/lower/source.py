@@ -1,4 +1,4 @@
-"""A stable form as readable source text, for C, JavaScript and Triton.
+"""A stable form as readable source text, for C, CUDA, JavaScript and Triton.
 
 Constants are folded in the float format, so every printed operation is a machine operation. Signs,
 comparisons and short terms that are used once are printed inline; all other operations are
@@ -78,20 +78,30 @@ class Function:
     name: str
     quantity: str
     fmt: Format
-    root: Node
+    roots: tuple[Node, ...]
+    """The graphs of the results: two for the slope and the backward of a gated activation."""
     bound: float | None
     """Largest error in ulps, or None if unknown."""
+    inputs: tuple[tuple[str, str], ...] = (("x", "x"),)
+    """The operands, in the order of a call: the name in the graph and the printed one."""
+    outputs: tuple[str, ...] = ("y",)
+    """The names of the results, in the order of the operands."""
     arguments: tuple[tuple[str, float], ...] = ()
     """Parameters that are arguments, and their defaults."""
     constants: Mapping[str, float] = field(default_factory=dict)
     """Parameters that are constants."""
     widened: bool = False
-    """Whether it is the float64 function's result, rounded; then `root` is the float64 graph."""
+    """Whether it is the float64 function's result, rounded; `roots` are the float64 graphs."""
 
     @property
     def label(self) -> str:
         """The name, followed by the quantity unless that is the value."""
         return self.name if self.quantity == "value" else f"{self.name}_{self.quantity}"
+
+    @property
+    def operands(self) -> list[str]:
+        """The printed names of the operands."""
+        return [printed for _, printed in self.inputs]
 
 
 @dataclass(frozen=True)
@@ -107,6 +117,8 @@ class Unit:
     functions: tuple[Function, ...]
     gated: bool
     """Whether it is x·g(x): errors of its slope are measured on another scale."""
+    notes: tuple[str, ...] = ()
+    """What its bounds assume, in lines of plain text."""
     user_defined: bool = False
     """Whether it is a user's formula."""
     inner: tuple[Function, ...] = ()
@@ -115,12 +127,18 @@ class Unit:
 
 @dataclass(frozen=True)
 class Body:
-    """The lines of a function, the expression it returns, and the operations that occur."""
+    """The lines of a function, the expressions of its results, and the operations that occur."""
 
     lines: tuple[str, ...]
-    result: str
+    results: tuple[str, ...]
     used: frozenset[str]
     """The operations printed, and the names of the leaves."""
+
+    @property
+    def result(self) -> str:
+        """The expression of the only result."""
+        (result,) = self.results
+        return result
 
 
 SCALE = (
@@ -130,6 +148,30 @@ SCALE = (
 
 
 IN_PYTHON = "No command can name this formula; in Python, where it is {name}:"
+
+
+def certifiable(unit: Unit) -> list[Function]:
+    """Return the functions that `certify` measures: values and slopes of one operand."""
+    return [f for f in unit.functions if f.operands == ["x"]]
+
+
+def described(function: Function, real: str) -> str:
+    """Return the quantity of a function, its format, called `real`, and its error bound as text."""
+    exact = within(function)
+    if function.quantity != "backward":
+        what = "slopes" if len(function.outputs) > 1 else function.quantity
+        return f"{what} in {real}, {exact}"
+    what = "slopes" if len(function.outputs) > 1 else "slope"
+    if function.bound is None:
+        return f"{what} times grad in {real}, {exact}"
+    exact = exact.removesuffix(" of the exact result")
+    return f"{what} times grad in {real}: {what} {exact}, product rounded"
+
+
+def remarks(unit: Unit) -> list[str]:
+    """Return what the bounds of an activation refer to, in lines of plain text."""
+    derivatives = any(f.quantity != "value" for f in unit.functions)
+    return [*(SCALE if unit.gated and derivatives else ()), *unit.notes]
 
 
 def within(function: Function) -> str:
@@ -161,13 +203,13 @@ def shortest(value: float, fmt: Format) -> str:
 
 
 def body(
-    root: Node,
+    roots: Node | tuple[Node, ...],
     fmt: Format,
     language: Language,
     leaves: Mapping[str, str],
     constants: Mapping[str, float] | None = None,
 ) -> Body:
-    r"""Return the body that computes `root`; `leaves` has the names of inputs and parameters.
+    r"""Return the body that computes the roots; `leaves` has the names of inputs and parameters.
 
     Parameters in `constants` are folded, and branches that constants decide are left out.
 
@@ -183,7 +225,8 @@ def body(
     const float t1 = fmaf(x, x, 1.0f);
     (x < 0.0f) ? -x : t1
     """
-    return _Printer(root, fmt, language, leaves, constants or {}).body()
+    several = roots if isinstance(roots, tuple) else (roots,)
+    return _Printer(several, fmt, language, leaves, constants or {}).body()
 
 
 def _is(operand: Node | Constant, number: float) -> bool:
@@ -196,7 +239,7 @@ class _Printer:
 
     def __init__(
         self,
-        root: Node,
+        roots: tuple[Node, ...],
         fmt: Format,
         language: Language,
         leaves: Mapping[str, str],
@@ -205,12 +248,12 @@ class _Printer:
         self.fmt, self.language, self.leaves = fmt, language, leaves
         self.constants = constants
         self.real = np.float32 if fmt is FLOAT32 else np.float64
-        self.order = tuple(walk(root))
+        self.order = tuple(walk(*roots))
         self.resolved: dict[Node, Node | Constant] = {}
         with np.errstate(all="ignore"):  # the branch not taken may overflow
             for node in self.order:
                 self.resolved[node] = self._resolve(node)
-        self.root = self.resolved[root]
+        self.roots = [self.resolved[root] for root in roots]
         self.uses, self.branches = self._count()
         self.texts: dict[Node, tuple[str, int]] = {}
         self.lines: list[str] = []
@@ -226,8 +269,8 @@ class _Printer:
             late = node.op == "where" and node.args[0] in fixed
             if self.uses[node] and self.resolved[node] is node and not late:
                 self.texts[node] = self._print(node)
-        result, _ = self._operand(self.root)
-        return Body(tuple(self.lines), result, frozenset(self.used))
+        results = tuple(self._operand(root)[0] for root in self.roots)
+        return Body(tuple(self.lines), results, frozenset(self.used))
 
     def _resolve(self, node: Node) -> Node | Constant:
         """Return the constant that a node folds to, the branch that it selects, or the node."""
@@ -263,8 +306,7 @@ class _Printer:
         """Return the number of uses of each node, and the nodes that are branches of a choice."""
         uses: Counter[Node] = Counter()
         branches: set[Node] = set()
-        if isinstance(self.root, Node):
-            uses[self.root] = 1
+        uses.update(root for root in self.roots if isinstance(root, Node))
         for node in reversed(self.order):
             if not uses[node] or self.resolved[node] is not node:
                 continue
@@ -293,7 +335,8 @@ class _Printer:
         if op == "where" and not isinstance(args[1], Node) and not isinstance(args[2], Node):
             operands[1] = self.language.typed.format(operands[1])
         text = template.format(*operands)
-        if node is self.root or self._is_inline(node, text):
+        is_result = self.uses[node] == 1 and any(node is root for root in self.roots)
+        if is_result or self._is_inline(node, text):
             return text, binds
         name = f"t{len(self.lines) + 1}"
         self.lines.append(self.language.line.format(name, text))

@@ -1,4 +1,4 @@
-"""Stable forms as Triton kernels: one for the value, one for the backward pass.
+"""Stable forms as Triton kernels, one for each quantity, and value with backward for autograd.
 
 Division and square root are correctly rounded (`div_rn`, `sqrt_rn`): Triton's default ones have an
 error of an ulp or two. fmas are explicit, and the compiler is set to create no others. 16-bit
@@ -71,40 +71,45 @@ def {kernel}({pointers}, n{signature}, BLOCK: tl.constexpr):
     offsets = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     inside = offsets < n
 {loads}
-    tl.store(y_ptr + offsets, {result}, mask=inside)"""
+    {results} = {call}
+{stores}"""
 
 LAUNCH = '''\
 def {launcher}({inputs}{defaults}):
     """{doc}"""
-    if x.dtype not in {taken}:
-        raise TypeError(f"x is {{x.dtype}}: expected {named}")
+    if {first}.dtype not in {taken}:
+        raise TypeError(f"{first} is {{{first}.dtype}}: expected {named}")
 {contiguous}
-    y = torch.empty_like(x)
-    if x.numel():
-        grid = (triton.cdiv(x.numel(), BLOCK),)
-        with torch.cuda.device_of(x):
+    {outputs} = {empty}
+    if {first}.numel():
+        grid = (triton.cdiv({first}.numel(), BLOCK),)
+        with torch.cuda.device_of({first}):
             {kernel}[grid](
-                {inputs}, y, x.numel(){passed}, BLOCK=BLOCK, enable_fp_fusion=False
+                {inputs}, {outputs}, {first}.numel(){passed}, BLOCK=BLOCK, enable_fp_fusion=False
             )
-    return y'''
+    return {outputs}'''
+SAME = """\
+    if (a.dtype, a.shape) != (b.dtype, b.shape):
+        raise ValueError(f"a and b differ: {a.dtype} {tuple(a.shape)}, {b.dtype} {tuple(b.shape)}")
+"""
 
 AUTOGRAD = '''\
 class {owner}(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, x{names}):
-        ctx.save_for_backward(x){kept}
-        return {value}(x{names})
+    def forward(ctx, {operands}{names}):
+        ctx.save_for_backward({operands}){kept}
+        return {value}({operands}{names})
 
     @staticmethod
     @once_differentiable
     def backward(ctx, grad):
-        (x,) = ctx.saved_tensors
-        return {backward}(x, grad{again}){nones}
+        {operands}{comma} = ctx.saved_tensors
+        return {star}{backward}({operands}, grad{again}){nones}
 
 
-def {name}(x{defaults}):
+def {name}({operands}{defaults}):
     """{title}, with its gradient."""
-    return {owner}.apply(x{names})'''
+    return {owner}.apply({operands}{names})'''
 
 SPLIT = '''\
 def _split(number):
@@ -137,26 +142,40 @@ def language(fmt: Format) -> Language:
 def device(function: Function) -> tuple[str, frozenset[str]]:
     """Return the function that a kernel calls, and the operations it uses."""
     fmt, called = function.fmt, _device(function)
-    inputs = _inputs(function)
-    opening = f"@triton.jit\ndef {called}({', '.join(inputs)}{_signature(function)}):\n"
+    operands = ", ".join(function.operands)
+    opening = f"@triton.jit\ndef {called}({operands}{_signature(function)}):\n"
     if function.widened:
-        wide = ", ".join(f"{name}.to(tl.float64)" for name in inputs)
-        inner = f"softgate_{function.label}_{SUFFIX['float64']}"
-        return f"{opening}    return {inner}({wide}).to(tl.float32)", frozenset()
-    leaves = {name: name for name in inputs}
+        return f"{opening}{_rounded(function)}", frozenset()
+    leaves = dict(function.inputs)
     for name in _parts(function):
         leaves[name.replace("_lo", ".lo")] = f"{name}_"
-    body = source.body(function.root, fmt, language(fmt), leaves, function.constants)
+    table, constants = language(fmt), function.constants
+    body = source.body(function.roots, fmt, table, leaves, constants)
+    inputs = {name for name, _ in function.inputs}
     lines = [
         f"{leaf} = tl.full((), {leaf[:-1]}, tl.{fmt.name})"
         for name, leaf in leaves.items()
         if name not in inputs and name in body.used
     ]
-    result = (
-        body.result if {"x", "grad"} & body.used else f"tl.full(x.shape, {body.result}, x.dtype)"
-    )
+    like = function.operands[0]
+    results = [
+        text
+        if inputs & source.body(root, fmt, table, leaves, constants).used
+        else f"tl.full({like}.shape, {text}, {like}.dtype)"
+        for root, text in zip(function.roots, body.results, strict=True)
+    ]
     text = "".join(f"    {line}\n" for line in (*lines, *body.lines))
-    return f"{opening}{text}    return {result}", body.used
+    return f"{opening}{text}    return {', '.join(results)}", body.used
+
+
+def _rounded(function: Function) -> str:
+    """Return the lines that call the float64 function and round its results."""
+    wide = ", ".join(f"{name}.to(tl.float64)" for name in function.operands)
+    call = f"softgate_{function.label}_{SUFFIX['float64']}({wide})"
+    if len(function.outputs) == 1:
+        return f"    return {call}.to(tl.float32)"
+    narrow = ", ".join(f"{name}.to(tl.float32)" for name in function.outputs)
+    return f"    {', '.join(function.outputs)} = {call}\n    return {narrow}"
 
 
 def _device(function: Function) -> str:
@@ -165,10 +184,6 @@ def _device(function: Function) -> str:
 
 def _kernel(function: Function) -> str:
     return f"{function.label}_kernel_{SUFFIX[function.fmt.name]}"
-
-
-def _inputs(function: Function) -> list[str]:
-    return ["x", "grad"] if function.quantity == "backward" else ["x"]
 
 
 def _parts(function: Function) -> list[str]:
@@ -185,40 +200,52 @@ def _signature(function: Function) -> str:
 
 def kernel(function: Function) -> str:
     """Return the kernel over arrays."""
-    inputs = _inputs(function)
+    operands, outputs = function.operands, function.outputs
     load = "    {0} = tl.load({0}_ptr + offsets, mask=inside).to(tl.{1})"
+    store = "    tl.store({0}_ptr + offsets, {0}, mask=inside)"
     parts = "".join(f", {name}" for name in _parts(function))
     return KERNEL.format(
         kernel=_kernel(function),
-        pointers=", ".join(f"{name}_ptr" for name in [*inputs, "y"]),
+        pointers=", ".join(f"{name}_ptr" for name in (*operands, *outputs)),
         signature=_signature(function),
-        loads="\n".join(load.format(name, function.fmt.name) for name in inputs),
-        result=f"{_device(function)}({', '.join(inputs)}{parts})",
+        loads="\n".join(load.format(name, function.fmt.name) for name in operands),
+        results=", ".join(outputs),
+        call=f"{_device(function)}({', '.join(operands)}{parts})",
+        stores="\n".join(store.format(name) for name in outputs),
     )
 
 
 def launcher(function: Function) -> str:
     """Return the function that runs a kernel on tensors."""
-    inputs = _inputs(function)
-    contiguous = "    x = x.contiguous()"
-    if "grad" in inputs:
-        contiguous += "\n    grad = grad.to(x.dtype).expand_as(x).contiguous()"
-    doc = f"The slope of {function.name} at x, times grad." if "grad" in inputs else (
-        f"The value of {function.name} at x."
-    )  # fmt: skip
+    operands, outputs = function.operands, function.outputs
+    first = operands[0]
+    contiguous = [f"    {name} = {name}.contiguous()" for name in operands if name != "grad"]
+    if "grad" in operands:
+        contiguous += [f"    grad = grad.to({first}.dtype).expand_as({first}).contiguous()"]
     exact = function.fmt is FLOAT64
     passed = [name if exact else f"*_split({name})" for name, _ in function.arguments]
     return LAUNCH.format(
         launcher=_launcher(function),
-        inputs=", ".join(inputs),
+        inputs=", ".join(operands),
+        first=first,
+        outputs=", ".join(outputs),
+        empty=", ".join([f"torch.empty_like({first})"] * len(outputs)),
         defaults=_defaults(function),
-        doc=doc,
+        doc=_doc(function),
         taken=TAKEN[function.fmt.name],
         named=NAMED[function.fmt.name],
-        contiguous=contiguous,
+        contiguous=(SAME if "b" in operands else "") + "\n".join(contiguous),
         kernel=_kernel(function),
         passed="".join(f", {part}" for part in passed),
     )
+
+
+def _doc(function: Function) -> str:
+    operands = [name for name in function.operands if name != "grad"]
+    what = "value" if function.quantity == "value" else "slope"
+    what = f"{what}s" if len(function.outputs) > 1 else what
+    times = ", times grad" if function.quantity == "backward" else ""
+    return f"The {what} of {function.name} at {' and '.join(operands)}{times}."
 
 
 def _launcher(function: Function) -> str:
@@ -236,10 +263,13 @@ def autograd(unit: Unit, value: Function, backward: Function) -> str:
     return AUTOGRAD.format(
         owner=f"_{unit.name}{end}",
         name=f"{unit.name}{end}",
+        operands=", ".join(value.operands),
         names="".join(f", {name}" for name in names),
         kept="".join(f"\n        ctx.{name} = {name}" for name in names),
         again="".join(f", ctx.{name}" for name in names),
         defaults=_defaults(value),
+        comma="" if len(value.operands) > 1 else ",",
+        star="*" if len(value.operands) > 1 and names else "",
         nones=", None" * len(names),
         value=_launcher(value),
         backward=_launcher(backward),
@@ -304,40 +334,27 @@ def _comment(units: Sequence[Unit], closing: Sequence[str]) -> str:
 
 
 def _listing(unit: Unit) -> list[str]:
-    shown = [(_launcher(f), _described(f)) for f in unit.functions]
+    shown = [(_launcher(f), source.described(f, f.fmt.name)) for f in unit.functions]
     for f in unit.functions if len(_pairs(unit)) else ():
         if f.quantity == "value":
             end = "" if f.fmt is FLOAT32 else "_f64"
-            shown.append((f"{unit.name}{end}", "the two together, for torch.autograd"))
+            shown.append((f"{unit.name}{end}", "value and backward, for torch.autograd"))
     width = max(len(name) for name, _ in shown)
-    lines = [f"    {name:{width}}  {what}" for name, what in shown]
-    if unit.gated and any(f.quantity == "backward" for f in unit.functions):
-        lines += source.SCALE
-    return lines
-
-
-def _described(function: Function) -> str:
-    exact, name = source.within(function), function.fmt.name
-    if function.quantity == "value":
-        return f"value in {name}, {exact}"
-    if function.bound is None:
-        return f"slope times grad in {name}, {exact}"
-    exact = exact.removesuffix(" of the exact result")
-    return f"slope times grad in {name}: slope {exact}, product rounded"
+    return [*(f"    {name:{width}}  {what}" for name, what in shown), *source.remarks(unit)]
 
 
 def _certify(units: Sequence[Unit]) -> list[str]:
     """Return the commands that certify values in the interpreter, one per format."""
     module, lines = f"{units[0].name}_triton", list[str]()
     for unit in units:
-        values = [f for f in unit.functions if f.quantity == "value"]
+        values = [f for f in source.certifiable(unit) if f.quantity == "value"]
         lines += [source.IN_PYTHON.format(name=unit.name)] if values and not unit.command else []
         for f in values:
             subject = f"{module}:{_launcher(f)}"
             if unit.command is None:
                 lines += [
                     f'    print(sg.certify("{subject}", {unit.name}, framework="torch",',
-                    f'                     quantities="value", dtypes="{f.fmt.name}"))',
+                    f'                     quantity="value", dtype="{f.fmt.name}"))',
                 ]
                 continue
             gate = "" if f.bound is None else f" --max-ulp {f.bound:g}"

@@ -1,10 +1,11 @@
-"""`emit`: an activation as source code in C, JavaScript or Triton."""
+"""`emit`: functions as source code in C, CUDA C, JavaScript or Triton."""
 
 from __future__ import annotations
 
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import partial
 from importlib import metadata
@@ -13,31 +14,53 @@ from typing import Any
 
 from softgate.catalogue import Entry
 from softgate.catalogue.entry import LIMITS
-from softgate.formula.formats import FLOAT32, FLOAT64, Format
+from softgate.catalogue.gated import GatedEntry
+from softgate.formula.formats import FLOAT32, FLOAT64, FORMATS, Format
+from softgate.lower import c, cuda, javascript, triton
 from softgate.lower.source import RESERVED, Function, Unit
 from softgate.runtime import kernels
 from softgate.runtime.activation import Activation
+from softgate.runtime.gated import Gated
 from softgate.runtime.kernels import Specification
-from softgate.runtime.names import activation as activation_named
-from softgate.runtime.registry import activations, gated, label
+from softgate.runtime.names import function as function_named
+from softgate.runtime.registry import functions as catalogue
+from softgate.runtime.registry import label
 from softgate.runtime.routes import SMALL_PARAMETER
 
 from . import accuracy
+from .certify import chosen
 
-LANGUAGES = {"c": "C99", "js": "JavaScript", "triton": "Triton"}
-DTYPES = {
-    "c": ("float32", "float64"),
-    "js": ("float64",),
-    "triton": ("float32", "float64"),
+
+@dataclass(frozen=True)
+class Target:
+    """A language: its formats, and what is printed by default."""
+
+    title: str
+    dtypes: tuple[str, ...] = ("float32", "float64")
+    default_dtypes: tuple[str, ...] = ("float32", "float64")
+    default_quantities: tuple[str, ...] = ("value", "slope")
+    forms: tuple[str, ...] = ()
+    """The values of `form`, the default first."""
+
+
+LANGUAGES = {
+    "c": Target("C99"),
+    "cuda": Target("CUDA C"),
+    "js": Target("JavaScript", ("float64",), ("float64",), forms=javascript.FORMS),
+    "triton": Target(
+        "Triton", default_dtypes=("float32",), default_quantities=("value", "backward")
+    ),
 }
-"""The formats that each language has."""
-DEFAULT_DTYPES = {**DTYPES, "triton": ("float32",)}
-"""The formats that are printed by default."""
-QUANTITIES = ("value", "slope")
-FORMATS = {"float32": FLOAT32, "float64": FLOAT64}
+SPELLINGS = {"javascript": "js", "cu": "cuda"}
+"""Other names of languages."""
+QUANTITIES = ("value", "slope", "backward")
 CONTRACT_ULP = 4.0
 """The error bound for all parameters; that of an entry, for the defaults, is smaller."""
 WIDTH = 92
+GATED_NOTES = (
+    "The bounds hold where the activation of the gate is a normal number; where it is subnormal,",
+    "its rounding error times the other operand comes on top.",
+)
 
 LICENCE = (
     "Copyright the softgate authors.",
@@ -45,43 +68,46 @@ LICENCE = (
     "SPDX-License-Identifier: Apache-2.0",
 )
 
-Wanted = Activation | str
+Wanted = Activation | Gated | str
 
 
 def emit(
-    activation: Wanted | Iterable[Wanted],
+    function: Wanted | Iterable[Wanted],
     language: str,
     *,
     dtype: str | None = None,
-    quantity: str | None = None,
+    quantity: str | Iterable[str] | None = None,
     form: str | None = None,
     **parameters: float,
 ) -> str:
-    """Return source code that computes an activation and its slope, for use elsewhere.
+    """Return source code that computes functions and their derivatives, for use elsewhere.
 
     The code has the operations of softgate's kernels. Its comments state what it computes, its
     error bound, how to measure that again, and its licence.
 
     Parameters
     ----------
-    activation : Activation, str, or several
-        The activations; several are written to one file.
-    language : {"c", "js", "triton"}
-        C99 with a scalar function and a loop over arrays for each format; JavaScript as an ES
-        module, or a script; Triton kernels for the value and for the backward pass.
+    function : Activation, Gated, str, or several
+        Activations and gated activations; several are written to one file. A gated one takes two
+        operands, `a` and `b`, and has a slope for each.
+    language : {"c", "cuda", "js", "triton"}
+        C99 with a scalar function and a loop over arrays for each format; CUDA C with functions for
+        host and device and a kernel for each; JavaScript as an ES module, or a script; Triton
+        kernels with a function for torch.autograd.
     dtype : {"float32", "float64"}, optional
-        One format only. C has both; JavaScript has float64; Triton's usual one is float32, in which
-        it computes 16-bit tensors too.
-    quantity : {"value", "slope"}, optional
-        Only one of the two.
+        One format only. C and CUDA have both; JavaScript has float64; Triton's usual one is
+        float32, in which it computes 16-bit tensors too.
+    quantity : {"value", "slope", "backward"}, or several, optional
+        What is computed: backward is the slope times `grad`, an operand more. By default value and
+        slope, in Triton value and backward.
     form : {"module", "script"}, optional
         The form of JavaScript. A script, for pages without modules, declares one object `softgate`
         with the functions by name, where a module exports them.
     **parameters : float
-        Written into the code as numbers. Otherwise an activation of the catalogue takes its
-        parameters as arguments, with their defaults where the language has them; in C there are
-        functions with the defaults written in and, under names with `_with`, functions that take
-        them. Parameters set by `bind` and those of a user's formula are written in too.
+        Written into the code as numbers. Otherwise a function of the catalogue takes its
+        parameters as arguments, with their defaults where the language has them; in C and CUDA
+        there are functions with the defaults written in and, under names with `_with`, functions
+        that take them. Parameters set by `bind` and those of a user's formula are written in too.
 
     Returns
     -------
@@ -91,7 +117,7 @@ def emit(
     Raises
     ------
     ValueError
-        For an unknown activation or language, or a format that the language lacks.
+        For an unknown function, language, format or quantity, or a format that the language lacks.
 
     Examples
     --------
@@ -111,53 +137,47 @@ def emit(
     <BLANKLINE>
     >>> "export function leaky_relu(x, slope = 0.01)" in sg.emit("leaky_relu", "js")
     True
+    >>> "export function swiglu(a, b, beta = 1)" in sg.emit("swiglu", "js")
+    True
     """
     key = _language(language)
     formats = _formats(key, dtype)
-    quantities = _one_of("quantity", quantity, QUANTITIES) or QUANTITIES
+    quantities = chosen("quantity", quantity, QUANTITIES) or LANGUAGES[key].default_quantities
     printer = _printer(key, form)
-    several = isinstance(activation, Iterable) and not isinstance(activation, str)
-    functions: list[Any] = list(activation) if several else [activation]  # type: ignore[arg-type]
+    several = isinstance(function, Iterable) and not isinstance(function, str)
+    functions: list[Any] = list(function) if several else [function]  # type: ignore[arg-type]
     if not functions:
-        raise ValueError("no activations were given: name at least one, such as gelu")
-    for function in functions:
-        refuse_gated(function)
-    units = [unit(activation_named(f), key, formats, quantities, parameters) for f in functions]
+        raise ValueError("no functions were passed: name at least one, such as gelu")
+    units = [unit(_resolved(f), key, formats, quantities, parameters) for f in functions]
     _check_names(units)
     made = f"Made by softgate {metadata.version('softgate')}. {LICENCE[0]}"
     return printer(units, (made, *LICENCE[1:]))
 
 
-def refuse_gated(function: object) -> None:
-    """Raise ValueError for a gated activation, with the alternative."""
-    named = isinstance(function, str)
-    name = str(function).partition(":")[0] if named else getattr(function, "name", None)
-    gate = gated().get(name) if isinstance(name, str) else None
-    if gate is not None:
-        act = gate.act.name
-        raise ValueError(
-            f"{name!r} takes two arrays: emit {act}, and write {gate.entry.formula}; its partials "
-            f"are {act}_slope(gate)*other and {act}(gate)"
-        )
+def _resolved(given: Any) -> Activation | Gated:
+    """Return a function, passed as such or by name; raise TypeError for another object."""
+    resolved = function_named(given) if isinstance(given, str) else given
+    if not isinstance(resolved, Activation | Gated):
+        raise TypeError(f"{given!r} is a {type(given).__name__}: expected an activation or a name")
+    return resolved
 
 
 def unit(
-    activation: Activation,
+    function: Activation | Gated,
     language: str,
     formats: Sequence[Format],
     quantities: Sequence[str],
     parameters: dict[str, float],
 ) -> Unit:
     """Return the functions of one activation that are to be printed."""
-    bound = activation.bind(**parameters)
+    bound = function.bind(**parameters)
     entry = bound.entry
-    catalogued = activations().get(entry.name)
+    catalogued = catalogue().get(entry.name)
     is_catalogued = catalogued is not None and catalogued.entry is entry
     general = bool(entry.parameters) and is_catalogued and not parameters
-    folded = not general or language == "c"
-    shown = ["backward" if language == "triton" and q == "slope" else q for q in quantities]
+    folded = not general or language in ("c", "cuda")
     wanted = [(q, fmt, g) for g in (False, True) if (general if g else folded)
-              for fmt in formats for q in shown]  # fmt: skip
+              for fmt in formats for q in quantities]  # fmt: skip
     functions = [
         _function(entry, q, fmt, general=g, is_catalogued=is_catalogued) for q, fmt, g in wanted
     ]
@@ -171,22 +191,23 @@ def unit(
     ]
     return Unit(
         name=entry.name,
-        command=_command(bound),
+        command=_command(bound) if isinstance(bound, Activation) else None,
         heading=tuple(_heading(entry, general)),
         functions=tuple(functions),
-        gated=accuracy.gate(entry) is not None,
+        gated=isinstance(entry, Entry) and accuracy.gate(entry) is not None,
+        notes=GATED_NOTES if isinstance(entry, GatedEntry) else (),
         user_defined=entry.user is not None,
         inner=tuple(inner),
     )
 
 
 def _function(
-    entry: Entry, quantity: str, fmt: Format, *, general: bool, is_catalogued: bool
+    entry: Entry | GatedEntry, quantity: str, fmt: Format, *, general: bool, is_catalogued: bool
 ) -> Function:
     """Return one function; `general` takes its parameters as arguments."""
     widened = fmt is FLOAT32 and _takes_float64(entry) and not general
     arithmetic = FLOAT64 if widened else fmt
-    root = kernels.trace(Specification(entry, quantity, arithmetic, arithmetic, not general))
+    roots = kernels.traced(Specification(entry, quantity, arithmetic, arithmetic, not general))
     values = {p.name: p.default for p in entry.parameters}
     constants: dict[str, float] = {}
     if entry.user is not None:
@@ -197,8 +218,25 @@ def _function(
         which = "slope" if quantity == "backward" else quantity
         stated = float(getattr(entry.bounds[fmt.name], which))
         bound = stated if is_catalogued and not general else CONTRACT_ULP
-    arguments = tuple(values.items()) if general else ()
-    return Function(entry.name, quantity, fmt, root, bound, arguments, constants, widened)
+    inputs = tuple((name, name) for name in kernels.input_names(entry, quantity))
+    outputs: tuple[str, ...] = ("y",)
+    if isinstance(entry, GatedEntry):
+        inputs = (("gate", "a"), ("other", "b"), *inputs[2:])
+        outputs = outputs if len(roots) == 1 else ("da", "db")
+        if entry.position == "second":
+            inputs, roots = (("other", "a"), ("gate", "b"), *inputs[2:]), roots[::-1]
+    return Function(
+        name=entry.name,
+        quantity=quantity,
+        fmt=fmt,
+        roots=roots,
+        bound=bound,
+        inputs=inputs,
+        outputs=outputs,
+        arguments=tuple(values.items()) if general else (),
+        constants=constants,
+        widened=widened,
+    )
 
 
 def _limits(arithmetic: Format) -> list[str]:
@@ -208,15 +246,20 @@ def _limits(arithmetic: Format) -> list[str]:
     return [part for name in LIMITS for part in (name, f"{name}.lo")]
 
 
-def _takes_float64(entry: Entry) -> bool:
+def _takes_float64(entry: Entry | GatedEntry) -> bool:
     """Return whether float32 results are rounded from float64, as in `routes`."""
     if entry.user is not None and not entry.user.fast:
         return True
     return any(0 < abs(p.default) < SMALL_PARAMETER for p in entry.parameters)
 
 
-def _heading(entry: Entry, general: bool) -> Iterable[str]:
-    yield from wrap(f"{entry.name}(x) = {entry.formula}", WIDTH, subsequent_indent="    ")
+def _heading(entry: Entry | GatedEntry, general: bool) -> Iterable[str]:
+    formulas = [f"{entry.name}(x) = {entry.formula}"]
+    if isinstance(entry, GatedEntry):
+        formulas = [f"{entry.name}(a, b) = {entry.formula}"]
+        formulas += [f"{entry.act.name}(x) = {entry.act.formula}"]
+    for formula in formulas:
+        yield from wrap(formula, WIDTH, subsequent_indent="    ")
     for p in entry.parameters:
         accepted = f", a number {p.range}" if p.range and general else ""
         yield f"    {p.name} = {p.default!r}{' by default' if general else ''}{accepted}"
@@ -239,18 +282,18 @@ def _command(activation: Activation) -> str | None:
 
 
 def _printer(language: str, form: str | None) -> Callable[[Sequence[Unit], Sequence[str]], str]:
-    from softgate.lower import c, javascript, triton
-
+    target = LANGUAGES[language]
+    if form is not None and not target.forms:
+        raise ValueError(f"form = {form!r}: {target.title} has one form; leave it out")
+    if form is not None and form not in target.forms:
+        raise ValueError(f"form = {form!r}: expected one of {', '.join(target.forms)}, or None")
     if language == "js":
-        chosen = _one_of("form", form, javascript.FORMS) or javascript.FORMS
-        return partial(javascript.program, form=chosen[0])
-    if form is not None:
-        raise ValueError(f"form = {form!r}: {LANGUAGES[language]} has one form; leave it out")
-    return {"c": c.program, "triton": triton.program}[language]
+        return partial(javascript.program, form=form or target.forms[0])
+    return {"c": c.program, "cuda": cuda.program, "triton": triton.program}[language]
 
 
 def _language(language: str) -> str:
-    known = {**{key: key for key in LANGUAGES}, "javascript": "js"}
+    known = {**{key: key for key in LANGUAGES}, **SPELLINGS}
     key = str(language).lower()
     if key in known:
         return known[key]
@@ -260,23 +303,16 @@ def _language(language: str) -> str:
 
 
 def _formats(language: str, dtype: str | None) -> list[Format]:
+    target = LANGUAGES[language]
     name = None if dtype is None else str(getattr(dtype, "__name__", dtype))
-    chosen = _one_of("dtype", name, tuple(FORMATS)) or DEFAULT_DTYPES[language]
-    absent = [name for name in chosen if name not in DTYPES[language]]
-    if absent:
+    if name is not None and name not in target.dtypes:
+        others = [key for key, other in LANGUAGES.items() if name in other.dtypes]
+        instead = f", or emit {' or '.join(others)}" if others else ""
         raise ValueError(
-            f"dtype = {dtype!r}: numbers in {LANGUAGES[language]} are float64; "
-            "leave dtype out, or emit c or triton"
+            f"dtype = {name!r}: {target.title} is emitted in {' and '.join(target.dtypes)}; "
+            f"choose one of these or leave dtype out{instead}"
         )
-    return [FORMATS[name] for name in chosen]
-
-
-def _one_of(option: str, value: str | None, known: tuple[str, ...]) -> tuple[str, ...] | None:
-    if value is None:
-        return None
-    if value not in known:
-        raise ValueError(f"{option} = {value!r}: expected one of {', '.join(known)}, or None")
-    return (value,)
+    return [FORMATS[name] for name in ((name,) if name else target.default_dtypes)]
 
 
 def _check_names(units: Sequence[Unit]) -> None:
