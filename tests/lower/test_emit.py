@@ -25,6 +25,8 @@ from softgate.runtime.activation import Activation
 from softgate.runtime.gated import Gated
 from softgate.studies.emit import LANGUAGES
 
+TEXT = [language for language in LANGUAGES if language != "onnx"]
+"""Languages of source code; the documentation of ONNX models is tested with their results."""
 COMMENTS = {"c": " * ", "cuda": " * ", "js": "// ", "triton": "# "}
 
 
@@ -35,7 +37,7 @@ def softgate(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedPr
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("language", TEXT)
 def test_comments_say_what_it_is(activation: Activation, language: str) -> None:
     """Formula, paper, bound, command, version and licence; every parameter with its default."""
     text = sg.emit(activation, language)
@@ -66,7 +68,7 @@ def test_the_stated_bound_is_the_catalogues() -> None:
     assert "no bound known" in sg.emit(formulas.snake, "c")
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("language", TEXT)
 @pytest.mark.parametrize("gated", sg.gated().values(), ids=lambda gated: gated.name)
 def test_comments_of_gated_functions(gated: Gated, language: str) -> None:
     """Both formulas and the bounds; nothing that `certify` cannot measure."""
@@ -100,7 +102,7 @@ def nameless() -> Activation:
     return sg.activation(name="mine")(lambda f, x: x * f.tanh(x))
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("language", TEXT)
 def test_of_a_formula_of_ones_own_no_bound_is_claimed(language: str) -> None:
     for own in (nameless(), formulas.snake):
         comment, known = (sg.emit(a, language).split("import torch")[0] for a in (own, sg.gelu))
@@ -112,7 +114,7 @@ def test_of_a_formula_of_ones_own_no_bound_is_claimed(language: str) -> None:
         assert re.search(r"within [\d.]+ ulp", known)
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("language", TEXT)
 def test_the_recipe_names_what_can_be_named(language: str) -> None:
     """A formula in a module by that, one in a program or with other parameters in Python."""
     assert " formulas:snake" in sg.emit(formulas.snake, language)
@@ -168,17 +170,23 @@ def test_names_and_parameters_are_understood() -> None:
 @pytest.mark.parametrize(
     ("arguments", "keywords", "message"),
     [
-        (("gelu", "cpp"), {}, "expected one of c, cuda, js, triton"),
+        (("gelu", "cpp"), {}, "expected one of c, cuda, js, triton, onnx"),
         (("gelu", "javascrip"), {}, "did you mean 'js'"),
         (("geluu", "c"), {}, "gelu"),
         (("gelu", "js"), {"dtype": "float32"}, "emitted in float64; choose one of these or leave"),
-        (("gelu", "c"), {"dtype": "float16"}, "C99 is emitted in float32 and float64"),
+        (
+            ("gelu", "c"),
+            {"dtype": "float16"},
+            "choose one of these or leave dtype out, or emit onnx",
+        ),
         (("gelu", "c"), {"quantity": "curvature"}, "choose from value, slope, backward"),
         (("gelu", "c"), {"quantity": "value,slop"}, "quantity = 'slop'"),
         (((), "c"), {}, "no functions were passed"),
         ((("gelu", sg.gelu), "c"), {}, "gelu was given twice"),
         (("gelu", "c"), {"form": "script"}, "C99 has one form"),
         (("gelu", "js"), {"form": "umd"}, "expected one of module, script"),
+        (("gelu", "onnx"), {"form": "script"}, "expected one of model, function"),
+        (("gelu", "onnx"), {"dtype": "bfloat16"}, "float16 and float32 and float64"),
         (("elu", "c"), {"alpha": 1e30}, "out of range"),
     ],
 )
@@ -193,7 +201,7 @@ def test_what_is_no_activation_is_told(given: Any) -> None:
         sg.emit(given, "c")
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("language", TEXT)
 @pytest.mark.parametrize(
     "name",
     ["σ", "delete", "fma", "tl", "while", "class", "for", "NaN", "struct", "lambda", "x_slope"],

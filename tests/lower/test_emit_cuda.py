@@ -60,9 +60,8 @@ def test_it_passes_certify_on_the_host(tmp_path: Path) -> None:
     text = sg.emit("silu", "cuda", dtype="float32", quantity="value")
     on_host(text, tmp_path)
     bound = sg.silu.entry.bounds["float32"].value
-    assert (
-        f"softgate certify ./silu.so:silu_f32 \\\n *         --reference silu --max-ulp {bound:g}" in text
-    )
+    assert "softgate certify ./silu.so:silu_f32" in text
+    assert f"--reference silu --max-ulp {bound:g}\n" in text
     certificate = sg.certify(f"{tmp_path / 'host.so'}:silu_f32", "silu", samples=1000)
     assert not certificate.failures(bound)
     assert certificate.failures(0.5)

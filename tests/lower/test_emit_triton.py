@@ -26,6 +26,7 @@ from softgate.formula.formats import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, FORMAT
 from softgate.lower import float64
 from softgate.runtime import kernels
 from softgate.runtime.activation import Activation
+from softgate.runtime.gated import Gated
 from softgate.studies import accuracy
 from softgate.studies.accuracy import samples
 
@@ -41,13 +42,19 @@ SCRIPT = SUPPORT / "interpret_triton.py"
 WIDE = [sg.gelu, sg.silu, sg.softplus, sg.tanh, sg.squareplus]
 """What is run in float64 too: the interpreter is slow."""
 OWN = [formulas.snake, formulas.swish]
+GATED: list[tuple[Gated, dict[str, float]]] = [
+    (sg.glu, {}),
+    (sg.reglu, {}),
+    (sg.swiglu, {"beta": 0.5}),  # not the default, for which softgate has another kernel
+]
 Variant = tuple[Activation, dict[str, float]]
 Results = dict[tuple[str, str], tuple[Any, Any]]
 
 
-def inputs(activation: Activation, fmt: Format) -> tuple[Any, Any]:
+def inputs(activation: Activation | Gated, fmt: Format) -> tuple[Any, Any]:
     """Inputs of every kind, special values too, and gradients for them."""
-    x = samples.stratified(fmt, activation.entry.intervals, 1000, seed=9)
+    act = activation.act if isinstance(activation, Gated) else activation
+    x = samples.stratified(fmt, act.entry.intervals, 1000, seed=9)
     rng = np.random.default_rng(10)
     x = np.concatenate([samples.specials(fmt), rng.permutation(x)[:1000]])
     return x, rng.standard_normal(x.size).astype(x.dtype)
@@ -57,7 +64,7 @@ def wider(dtype: str) -> Format:
     return FLOAT64 if dtype == "float64" else FLOAT32
 
 
-def jobs() -> Iterator[tuple[str, Activation, dict[str, float], str]]:
+def jobs() -> Iterator[tuple[str, Activation | Gated, dict[str, float], str]]:
     """Module, activation, parameters and dtype of every run."""
     for activation in sg.activations().values():
         for parameters in parameter_sets(activation):
@@ -68,6 +75,8 @@ def jobs() -> Iterator[tuple[str, Activation, dict[str, float], str]]:
         yield "float32.py", sg.gelu, {}, fmt.name
     for formula in OWN:
         yield "own.py", formula, {}, "float32"
+    for gated, parameters in GATED:
+        yield "gated.py", gated, parameters, "float32"
     yield "wrong.py", sg.gelu, {}, "float32"
 
 
@@ -80,6 +89,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
         "float32.py": sg.emit(sg.activations().values(), "triton"),
         "float64.py": sg.emit(WIDE, "triton", dtype="float64"),
         "own.py": sg.emit(OWN, "triton"),
+        "gated.py": sg.emit(sg.gated().values(), "triton"),
         "wrong.py": right.replace("0.5)", "0.500001)"),
     }
     assert texts["wrong.py"] != right
@@ -89,6 +99,9 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
     for i, (file, activation, parameters, dtype) in enumerate(jobs()):
         for name, array in zip(("x", "grad"), inputs(activation, wider(dtype)), strict=True):
             np.save(folder / f"{i}.{name}.npy", array)
+        if isinstance(activation, Gated):
+            x, _ = inputs(activation, wider(dtype))
+            np.save(folder / f"{i}.b.npy", x[::-1].copy())
         called = f"{activation.name}_f64" if dtype == "float64" else activation.name
         given = dict(activation.check_parameters(parameters)) if parameters else {}
         calls.append([file, called, given, dtype])
@@ -105,6 +118,18 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
         )
         for i, (file, activation, parameters, dtype) in enumerate(jobs())
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(("gated", "parameters"), GATED)
+def test_gated(results: Results, gated: Gated, parameters: dict[str, float]) -> None:
+    """The value and both gradients are the kernels', bit for bit."""
+    a, grad = inputs(gated, FLOAT32)
+    b = a[::-1].copy()
+    value, backward = results["gated.py:float32", named(gated, parameters)]
+    with np.errstate(all="ignore"):
+        assert same_bits(value.astype(np.float32), gated(a, b, **parameters))
+        expected = np.stack(gated.backward(a, b, grad, **parameters))
+        assert same_bits(backward.astype(np.float32), expected)
 
 
 def kernel(activation: Activation, quantity: str, fmt: Format, parameters: dict[str, float]) -> Any:

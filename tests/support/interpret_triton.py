@@ -2,8 +2,9 @@
 
     TRITON_INTERPRET=1 python interpret_triton.py FOLDER
 
-FOLDER has jobs.json, a list of [module, function, parameters, dtype], and for job i the arrays i.x
-and i.grad; the value and the gradient, by torch.autograd, are written beside them.
+FOLDER has jobs.json, a list of [module, function, parameters, dtype], and for job i the arrays i.x,
+i.grad and, for a gated function, i.b; the value and the gradient by torch.autograd, of a gated
+function both gradients as rows, are written beside them.
 """
 
 from __future__ import annotations
@@ -32,14 +33,17 @@ def loaded(path: Path) -> ModuleType:
 def main(folder: Path) -> None:
     jobs = json.loads((folder / "jobs.json").read_text(encoding="utf-8"))
     for i, (file, name, parameters, dtype) in enumerate(jobs):
-        x, grad = (torch.from_numpy(np.load(folder / f"{i}.{n}.npy")) for n in ("x", "grad"))
-        x = x.to(getattr(torch, dtype)).requires_grad_()
-        y = getattr(loaded(folder / file), name)(x, **parameters)
-        y.backward(grad.to(x.dtype))
-        assert x.grad is not None
-        assert y.dtype == x.dtype
+        names = [n for n in ("x", "b", "grad") if (folder / f"{i}.{n}.npy").exists()]
+        *operands, grad = (torch.from_numpy(np.load(folder / f"{i}.{n}.npy")) for n in names)
+        operands = [x.to(getattr(torch, dtype)).requires_grad_() for x in operands]
+        y = getattr(loaded(folder / file), name)(*operands, **parameters)
+        assert y.dtype == operands[0].dtype
+        y.backward(grad.to(y.dtype))
+        gradients = [x.grad for x in operands if x.grad is not None]
+        assert len(gradients) == len(operands)
+        rows = gradients[0] if len(gradients) == 1 else torch.stack(gradients)
         np.save(folder / f"{i}.value.npy", y.detach().double().numpy())
-        np.save(folder / f"{i}.backward.npy", x.grad.double().numpy())
+        np.save(folder / f"{i}.backward.npy", rows.double().numpy())
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""`softgate emit`: functions as source code in C, CUDA C, JavaScript or Triton."""
+"""`softgate emit`: functions as source code in C, CUDA C, JavaScript or Triton, or as ONNX."""
 
 from __future__ import annotations
 
@@ -16,7 +16,13 @@ if TYPE_CHECKING:
     from softgate.runtime.gated import Gated
 
 
-EXTENSIONS = {"c": ("c", "h"), "cuda": ("cu", "cuh"), "js": ("mjs", "js"), "triton": ("py",)}
+EXTENSIONS = {
+    "c": ("c", "h"),
+    "cuda": ("cu", "cuh"),
+    "js": ("mjs", "js"),
+    "triton": ("py",),
+    "onnx": ("onnx",),
+}
 """The extensions of each language's files."""
 LANGUAGES = {kind: language for language, kinds in EXTENSIONS.items() for kind in kinds}
 
@@ -27,16 +33,19 @@ LANGUAGES = {kind: language for language, kinds in EXTENSIONS.items() for kind i
     "--language", type=click.Choice(tuple(EXTENSIONS)), help="[default: by the extension of -o]"
 )
 @click.option(
-    "--dtype", type=click.Choice(("float32", "float64")),
-    help="One format only.  [default: both in C and CUDA, float64 in js, float32 in Triton]",
+    "--dtype", type=click.Choice(("float32", "float64", "float16")),
+    help="One format only; float16 in ONNX.  [default: float32 and float64 in C and CUDA, float64 "
+    "in js, float32 in Triton and ONNX]",
 )  # fmt: skip
 @click.option(
     "--quantity", metavar="NAMES",
-    help="Some of value,slope,backward.  [default: value,slope; in Triton value,backward]",
+    help="Some of value,slope,backward.  [default: value,slope; in Triton value,backward; in ONNX "
+    "value]",
 )  # fmt: skip
 @click.option(
-    "--form", type=click.Choice(("module", "script")),
-    help="Of JavaScript: an ES module, or a script that declares one object.  [default: module]",
+    "--form", type=click.Choice(("module", "script", "model", "function")),
+    help="Of JavaScript: an ES module, or a script that declares one object.  [default: module]  "
+    "Of ONNX: a model of standard operators, or local functions of these.  [default: model]",
 )  # fmt: skip
 @click.option(
     "-o", "--output", type=click.Path(dir_okay=False), metavar="FILE",
@@ -56,7 +65,8 @@ def command(
     softgate's kernels; its comments state what it computes, its error bound, and how to measure
     that again. Parameters stay arguments unless they are set, as in elu:alpha=0.5. Several
     functions go into one file. CUDA C was compiled and its results were checked on the host; it
-    has not been run on a GPU.
+    has not been run on a GPU. An ONNX model takes vectors, a local function operands of any shape;
+    without -o the model is printed in the text form of ONNX.
 
     \b
     softgate emit gelu -o gelu.c
@@ -65,8 +75,9 @@ def command(
     softgate emit gelu silu relu -o activations.mjs
     softgate emit gelu silu --form script -o activations.js
     softgate emit gelu --language triton
+    softgate emit gelu --dtype float16 -o gelu.onnx
     """
-    from softgate.studies.emit import emit
+    from softgate.studies.emit import as_content, as_text, emit
 
     path = None
     if output is not None:
@@ -74,9 +85,9 @@ def command(
         language = language or LANGUAGES[file_format(path)]
     elif language is None:
         raise click.UsageError(f"choose a --language: {', '.join(EXTENSIONS)}; or -o FILE.c.")
-    text = emit(functions, language, dtype=dtype, quantity=quantity, form=form)
+    emitted = emit(functions, language, dtype=dtype, quantity=quantity, form=form)
     if path is None:
-        click.echo(text, nl=False)
+        click.echo(as_text(emitted), nl=False)
         return
-    write_file(path, text)
+    write_file(path, as_content(emitted))
     click.echo(f"Wrote {path}", err=True)

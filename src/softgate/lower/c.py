@@ -332,8 +332,7 @@ def _certify(file: str, unit: Unit) -> list[str]:
 def _command(named: str, symbols: Mapping[str, str], bound: float | None) -> list[str]:
     options = [f"--slope {symbols['slope']}"] if "slope" in symbols else []
     options += ["--quantity slope"] if "value" not in symbols else []
-    options += [f"--reference {named}"]
-    options += [f"--max-ulp {bound:g}"] if bound is not None else []
+    options += [f"--reference {named}{source.limit(bound)}"]
     subject = symbols.get("value", symbols.get("slope"))
     return [f"    softgate certify {subject} \\", f"        {' '.join(options)}"]
 

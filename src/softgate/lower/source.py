@@ -174,6 +174,11 @@ def remarks(unit: Unit) -> list[str]:
     return [*(SCALE if unit.gated and derivatives else ()), *unit.notes]
 
 
+def limit(bound: float | None) -> str:
+    """Return the option of `certify` that fails above a bound; correctly rounded is 0.5 ulp."""
+    return "" if bound is None else f" --max-ulp {bound or 0.5:g}"
+
+
 def within(function: Function) -> str:
     """Return the error bound of a function as text."""
     if function.bound is None:

@@ -357,11 +357,10 @@ def _certify(units: Sequence[Unit]) -> list[str]:
                     f'                     quantity="value", dtype="{f.fmt.name}"))',
                 ]
                 continue
-            gate = "" if f.bound is None else f" --max-ulp {f.bound:g}"
             lines += [
                 f"    TRITON_INTERPRET=1 softgate certify {subject} \\",
                 f"        --framework torch --quantity value --dtype {f.fmt.name} \\",
-                f"        --reference {unit.command}{gate}",
+                f"        --reference {unit.command}{source.limit(f.bound)}",
             ]
     opening = f"To certify values there (TRITON_INTERPRET=1), this file being {module}.py:"
     return [opening, *lines] if lines else []

@@ -1,16 +1,16 @@
-"""`emit`: functions as source code in C, CUDA C, JavaScript or Triton."""
+"""`emit`: functions as source code in C, CUDA C, JavaScript or Triton, or as ONNX models."""
 
 from __future__ import annotations
 
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import partial
 from importlib import metadata
 from textwrap import wrap
-from typing import Any
+from typing import Any, Literal, overload
 
 from softgate.catalogue import Entry
 from softgate.catalogue.entry import LIMITS
@@ -50,12 +50,17 @@ LANGUAGES = {
     "triton": Target(
         "Triton", default_dtypes=("float32",), default_quantities=("value", "backward")
     ),
+    "onnx": Target(
+        "ONNX", ("float16", "float32", "float64"), ("float32",), ("value",), ("model", "function")
+    ),
 }
 SPELLINGS = {"javascript": "js", "cu": "cuda"}
 """Other names of languages."""
 QUANTITIES = ("value", "slope", "backward")
 CONTRACT_ULP = 4.0
 """The error bound for all parameters; that of an entry, for the defaults, is smaller."""
+ONCE_ULP, UNFUSED_ULP = 0.51, 5.0
+"""Error bounds of ONNX models: results rounded once from float64, and float64 without fma."""
 WIDTH = 92
 GATED_NOTES = (
     "The bounds hold where the activation of the gate is a normal number; where it is subnormal,",
@@ -71,6 +76,19 @@ LICENCE = (
 Wanted = Activation | Gated | str
 
 
+@overload
+def emit(
+    function: Wanted | Iterable[Wanted],
+    language: Literal["onnx"],
+    *,
+    dtype: str | None = None,
+    quantity: str | Iterable[str] | None = None,
+    form: str | None = None,
+    **parameters: float,
+) -> Any: ...
+
+
+@overload
 def emit(
     function: Wanted | Iterable[Wanted],
     language: str,
@@ -79,7 +97,18 @@ def emit(
     quantity: str | Iterable[str] | None = None,
     form: str | None = None,
     **parameters: float,
-) -> str:
+) -> str: ...
+
+
+def emit(
+    function: Wanted | Iterable[Wanted],
+    language: str,
+    *,
+    dtype: str | None = None,
+    quantity: str | Iterable[str] | None = None,
+    form: str | None = None,
+    **parameters: float,
+) -> Any:
     """Return source code that computes functions and their derivatives, for use elsewhere.
 
     The code has the operations of softgate's kernels. Its comments state what it computes, its
@@ -90,34 +119,40 @@ def emit(
     function : Activation, Gated, str, or several
         Activations and gated activations; several are written to one file. A gated one takes two
         operands, `a` and `b`, and has a slope for each.
-    language : {"c", "cuda", "js", "triton"}
+    language : {"c", "cuda", "js", "triton", "onnx"}
         C99 with a scalar function and a loop over arrays for each format; CUDA C with functions for
         host and device and a kernel for each; JavaScript as an ES module, or a script; Triton
-        kernels with a function for torch.autograd.
-    dtype : {"float32", "float64"}, optional
-        One format only. C and CUDA have both; JavaScript has float64; Triton's usual one is
-        float32, in which it computes 16-bit tensors too.
+        kernels with a function for torch.autograd; an ONNX model of standard operators.
+    dtype : {"float32", "float64", "float16"}, optional
+        One format only. C and CUDA have float32 and float64; JavaScript has float64; Triton's usual
+        one is float32, in which it computes 16-bit tensors too; that of ONNX, which has float16
+        too, is float32.
     quantity : {"value", "slope", "backward"}, or several, optional
         What is computed: backward is the slope times `grad`, an operand more. By default value and
-        slope, in Triton value and backward.
-    form : {"module", "script"}, optional
-        The form of JavaScript. A script, for pages without modules, declares one object `softgate`
-        with the functions by name, where a module exports them.
+        slope, in Triton value and backward, in ONNX the value.
+    form : {"module", "script", "model", "function"}, optional
+        The form of JavaScript and of ONNX. A script, for pages without modules, declares one object
+        `softgate` with the functions by name, where a module exports them. The graph of a "model"
+        consists of standard operators; in the form "function" they are local functions of the
+        domain `softgate`, for operands of any shape, and the graph calls these.
     **parameters : float
         Written into the code as numbers. Otherwise a function of the catalogue takes its
         parameters as arguments, with their defaults where the language has them; in C and CUDA
         there are functions with the defaults written in and, under names with `_with`, functions
-        that take them. Parameters set by `bind` and those of a user's formula are written in too.
+        that take them; in ONNX the defaults are written in. Parameters set by `bind` and those of a
+        user's formula are written in too.
 
     Returns
     -------
-    str
-        The text of a file.
+    str or onnx.ModelProto
+        The text of a file; the model for ONNX, which `onnx.save` writes.
 
     Raises
     ------
     ValueError
         For an unknown function, language, format or quantity, or a format that the language lacks.
+    ImportError
+        For ONNX, if the package onnx is not installed.
 
     Examples
     --------
@@ -174,13 +209,18 @@ def unit(
     entry = bound.entry
     catalogued = catalogue().get(entry.name)
     is_catalogued = catalogued is not None and catalogued.entry is entry
-    general = bool(entry.parameters) and is_catalogued and not parameters
+    general = bool(entry.parameters) and is_catalogued and not parameters and language != "onnx"
     folded = not general or language in ("c", "cuda")
     wanted = [(q, fmt, g) for g in (False, True) if (general if g else folded)
               for fmt in formats for q in quantities]  # fmt: skip
-    functions = [
-        _function(entry, q, fmt, general=g, is_catalogued=is_catalogued) for q, fmt, g in wanted
-    ]
+    if language == "onnx":
+        functions = [
+            _onnx_function(entry, q, fmt, is_catalogued=is_catalogued) for q, fmt, _ in wanted
+        ]
+    else:
+        functions = [
+            _function(entry, q, fmt, general=g, is_catalogued=is_catalogued) for q, fmt, g in wanted
+        ]
     functions.sort(key=lambda f: f.widened)  # a function is defined before those that call it
     present = {(f.quantity, f.fmt.name) for f in functions}
     inner = [
@@ -201,13 +241,38 @@ def unit(
     )
 
 
+def _onnx_function(
+    entry: Entry | GatedEntry, quantity: str, fmt: Format, *, is_catalogued: bool
+) -> Function:
+    """Return one function in float64 without fma, whose results are rounded to `fmt`."""
+    function = _function(
+        entry, quantity, FLOAT64, general=False, is_catalogued=is_catalogued, fused=False
+    )
+    if function.bound is None:
+        return replace(function, fmt=fmt)
+    which = "slope" if quantity == "backward" else quantity
+    bound = UNFUSED_ULP if fmt is FLOAT64 else ONCE_ULP
+    if is_catalogued and all(getattr(stated, which) == 0 for stated in entry.bounds.values()):
+        bound = 0.0
+    elif which == "slope" and isinstance(entry, Entry) and accuracy.gate(entry) is not None:
+        bound = max(bound, 2 * ONCE_ULP)  # the scale may be half the slope
+    return replace(function, fmt=fmt, bound=bound)
+
+
 def _function(
-    entry: Entry | GatedEntry, quantity: str, fmt: Format, *, general: bool, is_catalogued: bool
+    entry: Entry | GatedEntry,
+    quantity: str,
+    fmt: Format,
+    *,
+    general: bool,
+    is_catalogued: bool,
+    fused: bool = True,
 ) -> Function:
     """Return one function; `general` takes its parameters as arguments."""
     widened = fmt is FLOAT32 and _takes_float64(entry) and not general
     arithmetic = FLOAT64 if widened else fmt
-    roots = kernels.traced(Specification(entry, quantity, arithmetic, arithmetic, not general))
+    kernel = Specification(entry, quantity, arithmetic, arithmetic, not general)
+    roots = kernels.traced(kernel, fused)
     values = {p.name: p.default for p in entry.parameters}
     constants: dict[str, float] = {}
     if entry.user is not None:
@@ -281,7 +346,7 @@ def _command(activation: Activation) -> str | None:
     return f"{user.module}:{names[0]}" if names and user.module != "__main__" else None
 
 
-def _printer(language: str, form: str | None) -> Callable[[Sequence[Unit], Sequence[str]], str]:
+def _printer(language: str, form: str | None) -> Callable[[Sequence[Unit], Sequence[str]], Any]:
     target = LANGUAGES[language]
     if form is not None and not target.forms:
         raise ValueError(f"form = {form!r}: {target.title} has one form; leave it out")
@@ -289,7 +354,33 @@ def _printer(language: str, form: str | None) -> Callable[[Sequence[Unit], Seque
         raise ValueError(f"form = {form!r}: expected one of {', '.join(target.forms)}, or None")
     if language == "js":
         return partial(javascript.program, form=form or target.forms[0])
+    if language == "onnx":
+        return partial(_onnx().program, form=form or target.forms[0])
     return {"c": c.program, "cuda": cuda.program, "triton": triton.program}[language]
+
+
+def _onnx() -> Any:
+    try:
+        from softgate.lower import onnx
+    except ModuleNotFoundError as error:
+        raise ImportError(
+            f"ONNX models need the package {error.name}: pip install 'softgate[onnx]'",
+            name=error.name,
+        ) from error
+    return onnx
+
+
+def as_text(emitted: Any) -> str:
+    """Return what `emit` returned as text: an ONNX model in the text form of ONNX."""
+    return emitted if isinstance(emitted, str) else str(_onnx().text(emitted))
+
+
+def as_content(emitted: Any) -> str | bytes:
+    """Return the content of a file: text, or the bytes of an ONNX model."""
+    if isinstance(emitted, str):
+        return emitted
+    content: bytes = emitted.SerializeToString()
+    return content
 
 
 def _language(language: str) -> str:

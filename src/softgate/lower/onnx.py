@@ -1,0 +1,278 @@
+"""Stable forms as ONNX: models of standard operators, or local functions for use in other models.
+
+ONNX has no fma (`unfused` describes the replacement) and few runtimes have a cast between the bits
+of floats and integers: powers of two are Pow(2, n), exponents come from Log and two comparisons.
+Every format is computed in float64 and rounded once: that is more exact than float32 arithmetic
+without fma, and takes no second graph.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+from softgate.formula.formats import FLOAT64
+from softgate.formula.graph import walk
+
+from . import source
+from .interpret import interpret
+from .source import Function, Unit
+from .unfused import unfused
+
+OPSET = 18
+IR_VERSION = 8
+"""The oldest version of the file format with local functions."""
+DOMAIN = "softgate"
+"""The domain of local functions."""
+
+TYPES = {
+    "float16": TensorProto.FLOAT16,
+    "float32": TensorProto.FLOAT,
+    "float64": TensorProto.DOUBLE,
+}
+BIAS = 1.5 * 2.0**FLOAT64.mantissa_bits
+"""Integers are held in the low bits of a number near this one."""
+WHOLE = 2.0**FLOAT64.mantissa_bits + FLOAT64.max_exponent
+SPLIT = 2.0**27 + 1
+"""Factor that splits a float64 in two halves (Veltkamp)."""
+LARGE = 2.0**990
+"""Larger numbers would overflow in a split."""
+
+
+COMPARED: dict[str, Callable[..., bool]] = {
+    "Less": operator.lt,
+    "LessOrEqual": operator.le,
+    "Equal": operator.eq,
+}
+
+
+class Builder:
+    """The nodes of one graph or local function; equal nodes are made once."""
+
+    def __init__(self, reserved: Sequence[str] = ()) -> None:
+        self.nodes: list[Any] = []
+        self.reserved = frozenset(reserved)
+        self._names: dict[object, str] = {}
+        self._numbers: dict[str, float] = {}
+        self._holds: dict[str, bool] = {}
+        """Whether a comparison holds if everything but constants is 0."""
+
+    def node(self, op: str, *operands: str, **attributes: Any) -> str:
+        """Return the name of an operator's output."""
+        key = (op, operands, *attributes.items())
+        if key not in self._names:
+            self._names[key] = self._add(op, operands, attributes)
+            if op in COMPARED:
+                at_zero = [self._numbers.get(operand, 0.0) for operand in operands]
+                self._holds[self._names[key]] = COMPARED[op](*at_zero)
+        return self._names[key]
+
+    def number(self, value: Fraction | float | str) -> str:
+        """Return the name of a constant, rounded to float64; a name is returned unchanged."""
+        if isinstance(value, str):
+            return value
+        number = FLOAT64.round(value) if isinstance(value, Fraction) else float(value)
+        key = ("Constant", number.hex())  # 0 and -0 are two constants
+        if key not in self._names:
+            tensor = numpy_helper.from_array(np.array(number, np.float64))
+            self._names[key] = self._add("Constant", (), {"value": tensor})
+            self._numbers[self._names[key]] = number
+        return self._names[key]
+
+    def _true(self) -> str:
+        if "true" not in self._names:
+            tensor = numpy_helper.from_array(np.array(True))
+            self._names["true"] = self._add("Constant", (), {"value": tensor})
+        return self._names["true"]
+
+    def _add(self, op: str, operands: Sequence[str], attributes: Mapping[str, Any]) -> str:
+        name = f"t{len(self.nodes) + 1}"
+        assert name not in self.reserved
+        self.nodes.append(helper.make_node(op, operands, [name], **attributes))
+        return name
+
+    def rename(self, old: str, new: str) -> None:
+        """Write the value `old` to the output `new`."""
+        self.nodes.append(helper.make_node("Identity", [old], [new]))
+
+    def operations(self) -> dict[str, Callable[..., str]]:
+        """Return the operations of a stable form without fma."""
+        simple = {
+            "add": "Add", "sub": "Sub", "mul": "Mul", "div": "Div", "unscale": "Mul", "neg": "Neg",
+            "abs": "Abs", "sqrt": "Sqrt", "lt": "Less", "le": "LessOrEqual", "eq": "Equal",
+        }  # fmt: skip
+        return {op: self._operator(name) for op, name in simple.items()} | {
+            "keep": lambda x: x,
+            "where": self._where,
+            "high": self._high,
+            "copysign": self._copysign,
+            "add_exponent": lambda x, t: self.node("Mul", x, self._power(t, BIAS)),
+            "exponent_only": lambda t: self._power(t, BIAS + FLOAT64.max_exponent),
+            "exponent_field": self._exponent_field,
+        }
+
+    def _operator(self, name: str) -> Callable[..., str]:
+        return lambda *operands: self.node(name, *operands)
+
+    def _where(self, condition: str, yes: str, no: str) -> str:
+        """Return a choice that keeps the sign of a 0 near 0.
+
+        onnxruntime's Where loses the sign of -0 as its second operand and keeps it as the last one:
+        `yes` becomes the last operand if it is -0, or if the condition holds near 0.
+        """
+        zero = self._names.get(("Constant", (0.0).hex()), "")
+        if yes == self._names.get(("Neg", (zero,))):
+            return self.node("Neg", self.node("Where", condition, zero, self.node("Neg", no)))
+        if self._holds[condition]:
+            # Not would be optimised away, with the order that it is for.
+            opposite = self.node("Xor", condition, self._true())
+            return self.node("Where", opposite, no, yes)
+        return self.node("Where", condition, yes, no)
+
+    def _power(self, t: str, bias: float) -> str:
+        """Return 2**(t - bias)."""
+        return self.node("Pow", self.number(2.0), self.node("Sub", t, self.number(bias)))
+
+    def _high(self, x: str) -> str:
+        """Return x with the lower half of its significand rounded off."""
+        product = self.node("Mul", x, self.number(SPLIT))
+        upper = self.node("Sub", product, self.node("Sub", product, x))
+        inside = self.node("Less", self.node("Abs", x), self.number(LARGE))
+        return self.node("Where", inside, upper, x)
+
+    def _copysign(self, magnitude: str, sign: str) -> str:
+        """Return the magnitude with the sign of `sign`; that of -0 is the sign of 1/-0.
+
+        The negative number is Where's last operand: onnxruntime keeps the sign of a 0 only there.
+        """
+        zero, size = self.number(0.0), self.node("Abs", magnitude)
+        inverse = self.node("Div", self.number(1.0), sign)
+        signs = [self.node("LessOrEqual", zero, number) for number in (sign, inverse)]
+        return self.node("Where", self.node("And", *signs), size, self.node("Neg", size))
+
+    def _exponent_field(self, x: str) -> str:
+        """Return 2**52 plus the exponent field of x > 0, whatever the error of Log is."""
+        one, zero = self.number(1.0), self.number(0.0)
+        scaled = self.node("Mul", self.node("Log", x), self.number(1 / np.log(2.0)))
+        guess = self.node("Floor", scaled)
+        power = self.node("Pow", self.number(2.0), guess)
+        above = self.node("LessOrEqual", self.node("Mul", power, self.number(2.0)), x)
+        below = self.node("Less", x, power)
+        exponent = self.node("Add", guess, self.node("Where", above, one, zero))
+        exponent = self.node("Sub", exponent, self.node("Where", below, one, zero))
+        return self.node("Add", exponent, self.number(WHOLE))
+
+    def compute(self, function: Function) -> list[str]:
+        """Return the names of a function's results, in its format."""
+        kind = TYPES[function.fmt.name]
+        wide = function.fmt is FLOAT64
+        inputs: dict[str, Any] = {
+            name: printed if wide else self.node("Cast", printed, to=TensorProto.DOUBLE)
+            for name, printed in function.inputs
+        }
+        inputs |= function.constants
+        operations, results = self.operations(), []
+        for root in unfused(FLOAT64, *function.roots):
+            result = interpret(root, operations, self.number, inputs)
+            if not any(node.op == "input" for node in walk(root)):
+                shape = self.node("Shape", function.operands[0])
+                result = self.node("Expand", result, shape)
+            results.append(result if wide else self.node("Cast", result, to=kind))
+        return results
+
+
+def program(units: Sequence[Unit], closing: Sequence[str], form: str = "model") -> Any:
+    """Return the ONNX model of some functions.
+
+    In the form "model" its graph has the operators; in the form "function" it calls local
+    functions.
+    """
+    functions = [function for unit in units for function in unit.functions]
+    kind = TYPES[functions[0].fmt.name]
+    operands = list(dict.fromkeys(name for f in functions for name in f.operands))
+    names = {f.label: _outputs(f, alone=len(functions) == 1) for f in functions}
+    outputs = [name for several in names.values() for name in several]
+    opsets = [helper.make_opsetid("", OPSET)]
+    builder, local = Builder((*operands, *outputs)), []
+    for function in functions:
+        if form == "function":
+            local.append(_local(function, opsets[0]))
+            call = helper.make_node(
+                function.label, function.operands, names[function.label], domain=DOMAIN
+            )
+            builder.nodes.append(call)
+            continue
+        for result, name in zip(builder.compute(function), names[function.label], strict=True):
+            builder.rename(result, name)
+    opsets += [helper.make_opsetid(DOMAIN, 1)] if form == "function" else []
+    title = "_".join(unit.name for unit in units)
+    values = [[helper.make_tensor_value_info(name, kind, ["n"]) for name in group]
+              for group in (operands, outputs)]  # fmt: skip
+    return helper.make_model(
+        helper.make_graph(builder.nodes, title, *values),
+        opset_imports=opsets,
+        functions=local,
+        ir_version=IR_VERSION,
+        producer_name="softgate",
+        doc_string="\n".join(_comment(units, closing, form)),
+    )
+
+
+def text(model: Any) -> str:
+    """Return a model in ONNX's text form, which `onnx.parser.parse_model` reads."""
+    return f"{onnx.printer.to_text(model)}\n"
+
+
+def _outputs(function: Function, alone: bool) -> list[str]:
+    """Return the names of a function's outputs in the graph."""
+    if alone:
+        return list(function.outputs)
+    if len(function.outputs) == 1:
+        return [function.label]
+    return [f"{function.label}_{name}" for name in function.outputs]
+
+
+def _local(function: Function, opset: Any) -> Any:
+    """Return a function as a local function, of operands of any shape."""
+    builder = Builder((*function.operands, *function.outputs))
+    for result, name in zip(builder.compute(function), function.outputs, strict=True):
+        builder.rename(result, name)
+    return helper.make_function(
+        DOMAIN, function.label, function.operands, function.outputs, builder.nodes, [opset],
+        doc_string=source.described(function, function.fmt.name),
+    )  # fmt: skip
+
+
+def _comment(units: Sequence[Unit], closing: Sequence[str], form: str) -> list[str]:
+    lines: list[str] = []
+    for unit in units:
+        listed = [f"    {f.label}: {source.described(f, f.fmt.name)}" for f in unit.functions]
+        lines += [*unit.heading, "", *listed, *source.remarks(unit), ""]
+    lines += [
+        f"Standard operators of opset {OPSET}, computed in float64 without fma and rounded once.",
+        "Errors were measured in onnxruntime on the CPU.",
+    ]
+    if form == "function":
+        lines += [f"Local functions of the domain {DOMAIN}, for operands of any shape."]
+    return [*lines, *_certify(units), "", *closing]
+
+
+def _certify(units: Sequence[Unit]) -> list[str]:
+    """Return the command that certifies the model: one function of one operand."""
+    functions = [function for unit in units for function in unit.functions]
+    unit = units[0]
+    if len(functions) > 1 or not source.certifiable(unit):
+        return []
+    (function,) = functions
+    file = f"{function.label}.onnx"
+    if unit.command is None:
+        call = f'    print(sg.certify("{file}", {unit.name}, quantity="{function.quantity}"))'
+        return [source.IN_PYTHON.format(name=unit.name), call]
+    options = f"--reference {unit.command} --quantity {function.quantity}"
+    return ["To certify:", f"    softgate certify {file} {options}{source.limit(function.bound)}"]
