@@ -212,10 +212,10 @@ def program(units: Sequence[Unit], closing: Sequence[str], form: str = "model") 
             builder.rename(result, name)
     opsets += [helper.make_opsetid(DOMAIN, 1)] if form == "function" else []
     title = "_".join(unit.name for unit in units)
-    values = [[helper.make_tensor_value_info(name, kind, ["n"]) for name in group]
-              for group in (operands, outputs)]  # fmt: skip
+    inputs = [helper.make_tensor_value_info(name, kind, ["n"]) for name in operands]
+    results = [helper.make_tensor_value_info(name, kind, ["n"]) for name in outputs]
     return helper.make_model(
-        helper.make_graph(builder.nodes, title, *values),
+        helper.make_graph(builder.nodes, title, inputs, results),
         opset_imports=opsets,
         functions=local,
         ir_version=IR_VERSION,
