@@ -26,12 +26,22 @@ def _of(ufunc: Callable[..., Any], *operands: float) -> Value:
     return lambda x, y, w: ufunc(x, *operands, out=y)
 
 
+def _scaled(slope: Value) -> Backward:
+    """Return the gradient g·slope(x)."""
+
+    def backward(x: Array, g: Array, y: Array, w: Array) -> None:
+        slope(x, y, w)
+        y *= g
+
+    return backward
+
+
 def _gelu(x: Array, y: Array, w: Array) -> None:
     special.ndtr(x, out=y)
     y *= x
 
 
-def _gelu_backward(x: Array, g: Array, y: Array, w: Array) -> None:
+def _gelu_slope(x: Array, y: Array, w: Array) -> None:
     np.multiply(x, x, out=w)
     w *= -0.5
     np.exp(w, out=w)
@@ -39,7 +49,6 @@ def _gelu_backward(x: Array, g: Array, y: Array, w: Array) -> None:
     w *= x
     special.ndtr(x, out=y)
     y += w
-    y *= g
 
 
 def _tanh_argument(x: Array, w: Array) -> None:
@@ -57,7 +66,7 @@ def _gelu_tanh(x: Array, y: Array, w: Array) -> None:
     y *= 0.5
 
 
-def _gelu_tanh_backward(x: Array, g: Array, y: Array, w: Array) -> None:
+def _gelu_tanh_slope(x: Array, y: Array, w: Array) -> None:
     """½(1 + t)(1 + x·u′(1 - t)), t = tanh(u)."""
     _tanh_argument(x, w)
     np.tanh(w, out=y)
@@ -72,7 +81,6 @@ def _gelu_tanh_backward(x: Array, g: Array, y: Array, w: Array) -> None:
     y *= -0.5
     y += 1
     y *= w
-    y *= g
 
 
 def _gelu_sigmoid(x: Array, y: Array, w: Array) -> None:
@@ -81,9 +89,9 @@ def _gelu_sigmoid(x: Array, y: Array, w: Array) -> None:
     y *= x
 
 
-def _gelu_sigmoid_backward(x: Array, g: Array, y: Array, w: Array) -> None:
+def _gelu_sigmoid_slope(x: Array, y: Array, w: Array) -> None:
     np.multiply(x, 1.702, out=w)
-    _silu_backward(w, g, y, w)
+    _silu_slope(w, y, w)
 
 
 def _silu(x: Array, y: Array, w: Array) -> None:
@@ -91,28 +99,25 @@ def _silu(x: Array, y: Array, w: Array) -> None:
     y *= x
 
 
-def _silu_backward(x: Array, g: Array, y: Array, w: Array) -> None:
+def _silu_slope(x: Array, y: Array, w: Array) -> None:
     """σ + σ(1 - σ)x = σ(x + 1 - xσ)."""
     special.expit(x, out=y)
     t = x * y
     np.subtract(x, t, out=w)
     w += 1
     y *= w
-    y *= g
 
 
-def _sigmoid_backward(x: Array, g: Array, y: Array, w: Array) -> None:
+def _sigmoid_slope(x: Array, y: Array, w: Array) -> None:
     special.expit(x, out=w)
     np.subtract(1, w, out=y)
     y *= w
-    y *= g
 
 
-def _tanh_backward(x: Array, g: Array, y: Array, w: Array) -> None:
+def _tanh_slope(x: Array, y: Array, w: Array) -> None:
     np.tanh(x, out=w)
     w *= w
     np.subtract(1, w, out=y)
-    y *= g
 
 
 def _elu(x: Array, y: Array, w: Array) -> None:
@@ -123,16 +128,10 @@ def _elu(x: Array, y: Array, w: Array) -> None:
     y += w
 
 
-def _elu_backward(x: Array, g: Array, y: Array, w: Array) -> None:
-    """g·exp(min(x, 0))."""
+def _elu_slope(x: Array, y: Array, w: Array) -> None:
+    """exp(min(x, 0))."""
     np.minimum(x, 0, out=w)
     np.exp(w, out=y)
-    y *= g
-
-
-def _softplus_backward(x: Array, g: Array, y: Array, w: Array) -> None:
-    special.expit(x, out=y)
-    y *= g
 
 
 def _mish(x: Array, y: Array, w: Array) -> None:
@@ -141,7 +140,7 @@ def _mish(x: Array, y: Array, w: Array) -> None:
     y *= x
 
 
-def _mish_backward(x: Array, g: Array, y: Array, w: Array) -> None:
+def _mish_slope(x: Array, y: Array, w: Array) -> None:
     """Compute t + xσ(1 - t²), t = tanh(softplus(x))."""
     np.logaddexp(x, 0, out=w)
     np.tanh(w, out=y)
@@ -150,11 +149,6 @@ def _mish_backward(x: Array, g: Array, y: Array, w: Array) -> None:
     w *= special.expit(x)
     w *= x
     y += w
-    y *= g
-
-
-def _relu_backward(x: Array, g: Array, y: Array, w: Array) -> None:
-    np.multiply(g, x > 0, out=y)
 
 
 def _leaky_relu(x: Array, y: Array, w: Array) -> None:
@@ -182,10 +176,9 @@ def _squared_relu(x: Array, y: Array, w: Array) -> None:
     y *= y
 
 
-def _squared_relu_backward(x: Array, g: Array, y: Array, w: Array) -> None:
+def _squared_relu_slope(x: Array, y: Array, w: Array) -> None:
     np.maximum(x, 0, out=y)
     y *= 2
-    y *= g
 
 
 def _selu(x: Array, y: Array, w: Array) -> None:
@@ -197,18 +190,16 @@ def _selu(x: Array, y: Array, w: Array) -> None:
     y *= SCALE
 
 
-def _selu_backward(x: Array, g: Array, y: Array, w: Array) -> None:
+def _selu_slope(x: Array, y: Array, w: Array) -> None:
     np.minimum(x, 0, out=w)
     np.exp(w, out=y)
     y *= SCALE * ALPHA
     np.copyto(y, SCALE, where=x > 0)
-    y *= g
 
 
-def _log_sigmoid_backward(x: Array, g: Array, y: Array, w: Array) -> None:
+def _log_sigmoid_slope(x: Array, y: Array, w: Array) -> None:
     np.negative(x, out=y)
     special.expit(y, out=y)
-    y *= g
 
 
 def _hard_sigmoid(x: Array, y: Array, w: Array) -> None:
@@ -227,21 +218,16 @@ def _hard_swish(x: Array, y: Array, w: Array) -> None:
     y *= x
 
 
-def _hard_swish_backward(x: Array, g: Array, y: Array, w: Array) -> None:
+def _hard_swish_slope(x: Array, y: Array, w: Array) -> None:
     np.multiply(x, 1 / 3, out=y)
     y += 0.5
     np.copyto(y, 0, where=x <= -3)
     np.copyto(y, 1, where=x >= 3)
-    y *= g
 
 
 def _softshrink(x: Array, y: Array, w: Array) -> None:
     np.clip(x, -0.5, 0.5, out=w)
     np.subtract(x, w, out=y)
-
-
-def _hardshrink(x: Array, y: Array, w: Array) -> None:
-    np.multiply(x, np.abs(x) > 0.5, out=y)
 
 
 def _shrink_backward(x: Array, g: Array, y: Array, w: Array) -> None:
@@ -253,10 +239,9 @@ def _tanhshrink(x: Array, y: Array, w: Array) -> None:
     np.subtract(x, w, out=y)
 
 
-def _tanhshrink_backward(x: Array, g: Array, y: Array, w: Array) -> None:
+def _tanhshrink_slope(x: Array, y: Array, w: Array) -> None:
     np.tanh(x, out=y)
     y *= y
-    y *= g
 
 
 def _softsign(x: Array, y: Array, w: Array) -> None:
@@ -284,48 +269,39 @@ def _squareplus(x: Array, y: Array, w: Array) -> None:
     y *= 0.5
 
 
-def _squareplus_backward(x: Array, g: Array, y: Array, w: Array) -> None:
+def _squareplus_slope(x: Array, y: Array, w: Array) -> None:
     _root(x, w)
     np.divide(x, w, out=y)
     y += 1
     y *= 0.5
-    y *= g
-
-
-def _identity(x: Array, y: Array, w: Array) -> None:
-    np.copyto(y, x)
-
-
-def _identity_backward(x: Array, g: Array, y: Array, w: Array) -> None:
-    np.copyto(y, g)
 
 
 FORMULAS: dict[str, tuple[Value, Backward]] = {
-    "gelu": (_gelu, _gelu_backward),
-    "gelu_tanh": (_gelu_tanh, _gelu_tanh_backward),
-    "gelu_sigmoid": (_gelu_sigmoid, _gelu_sigmoid_backward),
-    "silu": (_silu, _silu_backward),
-    "sigmoid": (_of(special.expit), _sigmoid_backward),
-    "tanh": (_of(np.tanh), _tanh_backward),
-    "elu": (_elu, _elu_backward),
-    "softplus": (_of(np.logaddexp, 0), _softplus_backward),
-    "mish": (_mish, _mish_backward),
-    "relu": (_of(np.maximum, 0), _relu_backward),
+    "gelu": (_gelu, _scaled(_gelu_slope)),
+    "gelu_tanh": (_gelu_tanh, _scaled(_gelu_tanh_slope)),
+    "gelu_sigmoid": (_gelu_sigmoid, _scaled(_gelu_sigmoid_slope)),
+    "silu": (_silu, _scaled(_silu_slope)),
+    "sigmoid": (_of(special.expit), _scaled(_sigmoid_slope)),
+    "tanh": (_of(np.tanh), _scaled(_tanh_slope)),
+    "elu": (_elu, _scaled(_elu_slope)),
+    "softplus": (_of(np.logaddexp, 0), _scaled(_of(special.expit))),
+    "mish": (_mish, _scaled(_mish_slope)),
+    "relu": (_of(np.maximum, 0), lambda x, g, y, w: np.multiply(g, x > 0, out=y)),
     "leaky_relu": (_leaky_relu, _leaky_relu_backward),
     "relu6": _clipped(0, 6),
-    "squared_relu": (_squared_relu, _squared_relu_backward),
-    "celu": (_elu, _elu_backward),
-    "selu": (_selu, _selu_backward),
-    "log_sigmoid": (_of(special.log_expit), _log_sigmoid_backward),
+    "squared_relu": (_squared_relu, _scaled(_squared_relu_slope)),
+    "celu": (_elu, _scaled(_elu_slope)),
+    "selu": (_selu, _scaled(_selu_slope)),
+    "log_sigmoid": (_of(special.log_expit), _scaled(_log_sigmoid_slope)),
     "hard_sigmoid": (_hard_sigmoid, _hard_sigmoid_backward),
     "hard_tanh": _clipped(-1, 1),
-    "hard_swish": (_hard_swish, _hard_swish_backward),
+    "hard_swish": (_hard_swish, _scaled(_hard_swish_slope)),
     "softshrink": (_softshrink, _shrink_backward),
-    "hardshrink": (_hardshrink, _shrink_backward),
-    "tanhshrink": (_tanhshrink, _tanhshrink_backward),
+    "hardshrink": (lambda x, y, w: np.multiply(x, np.abs(x) > 0.5, out=y), _shrink_backward),
+    "tanhshrink": (_tanhshrink, _scaled(_tanhshrink_slope)),
     "softsign": (_softsign, _softsign_backward),
-    "squareplus": (_squareplus, _squareplus_backward),
-    "identity": (_identity, _identity_backward),
+    "squareplus": (_squareplus, _scaled(_squareplus_slope)),
+    "identity": (_of(np.positive), lambda x, g, y, w: np.copyto(y, g)),
 }
 """Value and backward by the function's name."""
 
