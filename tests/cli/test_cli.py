@@ -150,13 +150,13 @@ def test_doctor_fails_when_a_kernel_is_wrong(monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.parametrize("columns", [60, 100])
 def test_doctor_fits_into_the_terminal(columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
     from softgate.studies import reproducibility
-    from softgate.studies.reproducibility import Comparison, Reproduction
+    from softgate.studies.reproducibility import DigestComparison, Reproduction
 
     quantities = ("value", "slope", "curvature", "backward", "from_value")
     formats = ("float16", "bfloat16", "float32", "float64", "float32 in float64")
     digest = "0" * 32
     comparisons = [
-        Comparison("gelu", quantity, dtype, digest, "1" * 32 if dtype == "float16" else digest)
+        DigestComparison("gelu", quantity, dtype, digest, "1" * 32 if dtype == "float16" else digest)
         for dtype in formats
         for quantity in quantities[: 3 if dtype == "bfloat16" else 5]
     ]

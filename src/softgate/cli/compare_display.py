@@ -146,7 +146,7 @@ class Pace:
 
 def plan_lines(study: PlannedComparison, store: str | None) -> list[str]:
     """Return lines on the planned trials, the least possible p, and the store."""
-    from softgate.studies.diagnose.text import counted
+    from softgate.studies import counted
 
     plan = study.plan
     tuning, reported = plan.counts

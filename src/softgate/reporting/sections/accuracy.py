@@ -6,7 +6,6 @@ framework. What was not measured is listed with the command that measures it.
 
 from __future__ import annotations
 
-import math
 import shlex
 import tempfile
 import time
@@ -24,6 +23,7 @@ from softgate.runtime.activation import Activation
 from softgate.runtime.records import Cell, Grid, Record
 from softgate.runtime.registry import activations, label
 from softgate.studies import Progress
+from softgate.studies.bench.pareto import ulps
 from softgate.studies.certify import certify
 from softgate.studies.certify.record import Certificate, Measurement
 from softgate.studies.peers import IMPLEMENTATIONS, Peer, absent, peers, subject
@@ -297,18 +297,12 @@ def _row(certified: Certified, measurement: Measurement, counted: list[str]) -> 
         certified.function,
         Markup(_swatch(certified) + breakable(certified.title)),
         measurement.quantity,
-        _ulps(measurement.max_ulp),
+        ulps(measurement.max_ulp),
         minus(f"{measurement.worst.worst:.5g}"),
         f"{100 * measurement.rounded_share:.1f} %",
         *(f"{measurement.total(count):,}" for count in counted),
         "all correct" if not wrong else f"{wrong} wrong",
     )
-
-
-def _ulps(error: float) -> str:
-    if math.isinf(error):
-        return "NaN or inf"
-    return f"{error:.2f}" if error < 1000 else f"{error:,.0f}"
 
 
 def _left_out(record: Accuracy) -> str:
@@ -321,7 +315,7 @@ def _left_out(record: Accuracy) -> str:
 
 def _alternative(caption: str, lines: dict[str, Measurement]) -> str:
     parts = [
-        f"{name}: at most {_ulps(line.max_ulp)}, at x = {line.worst.worst:.5g}"
+        f"{name}: at most {ulps(line.max_ulp)}, at x = {line.worst.worst:.5g}"
         for name, line in lines.items()
     ]
     return f"{caption}. {'; '.join(parts)}."

@@ -8,6 +8,7 @@ from typing import Any
 from softgate.plotting.vega import HALF, implementation, quantitative, scales
 from softgate.runtime.activation import Activation
 from softgate.runtime.machine import in_bytes
+from softgate.studies import counted
 from softgate.studies.bench.layer import PHASES, Layer, LayerRow
 from softgate.studies.bench.layer_study import measure_layer
 
@@ -43,9 +44,9 @@ def section(results: Results) -> Section:
     answers = "".join(f"<li>{shown(line)}</li>" for line in record.answers())
     body = (
         f"<p>A feed-forward layer {record.d_model} → {record.d_hidden} → {record.d_model}, "
-        f"{record.tokens:,} tokens, {shown(record.dtype)}, {record.threads} "
-        f"thread{'s' if record.threads > 1 else ''}: the activation is timed inside the layer as "
-        "it runs. The rest is matrix products, which are the same for every activation.</p>"
+        f"{record.tokens:,} tokens, {shown(record.dtype)}, {counted(record.threads, 'thread')}: "
+        "the activation is timed inside the layer as it runs. The rest is matrix products, which "
+        "are the same for every activation.</p>"
         + notes(record.warnings)
         + f'<div class="charts">{figures}</div><ul>{answers}</ul>'
         + "".join(_table(record, phase) for phase in PHASES)

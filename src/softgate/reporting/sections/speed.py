@@ -12,6 +12,7 @@ from typing import Any
 from softgate.plotting.vega import HALF, TIMES, WHOLE, implementation, quantitative, scales
 from softgate.runtime.activation import Activation
 from softgate.runtime.registry import activations
+from softgate.studies import counted
 from softgate.studies.bench import bench
 from softgate.studies.bench.pareto import Pareto, ulps
 from softgate.studies.bench.pareto_study import chosen_rows, joined
@@ -107,7 +108,7 @@ def _implementations(record: Bench) -> list[str]:
 
 def _where(setting: Setting) -> str:
     _, _, count, size, threads, *_ = setting
-    return f"{count:,} elements ({size}), {threads} thread{'s' if threads > 1 else ''}"
+    return f"{count:,} elements ({size}), {counted(threads, 'thread')}"
 
 
 def _timed(rows: list[Row]) -> dict[str, dict[str, float]]:

@@ -8,12 +8,10 @@ from typing import ClassVar
 from softgate.runtime.machine import Machine
 from softgate.runtime.records import Cell, Grid, Record
 
-from .record import COPY, Bench, Row, related
+from .. import counted
+from .record import COPY, SETTING, Bench, Row, related
 
-SHOWN = (
-    "function", "implementation", "quantity", "dtype", "count", "size", "threads", "inputs",
-    "buffers",
-)  # fmt: skip
+SHOWN = ("function", "implementation", *SETTING)
 """The columns before the times."""
 
 
@@ -31,15 +29,14 @@ class Change:
 
     def __str__(self) -> str:
         row = self.now
-        threads = "1 thread" if row.threads == 1 else f"{row.threads} threads"
         return (
-            f"{row.function} in {row.implementation}, {row.quantity}, {row.dtype}, "
-            f"{row.count:,} elements, {threads}, {row.inputs}, {row.buffers}"
+            f"{row.function} in {row.implementation}, {row.quantity}, {row.dtype}, {row.count:,} "
+            f"elements, {counted(row.threads, 'thread')}, {row.inputs}, {row.buffers}"
         )
 
 
 @dataclass(frozen=True)
-class Comparison(Record):
+class BaselineComparison(Record):
     """The rows that two benches share, and where the new one is slower."""
 
     schema: ClassVar[str] = "softgate.bench.comparison"
@@ -127,7 +124,7 @@ def check_machine(here: Machine, there: Machine) -> None:
         )
 
 
-def compare(new: Bench, old: Bench, tolerance: float) -> Comparison:
+def compare(new: Bench, old: Bench, tolerance: float) -> BaselineComparison:
     """Return the ratios of the times of two benches.
 
     Raises ValueError if the machines differ or no row is shared. Rows that only one has and
@@ -143,7 +140,7 @@ def compare(new: Bench, old: Bench, tolerance: float) -> Comparison:
             "time the same rows again"
         )
     changes = tuple(Change(then[key], now[key]) for key in shared)
-    return Comparison(old.when, new.when, tolerance, changes, _remarks(new, old, len(shared)))
+    return BaselineComparison(old.when, new.when, tolerance, changes, _remarks(new, old, len(shared)))
 
 
 def _remarks(new: Bench, old: Bench, shared: int) -> tuple[str, ...]:

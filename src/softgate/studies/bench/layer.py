@@ -14,6 +14,7 @@ from typing import ClassVar
 from softgate.runtime.machine import Machine, in_bytes
 from softgate.runtime.records import Cell, Grid, Record
 
+from .. import counted
 from .record import DOUBTFUL
 
 OURS, THEIRS = "softgate", "torch"
@@ -117,34 +118,29 @@ class Layer(Record):
 
     def grids(self) -> tuple[Grid, ...]:
         """Return times, memory and operations, the gains of swaps, and the answers in words."""
-        return grids(self)
+        method = (
+            "least and median of interleaved runs, the activation timed inside the layer; seed "
+            f"{self.seed}, {self.seconds:.0f} s, {self.when}"
+        )
+        tables = [origin(self.machine, method), *(_times(self, phase) for phase in PHASES)]
+        tables.append(_operations(self))
+        if swaps := _swaps(self):
+            tables.append(swaps)
+        tables.append(_words("In words", self.answers()))
+        if self.warnings:
+            tables.append(_words("Warnings", self.warnings))
+        if self.not_run:
+            tables.append(_words("Not run", self.not_run))
+        return tuple(tables)
 
     def answers(self) -> tuple[str, ...]:
         """Return the conclusions as sentences."""
-        return answers(self)
+        return (*_swap_answers(self), *_tanh_answers(self), *_flop_answers(self), *_memory(self))
 
     def table(self) -> tuple[tuple[str, ...], list[tuple[Cell, ...]]]:
         """Return every row with all digits."""
         header = (*(field.name for field in fields(LayerRow)), "share")
         return header, [tuple(getattr(row, name) for name in header) for row in self.rows]
-
-
-def grids(layer: Layer) -> tuple[Grid, ...]:
-    """Return the tables of a record, without empty ones."""
-    method = (
-        "least and median of interleaved runs, the activation timed inside the layer; seed "
-        f"{layer.seed}, {layer.seconds:.0f} s, {layer.when}"
-    )
-    tables = [origin(layer.machine, method), *(_times(layer, phase) for phase in PHASES)]
-    tables.append(_operations(layer))
-    if swaps := _swaps(layer):
-        tables.append(swaps)
-    tables.append(_words("In words", answers(layer)))
-    if layer.warnings:
-        tables.append(_words("Warnings", layer.warnings))
-    if layer.not_run:
-        tables.append(_words("Not run", layer.not_run))
-    return tuple(tables)
 
 
 def origin(machine: Machine, method: str) -> Grid:
@@ -162,12 +158,8 @@ def _words(header: str, sentences: tuple[str, ...]) -> Grid:
 def _shape(layer: Layer) -> str:
     return (
         f"{layer.d_model} → {layer.d_hidden} → {layer.d_model}, {layer.tokens:,} tokens, "
-        f"{layer.dtype}, {_threads(layer.threads)}"
+        f"{layer.dtype}, {counted(layer.threads, 'thread')}"
     )
-
-
-def _threads(count: int) -> str:
-    return f"{count} thread" + ("s" if count > 1 else "")
 
 
 def _times(layer: Layer, phase: str) -> Grid:
@@ -254,11 +246,6 @@ def _swaps(layer: Layer) -> Grid | None:
                 tuple(rows), 3)  # fmt: skip
 
 
-def answers(layer: Layer) -> tuple[str, ...]:
-    """Return the conclusions as sentences."""
-    return (*_swap_answers(layer), *_tanh_answers(layer), *_flop_answers(layer), *_memory(layer))
-
-
 def _measured(layer: Layer, *activations: str) -> Iterator[str]:
     """Yield the implementations in which all of these were measured."""
     for implementation in dict.fromkeys(row.implementation for row in layer):
@@ -292,15 +279,12 @@ def _tanh_answers(layer: Layer) -> Iterator[str]:
             exact, tanh = (layer.find(a, name, phase) for a in ("gelu", "gelu_tanh"))
             ratio = tanh.activation_ns / exact.activation_ns
             times = f"{tanh.activation_ns / 1e6:.2f} against {exact.activation_ns / 1e6:.2f} ms"
-            parts.append(f"{ratio:.2f} times the exact form's time {_in(name_of_phase)} ({times})")
+            when = name_of_phase if phase == "forward" else f"in a {name_of_phase}"
+            parts.append(f"{ratio:.2f} times the exact form's time {when} ({times})")
             clear = abs(ratio - 1) > max(exact.doubt, tanh.doubt)
             verdicts.append((SLOWER if ratio > 1 else FASTER) if clear else UNCLEAR)
         verdict = verdicts[0] if len(set(verdicts)) == 1 else UNCLEAR
         yield f"The tanh form of gelu takes {' and '.join(parts)} in {name}: {verdict}."
-
-
-def _in(phase: str) -> str:
-    return phase if phase == "forward" else f"in a {phase}"
 
 
 def _flop_answers(layer: Layer) -> Iterator[str]:

@@ -15,6 +15,8 @@ from softgate.runtime.files import PICTURES, TABLES
 from softgate.runtime.machine import Machine
 from softgate.runtime.records import Cell, Grid, Record
 
+from .. import counted
+
 if TYPE_CHECKING:
     from softgate.plotting.vega import Chart
 
@@ -94,8 +96,7 @@ class Pareto(Record):
     @property
     def setting(self) -> str:
         """Elements and threads, as text."""
-        threads = f"{self.threads} thread" + ("s" if self.threads > 1 else "")
-        return f"{self.count:,} elements ({self.size}), {threads}"
+        return f"{self.count:,} elements ({self.size}), {counted(self.threads, 'thread')}"
 
     def alternative(self) -> str:
         """Return the chart's alternative text."""

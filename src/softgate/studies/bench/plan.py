@@ -13,6 +13,7 @@ from softgate.runtime.names import activation as activation_named
 from softgate.runtime.registry import activations, label
 from softgate.runtime.threads import available
 
+from .. import counted
 from ..peers import IMPLEMENTATIONS, Peer, absent, peers
 from .inputs import check_memory, dtype_of, size
 from .record import OURS, RELU, Settings
@@ -39,7 +40,7 @@ class Cell:
     buffers: str
 
     def __str__(self) -> str:
-        threads = "1 thread" if self.threads == 1 else f"{self.threads} threads"
+        threads = counted(self.threads, "thread")
         text = f"{label(self.activation)} {self.quantity}, {self.dtype}, {self.size}, {threads}"
         return text + "".join(f", {name}" for name in (self.inputs, self.buffers) if name in RARE)
 

@@ -25,6 +25,7 @@ from softgate.plotting.vega import (
     quantitative,
 )
 
+from .. import counted
 from .pareto import Pareto, Point, ulps
 from .record import COPY, OURS, RELU, Bench, Row
 
@@ -107,7 +108,7 @@ def pareto_spec(record: Pareto, width: int, height: int, axes: int = 0) -> Spec:
     rows.sort(key=lambda row: bool(row["front"]))  # on top of the others
     steps = [(front[0][0], y_domain[1]), *front, (x_domain[1], front[-1][1])]
     for prefix, wide in (("", width), ("narrow_", NARROW)):
-        scales = (_pixels(x_domain, 0, wide - axes), _pixels(y_domain, height - axes, 0))
+        scales = (_Pixels(*x_domain, 0, wide - axes), _Pixels(*y_domain, height - axes, 0))
         for row, name in zip(rows, _names(rows, steps, scales), strict=True):
             row |= {prefix + field: value for field, value in vars(name).items()}
     drawn = {name: implementation(name).colour for name in (row["f"] for row in rows)}
@@ -194,10 +195,6 @@ class _Pixels:
     def __call__(self, value: float) -> float:
         share = math.log(value / self.low) / math.log(self.high / self.low)
         return self.first + share * (self.last - self.first)
-
-
-def _pixels(domain: tuple[float, float], first: float, last: float) -> _Pixels:
-    return _Pixels(*domain, first, last)
 
 
 def _names(
@@ -333,7 +330,7 @@ def time_chart(bench: Bench, functions: Sequence[str] = ("gelu", "gelu_tanh")) -
         "mark": {"type": "text", "dy": -11, "fontSize": 10.5, "color": INK},
         "encoding": {"x": x, "y": {**y, "bandPosition": 0.5}, "text": {"field": "shown"}},
     })  # fmt: skip
-    threads = f"{row.threads} thread" + ("s" if row.threads > 1 else "")
+    threads = counted(row.threads, "thread")
     setting = f"{row.dtype}, {row.count:,} elements ({row.size}), {threads}"
     title = f"{' and '.join(functions)}: ns per element, {setting}"
     named = [f"disc: {first}", *(f"diamond: {name}" for name in rest)]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, cast
 
 from softgate.runtime.files import PICTURES, TABLES
 from softgate.runtime.machine import Machine
@@ -26,8 +26,10 @@ COPY = "copy"
 
 RELU = "relu"
 
+SETTING = ("quantity", "dtype", "count", "size", "threads", "inputs", "buffers")
+"""The fields that comparable times share."""
 Setting = tuple[str, str, int, str, int, str, str]
-"""Quantity, dtype, count, size, threads, inputs, buffers: what comparable times share."""
+"""Their values."""
 
 DOUBTFUL = 0.1
 """Doubt above which there is a warning."""
@@ -75,10 +77,7 @@ class Row:
     @property
     def setting(self) -> Setting:
         """The fields that comparable times share."""
-        return (
-            self.quantity, self.dtype, self.count, self.size, self.threads, self.inputs,
-            self.buffers,
-        )  # fmt: skip
+        return cast(Setting, tuple(getattr(self, name) for name in SETTING))
 
     @property
     def key(self) -> tuple[str, str, Setting]:

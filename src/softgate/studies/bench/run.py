@@ -12,7 +12,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from statistics import median
 from time import perf_counter, process_time, sleep
-from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
@@ -20,13 +19,13 @@ import numpy as np
 from softgate.runtime.activation import Activation
 from softgate.runtime.registry import label
 
-from .. import Progress
+from .. import Progress, counted
 from ..peers import IMPLEMENTATIONS, Peer
 from ..worker import Worker
 from .inputs import dtype_of, finfo
 from .interleave import Series, SystemLoad, Turn, interleave, statistics
 from .plan import Cell, Plan
-from .record import COPY, OURS, Row
+from .record import COPY, OURS, SETTING, Row
 
 START_S, CALL_S = 300.0, 300.0
 """Time limits for importing a framework, and for a first call or a turn."""
@@ -146,16 +145,11 @@ class WorkerPool:
                 if error:
                     self.errors[framework] = error
         except BaseException:
-            self.__exit__(None, None, None)
+            self.__exit__()
             raise
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         for worker in self.workers.values():
             worker.close()
 
@@ -264,10 +258,7 @@ class BenchRun:
     def _prepare(self, cell: Cell, pool: WorkerPool) -> dict[str, PreparedCall]:
         """Prepare and run each call of a cell once; if it raises, add a row with the error."""
         prepared: dict[str, PreparedCall] = {}
-        task = {
-            "quantity": cell.quantity, "dtype": cell.dtype, "count": cell.count,
-            "inputs": cell.inputs,
-        }  # fmt: skip
+        task = {name: getattr(cell, name) for name in ("quantity", "dtype", "count", "inputs")}
         for number, (name, function) in enumerate(self._functions(cell)):
             framework = OURS if name == COPY else IMPLEMENTATIONS[name].framework
             if framework in pool.errors:
@@ -307,7 +298,7 @@ class BenchRun:
         for worker in pool.workers.values():
             burnt = worker.burnt_s / worker.waited_s if worker.waited_s else 0.0
             if burnt > BURNING:
-                cores = "1 thread" if threads == 1 else f"{threads} threads"
+                cores = counted(threads, "thread")
                 self.remarks.append(
                     f"{worker.framework} used {burnt:.0%} of a core between its turns, with {cores}"
                 )
@@ -340,19 +331,9 @@ def saved_bytes(peers: Iterable[Peer]) -> dict[str, float | None]:
 
 
 def _row(cell: Cell, name: str, **more: Any) -> Row:
-    copied = name == COPY
-    return Row(
-        function=COPY if copied else label(cell.activation),
-        implementation="numpy" if copied else name,
-        quantity=cell.quantity,
-        dtype=cell.dtype,
-        count=cell.count,
-        size=cell.size,
-        threads=cell.threads,
-        inputs=cell.inputs,
-        buffers=cell.buffers,
-        **more,
-    )
+    function, implementation = (COPY, "numpy") if name == COPY else (label(cell.activation), name)
+    setting: Any = {field: getattr(cell, field) for field in SETTING}
+    return Row(function, implementation, **setting, **more)
 
 
 def _timed(cell: Cell, name: str, prepared: PreparedCall, series: Series) -> Row:

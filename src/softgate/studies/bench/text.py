@@ -12,6 +12,7 @@ from textwrap import fill
 
 from softgate.runtime.records import Grid
 
+from .. import counted
 from .plan import FEW
 from .record import COPY, OURS, RELU, Bench, Row, Setting, apart
 
@@ -90,7 +91,7 @@ def title(setting: Setting) -> str:
     """Return a setting as text."""
     quantity, dtype, count, size, threads, inputs, buffers = setting
     where = f"{count:,} elements ({size})"
-    cores = "1 thread" if threads == 1 else f"{threads} threads"
+    cores = counted(threads, "thread")
     return f"{quantity}, {dtype}, {where}, {cores}, {inputs}, output {buffers}: ns per element"
 
 

@@ -31,7 +31,7 @@ from softgate.plotting.vega import (
     rule,
 )
 
-from ..diagnose.text import counted
+from .. import counted
 from .chart_data import (
     Curves,
     Range,

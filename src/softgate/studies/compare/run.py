@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from softgate.runtime.records import plain
 
-from ..diagnose.text import counted
+from .. import counted
 from .execution import Event, Executor
 from .fingerprint import same_code
 from .plan import Plan

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TypeVar
 from softgate.runtime.machine import in_bytes
 from softgate.runtime.records import Grid
 
-from ..diagnose.text import counted
+from .. import counted
 from .statistics import Interval
 from .trial import Measure
 

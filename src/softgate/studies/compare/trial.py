@@ -157,6 +157,14 @@ class Place:
     softgate: str
 
 
+COLUMNS = (
+    "task", "condition", "arm", "seed", "role", "lr", "status", "score", "loss",
+    "validation_score", "validation_loss", "steps", "parameters", "dead", "gradient_ratio",
+    "step_ms", "seconds", "peak_bytes", "key",
+)  # fmt: skip
+"""Columns of a table of outcomes."""
+
+
 @dataclass(frozen=True)
 class Outcome(Record):
     """Result of a trial, also of one that diverged or raised.
@@ -192,29 +200,8 @@ class Outcome(Record):
 
     def table(self) -> tuple[tuple[str, ...], list[tuple[Cell, ...]]]:
         """Return one row."""
-        trial, measured = self.trial, self.measured
-        row: dict[str, Cell] = {
-            "task": trial.task,
-            "condition": trial.condition,
-            "arm": trial.arm,
-            "seed": trial.seed,
-            "role": trial.role,
-            "lr": trial.lr,
-            "status": self.status,
-            "score": measured.score,
-            "loss": measured.loss,
-            "validation_score": measured.validation_score,
-            "validation_loss": measured.validation_loss,
-            "steps": measured.steps,
-            "parameters": measured.parameters,
-            "dead": measured.dead,
-            "gradient_ratio": measured.gradient_ratio,
-            "step_ms": self.step_ms,
-            "seconds": self.seconds,
-            "peak_bytes": self.peak_bytes,
-            "key": trial.key,
-        }
-        return tuple(row), [tuple(row.values())]
+        values = {**vars(self.trial), **vars(self.measured), **vars(self), "key": self.trial.key}
+        return COLUMNS, [tuple(values[name] for name in COLUMNS)]
 
 
 class Diverged(Exception):

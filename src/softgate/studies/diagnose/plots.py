@@ -26,6 +26,7 @@ from softgate.plotting.vega import (
     rule,
 )
 
+from .. import counted
 from . import chart_data, text
 from .chart_data import DEAD, FLAT, NEVER, SHARES, Block, Flow
 from .record import Diagnosis, Site
@@ -85,7 +86,7 @@ def diagnosis_chart(diagnosis: Diagnosis) -> Chart:
     steps = f"{diagnosis.looked_at:,} of {diagnosis.steps:,} steps observed"
     kinds = list(dict.fromkeys(finding.kind for finding in diagnosis.findings))
     problems = f"found: {', '.join(kinds)}" if kinds else "no problems found"
-    sites = text.counted(len(diagnosis.sites), "site")
+    sites = counted(len(diagnosis.sites), "site")
     heading = f"{diagnosis.model}: {sites}, {steps}; {problems}"
     title = {"text": heading, "fontSize": 15, "offset": 18}
     return Chart(concat("hconcat", columns, title=title), text.alternative(diagnosis), WIDTH)
@@ -134,14 +135,14 @@ def panels(
         "units": Panel(
             _units(labels, blocks, printed),
             _caption(text.UNITS, sites, diagnosis),
-            text.units_say(labels, blocks),
+            text.describe_units(labels, blocks),
         ),
     }
     if deaths:
         result["deaths"] = Panel(
             _deaths(labels, deaths, printed),
             _caption(text.DEATHS, sites, diagnosis),
-            text.deaths_say(labels, sites),
+            text.describe_deaths(labels, sites),
         )
     if chart_data.decades(flows) is not None:
         beside = [flow for other in others for flow in chart_data.flows(chart_data.rows(other))]
@@ -150,7 +151,7 @@ def panels(
         result["gradients"] = Panel(
             _flows(labels, flows, span, printed),
             _caption(text.GRADIENTS, sites, diagnosis) + notes["gradients"],
-            text.flows_say(labels, flows),
+            text.describe_flows(labels, flows),
         )
     return result
 

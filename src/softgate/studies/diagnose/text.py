@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from .. import counted
 from .chart_data import DEAD, Block, Flow, Ridges
 from .findings import percent
 from .record import Diagnosis, Site
@@ -30,17 +31,6 @@ def listed(parts: Sequence[str], most: int = FEW) -> str:
     return ", ".join(parts) if more <= 0 else f"{', '.join(parts[:most])} and {more} more"
 
 
-def counted(number: int, what: str) -> str:
-    """Return a number with its noun, in singular or plural.
-
-    Examples
-    --------
-    >>> counted(1, "site"), counted(1200, "site")
-    ('1 site', '1,200 sites')
-    """
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
-
-
 def broken(site: Site) -> str:
     """Return text on the first step with NaN or inf at a site; empty if there is none."""
     steps = [values.first_step for values in site.not_finite]
@@ -63,13 +53,13 @@ def reaching(ridges: Ridges) -> str:
     return f"Outputs of {listed(ridges.beyond)} reach beyond the edge." if ridges.beyond else ""
 
 
-def units_say(labels: Sequence[str], blocks: Sequence[Block]) -> str:
+def describe_units(labels: Sequence[str], blocks: Sequence[Block]) -> str:
     """Return the number of dead units of each site that has any."""
     dead = [f"{b.count} at site {labels[b.row]}" for b in blocks if b.kind == DEAD]
     return f"{UNITS}, {counted(len(labels), 'site')}: dead units: {listed(dead) or 'none'}."
 
 
-def deaths_say(labels: Sequence[str], sites: Sequence[Site]) -> str:
+def describe_deaths(labels: Sequence[str], sites: Sequence[Site]) -> str:
     """Return text on the number of dead units of each site at the first and last steps."""
     parts = [
         f"site {label} from {site.history[0].dead} to {site.history[-1].dead} of {site.units}"
@@ -79,7 +69,7 @@ def deaths_say(labels: Sequence[str], sites: Sequence[Site]) -> str:
     return f"{DEATHS}: {listed(parts)}."
 
 
-def flows_say(labels: Sequence[str], flows: Sequence[Flow]) -> str:
+def describe_flows(labels: Sequence[str], flows: Sequence[Flow]) -> str:
     """Return the norms of the gradients with respect to the inputs of sites."""
     parts = [f"{f.norm:.3g} at site {labels[f.row]}" for f in flows if f.which == "input"]
     return f"{GRADIENTS}, norms by inputs: {listed(parts)}."

@@ -9,9 +9,9 @@ from softgate.runtime.activation import Activation
 from softgate.runtime.gated import Gated
 
 from .digests import Function, cases, catalogue, compute, quick_cases, read
-from .record import Comparison, Reproduction
+from .record import DigestComparison, Reproduction
 
-__all__ = ["Comparison", "Reproduction", "check_bits"]
+__all__ = ["DigestComparison", "Reproduction", "check_bits"]
 
 
 def check_bits(
@@ -62,7 +62,7 @@ def check_bits(
         computed = compute(case, chosen[case.function])
         function, quantity, dtype = case.name.split(" ", 2)
         expected = published.get(case.name)
-        comparisons.append(Comparison(function, quantity, dtype, computed, expected))
+        comparisons.append(DigestComparison(function, quantity, dtype, computed, expected))
         if progress is not None:
             progress(i + 1, len(selected))
     return Reproduction(this_machine().processor, tuple(comparisons))

@@ -9,7 +9,7 @@ from softgate.runtime.records import Cell, Grid, Record
 
 
 @dataclass(frozen=True)
-class Comparison:
+class DigestComparison:
     """A digest computed on this machine, and the published one, None if there is none."""
 
     function: str
@@ -37,7 +37,7 @@ class Reproduction(Record):
     schema: ClassVar[str] = "softgate.reproduction"
 
     cpu: str
-    comparisons: tuple[Comparison, ...]
+    comparisons: tuple[DigestComparison, ...]
 
     @property
     def ok(self) -> bool:
@@ -45,7 +45,7 @@ class Reproduction(Record):
         return all(comparison.ok for comparison in self.comparisons)
 
     @property
-    def differing(self) -> tuple[Comparison, ...]:
+    def differing(self) -> tuple[DigestComparison, ...]:
         """The digests that are not the published ones."""
         return tuple(comparison for comparison in self.comparisons if not comparison.ok)
 
@@ -70,7 +70,7 @@ class Reproduction(Record):
         return "\n".join(f"{', '.join(names)}: {listed}" for listed, names in dtypes.items())
 
     @property
-    def _published(self) -> tuple[Comparison, ...]:
+    def _published(self) -> tuple[DigestComparison, ...]:
         """The comparisons of functions that have published digests."""
         unpublished = self.unpublished
         return tuple(c for c in self.comparisons if c.function not in unpublished)
