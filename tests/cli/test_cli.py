@@ -156,7 +156,9 @@ def test_doctor_fits_into_the_terminal(columns: int, monkeypatch: pytest.MonkeyP
     formats = ("float16", "bfloat16", "float32", "float64", "float32 in float64")
     digest = "0" * 32
     comparisons = [
-        DigestComparison("gelu", quantity, dtype, digest, "1" * 32 if dtype == "float16" else digest)
+        DigestComparison(
+            "gelu", quantity, dtype, digest, "1" * 32 if dtype == "float16" else digest
+        )
         for dtype in formats
         for quantity in quantities[: 3 if dtype == "bfloat16" else 5]
     ]

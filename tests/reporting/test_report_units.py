@@ -21,14 +21,20 @@ from softgate.cli import report as cli
 from softgate.reporting import Results, Section, render_page
 from softgate.reporting import run as runs
 from softgate.reporting.sections import build_section
-from softgate.reporting.sections.units import UnitStudy, Watched, load_user_model, most_used, units
+from softgate.reporting.sections.units import (
+    ObservedNetwork,
+    UnitStudy,
+    load_user_model,
+    most_used,
+    units,
+)
 from softgate.studies.diagnose.record import Diagnosis
 
 HOSTILE = "</script><script>alert('x')</script><b>"
 
 
 def section(*seen: Diagnosis) -> Section:
-    watched = tuple(Watched(f"network {i}", each) for i, each in enumerate(seen))
+    watched = tuple(ObservedNetwork(f"network {i}", each) for i, each in enumerate(seen))
     return build_section("units", Results({"units": UnitStudy("about", watched, ())}))
 
 
@@ -93,8 +99,8 @@ def test_gradients_side_by_side_share_an_axis() -> None:
 
 def test_hostile_names_are_escaped() -> None:
     sites = [diagnosed.site(HOSTILE + str(i), HOSTILE, dead=1, broken=True) for i in range(2)]
-    record = UnitStudy(HOSTILE, (Watched(HOSTILE, diagnosed.diagnosis(*sites, model=HOSTILE)),),
-                       (diagnosed.what_if(HOSTILE),), (HOSTILE,))  # fmt: skip
+    network = ObservedNetwork(HOSTILE, diagnosed.diagnosis(*sites, model=HOSTILE))
+    record = UnitStudy(HOSTILE, (network,), (diagnosed.what_if(HOSTILE),), (HOSTILE,))
     drawn = render_page([build_section("units", Results({"units": record}))], "t", "s")
     assert 'class="failed"' not in drawn
     outside = re.sub(r"<script.*?</script>", "", drawn, flags=re.DOTALL)

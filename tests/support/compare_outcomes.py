@@ -9,11 +9,11 @@ from typing import Any
 
 from softgate.studies.compare.record import Comparison
 from softgate.studies.compare.trial import (
+    CurvePoint,
     Measure,
     Measured,
     Outcome,
     Place,
-    Point,
     SiteHealth,
     Trial,
 )
@@ -39,7 +39,7 @@ def trial(arm: str, seed: int = 0, condition: str = "", **changed: Any) -> Trial
 def outcome(arm: str, score: float, seed: int = 0, condition: str = "", **of: Any) -> Outcome:
     """Return a reported outcome; the score may be DIVERGED or RAISED."""
     curve = tuple(
-        Point(step, 2.0 / step, 2.1 / step + 0.01 * seed, 0.9) for step in (10, 20, 30, 40)
+        CurvePoint(step, 2.0 / step, 2.1 / step + 0.01 * seed, 0.9) for step in (10, 20, 30, 40)
     )
     usual: dict[str, Any] = {
         "trial": trial(arm, seed, condition), "status": "finished", "said": "", "step_ms": 2.0,

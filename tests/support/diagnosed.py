@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from softgate.reporting.sections.units import UnitStudy, Watched
+from softgate.reporting.sections.units import ObservedNetwork, UnitStudy
 from softgate.studies.diagnose.record import (
     Diagnosis,
     Exchanged,
@@ -73,7 +73,9 @@ def study(title: str = "relu") -> UnitStudy:
     sick = diagnosis(site("1", "relu", dead=2), site("3", "relu", dead=5, broken=True))
     well = diagnosis(site("1"), site("3", spread=2.0))
     return UnitStudy(
-        "Two networks", (Watched(title, sick, 0.9), Watched("gelu", well, 0.95)), (what_if(),)
+        "Two networks",
+        (ObservedNetwork(title, sick, 0.9), ObservedNetwork("gelu", well, 0.95)),
+        (what_if(),),
     )
 
 

@@ -19,11 +19,11 @@ from softgate.studies.compare.execution import Executor, Progress
 from softgate.studies.compare.execution.run_trial import run_classified
 from softgate.studies.compare.store import Store
 from softgate.studies.compare.trial import (
+    CurvePoint,
     Diverged,
     Measure,
     Measured,
     Outcome,
-    Point,
     ProgressCallback,
     Setting,
     Trainable,
@@ -62,12 +62,12 @@ class Toy:
         if mood:
             MOODS[str(mood)](trial)
         luck = random.random() + np.random.rand() + trial.lr  # noqa: NPY002
-        curve = (Point(0, math.inf, math.nan, None), Point(10, luck, luck, luck))
+        curve = (CurvePoint(0, math.inf, math.nan, None), CurvePoint(10, luck, luck, luck))
         return Measured(score=luck, loss=math.nan, curve=curve, steps=10), [0.001, 0.002, 0.003]
 
 
 def _diverge(trial: Trial) -> None:
-    raise Diverged(120, Measured(curve=(Point(100, math.inf, None, None),), steps=120))
+    raise Diverged(120, Measured(curve=(CurvePoint(100, math.inf, None, None),), steps=120))
 
 
 def _raise(trial: Trial) -> None:

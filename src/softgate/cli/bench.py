@@ -15,7 +15,7 @@ from .output import Format, ProgressLine, emit, formats
 
 if TYPE_CHECKING:
     from softgate.runtime.activation import Activation
-    from softgate.studies.bench.baseline import Comparison
+    from softgate.studies.bench.baseline import BaselineComparison
     from softgate.studies.bench.layer import Layer
     from softgate.studies.bench.pareto import Pareto
     from softgate.studies.bench.record import Bench
@@ -234,7 +234,7 @@ def _confirmed(
 
 def _compared(
     old: Bench, functions: tuple[Activation, ...], settings: dict[str, Any], tolerance: float
-) -> tuple[Comparison, Bench]:
+) -> tuple[BaselineComparison, Bench]:
     """Time the functions of an older result; return the ratios and the new result."""
     from softgate.runtime.machine import this_machine
     from softgate.studies.bench.baseline import check_machine, compare

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from softgate.runtime.gated import Gated
     from softgate.runtime.records import Grid
     from softgate.studies.compare.record import Comparison
-    from softgate.studies.compare.request import Request
+    from softgate.studies.compare.request import ComparisonRequest
     from softgate.studies.compare.run import PlannedComparison
 
 STORE = "softgate-trials"
@@ -175,9 +175,9 @@ def command(  # noqa: PLR0913, PLR0917  (click passes options by keyword)
     return 0 if any(o.status == "finished" for o in comparison.outcomes) else 1
 
 
-def _request(functions: tuple[Activation | Gated, ...], **arguments: Any) -> Request:
+def _request(functions: tuple[Activation | Gated, ...], **arguments: Any) -> ComparisonRequest:
     """Return the request of the command's arguments."""
-    from softgate.studies.compare.request import Request
+    from softgate.studies.compare.request import ComparisonRequest
 
     settings = parse_pairs("--set", arguments.pop("more"), "epochs=5")
     for name in SETTINGS:
@@ -185,7 +185,9 @@ def _request(functions: tuple[Activation | Gated, ...], **arguments: Any) -> Req
             settings[name] = value
     rates = numbers(arguments.pop("rates"))
     what = _what(arguments.pop("task"), arguments.pop("script"), arguments["preset"])
-    return Request(what, activations=functions or None, rates=rates, settings=settings, **arguments)
+    return ComparisonRequest(
+        what, activations=functions or None, rates=rates, settings=settings, **arguments
+    )
 
 
 def _what(task: str | None, script: str | None, name: str | None) -> str:

@@ -15,7 +15,7 @@ from .output import Format, emit, formats, save
 
 if TYPE_CHECKING:
     from softgate.runtime.activation import Activation
-    from softgate.studies.diagnose.findings import Condition
+    from softgate.studies.diagnose.findings import Limit
     from softgate.studies.diagnose.record import Diagnosis, WhatIf
 
 
@@ -121,7 +121,7 @@ def _show(
         emit(effect)
 
 
-def _conditions(texts: tuple[str, ...]) -> list[Condition]:
+def _conditions(texts: tuple[str, ...]) -> list[Limit]:
     from softgate.studies.diagnose.findings import condition
 
     try:

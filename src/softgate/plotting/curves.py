@@ -131,7 +131,7 @@ def quantity(
     if (what == "difference") != (against is not None):
         raise ValueError("a difference needs the function it is taken to, and only it does")
 
-    exact = None if against is None else Difference(activation, against)
+    exact = None if against is None else ExactDifference(activation, against)
 
     def function(x: Floats) -> Floats:
         if against is None or exact is None:
@@ -149,7 +149,7 @@ def quantity(
     return function
 
 
-class Difference:
+class ExactDifference:
     """The difference of two functions by their definitions, each point computed once."""
 
     def __init__(self, minuend: Drawable, subtrahend: Drawable) -> None:

@@ -45,17 +45,17 @@ LOG_ROOM = 1.0
 """Empty decades above and below the curves, at most."""
 
 
-class Chart(Figure):
+class PlotFigure(Figure):
     """A figure that notebooks display, whether or not pyplot is imported."""
 
     def _repr_svg_(self) -> str:
         return render(self, "svg").decode()
 
 
-def draw(picture: PlotSpec, width: float, height_: float) -> Chart:
+def draw(picture: PlotSpec, width: float, height_: float) -> PlotFigure:
     """Return the figure of a plot, `width` by `height_` inches."""
     with mpl.rc_context(SETTINGS):
-        figure = Chart(figsize=(width, height_), dpi=DOTS_PER_INCH)
+        figure = PlotFigure(figsize=(width, height_), dpi=DOTS_PER_INCH)
         FigureCanvasAgg(figure)
         widest = max(len(curve.label) for curve in picture.curves)
         right = 1 - min(0.45, (0.40 + 0.075 * widest) / width)

@@ -1,6 +1,6 @@
 """`plot`: curves of activations in a matplotlib figure, and validation of its arguments.
 
-Files and the terminal render the same `PlotSpec`, which `Request.picture` returns.
+Files and the terminal render the same `PlotSpec`, which `PlotRequest.picture` returns.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from .palette import Style, style, variants
 from .plot_spec import PlotSpec
 
 if TYPE_CHECKING:
-    from .figure import Chart
+    from .figure import PlotFigure
 
 MISSING = "plots in files need matplotlib: pip install 'softgate[plot]'"
 RANGE = (-5.0, 5.0)
@@ -38,7 +38,7 @@ AXES = {"value": "f(x)", "slope": "f′(x)", "curvature": "f″(x)"}
 
 
 @dataclass(frozen=True)
-class Request:
+class PlotRequest:
     """The validated arguments of a plot."""
 
     activations: tuple[Activation, ...]
@@ -100,7 +100,7 @@ def request(
     at: Any = RANGE,
     reference: Any = None,
     log: bool = False,
-) -> Request:
+) -> PlotRequest:
     """Return the checked arguments of a plot; raise TypeError or ValueError."""
     if quantity not in QUANTITIES:
         raise ValueError(f"quantity = {quantity!r}: expected one of {', '.join(QUANTITIES)}")
@@ -121,7 +121,7 @@ def request(
                 "or another function to compare with (reference)"
             )
         raise ValueError("no activation was given: name at least one, such as gelu")
-    return Request(drawn, quantity, low, high, base, log)
+    return PlotRequest(drawn, quantity, low, high, base, log)
 
 
 def _ends(at: Any) -> tuple[float, float]:
@@ -173,7 +173,7 @@ def plot(
     log: bool = False,
     width: float = 6.0,
     height: float = 4.0,
-) -> Chart:
+) -> PlotFigure:
     """Draw activations over a range and return the figure.
 
     Each activation has one colour and one dash pattern in all plots. Lines are broken where a
@@ -228,11 +228,11 @@ def _renderer() -> ModuleType:
 
 
 def chart(
-    checked: Request,
+    checked: PlotRequest,
     output: str | os.PathLike[str] | None = None,
     width: float = 6.0,
     height: float = 4.0,
-) -> tuple[Chart, PlotSpec]:
+) -> tuple[PlotFigure, PlotSpec]:
     """Return the figure of a request and its data, and write it to `output` if there is one."""
     _check_size(width, height)
     path = None if output is None else output_path(output, PICTURES)

@@ -28,7 +28,7 @@ from softgate.runtime.records import Record
 from softgate.runtime.registry import activations, label
 
 from .page import render_page
-from .run import BUDGET_S, ReportProgress, Run
+from .run import BUDGET_S, ReportProgress, ReportRun
 from .section import Missing, Results, Section
 from .sections import FORMULAS, RECORDS, build_sections
 from .sections.about import About
@@ -153,7 +153,7 @@ def report(
         raise ValueError(f"budget = {budget!r}: expected a number of seconds above 0")
     vega.library("report")  # before any study: it raises if vl-convert is not installed
     several = [formula] if isinstance(formula, Activation | str) else formula
-    run = Run(
+    run = ReportRun(
         _unambiguous(map(activation, several)), budget, progress, load_user_model(model, data)
     )
     run.run()

@@ -11,7 +11,7 @@ from softgate.runtime.records import Record
 
 from .section import Missing, R, Results
 from .sections import FORMULAS, STUDIES
-from .sections.units import UserModel
+from .sections.units import LoadedModel
 
 BUDGET_S = 75.0
 """Seconds for certificates; timing takes half of that, everything else about 60 s more."""
@@ -26,13 +26,13 @@ ReportProgress = Callable[[str, int, int, str], None]
 
 
 @dataclass
-class Run:
+class ReportRun:
     """One run of all studies; if a study raises, the reason is recorded in place of its record."""
 
     formulas: Sequence[Activation]
     budget_s: float
     progress: ReportProgress | None
-    model: UserModel | None = None
+    model: LoadedModel | None = None
     records: dict[str, Record | Missing] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
     name: str = ""
@@ -51,7 +51,7 @@ class Run:
             self.records[name] = self._record(STUDIES[name])
             self.seconds[name] = time.perf_counter() - start
 
-    def _record(self, study: Callable[[Run], Record]) -> Record | Missing:
+    def _record(self, study: Callable[[ReportRun], Record]) -> Record | Missing:
         try:
             return study(self)
         except Missing as missing:

@@ -147,7 +147,7 @@ class FeedForward(_Block):
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the block's output for the last axis of `x`."""
-        return self._output(feedforward.Activated, self.fc2, self.fc1(x))
+        return self._output(feedforward.ActivatedHidden, self.fc2, self.fc1(x))
 
 
 class GatedFeedForward(_Block):
@@ -210,7 +210,7 @@ class GatedFeedForward(_Block):
     def forward(self, x: Tensor) -> Tensor:
         """Return the block's output for the last axis of `x`."""
         gate, up = self.gate_proj(x), self.up_proj(x)
-        return self._output(feedforward.Gated, self.down_proj, gate, up)
+        return self._output(feedforward.GatedHidden, self.down_proj, gate, up)
 
 
 def as_module(activation: str | Activation | nn.Module, parameters: dict[str, float]) -> nn.Module:

@@ -17,11 +17,11 @@ from softgate.cli.bench import command
 from softgate.runtime.registry import activations, gated
 from softgate.studies.bench.flops import kernel_operations, linear_flops
 from softgate.studies.bench.layer import OURS, REFERENCES, THEIRS, Layer
-from softgate.studies.bench.layer_blocks import Block, Shape, Widths, make, runner
+from softgate.studies.bench.layer_blocks import FeedForwardBlock, LayerShape, Widths, make, runner
 from softgate.studies.bench.layer_study import measure_layer
 from softgate.torch import FeedForward, GatedFeedForward, saved_bytes
 
-SHAPE = Shape(d_model=12, d_hidden=24, tokens=5, dtype="float32")
+SHAPE = LayerShape(d_model=12, d_hidden=24, tokens=5, dtype="float32")
 NAMES = ("gelu", "gelu_tanh", "relu", "silu", "tanh", "swiglu", "geglu", "reglu")
 PAUSE_S = 0.02
 ONCE = ("add", "sub", "mul", "div", "sqrt", "lt", "le", "eq")
@@ -113,7 +113,7 @@ class SlowHidden:
                                               (False, {"forward": 1, "step": 2})])  # fmt: skip
 def test_a_slow_activation_is_seen(ours, passes):
     widths = Widths(SHAPE, gated=False)
-    block = Block(widths.before, SlowHidden(), widths.after, ours)
+    block = FeedForwardBlock(widths.before, SlowHidden(), widths.after, ours)
     x = torch.randn(SHAPE.tokens, SHAPE.d_model, requires_grad=True)
     for phase, times in passes.items():
         found = runner(block, phase, x, torch.ones_like(x))()

@@ -20,7 +20,7 @@ import softgate as sg
 from softgate.cli.bench import command
 from softgate.plotting.vega import GREY
 from softgate.runtime.machine import this_machine
-from softgate.studies.bench.pareto import Pareto, Point, marked
+from softgate.studies.bench.pareto import Pareto, ParetoPoint, marked
 from softgate.studies.bench.pareto_study import measure_pareto
 from softgate.studies.bench.plots import lower_limits, pareto_chart, time_chart, value_times
 from softgate.studies.bench.record import Bench
@@ -30,7 +30,7 @@ from softgate.studies.peers import peers
 
 def point(name, max_ulp, least_ns, normal_ulp=None, saved=None):
     normal = max_ulp if normal_ulp is None else normal_ulp
-    return Point(name, name, max_ulp, normal, -3.0, 100, least_ns, least_ns, 0.0, saved)
+    return ParetoPoint(name, name, max_ulp, normal, -3.0, 100, least_ns, least_ns, 0.0, saved)
 
 
 POINTS = marked(

@@ -140,7 +140,7 @@ def test_nan_for_one_bit_pattern_among_all_of_float32() -> None:
             function,
             reference,
             regions,
-            state=sweep.State.fresh(regions, start),
+            state=sweep.SweepState.fresh(regions, start),
             stop=start + sweep.BLOCK,
         )
         assert sum(tally.inputs for tally in state.tallies) == sweep.BLOCK

@@ -17,7 +17,7 @@ from softgate.cli import compare_display, softgate
 from softgate.cli.compare_display import Display, Pace, duration, head
 from softgate.studies.compare import fingerprint
 from softgate.studies.compare.execution import Event, Running
-from softgate.studies.compare.plan import Arm, Condition, Plan
+from softgate.studies.compare.plan import Arm, ComparisonPlan, Condition
 from softgate.studies.compare.record import Comparison
 from softgate.studies.compare.run import Update
 from softgate.studies.compare.trial import Measured, Outcome, Place
@@ -290,7 +290,7 @@ def outcome(seed: int, status: str = "finished") -> Outcome:
 
 def update(done: int, running: int = 2, stage: str = "training", **more: object) -> Update:
     arms = (Arm("gelu", "gelu"), Arm("relu", "relu"))
-    plan = Plan(None, arms, (Condition(),), tuple(range(10)), (100,), (0.1, 0.2))
+    plan = ComparisonPlan(None, arms, (Condition(),), tuple(range(10)), (100,), (0.1, 0.2))
     total = {"tuning": 4, "training": 20}[stage]
     now = tuple(Running(trial(100 + i), 5, 10, 0.25) for i in range(running))
     return Update(stage, plan, Event(done, total, 0, now, **more))

@@ -21,18 +21,24 @@ from softgate.studies.compare.functions import (
     resolve,
     shown,
 )
-from softgate.studies.compare.plan import FIRST_TUNING_SEED, Arm, Condition, Plan, read_seeds
+from softgate.studies.compare.plan import (
+    FIRST_TUNING_SEED,
+    Arm,
+    ComparisonPlan,
+    Condition,
+    read_seeds,
+)
 from softgate.studies.compare.presets import preset
-from softgate.studies.compare.request import Request, find_trainable
+from softgate.studies.compare.request import ComparisonRequest, find_trainable
 from softgate.studies.compare.run import PlannedComparison
 from softgate.studies.compare.scripts import is_script
 from softgate.studies.compare.statistics import best_possible
 from softgate.studies.compare.trial import (
+    CurvePoint,
     Measure,
     Measured,
     Outcome,
     Place,
-    Point,
     ProgressCallback,
     Setting,
     Status,
@@ -77,12 +83,12 @@ reported_seeds = partial(read_seeds, "seeds", first=0, minimum=1)
 tuning_seeds = partial(read_seeds, "tuning_seeds", first=FIRST_TUNING_SEED, minimum=0)
 
 
-def plan(**changed: object) -> Plan:
+def plan(**changed: object) -> ComparisonPlan:
     defaults = {
         "trainable": Hill(), "arms": ARMS, "conditions": (Condition(),),
         "seeds": reported_seeds(4), "tuning_seeds": tuning_seeds(2), "rates": (1e-3, 1e-2, 1e-1),
     }  # fmt: skip
-    return Plan(**{**defaults, **changed})
+    return ComparisonPlan(**{**defaults, **changed})
 
 
 def ended(trial: Trial, score: float | None, status: Status = "finished") -> Outcome:
@@ -261,7 +267,9 @@ def test_another_formula_is_another_trial() -> None:
 
 
 def study(**changed: object) -> PlannedComparison:
-    return Request(**{"what": "digits", "activations": ["gelu", "relu"], **changed}).study()
+    return ComparisonRequest(
+        **{"what": "digits", "activations": ["gelu", "relu"], **changed}
+    ).study()
 
 
 def test_a_formula_beside_the_catalogue() -> None:
@@ -331,7 +339,7 @@ def test_a_preset_adds_notes_to_the_record() -> None:
     )
     outcomes = [
         dataclasses.replace(
-            ended(one, 0.5), measured=Measured(score=0.5, curve=(Point(9, 0.1, None, None),))
+            ended(one, 0.5), measured=Measured(score=0.5, curve=(CurvePoint(9, 0.1, None, None),))
         )
         for one in made.plan.reported(made.plan.choose([]))
     ]

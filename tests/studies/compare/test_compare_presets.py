@@ -11,7 +11,7 @@ from softgate.runtime.registry import activations
 from softgate.studies.compare.presets import PRESETS, preset
 from softgate.studies.compare.tasks import tasks
 from softgate.studies.compare.tasks.task import expand_conditions, read_options
-from softgate.studies.compare.trial import Measured, Outcome, Place, Point, Status
+from softgate.studies.compare.trial import CurvePoint, Measured, Outcome, Place, Status
 
 HERE = Place("here", "cpu", 1, "3", "2", "0")
 
@@ -20,7 +20,7 @@ def outcome(
     arm: str, seed: int, loss: float, status: Status = "finished", **changed: Any
 ) -> Outcome:
     asked = trial(small("digits"), arm, seed, **changed)
-    measured = Measured(curve=(Point(1, 9.0, None, None), Point(2, loss, None, None)))
+    measured = Measured(curve=(CurvePoint(1, 9.0, None, None), CurvePoint(2, loss, None, None)))
     return Outcome(asked, status, "", measured, None, 1.0, None, HERE)
 
 

@@ -11,7 +11,7 @@ import compare_outcomes as made
 import pytest
 from compare_outcomes import ACCURACY, DIVERGED, LOSS, RAISED, comparison, outcome, reported
 
-from softgate.studies.compare.plan import Choice
+from softgate.studies.compare.plan import ChosenRate
 from softgate.studies.compare.record import Comparison
 
 BASE = (0.90, 0.91, 0.92, 0.90, 0.91, 0.93, 0.92, 0.90)
@@ -251,7 +251,7 @@ def test_wrong_arguments_are_named(wrong):
 
 
 def choice(values, measure=ACCURACY):
-    return Choice.of("gelu", "", made.tuning("gelu", values), measure)
+    return ChosenRate.of("gelu", "", made.tuning("gelu", values), measure)
 
 
 def test_the_best_rate_is_chosen():
@@ -280,12 +280,12 @@ def test_a_choice_takes_only_its_own_trials():
     with pytest.raises(ValueError, match="no tuning trials"):
         choice({})
     with pytest.raises(ValueError, match="a reported trial of 'gelu'"):
-        Choice.of("gelu", "", reported({"gelu": BASE}), ACCURACY)
+        ChosenRate.of("gelu", "", reported({"gelu": BASE}), ACCURACY)
     blind = [replace(one, measured=replace(one.measured, validation_score=None,
                                            validation_loss=None))
              for one in made.tuning("gelu", {1e-3: [0.9]})]  # fmt: skip
     with pytest.raises(ValueError, match="no tuning trial of gelu has a validation score or loss"):
-        Choice.of("gelu", "", blind, ACCURACY)
+        ChosenRate.of("gelu", "", blind, ACCURACY)
 
 
 def test_rates_are_chosen_by_loss_where_there_is_no_score():
@@ -295,7 +295,7 @@ def test_rates_are_chosen_by_loss_where_there_is_no_score():
         replace(one, measured=replace(one.measured, validation_score=None, validation_loss=loss))
         for one, loss in zip(some, losses, strict=True)
     ]
-    found = Choice.of("gelu", "", some, ACCURACY)
+    found = ChosenRate.of("gelu", "", some, ACCURACY)
     assert (found.lr, found.by) == (1e-2, "validation loss")
 
 

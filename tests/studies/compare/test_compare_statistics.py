@@ -198,7 +198,7 @@ def test_intervals_of_too_few_values():
 
 
 def test_a_bootstrap_without_a_correction_is_students(monkeypatch):
-    nowhere = statistics.Interval(NAN, NAN, "BCa")
+    nowhere = statistics.ConfidenceInterval(NAN, NAN, "BCa")
     monkeypatch.setattr(statistics, "_bootstrap", lambda data, level: nowhere)
     assert interval(list(range(12))).kind == "t"
 

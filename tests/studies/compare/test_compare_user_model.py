@@ -18,7 +18,7 @@ from torch import nn
 from trained import execute, run_trial
 
 from softgate.studies.compare.fingerprint import function_hash
-from softgate.studies.compare.scripts import MAX_POINTS, Report, Script
+from softgate.studies.compare.scripts import MAX_POINTS, ReportCallback, Script
 from softgate.studies.compare.store import Store
 from softgate.studies.compare.trial import Diverged, Outcome, Trial
 from softgate.studies.compare.user_model import PARTS, UserModel, examples
@@ -336,7 +336,7 @@ def test_script_fingerprints_depend_on_the_text(script: Path) -> None:
 
 
 def test_long_curves_are_thinned() -> None:
-    report = Report(quiet)
+    report = ReportCallback(quiet)
     for step in range(10_000):
         report(step, 1.0, validation=2.0)
     assert len(report.curve) <= MAX_POINTS

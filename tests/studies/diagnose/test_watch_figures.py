@@ -18,7 +18,7 @@ from softgate.studies.diagnose import measure  # noqa: E402
 from softgate.studies.diagnose.measure import Bounds, count  # noqa: E402
 from softgate.studies.diagnose.statistics import (  # noqa: E402
     HALF,
-    Histogram,
+    AdaptiveHistogram,
     History,
     Period,
     moments,
@@ -245,7 +245,7 @@ def test_memory_does_not_grow_with_steps():
     ones = np.ones(5, np.int64)
     for step in range(3000):
         values = np.array([step * 1.0, -step])
-        history.add(Period(step, step, 1, ones, ones, Histogram.of(values)))
+        history.add(Period(step, step, 1, ones, ones, AdaptiveHistogram.of(values)))
         largest, total = max(largest, size(history)[0]), total + values.size
     assert largest <= 32
     assert sum(int(p.outputs.counts.sum()) for p in history.periods) == total
@@ -258,8 +258,8 @@ def test_memory_does_not_grow_with_steps():
 def test_histograms_of_different_widths_add_up():
     rng = np.random.default_rng(1)
     small, large = rng.normal(size=500), 1e3 * rng.normal(size=700)
-    both = Histogram.of(small) + Histogram.of(large)
-    again = Histogram.of(np.concatenate([small, large]))
+    both = AdaptiveHistogram.of(small) + AdaptiveHistogram.of(large)
+    again = AdaptiveHistogram.of(np.concatenate([small, large]))
     assert both.exponent == again.exponent
     np.testing.assert_array_equal(both.counts, again.counts)
     width = 2.0**both.exponent

@@ -78,7 +78,7 @@ ORDERS = ("value", "slope", "curvature")
 """The quantities with a stable form, by order of derivative."""
 
 
-class Family:
+class ParameterizedActivation:
     """An activation in one arithmetic, with some parameters fixed and others arrays.
 
     `key` has all parameters; those named in `arrays` have placeholder values. A function of the
@@ -196,7 +196,7 @@ class Family:
         ]
 
 
-family = lru_cache(maxsize=1024)(Family)
+family = lru_cache(maxsize=1024)(ParameterizedActivation)
 """Families are constructed once."""
 
 

@@ -1,4 +1,4 @@
-"""Operands and parameters of a call with JAX arrays, in one format, and its `Family`."""
+"""Operands and parameters of a call with JAX arrays, in one format, and the bound activation."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from softgate.runtime.arrays import check_arithmetic
 from softgate.runtime.dispatch import Call
 from softgate.runtime.gated import Gated
 
-from .derivatives import Family, family
+from .derivatives import ParameterizedActivation, family
 
 if TYPE_CHECKING:
     from softgate.catalogue import Entry
@@ -48,8 +48,8 @@ def family_of(
     x: jax.Array,
     arithmetic: str | None,
     parameters: Mapping[str, Any],
-) -> tuple[Family, list[jax.Array]]:
-    """Return the `Family` for an array, and the parameters that are arrays.
+) -> tuple[ParameterizedActivation, list[jax.Array]]:
+    """Return the `ParameterizedActivation` for an array, and the parameters that are arrays.
 
     For a gated function, those of its gate's activation.
     """
@@ -114,7 +114,7 @@ def refuse_out(call: Call) -> None:
         raise TypeError(f"out= is for NumPy arrays, and JAX's cannot be written to: y = {name}(x)")
 
 
-def described(family: Family, form: str, x: jax.Array) -> tuple[str, str, int]:
+def described(family: ParameterizedActivation, form: str, x: jax.Array) -> tuple[str, str, int]:
     """Return descriptions of the computation and the copies, and the number of threads."""
     traced = isinstance(x, jax.core.Tracer)
     device = jax.default_backend() if traced else next(iter(x.devices())).platform

@@ -48,7 +48,7 @@ ACCEPTED = ("float16", "bfloat16", "float32", "float64")
 
 
 @keras.saving.register_keras_serializable(package="softgate")
-class Evaluate(keras.Operation):
+class KerasOperation(keras.Operation):
     """A quantity of an activation as a node of a functional model, saved by its name."""
 
     def __init__(
@@ -78,7 +78,7 @@ class Evaluate(keras.Operation):
         return super().get_config() | {"activation": config_of(self.activation)} | chosen
 
     @classmethod
-    def from_config(cls, config: Config) -> Evaluate:
+    def from_config(cls, config: Config) -> KerasOperation:
         """Return the operation that `get_config` describes."""
         return cls(**config | {"activation": function_of(config["activation"])})
 
@@ -93,7 +93,7 @@ def compute(call: Call) -> Any:
         return compute(call._replace(quantity="slope", operands=(x,))) * call.operands[1]
     check(function.name, x)
     activation = cast(Activation, function).bind(**call.parameters)
-    operation = Evaluate(activation, call.quantity, call.arithmetic)
+    operation = KerasOperation(activation, call.quantity, call.arithmetic)
     return operation(x) if isinstance(x, keras.KerasTensor) else operation.call(x.value)
 
 

@@ -39,7 +39,7 @@ class Hidden(Protocol):
         """Return whether torch saves no more than one tensor for each input."""
 
 
-class Activated:
+class ActivatedHidden:
     """The hidden layer activation(h)."""
 
     def __init__(self, activation: Activation) -> None:
@@ -61,7 +61,7 @@ class Activated:
         return bound.from_value
 
 
-class Gated:
+class GatedHidden:
     """The hidden layer activation(gate)·up: one kernel if the catalogue has that function."""
 
     def __init__(self, activation: Activation) -> None:

@@ -47,7 +47,7 @@ Parameters = tuple[tuple[str, float], ...]
 Tensors = Sequence[torch.Tensor]
 
 
-class Bound:
+class BoundFunction:
     """A function with fixed parameters and its kernels, each looked up once per dtype."""
 
     __slots__ = ("arithmetic", "function", "key", "parameters", "runners", "values")
@@ -81,7 +81,7 @@ class Bound:
         return runner
 
 
-class BoundActivation(Bound):
+class BoundActivation(BoundFunction):
     """An activation with fixed parameters."""
 
     __slots__ = ("forms", "from_value")
@@ -121,7 +121,7 @@ class BoundActivation(Bound):
             x.copy_(self.unary("value", x))
 
 
-class BoundGated(Bound):
+class BoundGated(BoundFunction):
     """A gated function with fixed parameters: two operands, one or two results."""
 
     __slots__ = ("act", "in_rows")

@@ -19,14 +19,14 @@ from torch import Tensor
 from softgate.runtime.gated import Gated
 from softgate.runtime.registry import functions
 
-from .memory import Bound, BoundActivation, BoundGated, matched
+from .memory import BoundActivation, BoundFunction, BoundGated, matched
 
 if TYPE_CHECKING:
     from softgate.runtime.activation import Activation, Function
 
 _users: WeakValueDictionary[str, Function] = WeakValueDictionary()
 """Functions outside of the catalogue, by their key."""
-_bound: dict[tuple[str, tuple[float, ...], str], Bound] = {}
+_bound: dict[tuple[str, tuple[float, ...], str], BoundFunction] = {}
 
 
 def key_of(function: Function) -> str:

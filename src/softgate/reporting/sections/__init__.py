@@ -33,7 +33,7 @@ from . import (
 )
 
 if TYPE_CHECKING:
-    from ..run import Run
+    from ..run import ReportRun
 
 MODULES = {
     module.__name__.rpartition(".")[2]: module
@@ -47,7 +47,7 @@ MODULES = {
 FORMULAS = "formulas"
 """Properties of the user's formulas, a separate study: if it fails, `properties` must not."""
 
-STUDIES: Mapping[str, Callable[[Run], Record]] = {
+STUDIES: Mapping[str, Callable[[ReportRun], Record]] = {
     "curves": lambda run: curves.curves([*activations().values(), *run.formulas]),
     "properties": lambda run: properties(*activations().values()),
     "formulas": lambda run: properties(*run.formulas),

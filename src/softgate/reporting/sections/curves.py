@@ -34,7 +34,7 @@ DIGITS = 9
 
 
 @dataclass(frozen=True)
-class Line:
+class Polyline:
     """One quantity of a function: points from left to right, with y = None at a gap."""
 
     quantity: str
@@ -43,7 +43,7 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Function:
+class FunctionLines:
     """A function, the name that determines its style, and its lines; `tail` is |f(x)|, x < 0."""
 
     name: str
@@ -51,10 +51,10 @@ class Function:
     formula: str
     own: bool
     """Whether it is one of the user's formulas."""
-    lines: tuple[Line, ...]
-    tail: Line
+    lines: tuple[Polyline, ...]
+    tail: Polyline
 
-    def line(self, quantity: str) -> Line:
+    def line(self, quantity: str) -> Polyline:
         """Return the line of a quantity."""
         return next(line for line in self.lines if line.quantity == quantity)
 
@@ -65,7 +65,7 @@ class Curves(Record):
 
     schema: ClassVar[str] = "softgate.report.curves"
 
-    functions: tuple[Function, ...]
+    functions: tuple[FunctionLines, ...]
 
     def grids(self) -> tuple[Grid, ...]:
         """Return the functions and their formulas."""
@@ -95,22 +95,22 @@ def grid() -> list[float]:
     return [*(-outer[::-1]).tolist(), *inner.tolist(), *outer.tolist()]
 
 
-def _function(activation: Activation) -> Function:
+def _function(activation: Activation) -> FunctionLines:
     lines = tuple(_line(activation, quantity) for quantity in DRAWN)
     entry = activation.entry
     x = np.arange(TAIL_LOW, TAIL_STEP / 2, TAIL_STEP)
     tail = np.abs(activation(x)).tolist()
-    return Function(
+    return FunctionLines(
         name=activation.name,
         label=label(activation),
         formula=entry.formula,
         own=entry.user is not None,
         lines=lines,
-        tail=Line("tail", tuple(x.tolist()), tuple(drawable(y) if y else None for y in tail)),
+        tail=Polyline("tail", tuple(x.tolist()), tuple(drawable(y) if y else None for y in tail)),
     )
 
 
-def _line(activation: Activation, quantity: str) -> Line:
+def _line(activation: Activation, quantity: str) -> Polyline:
     """Return a line: the points of the grid, and both sides of each jump that `curve` returns."""
     x_grid = np.array(grid())
     function = activation if quantity == "value" else getattr(activation, quantity)
@@ -123,7 +123,7 @@ def _line(activation: Activation, quantity: str) -> Line:
             points.append((low, None))
         inside = {at: value for at, value in values.items() if low <= at <= high}
         points += sorted((inside | ends).items())
-    return Line(quantity, tuple(x for x, _ in points), tuple(drawable(y) for _, y in points))
+    return Polyline(quantity, tuple(x for x, _ in points), tuple(drawable(y) for _, y in points))
 
 
 def drawable(y: float | None) -> float | None:
@@ -192,14 +192,14 @@ def _readings(record: Curves, shown: list[str]) -> str:
     )
 
 
-def _reading(function: Function) -> str:
+def _reading(function: FunctionLines) -> str:
     values = [_at(function, quantity, 1.0) for quantity in DRAWN]
     cells = "".join(f"<td>{'–' if y is None else minus(f'{y:.4f}')}</td>" for y in values)
     name = f"{swatch(function.name)}{escape(function.label)}"
     return f'<tr><th scope="row">{name}</th>{cells}</tr>'
 
 
-def _at(function: Function, quantity: str, x: float) -> float | None:
+def _at(function: FunctionLines, quantity: str, x: float) -> float | None:
     line = function.tail if quantity == "tail" else function.line(quantity)
     return dict(zip(line.x, line.y, strict=True)).get(x)
 

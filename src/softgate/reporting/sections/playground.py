@@ -64,7 +64,7 @@ class Slider:
 
 
 @dataclass(frozen=True)
-class Choice:
+class SelectableActivation:
     """An activation that can be selected."""
 
     name: str
@@ -83,7 +83,7 @@ class Playground(Record):
 
     schema: ClassVar[str] = "softgate.report.playground"
 
-    choices: tuple[Choice, ...]
+    choices: tuple[SelectableActivation, ...]
     catalogue: str
     """The JavaScript module of the catalogue."""
     own: dict[str, str]
@@ -148,7 +148,7 @@ def _emitted(functions: Iterable[Activation]) -> str:
     return LINE_ENDS.sub(" ", emit(functions, "js"))
 
 
-def _choice(activation: Activation, from_user: bool = False) -> Choice:
+def _choice(activation: Activation, from_user: bool = False) -> SelectableActivation:
     entry = activation.entry
     if not from_user and len(entry.parameters) > MOST_PARAMETERS:
         raise ValueError(
@@ -157,7 +157,7 @@ def _choice(activation: Activation, from_user: bool = False) -> Choice:
             "selection.js to match"
         )
     fixed = ", ".join(f"{name} = {value:g}" for name, value in activation.parameters.items())
-    return Choice(
+    return SelectableActivation(
         name=activation.name,
         label=label(activation) if from_user else activation.name,
         formula=f"{entry.name}(x) = {entry.formula}",
@@ -289,7 +289,7 @@ def _chart(id: str, caption: str) -> str:
     )
 
 
-def _options(choices: tuple[Choice, ...]) -> str:
+def _options(choices: tuple[SelectableActivation, ...]) -> str:
     groups = []
     for from_user, items in groupby(enumerate(choices), key=lambda item: item[1].own):
         options = "".join(f'<option value="{i}">{escape(c.label)}</option>' for i, c in items)

@@ -28,9 +28,11 @@ SEEDS, EPOCHS, RATE = 5, 10, 1e-3
 
 def training(progress: Progress | None = None) -> Comparison:
     """Train the network of the task digits with each activation and return the comparison."""
-    from softgate.studies.compare.request import Request
+    from softgate.studies.compare.request import ComparisonRequest
 
-    request = Request("digits", activations=ARMS, seeds=SEEDS, lr=RATE, settings={"epochs": EPOCHS})
+    request = ComparisonRequest(
+        "digits", activations=ARMS, seeds=SEEDS, lr=RATE, settings={"epochs": EPOCHS}
+    )
 
     def report(update: Update) -> None:
         if progress is not None:

@@ -55,7 +55,7 @@ LONG = 16
 
 
 @dataclass(frozen=True)
-class Watched:
+class ObservedNetwork:
     """An observed network; `right` is its accuracy on the digits held out."""
 
     title: str
@@ -70,7 +70,7 @@ class UnitStudy(Record):
     schema: ClassVar[str] = "softgate.report.units"
 
     about: str
-    watched: tuple[Watched, ...]
+    watched: tuple[ObservedNetwork, ...]
     exchanged: tuple[WhatIf, ...]
     notes: tuple[str, ...] = ()
 
@@ -90,7 +90,7 @@ class UnitStudy(Record):
 
 
 @dataclass(frozen=True)
-class UserModel:
+class LoadedModel:
     """The user's model and its data."""
 
     name: str
@@ -104,7 +104,7 @@ class UserModel:
     """The estimated time for all batches."""
 
 
-def load_user_model(model: Any, data: Any, budget_s: float = MODEL_BUDGET_S) -> UserModel | None:
+def load_user_model(model: Any, data: Any, budget_s: float = MODEL_BUDGET_S) -> LoadedModel | None:
     """Return a model and its data after a diagnosis of the first batch; None without a model.
 
     Called before any study, so that mistakes are reported at once.
@@ -147,15 +147,15 @@ def load_user_model(model: Any, data: Any, budget_s: float = MODEL_BUDGET_S) -> 
     name = model if isinstance(model, str) else type(module).__name__
     if isinstance(data, str | os.PathLike):
         batches, loss = load_batches(os.fspath(data), module, name)
-        user_model = UserModel(name, os.path.basename(data), module, batches, loss)  # noqa: PTH119 a label
+        user_model = LoadedModel(name, os.path.basename(data), module, batches, loss)  # noqa: PTH119 a label
     elif isinstance(data, Iterable):
-        user_model = UserModel(name, "its data", module, list(data), None)
+        user_model = LoadedModel(name, "its data", module, list(data), None)
     else:
         raise TypeError(f"data is a {type(data).__name__}: expected a file or batches")
     return _fit_to_budget(user_model, budget_s)
 
 
-def _fit_to_budget(user_model: UserModel, budget_s: float) -> UserModel:
+def _fit_to_budget(user_model: LoadedModel, budget_s: float) -> LoadedModel:
     """Diagnose the first batch, and set how many batches fit into the budget."""
     from softgate.studies.diagnose.loading import model_errors
     from softgate.torch import diagnose
@@ -175,12 +175,12 @@ def _fit_to_budget(user_model: UserModel, budget_s: float) -> UserModel:
     return replace(user_model, limit=max(1, limit), seconds=total_s)
 
 
-def units(user_model: UserModel | None, progress: Progress | None = None) -> UnitStudy:
+def units(user_model: LoadedModel | None, progress: Progress | None = None) -> UnitStudy:
     """Return the study of the user's model, or of networks that learn digits."""
     return _digits(progress) if user_model is None else _study(user_model)
 
 
-def _study(user_model: UserModel) -> UnitStudy:
+def _study(user_model: LoadedModel) -> UnitStudy:
     """Diagnose a model, and run it with other activations in place of its most used one."""
     from softgate.studies.diagnose.loading import model_errors
     from softgate.torch import diagnose, what_if
@@ -207,7 +207,9 @@ def _study(user_model: UserModel) -> UnitStudy:
         f"batch{'es' if len(batches) > 1 else ''}: the model is evaluated, not trained. "
         "`softgate diagnose` prints the same."
     )
-    return UnitStudy(about, (Watched(user_model.name, diagnosis),), exchanged, tuple(remarks))
+    return UnitStudy(
+        about, (ObservedNetwork(user_model.name, diagnosis),), exchanged, tuple(remarks)
+    )
 
 
 def most_used(diagnosis: Diagnosis) -> str | None:
@@ -249,7 +251,7 @@ def _digits(progress: Progress | None = None) -> UnitStudy:
             title = f"the network with {name}"
             with torch.no_grad():
                 right = float((model(test.x).argmax(dim=1) == test.y).float().mean())
-            watched.append(Watched(name, replace(diagnosis, model=title), right))
+            watched.append(ObservedNetwork(name, replace(diagnosis, model=title), right))
             exchange = what_if(model, [test.x], other, loss=lambda y, _: cross_entropy(y, test.y))
             exchanged.append(replace(exchange, model=title))
     about = ABOUT.format(train=len(train), test=len(test))
@@ -365,7 +367,7 @@ def _explanation(record: UnitStudy) -> str:
     return " ".join(parts)
 
 
-def _findings(network: Watched) -> str:
+def _findings(network: ObservedNetwork) -> str:
     """Return the heading of a network with its findings below; those with one advice together."""
     findings = network.seen.findings
     kinds = list(dict.fromkeys(finding.kind for finding in findings))
@@ -390,7 +392,7 @@ def _coded(text: str) -> str:
     return sub("`([^`]*)`", r"<code>\1</code>", escape(text))
 
 
-def _table(network: Watched) -> str:
+def _table(network: ObservedNetwork) -> str:
     diagnosis = network.seen
     ratio = diagnosis.gradient_ratio
     of = f" (of {diagnosis.loss})" if diagnosis.loss else ""

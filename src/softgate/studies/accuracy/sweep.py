@@ -28,7 +28,7 @@ from softgate.runtime.activation import Activation
 from softgate.runtime.files import write_file
 
 from .errors import Errors, Float64s, Reference
-from .regions import Profile, Regions, Tally
+from .regions import ErrorProfile, Regions, Tally
 
 INPUTS = 1 << 32
 CHUNK = 1 << 16
@@ -71,21 +71,21 @@ class _Meter(Protocol[S_co]):
 
 
 @dataclass
-class State:
+class SweepState:
     """The counts of all inputs below the bit pattern `done`."""
 
     tallies: list[Tally]
-    profile: Profile
+    profile: ErrorProfile
     done: int = 0
 
     @classmethod
-    def fresh(cls, regions: Regions, start: int = 0) -> State:
+    def fresh(cls, regions: Regions, start: int = 0) -> SweepState:
         """Return the state before the first input."""
-        return cls([Tally() for _ in regions.names], Profile(FLOAT32), start)
+        return cls([Tally() for _ in regions.names], ErrorProfile(FLOAT32), start)
 
-    def joined(self, others: Iterable[State], done: int) -> State:
+    def joined(self, others: Iterable[SweepState], done: int) -> SweepState:
         """Return the sum of this state and other parts; a new object, as an interrupt may occur."""
-        state = State([Tally() for _ in self.tallies], Profile(FLOAT32), done)
+        state = SweepState([Tally() for _ in self.tallies], ErrorProfile(FLOAT32), done)
         for part in (self, *others):
             for total, tally in zip(state.tallies, part.tallies, strict=True):
                 total.merge(tally)
@@ -100,19 +100,19 @@ class SweepCheckpoint:
     file: Path
     key: Mapping[str, Any]
     written: float = field(default_factory=monotonic)
-    last: tuple[State, str] | None = None
+    last: tuple[SweepState, str] | None = None
 
-    def read(self, regions: Regions, name: str) -> State | None:
+    def read(self, regions: Regions, name: str) -> SweepState | None:
         """Return the saved state of the sweep called `name`, or None."""
         content = self._content().get(name)
         if content is None:
             return None
-        state = State.fresh(regions, content["done"])
+        state = SweepState.fresh(regions, content["done"])
         state.tallies = [Tally(**_numbers(tally)) for tally in content["tallies"]]
         state.profile.max_ulp = np.array(list(_numbers(content["profile"]).values()))
         return state
 
-    def write(self, state: State, name: str) -> None:
+    def write(self, state: SweepState, name: str) -> None:
         """Save the state, beside those of other sweeps of the same subject."""
         sweeps = self._content()
         sweeps[name] = {
@@ -142,7 +142,7 @@ class SweepCheckpoint:
             )
         return sweeps
 
-    def offer(self, state: State, name: str) -> None:
+    def offer(self, state: SweepState, name: str) -> None:
         """Save the state if the saved one is older than `SAVED_S`, or if the sweep has ended."""
         self.last = (state, name)
         if monotonic() - self.written > SAVED_S or state.done >= INPUTS:
@@ -185,7 +185,7 @@ class RegionMeter:
         from softgate.lower.ulp_error import compile_error
 
         self.reference, self.regions = reference, regions
-        self.state = State.fresh(regions)
+        self.state = SweepState.fresh(regions)
         self.error = kernels.once("plain error", lambda: compile_error(strict=False))
         self.margin = reference.margin(FLOAT32)
 
@@ -309,11 +309,11 @@ def sweep(
     regions: Regions,
     *,
     threads: int = 2,
-    state: State | None = None,
+    state: SweepState | None = None,
     stop: int = INPUTS,
     progress: Callable[[int], None] | None = None,
-    save: Callable[[State], None] | None = None,
-) -> State:
+    save: Callable[[SweepState], None] | None = None,
+) -> SweepState:
     """Count errors by region at the bit patterns from the end of `state` to `stop`.
 
     `save` is called with every state that the sweep can resume from, after an interrupt too.
@@ -321,7 +321,7 @@ def sweep(
     return _sweep(
         Blocks(evaluate, BLOCK),
         lambda _: RegionMeter(reference, regions),
-        State.fresh(regions) if state is None else state,
+        SweepState.fresh(regions) if state is None else state,
         stop,
         threads,
         progress,

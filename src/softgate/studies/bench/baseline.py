@@ -140,7 +140,9 @@ def compare(new: Bench, old: Bench, tolerance: float) -> BaselineComparison:
             "time the same rows again"
         )
     changes = tuple(Change(then[key], now[key]) for key in shared)
-    return BaselineComparison(old.when, new.when, tolerance, changes, _remarks(new, old, len(shared)))
+    return BaselineComparison(
+        old.when, new.when, tolerance, changes, _remarks(new, old, len(shared))
+    )
 
 
 def _remarks(new: Bench, old: Bench, shared: int) -> tuple[str, ...]:

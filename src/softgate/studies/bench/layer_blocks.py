@@ -40,7 +40,7 @@ def torch_state(threads: int, seed: int) -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-class Watch:
+class Stopwatch:
     """Stopwatch that sums the times from each `begin` to the next `end`."""
 
     def __init__(self) -> None:
@@ -75,10 +75,10 @@ class Theirs:
         return False
 
 
-class Watched:
+class TimedHidden:
     """A hidden layer that starts and stops a watch, forward and backward."""
 
-    def __init__(self, hidden: feedforward.Hidden, watch: Watch) -> None:
+    def __init__(self, hidden: feedforward.Hidden, watch: Stopwatch) -> None:
         self.hidden, self.watch, self.keeps_one = hidden, watch, hidden.keeps_one
 
     def value(self, *inputs: Tensor) -> Tensor:
@@ -112,15 +112,15 @@ def _between(last: Any, first: set[Any]) -> Iterator[Any]:
         left += [before for before, _ in node.next_functions if before is not None]
 
 
-class Block(nn.Module):
+class FeedForwardBlock(nn.Module):
     """One or two parallel linear layers, a hidden layer of their outputs, one linear layer."""
 
     def __init__(
         self, before: Sequence[nn.Module], hidden: feedforward.Hidden, after: nn.Linear, ours: bool
     ) -> None:
         super().__init__()
-        self.before, self.after, self.watch = nn.ModuleList(before), after, Watch()
-        self.hidden = Watched(hidden, self.watch)
+        self.before, self.after, self.watch = nn.ModuleList(before), after, Stopwatch()
+        self.hidden = TimedHidden(hidden, self.watch)
         self.linear = feedforward.linear if ours else feedforward.composed
 
     def forward(self, x: Tensor) -> Tensor:
@@ -130,7 +130,7 @@ class Block(nn.Module):
 
 
 @dataclass(frozen=True)
-class Shape:
+class LayerShape:
     """The sizes and the format of a layer."""
 
     d_model: int
@@ -142,7 +142,7 @@ class Shape:
 class Widths:
     """The linear layers of one shape, plain or gated, which all activations share."""
 
-    def __init__(self, shape: Shape, gated: bool) -> None:
+    def __init__(self, shape: LayerShape, gated: bool) -> None:
         dtype = getattr(torch, shape.dtype)
         module: nn.Module
         self.before: tuple[nn.Linear, ...]
@@ -162,37 +162,41 @@ class Widths:
         return [(int(m.in_features), int(m.out_features)) for m in (*self.before, self.after)]
 
 
-def make(function: Activation | Gated, widths: Widths, implementation: str) -> Block | None:
+def make(
+    function: Activation | Gated, widths: Widths, implementation: str
+) -> FeedForwardBlock | None:
     """Return the layer with this activation, or None if torch has no operator for it."""
     gated = isinstance(function, Gated)
     act = function.act.bind(**function.parameters) if isinstance(function, Gated) else function
     ours = implementation == OURS
     hidden: feedforward.Hidden
     if ours:
-        hidden = feedforward.Gated(act) if gated else feedforward.Activated(act)
+        hidden = feedforward.GatedHidden(act) if gated else feedforward.ActivatedHidden(act)
     else:
         operator = native(act, act.parameters)
         if operator is None:
             return None
         hidden = Theirs(operator)
-    return Block(widths.before, hidden, widths.after, ours)
+    return FeedForwardBlock(widths.before, hidden, widths.after, ours)
 
 
-def inputs(shape: Shape) -> tuple[Tensor, Tensor]:
+def inputs(shape: LayerShape) -> tuple[Tensor, Tensor]:
     """Return a standard normal input, as after a normalisation, and a gradient of the output."""
     size, dtype = (shape.tokens, shape.d_model), getattr(torch, shape.dtype)
     return torch.randn(size, dtype=dtype).requires_grad_(), torch.randn(size, dtype=dtype)
 
 
 @dataclass(frozen=True)
-class Run:
+class LayerTimes:
     """One run: the layer's time and that of the activation in it."""
 
     whole_ns: int
     activation_ns: int
 
 
-def runner(block: Block, phase: str, x: Tensor, grad: Tensor) -> Callable[[], Run]:
+def runner(
+    block: FeedForwardBlock, phase: str, x: Tensor, grad: Tensor
+) -> Callable[[], LayerTimes]:
     """Return a function that runs a layer once, forward alone or with backward."""
     leaves = [x, *block.parameters()]
     watch = block.watch
@@ -206,10 +210,10 @@ def runner(block: Block, phase: str, x: Tensor, grad: Tensor) -> Callable[[], Ru
 
     call = forward if phase == "forward" else step
 
-    def run() -> Run:
+    def run() -> LayerTimes:
         watch.spent_ns = 0
         start = perf_counter_ns()
         call()
-        return Run(perf_counter_ns() - start, watch.spent_ns)
+        return LayerTimes(perf_counter_ns() - start, watch.spent_ns)
 
     return run

@@ -30,7 +30,7 @@ from .record import DISTURBED, DOUBTFUL
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from .layer_blocks import Block, Run, Shape, Widths
+    from .layer_blocks import FeedForwardBlock, LayerShape, LayerTimes, Widths
 
 ACTIVATIONS = ("relu", "gelu", "gelu_tanh", "silu", "reglu", "geglu", "swiglu")
 """What is measured by default."""
@@ -46,11 +46,11 @@ class TimedLayer:
     function: Activation | Gated
     implementation: str
     phase: str
-    block: Block
+    block: FeedForwardBlock
     widths: Widths
     x: Tensor
-    run: Callable[[], Run]
-    runs: list[Run] = field(default_factory=list)
+    run: Callable[[], LayerTimes]
+    runs: list[LayerTimes] = field(default_factory=list)
 
     def turn(self) -> Turn:
         """Run the layer once and return its time."""
@@ -111,9 +111,9 @@ def measure_layer(  # noqa: PLR0913 - settings of one study, by keyword
     _check_memory(d_model, d_hidden, tokens, dtype)
     from softgate.torch import saved_bytes  # first: its error names the extra that has torch
 
-    from .layer_blocks import Shape, torch_state
+    from .layer_blocks import LayerShape, torch_state
 
-    shape = Shape(d_model, d_hidden, tokens, dtype)
+    shape = LayerShape(d_model, d_hidden, tokens, dtype)
     start = perf_counter()
     with torch_state(threads, seed):
         layers, absent = _prepare(functions, shape)
@@ -175,7 +175,7 @@ def _check_memory(d_model: int, d_hidden: int, tokens: int, dtype: str) -> None:
 
 
 def _prepare(
-    functions: list[Activation | Gated], shape: Shape
+    functions: list[Activation | Gated], shape: LayerShape
 ) -> tuple[list[TimedLayer], list[str]]:
     """Return the layers, each run once to compile, and the activations that torch lacks."""
     from .layer_blocks import IMPLEMENTATIONS, Widths, inputs, make, runner
@@ -222,7 +222,7 @@ def _statistics(times_ns: Iterable[int]) -> Statistics:
     return times
 
 
-def _row(layer: TimedLayer, shape: Shape, saved: int | None) -> LayerRow:
+def _row(layer: TimedLayer, shape: LayerShape, saved: int | None) -> LayerRow:
     whole = _statistics(run.whole_ns for run in layer.runs)
     inside = _statistics(run.activation_ns for run in layer.runs)
     return LayerRow(
@@ -244,7 +244,7 @@ def _row(layer: TimedLayer, shape: Shape, saved: int | None) -> LayerRow:
     )
 
 
-def _activation_flops(layer: TimedLayer, shape: Shape) -> int | None:
+def _activation_flops(layer: TimedLayer, shape: LayerShape) -> int | None:
     """Return the operations of softgate's kernels in this phase; None for torch's."""
     if layer.implementation != OURS:
         return None

@@ -24,7 +24,7 @@ NOTHING = "–"
 
 
 @dataclass(frozen=True)
-class Point:
+class ParetoPoint:
     """One implementation: its largest error, its time, and the bytes it saves for backward."""
 
     implementation: str
@@ -43,13 +43,13 @@ class Point:
     """Per element; None if it cannot be measured or there is no gradient."""
     on_front: bool = False
 
-    def beaten_by(self, other: Point) -> bool:
+    def beaten_by(self, other: ParetoPoint) -> bool:
         """Return whether another point is at least as good in both and better in one."""
         mine, theirs = (self.max_ulp, self.least_ns), (other.max_ulp, other.least_ns)
         return theirs != mine and theirs[0] <= mine[0] and theirs[1] <= mine[1]
 
 
-def marked(points: Sequence[Point]) -> tuple[Point, ...]:
+def marked(points: Sequence[ParetoPoint]) -> tuple[ParetoPoint, ...]:
     """Return the points, the fastest first, with `on_front` set."""
     return tuple(
         replace(point, on_front=not any(map(point.beaten_by, points)))
@@ -75,16 +75,16 @@ class Pareto(Record):
     seed: int
     when: str
     seconds: float
-    points: tuple[Point, ...]
+    points: tuple[ParetoPoint, ...]
     others_share: float | None = None
     warnings: tuple[str, ...] = ()
     not_run: tuple[str, ...] = ()
 
-    def __iter__(self) -> Iterator[Point]:
+    def __iter__(self) -> Iterator[ParetoPoint]:
         return iter(self.points)
 
     @property
-    def front(self) -> tuple[Point, ...]:
+    def front(self) -> tuple[ParetoPoint, ...]:
         """The points on the Pareto front, the fastest first."""
         return tuple(point for point in self.points if point.on_front)
 
@@ -152,7 +152,7 @@ class Pareto(Record):
 
     def table(self) -> tuple[tuple[str, ...], list[tuple[Cell, ...]]]:
         """Return every point with all digits."""
-        header = tuple(field.name for field in fields(Point))
+        header = tuple(field.name for field in fields(ParetoPoint))
         return header, [tuple(getattr(point, name) for name in header) for point in self.points]
 
 

@@ -18,7 +18,7 @@ from ..certify import certify
 from ..certify.record import Certificate, Measurement
 from ..peers import IMPLEMENTATIONS, Peer, peers, subject
 from ..subjects import Failure, Mistake
-from .pareto import Pareto, Point, marked
+from .pareto import Pareto, ParetoPoint, marked
 from .record import OURS, Bench, Row
 from .run import saved_bytes
 
@@ -178,12 +178,12 @@ def _why(certificate: Certificate) -> str:
     return reasons[0] if reasons else "certify measured nothing"
 
 
-def _point(row: Row, title: str, error: Measurement, saved: float | None) -> Point:
+def _point(row: Row, title: str, error: Measurement, saved: float | None) -> ParetoPoint:
     subnormal = (SUBNORMAL_INPUTS, SUBNORMAL_RESULTS)
     normal = [region.max_ulp for region in error.ordinary if region.name not in subnormal]
     assert row.least_ns is not None
     assert row.median_ns is not None
-    return Point(
+    return ParetoPoint(
         implementation=row.implementation,
         title=title,
         max_ulp=error.max_ulp,

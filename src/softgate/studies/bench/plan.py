@@ -27,7 +27,7 @@ Names = str | Iterable[str]
 
 
 @dataclass(frozen=True)
-class Cell:
+class BenchCell:
     """One function in one setting; its implementations are timed together."""
 
     activation: Activation
@@ -49,15 +49,15 @@ RARE = ("mix", "fresh")
 
 
 @dataclass(frozen=True)
-class Plan:
+class BenchPlan:
     """The cells of a benchmark."""
 
     activations: tuple[Activation, ...]
-    cells: tuple[Cell, ...]
+    cells: tuple[BenchCell, ...]
     settings: Settings
     not_run: tuple[str, ...]
 
-    def peers(self, cell: Cell) -> dict[str, Peer]:
+    def peers(self, cell: BenchCell) -> dict[str, Peer]:
         """Return the implementations timed in a cell, softgate's first."""
         known = _peers(cell.activation, self.settings.implementations)
         backward = cell.quantity == "backward"
@@ -67,13 +67,13 @@ class Plan:
             if IMPLEMENTATIONS[name].backward or not backward
         }
 
-    def frameworks(self, cells: Iterable[Cell]) -> tuple[str, ...]:
+    def frameworks(self, cells: Iterable[BenchCell]) -> tuple[str, ...]:
         """Return the workers that cells need, NumPy's first."""
         used = {IMPLEMENTATIONS[name].framework for cell in cells for name in self.peers(cell)}
         order = dict.fromkeys(known.framework for known in IMPLEMENTATIONS.values())
         return tuple(framework for framework in order if framework in used)
 
-    def groups(self) -> Iterator[tuple[tuple[int, str], tuple[Cell, ...]]]:
+    def groups(self) -> Iterator[tuple[tuple[int, str], tuple[BenchCell, ...]]]:
         """Yield the cells that share workers: the same thread count and the same kind of buffer."""
         for key in dict.fromkeys((cell.threads, cell.buffers) for cell in self.cells):
             yield key, tuple(c for c in self.cells if (c.threads, c.buffers) == key)
@@ -84,7 +84,7 @@ def _peers(activation: Activation, implementations: tuple[str, ...]) -> dict[str
     return peers(activation, implementations)
 
 
-def make_plan(settings: Settings, chosen: tuple[Activation, ...], machine: Machine) -> Plan:
+def make_plan(settings: Settings, chosen: tuple[Activation, ...], machine: Machine) -> BenchPlan:
     """Return the plan of these settings; relu is always included, as a limit in every table."""
     functions = chosen
     if RELU not in map(label, functions):
@@ -95,7 +95,7 @@ def make_plan(settings: Settings, chosen: tuple[Activation, ...], machine: Machi
         for dtype in settings.dtypes
     }
     cells = tuple(
-        Cell(activation, quantity, dtype, spans[text, dtype].count, spans[text, dtype].label,
+        BenchCell(activation, quantity, dtype, spans[text, dtype].count, spans[text, dtype].label,
              threads, inputs, buffers)
         for threads in settings.threads
         for buffers in settings.buffers
@@ -106,7 +106,7 @@ def make_plan(settings: Settings, chosen: tuple[Activation, ...], machine: Machi
         for activation in functions
     )  # fmt: skip
     not_run = (*left_out(settings.implementations), *lacking(chosen, settings.implementations))
-    plan = Plan(functions, cells, settings, not_run)
+    plan = BenchPlan(functions, cells, settings, not_run)
     counts = {(cell.count, dtype_of(cell.dtype).itemsize) for cell in cells}
     check_memory(counts, len(plan.frameworks(cells)))
     return plan

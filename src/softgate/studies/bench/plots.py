@@ -26,7 +26,7 @@ from softgate.plotting.vega import (
 )
 
 from .. import counted
-from .pareto import Pareto, Point, ulps
+from .pareto import Pareto, ParetoPoint, ulps
 from .record import COPY, OURS, RELU, Bench, Row
 
 WIDTH, HEIGHT = 600, 380
@@ -55,7 +55,7 @@ Box = tuple[float, float, float, float]
 
 
 @dataclass(frozen=True)
-class Name:
+class NamePlacement:
     """The place of a name, in pixels right of and below its mark, and the end of its leader."""
 
     dx: float
@@ -167,12 +167,12 @@ def _not_finite(top: float) -> Spec:
     }
 
 
-def _flushes(point: Point) -> bool:
+def _flushes(point: ParetoPoint) -> bool:
     """Return whether the error without subnormal numbers is visibly smaller."""
     return point.normal_ulp < 0.5 * point.max_ulp
 
 
-def _name(point: Point) -> str:
+def _name(point: ParetoPoint) -> str:
     saved = "" if point.saved_bytes is None else f", {point.saved_bytes:g} B"
     return point.implementation + saved
 
@@ -199,7 +199,7 @@ class _Pixels:
 
 def _names(
     rows: Sequence[Spec], steps: Sequence[tuple[float, float]], scales: tuple[_Pixels, _Pixels]
-) -> list[Name]:
+) -> list[NamePlacement]:
     """Return a place for each name beside its mark, free of marks, other names and the front."""
     x, y = scales
     marks = [(x(row["ns"]), y(row["ulp"])) for row in rows]
@@ -207,7 +207,7 @@ def _names(
     taken = [(a - REACH, b - REACH, a + REACH, b + REACH) for a, b in (*marks, *rings)]
     for (x0, y0), (x1, y1) in pairwise((x(ns), y(ulp)) for ns, ulp in steps):
         taken += [(x0, y0, x1, y0), (x1, min(y0, y1), x1, max(y0, y1))]  # a step of the front
-    names: dict[int, Name] = {}
+    names: dict[int, NamePlacement] = {}
     for i in sorted(range(len(rows)), key=lambda i: -marks[i][0]):
         wide = LETTER * len(rows[i]["name"])
         box, align = _free(marks[i], wide, taken, (x.last, y.first))
@@ -234,14 +234,14 @@ def _free(
     return best[1:]
 
 
-def _placed(mark: tuple[float, float], box: Box, align: str) -> Name:
+def _placed(mark: tuple[float, float], box: Box, align: str) -> NamePlacement:
     """Return the place of a name; its leader has length 0 if it is level with its mark."""
     (x, y), (left, top, right, bottom) = mark, box
     anchor = {"left": left, "right": right, "center": (left + right) / 2}[align]
     level = top < y < bottom
     lead_x = 0.0 if level else min(max(x, left), right) - x
     lead_y = 0.0 if level else (top if y < top else bottom) - y
-    return Name(anchor - x, (top + bottom) / 2 - y, align, lead_x, lead_y)
+    return NamePlacement(anchor - x, (top + bottom) / 2 - y, align, lead_x, lead_y)
 
 
 def _meet(a: Box, b: Box) -> bool:

@@ -24,7 +24,7 @@ from ..peers import IMPLEMENTATIONS, Peer
 from ..worker import Worker
 from .inputs import dtype_of, finfo
 from .interleave import Series, SystemLoad, Turn, interleave, statistics
-from .plan import Cell, Plan
+from .plan import BenchCell, BenchPlan
 from .record import COPY, OURS, SETTING, Row
 
 START_S, CALL_S = 300.0, 300.0
@@ -211,7 +211,7 @@ class PreparedCall:
 class BenchRun:
     """The execution of a plan, and the rows and remarks so far."""
 
-    plan: Plan
+    plan: BenchPlan
     progress: Progress | None = None
     rows: list[Row] = field(default_factory=list)
     not_run: list[str] = field(default_factory=list)
@@ -255,7 +255,7 @@ class BenchRun:
             if worker.remark and worker.remark not in self.remarks:
                 self.remarks.append(worker.remark)
 
-    def _prepare(self, cell: Cell, pool: WorkerPool) -> dict[str, PreparedCall]:
+    def _prepare(self, cell: BenchCell, pool: WorkerPool) -> dict[str, PreparedCall]:
         """Prepare and run each call of a cell once; if it raises, add a row with the error."""
         prepared: dict[str, PreparedCall] = {}
         task = {name: getattr(cell, name) for name in ("quantity", "dtype", "count", "inputs")}
@@ -278,7 +278,7 @@ class BenchRun:
                 notes += differs(sample, prepared[OURS].sample, cell.dtype)
         return prepared
 
-    def _functions(self, cell: Cell) -> Iterator[tuple[str, dict[str, Any]]]:
+    def _functions(self, cell: BenchCell) -> Iterator[tuple[str, dict[str, Any]]]:
         for name, peer in self.plan.peers(cell).items():
             if name == OURS:
                 yield name, {"activation": pickled(cell.activation), "peer": None}
@@ -286,7 +286,7 @@ class BenchRun:
                 yield name, {"activation": None, "peer": peer.message()}
         yield COPY, {"activation": None, "peer": None}
 
-    def _time(self, cell: Cell, prepared: dict[str, PreparedCall], budget_s: float) -> None:
+    def _time(self, cell: BenchCell, prepared: dict[str, PreparedCall], budget_s: float) -> None:
         timed = interleave([call.call for call in prepared.values()], budget_s)
         for (name, call), series in zip(prepared.items(), timed, strict=True):
             self.rows.append(_timed(cell, name, call, series))
@@ -330,13 +330,13 @@ def saved_bytes(peers: Iterable[Peer]) -> dict[str, float | None]:
     return saved
 
 
-def _row(cell: Cell, name: str, **more: Any) -> Row:
+def _row(cell: BenchCell, name: str, **more: Any) -> Row:
     function, implementation = (COPY, "numpy") if name == COPY else (label(cell.activation), name)
     setting: Any = {field: getattr(cell, field) for field in SETTING}
     return Row(function, implementation, **setting, **more)
 
 
-def _timed(cell: Cell, name: str, prepared: PreparedCall, series: Series) -> Row:
+def _timed(cell: BenchCell, name: str, prepared: PreparedCall, series: Series) -> Row:
     times = statistics(series.turns)
     if times is None or prepared.call.error:
         return _row(cell, name, error=prepared.call.error or "no turn was timed")

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from ..peers import Peer
-from ..peers.timed_call import Absent, Task, TimedCall, load
+from ..peers.timed_call import Absent, BenchTask, TimedCall, load
 from ..worker import Parent, c_function
 from .inputs import arrays
 
@@ -63,7 +63,7 @@ class Calls:
         if peer is not None and peer["subject"]:
             import_module(peer["subject"].partition(":")[0])  # not part of the first call
         start = perf_counter()
-        timed = self._make(peer, activation, Task(task["quantity"], x, grad, out, self.reused))
+        timed = self._make(peer, activation, BenchTask(task["quantity"], x, grad, out, self.reused))
         result = timed.call()
         first_s = perf_counter() - start
         if timed.operand is not None and result is timed.operand:
@@ -85,7 +85,7 @@ class Calls:
         return self._arrays[1]
 
     def _make(
-        self, peer: Mapping[str, Any] | None, activation: str | None, task: Task
+        self, peer: Mapping[str, Any] | None, activation: str | None, task: BenchTask
     ) -> TimedCall:
         timed: TimedCall
         if activation is not None:

@@ -19,7 +19,7 @@ from .. import Progress
 from ..identify import UNKNOWN, identified
 from ..subjects import Failure, Mistake, Session, Subject, describe, open_session
 from ..subjects.session import TIME_LIMIT
-from .measure import ORDER, CertifyRun, Plan
+from .measure import ORDER, CertifyPlan, CertifyRun
 from .record import Certificate
 
 QUANTITIES = ("value", "slope", "curvature")
@@ -108,7 +108,7 @@ def certify(  # noqa: PLR0913  (settings of one study, by keyword)
     described = describe(subject, parameters, slope=slope, framework=framework)
     measured_as = None if reference is None else activation_named(reference)
     named = (described.c_dtype,) if described.kind == "c" else None  # by the C symbol
-    plan = Plan(
+    plan = CertifyPlan(
         chosen("quantity", quantity, QUANTITIES),
         chosen("dtype", dtype, ORDER) or named,
         counts(samples),
@@ -143,7 +143,7 @@ def certify(  # noqa: PLR0913  (settings of one study, by keyword)
         )
 
 
-def identified_as(session: Session, subject: Subject, plan: Plan) -> Activation:
+def identified_as(session: Session, subject: Subject, plan: CertifyPlan) -> Activation:
     """Return the function that a subject computes; raise Mistake if the catalogue has none."""
     dtype = None if plan.dtypes is None else plan.dtypes[0]
     try:
@@ -199,7 +199,7 @@ def check_state(file: Path, exhaustive: bool) -> None:
         raise ValueError(f"state = {file}: there is no folder {file.parent}")
 
 
-def check_sweep(plan: Plan) -> None:
+def check_sweep(plan: CertifyPlan) -> None:
     """Raise ValueError if nothing to measure has a sweep over all inputs."""
     swept = plan.quantities is None or {"value", "slope"} & set(plan.quantities)
     if not swept or (plan.dtypes is not None and "float32" not in plan.dtypes):

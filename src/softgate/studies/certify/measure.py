@@ -38,7 +38,7 @@ SECOND = "; a second callable can compute it"
 
 
 @dataclass(frozen=True)
-class Plan:
+class CertifyPlan:
     """What to measure; None stands for all that the subject supports."""
 
     quantities: tuple[str, ...] | None
@@ -55,7 +55,7 @@ class CertifyRun:
         self,
         session: Session,
         activation: Activation,
-        plan: Plan,
+        plan: CertifyPlan,
         subject: Subject,
         one_core: Callable[[], Session] | None = None,
         progress: Progress | None = None,
@@ -185,7 +185,7 @@ class CertifyRun:
 
     def _sweep(
         self, quantity: str, reference: Reference, regions: Regions, name: str
-    ) -> sweep.State:
+    ) -> sweep.SweepState:
         saved = self.saved
         try:
             return sweep.sweep(

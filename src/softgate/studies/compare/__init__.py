@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from .record import Comparison, Pairs
-from .request import ALPHA, Named, Request
+from .request import ALPHA, ComparisonRequest, Named
 from .run import Progress
 
 
@@ -103,7 +103,7 @@ def compare(  # noqa: PLR0913  (settings of one study, by keyword)
     >>> comparison.arms, len(comparison.outcomes), comparison.baseline
     (('gelu', 'relu'), 12, 'gelu')
     """
-    request = Request(
+    request = ComparisonRequest(
         what, data, activations, seeds, tuning_seeds, lr, rates, baseline, pairs, alpha, data_dir,
         preset, settings,
     )  # fmt: skip

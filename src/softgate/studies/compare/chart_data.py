@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from softgate.plotting.palette import Style, variants
 
 from .record import Difference, signed_score
-from .statistics import Interval
+from .statistics import ConfidenceInterval
 from .trial import Outcome
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class Band:
 
 
 @dataclass(frozen=True)
-class Curves:
+class LearningCurves:
     """The learning curves of all activations under a condition, and which loss they show."""
 
     of: Loss
@@ -161,7 +161,7 @@ def difference_range(record: Comparison, condition: str) -> Range:
     return Range.of([factor * x for x in numbers], record.measure.higher, beyond)
 
 
-def _ends(intervals: Iterable[Interval | None]) -> list[float]:
+def _ends(intervals: Iterable[ConfidenceInterval | None]) -> list[float]:
     return [end for it in intervals if it is not None for end in (it.low, it.high)]
 
 
@@ -175,7 +175,7 @@ def one_sided(record: Comparison, difference: Difference) -> tuple[int, int]:
     return len(gained), len(lost)
 
 
-def learning(record: Comparison, condition: str) -> Curves | None:
+def learning(record: Comparison, condition: str) -> LearningCurves | None:
     """Return learning curves; None if no run has one."""
     cells = {arm: record.of_cell(condition, arm) for arm in record.arms}
     runs = [outcome for cell in cells.values() for outcome in cell]
@@ -185,7 +185,7 @@ def learning(record: Comparison, condition: str) -> Curves | None:
     known = all(p.validation_loss is not None for p in points)
     of: Loss = "validation loss" if known else "training loss"
     bands = tuple(_band(arm, cell, of) for arm, cell in cells.items())
-    return Curves(of, tuple(band for band in bands if band is not None))
+    return LearningCurves(of, tuple(band for band in bands if band is not None))
 
 
 def _band(arm: str, cell: Sequence[Outcome], of: Loss) -> Band | None:

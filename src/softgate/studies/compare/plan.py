@@ -38,7 +38,7 @@ class TuningResult:
 
 
 @dataclass(frozen=True)
-class Rate:
+class RateResult:
     """Results of one learning rate; `mean` is over the seeds that finished, None if all failed."""
 
     lr: float
@@ -48,7 +48,7 @@ class Rate:
 
 
 @dataclass(frozen=True)
-class Choice:
+class ChosenRate:
     """The learning rate chosen for an activation under a condition, and what it is based on.
 
     `rates` are in increasing order.
@@ -58,11 +58,13 @@ class Choice:
     condition: str
     lr: float
     by: Literal["validation score", "validation loss"]
-    rates: tuple[Rate, ...]
+    rates: tuple[RateResult, ...]
     trials: tuple[TuningResult, ...]
 
     @classmethod
-    def of(cls, arm: str, condition: str, outcomes: Iterable[Outcome], measure: Measure) -> Choice:
+    def of(
+        cls, arm: str, condition: str, outcomes: Iterable[Outcome], measure: Measure
+    ) -> ChosenRate:
         """Return the choice based on tuning trials of one activation under one condition.
 
         Parameters
@@ -134,14 +136,14 @@ def _value(outcome: Outcome, scored: bool) -> float | None:
     return value if usable else None
 
 
-def _rate(lr: float, trials: tuple[TuningResult, ...]) -> Rate:
+def _rate(lr: float, trials: tuple[TuningResult, ...]) -> RateResult:
     values = [trial.value for trial in trials if trial.lr == lr]
     finite = [value for value in values if value is not None]
     mean = math.fsum(finite) / len(finite) if finite else None
-    return Rate(lr, len(values), len(values) - len(finite), mean)
+    return RateResult(lr, len(values), len(values) - len(finite), mean)
 
 
-def _rank(rate: Rate, higher: bool) -> tuple[int, float, float]:
+def _rank(rate: RateResult, higher: bool) -> tuple[int, float, float]:
     """Return a sort key that is least for the best rate."""
     if rate.mean is None:
         return rate.failed, math.inf, rate.lr
@@ -166,7 +168,7 @@ class Condition:
 
 
 @dataclass(frozen=True)
-class Plan:
+class ComparisonPlan:
     """All trials of a comparison."""
 
     trainable: Trainable
@@ -236,7 +238,7 @@ class Plan:
     def _rate(self, condition: str, arm: str, tuning: list[Outcome]) -> float:
         if not self.tuned:
             return self.rates[0] if self.rates else NO_RATE
-        return Choice.of(arm, condition, tuning, self.trainable.measure).lr
+        return ChosenRate.of(arm, condition, tuning, self.trainable.measure).lr
 
     def _trial(self, condition: Condition, arm: Arm, lr: float, seed: int, role: Role) -> Trial:
         return Trial(

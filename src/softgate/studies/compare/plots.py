@@ -33,7 +33,7 @@ from softgate.plotting.vega import (
 
 from .. import counted
 from .chart_data import (
-    Curves,
+    LearningCurves,
     Range,
     difference_range,
     dots,
@@ -43,7 +43,7 @@ from .chart_data import (
     styles,
 )
 from .record import Difference
-from .statistics import Interval
+from .statistics import ConfidenceInterval
 from .text import probability
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ def panels(record: Comparison, condition: str, *, printed: bool = False) -> dict
     return result
 
 
-def _curves_in_words(curves: Curves) -> str:
+def _curves_in_words(curves: LearningCurves) -> str:
     ends = [
         f"{band.arm} {band.end[1]:.3g} at step {band.end[0]:g}"
         for band in curves.bands
@@ -173,7 +173,7 @@ def _differences_in_words(record: Comparison, differences: Sequence[Difference])
     return f"Mean differences: {'; '.join(means)}."
 
 
-def _learning(curves: Curves, drawn: Mapping[str, Style], printed: bool) -> Spec:
+def _learning(curves: LearningCurves, drawn: Mapping[str, Style], printed: bool) -> Spec:
     low, high = curves.span
     log = curves.log and high > low
     scale: Spec = {"domain": [low, high], "nice": False, "zero": False}
@@ -402,7 +402,7 @@ def _interval(ink: str) -> Spec:
     return {"type": "rule", "stroke": ink, "strokeWidth": 1.6}
 
 
-def _ends(interval: Interval | None, factor: int) -> Spec:
+def _ends(interval: ConfidenceInterval | None, factor: int) -> Spec:
     if interval is None:
         return {"low": None, "high": None}
     return {"low": factor * interval.low, "high": factor * interval.high}

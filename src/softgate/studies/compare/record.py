@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 from softgate.runtime.files import PICTURES, TABLES
 from softgate.runtime.records import Cell, Grid, Record
 
-from .plan import Choice
+from .plan import ChosenRate
 from .statistics import (
     BestPossible,
-    Interval,
+    ConfidenceInterval,
     best_possible,
     check_alpha,
     holm,
@@ -53,7 +53,7 @@ class Difference:
     ----------
     each : tuple of float or None
         Score of `arm` minus score of `other`, by seed; None if either has no score.
-    mean, interval : float, Interval
+    mean, interval : float, ConfidenceInterval
         Over the seeds at which both have a score; None if there are none or, for the interval, too
         few.
     won, tied, lost, unknown : int
@@ -76,7 +76,7 @@ class Difference:
     other: str
     each: tuple[float | None, ...]
     mean: float | None
-    interval: Interval | None
+    interval: ConfidenceInterval | None
     won: int
     tied: int
     lost: int
@@ -171,7 +171,7 @@ class Summary:
     ----------
     lr : float
         Learning rate of the reported runs.
-    mean, interval, sd : float, Interval, float
+    mean, interval, sd : float, ConfidenceInterval, float
         Over the finished runs.
     median : float or None
         Over all runs, a run without a score ranking worst; None if that run is the median.
@@ -195,7 +195,7 @@ class Summary:
     lr: float
     runs: int
     mean: float | None
-    interval: Interval | None
+    interval: ConfidenceInterval | None
     sd: float | None
     median: float | None
     diverged: tuple[int, ...]
@@ -277,7 +277,7 @@ class Comparison(Record):
         Reported seeds; none of them was used for tuning.
     settings : mapping
         Settings shared by all trials.
-    choices : tuple of Choice
+    choices : tuple of ChosenRate
         How learning rates were chosen; empty if they were given.
     outcomes : tuple of Outcome
         Every reported trial.
@@ -302,7 +302,7 @@ class Comparison(Record):
     alpha: float
     seeds: tuple[int, ...]
     settings: Mapping[str, Setting]
-    choices: tuple[Choice, ...]
+    choices: tuple[ChosenRate, ...]
     outcomes: tuple[Outcome, ...]
     summaries: tuple[Summary, ...]
     differences: tuple[Difference, ...]
@@ -509,13 +509,13 @@ def _shared_settings(reported: list[Outcome]) -> dict[str, Setting]:
 
 def _choices(
     outcomes: list[Outcome], conditions: tuple[str, ...], arms: tuple[str, ...], measure: Measure
-) -> tuple[Choice, ...]:
+) -> tuple[ChosenRate, ...]:
     cells: dict[tuple[str, str], list[Outcome]] = {}
     for outcome in outcomes:
         if outcome.trial.role == "tuning":
             cells.setdefault((outcome.trial.condition, outcome.trial.arm), []).append(outcome)
     return tuple(
-        Choice.of(arm, condition, cells[condition, arm], measure)
+        ChosenRate.of(arm, condition, cells[condition, arm], measure)
         for condition in conditions
         for arm in arms
         if (condition, arm) in cells

@@ -12,7 +12,7 @@ from softgate.runtime.gated import Gated
 from softgate.runtime.registry import functions
 
 from .functions import Formula, TrainableWithFormulas, resolve, shown
-from .plan import FIRST_TUNING_SEED, Arm, Condition, Plan, read_seeds
+from .plan import FIRST_TUNING_SEED, Arm, ComparisonPlan, Condition, read_seeds
 from .presets import PublishedExperiment, preset
 from .record import Pairs, check_pairs
 from .run import PlannedComparison
@@ -29,7 +29,7 @@ Named = str | Activation | Gated
 
 
 @dataclass(frozen=True)
-class Request:
+class ComparisonRequest:
     """The arguments of `softgate.compare`, where they are documented."""
 
     what: str | os.PathLike[str] | Callable[..., Any]
@@ -53,7 +53,7 @@ class Request:
         published = preset(self.preset)
         return self._with_preset(published)._study(published)
 
-    def _with_preset(self, published: PublishedExperiment) -> Request:
+    def _with_preset(self, published: PublishedExperiment) -> ComparisonRequest:
         """Return the request with a preset's values for all arguments that were not given."""
         if self.what not in published.tasks:
             raise ValueError(
@@ -72,7 +72,7 @@ class Request:
         trainable, names = self._trainable()
         rates = self._rates(trainable)
         tuning = TUNING_SEEDS if self.tuning_seeds is None else self.tuning_seeds
-        plan = Plan(
+        plan = ComparisonPlan(
             trainable=trainable,
             arms=tuple(Arm(*arm) for arm in trainable.arms(names)),
             conditions=tuple(Condition(*condition) for condition in trainable.conditions),
@@ -123,7 +123,7 @@ class Request:
             )
         return rates
 
-    def _baseline(self, plan: Plan) -> str | None:
+    def _baseline(self, plan: ComparisonPlan) -> str | None:
         labels = [arm.label for arm in plan.arms]
         if self.baseline is None or self.baseline in labels:
             return self.baseline
@@ -134,7 +134,7 @@ class Request:
             )
         return baseline
 
-    def _best_possible(self, plan: Plan) -> BestPossible:
+    def _best_possible(self, plan: ComparisonPlan) -> BestPossible:
         """Return the least p-value possible with the seeds of a plan."""
         if len(plan.arms) < 2:
             raise ValueError(

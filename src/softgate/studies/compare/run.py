@@ -13,7 +13,7 @@ from softgate.runtime.records import plain
 from .. import counted
 from .execution import Event, Executor
 from .fingerprint import same_code
-from .plan import Plan
+from .plan import ComparisonPlan
 from .presets import PublishedExperiment
 from .record import Comparison, Pairs
 from .statistics import BestPossible, library
@@ -33,14 +33,14 @@ class Update:
     ----------
     stage : {"tuning", "training"}
         Whether tuning or reported trials are running.
-    plan : Plan
+    plan : ComparisonPlan
         The trials; `plan.counts` are the numbers of tuning and of reported trials.
     event : Event
         Progress of the trials of this stage.
     """
 
     stage: Literal["tuning", "training"]
-    plan: Plan
+    plan: ComparisonPlan
     event: Event
 
 
@@ -51,7 +51,7 @@ Progress = Callable[[Update], None]
 class PlannedComparison:
     """A planned comparison, and the least p-value possible with its seeds."""
 
-    plan: Plan
+    plan: ComparisonPlan
     possible: BestPossible
     baseline: str | None
     pairs: Pairs

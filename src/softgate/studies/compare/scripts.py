@@ -29,10 +29,10 @@ from .fingerprint import fingerprint
 from .trial import (
     DEFAULT_ACTIVATIONS,
     Arms,
+    CurvePoint,
     Diverged,
     Measure,
     Measured,
-    Point,
     ProgressCallback,
     Setting,
     Trial,
@@ -152,7 +152,7 @@ def _module_files(folder: Path, name: str) -> list[Path]:
     return [file for file in files if file.is_file()]
 
 
-class Report:
+class ReportCallback:
     """The callback that a script receives; called as report(step, loss).
 
     A loss that is not finite ends the trial as diverged.
@@ -161,7 +161,7 @@ class Report:
     def __init__(self, progress: ProgressCallback) -> None:
         self._progress = progress
         self._last: tuple[int, float] | None = None
-        self.curve: list[Point] = []
+        self.curve: list[CurvePoint] = []
         self.times: list[float] = []
 
     def __call__(
@@ -178,7 +178,7 @@ class Report:
         if self._last is not None and step > self._last[0]:
             self.times.append((now_s - self._last[1]) / (step - self._last[0]))
         value = number("loss", loss)
-        point = Point(
+        point = CurvePoint(
             step,
             value,
             None if validation is None else number("validation", validation),
@@ -190,7 +190,7 @@ class Report:
             raise Diverged(step, Measured(curve=tuple(self.curve), steps=step))
         self._last = (step, perf_counter())
 
-    def _add(self, point: Point) -> None:
+    def _add(self, point: CurvePoint) -> None:
         self.curve.append(point)
         if len(self.curve) > MAX_POINTS:
             pairs = zip(self.curve[0::2], self.curve[1::2], strict=False)
@@ -238,8 +238,8 @@ def number(name: str, value: Any) -> float:
         ) from None
 
 
-def _joined(first: Point, second: Point) -> Point:
-    return Point(
+def _joined(first: CurvePoint, second: CurvePoint) -> CurvePoint:
+    return CurvePoint(
         second.step,
         (first.train_loss + second.train_loss) / 2,
         second.validation_loss if second.validation_loss is not None else first.validation_loss,
@@ -361,7 +361,7 @@ class Script:
         def run_script(trial: Trial, progress: ProgressCallback) -> tuple[Measured, list[float]]:
             from .functions import function
 
-            report = Report(progress)
+            report = ReportCallback(progress)
             tuning = trial.role == "tuning"
             arguments: dict[str, Any] = {name: trial.settings[name] for name in self.settings}
             if self.takes_lr:

@@ -89,7 +89,7 @@ class SignFlips:
 
 
 @dataclass(frozen=True)
-class Interval:
+class ConfidenceInterval:
     """Confidence interval of a mean: Student's t, or bias-corrected accelerated bootstrap."""
 
     low: float
@@ -200,7 +200,7 @@ def holm(ps: Sequence[float], alpha: float) -> tuple[list[float], list[bool]]:
     return [float(p) for p in corrected], [bool(rejected) for rejected in significant]
 
 
-def interval(values: Sequence[float], level: float = 0.95) -> Interval | None:
+def interval(values: Sequence[float], level: float = 0.95) -> ConfidenceInterval | None:
     """Return a confidence interval of the mean; None for fewer than two or all equal values.
 
     Student's t is also used if there are too few different values for the bootstrap's correction.
@@ -214,10 +214,10 @@ def interval(values: Sequence[float], level: float = 0.95) -> Interval | None:
             return bootstrap
     reach = library("scipy.stats").t.ppf((1 + level) / 2, data.size - 1)
     reach *= data.std(ddof=1) / math.sqrt(data.size)
-    return Interval(float(data.mean() - reach), float(data.mean() + reach), "t")
+    return ConfidenceInterval(float(data.mean() - reach), float(data.mean() + reach), "t")
 
 
-def _bootstrap(data: Floats, level: float) -> Interval:
+def _bootstrap(data: Floats, level: float) -> ConfidenceInterval:
     import warnings
 
     stats = library("scipy.stats")
@@ -232,7 +232,7 @@ def _bootstrap(data: Floats, level: float) -> Interval:
             method="BCa",
             random_state=np.random.default_rng(SEED),
         ).confidence_interval
-    return Interval(float(bounds.low), float(bounds.high), "BCa")
+    return ConfidenceInterval(float(bounds.low), float(bounds.high), "BCa")
 
 
 def improvement(arm: Sequence[float], other: Sequence[float]) -> float | None:

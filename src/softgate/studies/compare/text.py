@@ -17,11 +17,11 @@ from softgate.runtime.machine import in_bytes
 from softgate.runtime.records import Grid
 
 from .. import counted
-from .statistics import Interval
+from .statistics import ConfidenceInterval
 from .trial import Measure
 
 if TYPE_CHECKING:
-    from .plan import Choice, Rate
+    from .plan import ChosenRate, RateResult
     from .record import Comparison, Difference, Summary
 
 MAX_DECIMALS = 6
@@ -85,7 +85,7 @@ class ScoreFormat:
         text = f"{self.factor * abs(value):.{self.decimals}f}"
         return f"{text} points" if self.measure.percent else text
 
-    def between(self, interval: Interval | None, *, signed: bool = False) -> str:
+    def between(self, interval: ConfidenceInterval | None, *, signed: bool = False) -> str:
         """Return an interval as text."""
         if interval is None:
             return NONE
@@ -203,7 +203,7 @@ def rate_grid(record: Comparison) -> Grid:
     return Grid(title, header, tuple(row[shown] for row in rows), labels=len(header) - len(rates))
 
 
-def _rate_cell(rate: Rate | None, chosen: bool, record: Comparison, by: str) -> str:
+def _rate_cell(rate: RateResult | None, chosen: bool, record: Comparison, by: str) -> str:
     if rate is None:
         return NONE
     if rate.mean is None:
@@ -216,8 +216,8 @@ def _rate_cell(rate: Rate | None, chosen: bool, record: Comparison, by: str) -> 
 
 def _interval_column(
     record: Comparison,
-    intervals: Iterable[Interval | None],
-    take: Callable[[T], Interval | None],
+    intervals: Iterable[ConfidenceInterval | None],
+    take: Callable[[T], ConfidenceInterval | None],
     *,
     signed: bool = False,
 ) -> Column[T]:
@@ -407,7 +407,7 @@ def _failed(row: Summary, seeds: tuple[int, ...]) -> str:
     return f"{name} at {len(seeds)} of {counted(row.runs, 'seed')}{which}"
 
 
-def _named(items: Iterable[Choice | Difference], record: Comparison) -> str:
+def _named(items: Iterable[ChosenRate | Difference], record: Comparison) -> str:
     """Return activations, each with its conditions unless these are all conditions."""
     cells: dict[str, list[str]] = {}
     for item in items:
@@ -466,7 +466,7 @@ def _rates(record: Comparison) -> Iterator[str]:
         )
 
 
-def _any_finished(choice: Choice) -> bool:
+def _any_finished(choice: ChosenRate) -> bool:
     return any(rate.failed < rate.seeds for rate in choice.rates)
 
 

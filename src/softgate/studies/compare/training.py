@@ -21,7 +21,7 @@ from softgate.torch import diagnose
 
 from .data import Data, Part
 from .models import operations, parameters
-from .trial import Diverged, Measured, Point, ProgressCallback, SiteHealth, Trial
+from .trial import CurvePoint, Diverged, Measured, ProgressCallback, SiteHealth, Trial
 
 EVALUATED_AT_ONCE = 8192
 """Positions per batch of an evaluation."""
@@ -109,7 +109,7 @@ class TrainingRun:
     progress: ProgressCallback
     objective: Objective = CLASSIFICATION
     step: int = 0
-    curve: list[Point] = field(default_factory=list)
+    curve: list[CurvePoint] = field(default_factory=list)
     times: list[float] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -162,7 +162,7 @@ class TrainingRun:
     def _add_point(self, losses: list[float]) -> None:
         mean = math.fsum(losses) / len(losses)
         validation = self.evaluate(self.data.validation)
-        self.curve.append(Point(self.step, mean, validation.loss, validation.score))
+        self.curve.append(CurvePoint(self.step, mean, validation.loss, validation.score))
         if not math.isfinite(validation.loss):
             raise Diverged(
                 self.step, self._unfinished(), "the loss on validation data is not finite"

@@ -72,7 +72,7 @@ class Trial:
 
 
 @dataclass(frozen=True)
-class Point:
+class CurvePoint:
     """An evaluation during training; the training loss is the mean since the previous one."""
 
     step: int
@@ -107,7 +107,7 @@ class Measured:
         On test data, evaluated once, after training; None for a tuning trial.
     validation_score, validation_loss : float or None
         Of the trained model, on validation data.
-    curve : tuple of Point
+    curve : tuple of CurvePoint
         Evaluations during training.
     steps, parameters : int
         Number of updates, and of trainable parameters.
@@ -125,7 +125,7 @@ class Measured:
     loss: float | None = None
     validation_score: float | None = None
     validation_loss: float | None = None
-    curve: tuple[Point, ...] = ()
+    curve: tuple[CurvePoint, ...] = ()
     steps: int = 0
     parameters: int = 0
     flops: float | None = None

@@ -65,7 +65,7 @@ class Ridges:
 
 
 @dataclass(frozen=True)
-class Block:
+class Segment:
     """Neighbouring units or steps of one kind in a row, from `start` to `end`."""
 
     row: int
@@ -256,9 +256,9 @@ def _bins(moment: Histogram, width: float) -> list[tuple[float, float]]:
     return [((i + 0.5) * width, math.sqrt(joined.get(i, 0) * density)) for i in filled]
 
 
-def units(sites: Sequence[Site]) -> list[Block]:
+def units(sites: Sequence[Site]) -> list[Segment]:
     """Return each site's units, the flattest first, as blocks from 0 to 1."""
-    blocks: list[Block] = []
+    blocks: list[Segment] = []
     for row, site in enumerate(sites):
         dead = {*site.unit.dead, *site.unit.dead_lately}
         kinds = [DEAD if i in dead else _kind(share) for i, share in enumerate(site.unit.flat)]
@@ -266,7 +266,7 @@ def units(sites: Sequence[Site]) -> list[Block]:
         for kind in (DEAD, *reversed(FLAT), NEVER):
             if count := kinds.count(kind):
                 end = start + count
-                blocks.append(Block(row, start / site.units, end / site.units, kind, count))
+                blocks.append(Segment(row, start / site.units, end / site.units, kind, count))
                 start = end
     return blocks
 
@@ -277,13 +277,13 @@ def _kind(share: float) -> str:
     return FLAT[min(int(share * len(FLAT)), len(FLAT) - 1)]
 
 
-def deaths(diagnosis: Diagnosis, sites: Sequence[Site]) -> list[Block]:
+def deaths(diagnosis: Diagnosis, sites: Sequence[Site]) -> list[Segment]:
     """Return the steps of each site by the number of its units that were dead then.
 
     Empty for a site with one histogram only, or with so few inputs in each that units are flat on
     all of them by chance.
     """
-    blocks: list[Block] = []
+    blocks: list[Segment] = []
     for row, site in enumerate(sites):
         moments = site.history
         each = site.inputs / max(len(moments), 1)
@@ -295,9 +295,9 @@ def deaths(diagnosis: Diagnosis, sites: Sequence[Site]) -> list[Block]:
             kind = next(name for most, name in SHARES if share <= most)
             last = blocks[-1] if blocks else None
             if last is not None and (last.row, last.kind, last.count) == (row, kind, moment.dead):
-                blocks[-1] = Block(row, last.start, end, kind, moment.dead)
+                blocks[-1] = Segment(row, last.start, end, kind, moment.dead)
             else:
-                blocks.append(Block(row, start, end, kind, moment.dead))
+                blocks.append(Segment(row, start, end, kind, moment.dead))
     return blocks
 
 

@@ -230,7 +230,7 @@ def _times(number: int) -> str:
 
 
 @dataclass(frozen=True)
-class Condition:
+class Limit:
     """A limit on one figure; see `condition`."""
 
     figure: str
@@ -278,7 +278,7 @@ class Condition:
         return worst, where
 
 
-def condition(text: str) -> Condition:
+def condition(text: str) -> Limit:
     """Return the condition of a text such as `dead>5%`; raise ValueError if it cannot be read.
 
     Examples
@@ -302,4 +302,4 @@ def condition(text: str) -> Condition:
         limit = math.nan
     if not math.isfinite(limit):
         raise ValueError(f"{text!r}: the limit {number!r} is not a finite number: write dead>5%")
-    return Condition(figure, sign == ">", limit / 100 if percent_sign else limit, text.strip())
+    return Limit(figure, sign == ">", limit / 100 if percent_sign else limit, text.strip())

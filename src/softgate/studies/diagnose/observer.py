@@ -171,7 +171,7 @@ class Layout:
 
 
 @dataclass
-class Call:
+class ActivationCall:
     """One call of an activation at a site."""
 
     site: str
@@ -217,7 +217,7 @@ class Observer:
     def __init__(
         self,
         model: nn.Module,
-        observe: Callable[[Call], Tensor | None],
+        observe: Callable[[ActivationCall], Tensor | None],
         gradients: Gradients | None,
         every: int,
     ) -> None:
@@ -414,7 +414,9 @@ class Observer:
             axis = self._layout.axis_of(x)
             self._last = site, ref(y)
             return self._observe(
-                Call(site, x, y, axis, function, recognised, source, self.step, recomputing())
+                ActivationCall(
+                    site, x, y, axis, function, recognised, source, self.step, recomputing()
+                )
             )
 
     def _numbered(self, frame: _Frame, name: str) -> str:

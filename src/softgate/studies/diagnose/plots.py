@@ -28,7 +28,7 @@ from softgate.plotting.vega import (
 
 from .. import counted
 from . import chart_data, text
-from .chart_data import DEAD, FLAT, NEVER, SHARES, Block, Flow
+from .chart_data import DEAD, FLAT, NEVER, SHARES, Flow, Segment
 from .record import Diagnosis, Site
 
 WIDTH, FILE_WIDTH = 11.0, 370
@@ -258,7 +258,7 @@ def _texts(values: list[Spec], align: str, y: Spec) -> Spec:
     }  # fmt: skip
 
 
-def _units(labels: Sequence[str], blocks: Sequence[Block], printed: bool) -> Spec:
+def _units(labels: Sequence[str], blocks: Sequence[Segment], printed: bool) -> Spec:
     dead = [
         {"row": block.row, "x": 1, "text": f"{block.count:,} dead"}
         for block in blocks
@@ -275,7 +275,7 @@ def _units(labels: Sequence[str], blocks: Sequence[Block], printed: bool) -> Spe
     return {**_sized(_height(len(labels)), printed), "layer": [bars, *([texts] if dead else [])]}
 
 
-def _deaths(labels: Sequence[str], blocks: Sequence[Block], printed: bool) -> Spec:
+def _deaths(labels: Sequence[str], blocks: Sequence[Segment], printed: bool) -> Spec:
     shade = "; shade: share of units flat on every input of these steps" if printed else ""
     ends = [min(block.start for block in blocks), max(block.end for block in blocks)]
     x = quantitative(
@@ -286,7 +286,7 @@ def _deaths(labels: Sequence[str], blocks: Sequence[Block], printed: bool) -> Sp
 
 
 def _blocks(
-    labels: Sequence[str], blocks: Sequence[Block], shades: Shades, x: Spec, printed: bool
+    labels: Sequence[str], blocks: Sequence[Segment], shades: Shades, x: Spec, printed: bool
 ) -> Spec:
     used = {block.kind for block in blocks}
     kinds = {kind: css_colour(*shade) for kind, shade in shades.items() if kind in used}

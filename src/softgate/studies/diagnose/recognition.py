@@ -169,7 +169,7 @@ def is_elementwise(function: Function) -> bool:
     return same and bent and bool(torch.isfinite(y).all())
 
 
-class Shape(NamedTuple):
+class FunctionShape(NamedTuple):
     """Properties of a function that determine which figures apply to it."""
 
     bounds: Bounds
@@ -181,10 +181,10 @@ class Shape(NamedTuple):
     """Whether it falls somewhere and rises elsewhere, so that units can be trapped."""
 
 
-def shape_of(recognised: Recognised | None, thresholds: Thresholds) -> Shape:
+def shape_of(recognised: Recognised | None, thresholds: Thresholds) -> FunctionShape:
     """Return the shape of a function, with the bounds from which it counts as saturated."""
     if recognised is None or not isinstance(recognised.activation, Activation):
-        return Shape(Bounds(thresholds.flat), False, True, True)
+        return FunctionShape(Bounds(thresholds.flat), False, True, True)
     activation = recognised.activation
     x = np.concatenate([FAR, np.linspace(-50, 50, 20001)])
     with np.errstate(all="ignore"):
@@ -192,9 +192,9 @@ def shape_of(recognised: Recognised | None, thresholds: Thresholds) -> Shape:
     valley = bool(np.nanmin(slope) < 0 < np.nanmax(slope))
     if not bool(np.all(np.abs(y[[0, 4]] - y[[1, 3]]) <= 0.01)):
         gate = bool(y[2] == 0 and y[4] / FAR[4] > 0.1)
-        return Shape(Bounds(thresholds.flat), False, gate, valley)
+        return FunctionShape(Bounds(thresholds.flat), False, gate, valley)
     margin = thresholds.saturation * float(y.max() - y.min())
     low, high = float(y.min()) + margin, float(y.max()) - margin
     # A bound that is the value at 0, as for relu6, is not saturation: such units are dead.
     low, high = (-np.inf if y[2] <= low else low), (np.inf if y[2] >= high else high)
-    return Shape(Bounds(thresholds.flat, low, high), True, False, valley)
+    return FunctionShape(Bounds(thresholds.flat, low, high), True, False, valley)

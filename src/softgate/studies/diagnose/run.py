@@ -14,7 +14,7 @@ from softgate.runtime.activation import Activation
 from softgate.runtime.registry import label
 from softgate.torch.modules import NAME_SOURCES
 
-from .observer import Call
+from .observer import ActivationCall
 from .recognition import Recognised
 from .record import Diagnosis, Exchanged, WhatIf
 from .watch import Watch
@@ -84,7 +84,7 @@ class Exchange(Watch):
         self.losses: list[float] = []
         self.outputs: list[Tensor] = []
 
-    def _observe(self, call: Call) -> Tensor | None:
+    def _observe(self, call: ActivationCall) -> Tensor | None:
         if call.recognised is None or self.only not in (None, call.recognised.name):
             return None
         new, old = self.replacement, call.y

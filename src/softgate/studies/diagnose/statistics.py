@@ -19,7 +19,7 @@ from softgate.lower.column_sums import FIELDS
 from . import record
 from .findings import SCALED, findings
 from .measure import CallSums, Float64s
-from .recognition import Shape
+from .recognition import FunctionShape
 from .record import Thresholds
 
 HALF = 48
@@ -36,7 +36,7 @@ Int64s = npt.NDArray[np.int64]
 
 
 @dataclass
-class Histogram:
+class AdaptiveHistogram:
     """Counts of values in [i·2^k, (i+1)·2^k) for i from -HALF to HALF - 1.
 
     For a value outside, pairs of bins are joined and the width doubles. The bins of any two
@@ -58,20 +58,22 @@ class Histogram:
         index = np.clip(index, -HALF, HALF - 1) + HALF
         return cls(exponent, np.bincount(index, minlength=2 * HALF).astype(np.int64))
 
-    def widened(self, exponent: int) -> Histogram:
+    def widened(self, exponent: int) -> AdaptiveHistogram:
         """Return the histogram with wider bins."""
         counts = self.counts
         for _ in range(min(exponent - self.exponent, 2 * HALF)):
             pairs = counts.reshape(-1, 2).sum(axis=1)
             counts = np.zeros_like(counts)
             counts[HALF // 2 : HALF // 2 + HALF] = pairs
-        return Histogram(exponent, counts)
+        return AdaptiveHistogram(exponent, counts)
 
-    def __add__(self, other: Histogram) -> Histogram:
+    def __add__(self, other: AdaptiveHistogram) -> AdaptiveHistogram:
         if not other.counts.any() or not self.counts.any():
             return self if self.counts.any() else other
         exponent = max(self.exponent, other.exponent)
-        return Histogram(exponent, self.widened(exponent).counts + other.widened(exponent).counts)
+        return AdaptiveHistogram(
+            exponent, self.widened(exponent).counts + other.widened(exponent).counts
+        )
 
 
 @dataclass
@@ -85,7 +87,7 @@ class Period:
     """Finite inputs of each unit."""
     flat: Int64s
     """Inputs of each unit with a flat slope."""
-    outputs: Histogram
+    outputs: AdaptiveHistogram
 
     @property
     def dead(self) -> npt.NDArray[np.bool_]:
@@ -146,7 +148,7 @@ class SiteSums:
     function: str
     units: int
     dtype: str
-    shape: Shape
+    shape: FunctionShape
     multiplied: bool = False
     """Whether its value was a factor of a product."""
     calls: int = 0
@@ -178,7 +180,7 @@ class SiteSums:
         inputs, flat = (
             sums.astype(np.int64) for sums in (row(call.sums, "finite"), flats(call.sums))
         )
-        self.history.add(Period(step, step, 1, inputs, flat, Histogram.of(sample)))
+        self.history.add(Period(step, step, 1, inputs, flat, AdaptiveHistogram.of(sample)))
 
     def add_not_finite(self, where: str, count: int, step: int) -> None:
         """Add to the count of NaN and inf at `where`."""

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from .. import counted
-from .chart_data import DEAD, Block, Flow, Ridges
+from .chart_data import DEAD, Flow, Ridges, Segment
 from .findings import percent
 from .record import Diagnosis, Site
 
@@ -53,7 +53,7 @@ def reaching(ridges: Ridges) -> str:
     return f"Outputs of {listed(ridges.beyond)} reach beyond the edge." if ridges.beyond else ""
 
 
-def describe_units(labels: Sequence[str], blocks: Sequence[Block]) -> str:
+def describe_units(labels: Sequence[str], blocks: Sequence[Segment]) -> str:
     """Return the number of dead units of each site that has any."""
     dead = [f"{b.count} at site {labels[b.row]}" for b in blocks if b.kind == DEAD]
     return f"{UNITS}, {counted(len(labels), 'site')}: dead units: {listed(dead) or 'none'}."

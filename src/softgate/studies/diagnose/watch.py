@@ -10,8 +10,8 @@ from torch import Tensor, nn
 
 from ..identify import UNKNOWN
 from .measure import Gradients, count, histogram_sample, slope_of
-from .observer import Call, Observer
-from .recognition import Recognised, Shape, shape_of
+from .observer import ActivationCall, Observer
+from .recognition import FunctionShape, Recognised, shape_of
 from .record import Diagnosis, Thresholds, Unseen
 from .statistics import SiteSums, diagnosis
 
@@ -35,7 +35,7 @@ class Watch:
         """The name of the loss, for the record; whether weights change during the watch."""
         self._gradients = Gradients() if gradients else None
         self._sites: dict[tuple[str, int], SiteSums] = {}
-        self._shapes: dict[Recognised | None, Shape] = {}
+        self._shapes: dict[Recognised | None, FunctionShape] = {}
         self._widths: Counter[str] = Counter()
         self._observer = Observer(model, self._observe, self._gradients, every)
         self._state = "new"
@@ -71,7 +71,7 @@ class Watch:
             trained=self.trained,
         )
 
-    def _observe(self, call: Call) -> Tensor | None:
+    def _observe(self, call: ActivationCall) -> Tensor | None:
         site = self._site(call)
         if not call.recomputed:
             self._count(call, site)
@@ -83,7 +83,7 @@ class Watch:
             self._gradients.measure(call.x, call.y, call.source, add_norm)
         return None
 
-    def _site(self, call: Call) -> SiteSums:
+    def _site(self, call: ActivationCall) -> SiteSums:
         key = (call.site, 1 if call.axis is None else call.x.shape[call.axis])
         if key not in self._sites and self._widths[call.site] >= MOST_WIDTHS:
             call.axis, key = None, (call.site, 0)
@@ -97,14 +97,14 @@ class Watch:
             self._sites[key] = SiteSums(name, function, key[1] or 1, dtype, shape)
         return self._sites[key]
 
-    def _count(self, call: Call, site: SiteSums) -> None:
+    def _count(self, call: ActivationCall, site: SiteSums) -> None:
         bounds = self._shape_of(call.recognised).bounds
         with torch.no_grad():
             sums = count(call.x, call.y, _slopes(call), bounds, site.shift, call.axis)
             sample = histogram_sample(call.y, call.axis)
         site.add(call.step, sums, sample)
 
-    def _shape_of(self, recognised: Recognised | None) -> Shape:
+    def _shape_of(self, recognised: Recognised | None) -> FunctionShape:
         if recognised not in self._shapes:
             self._shapes[recognised] = shape_of(recognised, self.thresholds)
         return self._shapes[recognised]
@@ -158,7 +158,7 @@ def watch(
     return Watch(model, every=every, gradients=gradients, **thresholds)
 
 
-def _slopes(call: Call) -> Tensor:
+def _slopes(call: ActivationCall) -> Tensor:
     recognised = call.recognised
     if recognised is None or recognised.activation is None:
         return slope_of(call.function, call.x)

@@ -20,7 +20,7 @@ from .fitting import (
     CLOSE,
     THRESHOLD,
     Clipped,
-    Fit,
+    FittedFunction,
     Probe,
     Screen,
     neat,
@@ -130,10 +130,10 @@ def rank(
     seen: Observation,
     probe: Probe,
     among: Iterable[Activation] | None = None,
-) -> list[Fit]:
+) -> list[FittedFunction]:
     """Return the best fit of each function, the best first; the nearest ones if none holds."""
     screen = _screen(tuple(activations().values() if among is None else among), seen.fmt)
-    plain, searched = screen.plain(seen), list[Fit]()
+    plain, searched = screen.plain(seen), list[FittedFunction]()
     for kind in ("itself", "both"):
         for start in screen.promising(seen, kind, SEARCHED):
             candidate = search(seen, start)
@@ -153,15 +153,17 @@ def rank(
     return sorted(fits, key=score, reverse=True)
 
 
-def _first_of_each(fits: Iterable[Fit]) -> list[Fit]:
+def _first_of_each(fits: Iterable[FittedFunction]) -> list[FittedFunction]:
     """Return the first fit of each function."""
-    first: dict[str, Fit] = {}
+    first: dict[str, FittedFunction] = {}
     for each in fits:
         first.setdefault(each.family.name, each)
     return list(first.values())
 
 
-def _with_late_threshold(seen: Observation, candidate: Fit, probe: Probe) -> Fit:
+def _with_late_threshold(
+    seen: Observation, candidate: FittedFunction, probe: Probe
+) -> FittedFunction:
     """Return the fit, with a threshold if one is visible with the fitted scale and offset."""
     if (
         isinstance(candidate.family, Clipped)
@@ -178,7 +180,7 @@ def _screen(among: tuple[Activation, ...], fmt: Format) -> Screen:
     return Screen(families, points(fmt).astype(np.float64))
 
 
-def _record(subject: str, seen: Observation, ranked: list[Fit]) -> Identification:
+def _record(subject: str, seen: Observation, ranked: list[FittedFunction]) -> Identification:
     chances = odds(ranked)
     candidates = tuple(
         Candidate(

@@ -69,7 +69,7 @@ AFFINE_MAPS = {
 
 
 @dataclass(frozen=True)
-class Fit:
+class FittedFunction:
     """One function with its parameters and affine map, and its distance from the observation."""
 
     family: Family
@@ -103,18 +103,18 @@ class Fit:
         return self.affine.of(self.family.evaluate(x, self.values))
 
 
-def score(candidate: Fit) -> tuple[float, int]:
+def score(candidate: FittedFunction) -> tuple[float, int]:
     """Return the key by which fits are ranked."""
     # Equal functions, such as elu and celu with alpha 1, are ranked by the length of the formula.
     return candidate.score, -candidate.family.length
 
 
-def fit(observed: Observation, family: Family, values: Values, kind: str) -> Fit:
+def fit(observed: Observation, family: Family, values: Values, kind: str) -> FittedFunction:
     """Return the fit of a function with these parameters."""
     plain = family.evaluate(observed.x, values)
     affine = affine_of(observed, plain, kind)
     rms, worst = observed.misfit(affine.of(plain))
-    return Fit(family, values, affine, kind, float(rms), float(worst), observed.slack)
+    return FittedFunction(family, values, affine, kind, float(rms), float(worst), observed.slack)
 
 
 def affine_of(observed: Observation, plain: Float64s, kind: str) -> Affine:
@@ -123,7 +123,7 @@ def affine_of(observed: Observation, plain: Float64s, kind: str) -> Affine:
     return PLAIN if free is None else solve(observed, plain, **free)
 
 
-def search(observed: Observation, start: Fit) -> Fit:
+def search(observed: Observation, start: FittedFunction) -> FittedFunction:
     """Return the fit with the best parameters near those of `start`."""
     few, family, values, kind = observed.thinned, start.family, start.values, start.kind
     for _ in family.parameters:
@@ -135,7 +135,7 @@ def search(observed: Observation, start: Fit) -> Fit:
     return refine(observed, fit(observed, family, values, kind))
 
 
-def refine(observed: Observation, candidate: Fit) -> Fit:
+def refine(observed: Observation, candidate: FittedFunction) -> FittedFunction:
     """Return a fit after Gauss-Newton steps of all its parameters, as long as they improve it."""
     names = [parameter.name for parameter in candidate.family.parameters]
     for _ in range(STEPS):
@@ -163,14 +163,16 @@ def refine(observed: Observation, candidate: Fit) -> Fit:
     return candidate
 
 
-def _units(observed: Observation, candidate: Fit) -> Float64s:
+def _units(observed: Observation, candidate: FittedFunction) -> Float64s:
     """Return the differences in units; 0 where they are not finite."""
     with np.errstate(all="ignore"):
         apart: Float64s = (candidate.at(observed.x) - observed.y) / observed.unit
     return np.where(np.abs(apart) < HUGE, apart, 0.0)
 
 
-def _jumped(observed: Observation, candidate: Fit, names: Sequence[str]) -> Fit:
+def _jumped(
+    observed: Observation, candidate: FittedFunction, names: Sequence[str]
+) -> FittedFunction:
     """Return a fit after a grid search of parameters with zero derivative, such as thresholds."""
     for name in names:
         value = candidate.values[name]
@@ -209,14 +211,14 @@ def _zoom(
     return values
 
 
-def _moved(observed: Observation, candidate: Fit, values: Values) -> Fit:
+def _moved(observed: Observation, candidate: FittedFunction, values: Values) -> FittedFunction:
     values = {**candidate.values, **values}
     if not candidate.family.accepts(values):
         return replace(candidate, values=values, rms=math.inf, worst=math.inf)
     return fit(observed, candidate.family, values, candidate.kind)
 
 
-def neat(observed: Observation, candidate: Fit) -> Fit:
+def neat(observed: Observation, candidate: FittedFunction) -> FittedFunction:
     """Return a fit with numbers of few digits; of four digits if the fit does not hold."""
     if not candidate.free:
         return candidate
@@ -230,7 +232,7 @@ def neat(observed: Observation, candidate: Fit) -> Fit:
     return replace(candidate, values=values, affine=affine, rms=float(rms), worst=float(worst))
 
 
-def shortened(observed: Observation, candidate: Fit) -> Fit:
+def shortened(observed: Observation, candidate: FittedFunction) -> FittedFunction:
     """Return the fit with every number rounded to the fewest digits that fit equally well."""
     limit = candidate.rms * 1.05 + FLOOR / 2
     for name in (parameter.name for parameter in candidate.family.parameters):
@@ -278,7 +280,7 @@ def _digits(value: float, digits: int) -> float:
     return float(f"{value:.{digits - 1}e}")
 
 
-def odds(ranked: list[Fit]) -> Mapping[int, float]:
+def odds(ranked: list[FittedFunction]) -> Mapping[int, float]:
     """Return the probability of each fit and, with key -1, of none, for a uniform prior."""
     scores = {i: candidate.score for i, candidate in enumerate(ranked)}
     scores[-1] = -POINTS * math.log(TYPICAL * ranked[0].slack)
@@ -306,7 +308,7 @@ class Screen:
         few = x[::THINNED]
         self._trials = np.stack([family.evaluate(few, values) for family, values in rows])
 
-    def plain(self, observed: Observation) -> list[Fit]:
+    def plain(self, observed: Observation) -> list[FittedFunction]:
         """Return the fits of each function with default parameters, for each kind of affine map."""
         fits = []
         for kind in AFFINE_MAPS:
@@ -319,10 +321,10 @@ class Screen:
             for i, family in enumerate(self.families):
                 single = PLAIN if affine is PLAIN else Affine(scales[i], offsets[i])
                 numbers = float(rms[i]), float(worst[i]), observed.slack
-                fits.append(Fit(family, family.defaults, single, kind, *numbers))
+                fits.append(FittedFunction(family, family.defaults, single, kind, *numbers))
         return fits
 
-    def distances(self, observed: Observation, fits: Sequence[Fit]) -> list[float]:
+    def distances(self, observed: Observation, fits: Sequence[FittedFunction]) -> list[float]:
         """Return the largest absolute difference of each fit that `plain` returned."""
         shape = (len(AFFINE_MAPS), len(self.families), 1)
         scale, offset = (
@@ -334,7 +336,7 @@ class Screen:
         )
         return apart
 
-    def promising(self, observed: Observation, kind: str, count: int) -> list[Fit]:
+    def promising(self, observed: Observation, kind: str, count: int) -> list[FittedFunction]:
         """Return the best trial of each of the `count` best functions, the best first."""
         if not self._rows:
             return []
@@ -403,7 +405,7 @@ def _smooth(values: Columns) -> dict[str, Any]:
     return {name: value for name, value in values.items() if name not in (THRESHOLD, PLACE)}
 
 
-def with_threshold(observed: Observation, candidate: Fit, call: Probe) -> Fit:
+def with_threshold(observed: Observation, candidate: FittedFunction, call: Probe) -> FittedFunction:
     """Return a fit of softplus, with a threshold if the observation shows one."""
     place, candidate = 0, _placed(observed, candidate)
     for _ in range(ROUNDS):
@@ -428,7 +430,7 @@ def with_threshold(observed: Observation, candidate: Fit, call: Probe) -> Fit:
     return replace(candidate, values=values, rms=float(rms), worst=float(worst))
 
 
-def _placed(observed: Observation, candidate: Fit) -> Fit:
+def _placed(observed: Observation, candidate: FittedFunction) -> FittedFunction:
     """Return the best fit with a jump at one of `TRIED`, or without a jump."""
     if PLACE in candidate.values:
         return candidate
@@ -442,7 +444,7 @@ def _placed(observed: Observation, candidate: Fit) -> Fit:
     return fit(observed, candidate.family, values, candidate.kind)
 
 
-def _sides(observed: Observation, candidate: Fit) -> tuple[Float64s, Float64s]:
+def _sides(observed: Observation, candidate: FittedFunction) -> tuple[Float64s, Float64s]:
     """Return the squares of the differences from the smooth function and from the line."""
     beta, x = {"beta": candidate.values["beta"]}, observed.x
     with np.errstate(all="ignore"):
@@ -453,14 +455,14 @@ def _sides(observed: Observation, candidate: Fit) -> tuple[Float64s, Float64s]:
     return smooth**2, line**2
 
 
-def _gained(observed: Observation, candidate: Fit) -> Float64s:
+def _gained(observed: Observation, candidate: FittedFunction) -> Float64s:
     """Return the decrease of squared differences by a threshold right before each point."""
     smooth, line = _sides(observed, candidate)
     with np.errstate(all="ignore"):
         return np.nan_to_num(np.cumsum((smooth - line)[::-1])[::-1], nan=-np.inf)
 
 
-def _first_on_line(observed: Observation, candidate: Fit) -> int:
+def _first_on_line(observed: Observation, candidate: FittedFunction) -> int:
     """Return the index of the first point beyond the best threshold; 0 if there is none."""
     gained = _gained(observed, candidate)
     place = int(np.argmax(gained))
@@ -473,14 +475,16 @@ def _first_on_line(observed: Observation, candidate: Fit) -> int:
     return place if x[0] > 0 and gained[place] > 0 and visible else 0
 
 
-def _is_seen(observed: Observation, candidate: Fit, place: int) -> bool:
+def _is_seen(observed: Observation, candidate: FittedFunction, place: int) -> bool:
     """Return whether a threshold improves the fit significantly."""
     smooth, line = _sides(observed, candidate)
     noise = float(np.mean(np.minimum(smooth, line))) + FLOOR**2
     return bool(_gained(observed, candidate)[place] / (2 * noise) >= 2 * PRICE)
 
 
-def _narrowed(low: float, high: float, candidate: Fit, call: Probe) -> tuple[float, float]:
+def _narrowed(
+    low: float, high: float, candidate: FittedFunction, call: Probe
+) -> tuple[float, float]:
     """Return the last input on the smooth function and the first on the line."""
     for _ in range(4):
         seen = call(np.linspace(low, high, 66))

@@ -124,7 +124,7 @@ TEXTBOOK = {
 
 
 @dataclass(frozen=True)
-class Node:
+class OnnxOperator:
     """An ONNX operator; it has no Python name, so a model of it is built."""
 
     operator: str
@@ -148,7 +148,7 @@ class Peer:
     subject: str = ""
     keywords: Mapping[str, Any] = field(default_factory=dict, hash=False)
     framework: str | None = None
-    node: Node | None = None
+    node: OnnxOperator | None = None
     usual: bool = True
     """Whether the function's parameters are the catalogue's defaults."""
 
@@ -160,7 +160,7 @@ class Peer:
     def of(cls, message: Mapping[str, Any]) -> Self:
         """Return the peer that `message` describes."""
         node = message["node"]
-        return cls(**{**message, "node": None if node is None else Node(**node)})
+        return cls(**{**message, "node": None if node is None else OnnxOperator(**node)})
 
 
 def absent(implementation: str) -> str:
@@ -251,7 +251,7 @@ def _onnx(activation: Activation, text: str) -> Peer | None:
             continue
         private = domain != "ai.onnx"
         opset = OPSET if private else max(OPSET, record.since or OPSET)
-        node = Node(operator, domain if private else "", opset)
+        node = OnnxOperator(operator, domain if private else "", opset)
         return Peer(text, "onnxruntime", f"onnxruntime {_title(operator, keywords)}", "",
                     keywords, node=node)  # fmt: skip
     return None

@@ -27,7 +27,7 @@ class Absent(Exception):
 
 
 @dataclass(frozen=True)
-class Task:
+class BenchTask:
     """What to compute, and on which arrays.
 
     With `reused` the result is written to `out` if the library can do that; otherwise each call

@@ -121,7 +121,7 @@ class Jump:
 
 
 @dataclass(frozen=True)
-class Line:
+class Asymptote:
     """The asymptote slope·x + intercept."""
 
     slope: float
@@ -148,7 +148,7 @@ class Properties(Record):
         Whether the function oscillates: then at most the 64 found nearest to 0 are given.
     limits, slope_limits : pair of float or None
         At -inf and +inf; None where there is no limit.
-    asymptotes : pair of Line or None
+    asymptotes : pair of Asymptote or None
         Slanted lines that the function approaches at -inf and +inf.
     small_slope_share, negative_slope_share : float
         The share of N(0,1) inputs with |slope| < 0.01, and with slope < 0.
@@ -180,7 +180,7 @@ class Properties(Record):
     largest_curvature: Extreme | None
     limits: tuple[float | None, float | None]
     slope_limits: tuple[float | None, float | None]
-    asymptotes: tuple[Line | None, Line | None]
+    asymptotes: tuple[Asymptote | None, Asymptote | None]
     small_slope_share: float | None
     negative_slope_share: float | None
     mean: float | None
@@ -361,7 +361,7 @@ def _percent(share: float | None, digits: int) -> str:
     return f"{show(100 * share, digits)}%"
 
 
-def _line(line: Line, digits: int) -> str:
+def _line(line: Asymptote, digits: int) -> str:
     factor = {1.0: "x", -1.0: "-x"}.get(line.slope, f"{show(line.slope, digits)}x")
     if not line.intercept:
         return factor

@@ -18,7 +18,7 @@ from softgate.lower import mp
 
 from . import exact
 from .curve import Curve, Piece
-from .record import Extreme, Interval, Jump, Line, point, union
+from .record import Asymptote, Extreme, Interval, Jump, point, union
 
 SHARPEST = 8
 NEARLY = 1e-3
@@ -253,13 +253,13 @@ def limits(curve: Curve, order: int) -> tuple[float | None, float | None]:
     return left, right
 
 
-def asymptotes(curve: Curve) -> tuple[Line | None, Line | None]:
+def asymptotes(curve: Curve) -> tuple[Asymptote | None, Asymptote | None]:
     """Return the slanted lines that the function approaches at -inf and +inf."""
     left, right = (_asymptote(curve.pieces[i], side) for i, side in ((0, -1), (-1, 1)))
     return left, right
 
 
-def _asymptote(piece: Piece, side: int) -> Line | None:
+def _asymptote(piece: Piece, side: int) -> Asymptote | None:
     if not piece.defined:
         return None
     steep = exact.limit_far(piece.derivative(1), side)
@@ -269,4 +269,4 @@ def _asymptote(piece: Piece, side: int) -> Line | None:
     rest = exact.limit_far(piece.branch - mp.fraction(steep) * x, side)
     if not exact.is_finite(rest):
         return None
-    return Line(exact.to_float(steep), exact.to_float(rest) + 0.0)
+    return Asymptote(exact.to_float(steep), exact.to_float(rest) + 0.0)

@@ -13,7 +13,7 @@ import numpy as np
 from softgate.runtime.activation import Activation
 
 from ..resolve import first_line, import_user_module
-from .backends import Array, Backend, C, Ours, Plain
+from .backends import Array, C, Ours, Plain, SubjectBackend
 from .description import (
     FRAMEWORKS,
     RAISED,
@@ -36,7 +36,7 @@ EXTRAS = {"torch": "torch", "jax": "jax", "tensorflow": "keras", "keras": "keras
 class Loaded:
     """A subject that can be called; a second backend, if any, computes the slope."""
 
-    def __init__(self, value: Backend, slope: Backend | None = None) -> None:
+    def __init__(self, value: SubjectBackend, slope: SubjectBackend | None = None) -> None:
         self.value, self.slope = value, slope
 
     @property
@@ -78,7 +78,7 @@ def load(subject: Subject) -> Loaded:
     return Loaded(_backend(subject), slope)
 
 
-def _backend(subject: Subject) -> Backend:
+def _backend(subject: Subject) -> SubjectBackend:
     if subject.kind == "softgate":
         return Ours(_object(subject))
     if subject.kind == "c":
@@ -105,7 +105,7 @@ def prepare(subject: Subject) -> None:
         adapter(subject.framework or home)
 
 
-def _python(subject: Subject) -> Backend:
+def _python(subject: Subject) -> SubjectBackend:
     target = _object(subject)
     keywords = dict(subject.keywords)
     if isinstance(target, Activation) and subject.framework in (None, "numpy"):  # a user's formula
@@ -144,7 +144,9 @@ def _instance(subject: Subject, factory: Callable[..., Any]) -> Any:
     return instance
 
 
-def wrap(function: Callable[..., Any], framework: str, packages: tuple[str, ...] = ()) -> Backend:
+def wrap(
+    function: Callable[..., Any], framework: str, packages: tuple[str, ...] = ()
+) -> SubjectBackend:
     """Return the backend of a function of a framework's arrays."""
     backend = adapter(framework)
     return backend(function, (*packages, "keras") if framework == "keras" else packages)

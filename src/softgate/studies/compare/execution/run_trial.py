@@ -52,7 +52,7 @@ MAX_MESSAGE = 300
 """Characters of an error's message."""
 
 
-class State(NamedTuple):
+class GlobalState(NamedTuple):
     """Getter and setter of global state.
 
     `generator` marks a random generator: its state always changes and is not compared.
@@ -88,16 +88,16 @@ def _prepare(seed: int) -> None:
         torch.set_num_threads(1)
 
 
-def _states() -> list[State]:
+def _states() -> list[GlobalState]:
     """Return the state to restore; torch's only if it is loaded."""
-    states: list[State] = [
-        State(random.getstate, random.setstate, generator=True),
-        State(np.random.get_state, np.random.set_state, generator=True),
-        State(np.geterr, lambda errors: np.seterr(**errors)),
-        State(get_threads, set_threads),
-        State(_folder, os.chdir),
-        State(lambda: list(sys.path), _set_path),
-        State(os.environ.copy, _set_environment),  # noqa: TID251  (restored, not read)
+    states: list[GlobalState] = [
+        GlobalState(random.getstate, random.setstate, generator=True),
+        GlobalState(np.random.get_state, np.random.set_state, generator=True),
+        GlobalState(np.geterr, lambda errors: np.seterr(**errors)),
+        GlobalState(get_threads, set_threads),
+        GlobalState(_folder, os.chdir),
+        GlobalState(lambda: list(sys.path), _set_path),
+        GlobalState(os.environ.copy, _set_environment),  # noqa: TID251  (restored, not read)
     ]
     torch = sys.modules.get("torch")
     if torch is not None:
@@ -105,27 +105,27 @@ def _states() -> list[State]:
     return states
 
 
-def _torch_states(torch: Any) -> list[State]:
+def _torch_states(torch: Any) -> list[GlobalState]:
     return [
-        State(torch.get_rng_state, torch.set_rng_state, generator=True),
-        State(torch.get_num_threads, torch.set_num_threads),
-        State(torch.get_default_dtype, torch.set_default_dtype),
+        GlobalState(torch.get_rng_state, torch.set_rng_state, generator=True),
+        GlobalState(torch.get_num_threads, torch.set_num_threads),
+        GlobalState(torch.get_default_dtype, torch.set_default_dtype),
         # None for "cpu", which would install a mode that intercepts every call.
-        State(
+        GlobalState(
             torch.get_default_device,
             lambda device: torch.set_default_device(None if device.type == "cpu" else device),
         ),
-        State(torch.is_grad_enabled, torch.set_grad_enabled),
-        State(torch.is_anomaly_enabled, torch.set_anomaly_enabled),
-        State(torch.get_float32_matmul_precision, torch.set_float32_matmul_precision),
-        State(
+        GlobalState(torch.is_grad_enabled, torch.set_grad_enabled),
+        GlobalState(torch.is_anomaly_enabled, torch.set_anomaly_enabled),
+        GlobalState(torch.get_float32_matmul_precision, torch.set_float32_matmul_precision),
+        GlobalState(
             lambda: (
                 torch.are_deterministic_algorithms_enabled(),
                 torch.is_deterministic_algorithms_warn_only_enabled(),
             ),
             lambda modes: torch.use_deterministic_algorithms(modes[0], warn_only=modes[1]),
         ),
-        State(_flushes, torch.set_flush_denormal),
+        GlobalState(_flushes, torch.set_flush_denormal),
     ]
 
 

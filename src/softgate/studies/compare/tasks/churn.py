@@ -15,7 +15,7 @@ from random import Random
 from typing import TYPE_CHECKING, ClassVar
 
 from ..trial import Measure
-from .table import PreparedTable, Table, prepare, read_table
+from .table import DataTable, PreparedTable, prepare, read_table
 from .task import ACCURACY, Option, Task, perceptron_options
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ PRICES = {"fibre": 80.0, "dsl": 52.0, "no line": 22.0}
 
 
 @cache
-def customers() -> Table:
+def customers() -> DataTable:
     """Return the synthetic table.
 
     Examples
@@ -45,7 +45,7 @@ def customers() -> Table:
     (4000, ('customer', 'tenure_months'))
     """
     random = Random(20160627)
-    return Table(HEADER, tuple(_customer(random, i) for i in range(ROWS)))
+    return DataTable(HEADER, tuple(_customer(random, i) for i in range(ROWS)))
 
 
 def _customer(random: Random, number: int) -> tuple[str, ...]:
@@ -99,7 +99,7 @@ class Churn(Task):
     takes: ClassVar[tuple[str, ...]] = ("data",)
 
     @cached_property
-    def table(self) -> Table:
+    def table(self) -> DataTable:
         """The table without the rows that lack a target."""
         table = customers() if self.data is None else read_table(Path(self.data))
         target = self.settings["target"]

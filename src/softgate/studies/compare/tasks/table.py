@@ -38,7 +38,7 @@ def is_blank(text: str) -> bool:
 
 
 @dataclass(frozen=True)
-class Table:
+class DataTable:
     """Rows of cells, stripped of spaces; `target` is the column to predict.
 
     `unknown_targets` is the number of rows left out because their target is blank.
@@ -54,7 +54,7 @@ class Table:
         i = self.header.index(name)
         return [row[i] for row in self.rows]
 
-    def with_target(self, target: str | None) -> Table:
+    def with_target(self, target: str | None) -> DataTable:
         """Return the table with a column to predict, without rows in which that is blank."""
         if numbers(list(self.header)) is not None:
             raise ValueError(
@@ -117,7 +117,7 @@ def numbers(cells: list[str]) -> list[float] | None:
     return None if all(map(math.isnan, values)) else values
 
 
-def read_table(file: Path) -> Table:
+def read_table(file: Path) -> DataTable:
     """Return the table in a CSV file with a header; the separator is found from the first line."""
     try:
         text = file.read_text(encoding="utf-8-sig")
@@ -140,7 +140,7 @@ def read_table(file: Path) -> Table:
             raise ValueError(
                 f"{file}, row {number}: {len(row)} cells, but the header has {len(header)}"
             )
-    return Table(header, tuple(row for _, row in lines[1:]))
+    return DataTable(header, tuple(row for _, row in lines[1:]))
 
 
 class PreparedTable(NamedTuple):
@@ -159,7 +159,7 @@ class Columns(NamedTuple):
     left_out: list[str]
 
 
-def prepare(table: Table) -> PreparedTable:
+def prepare(table: DataTable) -> PreparedTable:
     """Return a table as numbers in three parts: 60, 20 and 20 % of each class."""
     from ..data import split
 
@@ -183,7 +183,7 @@ def prepare(table: Table) -> PreparedTable:
     return PreparedTable(x, [y[part] for part in parts], notes)
 
 
-def sort_columns(table: Table, train: Array) -> Columns:
+def sort_columns(table: DataTable, train: Array) -> Columns:
     """Return columns by kind, as determined by the training rows."""
     columns = Columns({}, {}, [])
     for name in table.header:
@@ -223,7 +223,7 @@ def _transformer(numeric: int, texts: int) -> Any:
     )
 
 
-def _notes(table: Table, columns: Columns, train: int, inputs: int) -> list[str]:
+def _notes(table: DataTable, columns: Columns, train: int, inputs: int) -> list[str]:
     blanks = {name: int(np.isnan(values).sum()) for name, values in columns.numbers.items()}
     filled = [f"{name} ({count:,})" for name, count in blanks.items() if count]
     empty = [f"{n} ({c:,})" for n, v in columns.texts.items() if (c := v.count(EMPTY))]

@@ -12,7 +12,7 @@ import jax
 import numpy as np
 
 from ..registry import Peer
-from ..timed_call import FROM_X, Task, TimedCall, load
+from ..timed_call import FROM_X, BenchTask, TimedCall, load
 
 NOT_DONATED = "jax did not use the donated buffer: its output is newly allocated"
 
@@ -26,12 +26,12 @@ def start(threads: int) -> str:
     return ""
 
 
-def make(peer: Peer, task: Task) -> TimedCall:
+def make(peer: Peer, task: BenchTask) -> TimedCall:
     """Return the call of a jitted function."""
     return of_function(load(peer), task)
 
 
-def of_function(function: Callable[[Any], Any], task: Task) -> TimedCall:
+def of_function(function: Callable[[Any], Any], task: BenchTask) -> TimedCall:
     """Return the call of jax.jit of a function, or of its pullback."""
     arrays = [task.x] if task.quantity == "value" else [task.x, task.grad]
     inputs = [jax.device_put(array, may_alias=True) for array in arrays]

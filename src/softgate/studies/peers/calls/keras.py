@@ -8,7 +8,7 @@ from typing import Any
 import keras
 
 from ..registry import Peer
-from ..timed_call import Task, TimedCall, load
+from ..timed_call import BenchTask, TimedCall, load
 
 
 def _backend() -> Any:
@@ -21,7 +21,7 @@ def start(threads: int) -> str:
     return "; ".join(filter(None, (f"Keras on {keras.backend.backend()}", remark)))
 
 
-def make(peer: Peer, task: Task) -> TimedCall:
+def make(peer: Peer, task: BenchTask) -> TimedCall:
     """Return the call of a function of the backend's tensors."""
     call: TimedCall = _backend().of_function(load(peer), task)
     return call

@@ -7,7 +7,7 @@ import onnx  # noqa: F401  (builds the models: its import must not count in a fi
 import onnxruntime
 
 from ..registry import Peer
-from ..timed_call import Absent, Array, Task, TimedCall, onnx_model
+from ..timed_call import Absent, Array, BenchTask, TimedCall, onnx_model
 
 _THREADS = [1]
 
@@ -19,7 +19,7 @@ def start(threads: int) -> str:
     return ""
 
 
-def make(peer: Peer, task: Task) -> TimedCall:
+def make(peer: Peer, task: BenchTask) -> TimedCall:
     """Return the call of a model; raise Absent for backward and bfloat16."""
     if task.quantity != "value":
         raise Absent("has no backward of this operator")

@@ -11,7 +11,7 @@ import numpy as np
 from .. import textbook
 from ..formulas import FORMULAS
 from ..registry import Peer
-from ..timed_call import Absent, Array, Task, TimedCall
+from ..timed_call import Absent, Array, BenchTask, TimedCall
 
 ONE_THREAD = "NumPy and SciPy use one thread"
 
@@ -22,7 +22,7 @@ def start(threads: int) -> str:
     return ONE_THREAD if threads > 1 else ""
 
 
-def make(peer: Peer, task: Task) -> TimedCall:
+def make(peer: Peer, task: BenchTask) -> TimedCall:
     """Return the call of a formula."""
     if peer.implementation == "scipy":
         return _in_place(peer, task)
@@ -38,7 +38,7 @@ def make(peer: Peer, task: Task) -> TimedCall:
     return TimedCall(lambda: backward(task.x, task.grad), notes=notes)
 
 
-def _in_place(peer: Peer, task: Task) -> TimedCall:
+def _in_place(peer: Peer, task: BenchTask) -> TimedCall:
     value, backward = FORMULAS[peer.function]
     arguments = (task.x,) if task.quantity == "value" else (task.x, task.grad)
     run: Callable[..., Any] = value if task.quantity == "value" else backward

@@ -8,7 +8,7 @@ from softgate.lower.target import host
 from softgate.runtime.activation import Activation
 from softgate.runtime.threads import POOL, set_threads
 
-from ..timed_call import Array, Call, Task, TimedCall
+from ..timed_call import Array, BenchTask, Call, TimedCall
 
 
 def start(threads: int) -> str:
@@ -19,7 +19,7 @@ def start(threads: int) -> str:
     return ""
 
 
-def ours(activation: Activation, task: Task) -> TimedCall:
+def ours(activation: Activation, task: BenchTask) -> TimedCall:
     """Return the timed call of an activation, or of its backward."""
     out = task.out if task.reused else None
     if task.quantity == "value":
@@ -27,12 +27,12 @@ def ours(activation: Activation, task: Task) -> TimedCall:
     return TimedCall(lambda: activation.backward(task.x, task.grad, out=out))
 
 
-def copy(task: Task) -> TimedCall:
+def copy(task: BenchTask) -> TimedCall:
     """Return a timed copy of as many bytes as the task reads and writes: x, for backward 1.5·x."""
     return TimedCall(_copy(task), lambda _: task.out)
 
 
-def _copy(task: Task) -> Call:
+def _copy(task: BenchTask) -> Call:
     size = task.x.itemsize
     half = task.x.size // 2
 

@@ -9,7 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from ..registry import Peer
-from ..timed_call import ALLOCATES, FROM_X, Array, Task, TimedCall, load
+from ..timed_call import ALLOCATES, FROM_X, Array, BenchTask, TimedCall, load
 
 TAPE = "through a gradient tape: the backward alone, from the saved tensors"
 
@@ -22,12 +22,14 @@ def start(threads: int) -> str:
     return ""
 
 
-def make(peer: Peer, task: Task) -> TimedCall:
+def make(peer: Peer, task: BenchTask) -> TimedCall:
     """Return the call of a function of tensors."""
     return of_function(load(peer), task, compiled=peer.implementation == "tensorflow.xla")
 
 
-def of_function(function: Callable[[Any], Any], task: Task, *, compiled: bool = False) -> TimedCall:
+def of_function(
+    function: Callable[[Any], Any], task: BenchTask, *, compiled: bool = False
+) -> TimedCall:
     """Return the call of a function, or of its gradient."""
     x, grad = tf.constant(task.x), tf.constant(task.grad)
     allocates = (ALLOCATES,) if task.reused else ()
@@ -42,7 +44,7 @@ def of_function(function: Callable[[Any], Any], task: Task, *, compiled: bool = 
 
 
 def _compiled(
-    function: Callable[[Any], Any], task: Task, x: Any, grad: Any, allocates: tuple[str, ...]
+    function: Callable[[Any], Any], task: BenchTask, x: Any, grad: Any, allocates: tuple[str, ...]
 ) -> TimedCall:
     if task.quantity == "value":
         value = tf.function(function, jit_compile=True)

@@ -14,7 +14,7 @@ import torch
 
 from ...subjects.backends.torch import from_tensor, to_tensor
 from ..registry import Peer
-from ..timed_call import ALLOCATES, Array, Task, TimedCall, load
+from ..timed_call import ALLOCATES, Array, BenchTask, TimedCall, load
 
 AUTOGRAD = "through autograd: the backward alone, from the saved tensors"
 
@@ -25,7 +25,7 @@ def start(threads: int) -> str:
     return ""
 
 
-def make(peer: Peer, task: Task) -> TimedCall:
+def make(peer: Peer, task: BenchTask) -> TimedCall:
     """Return the call of torch's operator, or of a function of tensors."""
     if peer.implementation == "torch" and peer.usual and task.reused:
         maker = OPERATORS[task.quantity].get(peer.function)
@@ -44,7 +44,7 @@ def make(peer: Peer, task: Task) -> TimedCall:
     return of_function(function, task)
 
 
-def of_function(function: Callable[[Any], Any], task: Task) -> TimedCall:
+def of_function(function: Callable[[Any], Any], task: BenchTask) -> TimedCall:
     """Return the call of a function of tensors, or of its backward."""
     x = to_tensor(task.x)
     allocates = (ALLOCATES,) if task.reused else ()

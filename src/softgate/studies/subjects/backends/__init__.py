@@ -28,7 +28,7 @@ GUARD = 64
 """Elements before and after the output of a C function."""
 
 
-class Backend(ABC):
+class SubjectBackend(ABC):
     """A callable and the framework that it belongs to."""
 
     framework = "numpy"
@@ -63,7 +63,7 @@ def as_array(result: Any) -> Any:
     return np.asarray(result) if isinstance(result, np.ndarray | np.generic) else result
 
 
-class Plain(Backend):
+class Plain(SubjectBackend):
     """A function of a NumPy array, without derivatives; the base of other frameworks' backends."""
 
     def __init__(self, function: Callable[..., Any], packages: tuple[str, ...] = ()) -> None:
@@ -76,7 +76,7 @@ class Plain(Backend):
             return as_array(self.function(x))
 
 
-class Ours(Backend):
+class Ours(SubjectBackend):
     """An activation of softgate or of a user's formula."""
 
     framework = "softgate"
@@ -98,7 +98,7 @@ class Ours(Backend):
         return get_threads() == count
 
 
-class C(Backend):
+class C(SubjectBackend):
     """A C function void(const T*, T*, size_t) of a shared library, called through ctypes.
 
     The output is filled with NaN before the call and has guard elements on both sides, which detect

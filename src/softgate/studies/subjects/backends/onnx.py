@@ -13,12 +13,12 @@ import numpy as np
 import onnxruntime
 
 from ..description import Mistake
-from . import Array, Backend
+from . import Array, SubjectBackend
 
 TYPES = {"tensor(float16)": "float16", "tensor(float)": "float32", "tensor(double)": "float64"}
 
 
-class Onnx(Backend):
+class Onnx(SubjectBackend):
     """A model file."""
 
     framework = "onnxruntime"
