@@ -6,6 +6,7 @@ Comparisons of exact inputs are exact; a comparison of overlapping balls raises 
 
 from __future__ import annotations
 
+import math
 from contextlib import suppress
 from fractions import Fraction
 from functools import lru_cache, partial
@@ -27,8 +28,8 @@ class Undecided(ArithmeticError):
     """A comparison of two balls that overlap: more bits are needed."""
 
 
-def evaluate(root: Node, bits: int, /, **inputs: float | Fraction) -> arb:
-    """Return a ball around `root` at these exact inputs, computed with `bits` bits."""
+def evaluate(root: Node, bits: int, /, **inputs: float | Fraction | arb) -> arb:
+    """Return a ball around `root` at these exact inputs or balls, computed with `bits` bits."""
     before = flint.ctx.prec
     flint.ctx.prec = bits
     try:
@@ -69,8 +70,38 @@ def truth(root: Node, relative_bits: int = 80, /, **inputs: float | Fraction) ->
     raise ArithmeticError(f"{root!r} at {inputs} is not resolved with {MAX_BITS} bits")
 
 
-def exact(value: float | Fraction) -> arb:
-    """Return `value` as a ball of radius 0 (or as tight as a fraction allows)."""
+def hull(*points: float) -> arb:
+    """Return a ball that contains all of these points."""
+    first, *others = map(exact, points)
+    for other in others:
+        first = first.union(other)
+    return first
+
+
+def bounds(ball: arb) -> tuple[float, float]:
+    """Return the nearest floats that the ball is between; infinite for a ball that is not."""
+    if not ball.is_finite():
+        return -math.inf, math.inf
+    low, high = ball.lower(), ball.upper()
+    least, greatest = float(low), float(high)
+    return (
+        least if exact(least) <= low else math.nextafter(least, -math.inf),
+        greatest if exact(greatest) >= high else math.nextafter(greatest, math.inf),
+    )
+
+
+def middle_and_radius(ball: arb) -> tuple[float, float]:
+    """Return floats m and r such that the ball is inside [m - r, m + r]."""
+    middle = float(ball.mid())
+    if not math.isfinite(middle):
+        return 0.0, math.inf
+    return middle, bounds(abs(ball - exact(middle)))[1]
+
+
+def exact(value: float | Fraction | arb) -> arb:
+    """Return `value` as a ball of radius 0 (or as tight as a fraction allows); a ball as it is."""
+    if isinstance(value, arb):
+        return value
     if isinstance(value, float):
         return arb(value)
     return arb(fmpq(value.numerator, value.denominator))
@@ -94,6 +125,12 @@ def _sigmoid(x: arb) -> arb:
     return 1 / (1 + (-x).exp())
 
 
+def _softplus(x: arb) -> arb:
+    if x > 0:  # on a wide ball, exp(x) would contain 0
+        return x + (-x).exp().log1p()
+    return x.exp().log1p()
+
+
 OPERATIONS: dict[str, Any] = {
     **ARITHMETIC,
     **{op: partial(_compare, op) for op in COMPARISONS},
@@ -111,7 +148,7 @@ OPERATIONS: dict[str, Any] = {
     "erf": arb.erf,
     "erfc": arb.erfc,
     "sigmoid": _sigmoid,
-    "softplus": lambda x: x.exp().log1p(),
+    "softplus": _softplus,
     "phi": lambda x: (-x * x / 2).exp() / (2 * arb.pi()).sqrt(),
     "Phi": lambda x: (-x / arb(2).sqrt()).erfc() / 2,
 }

@@ -306,10 +306,12 @@ class Reference:
         """Return the sign of the truth minus `place`; 0 where 4096 bits show no difference."""
         from softgate.lower import arb
 
+        # A parameter, not a constant: the graph is compiled once for all places.
+        difference = self.root - self.root.graph.parameter("place")
         bits = FIRST_BITS
         while bits <= arb.MAX_BITS:
             with suppress(arb.Undecided):
-                ball = arb.evaluate(self.root - place, bits, x=x, **self.parameters)
+                ball = arb.evaluate(difference, bits, x=x, place=place, **self.parameters)
                 if ball > 0 or ball < 0:
                     return 1 if ball > 0 else -1
             bits *= 2
@@ -334,6 +336,10 @@ def _rounding_interval(y: float, fmt: Format) -> tuple[Fraction | None, Fraction
     return (near, far, even) if y > 0 else (-far, -near, even)
 
 
+FEW = 8
+"""At as few inputs, bounds on an interval cost more than a ball at each."""
+
+
 def correctly_rounded(
     entry: Entry,
     quantity: str,
@@ -345,14 +351,88 @@ def correctly_rounded(
 
     `x` are all 65,536 inputs by default. The result is NaN where the input is not finite: those
     results are limits, not values.
-    """
-    from softgate.lower import arb
 
+    Bounds on intervals decide most roundings. An interval is divided until few inputs
+    are undecided, which are then evaluated one by one.
+    """
     reference = Reference(entry, quantity, parameters)
     x = rounding.all16(fmt) if x is None else x
-    exact = np.full(x.size, np.nan)
-    for i in np.flatnonzero(np.isfinite(x)):
-        exact[i] = float(arb.truth(reference.root, 64, x=float(x[i]), **reference.parameters).mid())
+    rounded = np.full(x.size, np.nan)
+    finite = np.flatnonzero(np.isfinite(x))
+    intervals = np.array_split(finite[np.argsort(x[finite])], max(1, finite.size // 512))
+    single = []
+    bounds = _Bounds(reference)
+    while intervals:
+        index = intervals.pop()
+        low, high = (rounding.round_to(bound, fmt) for bound in bounds(x[index]))
+        decided = (low == high) & (np.signbit(low) == np.signbit(high))
+        rounded[index[decided]] = low[decided]
+        rest = index[~decided]
+        if rest.size <= max(FEW, index.size // 8):
+            single.append(rest)
+        else:
+            intervals += np.array_split(rest, 4)
+    index = np.concatenate(single)
+    rounded[index] = rounded_one_by_one(reference, x[index], fmt)
+    return rounded
+
+
+class _Bounds:
+    """Rigorous bounds of a function on intervals, from arb balls.
+
+    On an interval X, f(x) is in f(X), and in f(m) + f'(m)·(x - m) + f''(X)·(x - m)²/2 by Taylor's
+    theorem. m is the middle input, or 0 for an interval that extends over several binades, where
+    results are small relative to those in the middle. All of f, f' and f'' are evaluated on X: if
+    a kink is inside, a comparison in one of them is undecided.
+    """
+
+    def __init__(self, reference: Reference) -> None:
+        first = derivative(reference.root)
+        self.graphs = reference.root, first, derivative(first)
+        self.parameters = reference.parameters
+
+    def __call__(self, x: Float64s) -> tuple[Float64s, Float64s]:
+        """Return lower and upper bounds at `x`, in ascending order; infinite if there are none."""
+        from softgate.lower import arb
+
+        sizes = np.abs(x[[0, -1]])
+        wide = x[0] * x[-1] <= 0 or sizes.max() > 4 * sizes.min()
+        centre = 0.0 if wide else float(x[x.size // 2])
+        try:
+            inside = [
+                self._ball(g, arb.hull(float(x[0]), float(x[-1]), centre)) for g in self.graphs
+            ]
+            value = arb.truth(self.graphs[0], 64, x=centre, **self.parameters)
+            slope = self._ball(self.graphs[1], centre)
+        except ArithmeticError:  # a comparison inside the interval
+            return np.full(x.size, -np.inf), np.full(x.size, np.inf)
+        if inside[0].abs_upper() < arb.BELOW_ALL:  # as `arb.truth`, which may not know the sign
+            middle = float(x[x.size // 2])
+            ball = arb.truth(self.graphs[0], 64, x=middle, **self.parameters)
+            return (np.full(x.size, float(ball.mid())),) * 2
+        least, greatest = arb.bounds(inside[0])
+        (a, da), (b, db), (c, dc) = map(arb.middle_and_radius, (value, slope, inside[2] / 2))
+        with np.errstate(all="ignore"):
+            step = x - centre  # exact: both have few digits, and are close together or one is 0
+            size, square = np.abs(step), step * step
+            middle = a + step * b + square * c
+            rounding_errors = 2.0**-50 * (abs(a) + size * abs(b) + square * abs(c))
+            radius = (da + size * db + square * dc + rounding_errors) * (1 + 2.0**-50)
+            # A NaN, where a product of 0 and infinity occurs, bounds nothing.
+            return np.fmax(middle - radius, least), np.fmin(middle + radius, greatest)
+
+    def _ball(self, graph: Node, x: Any) -> Any:
+        from softgate.lower import arb
+
+        return arb.evaluate(graph, 256, x=x, **self.parameters)
+
+
+def rounded_one_by_one(reference: Reference, x: Float64s, fmt: Format) -> Float64s:
+    """Return the correctly rounded results at `x`, from a ball at each."""
+    from softgate.lower import arb
+
+    balls = (arb.truth(reference.root, 64, x=point, **reference.parameters) for point in x.tolist())
+    exact = np.array([float(ball.mid()) for ball in balls])
     rounded = rounding.round_to(exact, fmt)
     for i in np.flatnonzero(rounding.near_tie(exact, fmt, 2.0**-50)):
         unit = Fraction(float(rounding.ulp(exact[i], fmt)))
