@@ -9,6 +9,7 @@ JOBS   ?= 2
 
 PY      := $(VENV)/bin/python
 STAMP   := $(VENV)/.installed
+BYTES   := $(VENV)/.compiled
 LACKING := $(VENV)/.lacking
 PAGE    ?= report.html
 QUICK   := tests/formula tests/runtime tests/lower/test_unfused.py tests/project/test_architecture.py \
@@ -18,7 +19,7 @@ SLOW    := $(addprefix tests/runtime/test_,array_libraries.py names.py threads.p
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help report test check lint format exhaustive certificates accuracy speed figures bench fits digests stubs support arm install clean distclean
+.PHONY: help report test check lint lint-and-bytes format exhaustive certificates accuracy speed figures bench fits digests stubs support arm install clean distclean
 
 help: ## say what can be made
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -26,11 +27,11 @@ help: ## say what can be made
 report: $(STAMP) ## the main job: which activation, and what does it cost here? writes report.html
 	$(PY) -m softgate report -o $(PAGE)
 
-test: lint ## install what tests need, then lint, types, layers and all tests
-	$(PY) -m pytest -n $(JOBS)
+test: lint-and-bytes ## install what tests need, then lint, types, layers and all tests
+	$(PY) -m pytest -n $(JOBS) --dist worksteal
 	@cat $(LACKING)
 
-check: lint ## lint, types, layers and the tests that need no framework: for every edit
+check: lint-and-bytes ## lint, types, layers and the tests that need no framework: for every edit
 	$(PY) -m pytest -q -n $(JOBS) $(QUICK) $(addprefix --ignore=,$(SLOW))
 
 lint: $(STAMP) ## ruff, mypy and the layer contract
@@ -39,6 +40,10 @@ lint: $(STAMP) ## ruff, mypy and the layer contract
 	$(PY) -m ruff format --check
 	test -s $(LACKING) || $(PY) -m mypy
 	$(VENV)/bin/lint-imports --no-logo
+
+# At once: mypy runs in one process.
+lint-and-bytes: $(STAMP)
+	@$(MAKE) --no-print-directory --jobs=2 lint $(BYTES)
 
 format: $(STAMP) ## rewrite the files as ruff would have them
 	$(PY) -m ruff check --fix
@@ -90,19 +95,21 @@ distclean: clean ## and .venv
 $(PY):
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("softgate needs Python 3.11 or later, and $(PYTHON) is " + sys.version.split()[0] + ": make PYTHON=/path/to/python3.11")'
 	$(PYTHON) -m venv $(VENV)
-# The pip that comes with Python 3.11 takes twice as long to resolve these dependencies.
-	$(PY) -m pip install --quiet --upgrade pip
+# uv installs in a third of the time. Where it is missing, a newer pip resolves faster.
+	$(PY) -m pip install --quiet uv || $(PY) -m pip install --quiet --upgrade pip
 
-$(STAMP): pyproject.toml constraints.txt | $(PY)
-# Compiled afterwards, for pip does it in one process. Not by the first import, which would warn of
-# what others wrote, and warnings are errors in tests. What is no Python is passed over, as by pip.
+$(STAMP): pyproject.toml constraints.txt tools/install.py | $(PY)
 # On Linux only PyTorch's CPU build will do, and there is none for every Python.
 	@: > $(LACKING)
 	@$(PY) -m pip install --dry-run --quiet --no-deps --constraint constraints.txt torch >/dev/null 2>&1 \
 	|| $(PY) -c 'import sys; print("Left out: PyTorch (constraints.txt), of which pip finds no CPU build for Python", sys.version.split()[0] + ",\nand mypy, which needs its types. Tests that need PyTorch are skipped. PIP_FIND_LINKS can name a folder with a wheel.")' >$(LACKING)
-	$(PY) -m pip install --quiet --no-compile --constraint constraints.txt --editable \
-	  ".[test$$(test -s $(LACKING) && echo -core)]"
+	$(PY) tools/install.py --constraint constraints.txt --editable ".[test$$(test -s $(LACKING) && echo -core)]"
 # Apart, and only where there is a wheel: in one process with TensorFlow it aborts.
-	-$(PY) -m pip install --quiet --no-compile --no-deps --constraint constraints.txt --target $(VENV)/triton --upgrade 'triton>=3.9'
-	$(PY) -W ignore -m compileall -qq -j 0 $(VENV) || true
+	-$(PY) tools/install.py --no-deps --constraint constraints.txt --target $(VENV)/triton --upgrade 'triton>=3.9'
+	@touch $@
+
+# Not compiled by the first import, which would warn of what others wrote, and warnings are errors
+# in tests. What is no Python is passed over, as by pip; others' tests are not imported.
+$(BYTES): $(STAMP)
+	$(PY) -W ignore -m compileall -qq -j 0 -x '/tests/|/ray/(rllib|serve|tune|llm)/' $(VENV) || true
 	@touch $@

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from compositions import SHAPES, expressions, mismatches, operands, reductions
+from xla_once import quick_options, run_once
 
 import softgate as sg
 from softgate.blocks import Kernel
@@ -18,9 +19,6 @@ from softgate.lower import framework
 from softgate.lower.jax import stable_dialect
 from softgate.lower.unfused import unfused
 from softgate.runtime.activation import Activation
-
-QUICK = {"xla_backend_optimization_level": 0}
-"""XLA's own passes run in full; LLVM, which takes most of the time, does no more than it must."""
 
 
 def derivative(call: Callable[[Any], Any], x: Any) -> Any:
@@ -32,12 +30,15 @@ def test_expressions_around_an_activation(activation: Activation, shape: str) ->
     x, y = operands(shape)
     narrow = [jnp.asarray(v, jnp.float32) for v in (x, y)]
     calls = expressions(activation, derivative, thorough=shape == "scalar")
-    options = QUICK
+    options = quick_options()
     if shape == "several":
         calls |= reductions(activation, jnp.sum, jnp.prod)
         options = {}  # LLVM unrolls reductions, and merges what they reduce
-    jitted = jax.jit(lambda x, y: {name: call(x, y) for name, call in calls.items()})
-    results = jitted.lower(*narrow).compile(compiler_options=options)(*narrow)
+
+    def evaluated(x: Any, y: Any) -> dict[str, Any]:
+        return {name: call(x, y) for name, call in calls.items()}
+
+    results = run_once(evaluated, *narrow, options=options)
     assert not mismatches(activation, x, y, results)
 
 
@@ -75,6 +76,9 @@ def test_xla_merges_constants_across_forms_that_are_not_kept() -> None:
     assert [graph.op, graph.args[0].op] == ["keep", "unscale"]
     product = graph.graph.node("mul", *graph.args[0].args)
     form = framework.form(product, stable_dialect(FLOAT32))
-    alone, squared = jax.jit(lambda x: (form(x), form(x) * form(-x)))(jnp.float32(0.3))
-    assert np.isclose(alone, sg.sigmoid(0.3))
-    assert squared == 0.0
+    for options in ({}, quick_options()):
+        alone, squared = run_once(
+            lambda x: (form(x), form(x) * form(-x)), jnp.float32(0.3), options=options
+        )
+        assert np.isclose(alone, sg.sigmoid(0.3))
+        assert squared == 0.0
