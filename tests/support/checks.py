@@ -122,6 +122,7 @@ def check_16bit(
     expected[finite] = accuracy.correctly_rounded(
         activation.entry, quantity, fmt, dict(key), x[finite]
     )
+    check_roundings(activation, quantity, fmt, dict(key), x[finite], expected[finite])
     same = run.view(np.uint16)[finite] == rounding.encode16(expected, fmt)[finite]
     # Where the truth is 0, or so small that its sign is not known, a zero of any sign will do.
     zeros = (expected[finite] == 0) & ((run.view(np.uint16)[finite] & 0x7FFF) == 0)
@@ -136,6 +137,21 @@ def check_16bit(
     ends = np.isinf(x)
     wide = call(activation, quantity, x[ends], **parameters)
     assert np.array_equal(run[ends].astype(np.float64), rounding.round_to(wide, fmt))
+
+
+def check_roundings(
+    activation: Activation,
+    quantity: str,
+    fmt: Format,
+    parameters: dict[str, float],
+    x: Any,
+    rounded: Any,
+) -> None:
+    """Roundings decided by bounds on intervals are those that a ball at the input decides."""
+    few = np.random.default_rng(9).choice(x.size, 100, replace=False)
+    reference = accuracy.Reference(activation.entry, quantity, parameters)
+    exact = accuracy.rounded_one_by_one(reference, x[few], fmt)
+    assert np.array_equal(rounded[few], exact), f"{activation.name} {quantity} {fmt.name}"
 
 
 def check_nan_payloads(results: Any, fmt: Format, exact: bool) -> None:

@@ -8,4 +8,5 @@ from .errors import Errors as Errors
 from .errors import Reference as Reference
 from .errors import correctly_rounded as correctly_rounded
 from .errors import gate as gate
+from .errors import rounded_one_by_one as rounded_one_by_one
 from .errors import scale_graphs as scale_graphs

@@ -398,10 +398,9 @@ class _Bounds:
         sizes = np.abs(x[[0, -1]])
         wide = x[0] * x[-1] <= 0 or sizes.max() > 4 * sizes.min()
         centre = 0.0 if wide else float(x[x.size // 2])
+        interval = arb.hull(float(x[0]), float(x[-1]), centre)
         try:
-            inside = [
-                self._ball(g, arb.hull(float(x[0]), float(x[-1]), centre)) for g in self.graphs
-            ]
+            inside = [self._ball(graph, interval) for graph in self.graphs]
             value = arb.truth(self.graphs[0], 64, x=centre, **self.parameters)
             slope = self._ball(self.graphs[1], centre)
         except ArithmeticError:  # a comparison inside the interval
