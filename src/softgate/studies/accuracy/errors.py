@@ -406,8 +406,7 @@ class _Bounds:
         except ArithmeticError:  # a comparison inside the interval
             return np.full(x.size, -np.inf), np.full(x.size, np.inf)
         if inside[0].abs_upper() < arb.BELOW_ALL:  # as `arb.truth`, which may not know the sign
-            middle = float(x[x.size // 2])
-            ball = arb.truth(self.graphs[0], 64, x=middle, **self.parameters)
+            ball = arb.truth(self.graphs[0], 64, x=float(x[x.size // 2]), **self.parameters)
             return (np.full(x.size, float(ball.mid())),) * 2
         least, greatest = arb.bounds(inside[0])
         (a, da), (b, db), (c, dc) = map(arb.middle_and_radius, (value, slope, inside[2] / 2))
