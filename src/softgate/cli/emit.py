@@ -28,7 +28,7 @@ LANGUAGES = {kind: language for language, kinds in EXTENSIONS.items() for kind i
 
 
 @click.command(cls=Command, former={"--lang": "--language"})
-@click.argument("functions", type=FUNCTION, nargs=-1, required=True, metavar="FUNCTION...")
+@click.argument("activations", type=FUNCTION, nargs=-1, required=True, metavar="FUNCTION...")
 @click.option(
     "--language", type=click.Choice(tuple(EXTENSIONS)), help="[default: by the extension of -o]"
 )
@@ -52,7 +52,7 @@ LANGUAGES = {kind: language for language, kinds in EXTENSIONS.items() for kind i
     help=f"Write a file: {', '.join(f'.{kind}' for kind in LANGUAGES)}.",
 )  # fmt: skip
 def command(
-    functions: tuple[Activation | Gated, ...],
+    activations: tuple[Activation | Gated, ...],
     language: str | None,
     dtype: str | None,
     quantity: str | None,
@@ -85,7 +85,7 @@ def command(
         language = language or LANGUAGES[file_format(path)]
     elif language is None:
         raise click.UsageError(f"choose a --language: {', '.join(EXTENSIONS)}; or -o FILE.c.")
-    emitted = emit(functions, language, dtype=dtype, quantity=quantity, form=form)
+    emitted = emit(activations, language, dtype=dtype, quantity=quantity, form=form)
     if path is None:
         click.echo(as_text(emitted), nl=False)
         return

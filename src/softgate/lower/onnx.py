@@ -271,8 +271,11 @@ def _certify(units: Sequence[Unit]) -> list[str]:
         return []
     (function,) = functions
     file = f"{function.label}.onnx"
+    quantity, is_slope = function.quantity, function.quantity == "slope"
     if unit.command is None:
-        call = f'    print(sg.certify("{file}", {unit.name}, quantity="{function.quantity}"))'
+        slope = f', slope="{file}"' if is_slope else ""
+        call = f'    print(sg.certify("{file}", {unit.name}{slope}, quantity="{quantity}"))'
         return [source.IN_PYTHON.format(name=unit.name), call]
-    options = f"--reference {unit.command} --quantity {function.quantity}"
-    return ["To certify:", f"    softgate certify {file} {options}{source.limit(function.bound)}"]
+    slope = f" --slope {file}" if is_slope else ""
+    options = f"--reference {unit.command} --quantity {quantity}{source.limit(function.bound)}"
+    return ["To certify:", f"    softgate certify {file}{slope} \\", f"        {options}"]

@@ -78,7 +78,7 @@ Wanted = Activation | Gated | str
 
 @overload
 def emit(
-    function: Wanted | Iterable[Wanted],
+    activation: Wanted | Iterable[Wanted],
     language: Literal["onnx"],
     *,
     dtype: str | None = None,
@@ -90,7 +90,7 @@ def emit(
 
 @overload
 def emit(
-    function: Wanted | Iterable[Wanted],
+    activation: Wanted | Iterable[Wanted],
     language: str,
     *,
     dtype: str | None = None,
@@ -101,7 +101,7 @@ def emit(
 
 
 def emit(
-    function: Wanted | Iterable[Wanted],
+    activation: Wanted | Iterable[Wanted],
     language: str,
     *,
     dtype: str | None = None,
@@ -116,7 +116,7 @@ def emit(
 
     Parameters
     ----------
-    function : Activation, Gated, str, or several
+    activation : Activation, Gated, str, or several
         Activations and gated activations; several are written to one file. A gated one takes two
         operands, `a` and `b`, and has a slope for each.
     language : {"c", "cuda", "js", "triton", "onnx"}
@@ -179,8 +179,8 @@ def emit(
     formats = _formats(key, dtype)
     quantities = chosen("quantity", quantity, QUANTITIES) or LANGUAGES[key].default_quantities
     printer = _printer(key, form)
-    several = isinstance(function, Iterable) and not isinstance(function, str)
-    functions: list[Any] = list(function) if several else [function]  # type: ignore[arg-type]
+    several = isinstance(activation, Iterable) and not isinstance(activation, str)
+    functions: list[Any] = list(activation) if several else [activation]  # type: ignore[arg-type]
     if not functions:
         raise ValueError("no functions were passed: name at least one, such as gelu")
     units = [unit(_resolved(f), key, formats, quantities, parameters) for f in functions]
