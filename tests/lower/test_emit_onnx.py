@@ -175,6 +175,15 @@ def test_formulas_of_the_user(formula: Activation) -> None:
     assert same.mean() > 0.99
 
 
+@pytest.mark.parametrize("name", ["x", "t1", "y"])
+def test_formulas_with_the_names_of_values(name: str) -> None:
+    own = sg.activation(name=name)(lambda f, x: f.tanh(x))
+    x = np.array([0.0, 0.5], np.float32)
+    value, slope = run(model_of(own, quantity="value,slope"), x=x)
+    assert np.allclose(value, np.tanh(x))
+    assert np.allclose(slope, 1 - np.tanh(x) ** 2)
+
+
 @pytest.mark.parametrize("form", ["model", "function"])
 def test_operators_are_standard_and_shapes_dynamic(form: str) -> None:
     model = model_of(["gelu", "softplus", "swiglu"], form=form, quantity=ALL)

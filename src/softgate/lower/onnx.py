@@ -93,7 +93,8 @@ class Builder:
 
     def _add(self, op: str, operands: Sequence[str], attributes: Mapping[str, Any]) -> str:
         name = f"t{len(self.nodes) + 1}"
-        assert name not in self.reserved
+        while name in self.reserved:
+            name += "_"
         self.nodes.append(helper.make_node(op, operands, [name], **attributes))
         return name
 
@@ -233,8 +234,9 @@ def _outputs(function: Function, alone: bool) -> list[str]:
     """Return the names of a function's outputs in the graph."""
     if alone:
         return list(function.outputs)
-    if len(function.outputs) == 1:
-        return [function.label]
+    if len(function.outputs) == 1:  # a user's formula may have the name of an operand
+        is_operand = function.label in function.operands
+        return [f"{function.label}_value" if is_operand else function.label]
     return [f"{function.label}_{name}" for name in function.outputs]
 
 
