@@ -35,7 +35,7 @@ def test_errors_of_the_articles(records: dict[str, Record | Missing]) -> None:
     assert not any(statement.holds for statement in record.statements)
     body = build_section("tables", Results(records)).body_html
     assert body.count('class="wrong"') == 14
-    assert "14 are wrong" in body
+    assert "14 of the 84 figures in the first are wrong" in body
 
 
 def test_right_figure_is_not_called_wrong(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -200,8 +200,10 @@ class Outcome(Record):
 
     def table(self) -> tuple[tuple[str, ...], list[tuple[Cell, ...]]]:
         """Return one row."""
-        values = {**vars(self.trial), **vars(self.measured), **vars(self), "key": self.trial.key}
-        return COLUMNS, [tuple(values[name] for name in COLUMNS)]
+        parts = (self, self.measured, self.trial)
+        named = [next(p for p in parts if hasattr(p, name)) for name in COLUMNS]
+        row = tuple(getattr(part, name) for part, name in zip(named, COLUMNS, strict=True))
+        return COLUMNS, [row]
 
 
 class Diverged(Exception):
