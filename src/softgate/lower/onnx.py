@@ -62,6 +62,10 @@ class Builder:
         self._numbers: dict[str, float] = {}
         self._holds: dict[str, bool] = {}
         """Whether a comparison holds if everything but constants is 0."""
+        self._signed: set[str] = set()
+        """Values with a copied sign."""
+        self._finite: dict[str, str] = {}
+        """Operands of exponents, and the same with the largest number in place of infinity."""
 
     def node(self, op: str, *operands: str, **attributes: Any) -> str:
         """Return the name of an operator's output."""
@@ -113,7 +117,7 @@ class Builder:
             "where": self._where,
             "high": self._high,
             "copysign": self._copysign,
-            "add_exponent": lambda x, t: self.node("Mul", x, self._power(t, BIAS)),
+            "add_exponent": self._add_exponent,
             "exponent_only": lambda t: self._power(t, BIAS + FLOAT64.max_exponent),
             "exponent_field": self._exponent_field,
         }
@@ -125,20 +129,31 @@ class Builder:
         """Return a choice that keeps the sign of a 0 near 0.
 
         onnxruntime's Where loses the sign of -0 as its second operand and keeps it as the last one:
-        `yes` becomes the last operand if it is -0, or if the condition holds near 0.
+        `yes` becomes the last operand if it is -0, or if the condition holds near 0. A `yes` with a
+        copied sign is added to a -0 that stands for `no`.
         """
         zero = self._names.get(("Constant", (0.0).hex()), "")
         if yes == self._names.get(("Neg", (zero,))):
             return self.node("Neg", self.node("Where", condition, zero, self.node("Neg", no)))
+        # Not would be optimised away, with the order that it is for.
         if self._holds[condition]:
-            # Not would be optimised away, with the order that it is for.
-            opposite = self.node("Xor", condition, self._true())
-            return self.node("Where", opposite, no, yes)
-        return self.node("Where", condition, yes, no)
+            return self.node("Where", self.node("Xor", condition, self._true()), no, yes)
+        if yes not in self._signed:
+            return self.node("Where", condition, yes, no)
+        opposite = self.node("Xor", condition, self._true())
+        parts = (
+            self.node("Where", test, self.number(0.0), self.node("Neg", branch))
+            for test, branch in ((opposite, yes), (condition, no))
+        )
+        return self.node("Add", *(self.node("Neg", part) for part in parts))
 
     def _power(self, t: str, bias: float) -> str:
         """Return 2**(t - bias)."""
         return self.node("Pow", self.number(2.0), self.node("Sub", t, self.number(bias)))
+
+    def _add_exponent(self, x: str, t: str) -> str:
+        """Return x times 2 to the integer in the low bits of t."""
+        return self.node("Mul", self._finite.get(x, x), self._power(t, BIAS))
 
     def _high(self, x: str) -> str:
         """Return x with the lower half of its significand rounded off."""
@@ -155,10 +170,18 @@ class Builder:
         zero, size = self.number(0.0), self.node("Abs", magnitude)
         inverse = self.node("Div", self.number(1.0), sign)
         signs = [self.node("LessOrEqual", zero, number) for number in (sign, inverse)]
-        return self.node("Where", self.node("And", *signs), size, self.node("Neg", size))
+        result = self.node("Where", self.node("And", *signs), size, self.node("Neg", size))
+        self._signed.add(result)
+        return result
 
     def _exponent_field(self, x: str) -> str:
-        """Return 2**52 plus the exponent field of x > 0, whatever the error of Log is."""
+        """Return 2**52 plus the exponent field of x > 0, whatever the error of Log is.
+
+        Infinity counts as the largest number, here and where its exponent is taken off.
+        """
+        largest = self.number(float(np.finfo(np.float64).max))
+        self._finite[x] = self.node("Where", self.node("Less", largest, x), largest, x)
+        x = self._finite[x]
         one, zero = self.number(1.0), self.number(0.0)
         scaled = self.node("Mul", self.node("Log", x), self.number(1 / np.log(2.0)))
         guess = self.node("Floor", scaled)
