@@ -98,7 +98,8 @@ def undefined(code: bytes) -> set[str]:
 
 def loaded(code: bytes) -> Callable[..., None]:
     """The function `kernel` of an object file, for addresses and counts."""
-    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), HOST.create_machine())
+    machine = Target(HOST.cpu, HOST.features).machine  # the engine frees it
+    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
     engine.add_object_file(llvm.ObjectFileRef.from_data(code))
     engine.finalize_object()
     address = engine.get_function_address("kernel")

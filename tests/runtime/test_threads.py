@@ -284,17 +284,17 @@ def test_an_interrupted_compilation_leaves_the_code_generator_usable() -> None:
     out = run("""
         import gc, llvmlite.binding as llvm, numpy as np, softgate as sg
 
-        def interrupt(engine):
+        def interrupt(*_):
             raise KeyboardInterrupt
 
         sg.relu(1.0)
-        finalize = llvm.ExecutionEngine.finalize_object
+        link = llvm.JITLibraryBuilder.link
         for f in (sg.gelu, sg.mish, sg.sigmoid, sg.silu, sg.elu, sg.tanh):
-            llvm.ExecutionEngine.finalize_object = interrupt
+            llvm.JITLibraryBuilder.link = interrupt
             try:
                 f(np.ones(3))
             except KeyboardInterrupt:
-                llvm.ExecutionEngine.finalize_object = finalize
+                llvm.JITLibraryBuilder.link = link
             gc.collect()
             f(np.ones(3))
         print(sg.tanh(0.0))
@@ -323,7 +323,7 @@ def test_interrupts_during_compilation_and_threaded_calls() -> None:
             f = functions[round % 4]
             out = np.empty_like(x)
             if round % 2:
-                kernels._compiled.clear()
+                kernels._by_entry.clear(), kernels._by_graph.clear()
             seconds = random.uniform(1e-4, 0.06 if round % 2 else 6e-4)
             try:
                 signal.setitimer(signal.ITIMER_REAL, seconds)

@@ -236,6 +236,19 @@ class Node:
         return f"{self.op}({', '.join(arg._text(depth - 1) for arg in self.args)})"
 
 
+Signature = tuple[tuple[object, ...], ...]
+
+
+def signature(*roots: Node) -> Signature:
+    """Return a hashable description of graphs: equal if and only if their structure is equal."""
+    places: dict[Node, int] = {}
+    steps: list[tuple[object, ...]] = []
+    for node in walk(*roots):
+        places[node] = len(places)
+        steps.append((node.op, node.attr, *(places[arg] for arg in node.args)))
+    return (*steps, tuple(places[root] for root in roots))
+
+
 def check_numbers(*nodes: Node) -> None:
     """Raise FormulaError if a node is a comparison instead of a number."""
     if any(node.op in COMPARISONS for node in nodes):

@@ -8,7 +8,9 @@ integer operations and float64, with the same bits, are at the end of this modul
 from __future__ import annotations
 
 import ctypes
+import itertools
 import re
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,6 +18,7 @@ from typing import Any
 
 import llvmlite.binding as llvm
 from llvmlite import ir
+from llvmlite.binding.newpassmanagers import NewPassManager
 
 INDEX = ir.IntType(64)
 POINTER = ir.PointerType()
@@ -85,11 +88,7 @@ class Target:
 
     @cached_property
     def machine(self) -> llvm.TargetMachine:
-        """LLVM's code generator for this CPU, shared by all calls that do not take ownership."""
-        return self.create_machine()
-
-    def create_machine(self) -> llvm.TargetMachine:
-        """Return a new code generator, which an execution engine frees together with itself."""
+        """LLVM's code generator for this CPU."""
         if _architecture(self.triple) == _architecture(llvm.get_process_triple()):
             llvm.initialize_native_target()
             llvm.initialize_native_asmprinter()
@@ -104,6 +103,13 @@ class Target:
         return llvm.Target.from_triple(self.triple).create_target_machine(
             cpu=self.cpu, features=",".join(features), opt=3, jit=True
         )
+
+    @cached_property
+    def linker(self) -> llvm.LLJIT:
+        """LLVM's linker of code for this CPU into the process, one for all kernels."""
+        linker = llvm.create_lljit_compiler(self.machine)
+        _never_free(linker)
+        return linker
 
     @cached_property
     def converts_float16(self) -> bool:
@@ -170,7 +176,12 @@ def optimise(module: ir.Module, target: Target = HOST) -> llvm.ModuleRef:
     options.loop_vectorization = options.slp_vectorization = True
     options.loop_unrolling = options.loop_interleaving = True
     passes = llvm.create_pass_builder(target.machine, options)
-    passes.getModulePassManager().run(parsed, passes)
+    manager = passes.getModulePassManager()
+    manager.run(parsed, passes)
+    if type(manager)._dispose is llvm.ffi.ObjectRef._dispose:
+        # A defect of llvmlite: this method does nothing and hides the one that frees the passes.
+        NewPassManager._dispose(manager)
+        manager.detach()
     return parsed
 
 
@@ -181,18 +192,45 @@ def compile_module(
     name: str = "kernel",
     target: Target = HOST,
 ) -> Callable[..., None]:
-    """Return `name` of `module` as a function of `pointers` addresses and some counts."""
-    engine = llvm.create_mcjit_compiler(optimise(module, target), target.create_machine())
-    engine.finalize_object()
-    address = engine.get_function_address(name)
-    _never_free(engine)
+    """Return `name` of `module` as a function of `pointers` addresses and some counts.
+
+    The code is unloaded when the function is garbage collected.
+    """
+    code: bytes = target.machine.emit_object(optimise(module, target))
+    library = llvm.JITLibraryBuilder().add_object_img(code).add_current_process()
+    loaded = library.export_symbol(name).link(target.linker, f"kernel{next(_libraries)}")
     signature = [ctypes.c_void_p] * pointers + [ctypes.c_int64] * counts
-    return ctypes.CFUNCTYPE(None, *signature)(address)
+    kernel: Any = ctypes.CFUNCTYPE(None, *signature)(loaded[name])
+    kernel.code = _Code(loaded)
+    result: Callable[..., None] = kernel
+    return result
 
 
-def _never_free(engine: Any) -> None:
-    # A daemon thread may still run the code while the interpreter tears modules down.
-    ctypes.pythonapi.Py_IncRef(ctypes.py_object(engine))
+_libraries = itertools.count()
+
+
+class _Code:
+    """Owns the machine code of one kernel; unloads it, except at the interpreter's exit.
+
+    A daemon thread may still run the code while the interpreter tears modules down.
+    """
+
+    def __init__(self, loaded: llvm.ResourceTracker) -> None:
+        self._loaded = loaded
+        _never_free(loaded)
+
+    def __del__(self, finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
+        if not finalizing():
+            self._loaded.close()
+            _release(self._loaded)
+
+
+def _never_free(resource: Any, increment: Any = ctypes.pythonapi.Py_IncRef) -> None:
+    increment(ctypes.py_object(resource))
+
+
+def _release(resource: Any, decrement: Any = ctypes.pythonapi.Py_DecRef) -> None:
+    decrement(ctypes.py_object(resource))
 
 
 REBIAS = (127 - 15) << 23

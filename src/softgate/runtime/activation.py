@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 Parameters = tuple[tuple[str, float], ...]
 
+MOST_ROUTES = 128
+"""Routes that a function keeps; one of a 16-bit format may hold a table of 128 kB."""
+
 
 class Function:
     """A function of one or two operands with kernels: base of `Activation` and `Gated`."""
@@ -85,7 +88,7 @@ class Function:
             if gated and storage.bits == 16 and route.computed_in is FLOAT64:
                 # Kernels do not convert between 16 bits and float64: arrays are converted first.
                 route = Route(self.entry, quantity, FLOAT64, None, values)
-            if len(self._routes) > 1024:  # bounds the memory of a sweep over a parameter
+            if len(self._routes) > MOST_ROUTES:  # bounds the memory of a sweep over a parameter
                 self._routes.clear()
             self._routes[key] = route
         return route

@@ -7,10 +7,12 @@ that reads them, so a sweep over a parameter compiles once.
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from fractions import Fraction
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +22,7 @@ from softgate.catalogue import Entry
 from softgate.catalogue.entry import LIMITS
 from softgate.catalogue.gated import GatedEntry
 from softgate.formula.formats import FLOAT32, FLOAT64, Format
-from softgate.formula.graph import Node
+from softgate.formula.graph import Node, signature
 
 from . import fork_lock
 
@@ -32,6 +34,10 @@ Parameters = Mapping[str, float]
 QUANTITIES = ("value", "slope", "curvature", "backward")
 
 _compiled: dict[object, Compiled] = {}
+_by_entry: WeakKeyDictionary[Entry | GatedEntry, dict[object, Compiled]] = WeakKeyDictionary()
+_by_graph: OrderedDict[object, Compiled] = OrderedDict()
+MOST_UNUSED = 256
+"""Kernels that are kept, the last used ones, although their functions may be collected."""
 BUILDING = fork_lock.BUILDING
 """Held while kernels are compiled, tables computed and their modules imported."""
 
@@ -135,8 +141,31 @@ def pack(
 
 
 def compiled(specification: Specification) -> Compiled:
-    """Return the compiled kernel: called as (out, inputs…, parameters, count) with addresses."""
-    return once(specification, lambda: _compile(specification))
+    """Return the compiled kernel: called as (out, inputs…, parameters, count) with addresses.
+
+    Equal graphs share a kernel, and a kernel is freed some time after the last function that uses
+    it is garbage collected.
+    """
+    entry, *rest = (getattr(specification, field.name) for field in fields(specification))
+    kernel = _by_entry.get(entry, {}).get(tuple(rest))
+    if kernel is None:
+        with BUILDING:
+            kernel = _from_graph(loop(specification))
+            _by_entry.setdefault(entry, {})[tuple(rest)] = kernel
+    return kernel
+
+
+def _from_graph(loop: Loop) -> Compiled:
+    """Return the kernel of a loop, compiled unless an equal one was used lately."""
+    from softgate.lower.llvm import compile_loop
+
+    roots, *rest = (getattr(loop, field.name) for field in fields(loop))
+    key = (signature(*roots), *rest)
+    kernel = _by_graph.pop(key, None) or compile_loop(loop)
+    _by_graph[key] = kernel
+    while len(_by_graph) > MOST_UNUSED:
+        _by_graph.popitem(last=False)
+    return kernel
 
 
 def once(key: object, make: Callable[[], Compiled]) -> Compiled:
@@ -148,12 +177,6 @@ def once(key: object, make: Callable[[], Compiled]) -> Compiled:
             if kernel is None:
                 kernel = _compiled[key] = make()
     return kernel
-
-
-def _compile(specification: Specification) -> Compiled:
-    from softgate.lower.llvm import compile_loop
-
-    return compile_loop(loop(specification))
 
 
 def evaluate64(

@@ -35,7 +35,7 @@ def truth_graph(entry: Entry, quantity: str) -> Node:
     return root
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=128)
 def table(entry: Entry, quantity: str, fmt: Format, parameters: Key) -> npt.NDArray[np.uint16]:
     """Return the bit patterns of a quantity at all 65,536 inputs of a 16-bit format."""
     bits = rounding.encode16(rounded(entry, quantity, fmt, dict(parameters)), fmt)
