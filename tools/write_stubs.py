@@ -181,13 +181,12 @@ def exported(module: str) -> list[str]:
 
 
 def definitions(body: Iterable[ast.stmt], name: str) -> list[ast.FunctionDef]:
-    """Return the definitions of a function: its overloads if it has any."""
-    functions = [node for node in body if isinstance(node, ast.FunctionDef) and node.name == name]
-    return functions[:-1] or functions
+    """Return the overloads of a function, if it has any, and its implementation."""
+    return [node for node in body if isinstance(node, ast.FunctionDef) and node.name == name]
 
 
 def method_of(module: str, class_name: str, name: str) -> ast.FunctionDef:
-    """Return the definition of a method."""
+    """Return the implementation of a method."""
     classes = (node for node in tree_of(module).body if isinstance(node, ast.ClassDef))
     body = next(node.body for node in classes if node.name == class_name)
     return definitions(body, name)[-1]
@@ -200,8 +199,8 @@ class Stub:
     module: str
     imports: set[str] = field(default_factory=set)
     parts: list[str] = field(default_factory=list)
-    renamed: Mapping[str, str] = field(default_factory=dict)
-    """Names that annotations have in the sources, and those of the same types in the stub."""
+    declared: frozenset[str] = frozenset()
+    """Names in annotations that mean another type here than in the sources."""
 
     @property
     def path(self) -> Path:
@@ -218,42 +217,25 @@ class Stub:
 
     def function(self, module: str, name: str) -> None:
         """Declare a function as its source does, with its docstring."""
-        body = tree_of(module).body
-        documented = [n for n in body if isinstance(n, ast.FunctionDef) and n.name == name][-1]
-        for definition in definitions(body, name):
-            self.parts.append(
-                self.signature(
-                    module, definition, inspect.cleandoc(ast.get_docstring(documented) or "")
-                )
-            )
+        *overloads, implementation = definitions(tree_of(module).body, name)
+        documentation = ast.get_docstring(implementation) or ""
+        for definition in overloads or [implementation]:
+            self.define(module, definition, documentation)
 
-    def signature(self, module: str, definition: ast.FunctionDef, documentation: str) -> str:
-        """Return a definition without its body."""
-        overloads = [d for d in definition.decorator_list if ast.unparse(d) == "overload"]
-        for node in (*overloads, definition.returns, *annotations(definition.args)):
+    def define(self, module: str, definition: ast.FunctionDef, documentation: str) -> None:
+        """Declare a function by a definition of `module`, without its body."""
+        decorators = [d for d in definition.decorator_list if ast.unparse(d) == "overload"]
+        for node in (*decorators, definition.returns, *annotations(definition.args)):
             self.require(module, node)
-        return "{}def {}({}) -> {}:\n{}".format(
-            "@overload\n" if overloads else "",
-            definition.name,
-            self.rename(definition.args),
-            self.rename(definition.returns),
-            indent(quoted(documentation), "    "),
-        )
-
-    def rename(self, node: ast.AST | None) -> str:
-        """Return the source of annotations in the names of the stub."""
-        if node is None:
-            return "None"
-        tree = ast.parse(ast.unparse(node)) if not isinstance(node, ast.arguments) else node
-        for name in ast.walk(tree):
-            if isinstance(name, ast.Name):
-                name.id = self.renamed.get(name.id, name.id)
-        return ast.unparse(tree)
+        result = ast.unparse(definition.returns) if definition.returns else "None"
+        line = f"def {definition.name}({ast.unparse(definition.args)}) -> {result}:"
+        overload = "@overload\n" if decorators else ""
+        self.parts.append(f"{overload}{line}\n{indent(quoted(documentation), '    ')}")
 
     def require(self, module: str, node: ast.AST | None) -> None:
         """Import the names that an annotation of `module` uses."""
         for name in ast.walk(node) if node is not None else ():
-            if isinstance(name, ast.Name) and name.id not in self.renamed:
+            if isinstance(name, ast.Name) and name.id not in self.declared:
                 statement = import_of(module, name.id)
                 if statement:
                     self.imports.add(statement)
@@ -309,32 +291,27 @@ def method(definition: ast.FunctionDef, overloads: Sequence[Overload], parameter
     """Return the overloads of a method with the operands and options of its definition."""
     arguments = definition.args
     operands = [argument.arg for argument in arguments.posonlyargs[1:]]
-    options = [
-        (
-            a.arg,
-            ast.unparse(a.annotation or ast.Constant(None)),
-            ast.unparse(default or ast.Constant(...)),
-        )
-        for a, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
-    ]
-    takes_out = any(name == "out" for name, _, _ in options)
+    options = {
+        option.arg: f"{ast.unparse(option)} = {ast.unparse(default) if default else ...}"
+        for option, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+    }
     documentation = ast.get_docstring(definition) or ""
     if not parameters.startswith("**"):  # the base class has the whole text
         documentation = documentation.partition("\n")[0]
     text = []
-    for i, row in enumerate(o for o in overloads if takes_out or o.out == "None"):
+    for row in overloads:
+        if "out" in options:
+            options["out"] = "out: None = None" if row.out == "None" else f"out: {row.out}"
+        elif row.out != "None":
+            continue
         passed = ["self", *(f"{n}: {t}" for n, t in zip(operands, row.operands, strict=False)), "/"]
-        keywords = [parameters] if parameters and not parameters.startswith("**") else []
-        for name, annotation, default in options:
-            if name != "out":
-                keywords.append(f"{name}: {annotation} = {default}")
-            else:
-                keywords.append("out: None = None" if row.out == "None" else f"out: {row.out}")
-        keywords = [*(["*"] if keywords else []), *keywords]
         if parameters.startswith("**"):
-            keywords.append(parameters)
-        line = f"def {definition.name}({', '.join((*passed, *keywords))}) -> {row.result}:"
-        body = quoted(documentation) if i == 0 else "..."
+            keywords = [*options.values(), parameters]
+        else:
+            keywords = [*filter(None, [parameters]), *options.values()]
+        star = ["*"] if keywords and not keywords[0].startswith("**") else []
+        line = f"def {definition.name}({', '.join((*passed, *star, *keywords))}) -> {row.result}:"
+        body = "..." if text else quoted(documentation)
         text.append(f"@overload\n{line}\n{indent(body, '    ')}")
     return "\n".join(text)
 
@@ -383,10 +360,7 @@ class Kind:
             for name, overloads in self.methods.items()
         ]
         options = method_of(self.module, self.name, "bind").args
-        passed = [
-            f"{a.arg}: {ast.unparse(a.annotation or ast.Constant(None))} = ..."
-            for a in options.kwonlyargs
-        ]
+        passed = [f"{ast.unparse(option)} = ..." for option in options.kwonlyargs]
         arguments = ", ".join(filter(None, [*passed, keywords]))
         star = "*, " if arguments else ""
         methods.append(f"def bind(self, {star}{arguments}) -> Self: ...")
@@ -413,6 +387,9 @@ def function_types() -> Stub:
     }
     stub.parts.append(PRELUDE)
     for kind in KINDS:
+        for name in kind.methods:
+            for annotation in annotations(method_of(kind.module, kind.name, name).args):
+                stub.require(kind.module, annotation)
         stub.parts.append(kind.base())
         parameters = {name: kind.functions[f].entry.parameters for f, name in kind.classes.items()}
         stub.parts += [kind.with_parameters(name, parameters[name]) for name in sorted(parameters)]
@@ -421,7 +398,7 @@ def function_types() -> Stub:
 
 def top_level() -> Stub:
     """Return the stub of `softgate`."""
-    stub = Stub("softgate", renamed={"Activation": "Activation", "Gated": "Gated"})
+    stub = Stub("softgate", declared=frozenset({"Activation", "Gated"}))
     stub.imports |= {f"from . import {name} as {name}" for name in softgate._FACADES}
     stub.imports.add(f"from {TYPES} import Gated")
     for kind in KINDS:
@@ -433,7 +410,7 @@ def top_level() -> Stub:
         full = f"softgate.{module}"
         if name == "Activation":
             stub.reexport(TYPES, name)
-        elif any(returns_function(d) for d in definitions(tree_of(full).body, name)):
+        elif any(map(returns_function, definitions(tree_of(full).body, name))):
             stub.function(full, name)
         else:
             stub.reexport(full, name)
@@ -448,9 +425,9 @@ def returns_function(definition: ast.FunctionDef) -> bool:
 
 def jax() -> Stub:
     """Return the stub of `softgate.jax`."""
-    stub = Stub("softgate.jax")
-    stub.imports.add("from softgate import Activation")
-    stub.renamed = {"Activation": "Activation"}
+    stub = Stub(
+        "softgate.jax", {"from softgate import Activation"}, declared=frozenset({"Activation"})
+    )
     stub.function(stub.module, "get")
     for name in registry.functions():
         stub.reexport("softgate", name)
@@ -506,7 +483,7 @@ def functional() -> Stub:
                 "def {}{}: ...".format(name, str(inspect.signature(function)).replace("'", ""))
             ).body[0]
             assert isinstance(definition, ast.FunctionDef)
-            stub.parts.append(stub.signature(stub.module, definition, str(function.__doc__)))
+            stub.define(stub.module, definition, str(function.__doc__))
     return stub
 
 

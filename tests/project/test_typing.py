@@ -30,6 +30,7 @@ FACADES = {"softgate.jax": "jax", "softgate.keras": "keras", "softgate.torch": "
 MODULES = ("softgate", *FACADES, "softgate.torch.functional")
 
 WITHOUT_FRAMEWORKS = """
+follow_imports = silent
 [mypy-torch.*,jax.*,keras.*,tensorflow.*,sklearn.*,scipy.*,matplotlib.*,ray.*,onnx.*,polars.*]
 follow_imports = skip
 """
