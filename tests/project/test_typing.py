@@ -42,7 +42,7 @@ follow_imports = skip
 follow_imports = silent
 [mypy-torch,torch._C.*,torch._tensor,torch.nn,torch.nn.modules.*,torch.nn.parameter]
 follow_imports = silent
-[mypy-jax,jax.numpy,jax._src.api,jax._src.array,jax._src.basearray]
+[mypy-jax,jax.numpy,jax._src.api,jax._src.basearray,jax._src.traceback_util,jax._src.typing]
 follow_imports = silent
 """
 """Only the modules that define the types in question: mypy needs a minute for all of PyTorch."""
