@@ -28,7 +28,9 @@ def test_every_public_name_exists(module: str) -> None:
 
 @pytest.mark.parametrize("module", ["softgate", "softgate.torch", "softgate.keras"])
 def test_nothing_is_exported_without_being_listed(module: str) -> None:
-    assert set(import_module(module).__all__) <= set(PUBLIC["modules"][module])
+    loaded = import_module(module)
+    assert set(loaded.__all__) <= set(PUBLIC["modules"][module])
+    assert dir(loaded) == sorted(loaded.__all__)
 
 
 @pytest.mark.parametrize("name", PUBLIC["signatures"])
