@@ -163,6 +163,22 @@ def test_doctor_checks_a_kernel_of_each_dtype() -> None:
     assert content["machine"]["threads"] >= 1
 
 
+def test_doctor_lists_every_optional_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    from softgate.runtime import machine
+    from softgate.runtime.packages import PACKAGES
+    from softgate.studies import reproducibility
+    from softgate.studies.reproducibility import Comparison, Reproduction
+
+    same = Reproduction("a CPU", (Comparison("gelu", "value", "float32", "0" * 32, "0" * 32),))
+    monkeypatch.setattr(doctor, "kernel_checks", list)
+    monkeypatch.setattr(reproducibility, "check_bits", lambda full: same)
+    monkeypatch.setattr(machine, "installed", lambda name: None)
+    lines = {line.split()[0]: line for line in run_doctor(monkeypatch, terminal=False)}
+    for package in PACKAGES.values():
+        extra = package.distribution if package.extra is None else f"softgate[{package.extra}]"
+        assert lines[package.distribution].endswith(f'not installed: pip install "{extra}"')
+
+
 def test_doctor_fails_when_a_kernel_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
     from click.testing import CliRunner
 

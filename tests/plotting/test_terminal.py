@@ -180,7 +180,7 @@ def test_without_matplotlib_the_error_names_the_extra(tmp_path: Path) -> None:
         capture_output=True, text=True, check=False, env=environment, timeout=120,
     )  # fmt: skip
     assert done.returncode == 2
-    assert "pip install 'softgate[plot]'" in done.stderr
+    assert 'pip install "softgate[plot]"' in done.stderr
     shown = subprocess.run(
         [*PYTHON, "plot", "gelu"], capture_output=True, text=True, check=False, env=environment,
         timeout=120,

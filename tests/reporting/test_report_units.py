@@ -128,7 +128,7 @@ def test_missing_torch_or_scikit_learn_raises_with_the_extra(
     (missing,) = sg.report().missing
     made = build_section("units", Results({"units": missing}))
     assert made.failed
-    assert "pip install &#x27;softgate[compare]&#x27;" in made.body_html
+    assert "pip install &quot;softgate[compare]&quot;" in made.body_html
 
 
 def test_most_used_counts_units_of_identified_functions() -> None:

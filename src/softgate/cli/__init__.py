@@ -14,6 +14,7 @@ from importlib import import_module
 import click
 
 from softgate import __version__
+from softgate.runtime.packages import explained
 
 COMMANDS = {
     "report": "one HTML page: which activation to use, and what it costs on this machine",
@@ -166,5 +167,6 @@ def main() -> None:
         if "--debug" in sys.argv:
             raise
         code = 130 if interrupted(error) else 2
-        click.echo("Interrupted." if code == 130 else f"Error: {one_line(error)}", err=True)
+        message = explained(error) if isinstance(error, ImportError) else error
+        click.echo("Interrupted." if code == 130 else f"Error: {one_line(message)}", err=True)
     sys.exit(code if isinstance(code, int) else 0)

@@ -92,6 +92,9 @@ def _run(
     thresholds: dict[str, float],
     no_gradients: bool,
 ) -> tuple[Diagnosis, WhatIf | None]:
+    from softgate.runtime.packages import require
+
+    require("torch", purpose="diagnose")
     from softgate.studies.diagnose.loading import load_batches, load_model, model_errors
     from softgate.torch import diagnose, what_if
 

@@ -12,27 +12,20 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from softgate.runtime.packages import PACKAGES, install_command
+
 if TYPE_CHECKING:
     from softgate.studies.reproducibility import Reproduction
     from softgate.studies.selftest import SelfTestResult
 
 CORE = ("numpy", "llvmlite", "ml_dtypes", "mpmath", "click", "rich")
-OPTIONAL = {
-    "torch": "torch",
-    "jax": "jax",
-    "keras": "keras",
-    "tensorflow": "keras",
-    "onnx": "onnx",
-    "onnxruntime": "onnx",
-    "matplotlib": "plot",
-    "vl-convert-python": "plot",
-    "python-flint": "exact",
-    "ray": "ray",
-}
-"""Optional packages, and the extra that installs each."""
+NAMED = ("timm",)
+"""Another package whose names `softgate names` lists."""
 
-NAMED = ("transformers", "timm")
-"""Other packages whose names `softgate names` lists."""
+
+def optional() -> dict[str, str]:
+    """Return the optional packages by the names that pip installs, with their imports."""
+    return {package.distribution: name for name, package in PACKAGES.items()}
 
 
 def machine() -> dict[str, Any]:
@@ -82,7 +75,7 @@ def command(as_json: bool, full: bool) -> int:
     found: dict[str, Any] = {
         "softgate": __version__,
         "machine": machine(),
-        "packages": {name: installed(name) for name in (*CORE, *OPTIONAL, *NAMED)},
+        "packages": {name: installed(name) for name in (*CORE, *optional(), *NAMED)},
         "kernels": [asdict(check) | {"ok": check.ok} for check in checks],
         "reproducibility": json.loads(reproduction.to_json()) | {"ok": reproduction.ok},
     }
@@ -107,8 +100,9 @@ def show(found: dict[str, Any], checks: list[SelfTestResult], reproduction: Repr
         rows += [("caches", ", ".join(held))]
     rows += [("threads", f"{here['threads']} of {here['cores']} cores")]
     for name, version in found["packages"].items():
-        extra = OPTIONAL.get(name)
-        missing = f"not installed: pip install 'softgate[{extra}]'" if extra else "not installed"
+        missing = "not installed"
+        if name in optional():
+            missing += f": {install_command(optional()[name])}"
         rows.append((name, version or missing))
     rows += [(f"kernel {check.dtype}", str(check)) for check in checks]
     first, *rest = str(reproduction).splitlines()

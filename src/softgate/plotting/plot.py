@@ -19,6 +19,7 @@ from softgate.runtime.activation import Activation
 from softgate.runtime.deprecation import renamed
 from softgate.runtime.files import PICTURES, file_format, output_path, write_file
 from softgate.runtime.names import function
+from softgate.runtime.packages import require
 from softgate.runtime.registry import label
 
 from .curves import QUANTITIES, check_range, curve
@@ -28,7 +29,6 @@ from .plot_spec import PlotSpec
 if TYPE_CHECKING:
     from .figure import PlotFigure
 
-MISSING = "plots in files need matplotlib: pip install 'softgate[plot]'"
 RANGE = (-5.0, 5.0)
 """The range of x by default."""
 SMALLEST, LARGEST = 2, 100
@@ -218,12 +218,9 @@ def plot(
 
 def _renderer() -> ModuleType:
     """Return the module `figure`; raise an ImportError that names the extra with matplotlib."""
-    try:
-        from . import figure
-    except ModuleNotFoundError as error:
-        if (error.name or "").split(".")[0] != "matplotlib":
-            raise
-        raise ImportError(MISSING) from error
+    require("matplotlib", purpose="a plot in a file")
+    from . import figure
+
     return figure
 
 

@@ -19,6 +19,7 @@ from types import ModuleType
 from typing import Any
 
 from softgate.runtime.files import PICTURES, file_format, output_path, write_file
+from softgate.runtime.packages import require
 
 from .palette import Style, style
 from .plot_spec import apart
@@ -103,11 +104,10 @@ PIXELS_PER_INCH, PNG_PIXELS_PER_INCH = 96, 200
 @cache
 def library(extra: str = "plot") -> ModuleType:
     """Return vl_convert; raise an ImportError that names the extra that installs it."""
-    try:
-        import vl_convert
-    except ModuleNotFoundError as error:
-        needs = "the report needs" if extra == "report" else "pictures in files need"
-        raise ImportError(f"{needs} vl-convert-python: pip install 'softgate[{extra}]'") from error
+    purpose = "the report" if extra == "report" else "a picture in a file"
+    require("vl_convert", purpose=purpose, extra=extra)
+    import vl_convert
+
     return vl_convert
 
 

@@ -20,6 +20,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from .files import TABLES, file_format, output_path, write_file
+from .packages import require
 
 if TYPE_CHECKING:
     import pandas
@@ -144,6 +145,7 @@ class Record:
 
     def to_pandas(self) -> pandas.DataFrame:
         """Return the rows of `table` as a pandas.DataFrame."""
+        require("pandas", purpose="to_pandas")
         import pandas
 
         header, rows = self.table()

@@ -12,7 +12,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from softgate.frameworks.versions import check, missing
+from softgate.runtime.packages import check, missing
 
 try:
     import torch as _torch

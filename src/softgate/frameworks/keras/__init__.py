@@ -8,8 +8,8 @@ from __future__ import annotations
 import sys
 from typing import Any, cast
 
-from ..versions import FRAMEWORKS, missing
-from ..versions import check as check_version
+from softgate.runtime.packages import FRAMEWORKS, missing
+from softgate.runtime.packages import check as check_version
 
 try:
     import keras

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
-from ..versions import check as check_version
-from ..versions import missing
+from softgate.runtime.packages import check as check_version
+from softgate.runtime.packages import missing
 
 try:
     import tensorflow as tf

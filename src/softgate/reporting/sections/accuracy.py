@@ -13,13 +13,13 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from threading import Lock
 from typing import Any, ClassVar
 
 from softgate.plotting.vega import WHOLE, implementation, powers, quantitative, scales, shown_lines
 from softgate.runtime.activation import Activation
+from softgate.runtime.packages import require
 from softgate.runtime.records import Cell, Grid, Record
 from softgate.runtime.registry import activations, label
 from softgate.studies import Progress
@@ -52,7 +52,6 @@ PARALLEL = 2
 """Certificates made at the same time."""
 TIME_LIMIT_S = 30.0
 """Seconds for one call of a peer's function."""
-MISSING = "certificates need python-flint: pip install 'softgate[exact]'"
 
 
 @dataclass(frozen=True)
@@ -131,8 +130,7 @@ def accuracy(
     ImportError
         If python-flint is not installed.
     """
-    if find_spec("flint") is None:
-        raise ImportError(MISSING)
+    require("flint", purpose="a certificate")
     study = _Study(time.monotonic() + budget_s, samples, progress)
     functions = [*(activations()[name] for name in FUNCTIONS), *formulas]
     present = [name for name in implementations if not absent(name)]
@@ -189,7 +187,7 @@ class _Study:
     def certify(
         self, activation: Activation, peer: Peer, folder: Path, foreign: bool
     ) -> Certificate:
-        settings: Any = {"quantities": QUANTITIES, "dtypes": "float32", "samples": self.samples}
+        settings: Any = {"quantity": QUANTITIES, "dtype": "float32", "samples": self.samples}
         if not foreign:
             return certify(activation, **settings)
         return certify(

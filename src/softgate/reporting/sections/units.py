@@ -13,11 +13,11 @@ from collections import Counter
 from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, replace
 from html import escape
-from importlib import import_module
 from itertools import groupby, pairwise
 from re import sub
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from softgate.runtime.packages import require
 from softgate.runtime.records import Cell, Grid, Record
 from softgate.studies import Progress
 from softgate.studies.diagnose import chart_data, text
@@ -46,8 +46,6 @@ MODEL_BUDGET_S = 20.0
 """Seconds for the user's model; batches beyond that are left out, with a note on the page."""
 PASSES = 4
 """The cost of a batch in diagnoses of it: one diagnosis, and at most two replacements."""
-NEEDS_COMPARE = "the study of units needs torch and scikit-learn: pip install 'softgate[compare]'"
-NEEDS_TORCH = "your own model needs torch: pip install 'softgate[torch]'"
 FINDINGS = 3
 """Findings of one kind that are shown; the others are counted."""
 LONG = 16
@@ -132,10 +130,9 @@ def load_user_model(model: Any, data: Any, budget_s: float = MODEL_BUDGET_S) -> 
     if model is None or data is None:
         present, absent = ("data", "model") if model is None else ("model", "data")
         raise ValueError(f"{present} was given without {absent}: give both")
-    try:
-        from torch import nn
-    except ModuleNotFoundError as error:
-        raise ImportError(NEEDS_TORCH) from error
+    require("torch", purpose="a model of yours")
+    from torch import nn
+
     from softgate.studies.diagnose.loading import load_batches, load_model
 
     module = load_model(model) if isinstance(model, str) else model
@@ -223,22 +220,16 @@ def most_used(diagnosis: Diagnosis) -> str | None:
 
 def _digits(progress: Progress | None = None) -> UnitStudy:
     """Train two networks on digits under observation, and exchange their activations."""
-    try:
-        import_module("torch")  # first: the error of scikit-learn's import would mislead
-        from softgate.studies.compare.tasks.digits import digits
-
-        data = digits()
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in ("torch", "sklearn"):
-            raise
-        raise ImportError(NEEDS_COMPARE) from error
+    require("torch", "sklearn", purpose="the study of units", extra="compare")
     import torch
     from torch import nn
     from torch.nn.functional import cross_entropy
 
     from softgate.studies.compare.execution.run_trial import isolated
+    from softgate.studies.compare.tasks.digits import digits
     from softgate.torch import what_if
 
+    data = digits()
     train, test = data.train, data.test
     watched, exchanged = [], []
     with isolated(seed=0):  # one thread, which is fastest for small matrices

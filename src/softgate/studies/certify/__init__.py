@@ -13,6 +13,7 @@ from typing import Any
 from softgate.runtime.activation import Activation
 from softgate.runtime.deprecation import renamed
 from softgate.runtime.names import activation as activation_named
+from softgate.runtime.packages import require
 from softgate.runtime.registry import activations, label
 
 from .. import Progress
@@ -101,6 +102,7 @@ def certify(  # noqa: PLR0913  (settings of one study, by keyword)
     >>> certificate.find("value", "float16").rounded_share, certificate.failures()
     (1.0, ())
     """
+    require("flint", purpose="a certificate")
     if seed < 0:
         raise ValueError(f"seed = {seed}: expected a whole number from 0 on")
     if state is not None:

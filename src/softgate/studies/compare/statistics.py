@@ -22,6 +22,8 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from softgate.runtime.packages import require
+
 if TYPE_CHECKING:
     from types import ModuleType
 
@@ -33,7 +35,6 @@ MIN_BCA = 10
 """From this number of values on intervals are bootstrapped; below, Student's t is used."""
 RESAMPLES = 9_999
 SEED = 0
-INSTALL = "statistics of a comparison need {}: pip install 'softgate[compare]'"
 
 
 @dataclass(frozen=True)
@@ -258,10 +259,5 @@ def library(name: str) -> ModuleType:
     """Return a module of scipy or statsmodels; raise ImportError with how to install it."""
     from importlib import import_module
 
-    try:
-        return import_module(name)
-    except ModuleNotFoundError as error:
-        package = name.partition(".")[0]
-        if error.name != package:
-            raise
-        raise ImportError(INSTALL.format(package), name=package) from error
+    require(name.partition(".")[0], purpose="the statistics of a comparison")
+    return import_module(name)

@@ -25,6 +25,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
 
+from softgate.runtime.packages import require
+
 from .trial import Outcome, Trial
 
 ROOM = 1 << 16
@@ -154,6 +156,7 @@ def lock(path: Path) -> TrialLock | None:
 
 def _open_locked(part: Path, create: bool = True) -> int | None:
     """Return a descriptor of the file, locked; None if another process holds the lock."""
+    require("filelock", purpose="a store of trials")
     from filelock import lock_descriptor
 
     while True:

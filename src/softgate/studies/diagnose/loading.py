@@ -18,6 +18,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from softgate.runtime.packages import require
+
 from ..resolve import import_here, is_dotted
 from .run import Loss, tensors
 
@@ -74,12 +76,9 @@ def _from_folder(folder: Path) -> nn.Module:
 
 
 def _transformers() -> Any:
-    try:
-        import transformers
-    except ModuleNotFoundError as error:
-        raise ImportError(
-            f"a Hugging Face folder needs {error.name}: pip install transformers"
-        ) from error
+    require("transformers", purpose="a Hugging Face folder")
+    import transformers
+
     transformers.logging.set_verbosity_error()
     transformers.logging.disable_progress_bar()
     return transformers
@@ -173,6 +172,7 @@ def load_batches(
 def _read(file: Path, floats: torch.dtype) -> dict[str, Tensor]:
     try:
         if file.suffix == ".safetensors":
+            require("safetensors", purpose="a .safetensors file")
             from safetensors.torch import load_file
 
             arrays: dict[str, Tensor] = load_file(str(file))

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from softgate.runtime.activation import Activation
+from softgate.runtime.packages import PACKAGES, explained, require
 
 from ..resolve import first_line, import_user_module
 from .backends import Array, C, Ours, Plain, SubjectBackend
@@ -30,7 +31,6 @@ from .description import (
 
 BACKENDS = {"torch": "Torch", "jax": "Jax", "tensorflow": "TensorFlow"}
 """The classes of `backends`, each in the module of its framework's name."""
-EXTRAS = {"torch": "torch", "jax": "jax", "tensorflow": "keras", "keras": "keras"}
 
 
 class Loaded:
@@ -97,9 +97,10 @@ def prepare(subject: Subject) -> None:
         prepare(subject.slope)
     if subject.kind == "onnx":
         try:
-            import_module(".backends.onnx", __package__)
-        except ModuleNotFoundError as error:
-            raise Mistake(f"there is no {error.name} here: pip install 'softgate[onnx]'") from None
+            require("onnx", "onnxruntime", purpose="an ONNX model")
+        except ImportError as error:
+            raise Mistake(str(error)) from None
+        import_module(".backends.onnx", __package__)
     elif subject.kind in ("python", "object"):
         home = home_of(subject.place) if subject.kind == "python" else "numpy"
         adapter(subject.framework or home)
@@ -155,6 +156,8 @@ def wrap(
 def adapter(framework: str) -> type[Plain]:
     """Return the backend class of a framework; for Keras, that of its backend."""
     try:
+        if framework in PACKAGES:
+            require(framework, purpose=f"a function of {PACKAGES[framework].label}")
         if framework == "keras":
             import keras
 
@@ -163,9 +166,8 @@ def adapter(framework: str) -> type[Plain]:
             module = import_module(f".backends.{framework}", __package__)
             backend: type[Plain] = getattr(module, BACKENDS[framework])
             return backend
-    except ModuleNotFoundError as error:
-        extra = EXTRAS[framework]
-        raise Mistake(f"there is no {error.name} here: pip install 'softgate[{extra}]'") from None
+    except ImportError as error:
+        raise Mistake(explained(error)) from None
     if framework != "numpy":
         raise Mistake(f"framework {framework!r}: expected one of {', '.join(FRAMEWORKS)}")
     return Plain

@@ -23,6 +23,7 @@ from pathlib import Path
 from time import perf_counter, sleep
 from typing import Any, NamedTuple
 
+from softgate.runtime.packages import require
 from softgate.runtime.records import SPECIAL, plain
 from softgate.runtime.threads import available
 
@@ -161,12 +162,9 @@ def environment(variables: Mapping[str, str], restored: tuple[str, ...] = ()) ->
 
 
 def _import() -> Any:
-    try:
-        import ray
-    except ModuleNotFoundError as error:
-        if error.name != "ray":
-            raise
-        raise ImportError('on="ray" needs Ray: pip install "softgate[ray]"', name="ray") from error
+    require("ray", purpose='on="ray"')
+    import ray
+
     return ray
 
 

@@ -7,6 +7,8 @@ import pickle
 import sys
 from typing import Any
 
+from softgate.runtime.packages import require
+
 from ..trial import Trainable, TrialFunction
 from .run_trial import current_place, isolated
 
@@ -22,11 +24,11 @@ class LoadError(ExecutionError):
 def pack(trainable: Trainable) -> bytes:
     """Return a trainable as bytes, for `unpack` in another process."""
     try:
-        import cloudpickle
-    except ModuleNotFoundError as error:
-        raise LoadError(
-            'trials in other processes need cloudpickle: pip install "softgate[compare]"'
-        ) from error
+        require("cloudpickle", purpose="a trial in another process")
+    except ImportError as error:
+        raise LoadError(str(error)) from error
+    import cloudpickle
+
     try:
         packed: bytes = cloudpickle.dumps(trainable)
     # Pickling a user's object can raise anything.

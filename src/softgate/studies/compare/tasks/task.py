@@ -12,11 +12,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from importlib.util import find_spec
 from itertools import product
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from softgate.frameworks.block_arguments import is_gated, unknown
+from softgate.runtime.packages import require
 
 from ..fingerprint import fingerprint
 from ..trial import (
@@ -332,11 +332,7 @@ class Task(ABC):
 
     def check(self) -> None:
         """Raise ValueError for contradictory settings, ImportError for a missing package."""
-        packages = [package for package in self.needs if find_spec(package) is None]
-        if packages:
-            raise ImportError(
-                f'the task {self.name} needs {", ".join(packages)}: pip install "softgate[compare]"'
-            )
+        require(*self.needs, purpose=f"the task {self.name}", extra="compare")
         norms = str(self.settings.get("norm")).split(",")
         if AUTO in norms and len(norms) > 1:
             raise ValueError(
