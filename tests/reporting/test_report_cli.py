@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from softgate.cli import report as cli
 from softgate.reporting import Missing, Results
 from softgate.reporting import run as runs
 from softgate.reporting.sections.curves import curves
+from softgate.runtime.packages import require
 from softgate.studies.bench.record import Bench
 
 
@@ -93,6 +95,29 @@ def test_failed_study_is_reported_and_the_page_is_written(studies: None, tmp_pat
     assert "the &lt;machine&gt; is on fire" in text
     assert '<div class="chart" id="curves-value"' in text
     assert list(tmp_path.iterdir()) == [file]
+
+
+def without_a_package(run: Any) -> Any:
+    require("flint", purpose="a certificate")
+
+
+@pytest.mark.parametrize(
+    "studies",
+    [{"curves": light, "accuracy": without_a_package, "approximation": broken}],
+    indirect=True,
+)
+def test_a_study_whose_package_is_missing_is_skipped(
+    studies: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "flint", None)
+    result = invoke("-o", str(tmp_path / "report.html"))
+    assert result.return_value == 0
+    skipped = 'accuracy: a certificate needs python-flint: pip install "softgate[exact]"'
+    assert f"Skipped: {skipped}" in result.stderr.splitlines()
+    assert "Failed: approximation: RuntimeError" in result.stderr
+    text = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert f"<strong>Skipped.</strong> {escape(skipped)}" in text
+    assert text.count("<strong>Skipped.</strong>") == 1
 
 
 @pytest.mark.parametrize("studies", [{"curves": broken, "speed": broken}], indirect=True)
@@ -176,7 +201,7 @@ def test_json_on_stdout_and_in_a_file(
     result = invoke("--json", "-o", "page.json")
     printed = json.loads(result.stdout)
     assert printed == json.loads((tmp_path / "page.json").read_text(encoding="utf-8"))
-    assert printed["curves"]["schema"] == "softgate.curves"
+    assert printed["curves"]["schema"] == "softgate.report.curves"
     # the folder that --json wrote in the version before
     assert "page.records that --json writes is deprecated" in result.stderr
     assert {file.stem for file in (tmp_path / "page.records").iterdir()} == set(printed)

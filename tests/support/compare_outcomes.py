@@ -43,7 +43,7 @@ def outcome(arm: str, score: float, seed: int = 0, condition: str = "", **of: An
     )
     usual: dict[str, Any] = {
         "trial": trial(arm, seed, condition), "status": "finished", "said": "", "step_ms": 2.0,
-        "seconds": 3.0, "peak_bytes": 1 << 20, "place": PLACE,
+        "seconds": 3.0, "place": PLACE,
         "measured": Measured(
             score=score, loss=0.1, validation_score=0.9, validation_loss=0.2, curve=curve, steps=40,
             parameters=100, flops=200.0, sites=(SiteHealth("0", 8, 0.25, 0.0, 0.5, 0.1),),

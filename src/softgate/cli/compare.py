@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from textwrap import fill
@@ -165,10 +166,14 @@ def command(  # noqa: PLR0913, PLR0917  (click passes options by keyword)
     if no_store and store is not None:
         raise click.UsageError("--no-store and --store: give one.")
     store = None if no_store else store or STORE
+    if dry_run and (form == "csv" or output):
+        raise click.UsageError("--dry-run prints the plan as text or, with --json, as JSON.")
     study = _request(functions, **arguments).study()
     for line in plan_lines(study, store):
         click.echo(line, err=True)
     if dry_run:
+        if form == "json":
+            click.echo(json.dumps(study.to_dict(), indent=2, ensure_ascii=False))
         return 0
     comparison = _train(study, store, on, jobs)
     emit(comparison, form, output)

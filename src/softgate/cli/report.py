@@ -104,7 +104,7 @@ def command(
     for file in files:
         click.echo(f"Wrote {file.absolute()} ({file.stat().st_size / 1e6:.1f} MB)", err=True)
     for missing in made.missing:
-        click.echo(f"Failed: {missing}", err=True)
+        click.echo(f"{'Skipped' if missing.skipped else 'Failed'}: {missing}", err=True)
     return 1 if made.empty else 0
 
 

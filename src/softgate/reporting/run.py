@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from softgate.runtime.activation import Activation
+from softgate.runtime.packages import explained, is_missing
 from softgate.runtime.records import Record
 
 from .section import Missing, R, Results
@@ -55,9 +56,9 @@ class ReportRun:
         try:
             return study(self)
         except Missing as missing:
-            return Missing(self.name, f"needs {missing}")
+            return Missing(self.name, f"needs {missing}", skipped=missing.skipped)
         except ImportError as error:
-            return Missing(self.name, str(error))
+            return Missing(self.name, explained(error), skipped=is_missing(error))
         except Exception as error:  # frameworks and users' formulas may raise anything
             return Missing(self.name, f"{type(error).__name__}: {error}")
 

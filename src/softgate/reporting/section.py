@@ -24,11 +24,14 @@ R = TypeVar("R", bound=Record)
 
 
 class Missing(Exception):
-    """A study has no record: it failed, was not run, or its file cannot be read."""
+    """A study has no record: it failed, was not run, or its file cannot be read.
 
-    def __init__(self, study: str, reason: str) -> None:
+    `skipped` is whether it was not run because a package that it needs is not installed.
+    """
+
+    def __init__(self, study: str, reason: str, *, skipped: bool = False) -> None:
         super().__init__(study, reason)
-        self.study, self.reason = study, reason
+        self.study, self.reason, self.skipped = study, reason, skipped
 
     def __str__(self) -> str:
         return f"{self.study}: {self.reason}"
@@ -80,7 +83,6 @@ class Section:
 
 def failure(id: str, title: str, missing: Missing) -> Section:
     """Return a section that shows only why it has no content."""
-    message = (
-        f'<p class="failed" role="note"><strong>No results.</strong> {escape(str(missing))}.</p>'
-    )
+    head = "Skipped." if missing.skipped else "No results."
+    message = f'<p class="failed" role="note"><strong>{head}</strong> {escape(str(missing))}.</p>'
     return Section(id, title, message, failed=True)

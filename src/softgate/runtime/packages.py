@@ -93,6 +93,12 @@ def missing(package: str, error: ModuleNotFoundError, purpose: str = "") -> Impo
     return ImportError(_message([package], purpose or f"softgate.{package}", None), name=package)
 
 
+def is_missing(error: ImportError) -> bool:
+    """Return whether the error is that an optional package is not installed."""
+    package = (error.name or "").partition(".")[0]
+    return package in PACKAGES and not _is_installed(package)
+
+
 def explained(error: ImportError) -> str:
     """Return the message of an error, with the command that installs a package that is missing.
 

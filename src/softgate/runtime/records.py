@@ -106,7 +106,8 @@ class Record:
     """A frozen dataclass that can be displayed, saved and loaded.
 
     A subclass sets `schema` and implements `grids`, for display, and `table`, the same as rows of
-    data.
+    data. A dataclass in a record names in `removed_fields` the fields of earlier versions that are
+    ignored when it is loaded.
     """
 
     schema: ClassVar[str]
@@ -250,7 +251,8 @@ def _restore_union(kinds: tuple[Any, ...], value: Any) -> Any:
 def _restore_record(kind: type, value: Any) -> Any:
     hints = typing.get_type_hints(kind)
     known = [field.name for field in fields(kind)]
-    if not isinstance(value, dict) or set(value) != set(known):
+    removed = getattr(kind, "removed_fields", ())
+    if not isinstance(value, dict) or set(value) - set(removed) != set(known):
         content = sorted(value) if isinstance(value, dict) else type(value).__name__
         raise ValueError(f"{kind.__name__} was given {content}: expected the fields {known}")
     return kind(**{name: _restore(hints[name], value[name]) for name in known})

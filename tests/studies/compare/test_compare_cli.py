@@ -203,6 +203,22 @@ def test_gated_activations_take_parameters_and_print_a_note_first(folder: Path) 
     assert "gamma" in str(wrong)
 
 
+def test_the_plan_as_json(folder: Path) -> None:
+    result = fine("--seeds", "3", "--lr", "0.1", "--dry-run", "--json", script="train.py:tuned")
+    plan = json.loads(result.stdout)
+    assert (plan["activations"], plan["seeds"], plan["rates"]) == (
+        ["gelu", "relu"],
+        [0, 1, 2],
+        [0.1],
+    )
+    assert (plan["tuning_trials"], plan["reported_trials"]) == (0, 6)
+    assert plan["possible"]["seeds"] == 3
+    for wrong in (("--csv",), ("-o", "plan.json")):
+        error = run("--dry-run", *wrong).exception
+        assert isinstance(error, click.UsageError)
+        assert "--dry-run prints the plan" in str(error)
+
+
 def test_settings_of_a_script_and_of_a_task(folder: Path) -> None:
     record = Comparison.from_json(fine("--seeds", "2", "--set", "hope=-1", "--json").stdout)
     assert record.outcomes[0].trial.settings == {"hope": -1}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import math
 import os
 import subprocess
@@ -86,7 +87,7 @@ def test_files_are_json_and_nothing_is_left(tmp_path: Path) -> None:
         (lambda text: "[1, 2]", "not a record"),
         (lambda text: text.replace('"version": 1', '"version": 99'), "version 99"),
         (lambda text: text.replace('"seed": 0', '"seed": 1'), "of trial"),
-        (lambda text: text.replace('"peak_bytes"', '"peaks"'), "fields"),
+        (lambda text: text.replace('"step_ms"', '"steps_ms"'), "fields"),
         (lambda text: "[" * 100_000, "cannot be read"),
     ],
 )
@@ -197,3 +198,11 @@ def test_a_store_that_is_not_a_folder(tmp_path: Path) -> None:
         Store(tmp_path / "file")
     with pytest.raises(StoreError, match="not a folder"):
         Store(tmp_path / "file" / "below")
+
+
+def test_a_trial_saved_with_a_removed_field_is_loaded() -> None:
+    one = outcome()
+    older = json.loads(one.to_json()) | {"peak_bytes": 1 << 20}
+    assert Outcome.from_json(json.dumps(older)) == one
+    with pytest.raises(ValueError, match="expected the fields"):
+        Outcome.from_json(json.dumps(older | {"peaks": 3}))

@@ -182,13 +182,13 @@ class Summary:
         activation divided by that at the last.
     step_ms, step_ratio : float or None
         Median time of an update, and the median over seeds of its ratio to the baseline's.
-    peak_bytes : int or None
-        Median increase of memory.
     seconds : float
         Total time of all runs.
     parameters, flops : int, float or None
         Of the model.
     """
+
+    removed_fields: ClassVar[tuple[str, ...]] = ("peak_bytes",)
 
     condition: str
     arm: str
@@ -204,7 +204,6 @@ class Summary:
     gradient_ratio: float | None
     step_ms: float | None
     step_ratio: float | None
-    peak_bytes: int | None
     seconds: float
     parameters: int | None
     flops: float | None
@@ -228,7 +227,6 @@ def summarise(
         for a, b in zip(outcomes, baseline, strict=True)
         if a.step_ms and b.step_ms
     ]
-    peak = _median(outcome.peak_bytes for outcome in finished)
     middle = statistics.median(-math.inf if math.isnan(score) else score for _, score in signed)
     return Summary(
         condition=trial.condition,
@@ -245,7 +243,6 @@ def summarise(
         gradient_ratio=_median(outcome.measured.gradient_ratio for outcome in finished),
         step_ms=_median(outcome.step_ms for outcome in outcomes),
         step_ratio=_median(ratios),
-        peak_bytes=None if peak is None else int(peak),
         seconds=math.fsum(outcome.seconds for outcome in outcomes),
         parameters=next((p for outcome in outcomes if (p := outcome.measured.parameters)), None),
         flops=next((f for o in outcomes if (f := o.measured.flops) is not None), None),

@@ -92,6 +92,25 @@ class PlannedComparison:
             f"code and {are} not reused"
         ]
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return the plan in JSON types."""
+        plan, (tuning, reported) = self.plan, self.plan.counts
+        return {
+            "task": plan.trainable.name,
+            "about": plan.trainable.describe(),
+            "activations": [arm.label for arm in plan.arms],
+            "conditions": [condition.label for condition in plan.conditions],
+            "rates": list(plan.rates),
+            "tuning_seeds": list(plan.tuning_seeds) if plan.tuned else [],
+            "seeds": list(plan.seeds),
+            "tuning_trials": tuning,
+            "reported_trials": reported,
+            "baseline": self.baseline,
+            "pairs": self.pairs,
+            "possible": plain(self.possible),
+            "notes": self.notes,
+        }
+
     def run(
         self,
         store: str | os.PathLike[str] | None = None,

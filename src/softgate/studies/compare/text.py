@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
-from softgate.runtime.machine import in_bytes
 from softgate.runtime.records import Grid
 
 from .. import counted
@@ -143,7 +142,6 @@ def _cost_columns(rows: Sequence[Summary]) -> list[Column[Summary]]:
         ("gradient\nfirst/last", lambda row: _short(row.gradient_ratio)),
         ("ms per\nstep", lambda row: _short(row.step_ms)),
         ("× of\nbaseline", lambda row: NONE if row.step_ratio is None else f"{row.step_ratio:.2f}"),
-        ("memory", lambda row: NONE if row.peak_bytes is None else in_bytes(row.peak_bytes)),
         ("parameters", lambda row: NONE if row.parameters is None else f"{row.parameters:,}"),
     ]
     if len({row.flops for row in rows}) > 1:

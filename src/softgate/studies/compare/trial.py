@@ -160,7 +160,7 @@ class Place:
 COLUMNS = (
     "task", "condition", "arm", "seed", "role", "lr", "status", "score", "loss",
     "validation_score", "validation_loss", "steps", "parameters", "dead", "gradient_ratio",
-    "step_ms", "seconds", "peak_bytes", "key",
+    "step_ms", "seconds", "key",
 )  # fmt: skip
 """Columns of a table of outcomes."""
 
@@ -177,11 +177,12 @@ class Outcome(Record):
         Results; if training did not finish, only the curve up to that point.
     step_ms : float or None
         Median time of an update.
-    seconds, peak_bytes : float, int or None
-        Time of the whole trial, and increase of the process's memory during it.
+    seconds : float
+        Time of the whole trial.
     """
 
     schema: ClassVar[str] = "softgate.trial"
+    removed_fields: ClassVar[tuple[str, ...]] = ("peak_bytes",)
 
     trial: Trial
     status: Status
@@ -189,7 +190,6 @@ class Outcome(Record):
     measured: Measured
     step_ms: float | None
     seconds: float
-    peak_bytes: int | None
     place: Place
 
     def grids(self) -> tuple[Grid, ...]:

@@ -10,7 +10,6 @@ state is restored.
 
 from __future__ import annotations
 
-import gc
 import os
 import platform
 import random
@@ -30,7 +29,6 @@ import numpy as np
 from softgate.runtime.machine import cpu_name, installed
 from softgate.runtime.threads import get_threads, set_threads
 
-from ...worker import c_function
 from ..trial import (
     Diverged,
     Measured,
@@ -44,8 +42,6 @@ from ..trial import (
 
 TRANSIENT = (MemoryError, OSError, ImportError)
 """Errors of the machine: the trial may finish when it is run again."""
-CLEAR, STATUS = Path("/proc/self/clear_refs"), Path("/proc/self/status")
-RESET_PEAK = "5"
 PACKAGE = Path(__file__).parents[3]
 LIBRARIES = ("site-packages", "dist-packages")
 MAX_MESSAGE = 300
@@ -158,7 +154,7 @@ def run_classified(
 
     The trial has one thread. Exceptions become outcomes, except for an interrupt.
     """
-    start, before_bytes = perf_counter(), _reset_peak()
+    start = perf_counter()
 
     def outcome(status: Status, message: str, measured: Measured, times: list[float]) -> Outcome:
         return Outcome(
@@ -168,7 +164,6 @@ def run_classified(
             measured=measured,
             step_ms=1e3 * median(times) if times else None,
             seconds=perf_counter() - start,
-            peak_bytes=_increase(before_bytes),
             place=current_place(),
         )
 
@@ -204,33 +199,6 @@ def describe_error(error: BaseException) -> str:
     users = [(file, line) for file, line in frames if not set(LIBRARIES) & set(file.parts)]
     file, line = (users or frames)[-1]
     return f"{message} ({file.name}, line {line})"
-
-
-def _reset_peak() -> int | None:
-    """Release free memory, reset the peak, and return the memory in use; None if unavailable."""
-    gc.collect()
-    trim = c_function("malloc_trim")
-    if trim is not None:  # glibc
-        trim(0)
-    if not CLEAR.exists():  # only Linux has it
-        return None
-    try:
-        CLEAR.write_text(RESET_PEAK, encoding="ascii")
-    except OSError:  # some containers forbid it
-        return None
-    return _memory("VmRSS")
-
-
-def _increase(before_bytes: int | None) -> int | None:
-    peak = None if before_bytes is None else _memory("VmHWM")
-    return None if peak is None or before_bytes is None else max(0, peak - before_bytes)
-
-
-def _memory(name: str) -> int | None:
-    for line in STATUS.read_text(encoding="ascii").splitlines():
-        if line.startswith(f"{name}:"):
-            return int(line.split()[1]) * 1024
-    return None
 
 
 def current_place() -> Place:
