@@ -289,3 +289,58 @@ def test_an_interrupt_behind_an_import_error_is_an_interrupt() -> None:
     error.__context__ = RuntimeError("on the way")
     error.__context__.__cause__ = KeyboardInterrupt()
     assert cli.interrupted(error)
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
+def test_output_in_an_encoding_without_the_signs(encoding: str) -> None:
+    result = subprocess.run(
+        [sys.executable, "-m", "softgate", "compare", "--tasks"],
+        capture_output=True, timeout=60, check=False,
+        env=dict(os.environ) | {"PYTHONIOENCODING": encoding},
+    )  # fmt: skip
+    assert (result.returncode, result.stderr) == (0, b"")
+    assert ("8x8 pixels" if encoding == "ascii" else "8×8 pixels") in result.stdout.decode(encoding)
+
+
+def test_json_is_escaped_in_an_encoding_without_the_signs(monkeypatch: pytest.MonkeyPatch) -> None:
+    from softgate.cli.output import echo_json
+
+    for encoding in ("ascii", "utf-8"):
+        output = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
+        monkeypatch.setattr(sys, "stdout", output)
+        echo_json({"name": "φ ≥ 1"})
+        output.flush()
+        text = output.buffer.getvalue().decode(encoding)  # type: ignore[attr-defined]
+        assert json.loads(text) == {"name": "φ ≥ 1"}
+        assert ("\\u03c6" in text) == (encoding == "ascii")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("table", "gelu", "silu", "mish", "--columns", "value,slope,curvature"),
+        ("properties", "gelu", "silu", "mish", "relu", "tanh", "elu"),
+        ("names",),
+        ("compare", "--tasks"),
+        ("plot", "gelu", "relu"),
+    ],
+)
+def test_text_fits_into_80_columns(
+    arguments: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from click.testing import CliRunner
+
+    monkeypatch.setenv("COLUMNS", "80")
+    result = CliRunner().invoke(cli.softgate, arguments, standalone_mode=False)
+    assert result.exception is None
+    assert [line for line in result.stdout.splitlines() if len(line) > 80] == []
+
+
+@pytest.mark.parametrize("name", list(cli.COMMANDS))
+def test_help_fits_into_80_columns(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from click.testing import CliRunner
+
+    monkeypatch.setenv("COLUMNS", "80")
+    result = CliRunner().invoke(cli.softgate, [name, "--help"])
+    assert result.exit_code == 0
+    assert [line for line in result.stdout.splitlines() if len(line) > 80] == []

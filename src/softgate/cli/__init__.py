@@ -133,22 +133,26 @@ def show(error: click.ClickException) -> None:
     click.echo(f"Error: {one_line(error.format_message())}{hint}", err=True)
 
 
-def write_utf8() -> None:
-    """Set the encoding of the standard streams to UTF-8 if they are files or pipes.
+def set_encoding() -> None:
+    """Make the standard streams accept every character.
 
-    The default on Windows is the system's encoding, which lacks φ; terminals replace such letters.
+    Files and pipes become UTF-8, as the default on Windows is the system's encoding, which lacks φ.
+    In terminals and with PYTHONIOENCODING the encoding stays, and what it lacks is replaced.
     """
+    from softgate.runtime.encoding import ERRORS
+
+    chosen = "PYTHONIOENCODING" in os.environ
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper) and not stream.encoding.lower().startswith("utf"):
-            if stream.isatty():
-                stream.reconfigure(errors="replace")
+        if isinstance(stream, io.TextIOWrapper):
+            if chosen or stream.isatty() or stream.encoding.lower().startswith("utf"):
+                stream.reconfigure(errors=ERRORS)
             else:
-                stream.reconfigure(encoding="utf-8")
+                stream.reconfigure(encoding="utf-8", errors=ERRORS)
 
 
 def main() -> None:
     """Run the command line and exit with its code."""
-    write_utf8()
+    set_encoding()
     if sys.stdout is None:
         click.echo("Error: stdout is closed, so that data cannot be written", err=True)
         sys.exit(1)

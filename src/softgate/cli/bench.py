@@ -126,7 +126,7 @@ def command(
     \b
     softgate bench
     softgate bench gelu gelu_tanh --size L2,DRAM --threads 1,all
-    softgate bench gelu --peers torch,torch.compile --dtype float32,bfloat16 -o gelu.json
+    softgate bench gelu --peers torch --dtype float32,bfloat16 -o gelu.json
     softgate bench --baseline gelu.json --tolerance 0.1
     softgate bench my_module:my_activation --inputs randn,mix
     softgate bench --layer --d-model 768 --d-hidden 3072 --tokens 512

@@ -113,8 +113,8 @@ def command(
     \b
     softgate certify softgate:gelu
     softgate certify torch.nn.functional:gelu --reference gelu --dtype float32
-    softgate certify torch.nn.functional:gelu --parameters approximate=tanh --max-ulp 4
-    softgate certify ./libkernels.so:gelu_f32 --reference gelu --exhaustive -o gelu.html
+    softgate certify jax.nn:gelu --parameters approximate=False --max-ulp 4
+    softgate certify ./libkernels.so:gelu_f32 --exhaustive -o gelu.html
     softgate certify model.onnx --reference silu -o silu.json
     softgate certify model.onnx:/act/Mul --reference silu --baseline silu.json
     """

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from textwrap import fill
@@ -14,7 +13,7 @@ from softgate.runtime.files import PICTURES, TABLES
 
 from .arguments import FUNCTION, Command, parse_pairs
 from .compare_display import Display, plan_lines
-from .output import Format, emit, formats, show
+from .output import Format, echo_json, echo_wrapped, emit, formats, show
 
 if TYPE_CHECKING:
     from softgate.runtime.activation import Activation
@@ -27,8 +26,8 @@ if TYPE_CHECKING:
 STORE = "softgate-trials"
 """Default folder of trials, in the current folder."""
 TASK = "digits"
-WIDTH = 76
-"""Characters per line in the list of tasks."""
+WIDTH, NARROW = 62, 50
+"""Characters per line of the descriptions of tasks and of settings, for a window of 80."""
 SETTINGS = ("match", "init", "same", "seconds")
 """Settings with a separate option."""
 
@@ -170,10 +169,10 @@ def command(  # noqa: PLR0913, PLR0917  (click passes options by keyword)
         raise click.UsageError("--dry-run prints the plan as text or, with --json, as JSON.")
     study = _request(functions, **arguments).study()
     for line in plan_lines(study, store):
-        click.echo(line, err=True)
+        echo_wrapped(line, err=True)
     if dry_run:
         if form == "json":
-            click.echo(json.dumps(study.to_dict(), indent=2, ensure_ascii=False))
+            echo_json(study.to_dict())
         return 0
     comparison = _train(study, store, on, jobs)
     emit(comparison, form, output)
@@ -242,6 +241,6 @@ def catalogue() -> list[Grid]:
     about = tuple((name, fill(task.describe(), WIDTH)) for name, task in known.items())
     grids = [Grid("tasks", ("name", "description"), about, text=True)]
     for name, task in known.items():
-        rows = tuple((n, str(o.default), fill(o.about, WIDTH)) for n, o in task.options.items())
+        rows = tuple((n, str(o.default), fill(o.about, NARROW)) for n, o in task.options.items())
         grids.append(Grid(name, ("setting", "default", "description"), rows, text=True))
     return grids

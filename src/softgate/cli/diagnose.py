@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +10,7 @@ import click
 from softgate.runtime.files import PICTURES, TABLES, file_format
 
 from .arguments import ACTIVATION
-from .output import Format, emit, formats, save
+from .output import Format, echo_json, emit, formats, save
 
 if TYPE_CHECKING:
     from softgate.runtime.activation import Activation
@@ -60,7 +59,7 @@ def command(
 
     \b
     softgate diagnose ./my-bert --data corpus.txt
-    softgate diagnose models:make --data inputs.npz --fail-on "dead>5%" --fail-on "nan>0"
+    softgate diagnose models:make --data inputs.npz --fail-on "dead>5%"
     softgate diagnose ./my-bert --data corpus.txt --what-if relu --only gelu
     softgate diagnose ./my-bert --data corpus.txt -o my-bert.svg
     """
@@ -117,7 +116,7 @@ def _show(
     elif form == "json":
         save(diagnosis, output)
         both = {"diagnosis": diagnosis.to_dict(), "what_if": effect.to_dict()}
-        click.echo(json.dumps(both, indent=2, ensure_ascii=False))
+        echo_json(both)
     else:
         emit(diagnosis, form, output)
         click.echo()

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
-from shutil import get_terminal_size
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from softgate.runtime.packages import PACKAGES, install_command
+
+from .output import echo_json, window_width
 
 if TYPE_CHECKING:
     from softgate.studies.reproducibility import Reproduction
@@ -80,7 +80,7 @@ def command(as_json: bool, full: bool) -> int:
         "reproducibility": json.loads(reproduction.to_json()) | {"ok": reproduction.ok},
     }
     if as_json:
-        click.echo(json.dumps(found, indent=2))
+        echo_json(found)
     else:
         show(found, checks, reproduction)
     return 0 if reproduction.ok and all(check.ok for check in checks) else 1
@@ -107,7 +107,7 @@ def show(found: dict[str, Any], checks: list[SelfTestResult], reproduction: Repr
     rows += [(f"kernel {check.dtype}", str(check)) for check in checks]
     first, *rest = str(reproduction).splitlines()
     rows += [("bits", first), *(("", line) for line in rest)]
-    for line in aligned(rows, get_terminal_size().columns if sys.stdout.isatty() else None):
+    for line in aligned(rows, window_width()):
         click.echo(line)
 
 

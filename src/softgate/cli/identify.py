@@ -45,7 +45,7 @@ def command(
 
     \b
     softgate identify torch.nn.functional:gelu
-    softgate identify torch.nn.functional:gelu --parameters approximate=tanh --dtype bfloat16
+    softgate identify torch.nn.functional:gelu --parameters approximate=tanh
     softgate identify jax.nn:gelu --json
     softgate identify model.onnx
     """

@@ -1,18 +1,21 @@
 """Output of the commands: records for a terminal or a pipe, as CSV or as JSON, and files.
 
-In a terminal a grid wider than the window is split between columns, with its labels repeated, so
-that no line wraps. A pipe gets all columns as plain aligned text, without colour.
+In a terminal, or if COLUMNS is set, a grid wider than the window is split between columns, with
+its labels repeated, so that no line wraps. A pipe gets all columns as plain aligned text.
 """
 
 from __future__ import annotations
 
+import json
+import os
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import wraps
 from pathlib import Path
 from shutil import get_terminal_size
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import click
@@ -22,6 +25,8 @@ if TYPE_CHECKING:
 
 
 Format = Literal["text", "json", "csv"]
+NARROWEST = 24
+"""The least width of a column whose cells are wrapped."""
 
 
 def formats(*extensions: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -39,9 +44,9 @@ def formats(*extensions: str) -> Callable[[Callable[..., Any]], Callable[..., An
             form = "json" if as_json else "csv" if as_csv else "text"
             return command(**rest, form=form, output=checked_files(output, extensions))
 
-        csv = click.option("--csv", "as_csv", is_flag=True, help="Print all rows as CSV.")
-        json = click.option("--json", "as_json", is_flag=True, help="Print all rows as JSON.")
-        return output_option(*extensions)(json(csv(formatted)))
+        as_csv = click.option("--csv", "as_csv", is_flag=True, help="Print all rows as CSV.")
+        as_json = click.option("--json", "as_json", is_flag=True, help="Print all rows as JSON.")
+        return output_option(*extensions)(as_json(as_csv(formatted)))
 
     return decorate
 
@@ -85,11 +90,17 @@ def emit(record: Record, form: Format = "text", output: Iterable[Path] = ()) -> 
 
 def _print(record: Record, form: Format) -> None:
     if form == "json":
-        click.echo(record.to_json(indent=2))
+        echo_json(record.to_dict())
     elif form == "csv":
         click.echo(record.to_csv(), nl=False)
     else:
         show(record.grids())
+
+
+def echo_json(content: Mapping[str, Any]) -> None:
+    """Print JSON, with escapes if the encoding of stdout is not UTF-8."""
+    utf8 = (sys.stdout.encoding or "utf-8").lower().startswith("utf")
+    click.echo(json.dumps(content, indent=2, ensure_ascii=not utf8, allow_nan=False))
 
 
 def save(record: Record, output: Iterable[Path]) -> None:
@@ -99,27 +110,91 @@ def save(record: Record, output: Iterable[Path]) -> None:
         click.echo(f"Wrote {path}", err=True)
 
 
+def window_width() -> int | None:
+    """Return the width of lines: a terminal's or COLUMNS; None in a pipe, for whole tables."""
+    if sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdigit():
+        return get_terminal_size().columns
+    return None
+
+
+def echo_wrapped(text: str, *, err: bool = False) -> None:
+    """Print a text, each line wrapped to the width of the window."""
+    click.echo("\n".join(wrap_lines(text, window_width())), err=err)
+
+
 def show(grids: Iterable[Grid]) -> None:
-    """Print grids: split to the width of a terminal, or whole in a pipe."""
+    """Print grids: split and wrapped to the width of the window, or whole in a pipe."""
+    width = window_width()
+    parts = [
+        part if width is None else wrapped(part, width)
+        for grid in grids
+        for part in ([grid] if width is None or fits_wrapped(grid, width) else cut(grid, width))
+    ]
     if not sys.stdout.isatty():
-        click.echo("\n\n".join(map(str, grids)))
+        click.echo("\n\n".join(map(str, parts)))
         return
     from rich.console import Console
 
-    console = Console(highlight=False, width=get_terminal_size().columns)
-    for i, grid in enumerate(grids):
-        for k, part in enumerate(cut(grid, console.width)):
-            if i or k:
-                console.print()
-            console.print(styled(part), soft_wrap=True)
+    console = Console(highlight=False, width=width)
+    for i, part in enumerate(parts):
+        if i:
+            console.print()
+        console.print(styled(part), soft_wrap=True)
+
+
+def wrap_lines(text: str, width: int | None) -> list[str]:
+    """Return the lines of a text, no longer than `width` where spaces allow it."""
+    if width is None:
+        return text.split("\n")
+    return [
+        part
+        for line in text.split("\n")
+        for part in wrap(
+            line, width, subsequent_indent=" " * (len(line) - len(line.lstrip()) + 2),
+            break_long_words=False, break_on_hyphens=False,
+        ) or [""]
+    ]  # fmt: skip
+
+
+def fits_wrapped(grid: Grid, width: int) -> bool:
+    """Return whether a grid of text fits into `width` if its widest column is wrapped."""
+    widths = column_widths(grid)
+    return grid.text and sum(widths) - max(widths) + 2 * (len(widths) - 1) + NARROWEST <= width
+
+
+def wrapped(grid: Grid, width: int) -> Grid:
+    """Return a grid with its title, and the cells of its widest column, wrapped to `width`."""
+    title = "\n".join(wrap_lines(grid.title, width))
+    cells = (grid.header, *grid.rows)
+    widths = column_widths(grid)
+    excess = sum(widths) + 2 * (len(widths) - 1) - width
+    if excess > 0:
+        widest = widths.index(max(widths))
+        room = max(widths[widest] - excess, NARROWEST)
+        header, *rows = (
+            tuple(
+                "\n".join(wrap_lines(cell, room)) if i == widest else cell
+                for i, cell in enumerate(row)
+            )
+            for row in cells
+        )
+        return replace(grid, title=title, header=header, rows=tuple(rows))
+    return replace(grid, title=title)
+
+
+def column_widths(grid: Grid) -> list[int]:
+    """Return the width of each column."""
+    cells = (grid.header, *grid.rows)
+    return [
+        max(len(line) for row in cells for line in row[i].split("\n"))
+        for i in range(len(grid.header))
+    ]
 
 
 def cut(grid: Grid, width: int) -> Iterator[Grid]:
     """Yield the grid in parts of whole columns that fit into `width`, each with the labels."""
-    cells = (grid.header, *grid.rows)
     again = replace(grid, title=grid.title.partition("\n")[0])
-    widths = [max(len(line) for row in cells for line in row[i].split("\n"))
-              for i in range(len(grid.header))]  # fmt: skip
+    widths = column_widths(grid)
     labels = tuple(range(grid.labels))
     taken = labels
     for i in range(grid.labels, len(grid.header)):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from .arguments import ACTIVATION, Command, warn_renamed
-from .output import ProgressLine, checked_files
+from .output import ProgressLine, checked_files, echo_json, echo_wrapped
 
 if TYPE_CHECKING:
     from softgate.reporting import Report
@@ -100,7 +100,10 @@ def command(
         folder = files[0].with_suffix(".records")
         made.save_records(folder)
         warn_renamed(f"the folder {folder} that --json writes", "-o FILE.json")
-    click.echo(made.to_json(indent=2) if as_json else str(made))
+    if as_json:
+        echo_json(made.to_dict())
+    else:
+        echo_wrapped(str(made))
     for file in files:
         click.echo(f"Wrote {file.absolute()} ({file.stat().st_size / 1e6:.1f} MB)", err=True)
     for missing in made.missing:

@@ -21,6 +21,7 @@ from softgate import __version__
 from softgate.plotting import vega
 from softgate.runtime.activation import Activation
 from softgate.runtime.deprecation import renamed
+from softgate.runtime.encoding import printable
 from softgate.runtime.files import file_format, output_path, write_file
 from softgate.runtime.machine import this_machine
 from softgate.runtime.names import activation
@@ -76,7 +77,7 @@ class Report:
     def __str__(self) -> str:
         lines = [unescape(sub("<sup>(.*?)</sup>", r"^\1", line)) for line in answers(self.results)]
         plain = [sub("<[^>]*>", "", line).replace("\u2009", " ") for line in lines]
-        return "\n".join(f"{i}. {line}" for i, line in enumerate(plain, 1))
+        return printable("\n".join(f"{i}. {line}" for i, line in enumerate(plain, 1)))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the records by the names of their studies, as dictionaries."""

@@ -19,6 +19,7 @@ from dataclasses import dataclass, fields, is_dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+from .encoding import printable
 from .files import TABLES, file_format, output_path, write_file
 from .packages import require
 
@@ -42,7 +43,8 @@ class Grid:
     """Whether cells are words, aligned left, instead of numbers, aligned right."""
 
     def __str__(self) -> str:
-        lines = [[cell.split("\n") for cell in row] for row in (self.header, *self.rows)]
+        rows = (self.header, *self.rows)
+        lines = [[printable(cell).split("\n") for cell in row] for row in rows]
         widths = [
             max(len(line) for cell in column for line in cell)
             for column in zip(*lines, strict=True)
@@ -50,7 +52,7 @@ class Grid:
         shown = [line for row in lines for line in self._lines(row, widths)]
         header = max(len(cell) for cell in lines[0])
         shown.insert(header, "  ".join("-" * width for width in widths))
-        return "\n".join([self.title, "", *shown] if self.title else shown)
+        return "\n".join([printable(self.title), "", *shown] if self.title else shown)
 
     def _lines(self, row: list[list[str]], widths: list[int]) -> list[str]:
         height = max(len(cell) for cell in row)
