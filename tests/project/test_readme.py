@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from places import ROOT
 
-from softgate.frameworks.versions import FRAMEWORKS
+from softgate.runtime.packages import FRAMEWORKS
 
 NAMES = ("README.md", "docs/diagnose.md", "docs/guide.md")
 PAGES = {name: (ROOT / name).read_text(encoding="utf-8") for name in NAMES}
