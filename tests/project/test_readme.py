@@ -79,7 +79,7 @@ def test_targets_of_make_are_there() -> None:
 
 @pytest.mark.parametrize("name", FRAMEWORKS)
 def test_the_support_table_has_the_oldest_version(name: str) -> None:
-    label, oldest, _ = FRAMEWORKS[name]
+    label, oldest = FRAMEWORKS[name].label, FRAMEWORKS[name].oldest
     row = re.search(rf"(?m)^\| {label} \|.*\| (\S+) and later \|$", PAGES["README.md"])
     assert row is not None, label
     assert row.group(1) == ".".join(map(str, oldest))
