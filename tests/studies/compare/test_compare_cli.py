@@ -301,7 +301,7 @@ def test_python_warns_if_seeds_are_too_few(folder: Path) -> None:
 
 def outcome(seed: int, status: str = "finished") -> Outcome:
     place = Place("host", "cpu", 1, "3", "2", "0")
-    return Outcome(trial(seed), status, "", Measured(score=0.5), None, 2.0, None, place)
+    return Outcome(trial(seed), status, "", Measured(score=0.5), None, 2.0, place)
 
 
 def update(done: int, running: int = 2, stage: str = "training", **more: object) -> Update:

@@ -92,7 +92,7 @@ def plan(**changed: object) -> ComparisonPlan:
 
 
 def ended(trial: Trial, score: float | None, status: Status = "finished") -> Outcome:
-    return Outcome(trial, status, "", Measured(validation_score=score), None, 1.0, None, HERE)
+    return Outcome(trial, status, "", Measured(validation_score=score), None, 1.0, HERE)
 
 
 def test_activations_are_paired_by_seed() -> None:
