@@ -149,10 +149,11 @@ def test_ones_own_formula_by_module_and_name(tmp_path: Path) -> None:
     assert float(value) == pytest.approx(0.36552928931500245)
 
 
-def test_doctor_checks_a_kernel_of_each_dtype() -> None:
-    result = softgate("doctor", "--json")
+def test_doctor_checks_a_kernel_of_each_dtype(tmp_path: Path) -> None:
+    result = softgate("doctor", "--json", "-o", str(tmp_path / "doctor.json"))
     assert result.returncode == 0, result.stderr
     content = json.loads(result.stdout)
+    assert content == json.loads((tmp_path / "doctor.json").read_text(encoding="utf-8"))
     assert {check["dtype"] for check in content["kernels"]} == {
         "float16", "bfloat16", "float32", "float64",
     }  # fmt: skip

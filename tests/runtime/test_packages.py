@@ -108,6 +108,8 @@ def hide(monkeypatch: pytest.MonkeyPatch, *packages: str) -> None:
         ("matplotlib", lambda: sg.plot("gelu"), 'matplotlib: pip install "softgate[plot]"'),
         ("sklearn", lambda: sg.compare("digits", activations=["gelu", "relu"]),
          'scikit-learn: pip install "softgate[compare]"'),
+        ("torch", lambda: sg.compare(lambda f: None, ([[1.0]] * 8, [0, 1] * 4), ["gelu", "relu"]),
+         'PyTorch: pip install "softgate[compare]"'),
         ("onnxruntime", lambda: sg.identify("model.onnx"),
          'onnxruntime: pip install "softgate[onnx]"'),
     ],

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from softgate.runtime.files import write_file
 from softgate.runtime.packages import PACKAGES, install_command
 
-from .output import echo_json, window_width
+from .output import checked_files, echo_json, output_option, window_width
 
 if TYPE_CHECKING:
     from softgate.studies.reproducibility import Reproduction
@@ -59,8 +60,9 @@ def kernel_checks() -> list[SelfTestResult]:
 
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
+@output_option("json")
 @click.option("--full", is_flag=True, help="Check every published digest: about half a minute.")
-def command(as_json: bool, full: bool) -> int:
+def command(as_json: bool, full: bool, output: tuple[str, ...]) -> int:
     """Print what is installed on this machine, and check that it computes the published bits.
 
     By default digests of every function's float32 value and float64 backward are compared with the
@@ -71,6 +73,7 @@ def command(as_json: bool, full: bool) -> int:
     from softgate.runtime.machine import installed
     from softgate.studies.reproducibility import check_bits
 
+    files = checked_files(output, ["json"])
     checks, reproduction = kernel_checks(), check_bits(full=full)
     found: dict[str, Any] = {
         "softgate": __version__,
@@ -79,6 +82,9 @@ def command(as_json: bool, full: bool) -> int:
         "kernels": [asdict(check) | {"ok": check.ok} for check in checks],
         "reproducibility": json.loads(reproduction.to_json()) | {"ok": reproduction.ok},
     }
+    for file in files:
+        write_file(file, json.dumps(found, indent=2) + "\n")
+        click.echo(f"Wrote {file}", err=True)
     if as_json:
         echo_json(found)
     else:

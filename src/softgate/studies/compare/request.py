@@ -9,6 +9,7 @@ from typing import Any, cast
 
 from softgate.runtime.activation import Activation
 from softgate.runtime.gated import Gated
+from softgate.runtime.packages import require
 from softgate.runtime.registry import functions
 
 from .functions import Formula, TrainableWithFormulas, resolve, shown
@@ -180,6 +181,7 @@ def find_trainable(
                 "a build function was given and no data: compare(build, (x, y)), or a mapping "
                 "with train, validation and test"
             )
+        require("torch", "sklearn", purpose="a model of yours", extra="compare")
         return UserModel(what, data, **chosen)
     if not isinstance(what, str | os.PathLike):
         raise TypeError(

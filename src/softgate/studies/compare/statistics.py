@@ -259,5 +259,5 @@ def library(name: str) -> ModuleType:
     """Return a module of scipy or statsmodels; raise ImportError with how to install it."""
     from importlib import import_module
 
-    require(name.partition(".")[0], purpose="the statistics of a comparison")
+    require(name.partition(".")[0], purpose="a comparison")
     return import_module(name)
