@@ -168,9 +168,11 @@ def test_doctor_lists_every_optional_package(monkeypatch: pytest.MonkeyPatch) ->
     from softgate.runtime import machine
     from softgate.runtime.packages import PACKAGES
     from softgate.studies import reproducibility
-    from softgate.studies.reproducibility import Comparison, Reproduction
+    from softgate.studies.reproducibility import DigestComparison, Reproduction
 
-    same = Reproduction("a CPU", (Comparison("gelu", "value", "float32", "0" * 32, "0" * 32),))
+    same = Reproduction(
+        "a CPU", (DigestComparison("gelu", "value", "float32", "0" * 32, "0" * 32),)
+    )
     monkeypatch.setattr(doctor, "kernel_checks", list)
     monkeypatch.setattr(reproducibility, "check_bits", lambda full: same)
     monkeypatch.setattr(machine, "installed", lambda name: None)
