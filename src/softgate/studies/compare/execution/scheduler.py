@@ -98,7 +98,7 @@ class Scheduler:
             return
         message = f"its process was {how} {TIMES.get(tries, f'{tries} times')}"
         place = current_place()
-        outcome = Outcome(trial, "raised", message, Measured(), None, seconds, None, place)
+        outcome = Outcome(trial, "raised", message, Measured(), None, seconds, place)
         self._end(outcome, ran=True)  # not saved: another run may succeed
 
     def _end(self, outcome: Outcome, ran: bool) -> None:
