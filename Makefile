@@ -19,7 +19,7 @@ SLOW    := $(addprefix tests/runtime/test_,array_libraries.py names.py threads.p
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help report test check lint lint-and-bytes format exhaustive certificates accuracy speed figures bench fits digests stubs support arm install clean distclean
+.PHONY: help report test check lint lint-and-bytes format exhaustive certificates quantized accuracy speed figures bench fits digests stubs support arm install clean distclean
 
 help: ## say what can be made
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -53,10 +53,13 @@ exhaustive: $(STAMP) ## all 2^32 float32 inputs of every activation, and the lon
 	$(PY) tools/exhaustive.py
 	$(PY) -m pytest -m exhaustive
 
-figures: certificates speed ## every table and picture of the README and of docs
+figures: certificates speed quantized ## every table and picture of the README and of docs
 
 certificates: $(STAMP) ## certify ours and every installed peer: docs/accuracy.md, README
 	$(PY) tools/docs/accuracy_page.py
+
+quantized: $(STAMP) ## count onnxruntime's int8 entries that are not rounded once: docs/guide.md
+	$(PY) tools/docs/quantized_table.py
 
 accuracy: $(STAMP) ## float64 against arb at 200,000 points a function
 	$(PY) tools/against_arb.py

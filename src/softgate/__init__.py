@@ -39,6 +39,7 @@ _MODULES = {
     "plot": "plotting.plot",
     "get_threads": "runtime.threads",
     "properties": "studies.properties",
+    "quantized": "studies.quantized",
     "report": "reporting",
     "set_threads": "runtime.threads",
     "table": "studies.table",

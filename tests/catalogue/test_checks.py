@@ -162,7 +162,7 @@ def test_another_nan_of_16_bits(fmt: Format) -> None:
     table = x | np.uint16(quiet)
     for exact in (True, False):
         checks.check_nan_payloads(table, fmt, exact)
-    signalling = int(np.flatnonzero(np.isnan(rounding.all16(fmt)))[0])
+    signalling = int(np.flatnonzero(np.isnan(rounding.all_values(fmt)))[0])
     for changed, exact in ((1, True), (1, False), (quiet, True), (1 << 15, True)):
         results = table.copy()
         results[signalling] ^= changed

@@ -123,7 +123,7 @@ def inputs(fmt: Format, number: int) -> Any:
     random = rng.integers(0, 2 * top - 1, COUNT, kind, endpoint=True)
     bent = rng.normal(0, 4, COUNT)
     if fmt.bits == 16:
-        near = rounding.encode16(rounding.round_to(bent, fmt), fmt)
+        near = rounding.encode(rounding.round_to(bent, fmt), fmt)
     else:
         near = bent.astype(fmt.name).view(kind)
     result = rng.permuted(np.concatenate([special, random[: COUNT // 2], near])[:COUNT])

@@ -136,7 +136,7 @@ def test_16_bits(quantity: str, fmt: Format) -> None:
 
 def test_16_bits_of_all() -> None:
     for activation_ in formulas.ALL:
-        x = rounding.all16(FLOAT16).astype(np.float16)
+        x = rounding.all_values(FLOAT16).astype(np.float16)
         x = x[np.isfinite(x)]
         wide = activation_(x.astype(np.float64))
         sure = ~rounding.near_tie(wide, FLOAT16, 2.0**-40)

@@ -270,7 +270,7 @@ def test_16_bit_curvature_is_rounded_once(fmt: Format) -> None:
     """All inputs, signalling NaNs without a warning; bfloat16 not by way of float32."""
     gate = np.arange(1 << 16, dtype=np.uint16).view(rounding.dtype_of(fmt))
     other = np.full_like(gate, 1.5)
-    wide = sg.swiglu.curvature(rounding.all16(fmt), np.full(1 << 16, 1.5))
+    wide = sg.swiglu.curvature(rounding.all_values(fmt), np.full(1 << 16, 1.5))
     for narrow, exact in zip(sg.swiglu.curvature(gate, other), wide, strict=True):
         expected = rounding.round_to(exact, fmt)
         assert np.array_equal(narrow.astype(np.float64), expected, equal_nan=True)

@@ -115,7 +115,7 @@ def check_16bit(
 ) -> None:
     """Results are correctly rounded at one in `every` inputs; NaN payloads and limits hold."""
     key = activation.check_parameters(parameters)
-    x = rounding.all16(fmt)
+    x = rounding.all_values(fmt)
     run = call(activation, quantity, as16(np.arange(1 << 16, dtype=np.uint16), fmt), **parameters)
     finite = np.isfinite(x) & (np.arange(x.size) % every == 0)
     expected = np.full(x.size, np.nan)
@@ -123,7 +123,7 @@ def check_16bit(
         activation.entry, quantity, fmt, dict(key), x[finite]
     )
     check_roundings(activation, quantity, fmt, dict(key), x[finite], expected[finite])
-    same = run.view(np.uint16)[finite] == rounding.encode16(expected, fmt)[finite]
+    same = run.view(np.uint16)[finite] == rounding.encode(expected, fmt)[finite]
     # Where the truth is 0, or so small that its sign is not known, a zero of any sign will do.
     zeros = (expected[finite] == 0) & ((run.view(np.uint16)[finite] & 0x7FFF) == 0)
     same |= zeros & (np.abs(x[finite]) > 1000)
@@ -162,7 +162,7 @@ def check_nan_payloads(results: Any, fmt: Format, exact: bool) -> None:
     instruction that subtracts may negate its operand, NaN included.
     """
     x = np.arange(1 << 16, dtype=np.uint16)
-    nan = np.isnan(rounding.all16(fmt))
+    nan = np.isnan(rounding.all_values(fmt))
     sign, quiet = np.uint16(1 << 15), np.uint16(1 << (fmt.mantissa_bits - 1))
     if exact:
         np.testing.assert_array_equal(results[nan], x[nan] | quiet)

@@ -6,6 +6,7 @@ import tempfile
 from collections.abc import Callable
 from typing import Any
 
+import float8
 import ml_dtypes
 import numpy as np
 import tensorflow as tf
@@ -56,6 +57,20 @@ def check_eager_tensors_have_numpys_bits() -> None:
                 assert found.dtype == dtype
                 wanted = np.asarray(quantity(function, name)(x))
                 assert array_of(found).tobytes() == wanted.tobytes(), (function, name, dtype)
+
+
+def check_eager_float8_tensors_have_numpys_bits() -> None:
+    for name in ("float8_e4m3fn", "float8_e5m2", "float4_e2m1fn"):
+        array = float8.patterns(name)
+        x = tf.constant(array)
+        for compute in (sg.gelu, sg.gelu.slope, sg.gelu.curvature):
+            found = compute(x)
+            assert found.dtype == x.dtype
+            assert found.numpy().tobytes() == compute(array).tobytes()
+        products = sg.gelu.backward(x, x)
+        assert products.numpy().tobytes() == sg.gelu.backward(array, array).tobytes()
+        for call in (tf.function(sg.gelu), lambda x: sg.swiglu(x, x)):
+            raises(TypeError, "expected float16, bfloat16", lambda f=call, x=x: f(x))
 
 
 def check_eager_tensors_have_the_published_bits() -> None:

@@ -13,7 +13,7 @@ import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 
-from .formats import FORMATS, Format
+from .formats import BYTE_FORMATS, FORMATS, Format
 
 Float64s = npt.NDArray[np.float64]
 
@@ -27,12 +27,14 @@ def ulp(y: Float64s | np.float64, fmt: Format) -> Float64s:
 
 
 def round_to(y: Float64s | np.float64, fmt: Format) -> Float64s:
-    """Return `y` rounded to `fmt`, to nearest, ties to even, still as float64."""
+    """Return `y` rounded to `fmt`, to nearest, ties to even, still as float64.
+
+    Beyond the range it is infinite, also if the format has no infinity.
+    """
     unit = ulp(y, fmt)
     with np.errstate(all="ignore"):  # y / unit with NaN, or a y far below the format's range
         rounded: Float64s = np.copysign(np.rint(y / unit) * unit, y)
-    largest = (2.0 - 2.0**-fmt.mantissa_bits) * 2.0**fmt.max_exponent
-    return np.where(np.abs(rounded) > largest, np.copysign(np.inf, y), rounded)
+    return np.where(np.abs(rounded) > fmt.largest, np.copysign(np.inf, y), rounded)
 
 
 def near_tie(y: Float64s, fmt: Format, margin: float) -> npt.NDArray[np.bool_]:
@@ -45,33 +47,46 @@ def near_tie(y: Float64s, fmt: Format, margin: float) -> npt.NDArray[np.bool_]:
     return doubtful
 
 
-def encode16(y: Float64s, fmt: Format) -> npt.NDArray[np.uint16]:
-    """Return the bit patterns of `y`, which must be values of the 16-bit format `fmt`."""
+def encode(y: Float64s, fmt: Format) -> npt.NDArray[Any]:
+    """Return the bit patterns of `y`, which must be values of a format of at most 16 bits.
+
+    NaN and infinities that the format does not have are converted as ml_dtypes converts them.
+    """
     with np.errstate(all="ignore"):  # signalling NaNs, underflow
+        if fmt.bits <= 8:
+            # One NaN: the sign of a computed one depends on the CPU.
+            values = np.where(np.isnan(y), np.nan, y).astype(dtype_of(fmt))
+            return values.view(np.uint8)
         if fmt.name == "float16":
             return y.astype(np.float16).view(np.uint16)
         words = y.astype(np.float32).view(np.uint32)
     return (words >> 16).astype(np.uint16)
 
 
-def all16(fmt: Format) -> Float64s:
-    """Return the values of all 65,536 bit patterns of the 16-bit format `fmt`, in order."""
-    bits = np.arange(1 << 16, dtype=np.uint32)
+def all_values(fmt: Format) -> Float64s:
+    """Return the values of all bit patterns of a format of at most 16 bits, in order.
+
+    65,536 values, or 256: in formats of 4 and 6 bits the upper bits of a byte have no meaning, and
+    the values repeat.
+    """
     values: npt.NDArray[Any]
-    if fmt.name == "float16":
-        values = bits.astype(np.uint16).view(np.float16)
+    if fmt.bits <= 8:
+        patterns = np.arange(256) & ((1 << fmt.bits) - 1)
+        values = patterns.astype(np.uint8).view(dtype_of(fmt))
+    elif fmt.name == "float16":
+        values = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
     else:
-        values = (bits << 16).view(np.float32)
+        values = (np.arange(1 << 16, dtype=np.uint32) << 16).view(np.float32)
     with np.errstate(invalid="ignore"):  # signalling NaNs
         return values.astype(np.float64)
 
 
 @lru_cache(maxsize=256)
 def format_of(dtype: np.dtype[Any]) -> Format | None:
-    """Return the format of a NumPy dtype, or None if softgate has no kernel for it."""
-    return FORMATS.get(dtype.name)
+    """Return the format of a NumPy dtype, or None if softgate computes nothing in it."""
+    return FORMATS.get(dtype.name) or BYTE_FORMATS.get(dtype.name)
 
 
 def dtype_of(fmt: Format) -> np.dtype[Any]:
     """Return the NumPy dtype of a format."""
-    return np.dtype(ml_dtypes.bfloat16 if fmt.name == "bfloat16" else fmt.name)
+    return np.dtype(getattr(ml_dtypes, fmt.name, fmt.name))

@@ -4,8 +4,9 @@ Only IEEE operations without fast-math flags are emitted, so the vector body and
 remainder return the same bits, and a result depends only on its element.
 Code is compiled on first use and kept in memory, without a C compiler or a cache on disk.
 
-Two other loops are here: `build_lookup` and `build_lookup_backward` read 16-bit results from a
-table of 65,536 entries; `build_chunk_loop` is the loop that each thread of a parallel call runs.
+Other loops are here: `build_lookup`, `build_lookup_backward` and `build_lookup_pair` read results
+of formats of at most 16 bits from a table of all inputs; `build_chunk_loop` is the loop that each
+thread of a parallel call runs.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from softgate.formula.formats import FLOAT16, FLOAT32, Format
 from softgate.formula.graph import COMPARISONS, Node, walk
 
 from .target import (
+    BYTE,
     HALFWORD,
     HOST,
     INDEX,
@@ -333,24 +335,48 @@ LOOKUP_BLOCK = 512
 """Slopes that are gathered before they are multiplied: the block stays in L1 cache."""
 
 
-def _gather(b: ir.IRBuilder, table: ir.Value, kind: ir.Type, x: ir.Value, i: ir.Value) -> ir.Value:
-    bits = b.load(b.gep(x, [i], source_etype=HALFWORD), typ=HALFWORD, align=2)
-    return b.load(b.gep(table, [b.zext(bits, INDEX)], source_etype=kind), typ=kind)
+def _pattern(b: ir.IRBuilder, kind: ir.IntType, x: ir.Value, i: ir.Value) -> ir.Value:
+    """Return the bit pattern of x[i] as an index."""
+    bits = b.load(b.gep(x, [i], source_etype=kind), typ=kind, align=kind.width // 8)
+    return b.zext(bits, INDEX)
 
 
-def build_lookup() -> ir.Module:
-    """Return the module of kernel(out, x, table, count): out[i] = table[x[i]], in place or not."""
+def build_lookup(kind: ir.IntType) -> ir.Module:
+    """Return the module of kernel(out, x, table, count): out[i] = table[x[i]], in place or not.
+
+    `kind` is the type of the bit patterns, HALFWORD or BYTE.
+    """
     module, b, (out, x, table, count) = function(3)
     with Counted(b, count) as i:
-        result = _gather(b, table, HALFWORD, x, i)
-        b.store(result, b.gep(out, [i], source_etype=HALFWORD), align=2)
+        result = b.load(b.gep(table, [_pattern(b, kind, x, i)], source_etype=kind), typ=kind)
+        b.store(result, b.gep(out, [i], source_etype=kind), align=kind.width // 8)
     b.ret_void()
     return module
 
 
-def compile_lookup() -> Callable[..., None]:
+def compile_lookup(fmt: Format) -> Callable[..., None]:
     """Return the kernel that looks values up."""
-    return compile_module(build_lookup(), pointers=3)
+    return compile_module(build_lookup(BYTE if fmt.itemsize == 1 else HALFWORD), pointers=3)
+
+
+def build_lookup_pair() -> ir.Module:
+    """Return the module of kernel(out, x, y, table, count): out[i] = table[256·x[i] + y[i]].
+
+    `out` may be x or y.
+    """
+    module, b, (out, x, y, table, count) = function(4)
+    with Counted(b, count) as i:
+        row = b.shl(_pattern(b, BYTE, x, i), INDEX(8))
+        place = b.or_(row, _pattern(b, BYTE, y, i))
+        result = b.load(b.gep(table, [place], source_etype=BYTE), typ=BYTE)
+        b.store(result, b.gep(out, [i], source_etype=BYTE), align=1)
+    b.ret_void()
+    return module
+
+
+def compile_lookup_pair() -> Callable[..., None]:
+    """Return the kernel that looks results of two bytes up."""
+    return compile_module(build_lookup_pair(), pointers=4)
 
 
 def build_lookup_backward(fmt: Format, target: Target = HOST) -> ir.Module:
@@ -369,7 +395,8 @@ def build_lookup_backward(fmt: Format, target: Target = HOST) -> ir.Module:
             b.gep(base, [start], source_etype=HALFWORD) for base in (x, grad, out)
         )
         with Counted(b, size) as i:
-            slope = _gather(b, slopes, real, x_block, i)
+            entry = b.gep(slopes, [_pattern(b, HALFWORD, x_block, i)], source_etype=real)
+            slope = b.load(entry, typ=real)
             b.store(slope, b.gep(block, [i], source_etype=real))
         with Counted(b, size) as i:
             slope = b.load(b.gep(block, [i], source_etype=real), typ=real)

@@ -6,6 +6,7 @@ not installed. Unlike ball arithmetic not rigorous: precision is doubled until t
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
@@ -44,7 +45,10 @@ def fraction(value: Any) -> Fraction:
 
 
 def sign_of_difference(root: Node, boundary: Fraction, **inputs: float | Fraction) -> int:
-    """Return the sign of root - boundary; 0 only where 4096 bits show no difference."""
+    """Return the sign of root - boundary; 0 only where they are equal, or 4096 bits show it."""
+    rational = _rational(root, inputs)
+    if rational is not None:
+        return (rational > boundary) - (rational < boundary)
     bits = 256  # enough for the smallest bfloat16, 2**-133, at the first try
     while bits <= MAX_BITS:
         # The change with 64 more bits estimates the error: 1 - tanh(x)² may have cancelled.
@@ -56,6 +60,18 @@ def sign_of_difference(root: Node, boundary: Fraction, **inputs: float | Fractio
             return int(_CONTEXT.sign(difference))
         bits *= 2
     return 0
+
+
+def _rational(root: Node, inputs: Mapping[str, float | Fraction]) -> Fraction | None:
+    """Return `root` as an exact fraction, or None if it is not computed by arithmetic alone."""
+    try:
+        value: Fraction = interpret(root, RATIONAL, Fraction, inputs)
+    except (KeyError, ZeroDivisionError):  # another operation; a division in a branch not taken
+        return None
+    return value
+
+
+RATIONAL = {**ARITHMETIC, **COMPARE, "where": choose}
 
 
 def _fraction(value: float | Fraction) -> Any:

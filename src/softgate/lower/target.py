@@ -22,7 +22,7 @@ from llvmlite.binding.newpassmanagers import NewPassManager
 
 INDEX = ir.IntType(64)
 POINTER = ir.PointerType()
-HALFWORD, WORD, LONG, WIDE = (ir.IntType(bits) for bits in (16, 32, 64, 128))
+BYTE, HALFWORD, WORD, LONG, WIDE = (ir.IntType(bits) for bits in (8, 16, 32, 64, 128))
 HALF, SINGLE, DOUBLE = ir.HalfType(), ir.FloatType(), ir.DoubleType()
 FALSE = ir.Constant(ir.IntType(1), 0)
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from softgate.catalogue import Entry
 from softgate.catalogue.gated import GatedEntry
-from softgate.formula.formats import FLOAT64, FORMATS
+from softgate.formula.formats import BYTE_FORMATS, FLOAT64, FORMATS
 from softgate.formula.rounding import dtype_of, format_of
 
 from . import arrays
@@ -85,6 +85,11 @@ class Function:
             wider = FLOAT64 if arithmetic == "float64" else None
             route = Route(self.entry, quantity, storage, wider, values)
             gated = isinstance(self.entry, GatedEntry)
+            if gated and storage.itemsize == 1:
+                raise TypeError(
+                    f"{self.name} of {storage.name}: expected {arrays.KERNEL_DTYPES}; convert "
+                    "the operands, because gated functions have no tables"
+                )
             if gated and storage.bits == 16 and route.computed_in is FLOAT64:
                 # Kernels do not convert between 16 bits and float64: arrays are converted first.
                 route = Route(self.entry, quantity, FLOAT64, None, values)
@@ -121,7 +126,7 @@ class Function:
     def _remember(self, call: Call, dtype: np.dtype[Any], route: Route) -> None:
         """Store the kernel of a call without options for `arrays.quick`."""
         usual = call.arithmetic is call.gate is None and not call.parameters
-        if usual and dtype.isnative and dtype.itemsize * 8 == route.storage.bits:
+        if usual and dtype.isnative and dtype.itemsize == route.storage.itemsize:
             self._ready.setdefault((call.quantity, dtype), route.runner())
 
     def get_config(self) -> dict[str, Any]:
@@ -150,8 +155,9 @@ class Activation(Function):
     """A function of the catalogue, applied to each element.
 
     Calling it returns the value; `slope`, `curvature` and `backward` return derivatives. Parameters
-    are keywords. Python numbers, lists and NumPy arrays of float16, bfloat16, float32 and
-    float64 are accepted, with any shape and strides; integers and booleans become float64.
+    are keywords. Python numbers, lists and NumPy arrays of float16, bfloat16, float32, float64
+    and of ml_dtypes' formats of 4 to 8 bits are accepted, with any shape and strides; integers and
+    booleans become float64.
 
     Examples
     --------
@@ -344,7 +350,7 @@ def _finite(what: str, value: Any) -> float:
 
 
 _PLAIN = (type(None), np.ndarray)
-_NATIVE = frozenset(map(dtype_of, FORMATS.values()))
+_NATIVE = frozenset(map(dtype_of, (*FORMATS.values(), *BYTE_FORMATS.values())))
 
 
 def _documentation(entry: Entry) -> str:

@@ -27,7 +27,11 @@ SERIAL = 1 << 14
 FRAMEWORKS = frozenset({"torch", "jax", "jaxlib", "tensorflow", "keras"})
 """Frameworks with tensors that are not converted to arrays silently."""
 
-ACCEPTED = "float16, bfloat16, float32 or float64 (integers and booleans become float64)"
+KERNEL_DTYPES = "float16, bfloat16, float32 or float64"
+ACCEPTED = (
+    f"{KERNEL_DTYPES} (integers and booleans become float64), or float8, float6 or float4 of "
+    "ml_dtypes, except float8_e8m0fnu"
+)
 
 
 def _interface_address(x: Array) -> int:
@@ -252,7 +256,7 @@ def _direct(route: Route, inputs: Sequence[Array], out: Any) -> Any:
     The result is a new array or `out`, if it is plain and does not partly overlap an operand.
     """
     first, alias = inputs[0], None
-    if first.itemsize * 8 != route.storage.bits:
+    if first.itemsize != route.storage.itemsize:
         return None
     for x in inputs:
         if x.shape != first.shape or not is_plain(x):
@@ -347,7 +351,7 @@ def overlaps(x: Array, others: Iterable[Array]) -> bool:
 
 def widened(operands: Sequence[Array], route: Route) -> list[Array]:
     """Return operands in the format that the kernel reads: float64 for some 16-bit formats."""
-    if operands[0].itemsize * 8 == route.storage.bits:
+    if operands[0].itemsize == route.storage.itemsize:
         return list(operands)
     with np.errstate(invalid="ignore"):  # signalling NaNs
         return [x.astype(route.storage.name) for x in operands]

@@ -68,7 +68,7 @@ class Route:
     @property
     def computed_in(self) -> Format:
         """The arithmetic of the kernel that runs or that a table is made with."""
-        narrow = self.storage.bits == 16
+        narrow = self.storage.bits <= 16
         if narrow and isinstance(self.entry, Entry):
             return FLOAT64 if self.uses_table else FLOAT32
         if self.entry.user is not None and not self.entry.user.fast:
@@ -80,13 +80,14 @@ class Route:
 
     @property
     def uses_table(self) -> bool:
-        """Whether results are from a table: 16 bits, unless float32 is faster and as accurate."""
+        """Whether results are from a table.
+
+        For at most 8 bits; for 16 bits unless float32 is faster and as accurate.
+        """
         entry = self.entry
-        if (
-            self.storage.bits != 16
-            or self.quantity == "from_value"
-            or isinstance(entry, GatedEntry)
-        ):
+        if self.storage.bits <= 8:
+            return True
+        if self.storage.bits > 16 or self.quantity == "from_value" or isinstance(entry, GatedEntry):
             return False
         linear = entry.piecewise_linear and self.quantity != "curvature"
         if not linear and self.storage not in entry.cheap.get(self.quantity, ()):
@@ -133,27 +134,45 @@ class Route:
         return Runner(kernels.compiled(specification), packed)
 
     def _lookup(self) -> Runner:
-        from softgate.lower.llvm import compile_lookup, compile_lookup_backward
+        from softgate.lower.llvm import (
+            compile_lookup,
+            compile_lookup_backward,
+            compile_lookup_pair,
+        )
 
         assert isinstance(self.entry, Entry)
+        storage = self.storage
         if self.quantity != "backward":
-            entries = tables.table(self.entry, self.quantity, self.storage, self.parameters)
-            return Runner(kernels.once("lookup", compile_lookup), entries)
-        slopes = tables.slopes32(self.entry, self.storage, self.parameters)
-        make = partial(compile_lookup_backward, self.storage)
-        return Runner(kernels.once(("lookup", self.storage), make), slopes)
+            make = partial(compile_lookup, storage)
+            return Runner(kernels.once(("lookup", storage.itemsize), make), self.table())
+        if storage.itemsize == 1:
+            return Runner(kernels.once("lookup pair", compile_lookup_pair), self.table())
+        slopes = tables.slopes32(self.entry, storage, self.parameters)
+        make = partial(compile_lookup_backward, storage)
+        return Runner(kernels.once(("lookup", storage), make), slopes)
+
+    def table(self) -> np.ndarray[Any, Any]:
+        """Return the bit patterns of the results at all inputs.
+
+        For "backward", only in formats of at most 8 bits, at the index 256·x + grad.
+        """
+        assert isinstance(self.entry, Entry)
+        if self.quantity == "backward":
+            return tables.backward_table(self.entry, self.storage, self.parameters)
+        return tables.table(self.entry, self.quantity, self.storage, self.parameters)
 
     def describe(self) -> str:
         """Return one line that describes the kernel or table."""
         computed, storage = self.computed_in, self.storage
         if self.uses_table:
-            table = f"a table of the 65,536 {storage.name}"
-            if self.entry.user is not None and self.quantity != "backward":
-                return f"{table} results, rounded from the float64 kernel"
-            return {
-                "backward": f"{table} slopes in float32, times grad",
-                "curvature": f"{table} results, rounded from the float64 kernel",
-            }.get(self.quantity, f"{table} results, correctly rounded")
+            table = f"a table of the {1 << storage.bits:,} {storage.name}"
+            exact = self.entry.user is None and (self.quantity != "curvature" or storage.bits <= 8)
+            rounding = "correctly rounded" if exact else "rounded from the float64 kernel"
+            if self.quantity != "backward":
+                return f"{table} results, {rounding}"
+            if storage.itemsize == 1:
+                return f"a table of {storage.name} slopes times grad, {rounding}"
+            return f"{table} slopes in float32, times grad"
         if computed is storage:
             return f"the {computed.name} kernel"
         return f"the {computed.name} kernel, rounded once to {storage.name}"

@@ -1,4 +1,4 @@
-"""Tables of an activation at all 65,536 inputs of a 16-bit format, correctly rounded.
+"""Tables of an activation at all inputs of a format of at most 16 bits, correctly rounded.
 
 Entries are from the float64 kernel. If its result is so close to a rounding boundary that its error
 matters, the definition is evaluated with as many digits as needed (among subnormals x/2 may be a
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -36,20 +37,100 @@ def truth_graph(entry: Entry, quantity: str) -> Node:
 
 
 @lru_cache(maxsize=128)
-def table(entry: Entry, quantity: str, fmt: Format, parameters: Key) -> npt.NDArray[np.uint16]:
-    """Return the bit patterns of a quantity at all 65,536 inputs of a 16-bit format."""
-    bits = rounding.encode16(rounded(entry, quantity, fmt, dict(parameters)), fmt)
-    x = np.arange(1 << 16, dtype=np.uint16)
-    nan = np.isnan(rounding.all16(fmt))
-    bits[nan] = x[nan] | np.uint16(1 << (fmt.mantissa_bits - 1))  # the same NaN, made quiet
+def table(entry: Entry, quantity: str, fmt: Format, parameters: Key) -> npt.NDArray[Any]:
+    """Return the bit patterns of a quantity at all inputs: 65,536 of a 16-bit format, else 256."""
+    bits = rounding.encode(rounded(entry, quantity, fmt, dict(parameters)), fmt)
+    values = rounding.all_values(fmt)
+    nan = np.isnan(values)
+    signalling = bool(np.isinf(values).any())  # formats without infinities have quiet NaNs only
+    quiet = 1 << (fmt.mantissa_bits - 1) if signalling else 0
+    bits[nan] = np.flatnonzero(nan) | quiet  # the same NaN, made quiet
     bits.flags.writeable = False
     return bits
 
 
 @lru_cache(maxsize=64)
+def backward_table(entry: Entry, fmt: Format, parameters: Key) -> npt.NDArray[np.uint8]:
+    """Return the bit patterns of slope(x)·grad, correctly rounded, at the index 256·x + grad.
+
+    For formats of at most 8 bits. A zero is +0, NaN has one bit pattern.
+    """
+    values, numbers = rounding.all_values(fmt), dict(parameters)
+    x, grad = (operand.ravel() for operand in np.meshgrid(values, values, indexing="ij"))
+    with np.errstate(all="ignore"):  # NaN, 0·inf, and slopes that underflow
+        slopes = kernels.evaluate64(entry, "slope", values, numbers)
+        products = np.repeat(slopes, values.size) * grad
+        if entry.piecewise_linear:
+            products[np.repeat(slopes == 0, values.size)] = 0.0
+        result = rounding.round_to(products, fmt)
+        doubtful = rounding.near_tie(products, fmt, MARGIN) & np.isfinite(x)
+    if doubtful.any():
+        from softgate.lower.mp import sign_of_difference
+
+        root = truth_graph(entry, "slope")
+        for row in np.unique(np.flatnonzero(doubtful) // values.size):
+            at, slope = float(values[row]), float(slopes[row])
+            exact = sign_of_difference(root, Fraction(slope), x=at, **numbers) == 0
+            for i in np.flatnonzero(doubtful[row * values.size : (row + 1) * values.size]):
+                factor, place = float(values[i]), row * values.size + i
+                near = products[place]
+                if exact:
+                    result[place] = fmt.round(Fraction(slope) * Fraction(factor))
+                else:
+                    result[place] = _decide(root, at, near, fmt, numbers, factor)
+        result = rounding.round_to(result, fmt)
+    bits = rounding.encode(result + 0.0, fmt)  # the sum replaces -0
+    bits.flags.writeable = False
+    return bits
+
+
+@lru_cache(maxsize=64)
+def factors32(entry: Entry, quantity: str, fmt: Format, parameters: Key) -> npt.NDArray[np.float32]:
+    """Return a derivative in float32 at the 256 inputs of a format of at most 8 bits.
+
+    For products with a float8 gradient, computed in float32 and rounded once. A slope such as
+    1/4 - 2**-36 rounds to 1/4 in float32, and its products to ties: where the neighbouring float
+    gives all products correctly rounded, it is returned instead. (There is none for a slope such as
+    7/12, which is no float and has products that are ties.) None is subnormal, because XLA
+    replaces those by 0, and 0·inf is NaN.
+    """
+    values, tiny = rounding.all_values(fmt), 2.0**FLOAT32.min_exponent
+    with np.errstate(all="ignore"):  # NaN, 2·x of the largest x, subnormal slopes
+        exact = kernels.evaluate64(entry, quantity, values, dict(parameters))
+        subnormal = (exact != 0) & (np.abs(exact) < tiny)
+        factors = np.where(subnormal, np.copysign(tiny, exact), exact).astype(np.float32)
+        if quantity == "slope":
+            bits = backward_table(entry, fmt, parameters).reshape(values.size, -1)
+            expected = bits.view(rounding.dtype_of(fmt)).astype(np.float64)
+            for toward in (-np.inf, np.inf):
+                moved = np.nextafter(factors, np.float32(toward))
+                better = ~_round_to(expected, factors, values, fmt)
+                better &= _round_to(expected, moved, values, fmt)
+                factors = np.where(better, moved, factors)
+    factors.flags.writeable = False
+    return factors
+
+
+def _round_to(
+    expected: npt.NDArray[np.float64],
+    factors: npt.NDArray[np.float32],
+    values: npt.NDArray[np.float64],
+    fmt: Format,
+) -> npt.NDArray[np.bool_]:
+    """Return which factors give, times all finite values, a row of `expected`."""
+    finite = np.isfinite(values)
+    products = np.multiply.outer(factors, values[finite].astype(np.float32)).astype(np.float64)
+    rounded = rounding.encode(rounding.round_to(products, fmt), fmt).view(rounding.dtype_of(fmt))
+    same = np.equal(rounded.astype(np.float64), expected[:, finite])
+    same |= np.isnan(expected[:, finite])
+    all_same: npt.NDArray[np.bool_] = same.all(axis=1)
+    return all_same
+
+
+@lru_cache(maxsize=64)
 def slopes32(entry: Entry, fmt: Format, parameters: Key) -> npt.NDArray[np.float32]:
     """Return float32 slopes at all inputs of a 16-bit format, for `backward`."""
-    x = rounding.all16(fmt)
+    x = rounding.all_values(fmt)
     with np.errstate(all="ignore"):  # signalling NaNs, 2·x of the largest x, subnormal slopes
         slopes = kernels.evaluate64(entry, "slope", x, dict(parameters)).astype(np.float32)
     slopes.flags.writeable = False
@@ -59,8 +140,8 @@ def slopes32(entry: Entry, fmt: Format, parameters: Key) -> npt.NDArray[np.float
 def rounded(
     entry: Entry, quantity: str, fmt: Format, parameters: dict[str, float]
 ) -> npt.NDArray[np.float64]:
-    """Return a quantity at all 65,536 inputs, correctly rounded to `fmt`."""
-    x = rounding.all16(fmt)
+    """Return a quantity at all inputs of a format, correctly rounded to it."""
+    x = rounding.all_values(fmt)
     with np.errstate(invalid="ignore"):  # NaN
         exact = kernels.evaluate64(entry, quantity, x, parameters)
         result = rounding.round_to(exact, fmt)
@@ -73,13 +154,22 @@ def rounded(
     return result
 
 
-def _decide(root: Node, x: float, near: float, fmt: Format, parameters: dict[str, float]) -> float:
+def _decide(
+    root: Node,
+    x: float,
+    near: float,
+    fmt: Format,
+    parameters: dict[str, float],
+    factor: float = 1.0,
+) -> float:
+    """Return root(x)·factor, which is about `near`, correctly rounded; it may exceed the range."""
     from softgate.lower.mp import sign_of_difference
 
     unit = Fraction(float(rounding.ulp(np.float64(near), fmt)))
     below = Fraction(near) // unit
     tie = (below + Fraction(1, 2)) * unit
-    side = sign_of_difference(root, tie, x=x, **parameters)
+    side = sign_of_difference(root, tie / Fraction(factor), x=x, **parameters)
+    side = side if factor > 0 else -side
     if side == 0:  # an exact tie: to even
         side = 1 if below % 2 else -1
     result = float((below + (side > 0)) * unit)
@@ -112,7 +202,7 @@ def exact_in_float32(entry: Entry, quantity: str, fmt: Format, parameters: Key) 
 
 
 def _gives(
-    specification: kernels.Specification, parameters: Key, expected: npt.NDArray[np.uint16]
+    specification: kernels.Specification, parameters: Key, expected: npt.NDArray[Any]
 ) -> bool:
     """Return whether a kernel returns `expected` at all inputs that are not NaN."""
     x = np.arange(1 << 16, dtype=np.uint16)
@@ -120,5 +210,5 @@ def _gives(
     packed = kernels.pack(specification.entry, dict(parameters), FLOAT32)
     run = kernels.compiled(specification)
     run(out.ctypes.data, x.ctypes.data, packed.ctypes.data, x.size)
-    number = ~np.isnan(rounding.all16(specification.storage))
+    number = ~np.isnan(rounding.all_values(specification.storage))
     return bool(np.array_equal(out[number], expected[number]))

@@ -189,7 +189,7 @@ def check_dead(activation: Activation, p: Properties) -> None:
     assert list(p.dead) == list(FORMATS)
     for name, intervals in p.dead.items():
         kind = KINDS[name]
-        x = rounding.all16(FORMATS[name]) if FORMATS[name].bits == 16 else GRID
+        x = rounding.all_values(FORMATS[name]) if FORMATS[name].bits == 16 else GRID
         stated = np.zeros(x.size, bool)
         for interval in intervals:
             stated |= (x >= interval.low) & (x <= interval.high)

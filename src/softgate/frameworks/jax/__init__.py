@@ -23,6 +23,7 @@ from softgate.runtime.dispatch import Call, Explanation
 from softgate.runtime.gated import Gated
 
 from ..gated import Operators, compute_gated, gate_and_other
+from . import float8
 from .derivatives import ORDERS, Function
 from .operands import as_float, described, family_of, refuse_out, together, wide
 
@@ -51,6 +52,8 @@ def compute(call: Call) -> Any:
     refuse_out(call)
     if isinstance(function, Gated):
         return compute_gated(_converted(call), OPERATORS)
+    if float8.is_narrow(*call.operands):
+        return float8.compute(call)
     activation = cast("Activation", function)
     if quantity == "backward":
         x, grad = together(*call.operands)
@@ -91,6 +94,8 @@ def explain(call: Call) -> Explanation:
         family, _ = family_of(function, array, call.arithmetic, call.parameters)
         form = f"the stable form of {function.entry.act.name}, times the other operand,"
         shape = array.shape if len(call.operands) == 2 else x.shape
+    elif float8.is_narrow(*call.operands):
+        return float8.explain(call)
     else:
         array = as_float(call.operands[0])
         family, _ = family_of(cast("Activation", function), array, call.arithmetic, call.parameters)

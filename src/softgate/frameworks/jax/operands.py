@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 ACCEPTED = (
     "float16, bfloat16, float32 or float64 "
-    "(integers and booleans become float32, or float64 with jax_enable_x64)"
+    "(integers and booleans become float32, or float64 with jax_enable_x64); "
+    "for functions of one operand also float8 and float4, except float8_e8m0fnu"
 )
 
 

@@ -100,8 +100,10 @@ def _tensor(activation: Function, x: Any) -> Any:
     """Return a tensor, or a variable's value; raise if there is no kernel for its dtype."""
     _dense(activation, x)
     x = tf.convert_to_tensor(x)
-    if x.dtype not in DTYPES:
+    if x.dtype not in DTYPES or (DTYPES[x.dtype].itemsize == 1 and not on_cpu(x)):
         raise TypeError(f"{activation.name} of a {x.dtype.name} tensor: expected {ACCEPTED}")
+    if isinstance(activation, Gated):
+        activation.route("value", DTYPES[x.dtype])  # raises for float8
     return x
 
 

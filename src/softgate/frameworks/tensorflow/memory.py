@@ -12,6 +12,8 @@ import ml_dtypes
 import numpy as np
 import tensorflow as tf
 
+from softgate.formula.formats import BYTE_FORMATS
+from softgate.formula.rounding import dtype_of
 from softgate.runtime.arrays import Array, run
 from softgate.runtime.routes import Runner
 
@@ -20,8 +22,13 @@ DTYPES: dict[Any, np.dtype[Any]] = {
     tf.bfloat16: np.dtype(ml_dtypes.bfloat16),
     tf.float32: np.dtype(np.float32),
     tf.float64: np.dtype(np.float64),
+    **{
+        getattr(tf.dtypes.experimental, name): dtype_of(fmt)
+        for name, fmt in BYTE_FORMATS.items()
+        if hasattr(tf.dtypes.experimental, name)
+    },
 }
-ACCEPTED = "float16, bfloat16, float32 or float64"
+ACCEPTED = "float16, bfloat16, float32 or float64; float8 and float4 in eager mode on the CPU"
 ALIGNMENT = 64
 
 
@@ -53,6 +60,8 @@ def aligned_like(x: Array) -> Array:
 
 def tensor_of(x: Array) -> Any:
     """Return the memory of an aligned array as a tensor; the array must not be written to again."""
+    if x.itemsize == 1:  # neither DLPack nor bitcast has float8
+        return tf.constant(x)
     if not x.size:
         return tf.zeros(x.shape, tf.dtypes.as_dtype(x.dtype))
     if x.dtype == DTYPES[tf.bfloat16]:  # NumPy cannot export bfloat16

@@ -94,7 +94,7 @@ def evaluate(
         if not (x.requires_grad and torch.is_grad_enabled()):
             return bound.unary(quantity, x)
         if quantity == "value":
-            result: Tensor = (from_value if bound.from_value else from_input)(x, bound)
+            result: Tensor = (from_value if bound.saves_value(x.dtype) else from_input)(x, bound)
             return result
     check_dtype(bound, x)
     sharding.prepare(x)
@@ -131,7 +131,7 @@ def backward(
     check_dtype(bound, x)
     x, grad = torch.broadcast_tensors(x, grad)
     if path(x) == "torch":
-        return bound.forms(1, x) * grad
+        return bound.forms.times_slope(x, grad)
     recorded = (x.requires_grad or grad.requires_grad) and torch.is_grad_enabled()
     if plain(x) and plain(grad) and not recorded:
         return bound.binary("backward", x, grad)
@@ -150,7 +150,7 @@ def short_way(activation: Activation) -> Callable[[Tensor], Tensor]:
     def value(x: Tensor) -> Tensor:
         if not compiling() and plain(x):
             if x.requires_grad and torch.is_grad_enabled():
-                result: Tensor = apply(x, bound)
+                result: Tensor = (apply if x.dtype.itemsize > 1 else from_input)(x, bound)
                 return result
             runner, count = runners.get(x.dtype), x.numel()
             if runner is not None and count < SERIAL and x.is_contiguous():

@@ -61,9 +61,11 @@ def _wanted(x: torch.Tensor) -> str:
     return "form" if path(x) == "torch" else ""
 
 
-def follows(activation: Activation, parameters: Mapping[str, float], compiling: bool) -> bool:
-    """Return whether the slope is a function of the value with these parameters."""
-    return _follows(activation, numbers(parameters) if compiling else parameters)
+def follows(
+    activation: Activation, parameters: Mapping[str, float], dtype: torch.dtype, compiling: bool
+) -> bool:
+    """Return whether the gradient of tensors of `dtype` is computed from the value."""
+    return _follows(activation, numbers(parameters) if compiling else parameters, dtype)
 
 
 def numbers(parameters: Mapping[str, float]) -> dict[str, float]:
@@ -72,9 +74,9 @@ def numbers(parameters: Mapping[str, float]) -> dict[str, float]:
 
 
 @constant_when_compiled
-def _follows(activation: Activation, parameters: Mapping[str, float]) -> bool:
-    from_value: bool = bind(activation, None, dict(parameters)).from_value
-    return from_value
+def _follows(activation: Activation, parameters: Mapping[str, float], dtype: torch.dtype) -> bool:
+    saves_value: bool = bind(activation, None, dict(parameters)).saves_value(dtype)
+    return saves_value
 
 
 @constant_when_compiled
@@ -96,14 +98,16 @@ def _constants(
     sharding.prepare()
     if not wanted:
         return bound.key, bound.values, ""
-    order, operator = QUANTITIES.index(quantity), bound.forms.operator(ours)
+    order, operator = QUANTITIES.index(quantity), None
+    if dtype.itemsize > 1:
+        operator = bound.forms.operator(ours)
     # dynamo does not support dots in the names of attributes
     name = f"{wanted} of {quantity} of {bound.key} with {bound.values} in {dtype}"
     name = name.replace(".", "_point_")
     if order == 0 and operator is not None:
         name = f"operator of {name}"
         setattr(native_ops.COMPILED, name, lambda x, *_: operator(x))
-    elif wanted == "definition":
+    elif wanted == "definition" and dtype.itemsize > 1:
         setattr(native_ops.COMPILED, name, bound.forms.defined(order))
     else:
         setattr(native_ops.COMPILED, name, bound.forms.form(order, dtype))

@@ -85,7 +85,7 @@ def overwrite(
         return x.copy_(result)
     compiling = is_dynamo_compiling()
     recorded = x.requires_grad and torch.is_grad_enabled()
-    if recorded and not follows(activation, parameters, compiling):
+    if recorded and not follows(activation, parameters, x.dtype, compiling):
         raise RuntimeError(
             f"{name}_ would overwrite what its own gradient needs: "
             f"write x = {name}(x), or use torch.no_grad()"
@@ -109,7 +109,7 @@ def overwrite_with_copy(
     """Overwrite a tensor as `overwrite` does; copy the input if the gradient needs it."""
     compiling = is_dynamo_compiling()
     recorded = x.requires_grad and torch.is_grad_enabled()
-    if not recorded or follows(activation, parameters, compiling):
+    if not recorded or follows(activation, parameters, x.dtype, compiling):
         return overwrite(activation, x, parameters, name)
     # Through a view, the Function would drop the gradient of elements outside of it.
     if compiling or not plain(x) or x._is_view():

@@ -16,6 +16,8 @@ import numpy as np
 import torch
 from torch._subclasses import FakeTensor
 
+from softgate.formula.formats import BYTE_FORMATS
+from softgate.formula.rounding import dtype_of
 from softgate.runtime.arrays import SERIAL
 from softgate.runtime.halves import SHORT_ROW
 
@@ -32,10 +34,16 @@ DTYPES: dict[torch.dtype, np.dtype[Any]] = {
     torch.bfloat16: np.dtype(ml_dtypes.bfloat16),
     torch.float32: np.dtype(np.float32),
     torch.float64: np.dtype(np.float64),
+    **{
+        getattr(torch, name): dtype_of(fmt)
+        for name, fmt in BYTE_FORMATS.items()
+        if hasattr(torch, name)
+    },
 }
 ACCEPTED = (
     "float16, bfloat16, float32 or float64 "
-    "(integers and booleans are computed in torch's default dtype)"
+    "(integers and booleans are computed in torch's default dtype), or float8 except "
+    "float8_e8m0fnu"
 )
 
 NO_MEMORY = (
@@ -93,7 +101,14 @@ class BoundActivation(BoundFunction):
         super().__init__(activation, key, parameters, arithmetic)
         self.forms = Decomposition(activation, parameters)
         self.from_value = activation.entry.slope_follows(dict(parameters))
-        """Whether the slope is a function of the value, which is then saved for the gradient."""
+        """Whether the slope is a function of the value."""
+
+    def saves_value(self, dtype: torch.dtype) -> bool:
+        """Return whether the value is saved for the gradient, which is computed from it.
+
+        A float8 value has too few digits for that.
+        """
+        return self.from_value and dtype.itemsize > 1
 
     def unary(self, quantity: str, x: torch.Tensor) -> torch.Tensor:
         """Return a quantity at each element of a CPU tensor."""

@@ -24,7 +24,8 @@ from torch._C._functorch import TransformType, get_interpreter_stack
 
 from softgate.formula.arithmetic import Definition
 from softgate.formula.derivative import derivative as differentiate
-from softgate.formula.formats import FLOAT32, FLOAT64, Format
+from softgate.formula.formats import BYTE_FORMATS, FLOAT32, FLOAT64, Format
+from softgate.formula.rounding import dtype_of
 from softgate.lower.torch import Form, arithmetic, form, guarded
 from softgate.runtime.kernels import Specification, trace
 
@@ -129,11 +130,33 @@ class Decomposition:
 
         The definition or, where that loses digits, the stable form if it has only arithmetic.
         """
+        if dtype.itemsize == 1 and order < len(QUANTITIES):
+            return self._gathered(QUANTITIES[order], dtype)
         fmt = FLOAT64 if dtype is torch.float64 else FLOAT32
         key = (order, fmt)
         if key not in self._forms:
             self._forms[key] = self._stable(order, fmt)
         return self._forms[key] or self.defined(order)
+
+    def _gathered(self, quantity: str, dtype: torch.dtype) -> Form:
+        """Return a quantity of float8 tensors, gathered from its table of all inputs."""
+        fmt = BYTE_FORMATS[str(dtype).removeprefix("torch.")]
+        route = self.activation.route(quantity, dtype_of(fmt), None, dict(self.parameters))
+        entries = torch.tensor(route.table())
+
+        def gather(x: torch.Tensor, *others: Any) -> torch.Tensor:
+            place = x.view(torch.uint8).int()
+            if quantity == "backward":
+                place = 256 * place + others[0].view(torch.uint8)
+            return entries.to(x.device)[place].view(dtype)
+
+        return gather
+
+    def times_slope(self, x: torch.Tensor, grad: torch.Tensor) -> torch.Tensor:
+        """Return slope(x)·grad in torch operators, differentiable; of float8 tensors it is not."""
+        if x.dtype.itemsize > 1:
+            return self(1, x) * grad
+        return self._gathered("backward", x.dtype)(x, grad)
 
     def defined(self, order: int) -> Form:
         """Return a derivative of the definition, completed with its limits; differentiable."""
@@ -172,6 +195,8 @@ class Decomposition:
 
     def describe(self, quantity: str, x: torch.Tensor) -> str:
         """Return a description of the operators that compute a quantity of a tensor."""
+        if x.dtype.itemsize == 1:
+            return "a table of all inputs, gathered by torch operators, correctly rounded"
         if quantity == "value" and self.operator(must_be_ours(x)) is not None:
             assert self.native is not None
             ends = self.native(torch.tensor([-math.inf, math.inf]))
@@ -203,7 +228,8 @@ class Decomposition:
 
     def __call__(self, order: int, x: torch.Tensor) -> torch.Tensor:
         """Return a derivative (0: the value), itself differentiable by autograd."""
-        operator = self.operator(must_be_ours(x)) if order == 0 else None
+        fused = order == 0 and x.dtype.itemsize > 1
+        operator = self.operator(must_be_ours(x)) if fused else None
         if operator is not None:
             return operator(x)
         if torch._C._get_tracing_state() is not None or functionalizing():
@@ -218,10 +244,10 @@ def must_be_ours(x: torch.Tensor) -> bool:
 
 
 def _widened(made: Form) -> Form:
-    """Return a form that computes 16-bit formats in float32 and rounds once."""
+    """Return a form that computes formats of at most 16 bits in float32 and rounds once."""
 
     def wide(x: torch.Tensor, *parameters: float) -> torch.Tensor:
-        if x.dtype in (torch.float16, torch.bfloat16):
+        if x.dtype.itemsize <= 2:
             return made(x.float(), *parameters).to(x.dtype)
         return made(x, *parameters)
 
@@ -260,13 +286,14 @@ class Derivative(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad: torch.Tensor) -> Any:
         """Return `grad` times the next derivative."""
-        (x,) = ctx.saved_tensors
-        return grad * Derivative.apply(x, ctx.forms, ctx.order + 1), None, None
+        return Derivative.jvp(ctx, grad), None, None
 
     @staticmethod
     def jvp(ctx: Any, tangent: torch.Tensor, *_: Any) -> torch.Tensor:
         """Return the tangent times the next derivative."""
         (x,) = ctx.saved_tensors
+        if x.dtype.itemsize == 1 and ctx.order == 0:
+            return ctx.forms.times_slope(x, tangent)
         return tangent * Derivative.apply(x, ctx.forms, ctx.order + 1)
 
 

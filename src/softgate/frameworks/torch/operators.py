@@ -83,7 +83,7 @@ class Evaluate(torch.autograd.Function):
         """Save the input, or the value if it suffices, since the input may be overwritten."""
         x, *ctx.rest = inputs
         key, quantity, p, a = ctx.rest
-        ctx.from_value = quantity == "value" and bound_of(key, p, a).from_value
+        ctx.from_value = quantity == "value" and bound_of(key, p, a).saves_value(x.dtype)
         saved = output if ctx.from_value else x
         ctx.save_for_backward(saved)
         ctx.save_for_forward(saved)

@@ -17,12 +17,13 @@ from torch.compiler import is_dynamo_compiling
 from softgate.formula.formats import FLOAT64
 from softgate.formula.rounding import format_of
 from softgate.runtime import kernels
+from softgate.runtime.arrays import KERNEL_DTYPES
 from softgate.runtime.routes import SMALL_PARAMETER, Runner
 
 from .dispatch import both_plain
 from .eager import straight, untraced
 from .integers import as_floats
-from .memory import ACCEPTED, DTYPES, alike, dense, run
+from .memory import DTYPES, alike, dense, run
 
 _SATURATED = 1000.0
 """Beyond this |beta·x| sigmoid is 0 or 1 in every format."""
@@ -32,8 +33,10 @@ _RANGE = 1e38
 def swish(x: Tensor, beta: Tensor) -> Tensor:
     """Return x·sigmoid(beta·x), differentiable in both, in the format of `x`."""
     (x,) = as_floats(x)
-    if x.dtype not in DTYPES:
-        raise TypeError(f"swish of a {x.dtype} tensor: expected {ACCEPTED}")
+    if x.dtype not in DTYPES or x.dtype.itemsize == 1:
+        raise TypeError(
+            f"swish of a {x.dtype} tensor with a trainable beta: expected {KERNEL_DTYPES}"
+        )
     if is_dynamo_compiling() or not both_plain(x, beta):
         return composed(x, beta)
     if torch.is_grad_enabled() and (x.requires_grad or beta.requires_grad):

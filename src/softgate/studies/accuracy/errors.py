@@ -356,7 +356,7 @@ def correctly_rounded(
     are undecided, which are then evaluated one by one.
     """
     reference = Reference(entry, quantity, parameters)
-    x = rounding.all16(fmt) if x is None else x
+    x = rounding.all_values(fmt) if x is None else x
     rounded = np.full(x.size, np.nan)
     finite = np.flatnonzero(np.isfinite(x))
     intervals = np.array_split(finite[np.argsort(x[finite])], max(1, finite.size // 512))

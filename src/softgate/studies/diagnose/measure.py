@@ -86,6 +86,8 @@ def count(
     the first row.
     """
     with torch.no_grad():
+        if x.dtype.itemsize == 1:  # torch has few operators for float8
+            x, y, slopes = x.float(), y.float(), slopes.float()
         x, y, slopes = matrix(x, axis), matrix(y, axis), matrix(slopes, axis)
         sums = np.zeros((1 + len(FIELDS), x.shape[1]))
         if shift is None and len(y):

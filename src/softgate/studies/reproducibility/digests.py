@@ -140,7 +140,7 @@ def _near_one(fmt: Format, random: Words, exponents: int) -> Words:
 def _ties(narrow: Format, stream: int) -> npt.NDArray[np.float64]:
     """Return numbers halfway between two neighbours in a 16-bit format."""
     magnitudes = words(stream, TIES) % np.uint64(infinity_bits(narrow) - 1)
-    values = rounding.all16(narrow)
+    values = rounding.all_values(narrow)
     halfway: npt.NDArray[np.float64] = (values[magnitudes] + values[magnitudes + np.uint64(1)]) / 2
     halfway[::2] *= -1.0
     return halfway

@@ -1,0 +1,158 @@
+"""Functions of JAX arrays of at most 8 bits: results gathered from tables of all inputs.
+
+A gather by bit pattern gives the same bits under jit and on every device. It has no tangent: those
+of the value and of derivatives are products in float32, rounded once.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, cast
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from softgate.formula.formats import BYTE_FORMATS, FLOAT32, Format
+from softgate.formula.rounding import dtype_of
+from softgate.runtime import tables
+from softgate.runtime.arrays import check_arithmetic
+from softgate.runtime.dispatch import Call, Explanation
+
+from .derivatives import ORDERS, Function, Key, family
+
+if TYPE_CHECKING:
+    from softgate.runtime.activation import Activation
+
+
+def is_narrow(*operands: Any) -> bool:
+    """Return whether operands combine to a format of at most 8 bits that has tables."""
+    return any(getattr(x, "dtype", None) in _DTYPES for x in operands) and (
+        jnp.result_type(*operands) in _DTYPES
+    )
+
+
+def compute(call: Call) -> jax.Array:
+    """Return a quantity of an array, differentiable."""
+    dtype = jnp.result_type(*call.operands)
+    operands = jnp.broadcast_arrays(*(jnp.asarray(x, dtype) for x in call.operands))
+    tabulated = _bind(call, dtype)
+    if call.quantity == "backward":
+        return tabulated.backward(*operands)
+    return tabulated.function(ORDERS.index(call.quantity))(*operands)
+
+
+def explain(call: Call) -> Explanation:
+    """Return how a call is computed."""
+    x = call.operands[0]
+    _bind(call, x.dtype)
+    how = "a table of all inputs, gathered by XLA, correctly rounded"
+    name, threads = call.function.name, os.cpu_count() or 1
+    return Explanation(
+        name, call.quantity, tuple(x.shape), x.dtype.name, how, "as JAX has it", threads
+    )
+
+
+def _bind(call: Call, dtype: Any) -> Tabulated:
+    check_arithmetic(call.arithmetic)
+    for name, value in call.parameters.items():
+        if isinstance(value, jax.core.Tracer) or np.ndim(value) > 0:
+            raise TypeError(
+                f"{call.function.name} of {dtype} with the array {name}: tables need numbers as "
+                "parameters; convert x to float32 first"
+            )
+    activation = cast("Activation", call.function)
+    return _tabulated(activation, activation.check_parameters(call.parameters), _DTYPES[dtype])
+
+
+class Tabulated:
+    """An activation with fixed parameters in one format: value, slope, curvature and backward."""
+
+    def __init__(self, activation: Activation, key: Key, fmt: Format) -> None:
+        self.activation, self.key, self.fmt, self.dtype = activation, key, fmt, dtype_of(fmt)
+        self.word = jnp.uint8 if fmt.bits == 8 else jnp.uint4
+        self._functions: dict[int, Function] = {}
+        self._factors: dict[int, Function] = {}
+        self.backward = self._make_backward()
+
+    def function(self, order: int) -> Function:
+        """Return the derivative of an order up to 2, differentiable."""
+        if order not in self._functions:
+            self._functions[order] = self._make(order)
+        return self._functions[order]
+
+    def _make(self, order: int) -> Function:
+        entries = self._table(ORDERS[order])
+        function: Any = jax.custom_jvp(lambda x: self._gather(entries, self._bits(x)))
+
+        def rule(primals: Any, tangents: Any) -> tuple[jax.Array, jax.Array]:
+            return function(*primals), self._times_next(order, *primals, *tangents)
+
+        function.defjvp(rule)
+        return cast(Function, jax.jit(function))
+
+    def _make_backward(self) -> Function:
+        @jax.custom_jvp
+        def backward(x: jax.Array, grad: jax.Array) -> jax.Array:
+            place = self._bits(x) * 256 + self._bits(grad)
+            return self._gather(self._table("backward"), place)
+
+        def rule(primals: Any, tangents: Any) -> tuple[jax.Array, jax.Array]:
+            (x, grad), (along_x, along_grad) = primals, tangents
+            bend = self._factor(2, x) * grad.astype(np.float32) * along_x.astype(np.float32)
+            slope = self._factor(1, x) * along_grad.astype(np.float32)
+            return backward(x, grad), (bend + slope).astype(self.dtype)
+
+        backward.defjvp(rule)
+        return cast(Function, jax.jit(backward))
+
+    def _times_next(self, order: int, x: jax.Array, tangent: jax.Array) -> jax.Array:
+        """Return the tangent times the next derivative, linear in the tangent."""
+        factor = self._factor(order + 1, x)
+        product = factor * tangent.astype(np.float32)
+        if self.activation.entry.piecewise_linear:
+            product = jnp.where(factor == 0, 0, product)
+        return product.astype(self.dtype)
+
+    def _factor(self, order: int, x: jax.Array) -> jax.Array:
+        """Return a derivative in float32, differentiable."""
+        if order not in self._factors:
+            self._factors[order] = self._make_factor(order)
+        return self._factors[order](x)
+
+    def _make_factor(self, order: int) -> Function:
+        entry = self.activation.entry
+        if order >= len(ORDERS):
+            wide = family(entry, FLOAT32, self.key, ()).function(("x",) * order)
+            return lambda x: wide(x.astype(np.float32))
+        entries = tables.factors32(entry, ORDERS[order], self.fmt, self.key)
+        factor: Any = jax.custom_jvp(lambda x: _at(entries, self._bits(x)))
+
+        def rule(primals: Any, tangents: Any) -> tuple[jax.Array, jax.Array]:
+            (x,), (along,) = primals, tangents
+            return factor(x), self._factor(order + 1, x) * along.astype(np.float32)
+
+        factor.defjvp(rule)
+        return cast(Function, factor)
+
+    def _table(self, quantity: str) -> Any:
+        return self.activation.route(quantity, self.dtype, None, dict(self.key)).table()
+
+    def _bits(self, x: jax.Array) -> jax.Array:
+        return lax.bitcast_convert_type(x, self.word).astype(np.int32)
+
+    def _gather(self, entries: Any, place: jax.Array) -> jax.Array:
+        return lax.bitcast_convert_type(_at(entries, place).astype(self.word), self.dtype)
+
+
+def _at(entries: Any, place: jax.Array) -> jax.Array:
+    return jnp.asarray(entries).at[place].get(mode="promise_in_bounds")
+
+
+_tabulated = lru_cache(maxsize=256)(Tabulated)
+"""Functions are traced once."""
+
+_DTYPES = {dtype_of(fmt): fmt for fmt in BYTE_FORMATS.values()}
+"""The formats by dtype."""
