@@ -28,6 +28,7 @@ from softgate.studies.compare import compare as compare
 from softgate.studies.emit import emit as emit
 from softgate.studies.identify import identify as identify
 from softgate.studies.properties import properties as properties
+from softgate.studies.quantized import quantized as quantized
 from softgate.studies.reproducibility import check_bits as check_bits
 from softgate.studies.table import table as table
 from typing import Any
@@ -884,6 +885,7 @@ __all__ = [
     "phi",
     "plot",
     "properties",
+    "quantized",
     "reglu",
     "relu",
     "relu6",

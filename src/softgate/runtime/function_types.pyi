@@ -69,8 +69,9 @@ class Activation(ActivationSource):
     """A function of the catalogue, applied to each element.
 
     Calling it returns the value; `slope`, `curvature` and `backward` return derivatives. Parameters
-    are keywords. Python numbers, lists and NumPy arrays of float16, bfloat16, float32 and
-    float64 are accepted, with any shape and strides; integers and booleans become float64.
+    are keywords. Python numbers, lists and NumPy arrays of float16, bfloat16, float32, float64
+    and of ml_dtypes' formats of 4 to 8 bits are accepted, with any shape and strides; integers and
+    booleans become float64.
 
     Examples
     --------

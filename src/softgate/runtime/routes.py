@@ -157,9 +157,10 @@ class Route:
         For "backward", only in formats of at most 8 bits, at the index 256·x + grad.
         """
         assert isinstance(self.entry, Entry)
-        if self.quantity == "backward":
-            return tables.backward_table(self.entry, self.storage, self.parameters)
-        return tables.table(self.entry, self.quantity, self.storage, self.parameters)
+        with kernels.BUILDING:
+            if self.quantity == "backward":
+                return tables.backward_table(self.entry, self.storage, self.parameters)
+            return tables.table(self.entry, self.quantity, self.storage, self.parameters)
 
     def describe(self) -> str:
         """Return one line that describes the kernel or table."""

@@ -20,11 +20,13 @@ from softgate.formula.rounding import dtype_of
 from softgate.runtime import tables
 from softgate.runtime.arrays import check_arithmetic
 from softgate.runtime.dispatch import Call, Explanation
+from softgate.runtime.kernels import BUILDING
 
 from .derivatives import ORDERS, Function, Key, family
 
 if TYPE_CHECKING:
     from softgate.runtime.activation import Activation
+    from softgate.runtime.routes import Route
 
 
 def is_narrow(*operands: Any) -> bool:
@@ -47,8 +49,7 @@ def compute(call: Call) -> jax.Array:
 def explain(call: Call) -> Explanation:
     """Return how a call is computed."""
     x = call.operands[0]
-    _bind(call, x.dtype)
-    how = "a table of all inputs, gathered by XLA, correctly rounded"
+    how = f"{_bind(call, x.dtype).route(call.quantity).describe()}, gathered by XLA"
     name, threads = call.function.name, os.cpu_count() or 1
     return Explanation(
         name, call.quantity, tuple(x.shape), x.dtype.name, how, "as JAX has it", threads
@@ -84,7 +85,7 @@ class Tabulated:
         return self._functions[order]
 
     def _make(self, order: int) -> Function:
-        entries = self._table(ORDERS[order])
+        entries = self.route(ORDERS[order]).table()
         function: Any = jax.custom_jvp(lambda x: self._gather(entries, self._bits(x)))
 
         def rule(primals: Any, tangents: Any) -> tuple[jax.Array, jax.Array]:
@@ -97,7 +98,7 @@ class Tabulated:
         @jax.custom_jvp
         def backward(x: jax.Array, grad: jax.Array) -> jax.Array:
             place = self._bits(x) * 256 + self._bits(grad)
-            return self._gather(self._table("backward"), place)
+            return self._gather(self.route("backward").table(), place)
 
         def rule(primals: Any, tangents: Any) -> tuple[jax.Array, jax.Array]:
             (x, grad), (along_x, along_grad) = primals, tangents
@@ -127,7 +128,8 @@ class Tabulated:
         if order >= len(ORDERS):
             wide = family(entry, FLOAT32, self.key, ()).function(("x",) * order)
             return lambda x: wide(x.astype(np.float32))
-        entries = tables.factors32(entry, ORDERS[order], self.fmt, self.key)
+        with BUILDING:
+            entries = tables.factors32(entry, ORDERS[order], self.fmt, self.key)
         factor: Any = jax.custom_jvp(lambda x: _at(entries, self._bits(x)))
 
         def rule(primals: Any, tangents: Any) -> tuple[jax.Array, jax.Array]:
@@ -137,8 +139,9 @@ class Tabulated:
         factor.defjvp(rule)
         return cast(Function, factor)
 
-    def _table(self, quantity: str) -> Any:
-        return self.activation.route(quantity, self.dtype, None, dict(self.key)).table()
+    def route(self, quantity: str) -> Route:
+        """Return the route with the table of a quantity."""
+        return self.activation.route(quantity, self.dtype, None, dict(self.key))
 
     def _bits(self, x: jax.Array) -> jax.Array:
         return lax.bitcast_convert_type(x, self.word).astype(np.int32)

@@ -34,6 +34,7 @@ from ..asymptotes import End, ends, values_at
 if TYPE_CHECKING:
     from softgate.formula.graph import Node
     from softgate.runtime.activation import Activation
+    from softgate.runtime.routes import Route
 
 Native = Callable[[torch.Tensor], torch.Tensor]
 QUANTITIES = ("value", "slope", "curvature")
@@ -140,9 +141,7 @@ class Decomposition:
 
     def _gathered(self, quantity: str, dtype: torch.dtype) -> Form:
         """Return a quantity of float8 tensors, gathered from its table of all inputs."""
-        fmt = BYTE_FORMATS[str(dtype).removeprefix("torch.")]
-        route = self.activation.route(quantity, dtype_of(fmt), None, dict(self.parameters))
-        entries = torch.tensor(route.table())
+        entries = torch.tensor(self._route(quantity, dtype).table())
 
         def gather(x: torch.Tensor, *others: Any) -> torch.Tensor:
             place = x.view(torch.uint8).int()
@@ -151,6 +150,10 @@ class Decomposition:
             return entries.to(x.device)[place].view(dtype)
 
         return gather
+
+    def _route(self, quantity: str, dtype: torch.dtype) -> Route:
+        fmt = BYTE_FORMATS[str(dtype).removeprefix("torch.")]
+        return self.activation.route(quantity, dtype_of(fmt), None, dict(self.parameters))
 
     def times_slope(self, x: torch.Tensor, grad: torch.Tensor) -> torch.Tensor:
         """Return slope(x)·grad in torch operators, differentiable; of float8 tensors it is not."""
@@ -196,7 +199,7 @@ class Decomposition:
     def describe(self, quantity: str, x: torch.Tensor) -> str:
         """Return a description of the operators that compute a quantity of a tensor."""
         if x.dtype.itemsize == 1:
-            return "a table of all inputs, gathered by torch operators, correctly rounded"
+            return f"{self._route(quantity, x.dtype).describe()}, gathered by torch operators"
         if quantity == "value" and self.operator(must_be_ours(x)) is not None:
             assert self.native is not None
             ends = self.native(torch.tensor([-math.inf, math.inf]))
