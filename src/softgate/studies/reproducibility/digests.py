@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from softgate.formula import rounding
-from softgate.formula.formats import BFLOAT16, FLOAT16, FORMATS, Format
+from softgate.formula.formats import BFLOAT16, BYTE_FORMATS, FLOAT16, FORMATS, Format
 from softgate.formula.graph import walk
 from softgate.runtime import arrays, kernels
 from softgate.runtime.activation import Activation
@@ -39,7 +39,7 @@ Floats = npt.NDArray[Any]
 
 def operands(function: Function, quantity: str, dtype: str) -> tuple[Floats, ...]:
     """Return the fixed operands of a quantity, in the order of a call."""
-    fmt = FORMATS[dtype]
+    fmt = _format(dtype)
     entry = function.entry.act if isinstance(function, Gated) else function.entry
     x = inputs(fmt, entry.intervals)
     grad = (factors(fmt, x.size, stream=1),) if quantity in ("backward", "from_value") else ()
@@ -52,14 +52,14 @@ def operands(function: Function, quantity: str, dtype: str) -> tuple[Floats, ...
 
 @lru_cache(maxsize=64)
 def inputs(fmt: Format, intervals: tuple[tuple[float, float], ...]) -> Floats:
-    """Return the fixed inputs of a format: all 65,536 of a 16-bit format, otherwise a sample.
+    """Return the fixed inputs of a format: all of at most 16 bits, otherwise a sample.
 
     The sample has special values and their neighbours, both ends and another number of each binade,
     numbers halfway between two neighbours in float16 and bfloat16, numbers in `intervals` and
     beside their ends, numbers from 2**-10 to 2**10, and random bit patterns.
     """
-    if fmt.bits == 16:
-        return _floats(np.arange(1 << 16, dtype=np.uint64), fmt)
+    if fmt.bits <= 16:
+        return _floats(np.arange(1 << fmt.bits, dtype=np.uint64), fmt)
     kind = rounding.dtype_of(fmt)
     parts = [_floats(_specials(fmt), fmt), _floats(_binades(fmt), fmt)]
     parts += [_ties(narrow, 3 + i).astype(kind) for i, narrow in enumerate((FLOAT16, BFLOAT16))]
@@ -98,6 +98,10 @@ def words(stream: int, count: int) -> Words:
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return z ^ (z >> np.uint64(31))
+
+
+def _format(dtype: str) -> Format:
+    return FORMATS.get(dtype) or BYTE_FORMATS[dtype]
 
 
 def infinity_bits(fmt: Format) -> int:
@@ -157,6 +161,9 @@ QUANTITIES = ("value", "slope", "curvature", "backward")
 FROM_VALUE = "from_value"
 """The backward computed from the output instead of the input, for PyTorch's autograd."""
 DTYPES = ("float16", "bfloat16", "float32", "float64")
+FLOAT8 = (("float8_e4m3fn", "value"), ("float8_e4m3fn", "slope"), ("float8_e5m2", "value"))
+"""Tables of 256 entries, for functions of one operand. Those of the other formats and of `backward`
+are rounded from the same float64 kernels, which have digests."""
 QUICK = (("float32", "value"), ("float64", "backward"))
 """What is checked by default: value and backward, float32 and float64, in two kernels per function.
 Compiling all kernels takes half a minute; `softgate doctor` should take less than five seconds."""
@@ -213,6 +220,9 @@ def cases(functions: Mapping[str, Function]) -> Iterator[Case]:
             if has_from_value(function):
                 yield Case(name, FROM_VALUE, dtype)
         yield Case(name, "value", "float32", arithmetic="float64")
+        if isinstance(function, Activation):
+            for dtype, quantity in FLOAT8:
+                yield Case(name, quantity, dtype)
         for parameter in function.entry.parameters:
             for value in parameter.tested:
                 chosen = ((parameter.name, float(value)),)
@@ -260,20 +270,19 @@ def digest(*results: Floats) -> str:
     """
     state = hashlib.sha256()
     for result in results:
-        fmt = FORMATS[result.dtype.name]
+        fmt = _format(result.dtype.name)
         unsigned = np.dtype(f"u{fmt.bits // 8}")
         bits = np.ascontiguousarray(result).view(unsigned)
-        sign, infinity = unsigned.type(1 << (fmt.bits - 1)), infinity_bits(fmt)
-        quiet = unsigned.type(infinity | (1 << (fmt.mantissa_bits - 1)))
-        canonical = np.where((bits & ~sign) > unsigned.type(infinity), quiet, bits)
+        quiet = 0x7F if fmt.bits == 8 else infinity_bits(fmt) | (1 << (fmt.mantissa_bits - 1))
+        canonical = np.where(np.isnan(result), unsigned.type(quiet), bits)
         state.update(canonical.astype(unsigned.newbyteorder("<")).tobytes())
     return state.hexdigest()[:32]
 
 
 def operations(case: Case, function: Function) -> str | None:
-    """Return the digest of a kernel's operations; None for 16-bit formats, which have tables."""
-    storage = FORMATS[case.dtype]
-    if storage.bits == 16:
+    """Return the digest of a kernel's operations; None for formats that have tables."""
+    storage = _format(case.dtype)
+    if storage.bits <= 16:
         return None
     arithmetic = kernels.native_arithmetic(case.quantity, storage)
     specification = kernels.Specification(
