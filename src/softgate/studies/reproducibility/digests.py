@@ -274,7 +274,9 @@ def digest(*results: Floats) -> str:
         unsigned = np.dtype(f"u{fmt.bits // 8}")
         bits = np.ascontiguousarray(result).view(unsigned)
         quiet = 0x7F if fmt.bits == 8 else infinity_bits(fmt) | (1 << (fmt.mantissa_bits - 1))
-        canonical = np.where(np.isnan(result), unsigned.type(quiet), bits)
+        with np.errstate(invalid="ignore"):  # signalling NaNs
+            nan = np.isnan(result)
+        canonical = np.where(nan, unsigned.type(quiet), bits)
         state.update(canonical.astype(unsigned.newbyteorder("<")).tobytes())
     return state.hexdigest()[:32]
 
