@@ -123,8 +123,7 @@ def _round_to(
     rounded = rounding.encode(rounding.round_to(products, fmt), fmt).view(rounding.dtype_of(fmt))
     same = np.equal(rounded.astype(np.float64), expected[:, finite])
     same |= np.isnan(expected[:, finite])
-    all_same: npt.NDArray[np.bool_] = same.all(axis=1)
-    return all_same
+    return np.asarray(same.all(axis=1))
 
 
 @lru_cache(maxsize=64)

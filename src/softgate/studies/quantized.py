@@ -197,7 +197,7 @@ def quantized(
     >>> gelu8.saturated, round(gelu8.max_error_steps, 3)
     (0, 0.5)
     """
-    activation = activation_named(function) if isinstance(function, str) else function
+    activation: Any = activation_named(function) if isinstance(function, str) else function
     if not isinstance(activation, Activation):
         kind = type(activation).__name__
         raise TypeError(f"function is a {kind}: expected an activation of one operand, or its name")
