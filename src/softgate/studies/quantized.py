@@ -195,7 +195,7 @@ def quantized(
     >>> gelu8(np.array([-20, 0, 20], np.int8))
     array([-105, -100,  -72], dtype=int8)
     >>> gelu8.saturated, round(gelu8.max_error_steps, 3)
-    (0, 0.5)
+    (0, 0.486)
     """
     activation: Any = activation_named(function) if isinstance(function, str) else function
     if not isinstance(activation, Activation):
