@@ -125,7 +125,9 @@ def test_progress_says_how_long(run: Run) -> None:
 
 @pytest.mark.usefixtures("small_sweeps")
 def test_another_sweeps_state_is_refused(run: Run, tmp_path: Path) -> None:
-    (tmp_path / "state.json").write_text('{"key": {"subject": "another"}, "sweeps": {}}')
+    content = {"key": {"subject": "another"}, "sweeps": {}}
+    signed = content | {"digest": sweep._digest(content)}
+    (tmp_path / "state.json").write_text(json.dumps(signed))
     arguments = ("softgate:gelu", *QUICK, "--exhaustive", "--state", "state.json")
     code, out, err = run(*arguments)
     assert (code, out) == (2, "")
@@ -134,3 +136,18 @@ def test_another_sweeps_state_is_refused(run: Run, tmp_path: Path) -> None:
     code, _, err = run(*arguments)
     assert code == 2
     assert "does not hold the state of a sweep" in err
+    (tmp_path / "state.json").write_text("[" * 200_000)
+    code, _, err = run(*arguments)
+    assert code == 2
+    assert "does not hold the state of a sweep" in err
+
+
+def test_a_changed_state_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "state.json"
+    saved = sweep.SweepCheckpoint(file, {"subject": "f"})
+    for done in (10**12, -(1 << 20), 1234, float("nan"), True, None):
+        content = {"key": {"subject": "f"}, "sweeps": {"float32 value": {"done": done}}}
+        for digest in ("", sweep._digest(content)):
+            file.write_text(json.dumps(content | {"digest": digest}))
+            with pytest.raises(ValueError, match="was changed after it was written: remove it"):
+                saved.check()

@@ -14,6 +14,7 @@ import threading
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import asdict, dataclass, field
+from hashlib import sha256
 from pathlib import Path
 from time import monotonic
 from typing import Any, Protocol, TypeVar
@@ -120,22 +121,15 @@ class SweepCheckpoint:
             "tallies": [records.plain(asdict(tally)) for tally in state.tallies],
             "profile": records.plain(dict(enumerate(state.profile.max_ulp.tolist()))),
         }
-        text = json.dumps({"key": records.plain(dict(self.key)), "sweeps": sweeps})
+        content = {"key": records.plain(dict(self.key)), "sweeps": sweeps}
+        text = json.dumps(content | {"digest": _digest(content)})
         write_file(self.file, text)  # an interrupt leaves the old state or the new one
         self.written = monotonic()
 
     def _content(self) -> dict[str, Any]:
         """Return the states in the file by the names of their sweeps."""
-        if not self.file.exists():
-            return {}
-        try:
-            content = json.loads(self.file.read_text(encoding="utf-8"))
-            known, sweeps = dict(content["key"]), dict(content["sweeps"])
-        except (ValueError, KeyError, TypeError):
-            raise ValueError(
-                f"{self.file} does not hold the state of a sweep: choose another file"
-            ) from None
-        if known != records.plain(dict(self.key)):
+        known, sweeps = _saved(self.file)
+        if known and known != records.plain(dict(self.key)):
             raise ValueError(
                 f"{self.file} holds the state of another sweep ({known.get('subject')}): remove it "
                 "or choose another file"
@@ -167,10 +161,30 @@ class SweepCheckpoint:
 
 def saved_counts(file: Path) -> dict[str, int]:
     """Return the number of inputs done by each sweep saved in a file; empty without a file."""
+    return {name: sweep["done"] for name, sweep in _saved(file)[1].items()}
+
+
+def _saved(file: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the key and the sweeps in a file, both empty without one; raise if it was changed."""
     if not file.exists():
-        return {}
-    sweeps = json.loads(file.read_text(encoding="utf-8"))["sweeps"]
-    return {name: sweep["done"] for name, sweep in sweeps.items()}
+        return {}, {}
+    try:
+        content = json.loads(file.read_text(encoding="utf-8"))
+        digest = content.pop("digest")
+        known, sweeps = dict(content["key"]), dict(content["sweeps"])
+        counts = [sweep["done"] for sweep in sweeps.values()]
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        raise ValueError(
+            f"{file} does not hold the state of a sweep: choose another file"
+        ) from None
+    whole = all(type(n) is int and 0 <= n <= INPUTS and n % BLOCK == 0 for n in counts)
+    if digest != _digest(content) or not whole:
+        raise ValueError(f"{file} was changed after it was written: remove it and sweep again")
+    return known, sweeps
+
+
+def _digest(content: Mapping[str, Any]) -> str:
+    return sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def _numbers(values: Mapping[str, Any]) -> dict[str, Any]:
