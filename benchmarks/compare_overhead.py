@@ -113,10 +113,10 @@ def main() -> int:
     parser.add_argument("--activation", default="gelu")
     parser.add_argument("--wall", action="store_true", help="wall time, not CPU time")
     parser.add_argument("--gate", action="store_true", help="exit with 1 when the limit is missed")
-    given = parser.parse_args()
+    argument = parser.parse_args()
     torch.set_num_threads(1)
-    clock = perf_counter if given.wall else process_time
-    times, epochs = measure(given.rounds, given.activation, clock)
+    clock = perf_counter if argument.wall else process_time
+    times, epochs = measure(argument.rounds, argument.activation, clock)
     for name, all_times in times.items():
         print(
             f"{name:>12}: {1e3 * min(all_times):7.2f} ms, median {1e3 * median(all_times):7.2f} ms"
@@ -130,7 +130,7 @@ def main() -> int:
     print(f"bare against itself {noise:+.1%}: differences of this size are noise")
     share = updates + ends
     print(f"overhead {share:+.1%}, limit {LIMIT:.0%}: {'met' if share <= LIMIT else 'missed'}")
-    return int(given.gate and share > LIMIT)
+    return int(argument.gate and share > LIMIT)
 
 
 if __name__ == "__main__":

@@ -32,12 +32,12 @@ class Waiting:
         return wait
 
 
-def wait(trial: Trial, told: ProgressCallback) -> tuple[Measured, list[float]]:
+def wait(trial: Trial, messages: ProgressCallback) -> tuple[Measured, list[float]]:
     began = time.time()
     seconds = float(trial.settings["seconds"] or 0)
     for part in range(10):
         time.sleep(max(0.0, began + seconds * (part + 1) / 10 - time.time()))
-        told(part + 1, 10, 1.0)
+        messages(part + 1, 10, 1.0)
     return Measured(score=0.0, more={"began": began, "ended": time.time()}), []
 
 
@@ -54,11 +54,11 @@ def spans(on: str, count: int, seconds: float, store: Store) -> list[tuple[float
     return sorted((more["began"], more["ended"]) for more in mores)
 
 
-def busy(found: list[tuple[float, float]]) -> tuple[float, float]:
+def busy(result: list[tuple[float, float]]) -> tuple[float, float]:
     """Return the share of two workers' time that trials took, and how long that was looked at."""
-    first = max(found[0][0], found[1][0])
-    last = min(sorted(ended for _, ended in found)[-2:])
-    inside = sum(max(0.0, min(ended, last) - max(began, first)) for began, ended in found)
+    first = max(result[0][0], result[1][0])
+    last = min(sorted(ended for _, ended in result)[-2:])
+    inside = sum(max(0.0, min(ended, last) - max(began, first)) for began, ended in result)
     return inside / (2 * (last - first)), last - first
 
 
@@ -68,10 +68,12 @@ def main() -> int:
     parser.add_argument("--trials", type=int, default=200)
     parser.add_argument("--seconds", type=float, default=1.0)
     parser.add_argument("--store", help="a folder; in memory unless given")
-    given = parser.parse_args()
-    share, seconds = busy(spans(given.on, given.trials, given.seconds, Store(given.store)))
+    argument = parser.parse_args()
+    share, seconds = busy(
+        spans(argument.on, argument.trials, argument.seconds, Store(argument.store))
+    )
     print(
-        f"{given.trials} trials of {given.seconds:g} s on {given.on}: 2 workers were busy "
+        f"{argument.trials} trials of {argument.seconds:g} s on {argument.on}: 2 workers were busy "
         f"{share:.1%} of {seconds:.1f} s (limit {LIMIT:.0%})"
     )
     return 0 if share >= LIMIT else 1

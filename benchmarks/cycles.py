@@ -53,7 +53,7 @@ def simulator() -> str:
 def loops(assembly: str) -> list[list[str]]:
     """Return the instructions of every loop that consists of one basic block."""
     labels: dict[str, int] = {}
-    found: list[list[str]] = []
+    results: list[list[str]] = []
     lines: list[str] = []
     for line in assembly.splitlines():
         label = re.match(r"(\.?L\w+):", line)
@@ -65,8 +65,8 @@ def loops(assembly: str) -> list[list[str]]:
         lines.append(instruction)
         jump = re.match(r"\s+(?:j\w+|b\.\w+|cbn?z|tbn?z).*?(\.?L\w+)$", instruction)
         if jump and jump[1] in labels:
-            found.append(lines[labels[jump[1]] :])
-    return found
+            results.append(lines[labels[jump[1]] :])
+    return results
 
 
 def vector_loop(assembly: str) -> list[str]:

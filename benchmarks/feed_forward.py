@@ -160,12 +160,12 @@ def measure_gradients(kind: str, tokens: int = 1024) -> Row:
     """Return the largest relative distance of a gradient to torch's."""
     x = torch.randn(tokens, D_MODEL, requires_grad=True)
     grad = torch.randn(tokens, D_MODEL)
-    found = {}
+    results = {}
     for name, block in blocks(kind).items():
-        found[name] = torch.autograd.grad(block(x), [x, *block.parameters()], grad)
+        results[name] = torch.autograd.grad(block(x), [x, *block.parameters()], grad)
     values = {}
     for name in CONTESTANTS:
-        pairs = zip(found[name], found[THEIRS], strict=True)
+        pairs = zip(results[name], results[THEIRS], strict=True)
         values[name] = max(float((a - b).norm() / b.norm()) for a, b in pairs)
     threads = torch.get_num_threads()
     return Row(kind, "gradients", values, tokens, threads, "", LIMITS["gradients"])
@@ -200,7 +200,7 @@ def measure_time(kind: str, tokens: int, threads: int, rounds: int) -> Row:
         for name in names[first:] + names[:first]:
             times[name].append(steps[name]())
     gc.enable()
-    values = {name: min(found) for name, found in times.items()}
+    values = {name: min(result) for name, result in times.items()}
     for name in CONTESTANTS[1:]:
         pairs = zip(times[name], times[THEIRS], strict=True)
         values[f"{name} / {THEIRS}"] = median(ours / theirs for ours, theirs in pairs)

@@ -77,12 +77,12 @@ def torch_backward(
     name: str, gate: torch.Tensor, other: torch.Tensor, grad: torch.Tensor, outs: Any
 ) -> Call:
     """As autograd has it: grad·other, the activation's backward, grad·value (which it kept)."""
-    kept = VALUES[name](gate)
+    saved = VALUES[name](gate)
 
     def call() -> Any:
         torch.mul(grad, other, out=outs[0])
-        BACKWARDS[name](outs[0], gate, kept, outs[0])
-        return torch.mul(grad, kept, out=outs[1])
+        BACKWARDS[name](outs[0], gate, saved, outs[0])
+        return torch.mul(grad, saved, out=outs[1])
 
     return call
 

@@ -142,8 +142,12 @@ def table(fmt: Format) -> None:
     shipped = kernels.trace(nodes)
     print(f"\n| gelu {fmt.name} value | max ulp | ns |\n| --- | --- | --- |")
     for name, (candidate, arithmetic) in candidates.items():
-        own = kernels.Specification(candidate.entry, "value", fmt, fmt)
-        mark = "**" if arithmetic is None and repr(kernels.trace(own)) == repr(shipped) else ""
+        specification = kernels.Specification(candidate.entry, "value", fmt, fmt)
+        mark = (
+            "**"
+            if arithmetic is None and repr(kernels.trace(specification)) == repr(shipped)
+            else ""
+        )
         if arithmetic:
             x = np.linspace(-14, 2, 20_001, dtype=np.float32)
             errors = accuracy.Reference(sg.gelu.entry, "value").against_arb(

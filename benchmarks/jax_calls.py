@@ -41,13 +41,13 @@ def pulled(function: Callable[[Any], Any]) -> Callable[[Any, Any], Any]:
 def calls(count: int) -> dict[str, Call]:
     rng = np.random.default_rng(0)
     x, grad = (jnp.asarray(rng.normal(size=count), jnp.float32) for _ in range(2))
-    found: dict[str, Call] = {}
+    results: dict[str, Call] = {}
     for name, function in (("softgate", sg.gelu), ("jax.nn", exact)):
         value, both = jax.jit(function), pulled(function)
-        found[f"{name} value"] = lambda value=value: value(x)
-        found[f"{name} value and gradient"] = lambda both=both: both(x, grad)
-    found["softgate value, not jitted by the caller"] = lambda: sg.gelu(x)
-    return found
+        results[f"{name} value"] = lambda value=value: value(x)
+        results[f"{name} value and gradient"] = lambda both=both: both(x, grad)
+    results["softgate value, not jitted by the caller"] = lambda: sg.gelu(x)
+    return results
 
 
 def least_ns(calls: dict[str, Call], rounds: int, count: int) -> dict[str, float]:

@@ -143,8 +143,8 @@ def _ratio(over: float | None, under: float | None) -> float | None:
 
 def missed(verdicts: Sequence[Verdict]) -> list[Verdict]:
     """Return the limits that do not hold, the furthest off first."""
-    found = [verdict for verdict in verdicts if not verdict.holds]
-    return sorted(found, key=lambda verdict: verdict.limit / verdict.measured)
+    results = [verdict for verdict in verdicts if not verdict.holds]
+    return sorted(results, key=lambda verdict: verdict.limit / verdict.measured)
 
 
 def failed(bench: Bench) -> bool:

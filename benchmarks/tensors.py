@@ -34,8 +34,12 @@ Call = Callable[[], Any]
 
 def with_twins() -> dict[str, Callable[[torch.Tensor], torch.Tensor]]:
     """The activations that torch has an operator for, and that operator."""
-    found = {name: native(a, a.parameters) for name, a in sg.activations().items()}
-    return {name: own for name, own in found.items() if own is not None}
+    results = {name: native(a, a.parameters) for name, a in sg.activations().items()}
+    return {
+        name: implementation
+        for name, implementation in results.items()
+        if implementation is not None
+    }
 
 
 def calls(function: Any, x: torch.Tensor, grad: torch.Tensor) -> dict[str, Call]:
@@ -145,8 +149,8 @@ def main() -> None:
     options = parser.parse_args()
     names = options.only.split(",") if options.only else list(twins)
     kinds = options.dtype.split(",") if options.dtype else list(DTYPES)
-    for given, known in ((names, twins), (kinds, DTYPES)):
-        if wrong := set(given) - set(known):
+    for argument, known in ((names, twins), (kinds, DTYPES)):
+        if wrong := set(argument) - set(known):
             parser.error(f"unknown: {', '.join(sorted(wrong))}; known are {', '.join(known)}")
     sizes = list(SIZES) if options.full else ["64", "1M"]
     threads = sorted({1, torch.get_num_threads()}) if options.full else [1]
@@ -156,9 +160,9 @@ def main() -> None:
         for count in threads:
             for name in names:
                 for kind in kinds:
-                    found = measure(name, twins[name], DTYPES[kind], size, count, options.budget)
-                    rows += found
-                    for row in found:
+                    result = measure(name, twins[name], DTYPES[kind], size, count, options.budget)
+                    rows += result
+                    for row in result:
                         show(row)
     if options.markdown:
         for size in sizes:

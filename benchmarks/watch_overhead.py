@@ -100,7 +100,7 @@ def measure(blocks: int, rounds: int, clock: Callable[[], float]) -> tuple[Times
 
 def added(times: Times) -> dict[str, tuple[float, float]]:
     """Return the share that `watch` adds: to the least times, and to the medians."""
-    found = {}
+    results = {}
     for name in LIMITS:
         shares = []
         for of in (min, median):
@@ -108,8 +108,8 @@ def added(times: Times) -> dict[str, tuple[float, float]]:
             looked, skipped = of(times["every step"]), of(times["skipped"])
             mean = (looked + (STEPS[name] - 1) * skipped) / STEPS[name]
             shares.append(mean / of(times[PLAIN]) - 1)
-        found[name] = (shares[0], shares[1])
-    return found
+        results[name] = (shares[0], shares[1])
+    return results
 
 
 def held_bytes(steps: int) -> int:
@@ -135,8 +135,8 @@ def report(times: Times, others: float | None, console: Console) -> bool:
     for column in ("steps", "least ms", "median ms", "added (least)", "(median)", "limit"):
         table.add_column(column, justify="left" if column == "steps" else "right")
     shares = added(times)
-    for name, found in times.items():
-        cells = [f"{of(found) * 1e3:.1f}" for of in (min, median)]
+    for name, time in times.items():
+        cells = [f"{of(time) * 1e3:.1f}" for of in (min, median)]
         if name in shares:
             held = shares[name][0] <= LIMITS[name]
             cells += [f"{share:+.2%}" for share in shares[name]]

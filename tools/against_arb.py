@@ -43,12 +43,12 @@ def measure(task: Task) -> tuple[float, float, int, int]:
 
 def cases(names: list[str]) -> list[tuple[str, dict[str, float]]]:
     """Every activation at its defaults and at each tested value of each parameter."""
-    found: list[tuple[str, dict[str, float]]] = []
+    results: list[tuple[str, dict[str, float]]] = []
     for name in names:
-        found.append((name, {}))
+        results.append((name, {}))
         for parameter in sg.activations()[name].entry.parameters:
-            found += [(name, {parameter.name: value}) for value in parameter.tested]
-    return found
+            results += [(name, {parameter.name: value}) for value in parameter.tested]
+    return results
 
 
 HEAD = ["activation", "quantity", "points", "max ulp", "bound", "worst input", "holds"]

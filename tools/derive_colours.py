@@ -111,20 +111,20 @@ def linear(levels: Floats) -> Floats:
 
 def oklab(rgb: Floats) -> Floats:
     """Return OKLab of linear RGB."""
-    found: Floats = np.cbrt(np.clip(rgb, 0, 1) @ TO_CONES.T) @ TO_LAB.T
-    return found
+    result: Floats = np.cbrt(np.clip(rgb, 0, 1) @ TO_CONES.T) @ TO_LAB.T
+    return result
 
 
 def luminance(levels: Floats) -> Floats:
     """Return the relative luminance that contrast is defined by."""
-    found: Floats = linear(levels) @ np.array([0.2126, 0.7152, 0.0722])
-    return found
+    result: Floats = linear(levels) @ np.array([0.2126, 0.7152, 0.0722])
+    return result
 
 
 def contrast(levels: Floats, page: str) -> Floats:
     """Return the contrast ratio of colours with a page."""
-    one, other = luminance(levels), float(luminance(of_hex(page)))
-    return (np.maximum(one, other) + 0.05) / (np.minimum(one, other) + 0.05)
+    first, other = luminance(levels), float(luminance(of_hex(page)))
+    return (np.maximum(first, other) + 0.05) / (np.minimum(first, other) + 0.05)
 
 
 def of_hex(colour: str) -> Floats:
@@ -145,13 +145,13 @@ class Candidates:
 
     def distances(self, index: int) -> Floats:
         """Return how far each candidate is from one of them, in each vision."""
-        found: Floats = np.linalg.norm(self.seen - self.seen[:, index, None], axis=2)
-        return found
+        result: Floats = np.linalg.norm(self.seen - self.seen[:, index, None], axis=2)
+        return result
 
     def worst(self, index: int) -> Floats:
         """Return the same in the worst vision."""
-        found: Floats = self.distances(index).min(axis=0)
-        return found
+        result: Floats = self.distances(index).min(axis=0)
+        return result
 
     def hex(self, index: int) -> str:
         """Return one candidate as "#rrggbb"."""
@@ -162,30 +162,30 @@ def candidates() -> Candidates:
     """Return the colours of a grid in sRGB that stand out from both pages."""
     axis = np.arange(0, 256, STEP, dtype=float)
     levels = np.stack(np.meshgrid(axis, axis, axis, indexing="ij"), axis=-1).reshape(-1, 3)
-    kept = (contrast(levels, LIGHT) >= CONTRAST) & (contrast(levels, DARK) >= CONTRAST)
-    return Candidates(levels[kept])
+    mask = (contrast(levels, LIGHT) >= CONTRAST) & (contrast(levels, DARK) >= CONTRAST)
+    return Candidates(levels[mask])
 
 
-def spread(found: Candidates, count: int, rounds: int = 400) -> list[int]:
+def spread(result: Candidates, count: int, rounds: int = 400) -> list[int]:
     """Return `count` candidates whose least distance is as large as a search makes it.
 
     Farthest-first to begin with; then the pair that is closest gives up one of its two for the
     candidate that is farthest from all others, until nothing gets better. Several starts.
     """
     best: tuple[float, list[int]] = (0.0, [])
-    for start in range(0, len(found.levels), len(found.levels) // 24):
+    for start in range(0, len(result.levels), len(result.levels) // 24):
         chosen = [start]
-        nearest = found.worst(start)
+        nearest = result.worst(start)
         while len(chosen) < count:
             chosen.append(int(nearest.argmax()))
-            nearest = np.minimum(nearest, found.worst(chosen[-1]))
-        best = max(best, improve(found, chosen, rounds))
+            nearest = np.minimum(nearest, result.worst(chosen[-1]))
+        best = max(best, improve(result, chosen, rounds))
     return best[1]
 
 
-def improve(found: Candidates, chosen: list[int], rounds: int) -> tuple[float, list[int]]:
+def improve(result: Candidates, chosen: list[int], rounds: int) -> tuple[float, list[int]]:
     """Exchange one colour at a time while the least distance grows."""
-    rows = np.stack([found.worst(index) for index in chosen])
+    rows = np.stack([result.worst(index) for index in chosen])
     for _ in range(rounds):
         pairs = rows[:, chosen] + 9 * np.eye(len(chosen))
         least = pairs.min()
@@ -197,19 +197,19 @@ def improve(found: Candidates, chosen: list[int], rounds: int) -> tuple[float, l
         if gain <= least:
             break
         chosen[k] = index
-        rows[k] = found.worst(index)
+        rows[k] = result.worst(index)
     return float((rows[:, chosen] + 9 * np.eye(len(chosen))).min()), chosen
 
 
-def ordered(found: Candidates, chosen: list[int]) -> list[int]:
+def ordered(computed: Candidates, chosen: list[int]) -> list[int]:
     """Return `chosen`, the bluest first, then always the one farthest from those before."""
-    normal = found.seen[0]
+    normal = computed.seen[0]
     hue = np.arctan2(normal[:, 2], normal[:, 1])
     away = [abs((hue[index] - BLUE + np.pi) % (2 * np.pi) - np.pi) for index in chosen]
     result = [chosen[int(np.argmin(away))]]
     rest = [index for index in chosen if index not in result]
     while rest:
-        least = [min(found.worst(index)[result]) for index in rest]
+        least = [min(computed.worst(index)[result]) for index in rest]
         result.append(rest.pop(int(np.argmax(least))))
     return result
 
@@ -222,7 +222,7 @@ class Choice:
     dash: str
 
 
-def follow(found: Candidates, chosen: dict[str, Choice], names: tuple[str, ...]) -> None:
+def follow(result: Candidates, chosen: dict[str, Choice], names: tuple[str, ...]) -> None:
     """Give each name in turn the dash and the colour that are farthest from all that is there.
 
     Counted are names with the same dash in the worst vision, and all others in normal vision, by
@@ -230,36 +230,36 @@ def follow(found: Candidates, chosen: dict[str, Choice], names: tuple[str, ...])
     """
     for number, name in enumerate(names):
         dash = OTHER_DASHES[number % len(OTHER_DASHES)]
-        nearest = np.full(len(found.levels), np.inf)
+        nearest = np.full(len(result.levels), np.inf)
         for choice in chosen.values():
-            rows = found.distances(choice.index)
+            rows = result.distances(choice.index)
             same = choice.dash == dash
             nearest = np.minimum(nearest, rows.min(axis=0) if same else 2 * rows[0])
         chosen[name] = Choice(int(nearest.argmax()), dash)
 
 
-def pool(found: Candidates, chosen: dict[str, Choice]) -> list[int]:
+def pool(computed: Candidates, chosen: dict[str, Choice]) -> list[int]:
     """Return colours for names in no table: farthest-first from all there is, in normal vision."""
     taken = [choice.index for choice in chosen.values()]
-    nearest = np.min([found.distances(index)[0] for index in taken], axis=0)
+    nearest = np.min([computed.distances(index)[0] for index in taken], axis=0)
     result: list[int] = []
     for _ in range(POOL):
         result.append(int(nearest.argmax()))
-        nearest = np.minimum(nearest, found.distances(result[-1])[0])
+        nearest = np.minimum(nearest, computed.distances(result[-1])[0])
     return result
 
 
-def source(found: Candidates, chosen: dict[str, Choice], spare: list[int]) -> str:
+def source(result: Candidates, chosen: dict[str, Choice], spare: list[int]) -> str:
     """Return the module that holds the table, as ruff would format it."""
     lines = [f'"""Each activation\'s colour and dash, derived by `{COMMAND}`."""', ""]
     lines += ["TABLE: dict[str, tuple[str, str]] = {"]
-    lines += [f'    "{n}": ("{found.hex(c.index)}", "{c.dash}"),' for n, c in chosen.items()]
+    lines += [f'    "{n}": ("{result.hex(c.index)}", "{c.dash}"),' for n, c in chosen.items()]
     lines += ["}", "", "POOL: tuple[str, ...] = ("]
-    lines += [f'    "{found.hex(index)}",' for index in spare]
+    lines += [f'    "{result.hex(index)}",' for index in spare]
     return "\n".join([*lines, ")"]) + "\n"
 
 
-def report(found: Candidates, chosen: dict[str, Choice]) -> list[str]:
+def report(result: Candidates, chosen: dict[str, Choice]) -> list[str]:
     """Return one line a name: colour, contrasts, and the nearest other in each vision."""
     names = list(chosen)
     lines = [f"{'name':14} {'colour':8} {'dash':8} {'white':>6} {'dark':>6}  nearest (ΔE·100)"]
@@ -267,30 +267,30 @@ def report(found: Candidates, chosen: dict[str, Choice]) -> list[str]:
         choice = chosen[name]
         group = DOZEN if name in DOZEN else names
         rivals = [n for n in group if n != name]
-        rows = found.distances(choice.index)[:, [chosen[n].index for n in rivals]]
-        level = found.levels[choice.index]
+        rows = result.distances(choice.index)[:, [chosen[n].index for n in rivals]]
+        level = result.levels[choice.index]
         light, dark = float(contrast(level, LIGHT)), float(contrast(level, DARK))
         near = "  ".join(
             f"{vision} {100 * row.min():.1f} {rivals[int(row.argmin())]}"
             for vision, row in zip(VISIONS, rows, strict=True)
         )
-        colour = found.hex(choice.index)
+        colour = result.hex(choice.index)
         lines.append(f"{name:14} {colour:8} {choice.dash:8} {light:6.2f} {dark:6.2f}  {near}")
     return lines
 
 
 def derive() -> tuple[str, list[str]]:
     """Return the module's text and the printed table."""
-    found = candidates()
-    dozen = ordered(found, spread(found, len(DOZEN)))
+    result = candidates()
+    dozen = ordered(result, spread(result, len(DOZEN)))
     chosen = {
         name: Choice(index, ON_GELU.get(name, "solid"))
         for name, index in zip(DOZEN, dozen, strict=True)
     }
-    follow(found, chosen, FURTHER)
+    follow(result, chosen, FURTHER)
     for name, dash in LOOKS_LIKE_GELU.items():
         chosen[name] = Choice(chosen[name].index, dash)
-    return source(found, chosen, pool(found, chosen)), report(found, chosen)
+    return source(result, chosen, pool(result, chosen)), report(result, chosen)
 
 
 def main(arguments: list[str] | None = None) -> int:

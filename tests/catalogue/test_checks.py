@@ -139,11 +139,11 @@ def test_flushed_subnormals() -> None:
 
 
 def test_nan_for_one_bit_pattern() -> None:
-    one = wrong(value=nan_for_one_pattern)
+    activation = wrong(value=nan_for_one_pattern)
     with pytest.raises(AssertionError, match=r"inf ulp at -1\.8125"):
-        checks.check_sweep(one, "value", 0xBFE00000, 0xC0000000)
+        checks.check_sweep(activation, "value", 0xBFE00000, 0xC0000000)
     with pytest.raises(AssertionError):
-        checks.check_16bit(one, "value", FLOAT16)
+        checks.check_16bit(activation, "value", FLOAT16)
 
 
 def test_nan_that_vanishes() -> None:

@@ -104,8 +104,8 @@ def nameless() -> Activation:
 
 @pytest.mark.parametrize("language", TEXT)
 def test_of_a_formula_of_ones_own_no_bound_is_claimed(language: str) -> None:
-    for own in (nameless(), formulas.snake):
-        comment, known = (sg.emit(a, language).split("import torch")[0] for a in (own, sg.gelu))
+    for custom in (nameless(), formulas.snake):
+        comment, known = (sg.emit(a, language).split("import torch")[0] for a in (custom, sg.gelu))
         assert (
             comment.count("no bound known") == {"c": 4, "cuda": 4, "js": 2, "triton": 2}[language]
         )
@@ -118,25 +118,25 @@ def test_of_a_formula_of_ones_own_no_bound_is_claimed(language: str) -> None:
 def test_the_recipe_names_what_can_be_named(language: str) -> None:
     """A formula in a module by that, one in a program or with other parameters in Python."""
     assert " formulas:snake" in sg.emit(formulas.snake, language)
-    for own in (nameless(), formulas.snake.bind(a=2.0)):
-        text = sg.emit(own, language)
+    for custom in (nameless(), formulas.snake.bind(a=2.0)):
+        text = sg.emit(custom, language)
         assert "softgate certify" not in text
-        assert f"in Python, where it is {own.name}:" in text
+        assert f"in Python, where it is {custom.name}:" in text
 
 
 def test_the_recipe_in_python_runs() -> None:
-    own = nameless()
-    (certificate,) = recipe(sg.emit(own, "js"), "mine", own)
+    user_function = nameless()
+    (certificate,) = recipe(sg.emit(user_function, "js"), "mine", user_function)
     assert {m.quantity for m in certificate.measurements} >= {"value", "slope"}
 
 
 @pytest.mark.skipif(compiled.COMPILER is None, reason=compiled.MISSING)
 def test_the_recipe_for_c_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    own = formulas.swish.bind(beta=2.0)
-    text = sg.emit(own, "c")
+    user_function = formulas.swish.bind(beta=2.0)
+    text = sg.emit(user_function, "c")
     compiled.compiled(text, tmp_path, "swish")
     monkeypatch.chdir(tmp_path)
-    single, double = recipe(text, "swish", own)
+    single, double = recipe(text, "swish", user_function)
     assert not single.failures(1.0)  # rounded once from double
     assert {m.dtype for m in double.measurements} == {"float64"}
     assert recipe(text, "swish", formulas.swish)[0].failures(1.0)  # another function
@@ -195,10 +195,10 @@ def test_invalid_arguments(arguments: Any, keywords: Any, message: str) -> None:
         sg.emit(*arguments, **keywords)
 
 
-@pytest.mark.parametrize("given", [3, lambda x: x, None])
-def test_what_is_no_activation_is_told(given: Any) -> None:
+@pytest.mark.parametrize("argument", [3, lambda x: x, None])
+def test_what_is_no_activation_is_told(argument: Any) -> None:
     with pytest.raises(TypeError, match="expected an activation or a name"):
-        sg.emit(given, "c")
+        sg.emit(argument, "c")
 
 
 @pytest.mark.parametrize("language", TEXT)
@@ -207,12 +207,12 @@ def test_what_is_no_activation_is_told(given: Any) -> None:
     ["σ", "delete", "fma", "tl", "while", "class", "for", "NaN", "struct", "lambda", "x_slope"],
 )
 def test_names_that_a_language_has_not_are_refused(name: str, language: str) -> None:
-    own = sg.activation(name=name)(lambda f, x: f.tanh(x))
+    user_function = sg.activation(name=name)(lambda f, x: f.tanh(x))
     if name == "x_slope":  # a name as others
-        assert name in sg.emit(own, language)
+        assert name in sg.emit(user_function, language)
         return
     with pytest.raises(ValueError, match="give the formula another"):
-        sg.emit(own, language)
+        sg.emit(user_function, language)
 
 
 def test_no_name_of_the_catalogue_is_reserved() -> None:
@@ -221,10 +221,10 @@ def test_no_name_of_the_catalogue_is_reserved() -> None:
 
 
 def test_a_slope_and_a_function_of_one_name_are_refused() -> None:
-    own = sg.activation(name="gelu_slope")(lambda f, x: f.tanh(x))
+    user_function = sg.activation(name="gelu_slope")(lambda f, x: f.tanh(x))
     with pytest.raises(ValueError, match="gelu_slope would stand there twice"):
-        sg.emit(["gelu", own], "c")
-    assert "gelu_slope_slope_f32(" in sg.emit(own, "c")
+        sg.emit(["gelu", user_function], "c")
+    assert "gelu_slope_slope_f32(" in sg.emit(user_function, "c")
 
 
 def test_the_command_prints_and_writes(tmp_path: Path) -> None:
@@ -258,8 +258,8 @@ def test_wrong_commands_are_answered_in_a_line(arguments: tuple[str, ...], tmp_p
 
 
 def lines(root: Node, fmt: Any = FLOAT32) -> list[str]:
-    found = source.body(root, fmt, c.language(fmt), {"x": "x"})
-    return [*found.lines, found.result]
+    result = source.body(root, fmt, c.language(fmt), {"x": "x"})
+    return [*result.lines, result.result]
 
 
 def test_what_is_known_is_worked_out_in_the_format() -> None:

@@ -81,8 +81,8 @@ def test_results_are_the_kernels_own(
     activation, parameters = variant
     x = inputs(activation, fmt)
     name = label(activation, quantity)
-    given = activation.check_parameters(parameters) if parameters else ()
-    y = catalogue(f"{name}_with" if given else name, x, *(value for _, value in given))
+    argument = activation.check_parameters(parameters) if parameters else ()
+    y = catalogue(f"{name}_with" if argument else name, x, *(value for _, value in argument))
     assert same_bits(y, call(activation, quantity, x, **parameters))
 
 
@@ -139,10 +139,10 @@ def vectorised(text: str, folder: Path) -> tuple[set[str], set[str]]:
 def test_every_loop_vectorises(tmp_path: Path) -> None:
     """All of the catalogue, with and without parameters, in both formats, as the comment states."""
     functions = [*sg.activations().values(), *sg.gated().values()]
-    loops, found = vectorised(sg.emit(functions, "c"), tmp_path)
+    loops, result = vectorised(sg.emit(functions, "c"), tmp_path)
     several = sum(bool(function.parameters) for function in functions)
     assert len(loops) == 4 * (len(functions) + several)
-    assert loops - found == set()
+    assert loops - result == set()
 
 
 def test_a_loop_with_a_branch_is_seen_not_to_vectorise(tmp_path: Path) -> None:
@@ -175,10 +175,10 @@ def test_a_gated_function_whose_parameter_no_two_floats_hold(tmp_path: Path) -> 
     with np.errstate(all="ignore"):
         for quantity, count, results in (("value", 2, 1), ("slope", 2, 2), ("backward", 3, 2)):
             name = label(tiny, quantity)
-            found = library(name, operands[:count], results=results)
+            result = library(name, operands[:count], results=results)
             method = tiny if quantity == "value" else getattr(tiny, quantity)
             expected = method(*wide[:count])
-            for pair in zip(np.atleast_2d(found), np.atleast_2d(expected), strict=True):
+            for pair in zip(np.atleast_2d(result), np.atleast_2d(expected), strict=True):
                 assert same_bits(pair[0], pair[1].astype(np.float32))
 
 

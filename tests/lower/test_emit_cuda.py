@@ -86,10 +86,10 @@ def test_instructions_are_those_of_ieee(tmp_path: Path) -> None:
         for name in OPERATIONS
         for bits in (32, 64)
     }
-    found = re.findall(
+    result = re.findall(
         r"\b((?:fma|div|mul|add|sub|rcp|sqrt|ex2)\.[a-z0-9.]*f(?:32|64))", assembly(text, tmp_path)
     )
-    counts = Counter("div.rn.f64" if name == "rcp.rn.f64" else name for name in found)
+    counts = Counter("div.rn.f64" if name == "rcp.rn.f64" else name for name in result)
     assert counts == {f"{name}.rn.f{bits}": count for (name, bits), count in written.items()}
 
 

@@ -24,8 +24,8 @@ OWN = [formulas.snake, formulas.swish, formulas.isru, formulas.tanhexp]
 
 def job(activation: Activation, quantity: str, parameters: dict[str, float]) -> Job:
     name = activation.name if quantity == "value" else f"{activation.name}_{quantity}"
-    given = activation.check_parameters(parameters) if parameters else ()
-    return name, tuple(value for _, value in given)
+    argument = activation.check_parameters(parameters) if parameters else ()
+    return name, tuple(value for _, value in argument)
 
 
 @pytest.fixture(scope="module")
@@ -56,11 +56,11 @@ def test_formulas_of_ones_own(tmp_path: Path) -> None:
         for formula in OWN
         for quantity in ("value", "slope")
     ]
-    found = run(sg.emit(OWN, "javascript"), jobs, tmp_path)
+    result = run(sg.emit(OWN, "javascript"), jobs, tmp_path)
     for formula in OWN:
         for quantity in ("value", "slope"):
             expected = call(formula, quantity, inputs(formula))
-            check(found[job(formula, quantity, {})], expected)
+            check(result[job(formula, quantity, {})], expected)
 
 
 def test_bound_parameters_are_written_in(tmp_path: Path) -> None:
@@ -108,22 +108,24 @@ def exact(a: float, b: float, c: float) -> float:
 def triples() -> list[tuple[float, float, float]]:
     """Numbers of all sizes; sums that cancel, ties, and ties that a last bit breaks."""
     rng = np.random.default_rng(8)
-    found = []
+    values = []
     factors = np.ldexp(rng.standard_normal((1500, 2)), rng.integers(-99, 99, (1500, 2)))
     for a, b in factors.tolist():
-        found += [(a, b, c) for c in (-a * b, -a * b * 1.25, a, 1.0, a * b * 2.0**60)]
+        values += [(a, b, c) for c in (-a * b, -a * b * 1.25, a, 1.0, a * b * 2.0**60)]
     # Subnormal results, and what rounds to them: products that underflow beside small terms.
     tiny = np.ldexp(
         rng.standard_normal((3000, 3)),
         rng.integers((-560, -520, -1085), (-500, -480, -1010), (3000, 3)),
     )
-    found += [tuple(row) for row in tiny.tolist()]
+    values += [tuple(row) for row in tiny.tolist()]
     for k in range(1, 300):
         # Half an ulp of c, and a hair beside it.
-        found += [(1 + 2.0**-k, 2.0**-53, s * (1 + j * 2.0**-52)) for s in (1, -1) for j in (0, 1)]
-        found += [(2.0**-27 + 2.0**-80, 2.0**-26 + s * 2.0**-78, 1 + k * 2.0**-52) for s in (1, -1)]
-        found += [(2.0**1000 * (k + 0.5), 2.0**-990, 1.0), (1.7e308, 0.9, -1.5e308 - k * 2.0**980)]
-    return found
+        values += [(1 + 2.0**-k, 2.0**-53, s * (1 + j * 2.0**-52)) for s in (1, -1) for j in (0, 1)]
+        values += [
+            (2.0**-27 + 2.0**-80, 2.0**-26 + s * 2.0**-78, 1 + k * 2.0**-52) for s in (1, -1)
+        ]
+        values += [(2.0**1000 * (k + 0.5), 2.0**-990, 1.0), (1.7e308, 0.9, -1.5e308 - k * 2.0**980)]
+    return values
 
 
 def test_fma_rounds_once(tmp_path: Path) -> None:
@@ -133,8 +135,8 @@ def test_fma_rounds_once(tmp_path: Path) -> None:
     reach = "export function each(i) { return fma(cases[0][i], cases[1][i], cases[2][i]); }\n"
     text = sg.emit("gelu", "js", quantity="value") + at + reach
     key = ("each", ())
-    found = run(text, [(key, np.arange(float(len(cases))))], tmp_path)[key]
-    assert [exact(*case) for case in cases] == found.tolist()
+    result = run(text, [(key, np.arange(float(len(cases))))], tmp_path)[key]
+    assert [exact(*case) for case in cases] == result.tolist()
 
 
 def test_the_comparison_catches_a_wrong_function(tmp_path: Path) -> None:
@@ -142,7 +144,7 @@ def test_the_comparison_catches_a_wrong_function(tmp_path: Path) -> None:
     text = sg.emit("gelu", "js").replace("function fma(", "function fused(", 1)
     text += "function fma(a, b, c) { return a * b + c; }\n"
     keys: list[Job] = [("gelu", ()), ("gelu_slope", ())]
-    found = run(text, [(key, inputs(sg.gelu)) for key in keys], tmp_path)
+    result = run(text, [(key, inputs(sg.gelu)) for key in keys], tmp_path)
     for key, expected in zip(keys, (sg.gelu, sg.gelu.slope), strict=True):
         with pytest.raises(AssertionError):
-            check(found[key], expected(inputs(sg.gelu)))
+            check(result[key], expected(inputs(sg.gelu)))

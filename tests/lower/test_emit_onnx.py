@@ -86,11 +86,11 @@ def test_float32(variant: Variant) -> None:
     assert not wrong.any(), (x[wrong][:3], grad[wrong][:3])
 
 
-def same_special(found: Any, expected: Any, x: Any) -> bool:
+def same_special(result: Any, expected: Any, x: Any) -> bool:
     """Tell whether results at ±0, infinities and NaN are the same, the sign of a 0 included."""
     special = ~np.isfinite(x) | (x == 0)
     with np.errstate(all="ignore"):
-        return same_bits(found[special], expected[special].astype(found.dtype))
+        return same_bits(result[special], expected[special].astype(result.dtype))
 
 
 @pytest.mark.parametrize("quantity", ["value", "slope"])

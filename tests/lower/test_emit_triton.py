@@ -103,8 +103,8 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
             x, _ = inputs(activation, wider(dtype))
             np.save(folder / f"{i}.b.npy", x[::-1].copy())
         called = f"{activation.name}_f64" if dtype == "float64" else activation.name
-        given = dict(activation.check_parameters(parameters)) if parameters else {}
-        calls.append([file, called, given, dtype])
+        argument = dict(activation.check_parameters(parameters)) if parameters else {}
+        calls.append([file, called, argument, dtype])
     (folder / "jobs.json").write_text(json.dumps(calls), encoding="utf-8")
     result = subprocess.run(
         [sys.executable, str(SCRIPT), str(folder)],
@@ -144,37 +144,37 @@ def kernel(activation: Activation, quantity: str, fmt: Format, parameters: dict[
     return out
 
 
-def check(found: tuple[Any, Any], activation: Activation, fmt: Format, **given: float) -> None:
+def check(result: tuple[Any, Any], activation: Activation, fmt: Format, **argument: float) -> None:
     """Hold value and gradient to the kernels', bit for bit."""
-    for quantity, results in zip(("value", "backward"), found, strict=True):
-        expected = kernel(activation, quantity, fmt, given)
+    for quantity, results in zip(("value", "backward"), result, strict=True):
+        expected = kernel(activation, quantity, fmt, argument)
         with np.errstate(invalid="ignore"):
             assert same_bits(results.astype(expected.dtype), expected), quantity
 
 
 def test_float32(results: Results, variant: Variant) -> None:
     activation, parameters = variant
-    found = results["float32.py:float32", named(activation, parameters)]
-    check(found, activation, FLOAT32, **parameters)
+    result = results["float32.py:float32", named(activation, parameters)]
+    check(result, activation, FLOAT32, **parameters)
     x, _ = inputs(activation, FLOAT32)
     finite = np.isfinite(x)
     values = dict(activation.check_parameters(parameters))
     errors = accuracy.Reference(activation.entry, "value", values).against_kernel(
-        x[finite], found[0][finite], FLOAT32
+        x[finite], result[0][finite], FLOAT32
     )
     holds(errors, CONTRACT_ULP, named(activation, parameters))
 
 
-def beyond(activation: Activation, given: dict[str, float], backward: Any) -> Any:
+def beyond(activation: Activation, argument: dict[str, float], backward: Any) -> Any:
     """Return where slope times grad breaks its bound: the slope's times grad, and one rounding."""
     x, grad = inputs(activation, FLOAT32)
-    values = dict(activation.check_parameters(given))
+    values = dict(activation.check_parameters(argument))
     wide, usual = x.astype(np.float64), np.isfinite(x) & np.isfinite(backward)
     with np.errstate(all="ignore"):
         scales = accuracy.scale_graphs(activation.entry, "slope")
         sizes = [np.abs(float64.evaluate(g, {"x": wide, **values})) for g in scales]
         size = np.max([np.broadcast_to(size, x.shape) for size in sizes], axis=0)
-        exact = activation.slope(wide, **given) * grad
+        exact = activation.slope(wide, **argument) * grad
         entry = activation.entry  # with parameters to be given the contract's bound is stated
         stated = CONTRACT_ULP if entry.parameters else max(entry.bounds["float32"].slope, 0.5)
         allowed = stated * rounding.ulp(size, FLOAT32) * np.abs(grad)
@@ -210,13 +210,13 @@ def test_16_bits_are_computed_in_float32(results: Results, dtype: str) -> None:
         for array in inputs(sg.gelu, FLOAT32)
     )
     exact = (sg.gelu(x), sg.gelu.backward(x, grad))
-    for found, wide in zip(results[f"float32.py:{dtype}", "gelu"], exact, strict=True):
+    for result, wide in zip(results[f"float32.py:{dtype}", "gelu"], exact, strict=True):
         if dtype == "float16":
-            assert same_bits(found, rounding.round_to(wide.astype(np.float64), fmt))
+            assert same_bits(result, rounding.round_to(wide.astype(np.float64), fmt))
         else:  # where Triton's interpreter cuts bits off, and subnormal numbers are 0
             usual = np.isfinite(wide) & (np.minimum(np.abs(x), np.abs(wide)) >= 2.0**-120)
             assert usual.mean() > 0.5
-            error = np.abs(found[usual] - wide[usual]) / rounding.ulp(wide[usual], fmt)
+            error = np.abs(result[usual] - wide[usual]) / rounding.ulp(wide[usual], fmt)
             assert np.max(error) < 1
 
 
@@ -261,9 +261,9 @@ def test_a_gpus_instructions_are_those_of_ieee(tmp_path: Path) -> None:
         env=environment, capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip
     assert result.returncode == 0, result.stderr
-    found = set(
+    computed = set(
         re.findall(r"\b((?:fma|div|mul|add|sub|rcp|sqrt|ex2)\.[a-z0-9.]*f(?:32|64))", result.stdout)
     )
-    assert found == {
+    assert computed == {
         f"{name}.rn.f{bits}" for name in ("fma", "div", "mul", "add", "sub") for bits in (32, 64)
     }

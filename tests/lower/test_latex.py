@@ -37,16 +37,16 @@ def parameter_sets(parameters: tuple[Parameter, ...]) -> list[dict[str, float]]:
 
 def inputs(root: Node, x: float) -> dict[str, float]:
     """Return a value for every input: `x`, and another for a gated activation's second."""
-    found = sorted({str(n.attr) for n in walk(root) if n.op == "input"})
-    return {name: 0.7 - x if name == "other" else x for name in found}
+    result = sorted({str(n.attr) for n in walk(root) if n.op == "input"})
+    return {name: 0.7 - x if name == "other" else x for name in result}
 
 
 def check(text: str, root: Node, values: Mapping[str, float]) -> None:
     """Hold LaTeX to the definition, to 150 bits."""
     ball = arb.evaluate(root, 200, **values)
     expected = mp.mpf(ball.mid().str(60, radius=False))
-    found = read(text, values)
-    assert abs(found - expected) <= mp.mpf(2) ** -150 * (1 + abs(expected)), (values, found)
+    result = read(text, values)
+    assert abs(result - expected) <= mp.mpf(2) ** -150 * (1 + abs(expected)), (values, result)
 
 
 @ALL
@@ -78,13 +78,13 @@ def test_wrong_latex_is_noticed(name: str, right: str, wrong: str) -> None:
     text = latex(entry.define())
     assert right in text
     values = {p.name: p.default for p in entry.parameters}
-    found = []
+    results = []
     for x in POINTS:
         try:
             check(text.replace(right, wrong), entry.define(), {"x": x} | values)
         except (AssertionError, ValueError) as noticed:
-            found.append(noticed)
-    assert found
+            results.append(noticed)
+    assert results
 
 
 @pytest.mark.parametrize("text", [r"\frac{x}", "x +", r"x^{2}^{2}", r"2 3", r"\foo{x}", "y", "x)"])
@@ -181,21 +181,21 @@ def grown(f: Definition, pick: random.Random, depth: int) -> Node:
     if depth == 0:
         leaves = (x, x, k, f.lift(2), f.lift(-3), f.lift(0.044715), f.lift(0.5), f.pi)
         return pick.choice(leaves)
-    one, other = grown(f, pick, depth - 1), grown(f, pick, pick.randrange(depth))
+    first, other = grown(f, pick, depth - 1), grown(f, pick, pick.randrange(depth))
     kind = pick.randrange(11)
     if kind == 0:
-        return f.graph.node(pick.choice(FUNCTIONS), one)
+        return f.graph.node(pick.choice(FUNCTIONS), first)
     if kind == 1:
-        return -one
+        return -first
     if kind == 2:
-        return f.abs(one)
+        return f.abs(first)
     if kind == 3:
         compare = pick.choice(["lt", "le"])
-        return f.where(f.graph.node(compare, one, other), pick.choice([one, k]), other)
+        return f.where(f.graph.node(compare, first, other), pick.choice([first, k]), other)
     if kind == 4:
-        return one * one
+        return first * first
     makers = ("add", "sub", "mul", "div", "add", "mul")
-    return f.graph.node(makers[kind - 5], one, other)
+    return f.graph.node(makers[kind - 5], first, other)
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -211,8 +211,8 @@ def test_brackets_are_where_they_must_be(seed: int) -> None:
             parts = [real(node, 200, **values) for node in walk(root)]
             if any(not abs(part) <= 1e12 for part in parts):
                 continue  # NaN: a root of a negative number, a division by 0, a tower of powers
-            found, expected = float(read(text, values)), float(parts[-1])
-            assert abs(found - expected) <= 1e-9 * (1 + abs(expected)), (text, values)
+            results, expected = float(read(text, values)), float(parts[-1])
+            assert abs(results - expected) <= 1e-9 * (1 + abs(expected)), (text, values)
             held += 1
     assert held > 5
 

@@ -71,17 +71,17 @@ def lab(rgb: Floats) -> Floats:
     return np.array([116 * f[1] - 16, 500 * (f[0] - f[1]), 200 * (f[1] - f[2])])
 
 
-def ciede2000(one: Floats, other: Floats) -> float:
+def ciede2000(item: Floats, other: Floats) -> float:
     """Return the CIEDE2000 distance of two colours in CIELAB."""
-    middle = (np.hypot(*one[1:]) + np.hypot(*other[1:])) / 2
+    middle = (np.hypot(*item[1:]) + np.hypot(*other[1:])) / 2
     g = 1.5 - np.sqrt(middle**7 / (middle**7 + 25.0**7)) / 2
-    a1, a2 = one[1] * g, other[1] * g
-    c1, c2 = np.hypot(a1, one[2]), np.hypot(a2, other[2])
-    h1, h2 = (np.degrees(np.arctan2(b, a)) % 360 for a, b in ((a1, one[2]), (a2, other[2])))
+    a1, a2 = item[1] * g, other[1] * g
+    c1, c2 = np.hypot(a1, item[2]), np.hypot(a2, other[2])
+    h1, h2 = (np.degrees(np.arctan2(b, a)) % 360 for a, b in ((a1, item[2]), (a2, other[2])))
     turn = (h2 - h1 + 180) % 360 - 180 if c1 * c2 else 0.0
-    dl, dc = other[0] - one[0], c2 - c1
+    dl, dc = other[0] - item[0], c2 - c1
     dh = 2 * np.sqrt(c1 * c2) * np.sin(np.radians(turn / 2))
-    light, c = (one[0] + other[0]) / 2, (c1 + c2) / 2
+    light, c = (item[0] + other[0]) / 2, (c1 + c2) / 2
     h = (h1 + turn / 2) % 360 if c1 * c2 else h1 + h2
     cosines = ((-0.17, 1, -30), (0.24, 2, 0), (0.32, 3, 6), (-0.20, 4, -63))
     t = 1 + sum(k * np.cos(np.radians(n * h + shift)) for k, n, shift in cosines)
@@ -93,17 +93,17 @@ def ciede2000(one: Floats, other: Floats) -> float:
     return float(np.sqrt(sum(part**2 for part in parts) + rt * parts[1] * parts[2]))
 
 
-def distance(one: str, other: str, vision: str) -> float:
-    return ciede2000(lab(seen(one, vision)), lab(seen(other, vision)))
+def distance(item: str, other: str, vision: str) -> float:
+    return ciede2000(lab(seen(item, vision)), lab(seen(other, vision)))
 
 
-def contrast(one: str, other: str) -> float:
-    low, high = sorted(float(linear(c) @ [0.2126, 0.7152, 0.0722]) for c in (one, other))
+def contrast(item: str, other: str) -> float:
+    low, high = sorted(float(linear(c) @ [0.2126, 0.7152, 0.0722]) for c in (item, other))
     return (high + 0.05) / (low + 0.05)
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "expected"),
+    ("item", "other", "expected"),
     [  # of the pairs that Sharma, Wu & Dalal (2005) give to test implementations with
         ((50.0, 2.6772, -79.7751), (50.0, 0.0, -82.7485), 2.0425),
         ((50.0, 2.4900, -0.0010), (50.0, -2.4900, 0.0011), 7.2195),
@@ -113,8 +113,8 @@ def contrast(one: str, other: str) -> float:
         ((2.0776, 0.0795, -1.1350), (0.9033, -0.0636, -0.5514), 0.9082),
     ],
 )
-def test_the_distance_is_ciede2000(one: Floats, other: Floats, expected: float) -> None:
-    assert ciede2000(np.array(one), np.array(other)) == pytest.approx(expected, abs=6e-5)
+def test_the_distance_is_ciede2000(item: Floats, other: Floats, expected: float) -> None:
+    assert ciede2000(np.array(item), np.array(other)) == pytest.approx(expected, abs=6e-5)
 
 
 def test_known_confusions_are_detected() -> None:
@@ -150,18 +150,18 @@ def test_every_colour_has_enough_contrast(page: str) -> None:
 
 
 def test_no_two_activations_share_a_style(activation: Activation) -> None:
-    own = style(activation.name)
+    own_style = style(activation.name)
     others = set(TABLE) - {activation.name}
-    assert all(own.colour != style(name).colour for name in others)
-    assert own.dash in DASHES
+    assert all(own_style.colour != style(name).colour for name in others)
+    assert own_style.dash in DASHES
 
 
 @pytest.mark.parametrize("name", ["my_own", "snake", "χ", "", "gelu2"])
 def test_other_names_get_a_style_that_no_entry_has(name: str) -> None:
-    own = style(name)
-    assert own == style(name)
-    assert own.dash in OTHERS
-    assert own.colour not in {colour for colour, _ in TABLE.values()}
+    own_style = style(name)
+    assert own_style == style(name)
+    assert own_style.dash in OTHERS
+    assert own_style.colour not in {colour for colour, _ in TABLE.values()}
     assert not {dash for _, dash in TABLE.values()} & set(OTHERS)
 
 
@@ -171,8 +171,8 @@ def test_many_names_get_many_styles() -> None:
 
 def test_one_activation_keeps_its_colour() -> None:
     several = variants("elu", 4)
-    assert {one.colour for one in several} == {style("elu").colour}
-    assert len({one.dash for one in several}) == 4
+    assert {item.colour for item in several} == {style("elu").colour}
+    assert len({drawn_style.dash for drawn_style in several}) == 4
 
 
 @pytest.fixture(scope="module")

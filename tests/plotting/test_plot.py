@@ -24,10 +24,10 @@ from softgate.runtime.activation import Activation
 WHATS = ("value", "slope", "curvature")
 
 
-def largest_step(found: Curve, share: float) -> float:
+def largest_step(result: Curve, share: float) -> float:
     """Return the largest change of y over neighbours of a piece that are close in x."""
     steps = [0.0]
-    for x, y in found.pieces:
+    for x, y in result.pieces:
         near = np.diff(x) < share
         steps += np.abs(np.diff(y))[near & np.isfinite(np.diff(y))].tolist()
     return max(steps)
@@ -35,14 +35,14 @@ def largest_step(found: Curve, share: float) -> float:
 
 @pytest.mark.parametrize("what", WHATS)
 def test_a_curve_is_the_function_with_gaps_at_jumps(activation: Activation, what: str) -> None:
-    found = curve(activation, what, -5, 5)
-    points = found.points()
+    result = curve(activation, what, -5, 5)
+    points = result.points()
     function = activation if what == "value" else getattr(activation, what)
     np.testing.assert_array_equal(points[:, 1], function(points[:, 0]))
     assert points[0, 0] == -5
     assert points[-1, 0] == 5
     assert np.all(np.diff(points[:, 0]) > 0)
-    assert largest_step(found, 1e-9) < 1e-6
+    assert largest_step(result, 1e-9) < 1e-6
 
 
 JUMPS = [
@@ -59,13 +59,13 @@ JUMPS = [
 
 @pytest.mark.parametrize(("name", "what", "where"), JUMPS)
 def test_jumps_are_where_the_definition_has_them(name: str, what: str, where: list[float]) -> None:
-    found = curve(sg.activations()[name], what, -7, 7)
-    ends = [piece[0][0] for piece in found.pieces[1:]]
+    result = curve(sg.activations()[name], what, -7, 7)
+    ends = [piece[0][0] for piece in result.pieces[1:]]
     assert sorted({round(end, 12) for end in ends}) == where
-    taken = [x for x, _ in found.closed]
+    taken = [x for x, _ in result.closed]
     assert sorted(set(taken)) == where
     function = sg.activations()[name] if what == "value" else getattr(sg.activations()[name], what)
-    assert all(y == function(x) for x, y in found.closed)
+    assert all(y == function(x) for x, y in result.closed)
 
 
 def test_dots_mark_jumps_at_a_float_only() -> None:
@@ -74,10 +74,10 @@ def test_dots_mark_jumps_at_a_float_only() -> None:
     def definition(f: Definition, x: Node) -> Node:
         return f.where(f.sin(x) > 0.3, 1, f.where(x < -1, -2, 0))
 
-    found = curve(sg.activation(definition), "value", -2, 2)
-    assert found.closed == ((-1.0, 0.0),)
-    assert found.open == ((np.nextafter(-1.0, -2), -2.0),)
-    assert len(found.pieces) == 3
+    result = curve(sg.activation(definition), "value", -2, 2)
+    assert result.closed == ((-1.0, 0.0),)
+    assert result.open == ((np.nextafter(-1.0, -2), -2.0),)
+    assert len(result.pieces) == 3
 
 
 def test_the_check_of_jumps_detects_a_line_across() -> None:
@@ -104,8 +104,8 @@ def test_no_line_crosses_a_pole() -> None:
         lambda f, x: -1 / (x * x), lambda f, x: 2 / (x * x * x), bounds, (),
     )  # fmt: skip
     inverse = Activation(entry)
-    found = curve(inverse, "value", -3.1, 5)
-    signs = [set(np.sign(y[np.isfinite(y)]).tolist()) for _, y in found.pieces]
+    result = curve(inverse, "value", -3.1, 5)
+    signs = [set(np.sign(y[np.isfinite(y)]).tolist()) for _, y in result.pieces]
     assert all(len(kinds) <= 1 for kinds in signs)
     assert {-1.0} in signs
     assert {1.0} in signs
@@ -123,11 +123,11 @@ def test_a_figure_shows_the_quantity(what: str) -> None:
     for name, line in lines.items():
         assert line.get_color() == style(name).colour
         x, y = (np.asarray(data, dtype=float) for data in line.get_data())
-        one = sg.activations()[name]
+        chosen_function = sg.activations()[name]
         if what == "difference":
-            expected = one(x) - sg.gelu(x)
+            expected = chosen_function(x) - sg.gelu(x)
         else:
-            expected = one(x) if what == "value" else getattr(one, what)(x)
+            expected = chosen_function(x) if what == "value" else getattr(chosen_function, what)(x)
         np.testing.assert_array_equal(y, np.where(np.isnan(x), np.nan, expected))
     assert axes.get_xlim() == (-2, 3)
     assert [text.get_text() for text in axes.get_legend().get_texts()] == ["relu", "tanh"]
@@ -239,10 +239,12 @@ def test_no_leader_crosses_the_axes() -> None:
 
 @pytest.mark.parametrize(("width", "height"), [(6.0, 4.0), (2.0, 2.0)])
 def test_a_legend_hides_no_curves(width: float, height: float) -> None:
-    everything = [one for one in sg.activations().values() if getattr(one, "nin", 1) == 1]
+    everything = [
+        activation for activation in sg.activations().values() if getattr(activation, "nin", 1) == 1
+    ]
     figure = sg.plot(everything, width=width, height=height)
     assert figure.axes[0].get_legend() is None
-    assert {one.name for one in everything} <= {text.get_text() for text in figure.texts}
+    assert {item.name for item in everything} <= {text.get_text() for text in figure.texts}
     few = sg.plot(["gelu", "relu"], width=width, height=height).axes[0].get_legend()
     assert (few is None) == (width == 2.0)
 

@@ -155,9 +155,9 @@ def test_a_wrong_argument_prints_one_line_with_exit_code_2(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert run(monkeypatch, *arguments) == 2
-    said = capsys.readouterr()
-    assert said.out == ""
-    assert len([line for line in said.err.splitlines() if line.startswith("Error: ")]) == 1
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert len([line for line in output.err.splitlines() if line.startswith("Error: ")]) == 1
     assert not list(tmp_path.iterdir())
 
 
@@ -193,10 +193,10 @@ def in_a_terminal(columns: int, rows: int, **settings: str) -> str:
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
     dropped = {"NO_COLOR", "COLUMNS", "LINES", "COLORTERM", "FORCE_COLOR"}
-    kept = {name: value for name, value in os.environ.items() if name not in dropped}
+    saved = {name: value for name, value in os.environ.items() if name not in dropped}
     done = subprocess.Popen(
         [*PYTHON, "plot", "gelu", "relu"], stdin=slave, stdout=slave, stderr=slave,
-        env=kept | {"PYTHONIOENCODING": "utf-8"} | settings,
+        env=saved | {"PYTHONIOENCODING": "utf-8"} | settings,
     )  # fmt: skip
     os.close(slave)
     chunks = []
@@ -252,6 +252,6 @@ def test_functions_left_out_are_named(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(monkeypatch, "gelu", "relu", "--quantity", "curvature", "--log") == 0
-    said = capsys.readouterr()
-    assert said.err == "Note: relu: 0 everywhere: nothing to show on a logarithmic scale\n"
-    assert "* gelu" in said.out
+    output = capsys.readouterr()
+    assert output.err == "Note: relu: 0 everywhere: nothing to show on a logarithmic scale\n"
+    assert "* gelu" in output.out

@@ -93,8 +93,8 @@ def run(system: str, folder: Path, program: str, said: str = "") -> str:
 
 def commands(system: str, folder: Path, *lines: str) -> list[dict[str, Any]]:
     """Run commands of softgate in one such process; a list of their answers."""
-    said = "".join(json.dumps(line.split()) + "\n" for line in lines)
-    printed = run(system, folder, "import other_systems; other_systems.main()", said)
+    message = "".join(json.dumps(line.split()) + "\n" for line in lines)
+    printed = run(system, folder, "import other_systems; other_systems.main()", message)
     answers = [json.loads(line) for line in printed.splitlines()]
     assert len(answers) == len(lines)
     return answers
@@ -141,12 +141,12 @@ for name in ("softgate.simulated", "another"):
 
 @EACH_SYSTEM
 def test_import_and_threads(system: str, folder: Path) -> None:
-    one, several = run(system, folder, COMPUTE).split()
-    assert one == several
+    words, several = run(system, folder, COMPUTE).split()
+    assert words == several
     here = subprocess.run(
         [sys.executable, "-c", COMPUTE], capture_output=True, text=True, check=True, timeout=300
     )
-    assert here.stdout.split() == [one, several]
+    assert here.stdout.split() == [words, several]
 
 
 @EACH_SYSTEM
@@ -193,8 +193,8 @@ def test_commands_with_torch(system: str, folder: Path) -> None:
     compare = "compare gelu relu --script train.py:run --seeds 2 --jobs 1 --store kept --json"
     diagnose = ["diagnose models:make --data inputs.npz"] if system == "windows" else []
     check(commands(system, folder, *diagnose, compare), *(["gelu"] if diagnose else []), '"arms"')
-    kept = sorted(file.suffix for file in (folder / "work" / "kept").iterdir())
-    assert kept == [".json"] * 4
+    saved = sorted(file.suffix for file in (folder / "work" / "kept").iterdir())
+    assert saved == [".json"] * 4
     page = """
 from pathlib import Path
 from softgate.reporting import write
@@ -276,8 +276,8 @@ def _opens_text(call: ast.Call) -> bool:
 
 
 def _named_encoding(call: ast.Call) -> bool:
-    given = [x.value for x in call.args if isinstance(x, ast.Constant)]
-    return "utf-8" in given or any(keyword.arg == "encoding" for keyword in call.keywords)
+    argument = [x.value for x in call.args if isinstance(x, ast.Constant)]
+    return "utf-8" in argument or any(keyword.arg == "encoding" for keyword in call.keywords)
 
 
 def test_streams_write_every_character(folder: Path) -> None:

@@ -33,8 +33,8 @@ def project() -> dict[str, Any]:
 
 def names(requirements: list[str]) -> set[str]:
     """Return what is required, by the normalised names of the packages."""
-    found = (re.match(r"[\w.-]+", requirement) for requirement in requirements)
-    return {re.sub(r"[-_.]+", "-", match[0]).lower() for match in found if match}
+    result = (re.match(r"[\w.-]+", requirement) for requirement in requirements)
+    return {re.sub(r"[-_.]+", "-", match[0]).lower() for match in result if match}
 
 
 def test_the_version_is_one(project: dict[str, Any]) -> None:

@@ -53,13 +53,18 @@ def test_times(blocks: ModuleType) -> None:
 
 
 def test_errors(blocks: ModuleType) -> None:
-    found = sg.certify(
+    certificate = sg.certify(
         sg.gelu, "gelu", dtype=("float32", "float16"), quantity=("value",), samples=2000,
         isolated=False,
     )  # fmt: skip
-    text = blocks.accuracy({"ours": found}, {"gelu": found}, {"torch": "2.13.0", "zlib": "1"})
+    text = blocks.accuracy(
+        {"ours": certificate}, {"gelu": certificate}, {"torch": "2.13.0", "zlib": "1"}
+    )
     worst = max(
-        region.max_ulp for one in found if one.dtype == "float32" for region in one.ordinary
+        region.max_ulp
+        for item in certificate
+        if item.dtype == "float32"
+        for region in item.ordinary
     )
     assert f"| ours | {worst:.2f} / – | – | 0.50 / – | – |" in text
     assert "torch 2.13.0." in text

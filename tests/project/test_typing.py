@@ -114,10 +114,10 @@ def test_the_stubs_show_formula_and_parameters(name: str) -> None:
     package = ROOT / "src" / "softgate"
     stub = (package / "__init__.pyi").read_text(encoding="utf-8")
     types = (package / "runtime" / "function_types.pyi").read_text(encoding="utf-8")
-    found = re.search(rf'^{name}: (\w+)\nr?"""(.*)', stub, re.MULTILINE)
-    assert found is not None
-    assert function.entry.formula in found[2]
-    (kind,) = re.findall(rf"^class {found[1]}\(.*\n(?: .*\n)*", types, re.MULTILINE)
+    result = re.search(rf'^{name}: (\w+)\nr?"""(.*)', stub, re.MULTILINE)
+    assert result is not None
+    assert function.entry.formula in result[2]
+    (kind,) = re.findall(rf"^class {result[1]}\(.*\n(?: .*\n)*", types, re.MULTILINE)
     for parameter, default in function.parameters.items():
         assert f"{parameter}: Number = {default!r}" in kind
 
@@ -172,8 +172,8 @@ def test_pyright_finds_the_mistakes_and_nothing_else(name: str) -> None:
     code = CODE / f"{name}.py"
     result = run("pyright", "--pythonpath", sys.executable, "--outputjson", str(code))
     assert result.stdout.startswith("{"), result.stdout + result.stderr
-    found = json.loads(result.stdout)["generalDiagnostics"]
-    errors = [error for error in found if error["severity"] == "error"]
+    content = json.loads(result.stdout)["generalDiagnostics"]
+    errors = [error for error in content if error["severity"] == "error"]
     lines = {error["range"]["start"]["line"] + 1 for error in errors}
     assert sorted(lines) == expected(code), "\n".join(
         f"{e['range']}: {e['message']}" for e in errors

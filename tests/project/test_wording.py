@@ -24,13 +24,13 @@ def texts() -> list[Path]:
 
 
 def test_avoided_words_do_not_occur() -> None:
-    found = [
+    results = [
         f"{path.relative_to(ROOT)}:{number}: {line.strip()}"
         for path in texts()
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
         if PATTERN.search(line)
     ]
-    assert found == []
+    assert results == []
 
 
 def test_avoided_words_are_recognised() -> None:

@@ -169,7 +169,11 @@ def test_hostile_strings_are_escaped_everywhere(whole: str) -> None:
     changed = report_records.records((evil,))
     curves = changed["curves"]
     assert isinstance(curves, Curves)
-    named = [replace(one, label=HOSTILE, name=HOSTILE) for one in curves.functions if one.own]
+    named = [
+        replace(function, label=HOSTILE, name=HOSTILE)
+        for function in curves.functions
+        if function.own
+    ]
     changed["curves"] = Curves((*curves.functions, *named))
     changed["accuracy"] = report_records.accuracy(HOSTILE)
     changed["speed"] = report_records.speed(name=HOSTILE)

@@ -56,7 +56,9 @@ def check_page(page: Any) -> None:
     """Check layout and accessibility."""
     check_layout(page)
     violations = axe.Axe().run(page, options=RULES).response["violations"]
-    assert not violations, [(one["id"], one["nodes"][0]["html"]) for one in violations]
+    assert not violations, [
+        (violation["id"], violation["nodes"][0]["html"]) for violation in violations
+    ]
 
 
 def check_layout(page: Any) -> None:
@@ -95,7 +97,7 @@ def test_page_is_small_and_loads_nothing(file: Path) -> None:
 
 
 def paths(page: Any, chart: str) -> list[str]:
-    return [one.get_attribute("d") for one in page.locator(f"#{chart} svg .mark-line path").all()]
+    return [item.get_attribute("d") for item in page.locator(f"#{chart} svg .mark-line path").all()]
 
 
 def test_curve_toggles(live: Any) -> None:

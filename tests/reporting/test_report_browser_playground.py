@@ -89,9 +89,9 @@ def hold(live: Any, chosen: Activation, sets: list[dict[str, float]], own: bool 
     cases = list(itertools.product(sets, QUANTITIES))
     jobs = []
     for parameters, quantity in cases:
-        given = [v for _, v in chosen.check_parameters(parameters)] if parameters else []
+        argument = [v for _, v in chosen.check_parameters(parameters)] if parameters else []
         job = name if quantity == "value" else f"{name}_{quantity}"
-        jobs.append([own and name, job, given, packed])
+        jobs.append([own and name, job, argument, packed])
     result = [np.frombuffer(base64.b64decode(text)) for text in live.evaluate(EVALUATE, jobs)]
     for (parameters, quantity), y in zip(cases, result, strict=True):
         check(y, call(chosen, quantity, x, **parameters))
@@ -139,10 +139,10 @@ def test_mean_field_is_the_kernels_and_for_relu_a_power_of_two(live: Any) -> Non
     names = ("gelu", "tanh", "hard_tanh", "softplus")
     jobs = [["meanField", name, settings] for name in names]
     *result, halved = live.evaluate(LAYERS, [*jobs, ["meanField", "relu", relu]])
-    for name, one in zip(names, result, strict=True):
+    for name, item in zip(names, result, strict=True):
         expected = quadrature.mean_field(sg.activations()[name], **settings)
         for key in ("variance", "gradient"):
-            np.testing.assert_allclose(one[key], expected[key], rtol=1e-9)
+            np.testing.assert_allclose(item[key], expected[key], rtol=1e-9)
     np.testing.assert_allclose(halved["variance"], 0.5 ** np.arange(31), rtol=1e-10)
     np.testing.assert_allclose(halved["gradient"], 0.5 ** np.arange(31)[::-1], rtol=1e-10)
 
@@ -194,7 +194,7 @@ def test_invalid_parameter_shows_a_reason_and_changes_nothing(live: Any) -> None
 
 
 @pytest.mark.parametrize(
-    ("id", "given", "says"),
+    ("id", "argument", "says"),
     [
         ("depth", "2.5", "whole"),
         ("mean", "9", "−4 to 4"),
@@ -203,10 +203,10 @@ def test_invalid_parameter_shows_a_reason_and_changes_nothing(live: Any) -> None
     ],
 )
 def test_invalid_number_shows_a_reason_and_changes_nothing(
-    live: Any, id: str, given: str, says: str
+    live: Any, id: str, argument: str, says: str
 ) -> None:
     before = live.inner_text("#pg-variance-ratio")
-    give(live, **{id: given})
+    give(live, **{id: argument})
     assert says in live.inner_text(f"#pg-{id}-hint")
     assert live.get_attribute(f"#pg-{id}-number", "aria-invalid") == "true"
     assert live.inner_text("#pg-variance-ratio") == before
@@ -285,7 +285,7 @@ def test_draws_are_determined_by_the_seed(live: Any) -> None:
     shows(live, "gate-p", p)
     shows(live, "gate-error", 0.7 * (p * (1 - p) / 202) ** 0.5)
     last = live.inner_text("#pg-gate-last")
-    assert last == "".join("●" if one else "○" for one in is_open[:-49:-1])
+    assert last == "".join("●" if item else "○" for item in is_open[:-49:-1])
 
 
 def test_average_converges(live: Any) -> None:

@@ -133,7 +133,7 @@ def needing(run: Any) -> Any:
 @pytest.mark.parametrize("studies", [{"speed": broken, "pareto": needing}], indirect=True)
 def test_study_that_needs_a_failed_one(studies: None) -> None:
     made = sg.report()
-    missing = {one.study: one.reason for one in made.missing}
+    missing = {item.study: item.reason for item in made.missing}
     assert missing["pareto"] == "needs speed: RuntimeError: the <machine> is on fire"
     assert "Unknown: " in str(made) or "not run" in str(made)
 
@@ -161,8 +161,8 @@ def test_saved_records_give_the_same_page(place: str, tmp_path: Path) -> None:
         made.save(tmp_path / place)
     again = reporting.read(tmp_path / place)
     assert again.missing == ()
-    for one, other in zip(made.sections, again.sections, strict=True):
-        assert one.body_html == other.body_html or one.id == "playground"
+    for section, other in zip(made.sections, again.sections, strict=True):
+        assert section.body_html == other.body_html or section.id == "playground"
     assert str(again) == str(made)
 
 

@@ -66,7 +66,7 @@ def test_lines_equal_the_kernels_and_have_gaps_at_jumps(
 ) -> None:
     curves = records["curves"]
     assert isinstance(curves, Curves)
-    function = next(one for one in curves.functions if one.name == name)
+    function = next(item for item in curves.functions if item.name == name)
     x = np.array(grid())
     for quantity in ("value", "slope", "curvature"):
         line = function.line(quantity)

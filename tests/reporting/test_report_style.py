@@ -40,8 +40,8 @@ def luminance(colour: str) -> float:
     return sum(w * p for w, p in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
 
 
-def contrast(one: str, other: str) -> float:
-    low, high = sorted(map(luminance, (one, other)))
+def contrast(item: str, other: str) -> float:
+    low, high = sorted(map(luminance, (item, other)))
     return (high + 0.05) / (low + 0.05)
 
 

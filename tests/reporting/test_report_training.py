@@ -34,8 +34,8 @@ def test_answer_mentions_differences_in_training(relu, expected):
 def values(spec):
     """Return all rows of data in a specification."""
     if isinstance(spec, dict):
-        own = spec["values"] if isinstance(spec.get("values"), list) else []
-        return [row for row in own if isinstance(row, dict)] + [
+        inline_values = spec["values"] if isinstance(spec.get("values"), list) else []
+        return [row for row in inline_values if isinstance(row, dict)] + [
             row for part in spec.values() for row in values(part)
         ]
     return [row for part in spec for row in values(part)] if isinstance(spec, list) else []

@@ -228,7 +228,7 @@ def test_users_model_is_on_the_page_and_in_the_records(
     (site,) = watched["seen"]["sites"]
     assert (site["function"], site["inputs"], site["unit"]["dead"]) == ("gelu", 300, [0, 1, 2, 3])
     assert watched["seen"]["loss"] == "the loss"
-    assert [one["replacement"] for one in record["exchanged"]] == ["relu"]
+    assert [item["replacement"] for item in record["exchanged"]] == ["relu"]
     assert "Sequential with relu, not trained further" in text
     assert "4 dead" in text
     again = reporting.read(place / "page.json")
@@ -243,7 +243,7 @@ def test_python_takes_a_module_and_batches(monkeypatch: pytest.MonkeyPatch) -> N
     made = sg.report(model=model, data=[torch.randn(50, 4)] * 2)
     study = made.results.take("units", UnitStudy)
     assert study.watched[0].seen.sites[0].inputs == 100
-    assert [one.replacement for one in study.exchanged] == ["relu", "gelu"]
+    assert [item.replacement for item in study.exchanged] == ["relu", "gelu"]
     assert not made.missing
     for wrong in ({"model": 3, "data": []}, {"model": model, "data": 3}):
         with pytest.raises(TypeError, match="expected a"):
@@ -254,18 +254,18 @@ def test_python_takes_a_module_and_batches(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_model_without_activations(place: Path) -> None:
-    own = load_user_model("units_models:plain", "data.npz")
-    study = units(own)
+    loaded_model = load_user_model("units_models:plain", "data.npz")
+    study = units(loaded_model)
     assert study.exchanged == ()
     made = build_section("units", Results({"units": study}))
     assert "no activation was observed" in made.body_html
 
 
 def test_batches_beyond_the_time_budget_are_left_out_with_a_note(place: Path) -> None:
-    own = load_user_model("units_models:make", "data.npz", budget_s=1e-6)
-    assert own is not None
-    assert (own.limit, len(own.batches)) == (1, 10)
-    study = units(own)
+    loaded_model = load_user_model("units_models:make", "data.npz", budget_s=1e-6)
+    assert loaded_model is not None
+    assert (loaded_model.limit, len(loaded_model.batches)) == (1, 10)
+    study = units(loaded_model)
     assert study.watched[0].seen.steps == 1
     assert re.fullmatch(r"1 of 10 batches: all would take about \d+ s; .*", study.notes[0])
     assert "1 of 10 batches" in build_section("units", Results({"units": study})).body_html
@@ -294,10 +294,12 @@ def test_digits_are_learnt_and_torch_state_is_restored(monkeypatch: pytest.Monke
     relu, gelu = (watched.seen for watched in study.watched)
     assert [finding.kind for finding in gelu.findings] == []
     assert "dead" in [finding.kind for finding in relu.findings]
-    assert [(one.model, one.replacement) for one in study.exchanged] == [
+    assert [(item.model, item.replacement) for item in study.exchanged] == [
         ("the network with relu", "gelu"), ("the network with gelu", "relu"),
     ]  # fmt: skip
-    assert all(one.outputs_moved > 0 and one.loss_before is not None for one in study.exchanged)
+    assert all(
+        effect.outputs_moved > 0 and effect.loss_before is not None for effect in study.exchanged
+    )
 
 
 def pictured(seen: Diagnosis) -> set[str]:

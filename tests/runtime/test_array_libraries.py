@@ -96,10 +96,10 @@ def test_polars_gated(gated: Any) -> None:
             (gated.backward(p, q, g, **options), gated.backward(a, b, grad, **options)),
             ((gated.backward(p, g[:3], **options),), (gated.backward(a, grad[:3], **options),)),
         ):
-            for one, truth in zip(result, expected, strict=True):
-                assert isinstance(one, pl.Series)
-                assert (one.name, one.dtype) == ("a", pl.Float32)
-                assert np.array_equal(one.to_numpy(), truth)
+            for item, truth in zip(result, expected, strict=True):
+                assert isinstance(item, pl.Series)
+                assert (item.name, item.dtype) == ("a", pl.Float32)
+                assert np.array_equal(item.to_numpy(), truth)
     assert gated(p, 2.0).dtype == pl.Float32
 
 

@@ -343,8 +343,8 @@ def test_what_is_computed_equals_what_is_defined(activation_: Activation) -> Non
         ours, truth = composition.graphs(quantity), truth_graph(activation_.entry, quantity)
         for point in (-7.25, -1.125, -0.03125, 0.375, 2.5, 11.0):
             known = mp.evaluate(truth, 300, x=point, **values)
-            found = mp.evaluate(ours, 300, x=point, **values)
-            assert abs(found - known) <= 1e-60 * (1 + abs(known))
+            result = mp.evaluate(ours, 300, x=point, **values)
+            assert abs(result - known) <= 1e-60 * (1 + abs(known))
 
 
 def with_digits() -> Any:
@@ -363,8 +363,8 @@ def test_digits_agree_with_mpmath(name: str) -> None:
             if x < 0 and name in ("log", "sqrt", "log1p"):
                 continue
             known = mp.evaluate(root, 20000 if x < -1000 else 1000, x=x)
-            found = decimal_arithmetic.evaluate(root, 80, {"x": x})
-            assert abs(context.mpf(str(found)) / context.mpf(known) - 1) < 1e-70
+            result = decimal_arithmetic.evaluate(root, 80, {"x": x})
+            assert abs(context.mpf(str(result)) / context.mpf(known) - 1) < 1e-70
 
 
 def test_digits_do_not_guess() -> None:

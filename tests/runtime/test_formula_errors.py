@@ -291,9 +291,9 @@ def test_a_function_called_by_a_formula_is_where_the_error_is() -> None:
 
 
 def test_what_is_no_function() -> None:
-    for given in ("gelu", sg.gelu, print, 3):
+    for argument in ("gelu", sg.gelu, print, 3):
         with pytest.raises(TypeError, match="expected a function of f and x"):
-            sg.activation(given)  # type: ignore[call-overload]
+            sg.activation(argument)  # type: ignore[call-overload]
     with pytest.raises(ValueError, match="'<lambda>' is not an identifier: give one"):
         sg.activation(lambda f, x: x)
 
@@ -314,9 +314,9 @@ def test_every_spelling_leads_somewhere() -> None:
     f = Definition()
     x, p = f.graph.input("x"), 2
     for name in (*SPELLINGS, *FUNCTIONS, *OTHERS):
-        found = spelling(name)
-        assert found is not None
-        assert hasattr(f, found.removeprefix("f."))
+        result = spelling(name)
+        assert result is not None
+        assert hasattr(f, result.removeprefix("f."))
     for name, instead in BY_HAND.items():
         assert spelling(name) == instead
         for part in re.split(r" or ", instead):

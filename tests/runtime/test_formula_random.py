@@ -58,8 +58,8 @@ def built(f: Definition, x: Node, formula: Formula) -> Node:
             return -parts[0]
         case "where":
             return f.where(x > 0, parts[0], parts[1])  # what is computed may round to 0
-    found: Node = getattr(f, op)(*parts)
-    return found
+    result: Node = getattr(f, op)(*parts)
+    return result
 
 
 def worst(formula: Formula, quantity: str, spoil: float = 0.0) -> float:

@@ -137,9 +137,9 @@ def test_torch_agrees(gated: Gated, axis: int) -> None:
     assert tensor.grad is not None
     # torch's gelu loses digits left of 0.
     assert np.allclose(gated(x, axis=axis), expected.detach().numpy(), rtol=1e-14, atol=1e-15)
-    found = gated.backward(x, grad, axis=axis)
-    assert found.shape == x.shape
-    assert np.allclose(found, tensor.grad.numpy(), rtol=1e-12, atol=1e-14)
+    result = gated.backward(x, grad, axis=axis)
+    assert result.shape == x.shape
+    assert np.allclose(result, tensor.grad.numpy(), rtol=1e-12, atol=1e-14)
 
 
 @EACH
@@ -152,9 +152,9 @@ def test_torch_agrees_on_two_arrays(gated: Gated) -> None:
         expected.backward(torch.from_numpy(grad))
         value = expected.detach().numpy()
         assert np.allclose(gated(a, b, gate=gate), value, rtol=1e-14, atol=1e-15)
-        for found, tensor in zip(gated.backward(a, b, grad, gate=gate), (ta, tb), strict=True):
+        for result, tensor in zip(gated.backward(a, b, grad, gate=gate), (ta, tb), strict=True):
             assert tensor.grad is not None
-            assert np.allclose(found, tensor.grad.numpy(), rtol=1e-12, atol=1e-14)
+            assert np.allclose(result, tensor.grad.numpy(), rtol=1e-12, atol=1e-14)
 
 
 def test_which_operand_is_the_gate() -> None:
@@ -171,10 +171,10 @@ def test_which_operand_is_the_gate() -> None:
         assert np.array_equal(turned, other(x))
         slopes = gated.slope(x), np.roll(other.slope(np.roll(x, 3, axis=-1)), 3, axis=-1)
         assert np.array_equal(*slopes)
-        one, two = gated.curvature(x), other.curvature(np.roll(x, 3, axis=-1))
-        assert np.array_equal(one.first, two.second)
-        assert np.array_equal(one.mixed, two.mixed)
-        assert np.array_equal(one.second, two.first)
+        whole, two = gated.curvature(x), other.curvature(np.roll(x, 3, axis=-1))
+        assert np.array_equal(whole.first, two.second)
+        assert np.array_equal(whole.mixed, two.mixed)
+        assert np.array_equal(whole.second, two.first)
 
 
 def test_infinities_are_documented_and_so() -> None:
@@ -277,7 +277,7 @@ def test_16_bit_curvature_is_rounded_once(fmt: Format) -> None:
 
 
 def test_curvature_is_a_named_tuple() -> None:
-    found = sg.glu.curvature(sample(2, 4))
-    assert isinstance(found, Curvature)
-    assert {x.shape for x in found} == {(2, 2)}
-    assert not found.first.any()
+    result = sg.glu.curvature(sample(2, 4))
+    assert isinstance(result, Curvature)
+    assert {x.shape for x in result} == {(2, 2)}
+    assert not result.first.any()

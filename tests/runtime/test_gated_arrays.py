@@ -46,9 +46,9 @@ def check_same_bits(gated: Gated, dtype: Any) -> None:
         for stop in (start + 1, start + 7, start + 33, a.size):
             piece = slice(start, stop)
             assert np.array_equal(bits(gated(a[piece].copy(), b[piece].copy())), whole[piece])
-            found = gated.backward(a[piece], b[piece], b[piece])
+            result = gated.backward(a[piece], b[piece], b[piece])
             assert all(
-                np.array_equal(bits(x), y[piece]) for x, y in zip(found, backward, strict=True)
+                np.array_equal(bits(x), y[piece]) for x, y in zip(result, backward, strict=True)
             )
     for step in (2, -3):
         assert np.array_equal(bits(gated(a[::step], b[::step])), whole[::step])
@@ -96,10 +96,10 @@ def test_any_layout_gives_the_same_bits(gated: Gated, dtype: Any) -> None:
     wide[::2, ::2] = a
     for turned in (np.asfortranarray(a), swapped, wide[::2, ::2], a[::-1, ::-1][::-1, ::-1]):
         assert np.array_equal(bits(gated(turned, b)), bits(value))
-        for found, expected in zip(gated.slope(turned, b), slopes, strict=True):
-            assert np.array_equal(bits(found), bits(expected))
-        for found, expected in zip(gated.backward(turned, b, grad), backward, strict=True):
-            assert np.array_equal(bits(found), bits(expected))
+        for result, expected in zip(gated.slope(turned, b), slopes, strict=True):
+            assert np.array_equal(bits(result), bits(expected))
+        for result, expected in zip(gated.backward(turned, b, grad), backward, strict=True):
+            assert np.array_equal(bits(result), bits(expected))
     for turned in (np.asfortranarray(a), swapped, wide[::2, ::2]):
         assert np.array_equal(bits(gated(turned, axis=0)), bits(gated(a, axis=0)))
         half = grad[:, :4]
@@ -111,9 +111,9 @@ def test_broadcasting_numbers_and_lists(gated: Gated) -> None:
     a, b = sample(3, 1, dtype=np.float32), sample(5, dtype=np.float32, seed=1)
     full = [np.ascontiguousarray(x) for x in np.broadcast_arrays(a, b)]
     assert np.array_equal(gated(a, b), gated(*full))
-    for found, expected in zip(gated.backward(a, b, 2.0), gated.backward(*full, 2.0), strict=True):
-        assert found.shape == (3, 5)
-        assert np.array_equal(found, expected)
+    for result, expected in zip(gated.backward(a, b, 2.0), gated.backward(*full, 2.0), strict=True):
+        assert result.shape == (3, 5)
+        assert np.array_equal(result, expected)
     assert gated(a, 2).dtype == gated(2.0, a).dtype == np.float32
     assert gated(a, b.astype(np.float64)).dtype == np.float64
     assert type(gated(1, 2)) is np.float64
@@ -139,8 +139,8 @@ def test_out(gated: Gated, dtype: Any) -> None:
         assert gated(a, b, out=target) is target
         assert np.array_equal(bits(target), bits(value))
     outs = (np.empty_like(a), np.empty(80, dtype)[::2])
-    found = gated.backward(a, b, grad, out=outs)
-    assert all(x is y for x, y in zip(found, outs, strict=True))
+    result = gated.backward(a, b, grad, out=outs)
+    assert all(x is y for x, y in zip(result, outs, strict=True))
     assert all(np.array_equal(bits(x), bits(y)) for x, y in zip(outs, backward, strict=True))
     places = (a.copy(), b.copy())
     gated.backward(*places, grad, out=places)
@@ -173,8 +173,8 @@ def test_out_broadcasts(gated: Gated) -> None:
     ):
         outs = (np.empty(wide), np.empty(wide, order="F"))
         assert all(x is y for x, y in zip(call(outs), outs, strict=True))
-        one = (np.empty(wide), None)  # a new result is as wide as the one beside it
-        for results in (outs, call(one)):
+        single = (np.empty(wide), None)  # a new result is as wide as the one beside it
+        for results in (outs, call(single)):
             for result, truth in zip(results, expected, strict=True):
                 assert np.array_equal(result, np.broadcast_to(truth, wide))
         with pytest.raises(ValueError, match="shapes"):
@@ -329,7 +329,7 @@ def test_the_same_bits_for_any_number_of_threads(width: int) -> None:
         sg.set_threads(threads)
         a, b = np.split(x, 2, axis=1)
         results.append((sg.swiglu(x), sg.swiglu.backward(x, grad), sg.swiglu(a, b)))
-    for found in results[1:]:
-        for one, other in zip(found, results[0], strict=True):
-            assert np.array_equal(bits(one), bits(other))
+    for result in results[1:]:
+        for first, other in zip(result, results[0], strict=True):
+            assert np.array_equal(bits(first), bits(other))
     assert np.array_equal(results[0][0], results[0][2])

@@ -60,13 +60,13 @@ from softgate.runtime.framework_names import SOURCES, Names
     ],
 )
 def test_get(name: str, options: dict[str, Any], meant: str) -> None:
-    found = sg.get(name, **options)
-    values = ", ".join(f"{key}={value:g}" for key, value in found.parameters.items())
-    assert (f"{found.name}({values})" if values else found.name) == meant
+    function = sg.get(name, **options)
+    values = ", ".join(f"{key}={value:g}" for key, value in function.parameters.items())
+    assert (f"{function.name}({values})" if values else function.name) == meant
 
 
-def meaning(found: Any) -> tuple[str, dict[str, float]]:
-    return found.name, dict(found.parameters)
+def meaning(result: Any) -> tuple[str, dict[str, float]]:
+    return result.name, dict(result.parameters)
 
 
 def test_a_name_that_means_two_functions_is_an_error_that_says_both() -> None:
@@ -89,7 +89,7 @@ def test_what_the_error_says_to_write_gives_each_meaning(name: str) -> None:
     calls = re.findall(r"get\([^)]*\)", lines[-1])
     got = [eval(call, {"get": sg.get}) for call in calls]
     described = [line.strip().partition("(x")[0] for line in lines[1:-1]]
-    assert [found.name for found in got] == described
+    assert [result.name for result in got] == described
     assert meaning(got[0]) != meaning(got[1])
 
 
@@ -171,8 +171,8 @@ def test_command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[
     assert command_line(monkeypatch) == 0
     assert not {"\t", "\x1b"} & set(capsys.readouterr().out)
     assert command_line(monkeypatch, "gelu", "silu", "--source", "jax", "--json") == 0
-    found = Names.from_json(capsys.readouterr().out)
-    assert [record.path for record in found] == ["jax.nn.gelu", "jax.nn.silu"]
+    restored = Names.from_json(capsys.readouterr().out)
+    assert [record.path for record in restored] == ["jax.nn.gelu", "jax.nn.silu"]
     assert command_line(monkeypatch, "--source", "tf", "--csv") == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("source,name,path,function")

@@ -80,12 +80,12 @@ def calls_of(record: Name) -> Iterator[tuple[str, dict[str, Any]]]:
     """Each spelling as it is, each of its parameters with some values, each of its forms."""
     for path in (record.path, *record.also):
         yield path, {}
-    for own, ours in record.takes.items():
+    for parameter, ours in record.takes.items():
         for value in VALUES[ours.rpartition(".")[2].removeprefix("1/")]:
-            yield record.path, {own: 1 / value if ours.startswith("1/") else value}
-    for own, forms in record.forms.items():
+            yield record.path, {parameter: 1 / value if ours.startswith("1/") else value}
+    for parameter, forms in record.forms.items():
         for value, _ in forms:
-            yield record.path, {own: None if value == "None" else value}
+            yield record.path, {parameter: None if value == "None" else value}
 
 
 def request(records: Names) -> dict[str, Any]:
@@ -107,11 +107,11 @@ def expected(record: Name, parameters: dict[str, Any]) -> np.ndarray:
     return np.asarray(meant(record, parameters)(POINTS))
 
 
-def distance(found: np.ndarray, wanted: np.ndarray) -> float:
+def distance(result: np.ndarray, wanted: np.ndarray) -> float:
     """The largest difference, relative to |f| + 1; inf where shapes differ or something is NaN."""
-    if found.shape != wanted.shape:
+    if result.shape != wanted.shape:
         return np.inf
-    largest = np.max(np.abs(found - wanted) / (1 + np.abs(wanted)))
+    largest = np.max(np.abs(result - wanted) / (1 + np.abs(wanted)))
     return float(largest) if np.isfinite(largest) else np.inf
 
 
@@ -130,11 +130,11 @@ def wrong_functions(records: Names, answer: Answer) -> Iterator[str]:
         if not record.implemented:
             continue
         for path, parameters in calls_of(record):
-            found = next(answers)
-            if "error" in found:
-                yield f"{path} with {parameters}: {found['error']}"
+            result = next(answers)
+            if "error" in result:
+                yield f"{path} with {parameters}: {result['error']}"
                 continue
-            off = distance(np.asarray(found["values"]), expected(record, parameters))
+            off = distance(np.asarray(result["values"]), expected(record, parameters))
             if not off <= TOLERANCE[answer["dtype"]]:
                 yield f"{path} with {parameters} is {off:.1e} off {meant(record, parameters)}"
 
@@ -146,10 +146,14 @@ def wrong_parameters(records: Names, answer: Answer) -> Iterator[str]:
             if isinstance(answer["parameters"][path], str):
                 yield f"{path} does not exist: {answer['parameters'][path]}"
         theirs = answer["parameters"][record.path]
-        said = {*record.takes, *record.forms, *record.ignores}
-        said |= {"dim", "axis"} if record.gated else set()
-        if record.implemented and not isinstance(theirs, str) and not said >= set(theirs):
-            yield f"{record.path} takes {sorted(set(theirs) - said)}: not in the data"
+        listed_parameters = {*record.takes, *record.forms, *record.ignores}
+        listed_parameters |= {"dim", "axis"} if record.gated else set()
+        if (
+            record.implemented
+            and not isinstance(theirs, str)
+            and not listed_parameters >= set(theirs)
+        ):
+            yield f"{record.path} takes {sorted(set(theirs) - listed_parameters)}: not in the data"
         versions = answer["versions"][record.path]
         first = [6] if record.path == "ai.onnx.Selu" else versions[:1]
         if [record.since] != (first or [None]):
@@ -173,14 +177,14 @@ def test_the_data_is_what_the_framework_computes(source: str) -> None:
             )
     records = sg.names(source)
     script = SUPPORT / "probe_names.py"
-    asked = json.dumps(request(records))
+    requests = json.dumps(request(records))
     done = subprocess.run(
         [sys.executable, str(script), source],
-        input=asked, capture_output=True, text=True, timeout=300, check=False,
+        input=requests, capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-4000:]
-    found = problems(records, json.loads(done.stdout.splitlines()[-1]))
-    assert not found, "\n".join(found)
+    result = problems(records, json.loads(done.stdout.splitlines()[-1]))
+    assert not result, "\n".join(result)
 
 
 def test_every_source_is_asked() -> None:
@@ -259,9 +263,12 @@ def test_other_mistakes_are_caught() -> None:
 def test_no_two_meanings_are_near_each_other() -> None:
     """The tolerance is far below the distance of any two functions that names mean."""
     meanings = {r.computes: expected(r, {}) for r in sg.names() if r.implemented}
-    for (one, a), (other, b) in combinations(meanings.items(), 2):
-        if a.shape == b.shape and {one, other} != {"celu", "elu"}:  # the same with alpha = 1
-            assert distance(a, b) > 50 * TOLERANCE["float32"], (one, other)
+    for (first_name, a), (other, b) in combinations(meanings.items(), 2):
+        if a.shape == b.shape and {first_name, other} != {
+            "celu",
+            "elu",
+        }:  # the same with alpha = 1
+            assert distance(a, b) > 50 * TOLERANCE["float32"], (first_name, other)
 
 
 # The data by itself.

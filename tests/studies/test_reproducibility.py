@@ -99,20 +99,20 @@ def test_layouts_and_threads_do_not_change_a_bit(function: Function, all_threads
     """
     for dtype, quantity in LAID_OUT:
         case = Case(function.name, quantity, dtype)
-        given = operands(function, quantity, dtype)
+        argument = operands(function, quantity, dtype)
         for name, layout in LAYOUTS.items():
-            results = call(case, function, [layout(x) for x in given])
+            results = call(case, function, [layout(x) for x in argument])
             native = [y.astype(y.dtype.newbyteorder("=")) for y in results]
             assert digest(*native) == expected(case), (case.name, name)
             if case.dtype == "bfloat16" and has_table(function):
-                assert native[0].tobytes() == function(*given).tobytes(), (case.name, name)
+                assert native[0].tobytes() == function(*argument).tobytes(), (case.name, name)
         # Rows are shared out among threads; every row is one copy of the operands.
-        rows = -(-(3 << 20) // given[0].nbytes)
-        tiled = [np.tile(x, (rows, 1)) for x in given]
+        rows = -(-(3 << 20) // argument[0].nbytes)
+        tiled = [np.tile(x, (rows, 1)) for x in argument]
         results = call(case, function, tiled)
         assert {digest(*(y[row] for y in results)) for row in range(rows)} == {expected(case)}
-        if len(given) > 1:  # the last operand as a row that is broadcast
-            results = call(case, function, [*(x[:3] for x in tiled[:-1]), given[-1]])
+        if len(argument) > 1:  # the last operand as a row that is broadcast
+            results = call(case, function, [*(x[:3] for x in tiled[:-1]), argument[-1]])
             assert digest(*(y[2] for y in results)) == expected(case)
 
 
@@ -153,9 +153,9 @@ def results_of(case: Case) -> int:
 def test_emitted_c_has_the_published_bits(library: compiled.Library) -> None:
     different = []
     for case in EMITTED:
-        given = operands(FUNCTIONS[case.function], case.quantity, case.dtype)
+        argument = operands(FUNCTIONS[case.function], case.quantity, case.dtype)
         name = f"{emitted_name(case)}_with" if case.parameters else emitted_name(case)
-        results = library(name, given, *all_parameters(case), results=results_of(case))
+        results = library(name, argument, *all_parameters(case), results=results_of(case))
         if digest(*(results if isinstance(results, tuple) else (results,))) != expected(case):
             different.append(case.name)
     assert different == []
@@ -202,7 +202,7 @@ def test_a_perturbed_coefficient_is_named(monkeypatch: pytest.MonkeyPatch) -> No
     wrong = changed_coefficient(monkeypatch)
     result = sg.check_bits(functions={"gelu": wrong, "relu": sg.relu})
     assert not result.ok
-    assert [(one.function, one.quantity, one.dtype) for one in result.differing] == [
+    assert [(item.function, item.quantity, item.dtype) for item in result.differing] == [
         ("gelu", "value", "float32")
     ]
     assert "does not reproduce the published bits: 1 of 2 functions" in str(result)
@@ -212,7 +212,7 @@ def test_a_perturbed_coefficient_is_named(monkeypatch: pytest.MonkeyPatch) -> No
 def test_a_perturbed_instruction_is_named() -> None:
     wrong = Activation(replace(sg.gelu.entry, value=unfused))
     result = sg.check_bits(functions={"gelu": wrong})
-    assert [(one.function, one.quantity, one.dtype) for one in result.differing] == [
+    assert [(item.function, item.quantity, item.dtype) for item in result.differing] == [
         ("gelu", "value", "float32")
     ]
 
@@ -294,10 +294,10 @@ def test_functions_are_selected_by_name_or_as_they_are() -> None:
     for functions in ("relu", ["relu"], sg.relu, (sg.relu,), iter(["relu"])):
         result = sg.check_bits(functions=functions)
         assert result.ok
-        assert {one.function for one in result.comparisons} == {"relu"}
+        assert {item.function for item in result.comparisons} == {"relu"}
     result = sg.check_bits(functions=["swiglu", sg.relu])
     assert result.ok
-    assert {one.function for one in result.comparisons} == {"swiglu", "relu"}
+    assert {comparison.function for comparison in result.comparisons} == {"swiglu", "relu"}
 
 
 @pytest.mark.parametrize(

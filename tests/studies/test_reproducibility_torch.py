@@ -37,23 +37,23 @@ def torch_threads() -> Iterator[None]:
 
 
 def tensors(function: Function, quantity: str, dtype: str) -> list[Any]:
-    given = operands(function, quantity, dtype)
+    argument = operands(function, quantity, dtype)
     if dtype == "bfloat16":
-        return [torch.from_numpy(x.view(np.int16).copy()).view(torch.bfloat16) for x in given]
-    return [torch.from_numpy(x.copy()) for x in given]
+        return [torch.from_numpy(x.view(np.int16).copy()).view(torch.bfloat16) for x in argument]
+    return [torch.from_numpy(x.copy()) for x in argument]
 
 
 def digest_of(*results: Any) -> str:
     """Return the digest of tensors; NaNs are alike, as a CPU chooses their sign and payload."""
-    found = [y.detach().contiguous() for y in results]
-    if found[0].dtype == torch.bfloat16:
-        return digest(*(y.view(torch.int16).numpy().view(ml_dtypes.bfloat16) for y in found))
-    return digest(*(y.numpy() for y in found))
+    values = [y.detach().contiguous() for y in results]
+    if values[0].dtype == torch.bfloat16:
+        return digest(*(y.view(torch.int16).numpy().view(ml_dtypes.bfloat16) for y in values))
+    return digest(*(y.numpy() for y in values))
 
 
 def differing(function: Function, call: Any, dtypes: tuple[str, ...]) -> list[str]:
     """Return the digests of value and autograd's gradients that are not the published ones."""
-    found = []
+    values = []
     for dtype in dtypes:
         *inputs, grad = tensors(function, "backward", dtype)
         leaves = [x.requires_grad_() for x in inputs]
@@ -62,8 +62,8 @@ def differing(function: Function, call: Any, dtypes: tuple[str, ...]) -> list[st
         backward = "from_value" if digests.has_from_value(function) else "backward"
         for quantity, results in (("value", (y,)), (backward, gradients)):
             if digest_of(*results) != published_digest(function.name, quantity, dtype):
-                found.append(f"{function.name} {quantity} {dtype}")
-    return found
+                values.append(f"{function.name} {quantity} {dtype}")
+    return values
 
 
 @EACH
@@ -79,14 +79,14 @@ def test_eager_tensors_have_the_published_bits(function: Function) -> None:
 def test_threads_and_strides_of_tensors_do_not_change_a_bit(
     function: Function, torch_threads: None
 ) -> None:
-    given = tensors(function, "value", "float32")
+    argument = tensors(function, "value", "float32")
     expected = published_digest(function.name, "value", "float32")
     rows = 40
-    assert rows * given[0].nbytes > 3 << 20
+    assert rows * argument[0].nbytes > 3 << 20
     layouts = {
-        "rows": [x.expand(rows, -1).contiguous() for x in given],
-        "broadcast": [x.expand(rows, -1) for x in given],
-        "columns": [x.expand(rows, -1).t().contiguous().t() for x in given],
+        "rows": [x.expand(rows, -1).contiguous() for x in argument],
+        "broadcast": [x.expand(rows, -1) for x in argument],
+        "columns": [x.expand(rows, -1).t().contiguous().t() for x in argument],
     }
     for name, operand in layouts.items():
         y = function(*operand)

@@ -114,8 +114,8 @@ HARD = ("-40", "-12.5", "-5.5", "-2.7", "-0.751791524693564", "-0.1", "1e-9", "0
 def test_every_digit_is_true(activation: Activation, digits: int) -> None:
     """Values, slopes and curvatures of the whole catalogue, tails and a root included."""
     columns = ("value", "slope", "curvature")
-    found = sg.table(activation, at=",".join(HARD), columns=columns, digits=digits)
-    for row in found.grids()[0].rows:
+    table = sg.table(activation, at=",".join(HARD), columns=columns, digits=digits)
+    for row in table.grids()[0].rows:
         for order, text in enumerate(row[1:]):
             root = graph(activation, order)
             if float(text) == 0.0 and "e" not in text:
@@ -165,23 +165,23 @@ def test_small_is_not_zero() -> None:
 
 
 def test_columns_and_differences() -> None:
-    found = sg.table(
+    table = sg.table(
         ["gelu_tanh", "gelu"], at="-3,0", columns="Phi,difference,relative", reference="gelu"
     )
-    grid = found.grids()[0]
+    grid = table.grids()[0]
     assert grid.header == ("x", "Phi(x)", "gelu_tanh - gelu", "gelu_tanh / gelu - 1")
     assert grid.rows == (
         ("-3", "0.0013", "0.0004", "-0.1018"),
         ("0", "0.5000", "0.0000", "undefined"),
     )
-    assert [row.value for row in found.rows if row.x == 0.0] == [0.5, 0.0, None]
-    quantities = {row.quantity for row in found.rows}
+    assert [row.value for row in table.rows if row.x == 0.0] == [0.5, 0.0, None]
+    quantities = {row.quantity for row in table.rows}
     assert quantities == {"value", "difference to gelu", "relative difference to gelu"}
 
 
 def test_parameters_are_the_decimals_they_print_as() -> None:
-    found = sg.table(sg.leaky_relu, at="-1", columns="value", digits=30)
-    assert found.rows[0].value == "-0." + "01".ljust(30, "0")
+    table = sg.table(sg.leaky_relu, at="-1", columns="value", digits=30)
+    assert table.rows[0].value == "-0." + "01".ljust(30, "0")
     bound = sg.table(sg.elu.bind(alpha=0.5), at="-1", columns="value", digits=12)
     assert bound.rows[0].function == "elu:alpha=0.5"
     assert bound.grids()[0].rows[0][1] == "-0.316060279414"
@@ -237,11 +237,11 @@ def test_wrong_requests(arguments: dict[str, Any], message: str) -> None:
 
 
 def test_json_both_ways() -> None:
-    for found in (sg.table(), sg.table("gelu", at="-3:3:0.5", digits=20)):
-        content = json.loads(found.to_json(), parse_constant=pytest.fail)
+    for result in (sg.table(), sg.table("gelu", at="-3:3:0.5", digits=20)):
+        content = json.loads(result.to_json(), parse_constant=pytest.fail)
         assert content["schema"] == "softgate.table"
         assert all(set(row) == {"x", "function", "quantity", "value"} for row in content["rows"])
-        assert Table.from_json(found.to_json()) == found
+        assert Table.from_json(result.to_json()) == result
 
 
 def test_json_of_what_is_not_a_number() -> None:
@@ -249,11 +249,11 @@ def test_json_of_what_is_not_a_number() -> None:
     def logarithm(f: Any, x: Any) -> Any:
         return f.log(x)
 
-    found = sg.table(logarithm, at="-1,0,1", columns="value")
-    assert [row.value for row in found.rows] == [None, -float("inf"), 0.0]
-    content = json.loads(found.to_json(), parse_constant=pytest.fail)
+    table = sg.table(logarithm, at="-1,0,1", columns="value")
+    assert [row.value for row in table.rows] == [None, -float("inf"), 0.0]
+    content = json.loads(table.to_json(), parse_constant=pytest.fail)
     assert [row["value"] for row in content["rows"]] == [None, "-inf", 0.0]
-    assert Table.from_json(found.to_json()) == found
+    assert Table.from_json(table.to_json()) == table
 
 
 @pytest.mark.parametrize("text", ["[]", "{}", '{"schema": "softgate.names", "version": 1}'])

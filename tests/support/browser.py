@@ -41,15 +41,15 @@ PAINT = "performance.getEntriesByName('first-contentful-paint').map((entry) => e
 
 def executable() -> str:
     """Return the path of Chromium; install Debian's if there is none and the user is root."""
-    found = next(filter(None, map(shutil.which, NAMES)), None)
+    result = next(filter(None, map(shutil.which, NAMES)), None)
     apt = shutil.which("apt-get")
-    if found is None and apt and os.geteuid() == 0:
+    if result is None and apt and os.geteuid() == 0:
         for words in (["update"], INSTALL):
             subprocess.run([apt, "--quiet", *words], check=False, capture_output=True, timeout=600)
-        found = shutil.which("chromium")
-    if found is None:
+        result = shutil.which("chromium")
+    if result is None:
         pytest.skip(f"no browser: none of {', '.join(NAMES)} is on the PATH")
-    return found
+    return result
 
 
 @contextmanager

@@ -58,11 +58,11 @@ def report(script: str, *arguments: str, **environment: str) -> dict[str, Any]:
     )
     assert done.returncode == 0, done.stderr
     lines = done.stdout.strip().splitlines()
-    found: dict[str, Any] = json.loads(lines[-1]) if lines else {}
-    return found
+    result: dict[str, Any] = json.loads(lines[-1]) if lines else {}
+    return result
 
 
-def all_hold(found: dict[str, Any]) -> None:
+def all_hold(result: dict[str, Any]) -> None:
     """Fail with the tracebacks of what failed."""
-    assert found["checked"]
-    assert not found["failures"], "\n".join(found["failures"].values())
+    assert result["checked"]
+    assert not result["failures"], "\n".join(result["failures"].values())

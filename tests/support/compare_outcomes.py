@@ -60,25 +60,25 @@ def outcome(arm: str, score: float, seed: int = 0, condition: str = "", **of: An
 
 def reported(scores: Scores) -> list[Outcome]:
     """Return the outcomes of all arms."""
-    found = []
+    results = []
     for cell, each in scores.items():
         condition, arm = ("", cell) if isinstance(cell, str) else cell
-        found += [outcome(arm, score, seed, condition) for seed, score in enumerate(each)]
-    return found
+        results += [outcome(arm, score, seed, condition) for seed, score in enumerate(each)]
+    return results
 
 
 def tuning(arm: str, values: Mapping[float, Sequence[float]], condition: str = "") -> list[Outcome]:
     """Return tuning trials: validation scores by learning rate, one for each seed from 100 on."""
-    found = []
+    results = []
     for lr, scores in values.items():
         for k, value in enumerate(scores):
-            one = outcome(arm, value)
-            measured = replace(one.measured, score=None, validation_score=value)
-            if one.status != "finished":
+            trial_outcome = outcome(arm, value)
+            measured = replace(trial_outcome.measured, score=None, validation_score=value)
+            if trial_outcome.status != "finished":
                 measured = Measured()
             trial_ = trial(arm, 100 + k, condition, lr=lr, role="tuning")
-            found.append(replace(one, trial=trial_, measured=measured))
-    return found
+            results.append(replace(trial_outcome, trial=trial_, measured=measured))
+    return results
 
 
 def comparison(scores: Scores, measure: Measure = ACCURACY, **of: Any) -> Comparison:

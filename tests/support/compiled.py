@@ -65,8 +65,8 @@ class Library:
         return outputs[0] if results == 1 else tuple(outputs)
 
 
-def same_bits(found: Any, expected: Any) -> bool:
+def same_bits(result: Any, expected: Any) -> bool:
     """Tell whether two arrays are the same: 0 with its sign; any NaN is NaN."""
-    assert found.dtype == expected.dtype
-    equal = (found == expected) & (np.signbit(found) == np.signbit(expected))
-    return bool(np.all(equal | (np.isnan(found) & np.isnan(expected))))
+    assert result.dtype == expected.dtype
+    equal = (result == expected) & (np.signbit(result) == np.signbit(expected))
+    return bool(np.all(equal | (np.isnan(result) & np.isnan(expected))))

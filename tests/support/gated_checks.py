@@ -155,10 +155,10 @@ def check_all_gates(gated: Gated, start: int, stop: int) -> None:
             ("value", value_at, np.abs(value_at), 0.5),
             ("slope", slope, sizes, np.where(np.abs(slope) > sizes, 1.0, 0.5)),
         ):
-            found = checks.call(Activation(factors), quantity, gates).astype(np.float64)
+            result = checks.call(Activation(factors), quantity, gates).astype(np.float64)
             normal = size >= 2.0**FLOAT32.min_exponent
             with np.errstate(invalid="ignore", divide="ignore"):
-                error = np.where(normal, np.abs(found - truth) / size * 2.0**24 + rounds, 0.0)
+                error = np.where(normal, np.abs(result - truth) / size * 2.0**24 + rounds, 0.0)
             worst = int(np.argmax(error))
             limit = bound(gated, quantity, FLOAT32, {})
             assert error[worst] <= limit, (
@@ -207,12 +207,12 @@ def check_curvature(gated: Gated, **parameters: float) -> None:
     values = dict(activation_of(gated).check_parameters(parameters))
     gates = np.concatenate([np.linspace(-9, 9, 91), [-40.0, 40.0, 1e-9]])
     others = np.resize([1.5, -2.0, 1e-3, -0.75], gates.size)
-    found = gated.curvature(gates, others, **parameters)
+    computed = gated.curvature(gates, others, **parameters)
     root = gated.entry.define()
     for result, first, second in (
-        (found.first, "gate", "gate"),
-        (found.mixed, "gate", "other"),
-        (found.second, "other", "other"),
+        (computed.first, "gate", "gate"),
+        (computed.mixed, "gate", "other"),
+        (computed.second, "other", "other"),
     ):
         balls = truths(derivative(derivative(root, first), second), gates, others, values)
         truth = np.array([float(ball.mid()) for ball in balls])

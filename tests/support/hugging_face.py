@@ -45,8 +45,8 @@ class BertFeedForward(nn.Module):
 
 
 def linear(name: str, layer: nn.Linear, of: Of) -> Weights:
-    found = {f"{name}.weight": of(layer.weight)}
-    return found if layer.bias is None else found | {f"{name}.bias": of(layer.bias)}
+    results = {f"{name}.weight": of(layer.weight)}
+    return results if layer.bias is None else results | {f"{name}.bias": of(layer.bias)}
 
 
 def conv1d(name: str, layer: Any, of: Of) -> Weights:
@@ -86,10 +86,10 @@ def t5_feed_forward(layer: Any, of: Of) -> Weights:
 
 def attention(query: Any, key: Any, value: Any, out: Any, of: Of) -> Weights:
     layers = (query, key, value)
-    found = {"in_proj_weight": torch.cat([of(layer.weight) for layer in layers])}
+    results = {"in_proj_weight": torch.cat([of(layer.weight) for layer in layers])}
     if query.bias is not None:
-        found["in_proj_bias"] = torch.cat([of(layer.bias) for layer in layers])
-    return prefixed("attention", found | linear("out_proj", out, of))
+        results["in_proj_bias"] = torch.cat([of(layer.bias) for layer in layers])
+    return prefixed("attention", results | linear("out_proj", out, of))
 
 
 def norms(first: Any, second: Any, of: Of) -> Weights:
@@ -97,9 +97,9 @@ def norms(first: Any, second: Any, of: Of) -> Weights:
 
 
 def bert_block(layer: Any, of: Of) -> Weights:
-    own, out = layer.attention.self, layer.attention.output
+    their_attention, out = layer.attention.self, layer.attention.output
     return (
-        attention(own.query, own.key, own.value, out.dense, of)
+        attention(their_attention.query, their_attention.key, their_attention.value, out.dense, of)
         | norms(out.LayerNorm, layer.output.LayerNorm, of)
         | prefixed("feed_forward", bert_feed_forward(layer, of))
     )
@@ -119,39 +119,53 @@ def gpt2_block(layer: Any, of: Of) -> Weights:
 
 
 def vit_block(layer: Any, of: Of) -> Weights:
-    own = layer.attention
+    their_attention = layer.attention
     return (
-        attention(own.q_proj, own.k_proj, own.v_proj, own.o_proj, of)
+        attention(
+            their_attention.q_proj,
+            their_attention.k_proj,
+            their_attention.v_proj,
+            their_attention.o_proj,
+            of,
+        )
         | norms(layer.layernorm_before, layer.layernorm_after, of)
         | prefixed("feed_forward", vit_feed_forward(layer.mlp, of))
     )
 
 
 def llama_block(layer: Any, of: Of) -> Weights:
-    own = layer.self_attn
-    found = attention(own.q_proj, own.k_proj, own.v_proj, own.o_proj, of)
+    their_attention = layer.self_attn
+    result = attention(
+        their_attention.q_proj,
+        their_attention.k_proj,
+        their_attention.v_proj,
+        their_attention.o_proj,
+        of,
+    )
     for name, norm in ("norm1", layer.input_layernorm), ("norm2", layer.post_attention_layernorm):
-        found[f"{name}.weight"] = of(norm.weight)
-    return found | prefixed("feed_forward", llama_feed_forward(layer.mlp, of))
+        result[f"{name}.weight"] = of(norm.weight)
+    return result | prefixed("feed_forward", llama_feed_forward(layer.mlp, of))
 
 
 def gemma_block(layer: Any, of: Of) -> Weights:
     """Gemma's norms multiply by 1 + weight; the gradient is the same."""
-    found = llama_block(layer, of)
+    result = llama_block(layer, of)
     for name in ("norm1.weight", "norm2.weight"):
-        found[name] = found[name] + (1 if of is value_of else 0)
-    return found
+        result[name] = result[name] + (1 if of is value_of else 0)
+    return result
 
 
 def t5_block(layer: Any, of: Of) -> Weights:
     first, last = layer.layer
-    own = first.SelfAttention
-    found = attention(own.q, own.k, own.v, own.o, of)
-    found |= {
+    their_attention = first.SelfAttention
+    result = attention(
+        their_attention.q, their_attention.k, their_attention.v, their_attention.o, of
+    )
+    result |= {
         "norm1.weight": of(first.layer_norm.weight),
         "norm2.weight": of(last.layer_norm.weight),
     }
-    return found | prefixed("feed_forward", t5_feed_forward(last.DenseReluDense, of))
+    return result | prefixed("feed_forward", t5_feed_forward(last.DenseReluDense, of))
 
 
 def value_of(parameter: Tensor) -> Tensor:

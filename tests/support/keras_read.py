@@ -31,12 +31,12 @@ def numbers(x: Any) -> np.ndarray:
     return np.asarray(keras.ops.convert_to_numpy(x))
 
 
-def distance(found: Any, wanted: Any) -> float:
+def distance(result: Any, wanted: Any) -> float:
     """The largest difference, relative to |wanted| + 1."""
     wanted = np.asarray(wanted, np.float64)
-    found = numbers(found).astype(np.float64)
-    assert found.shape == wanted.shape, f"shape {found.shape}, expected {wanted.shape}"
-    return float(np.max(np.abs(found - wanted) / (1 + np.abs(wanted)), initial=0.0))
+    result = numbers(result).astype(np.float64)
+    assert result.shape == wanted.shape, f"shape {result.shape}, expected {wanted.shape}"
+    return float(np.max(np.abs(result - wanted) / (1 + np.abs(wanted)), initial=0.0))
 
 
 def gradients(
@@ -72,15 +72,15 @@ def gradients(
 
 def variants() -> list[sk.Activation]:
     """Every activation, and with each parameter at another value that every format holds."""
-    found = []
+    results = []
     for name, function in sg.activations().items():
         ours = getattr(sk, name)
         assert ours is sk.get(name, **function.parameters) is sk.get(function), name
-        found.append(ours)
+        results.append(ours)
         for p in function.entry.parameters:
             values = (float(ml_dtypes.bfloat16(value)) for value in p.tested[:1])
-            found += [ours.bind(**{p.name: value}) for value in values]
-    return found
+            results += [ours.bind(**{p.name: value}) for value in values]
+    return results
 
 
 def check_every_activation() -> None:
@@ -92,12 +92,12 @@ def check_every_activation() -> None:
         assert keras.activations.get(config) is ours, ours
 
 
-def values_and_slopes(found: list[sk.Activation], wanted: list[sg.Activation]) -> None:
+def values_and_slopes(result: list[sk.Activation], wanted: list[sg.Activation]) -> None:
     """Value and gradient are NumPy's: row i of the points goes through the i-th activation."""
-    rows = np.tile(POINTS, (len(found), 1))
+    rows = np.tile(POINTS, (len(result), 1))
 
     def call(x: Any) -> Any:
-        return keras.ops.stack([ours(x[i]) for i, ours in enumerate(found)])
+        return keras.ops.stack([ours(x[i]) for i, ours in enumerate(result)])
 
     values, slopes = call(keras.ops.convert_to_tensor(rows)), gradients(call, rows, rows * 0 + 1)[0]
     for i, function in enumerate(wanted):
@@ -148,18 +148,20 @@ def compare(name: str, shift: float = 0.0) -> None:
         )
         assert distance(by_x, wanted["grad x"]) < CLOSE, f"gradient of {name}"
         theirs = torch_gradients(layer, wanted)
-        for variable, found in zip(layer.trainable_variables, by_weights, strict=True):
-            assert distance(found, theirs[variable.path]) < CLOSE, f"{variable.path} of {name}"
+        for variable, layer_variable in zip(layer.trainable_variables, by_weights, strict=True):
+            assert distance(layer_variable, theirs[variable.path]) < CLOSE, (
+                f"{variable.path} of {name}"
+            )
 
 
 def torch_gradients(layer: Any, wanted: Any) -> dict[str, np.ndarray]:
     """torch's gradients under the paths of Keras' variables: loaded as weights, and read there."""
-    kept = [numbers(w) for w in layer.weights]
+    saved = [numbers(w) for w in layer.weights]
     sk.load_state_dict(layer, {k[5:]: wanted[k] for k in wanted.files if k[:5] == "grad " != k[:6]
                                and k != "grad x"})  # fmt: skip
-    found = {w.path: numbers(w) for w in layer.trainable_variables}
-    layer.set_weights(kept)
-    return found
+    results = {w.path: numbers(w) for w in layer.trainable_variables}
+    layer.set_weights(saved)
+    return results
 
 
 def check_saved_models_load() -> None:

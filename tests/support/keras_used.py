@@ -130,8 +130,8 @@ def check_layers_are_trained_as_activations() -> None:
             block(X, training=True)
             block(X, training=True)  # a state that is a leaked tracer raises here
             trained.append(model.get_weights())
-        for one, other in zip(*trained, strict=True):
-            assert np.allclose(one, other, atol=1e-6), type(block.act)
+        for first, other in zip(*trained, strict=True):
+            assert np.allclose(first, other, atol=1e-6), type(block.act)
 
 
 def check_names_with_two_meanings() -> None:
@@ -160,15 +160,15 @@ def check_variables_are_attended() -> None:
     import softgate.keras as sk
 
     x = np.random.default_rng(1).normal(size=(5, 3, 8)).astype(np.float32)
-    given: list[Any] = [keras.Variable(x)]
+    argument: list[Any] = [keras.Variable(x)]
     if BACKEND == "tensorflow":
         import tensorflow as tf
 
-        given.append(tf.Variable(x))
+        argument.append(tf.Variable(x))
     for make in (sk.SelfAttention, lambda *widths: sk.TransformerBlock(*widths, 12)):
         layer = make(8, 2)
         wanted = keras.ops.convert_to_numpy(layer(x))
-        for variable in given:
+        for variable in argument:
             assert np.allclose(keras.ops.convert_to_numpy(layer(variable)), wanted, atol=1e-6)
 
 

@@ -30,9 +30,9 @@ def reference(kind: str, arguments: tuple[Any, ...], options: dict[str, Any]) ->
     masks = {k: torch.from_numpy(v) for k, v in keras_blocks.masks(kind, options).items()}
     y = block(x, **masks)
     y.backward(torch.from_numpy(keras_blocks.upstream()))
-    found = {f"weight {name}": value.numpy() for name, value in block.state_dict().items()}
-    found |= {f"grad {name}": p.grad.numpy() for name, p in block.named_parameters()}
-    return found | {"y": y.detach().numpy(), "grad x": x.grad.numpy()}
+    results = {f"weight {name}": value.numpy() for name, value in block.state_dict().items()}
+    results |= {f"grad {name}": p.grad.numpy() for name, p in block.named_parameters()}
+    return results | {"y": y.detach().numpy(), "grad x": x.grad.numpy()}
 
 
 def main(folder: Path) -> None:

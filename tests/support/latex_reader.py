@@ -113,12 +113,12 @@ class Reader:
         return inside
 
     def brackets(self, right: str) -> list[Any]:
-        found = [self.sum()]
+        results = [self.sum()]
         while self.peek() == ",":
             self.take()
-            found.append(self.sum())
+            results.append(self.sum())
         self.take(right)
-        return found
+        return results
 
     def atom(self) -> Any:
         token = self.take()

@@ -86,10 +86,10 @@ def _shown(module: ModuleType, name: str, there: Any) -> None:
     here = module.__dict__.get(name, ...)
 
     def value(_: object) -> Any:
-        found = there if _is_softgate(sys._getframe(1)) else here
-        if found is ...:
+        result = there if _is_softgate(sys._getframe(1)) else here
+        if result is ...:
             raise AttributeError(f"module {module.__name__!r} has no attribute {name!r}")
-        return found
+        return result
 
     def change(_: object, new: Any) -> None:
         nonlocal here

@@ -13,11 +13,11 @@ from softgate.runtime.activation import Activation
 
 def number(text: str) -> tuple[float, float]:
     """Return a displayed number, and half a unit of its last digit."""
-    found = re.search(r"[−-]?\d[\d,]*\.?(\d*)(e-?\d+)?", text)
-    assert found, text
+    result = re.search(r"[−-]?\d[\d,]*\.?(\d*)(e-?\d+)?", text)
+    assert result, text
     share = 0.01 if text.endswith("%") else 1.0
-    value = float(found[0].replace("−", "-").replace(",", "")) * share
-    unit = 10.0 ** -len(found[1]) * float(f"1{found[2] or ''}") * share
+    value = float(result[0].replace("−", "-").replace(",", "")) * share
+    unit = 10.0 ** -len(result[1]) * float(f"1{result[2] or ''}") * share
     return value, unit / 2
 
 

@@ -48,10 +48,10 @@ class Probe:
         return resolve(path)
 
     def values(self, path: str, x: np.ndarray, parameters: dict[str, Any]) -> np.ndarray:
-        found = self.find(path)
-        if inspect.isclass(found):
-            return self.numbers(self.make(found, parameters)(self.array(x)))
-        return self.numbers(found(self.array(x), **parameters))
+        result = self.find(path)
+        if inspect.isclass(result):
+            return self.numbers(self.make(result, parameters)(self.array(x)))
+        return self.numbers(result(self.array(x), **parameters))
 
     def make(self, kind: type, parameters: dict[str, Any]) -> Any:
         return kind(**parameters)
@@ -62,21 +62,21 @@ class Probe:
 
     def parameters(self, path: str) -> list[str]:
         """The names of the parameters beside the array; none for a builtin that does not tell."""
-        found = self.find(path)
+        result = self.find(path)
         try:
-            signature = list(inspect.signature(found).parameters.values())
+            signature = list(inspect.signature(result).parameters.values())
         except ValueError:
             return []
         named = [p.name for p in signature if p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)]
-        return named if inspect.isclass(found) else named[1:]
+        return named if inspect.isclass(result) else named[1:]
 
     def present(self) -> Iterator[str]:
         """Paths of everything that turns one array into one of the same, half or double length."""
         for home in self.homes:
             module = resolve(home)
-            for name, found in sorted(vars(module).items()):
-                function = callable(found) and not inspect.isclass(found)
-                if function and not name.startswith("_") and self.maps_arrays(found):
+            for name, member in sorted(vars(module).items()):
+                function = callable(member) and not inspect.isclass(member)
+                if function and not name.startswith("_") and self.maps_arrays(member):
                     yield f"{home}.{name}"
 
     def maps_arrays(self, function: Callable[..., Any]) -> bool:
@@ -91,12 +91,12 @@ class Probe:
 def resolve(path: str) -> Any:
     """Return the object at a dotted path; importing what must be imported on the way."""
     first, *rest = path.split(".")
-    found = importlib.import_module({"tf": "tensorflow"}.get(first, first))
+    result = importlib.import_module({"tf": "tensorflow"}.get(first, first))
     for name in rest:
-        if not hasattr(found, name):
-            importlib.import_module(f"{found.__name__}.{name}")
-        found = getattr(found, name)
-    return found
+        if not hasattr(result, name):
+            importlib.import_module(f"{result.__name__}.{name}")
+        result = getattr(result, name)
+    return result
 
 
 class Torch(Probe):
@@ -209,8 +209,8 @@ class Timm(Torch):
         factories = self.file("create_act")
         yield from (f'timm.layers.get_act_fn("{name}")' for name in factories._ACT_FN_DEFAULT)
         yield from (f'timm.layers.get_act_layer("{name}")' for name in factories._ACT_LAYER_DEFAULT)
-        for name, found in vars(self.file("activations")).items():
-            if inspect.isclass(found):
+        for name, member in vars(self.file("activations")).items():
+            if inspect.isclass(member):
                 yield f"timm.layers.{name}"
 
 
@@ -226,10 +226,10 @@ class Onnx(Probe):
         return [s for s in contrib_schemas() if s.domain == domain and s.name == name]
 
     def find(self, path: str) -> Any:
-        found = self.schemas(path)
-        if not found:
+        result = self.schemas(path)
+        if not result:
             raise AttributeError(f"no operator {path}")
-        return max(found, key=lambda schema: schema.since_version)
+        return max(result, key=lambda schema: schema.since_version)
 
     def versions(self, path: str) -> list[int]:
         return sorted(schema.since_version for schema in self.schemas(path))
@@ -244,7 +244,7 @@ class Onnx(Probe):
         inputs[0] = x
         if path.endswith("GLU"):
             inputs = np.split(x, 2)
-        return run(path, [one.astype(np.float32) for one in inputs], parameters)
+        return run(path, [probe.astype(np.float32) for probe in inputs], parameters)
 
     def present(self) -> Iterator[str]:
         ours = {("ai.onnx", s.name) for s in onnx_schemas() if s.domain == ""}
@@ -290,23 +290,23 @@ def run(path: str, inputs: list[np.ndarray], attributes: dict[str, Any]) -> np.n
     domain = domain.replace("ai.onnx", "")
     known = [s.since_version for s in contrib_schemas() if s.domain == domain and s.name == name]
     version = max(known) if known else defs.get_schema(name).since_version
-    given = {f"x{i}": one for i, one in enumerate(inputs)}
-    node = helper.make_node(name, list(given), ["y"], domain=domain, **attributes)
+    argument = {f"x{i}": probe for i, probe in enumerate(inputs)}
+    node = helper.make_node(name, list(argument), ["y"], domain=domain, **attributes)
     graph = helper.make_graph(
         [node],
         "one",
-        [helper.make_tensor_value_info(n, TensorProto.FLOAT, v.shape) for n, v in given.items()],
+        [helper.make_tensor_value_info(n, TensorProto.FLOAT, v.shape) for n, v in argument.items()],
         [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
     )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid(domain, version)])
     model.ir_version = 10
     if not known:
-        return np.asarray(ReferenceEvaluator(model).run(None, given)[0])
+        return np.asarray(ReferenceEvaluator(model).run(None, argument)[0])
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
     content = model.SerializeToString()
     session = onnxruntime.InferenceSession(content, options, ["CPUExecutionProvider"])
-    return np.asarray(session.run(None, given)[0])
+    return np.asarray(session.run(None, argument)[0])
 
 
 PROBES = {

@@ -68,9 +68,9 @@ def mean_field(
     """Return variances from the first layer up, mean squares of gradients from the first layer."""
     variance, factor = [sd * sd], []
     for layer in range(depth):
-        found = moments(activation, mean if layer == 0 else 0.0, variance[-1] ** 0.5)
-        variance.append(gain**2 * found["square"])
-        factor.append(gain**2 * found["slopeSquare"])
+        result = moments(activation, mean if layer == 0 else 0.0, variance[-1] ** 0.5)
+        variance.append(gain**2 * result["square"])
+        factor.append(gain**2 * result["slopeSquare"])
     gradient = [1.0]
     for x in reversed(factor):
         gradient.insert(0, x * gradient[0])

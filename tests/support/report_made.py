@@ -23,8 +23,8 @@ def wavy(f: Any, x: Any, a: float = 1.0) -> Any:
 
 def made() -> str:
     """Return the page."""
-    found = Results(report_records.records((wavy,)))
-    return render_page(build_sections(found), "softgate report", HOSTILE)
+    result = Results(report_records.records((wavy,)))
+    return render_page(build_sections(result), "softgate report", HOSTILE)
 
 
 def shared(factory: pytest.TempPathFactory, worker: str) -> Path:

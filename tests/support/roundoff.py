@@ -47,10 +47,10 @@ def _error(f: Definition, node: Node, errors: list[Node]) -> Node:
         carried = _sum(errors[0], _times(size, errors[1]))
         return _sum(carried if carried is zero else carried / f.abs(args[1]), size)
     carried = _times(f.abs(RULES[node.op](f, args[0])), errors[0])
-    own = size if node.op == "sqrt" else FUNCTION * size
+    bound = size if node.op == "sqrt" else FUNCTION * size
     if node.op in ("sin", "cos"):
-        own = f.where(f.abs(args[0]) > PHASE, UNKNOWN, own)
-    return _sum(carried, own)
+        bound = f.where(f.abs(args[0]) > PHASE, UNKNOWN, bound)
+    return _sum(carried, bound)
 
 
 def _is_zero(node: Node) -> bool:

@@ -53,10 +53,10 @@ def check_eager_tensors_have_numpys_bits() -> None:
         for dtype, kind in FORMATS.items():
             x = np.linspace(-8, 8, 333).astype(kind)
             for name in ("value",) if dtype.size == 2 else (*QUANTITIES, "curvature"):
-                found = quantity(function, name)(tf.constant(x))
-                assert found.dtype == dtype
+                result = quantity(function, name)(tf.constant(x))
+                assert result.dtype == dtype
                 wanted = np.asarray(quantity(function, name)(x))
-                assert array_of(found).tobytes() == wanted.tobytes(), (function, name, dtype)
+                assert array_of(result).tobytes() == wanted.tobytes(), (function, name, dtype)
 
 
 def check_eager_float8_tensors_have_numpys_bits() -> None:
@@ -181,8 +181,8 @@ def check_gradients_of_every_order() -> None:
             for wrap in (lambda f: f, tf.function):
                 for order in (1, 2):
                     call = wrap(lambda x, f=function, n=order: derivative(f, x, n))
-                    found = array_of(call(x)).astype(np.float64)
-                    error = np.abs(found - np.asarray(wanted[order - 1], np.float64))
+                    result = array_of(call(x)).astype(np.float64)
+                    error = np.abs(result - np.asarray(wanted[order - 1], np.float64))
                     assert error.max() <= close * 2, (function, dtype, order, error.max())
 
 
@@ -191,8 +191,8 @@ def check_third_derivatives_jacobians_and_forward_mode() -> None:
     x = tf.constant(grid)
     third = (grid**3 - 4 * grid) * np.exp(-grid * grid / 2) / np.sqrt(2 * np.pi)
     jit = tf.function(lambda x: derivative(sg.gelu, x, 3), jit_compile=True)
-    for found in (derivative(sg.gelu, x, 3), jit(x)):
-        assert np.max(np.abs(found.numpy() - third)) < 1e-13
+    for result in (derivative(sg.gelu, x, 3), jit(x)):
+        assert np.max(np.abs(result.numpy() - third)) < 1e-13
     with tf.GradientTape() as tape:
         tape.watch(x)
         y = sg.gelu(x)
@@ -212,8 +212,8 @@ def check_tapes_around_functions() -> None:
     plain, compiled = tf.function(sg.gelu), tf.function(sg.gelu, jit_compile=True)
     for call in (plain, compiled, tf.function(plain)):
         for order, wanted in enumerate(true):
-            found = derivative(call, x, order).numpy()
-            assert np.max(np.abs(found - wanted)) < 1e-13, order
+            result = derivative(call, x, order).numpy()
+            assert np.max(np.abs(result - wanted)) < 1e-13, order
         inside = tf.function(lambda x, call=call: derivative(call, x, 2))
         assert np.max(np.abs(derivative(inside, x, 1).numpy() - third)) < 1e-13
         with tf.autodiff.ForwardAccumulator(x, tf.ones_like(x)) as forward:
@@ -222,8 +222,8 @@ def check_tapes_around_functions() -> None:
         assert np.max(np.abs(forward.jvp(slope).numpy() - true[2])) < 1e-13
     for function in (sg.relu, lambda x: sg.swiglu(x, x)):
         wanted = derivative(function, x, 2).numpy()
-        found = derivative(tf.function(function), x, 2).numpy()
-        assert np.max(np.abs(found - wanted)) < 1e-13
+        result = derivative(tf.function(function), x, 2).numpy()
+        assert np.max(np.abs(result - wanted)) < 1e-13
 
 
 def check_backward_gated_and_formulas() -> None:
@@ -239,9 +239,9 @@ def check_backward_gated_and_formulas() -> None:
             wanted = function(x, x + np.float32(1), gate="second")
             assert np.allclose(both.numpy(), wanted, rtol=1e-6, atol=1e-7), function
         ends = tf.constant([-np.inf, np.inf, np.nan, 2.0], tf.float32)
-        found = wrap(lambda x: wave(x, a=2.0))(ends).numpy()
-        assert np.array_equal(found[:3], [-np.inf, np.inf, np.nan], equal_nan=True)
-        assert found[3] == wave(np.float32(2.0), a=2.0)
+        result = wrap(lambda x: wave(x, a=2.0))(ends).numpy()
+        assert np.array_equal(result[:3], [-np.inf, np.inf, np.nan], equal_nan=True)
+        assert result[3] == wave(np.float32(2.0), a=2.0)
         slope = wrap(lambda x: sg.leaky_relu(x, slope=0.3))(tensor).numpy()
         assert np.allclose(slope, sg.leaky_relu(x, slope=0.3), rtol=1e-6)
         once = wrap(lambda x: sg.gelu(x, arithmetic="float64"))(tensor).numpy()
@@ -259,20 +259,20 @@ def check_derivatives_of_gated_functions() -> None:
             return *derived, function.backward(x, x[:, :6])
 
         wanted = (*function.slope(x, x + 1), *function.curvature(x, x + 1))
-        for one, other in zip(
+        for first, other in zip(
             traced(tensor), (*wanted, function.backward(x, x[:, :6])), strict=True
         ):
-            assert np.allclose(one.numpy(), other, rtol=1e-5, atol=1e-6), function
-        for one, other in zip(function.slope(tensor, 2.0), function.slope(x, 2.0), strict=True):
-            assert np.allclose(one.numpy(), other, rtol=1e-5, atol=1e-6), function
+            assert np.allclose(first.numpy(), other, rtol=1e-5, atol=1e-6), function
+        for first, other in zip(function.slope(tensor, 2.0), function.slope(x, 2.0), strict=True):
+            assert np.allclose(first.numpy(), other, rtol=1e-5, atol=1e-6), function
 
 
 def check_infinities_in_functions() -> None:
     ends = tf.constant([-np.inf, np.inf, np.nan], tf.float32)
     for function in sg.activations().values():
         wanted = np.asarray(function(ends.numpy()))
-        found = tf.function(function)(ends).numpy()
-        assert np.allclose(found, wanted, rtol=1e-6, atol=1e-37, equal_nan=True), function
+        result = tf.function(function)(ends).numpy()
+        assert np.allclose(result, wanted, rtol=1e-6, atol=1e-37, equal_nan=True), function
 
 
 def check_the_smallest_normal_numbers() -> None:
@@ -280,18 +280,18 @@ def check_the_smallest_normal_numbers() -> None:
     size = np.geomspace(1.2e-38, 1e-36, 500).astype(np.float32)
     x = np.concatenate([-size, size])
     wanted = sg.selu(x)
-    found = tf.function(sg.selu)(tf.constant(x)).numpy()
-    assert np.max(np.abs(found - wanted.astype(np.float64)) / np.spacing(np.abs(wanted))) <= 2
+    result = tf.function(sg.selu)(tf.constant(x)).numpy()
+    assert np.max(np.abs(result - wanted.astype(np.float64)) / np.spacing(np.abs(wanted))) <= 2
 
 
 def check_third_derivatives_far_out() -> None:
     far = tf.constant([-np.inf, -1e30, -1e6, 1e6, 1e30, np.inf], tf.float32)
     for function in sg.activations().values():
-        found = derivative(function, far, 3).numpy()
-        assert np.allclose(found, 0.0, rtol=0, atol=1e-20), (function, found)
+        result = derivative(function, far, 3).numpy()
+        assert np.allclose(result, 0.0, rtol=0, atol=1e-20), (function, result)
     for wrap in (tf.function, lambda f: f):
-        found = derivative(wrap(sg.softplus), far, 4).numpy()
-        assert np.array_equal(found, np.zeros(6)), found
+        result = derivative(wrap(sg.softplus), far, 4).numpy()
+        assert np.array_equal(result, np.zeros(6)), result
 
 
 def check_saved_functions() -> None:
@@ -303,15 +303,15 @@ def check_saved_functions() -> None:
     with tempfile.TemporaryDirectory() as folder:
         tf.saved_model.save(Module(), folder)
         loaded = tf.saved_model.load(folder)
-        found, slope = (derivative(loaded, tf.ones((2, 3)), order).numpy() for order in (0, 1))
-    assert np.allclose(found, sg.gelu(np.ones((2, 3), np.float32)), rtol=1e-6)
+        result, slope = (derivative(loaded, tf.ones((2, 3)), order).numpy() for order in (0, 1))
+    assert np.allclose(result, sg.gelu(np.ones((2, 3), np.float32)), rtol=1e-6)
     assert np.allclose(slope, sg.gelu.slope(np.ones((2, 3), np.float32)), rtol=1e-6)
 
 
 def check_what_explain_says() -> None:
     x = tf.zeros((2, 3))
-    said = "gelu of float32[2, 3]: the float32 kernel; input not copied; 1 thread"
-    assert str(sg.explain(x)) == said
+    message = "gelu of float32[2, 3]: the float32 kernel; input not copied; 1 thread"
+    assert str(sg.explain(x)) == message
     assert "times the other" in str(sg.explain((x, x), sg.swiglu))
     lines: list[str] = []
 

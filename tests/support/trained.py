@@ -49,12 +49,12 @@ class Toy:
     def trial_function(self) -> TrialFunction:
         return self.run
 
-    def run(self, trial: Trial, told: ProgressCallback) -> tuple[Measured, list[float]]:
+    def run(self, trial: Trial, messages: ProgressCallback) -> tuple[Measured, list[float]]:
         if self.journal:
             again = self.watched and (Path(self.watched) / f"{trial.key}.json").exists()
             with Path(self.journal).open("a", encoding="utf-8") as journal:
                 journal.write(f"{trial.key} {os.getpid()}{' again' if again else ''}\n")
-        told(0, 10, 2.0)
+        messages(0, 10, 2.0)
         seconds = float(trial.settings.get("seconds") or 0)
         if seconds:
             time.sleep(seconds)
@@ -126,8 +126,8 @@ MOODS = {
 
 
 def trial(seed: int = 0, arm: str = "gelu", **settings: Setting) -> Trial:
-    given: Mapping[str, Setting] = settings
-    return Trial("toy", arm, arm, "", given, 0.001, seed, "reported", "toy-1")
+    argument: Mapping[str, Setting] = settings
+    return Trial("toy", arm, arm, "", argument, 0.001, seed, "reported", "toy-1")
 
 
 def run_trial(trial: Trial, run: TrialFunction, progress: ProgressCallback) -> Outcome:

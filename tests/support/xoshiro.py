@@ -50,12 +50,12 @@ def uniforms(seed: int) -> Iterator[float]:
 
 def normals(uniform: Iterator[float], count: int) -> list[float]:
     """Standard normal numbers, `count` being even."""
-    found = []
+    results = []
     for _ in range(count // 2):
         radius = math.sqrt(-2 * math.log(1 - next(uniform)))
         angle = 2 * math.pi * next(uniform)
-        found += [radius * math.cos(angle), radius * math.sin(angle)]
-    return found
+        results += [radius * math.cos(angle), radius * math.sin(angle)]
+    return results
 
 
 def network(chosen: Activation, settings: dict[str, Any]) -> dict[str, list[float]]:

@@ -44,20 +44,20 @@ def test_masks_mean_what_torchs_do(
     ours = SelfAttention(16, 4, batch_first=batch_first, causal=causal)
     ours.load_state_dict(theirs.state_dict())
     x = inputs(16, *((3, 7) if batch_first else (7, 3)))
-    given = attn_mask
+    argument = attn_mask
     if causal:
         later = torch.ones(7, 7, dtype=torch.bool).triu(1)
-        if given is None or given.dtype is torch.bool:
-            given = later if given is None else given | later
+        if argument is None or argument.dtype is torch.bool:
+            argument = later if argument is None else argument | later
         else:
-            given = given.masked_fill(later, -torch.inf)
-    if padding is not None and given is not None and padding.dtype is not given.dtype:
-        given = hidden(given) if given.dtype is torch.bool else given
+            argument = argument.masked_fill(later, -torch.inf)
+    if padding is not None and argument is not None and padding.dtype is not argument.dtype:
+        argument = hidden(argument) if argument.dtype is torch.bool else argument
         padding_given = padding.float() if padding.dtype is not torch.bool else hidden(padding)
     else:
         padding_given = padding
     expected, _ = theirs(
-        x, x, x, attn_mask=given, key_padding_mask=padding_given, need_weights=False
+        x, x, x, attn_mask=argument, key_padding_mask=padding_given, need_weights=False
     )
     assert distance(ours(x, attn_mask, padding), expected) < CLOSE
 

@@ -128,11 +128,11 @@ class Document001(nn.Module):
 
 
 def document_001_weights(block: Any, of: hf.Of) -> hf.Weights:
-    own = block.attention
+    attention_layer = block.attention
     return (
-        {"attention.in_proj_weight": of(own.in_proj_weight)}
-        | {"attention.in_proj_bias": of(own.in_proj_bias)}
-        | hf.linear("attention.out_proj", own.out_proj, of)
+        {"attention.in_proj_weight": of(attention_layer.in_proj_weight)}
+        | {"attention.in_proj_bias": of(attention_layer.in_proj_bias)}
+        | hf.linear("attention.out_proj", attention_layer.out_proj, of)
         | hf.norms(block.norm1, block.norm2, of)
         | hf.linear("feed_forward.fc1", block.linear1, of)
         | hf.linear("feed_forward.fc2", block.linear2, of)

@@ -196,8 +196,8 @@ def test_second_derivatives(kind: Any) -> None:
     parameters = dict(block.named_parameters())
 
     def call(x: Tensor, *values: Tensor) -> Tensor:
-        given = dict(zip(parameters, values, strict=True))
-        y: Tensor = torch.func.functional_call(block, given, (x,))
+        argument = dict(zip(parameters, values, strict=True))
+        y: Tensor = torch.func.functional_call(block, argument, (x,))
         assert any("RecomputedLinear" in node.name() for node in nodes(y.grad_fn))
         return y
 
@@ -243,8 +243,8 @@ def test_compile(make: Make) -> None:
     compiled = torch.compile(block, fullgraph=True, backend="aot_eager")
     actual, expected = gradients(compiled, x), gradients(block, x)
     torch._dynamo.reset()
-    for one, other in zip(actual, expected, strict=True):
-        assert torch.allclose(one, other, atol=1e-6)
+    for first, other in zip(actual, expected, strict=True):
+        assert torch.allclose(first, other, atol=1e-6)
 
 
 def test_hooks_see_saved_tensors_and_may_move_them() -> None:
@@ -252,17 +252,17 @@ def test_hooks_see_saved_tensors_and_may_move_them() -> None:
     x = torch.randn(5, 8, requires_grad=True)
     with torch.autograd.graph.save_on_cpu():
         actual = gradients(ours, x)
-    for one, other in zip(actual, gradients(theirs, x), strict=True):
-        assert torch.equal(one, other)
+    for first, other in zip(actual, gradients(theirs, x), strict=True):
+        assert torch.equal(first, other)
 
 
 def test_an_overwritten_preactivation_is_noticed() -> None:
     block = plain()
-    kept: list[Tensor] = []
-    block.fc1.register_forward_hook(lambda module, args, output: kept.append(output))
+    saved: list[Tensor] = []
+    block.fc1.register_forward_hook(lambda module, args, output: saved.append(output))
     y = block(torch.randn(5, 8))
     with torch.no_grad():
-        kept[0].zero_()
+        saved[0].zero_()
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         y.sum().backward()
 

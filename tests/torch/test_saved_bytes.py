@@ -90,5 +90,5 @@ def agree(ours: nn.Module, theirs: nn.Module, x: Tensor) -> None:
     grad = torch.randn(x.shape)
     actual = torch.autograd.grad(ours(x), [x, *ours.parameters()], grad)
     expected = torch.autograd.grad(theirs(x), [x, *theirs.parameters()], grad)
-    for one, other in zip(actual, expected, strict=True):
-        assert (one - other).norm() < 1e-6 * other.norm()
+    for first, other in zip(actual, expected, strict=True):
+        assert (first - other).norm() < 1e-6 * other.norm()

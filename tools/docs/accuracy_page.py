@@ -58,44 +58,44 @@ def certificates(
 
 def catalogue(samples: int | None) -> dict[str, Certificate]:
     """Return the certificates of every function of ours, in the formats that are not tables."""
-    found = {}
+    results = {}
     for function in sg.activations():
         print(f"catalogue: {function}", file=sys.stderr)
-        found[function] = sg.certify(
+        results[function] = sg.certify(
             f"softgate:{function}", function, dtype=("float32", "float64"),
             quantity=("value", "slope"), samples=samples,
         )  # fmt: skip
-    return found
+    return results
 
 
-def bounds(found: dict[str, Certificate]) -> str:
+def bounds(result: dict[str, Certificate]) -> str:
     """Return the largest error of each function of ours."""
     header = ["function", *(f"{dtype} {what}" for dtype, what in COLUMNS)]
     rows = [
-        (name, *(readme_blocks.number(one.max_ulp) for one in certificate))
-        for name, certificate in found.items()
+        (name, *(readme_blocks.number(item.max_ulp) for item in certificate))
+        for name, certificate in result.items()
     ]
     return f"## The whole catalogue: max ulp\n\n{readme_blocks.table(header, rows)}"
 
 
-def row(peer: Peer, found: Measurement) -> str:
+def row(peer: Peer, result: Measurement) -> str:
     """Return one line of a table."""
-    wrong = sum(not special.right for special in found.specials)
+    wrong = sum(not special.right for special in result.specials)
     apart = (SUBNORMAL_INPUTS, SUBNORMAL_RESULTS)
-    normal = [region for region in found.ordinary if region.name not in apart]
+    normal = [region for region in result.ordinary if region.name not in apart]
     cells = [
         peer.title,
-        found.dtype,
-        found.quantity,
-        readme_blocks.number(found.max_ulp),
-        f"{found.worst.worst:.6g}",
+        result.dtype,
+        result.quantity,
+        readme_blocks.number(result.max_ulp),
+        f"{result.worst.worst:.6g}",
         readme_blocks.number(max(region.max_ulp for region in normal)),
-        f"{100 * found.rounded_share:.1f} %",
-        f"{found.total('wrong_signs'):,}",
-        f"{found.total('lost'):,}",
-        f"{found.total('flushed'):,}",
+        f"{100 * result.rounded_share:.1f} %",
+        f"{result.total('wrong_signs'):,}",
+        f"{result.total('lost'):,}",
+        f"{result.total('flushed'):,}",
         "all right" if not wrong else f"{wrong} wrong",
-        f"{found.inputs:,}",
+        f"{result.inputs:,}",
     ]
     return "| " + " | ".join(cells) + " |"
 
@@ -134,12 +134,12 @@ def write(file: Path, samples: int | None, readme: Path | None = None) -> None:
         for function in FUNCTIONS:
             lines = [f"## {function}", "", "| " + " | ".join(HEADER) + " |"]
             lines.append("| --- |" * 1 + " --- |" * (len(HEADER) - 1))
-            for peer, found in certificates(function, Path(folder), samples):
-                versions.update(found.versions)
-                lines += [row(peer, measurement) for measurement in found]
+            for peer, certificate in certificates(function, Path(folder), samples):
+                versions.update(certificate.versions)
+                lines += [row(peer, measurement) for measurement in certificate]
                 if function == "gelu":
-                    gelu[peer.title] = found
-                for finding in found.findings:
+                    gelu[peer.title] = certificate
+                for finding in certificate.findings:
                     print(f"  {finding}", file=sys.stderr)
             sections.append("\n".join(lines))
     ours = catalogue(samples)

@@ -23,10 +23,10 @@ def replace(name: str, text: str, file: Path = README) -> None:
     """Put `text` into the block `name` of `file`; ValueError where it has no such block."""
     old = file.read_text(encoding="utf-8")
     begin, end = f"<!-- begin {name} -->", f"<!-- end {name} -->"
-    found = re.search(f"(?s){re.escape(begin)}\n.*?{re.escape(end)}", old)
-    if found is None:
+    result = re.search(f"(?s){re.escape(begin)}\n.*?{re.escape(end)}", old)
+    if result is None:
         raise ValueError(f"{file.name} has no block between {begin} and {end}")
-    new = old[: found.start()] + f"{begin}\n{text.strip()}\n{end}" + old[found.end() :]
+    new = old[: result.start()] + f"{begin}\n{text.strip()}\n{end}" + old[result.end() :]
     file.write_text(new, encoding="utf-8")
 
 
@@ -37,9 +37,9 @@ def table(header: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
-def versions(found: Mapping[str, str]) -> str:
+def versions(result: Mapping[str, str]) -> str:
     """Return the versions that matter to a reader."""
-    return ", ".join(f"{name} {found[name]}" for name in VERSIONS if name in found)
+    return ", ".join(f"{name} {result[name]}" for name in VERSIONS if name in result)
 
 
 def number(error_ulp: float) -> str:
@@ -52,9 +52,9 @@ def number(error_ulp: float) -> str:
 def normal_ulp(certificate: Certificate, dtype: str, quantity: str) -> float | None:
     """Return the largest error of normal inputs and results; None where it was not measured."""
     apart = (SUBNORMAL_INPUTS, SUBNORMAL_RESULTS)
-    for found in certificate:
-        if (found.dtype, found.quantity) == (dtype, quantity):
-            return max(region.max_ulp for region in found.ordinary if region.name not in apart)
+    for result in certificate:
+        if (result.dtype, result.quantity) == (dtype, quantity):
+            return max(region.max_ulp for region in result.ordinary if region.name not in apart)
     return None
 
 
@@ -77,7 +77,7 @@ def accuracy(
             for title, certificate in gelu.items()
         ],
     )
-    worst = max(one.max_ulp for certificate in ours.values() for one in certificate)
+    worst = max(item.max_ulp for certificate in ours.values() for item in certificate)
     return f"""\
 The largest error in ulps where input and result are normal numbers, each from a certificate against
 arb; `make certificates` writes this table and [docs/accuracy.md](docs/accuracy.md), which has the
@@ -119,9 +119,9 @@ def speed(
         for benches in (by_dtype, elsewhere)
         if benches
     )
-    one = float32.find(names[0], OURS, quantity="value")
+    first_row = float32.find(names[0], OURS, quantity="value")
     return f"""\
-{one.count:,} elements, one thread, outputs reused, the least of many interleaved turns;
+{first_row.count:,} elements, one thread, outputs reused, the least of many interleaved turns;
 `make speed` writes these tables and [docs/speed.md](docs/speed.md), which has the rest.
 {float32.machine.processor}; {versions(float32.machine.versions)}.
 

@@ -85,9 +85,11 @@ def picture_name(command: str) -> str:
 
 def definitions() -> tuple[str, list[Section]]:
     """Return the introduction and the sections."""
-    found = tomllib.loads(DEFINITIONS.read_text(encoding="utf-8"))
-    sections = [Section(**{**it, "figure": tuple(it.get("figure", ()))}) for it in found["section"]]
-    return found["introduction"].strip(), sections
+    content = tomllib.loads(DEFINITIONS.read_text(encoding="utf-8"))
+    sections = [
+        Section(**{**it, "figure": tuple(it.get("figure", ()))}) for it in content["section"]
+    ]
+    return content["introduction"].strip(), sections
 
 
 def run(section: Section, folder: Path, check: bool, records: Path | None = None) -> Timed:
@@ -96,15 +98,15 @@ def run(section: Section, folder: Path, check: bool, records: Path | None = None
     before = recorded(section, records)
     if before is not None:
         return before
-    kept = None if records is None else records / section.file
+    saved = None if records is None else records / section.file
     print("softgate " + shlex.join(arguments), file=sys.stderr)
     done = subprocess.run(
         [sys.executable, "-m", "softgate", *arguments], stdout=subprocess.PIPE, check=True
     )
     text = done.stdout.decode()
-    if kept is not None:
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        kept.write_text(text, encoding="utf-8")
+    if saved is not None:
+        saved.parent.mkdir(parents=True, exist_ok=True)
+        saved.write_text(text, encoding="utf-8")
     return read(text)
 
 

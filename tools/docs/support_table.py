@@ -46,7 +46,7 @@ def table(runs: list[dict[str, str]]) -> str:
             pythons.append(run["python"])
     lines = ["| system | CPU | what was run, in which Python |", "| --- | --- | --- |"]
     for (system, cpu), checks in places.items():
-        cells = "; ".join(f"{checked}: {', '.join(found)}" for checked, found in checks.items())
+        cells = "; ".join(f"{checked}: {', '.join(result)}" for checked, result in checks.items())
         lines.append(f"| {system} | {cpu} | {cells} |")
     return "\n".join(lines)
 

@@ -79,12 +79,12 @@ class Ratio:
         last: Coefficients = [arb(1), *[arb(0)] * (self.sizes[1] - 1)]
         best: tuple[Any, Coefficients, Coefficients] | None = None
         for count in range(rounds):
-            found = self._least_squares(p, q, last, lawson)
-            errors = [abs(e) for e in self.error(*found)]
+            result = self._least_squares(p, q, last, lawson)
+            errors = [abs(e) for e in self.error(*result)]
             largest = max(errors, key=float)
             if best is None or float(largest) < float(best[0]):
-                best = (largest, *found)
-            last = found[1]
+                best = (largest, *result)
+            last = result[1]
             if count >= 3:
                 # Before that the linearisation, not the weights, decides.
                 lawson = [(m * e / largest).mid() for m, e in zip(lawson, errors, strict=True)]
@@ -105,9 +105,9 @@ class Ratio:
             right.append([rest])
         turned = arb_mat(scaled).transpose()
         solution = (turned * arb_mat(rows)).solve(turned * arb_mat(right), algorithm="approx")
-        found = iter([solution[k, 0].mid() for k in range(len(rows[0]))])
-        new_p = [next(found) if c is None else c for c in p]
-        return new_p, [next(found) if c is None else c for c in q]
+        result = iter([solution[k, 0].mid() for k in range(len(rows[0]))])
+        new_p = [next(result) if c is None else c for c in p]
+        return new_p, [next(result) if c is None else c for c in q]
 
     @staticmethod
     def _row(

@@ -100,8 +100,8 @@ def test_mixed_derivatives_and_parameters_under_jit() -> None:
     def plain(beta: Any, x: Any) -> Any:
         return jax.grad(lambda x: x * jax.nn.sigmoid(beta * x))(x)
 
-    found = jax.jit(jax.grad(slope))(1.5, 0.7)
-    assert np.isclose(found, jax.grad(plain)(1.5, 0.7), rtol=1e-5)
+    result = jax.jit(jax.grad(slope))(1.5, 0.7)
+    assert np.isclose(result, jax.grad(plain)(1.5, 0.7), rtol=1e-5)
     values = jax.vmap(lambda beta: sg.silu(jnp.float32(0.7), beta=beta))(jnp.array([0.5, 1.0, 2.0]))
     assert np.allclose(values, [sg.silu(0.7, beta=beta) for beta in (0.5, 1.0, 2.0)], rtol=1e-6)
 
@@ -109,8 +109,8 @@ def test_mixed_derivatives_and_parameters_under_jit() -> None:
 def test_a_parameter_for_each_channel() -> None:
     x, slopes = -jnp.ones((2, 3)), jnp.array([0.1, 0.2, 0.3])
     assert np.allclose(sg.leaky_relu(x, slope=slopes), -np.array([[0.1, 0.2, 0.3]] * 2))
-    found = jax.grad(lambda s: sg.leaky_relu(x, slope=s).sum())(slopes)
-    assert np.array_equal(found, [-2.0, -2.0, -2.0])
+    gradient = jax.grad(lambda s: sg.leaky_relu(x, slope=s).sum())(slopes)
+    assert np.array_equal(gradient, [-2.0, -2.0, -2.0])
     half = jax.grad(lambda s: sg.leaky_relu(x, slope=s).sum())(slopes.astype(jnp.bfloat16))
     assert half.dtype == jnp.bfloat16
     wide = sg.hard_tanh(jnp.linspace(-3, 3, 7), low=jnp.float32(-2.5), high=-2.0)
@@ -160,7 +160,7 @@ def test_transformations(name: str) -> None:
 
 def test_scan_and_its_gradient() -> None:
     x = jnp.asarray(np.random.default_rng(0).normal(size=(5, 7)), jnp.float32)
-    found = jax.jit(jax.grad(lambda x: scanned(x).sum()))(x)
+    result = jax.jit(jax.grad(lambda x: scanned(x).sum()))(x)
 
     def unrolled(x: Any) -> Any:
         carry = x[0]
@@ -168,13 +168,13 @@ def test_scan_and_its_gradient() -> None:
             carry = jax.nn.gelu(carry + row, approximate=False)
         return carry.sum()
 
-    assert np.allclose(found, jax.grad(unrolled)(x), rtol=1e-4, atol=1e-6)
+    assert np.allclose(result, jax.grad(unrolled)(x), rtol=1e-4, atol=1e-6)
 
 
 def test_hessians() -> None:
     x = jnp.asarray(SMOOTH)
-    found = jax.hessian(lambda x: sg.mish(x).sum())(x)
-    assert np.allclose(found, np.diag(sg.mish.curvature(SMOOTH)), rtol=1e-5, atol=1e-6)
+    hessian = jax.hessian(lambda x: sg.mish(x).sum())(x)
+    assert np.allclose(hessian, np.diag(sg.mish.curvature(SMOOTH)), rtol=1e-5, atol=1e-6)
 
 
 SHARDED = """
@@ -250,8 +250,8 @@ def test_gated_functions(function: Gated) -> None:
     assert np.allclose(function(*arrays[:2], gate="second"), function(a, b, gate="second"), **near)
     for quantity, operands in (("slope", 2), ("curvature", 2), ("backward", 3)):
         method = getattr(function, quantity)
-        found, expected = method(*arrays[:operands]), method(*(a, b, grad)[:operands])
-        for mine, theirs in zip(found, expected, strict=True):
+        results, expected = method(*arrays[:operands]), method(*(a, b, grad)[:operands])
+        for mine, theirs in zip(results, expected, strict=True):
             assert isinstance(mine, jax.Array)
             assert np.allclose(mine, theirs, rtol=1e-5, atol=1e-6), quantity
     assert np.allclose(function.slope(arrays[0]), function.slope(a), **near)
@@ -262,9 +262,9 @@ def test_gated_functions(function: Gated) -> None:
 
 def test_gated_parameters() -> None:
     a, b = jnp.asarray(SMOOTH), jnp.asarray(SMOOTH[::-1].copy())
-    found = sg.swiglu(a, b, beta=jnp.float32(1.5))
-    assert np.allclose(found, sg.swiglu(np.asarray(a), np.asarray(b), beta=1.5), rtol=1e-6)
-    assert np.allclose(sg.swiglu.bind(beta=1.5)(a, b), found, rtol=1e-6)
+    result = sg.swiglu(a, b, beta=jnp.float32(1.5))
+    assert np.allclose(result, sg.swiglu(np.asarray(a), np.asarray(b), beta=1.5), rtol=1e-6)
+    assert np.allclose(sg.swiglu.bind(beta=1.5)(a, b), result, rtol=1e-6)
     slope = jax.grad(lambda beta: sg.swiglu(a, b, beta=beta).sum())(1.5)
     plain = jax.grad(lambda beta: (a * jax.nn.sigmoid(beta * a) * b).sum())(1.5)
     assert np.isclose(slope, plain, rtol=1e-4)
@@ -326,9 +326,9 @@ def test_wrong_input_is_named(wrong: Any, kind: type[Exception], message: str) -
 
 def test_explain() -> None:
     x = jnp.asarray(SMOOTH)
-    said = []
-    jax.jit(lambda x: (said.append(str(sg.explain(x, "silu", beta=x[0]))), x)[1])(x)
-    for text in (str(sg.explain(x)), *said):
+    messages = []
+    jax.jit(lambda x: (messages.append(str(sg.explain(x, "silu", beta=x[0]))), x)[1])(x)
+    for text in (str(sg.explain(x)), *messages):
         assert "stable form in JAX operators, float32, compiled by XLA for cpu" in text
         assert "takes subnormal numbers for 0" in text
     assert "rounded once to bfloat16" in str(sg.explain(x.astype(jnp.bfloat16), "tanh"))
@@ -404,9 +404,9 @@ def test_an_equinox_model_learns() -> None:
 def test_an_array_of_numpy_may_stand_on_either_side() -> None:
     x, y = np.linspace(-2, 2, 5, dtype=np.float32), jax.numpy.ones(5)
     wanted = sg.swiglu(jax.numpy.asarray(x), y)
-    for found in (sg.swiglu(x, y), sg.swiglu(y, x, gate="second")):
-        assert isinstance(found, jax.Array)
-        assert np.array_equal(found, wanted)
+    for result in (sg.swiglu(x, y), sg.swiglu(y, x, gate="second")):
+        assert isinstance(result, jax.Array)
+        assert np.array_equal(result, wanted)
 
 
 def test_a_mistyped_name() -> None:

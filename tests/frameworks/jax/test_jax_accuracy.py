@@ -60,31 +60,31 @@ def tiny(count: int) -> Any:
     return np.copysign(np.exp2(rng.uniform(-125.9, -100, count)), rng.normal(size=count))
 
 
-def check_specials(expected: Any, found: Any) -> None:
+def check_specials(expected: Any, result: Any) -> None:
     """At ±0, ±inf and NaN the results are those of NumPy's kernels, signs of zeros included."""
-    assert np.allclose(found, expected, rtol=1e-6, atol=0, equal_nan=True), (found, expected)
+    assert np.allclose(result, expected, rtol=1e-6, atol=0, equal_nan=True), (result, expected)
     number = ~np.isnan(expected)
-    assert np.array_equal(np.signbit(found[number]), np.signbit(expected[number]))
+    assert np.array_equal(np.signbit(result[number]), np.signbit(expected[number]))
 
 
-def hold(found: accuracy.Errors, limit: float = LIMIT_ULP) -> None:
-    assert found.max_ulp <= limit, str(found)
-    assert not found.wrong_sign.any(), str(found)
-    assert not found.early_zero.any(), str(found)
+def hold(result: accuracy.Errors, limit: float = LIMIT_ULP) -> None:
+    assert result.max_ulp <= limit, str(result)
+    assert not result.wrong_sign.any(), str(result)
+    assert not result.early_zero.any(), str(result)
 
 
 @pytest.mark.parametrize("quantity", ["value", "slope"])
 def test_float32(variant: Variant, quantity: str) -> None:
     activation, parameters = variant
     x = np.concatenate([inputs(activation, FLOAT32, 8000), tiny(1000), SPECIALS]).astype(np.float32)
-    found = np.asarray(call(activation, quantity, jnp.asarray(x), **parameters))
+    result = np.asarray(call(activation, quantity, jnp.asarray(x), **parameters))
     expected = call(activation, quantity, x, **parameters)
-    check_specials(expected[-SPECIALS.size :], found[-SPECIALS.size :])
+    check_specials(expected[-SPECIALS.size :], result[-SPECIALS.size :])
     keep = normal(expected) & np.isfinite(x)
     values = dict(activation.check_parameters(parameters))
     hold(
         accuracy.Reference(activation.entry, quantity, values).against_kernel(
-            x[keep], found[keep], FLOAT32
+            x[keep], result[keep], FLOAT32
         )
     )
 
@@ -187,12 +187,12 @@ def test_the_measure_sees_jaxs_own_gelu() -> None:
     x = inputs(sg.gelu, FLOAT32, 20_000)
     keep = normal(sg.gelu(x))
     theirs = np.asarray(jax.nn.gelu(jnp.asarray(x), approximate=False))
-    found = accuracy.Reference(sg.gelu.entry, "value").against_kernel(
+    result = accuracy.Reference(sg.gelu.entry, "value").against_kernel(
         x[keep], theirs[keep], FLOAT32
     )
     with pytest.raises(AssertionError):
-        hold(found, 8)
-    assert found.max_ulp > 50
+        hold(result, 8)
+    assert result.max_ulp > 50
 
 
 def test_a_formula_of_ones_own_in_float32() -> None:
@@ -202,8 +202,8 @@ def test_a_formula_of_ones_own_in_float32() -> None:
 
     x = np.linspace(-30, 30, 5001, dtype=np.float32)
     for quantity, parameters in (("value", {}), ("value", {"k": 0.7}), ("slope", {})):
-        found = np.asarray(call(wavy, quantity, jnp.asarray(x), **parameters), np.float64)
+        result = np.asarray(call(wavy, quantity, jnp.asarray(x), **parameters), np.float64)
         expected = call(wavy, quantity, x.astype(np.float64), **parameters)
-        assert np.abs(found - expected).max() < 4e-6, quantity
+        assert np.abs(result - expected).max() < 4e-6, quantity
     ends = np.array([np.inf, -np.inf, np.nan], np.float32)
     assert np.array_equal(np.asarray(wavy(jnp.asarray(ends))), wavy(ends), equal_nan=True)

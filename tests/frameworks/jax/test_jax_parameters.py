@@ -18,8 +18,8 @@ FAR = (-np.inf, -1e30, -1e6, 1e6, 1e30, np.inf)
 
 def by_parameter(name: str, parameter: str, value: float, x: Any) -> np.ndarray:
     function = sg.get(name)
-    one = jax.grad(lambda value, x: function(x, **{parameter: value}))
-    return np.asarray(jax.vmap(one, (None, 0))(jax.numpy.float32(value), jax.numpy.asarray(x)))
+    gradient = jax.grad(lambda value, x: function(x, **{parameter: value}))
+    return np.asarray(jax.vmap(gradient, (None, 0))(jax.numpy.float32(value), jax.numpy.asarray(x)))
 
 
 def true(name: str, parameter: float, x: float) -> float:
@@ -27,12 +27,12 @@ def true(name: str, parameter: float, x: float) -> float:
     with mpmath.workdps(60):
         p, x = mpmath.mpf(float(np.float32(parameter))), mpmath.mpf(x)
         if name == "silu":
-            found = x * x * mpmath.exp(p * x) / (1 + mpmath.exp(p * x)) ** 2
+            result = x * x * mpmath.exp(p * x) / (1 + mpmath.exp(p * x)) ** 2
         elif name == "softplus":
-            found = x / (1 + mpmath.exp(-p * x)) / p - mpmath.log1p(mpmath.exp(p * x)) / p**2
+            result = x / (1 + mpmath.exp(-p * x)) / p - mpmath.log1p(mpmath.exp(p * x)) / p**2
         else:
-            found = 0 if x > 0 else mpmath.expm1(x / p) - x / p * mpmath.exp(x / p)
-        return float(found)
+            result = 0 if x > 0 else mpmath.expm1(x / p) - x / p * mpmath.exp(x / p)
+        return float(result)
 
 
 @pytest.mark.parametrize(("name", "parameter"), LEARNT)
@@ -40,19 +40,19 @@ def true(name: str, parameter: float, x: float) -> float:
 def test_derivatives_by_parameters_do_not_cancel(name: str, parameter: str, value: float) -> None:
     sizes = np.geomspace(1e-6, 30, 60)
     x = np.concatenate([-sizes, sizes]).astype(np.float32)
-    found = by_parameter(name, parameter, value, x)
-    for one, at in zip(found, x.tolist(), strict=True):
+    result = by_parameter(name, parameter, value, x)
+    for item, at in zip(result, x.tolist(), strict=True):
         wanted = true(name, value, at)
         allowed = 2.0**-22 * (2 + abs(at) * max(value, 1 / value))
-        assert abs(one - wanted) <= allowed * abs(wanted), (at, one, wanted)
+        assert abs(item - wanted) <= allowed * abs(wanted), (at, item, wanted)
 
 
 @pytest.mark.parametrize(("name", "parameter"), LEARNT)
 def test_derivatives_by_parameters_at_the_ends(name: str, parameter: str) -> None:
     x = np.array(FAR, np.float32)
     left = -1.0 if name == "celu" else 0.0
-    found = by_parameter(name, parameter, 1.5, x)
-    assert np.array_equal(found, [left] * 3 + [0.0] * 3)
+    result = by_parameter(name, parameter, 1.5, x)
+    assert np.array_equal(result, [left] * 3 + [0.0] * 3)
     assert np.isnan(by_parameter(name, parameter, 1.5, np.array([np.nan], np.float32)))
 
 
@@ -74,5 +74,5 @@ def test_the_smallest_normal_numbers_operator_by_operator() -> None:
     x = np.concatenate([-size, size])
     wanted = sg.selu(x)
     with jax.disable_jit():
-        found = np.asarray(sg.selu(jax.numpy.asarray(x)))
-    assert np.max(np.abs(found - wanted.astype(np.float64)) / np.spacing(np.abs(wanted))) <= 2
+        result = np.asarray(sg.selu(jax.numpy.asarray(x)))
+    assert np.max(np.abs(result - wanted.astype(np.float64)) / np.spacing(np.abs(wanted))) <= 2

@@ -143,8 +143,8 @@ def test_compile_with_inductor() -> None:
     grads = [p.grad.clone() for p in layer.parameters()]
     layer.zero_grad()
     layer(x).sum().backward()
-    for found, p in zip(grads, layer.parameters(), strict=True):
-        torch.testing.assert_close(found, p.grad)
+    for grad, p in zip(grads, layer.parameters(), strict=True):
+        torch.testing.assert_close(grad, p.grad)
 
 
 def test_compile_with_inductor_and_strides() -> None:
@@ -245,11 +245,11 @@ def test_some_slopes_follow_from_the_value() -> None:
 
 @pytest.mark.parametrize("name", IN_PLACE)
 def test_the_output_is_kept_where_that_is_enough(name: str) -> None:
-    kept: list[torch.Tensor] = []
+    saved: list[torch.Tensor] = []
     x = torch.randn(50, requires_grad=True)
-    with torch.autograd.graph.saved_tensors_hooks(lambda t: kept.append(t) or t, lambda t: t):
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: saved.append(t) or t, lambda t: t):
         y = sg.activations()[name](x)
-    assert [t.data_ptr() for t in kept] == [y.data_ptr()]
+    assert [t.data_ptr() for t in saved] == [y.data_ptr()]
 
 
 @pytest.mark.parametrize("name", IN_PLACE)

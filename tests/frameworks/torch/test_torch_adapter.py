@@ -76,9 +76,9 @@ def test_meta_and_fake_tensors_have_derivatives(way: Any) -> None:
 
 def test_a_tensor_without_memory_is_explained() -> None:
     for x in (torch.empty(3, device="meta"), FakeTensorMode().from_tensor(torch.empty(3))):
-        said = sg.explain(x)
-        assert "no elements" in said.computed_by
-        assert said.memory == "none"
+        explanation = sg.explain(x)
+        assert "no elements" in explanation.computed_by
+        assert explanation.memory == "none"
     assert "copied" in sg.explain(torch._efficientzerotensor(3)).memory
 
 
@@ -135,8 +135,8 @@ def test_operators_do_not_misread_another_format() -> None:
     expected = sg.gelu.backward(x, grad.float())
     assert torch.equal(torch.ops.softgate.backward(x, grad, "gelu", [], ""), expected)
     both = torch.ops.softgate.gated_backward(x, grad, grad, "geglu", [], "")
-    for found, true in zip(both, sg.geglu.backward(x, x, x), strict=True):
-        torch.testing.assert_close(found, true)
+    for result, true in zip(both, sg.geglu.backward(x, x, x), strict=True):
+        torch.testing.assert_close(result, true)
 
 
 # In place
@@ -150,7 +150,7 @@ IN_PLACE = ["relu_", "tanh_", "elu_", "leaky_relu_"]
     [("ReLU", "eager"), ("ELU", "eager"), ("Hardtanh", "eager"), ("ReLU", "aot_eager")],
 )
 def test_in_place_modules_train_when_compiled(name: str, backend: str) -> None:
-    found = []
+    results = []
     for library in (sg.torch, nn):
         torch.manual_seed(1)
         net = nn.Sequential(nn.Linear(4, 4), getattr(library, name)(inplace=True), nn.Linear(4, 2))
@@ -158,8 +158,8 @@ def test_in_place_modules_train_when_compiled(name: str, backend: str) -> None:
             torch.compile(net, fullgraph=True, backend=backend)(torch.ones(2, 4)).sum().backward()
         else:
             net(torch.ones(2, 4)).sum().backward()
-        found.append([p.grad for p in net.parameters()])
-    for ours, theirs in zip(*found, strict=True):
+        results.append([p.grad for p in net.parameters()])
+    for ours, theirs in zip(*results, strict=True):
         torch.testing.assert_close(ours, theirs)
 
 
@@ -282,8 +282,8 @@ def test_parameters_may_change_under_compile() -> None:
         assert torch.equal(leaky(x, slope), sg.leaky_relu(x, slope=slope))
         assert torch.equal(gate(x, slope), sg.swiglu(x, beta=slope))
     for slope in (0.1, 0.2, 0.3):
-        own = torch.compile(sg.torch.LeakyReLU(slope), fullgraph=True, backend="eager")
-        assert torch.equal(own(x), sg.leaky_relu(x, slope=slope))
+        compiled_module = torch.compile(sg.torch.LeakyReLU(slope), fullgraph=True, backend="eager")
+        assert torch.equal(compiled_module(x), sg.leaky_relu(x, slope=slope))
 
 
 QUANTITIES: dict[str, Callable[[Tensor], Tensor]] = {
@@ -315,8 +315,8 @@ def test_backward_under_compile_is_differentiable() -> None:
     compiled = torch.compile(
         lambda v: sg.gelu.backward(v, torch.ones_like(v)), fullgraph=True, backend="aot_eager"
     )
-    (found,) = torch.autograd.grad(compiled(x).sum(), x)
-    torch.testing.assert_close(found, sg.gelu.curvature(x.detach()))
+    (gradient,) = torch.autograd.grad(compiled(x).sum(), x)
+    torch.testing.assert_close(gradient, sg.gelu.curvature(x.detach()))
 
 
 # Nested tensors
@@ -329,9 +329,9 @@ def test_nested_tensors(function: Any, layout: torch.layout) -> None:
     leaves = [part.clone().requires_grad_() for part in parts]
     y = function(torch.nested.as_nested_tensor(leaves, layout=layout))
     assert y.is_nested
-    for found, leaf in zip(y.unbind(), leaves, strict=True):
-        torch.testing.assert_close(found, function(leaf), rtol=1e-5, atol=1e-6)
-    sum(found.sum() for found in y.unbind()).backward()
+    for result, leaf in zip(y.unbind(), leaves, strict=True):
+        torch.testing.assert_close(result, function(leaf), rtol=1e-5, atol=1e-6)
+    sum(result.sum() for result in y.unbind()).backward()
     for leaf, part in zip(leaves, parts, strict=True):
         alone = part.clone().requires_grad_()
         function(alone).sum().backward()

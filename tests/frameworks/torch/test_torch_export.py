@@ -204,14 +204,14 @@ def test_exported_programs_run_without_softgate(tmp_path: Path) -> None:
 def test_derivatives_in_torch_operators_have_limits(activation: Activation, order: int) -> None:
     forms = bind(activation, None, {}).forms
     x = torch.tensor([-math.inf, -1e20, 1e20, math.inf, math.nan])
-    found = forms.evaluate(order, x)
+    result = forms.evaluate(order, x)
     if order < 3:
         quantity = ("slope", "curvature")[order - 1]
         torch.testing.assert_close(
-            found[:4], getattr(activation, quantity)(x[:4]), atol=1e-30, rtol=1e-6
+            result[:4], getattr(activation, quantity)(x[:4]), atol=1e-30, rtol=1e-6
         )
     else:
-        assert torch.equal(found[:4], torch.zeros(4))
+        assert torch.equal(result[:4], torch.zeros(4))
 
 
 @pytest.mark.parametrize("name", ["gelu", "softsign", "squareplus", "mish", "softplus"])
@@ -264,8 +264,8 @@ def check_onnx(activation: Activation, dynamo: bool) -> None:
     result, expected = onnx_session(activation, x, dynamo)(x), activation(x)
     torch.testing.assert_close(result[:SPECIAL], expected[:SPECIAL], equal_nan=True)
     floor = ONNX_FLOOR.get(activation.name, 0.0)
-    kept = expected[SPECIAL:].abs() > floor
-    error = error_ulp(result[SPECIAL:][kept], activation, x[SPECIAL:][kept])
+    mask = expected[SPECIAL:].abs() > floor
+    error = error_ulp(result[SPECIAL:][mask], activation, x[SPECIAL:][mask])
     assert error <= {"gelu": 10.0, "Phi": 10.0}.get(
         activation.name, TAIL_ULP.get(activation.name, 6.0) if floor < 1e-6 else 1e6
     )

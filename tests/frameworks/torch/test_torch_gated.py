@@ -47,10 +47,10 @@ def test_tensors_have_the_bits_of_arrays(function: Gated, dtype: torch.dtype) ->
     pairs += [
         (function.backward(a, half, axis=0), function.backward(arrays[0], arrays[2][:20], axis=0))
     ]
-    for found, expected in pairs:
-        assert found.dtype == dtype
-        assert found.shape == expected.shape
-        assert np.array_equal(bits(as_numpy(found)), bits(expected))
+    for pair, expected in pairs:
+        assert pair.dtype == dtype
+        assert pair.shape == expected.shape
+        assert np.array_equal(bits(as_numpy(pair)), bits(expected))
 
 
 @EACH_DTYPE
@@ -106,10 +106,10 @@ def test_any_strides(view: str, layout: str) -> None:
     assert y.shape == a.shape
     assert torch.equal(y, expected)
     grad = VIEWS[view](base[2]).detach()
-    found = torch.autograd.grad(y, (a, b), grad)
+    gradient = torch.autograd.grad(y, (a, b), grad)
     again = sg.swiglu.backward(*dense, grad.clone(memory_format=torch.contiguous_format))
-    for one, other in zip(found, again, strict=True):
-        assert torch.equal(one, other)
+    for first, other in zip(gradient, again, strict=True):
+        assert torch.equal(first, other)
 
 
 @pytest.mark.parametrize("axis", [0, 1, 2, -1, -3])
@@ -126,9 +126,9 @@ def test_halves_of_any_strides(view: str, axis: int) -> None:
     grad = view_of(weight).chunk(2, axis)[0]
     y = sg.glu(x, axis=axis)
     torch.testing.assert_close(y, torch.nn.functional.glu(x, axis))
-    (found,) = torch.autograd.grad(y, x, grad)
+    (gradient,) = torch.autograd.grad(y, x, grad)
     (expected,) = torch.autograd.grad(torch.nn.functional.glu(x, axis), x, grad)
-    torch.testing.assert_close(found, expected)
+    torch.testing.assert_close(gradient, expected)
     (of_sum,) = torch.autograd.grad(sg.glu(x, axis=axis).sum(), x)  # one element in memory for all
     torch.testing.assert_close(of_sum, sg.glu.slope(x.detach(), axis=axis))
 
@@ -136,14 +136,14 @@ def test_halves_of_any_strides(view: str, axis: int) -> None:
 @EACH
 def test_operands_broadcast(function: Gated) -> None:
     a, b = sample(5, 1, requires_grad=True), sample(6, seed=1, requires_grad=True)
-    found, expected = function(a, b), product(function, a, b)
-    torch.testing.assert_close(found, expected)
+    results, expected = function(a, b), product(function, a, b)
+    torch.testing.assert_close(results, expected)
     grad = sample(5, 6, seed=2)
     torch.testing.assert_close(
-        torch.autograd.grad(found, (a, b), grad), torch.autograd.grad(expected, (a, b), grad)
+        torch.autograd.grad(results, (a, b), grad), torch.autograd.grad(expected, (a, b), grad)
     )
-    for one, shape in zip(function.backward(a, b, grad[None]), [(1, 5, 6)] * 2, strict=True):
-        assert one.shape == shape
+    for item, shape in zip(function.backward(a, b, grad[None]), [(1, 5, 6)] * 2, strict=True):
+        assert item.shape == shape
 
 
 @pytest.mark.parametrize(
@@ -151,12 +151,12 @@ def test_operands_broadcast(function: Gated) -> None:
 )
 def test_formats_mix_as_in_a_product(kinds: tuple[str, str]) -> None:
     a, b = (sample(6, seed=i, dtype=getattr(torch, kinds[i]), requires_grad=True) for i in (0, 1))
-    for one, other in ((a, b), (b, a)):
-        y = sg.swiglu(one, other)
-        assert y.dtype == (one * other).dtype
+    for first, other in ((a, b), (b, a)):
+        y = sg.swiglu(first, other)
+        assert y.dtype == (first * other).dtype
         y.sum().backward()
-        assert one.grad is not None
-        assert one.grad.dtype == one.dtype
+        assert first.grad is not None
+        assert first.grad.dtype == first.dtype
 
 
 def test_numbers_beside_tensors() -> None:
@@ -174,19 +174,19 @@ def test_autocast_does_as_a_product_does() -> None:
 
 
 def test_only_the_operands_are_kept() -> None:
-    kept: list[int] = []
+    saved: list[int] = []
 
     def pack(tensor: Tensor) -> Tensor:
-        kept.append(tensor.data_ptr())
+        saved.append(tensor.data_ptr())
         return tensor
 
     a, b = sample(50, requires_grad=True), sample(50, seed=1, requires_grad=True)
     with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
         sg.swiglu(a, b)
-        assert kept == [a.data_ptr(), b.data_ptr()]
-        kept.clear()
+        assert saved == [a.data_ptr(), b.data_ptr()]
+        saved.clear()
         sg.swiglu(a)
-        assert kept == [a.data_ptr()]
+        assert saved == [a.data_ptr()]
 
 
 @pytest.mark.parametrize("frozen", [0, 1])
@@ -247,7 +247,7 @@ def test_arithmetic_in_float64() -> None:
 
 def test_wrong_arguments() -> None:
     x = sample(4, 4)
-    for wrong, error, said in (
+    for wrong, error, messages in (
         (lambda: sg.swiglu(x, x, out=x), TypeError, "out="),
         (lambda: sg.swiglu.slope(x, x, out=(x, x)), TypeError, "out="),
         (lambda: sg.swiglu(x, x, axis=0), TypeError, "axis"),
@@ -263,7 +263,7 @@ def test_wrong_arguments() -> None:
         (lambda: sg.swiglu.backward(x, x), ValueError, "grad has shape"),
         (lambda: sg.swiglu(x, x[:3]), RuntimeError, "size"),
     ):
-        with pytest.raises(error, match=said):
+        with pytest.raises(error, match=messages):
             wrong()
 
 
@@ -277,7 +277,9 @@ def test_threads_change_nothing() -> None:
         values = (sg.swiglu(x), sg.swiglu(*pair), sg.swiglu(a, pair[1]))
         results.append((*values, sg.swiglu.backward(x, grad), *sg.swiglu.backward(*pair, grad)))
     for others in results[1:]:
-        assert all(torch.equal(one, other) for one, other in zip(results[0], others, strict=True))
+        assert all(
+            torch.equal(result, other) for result, other in zip(results[0], others, strict=True)
+        )
     assert torch.equal(results[0][0], results[0][1])
     assert torch.equal(results[0][0], results[0][2])
 
@@ -324,7 +326,7 @@ def test_many_python_threads() -> None:
 
 def test_explain() -> None:
     x = torch.ones(300, 400)
-    for given, keywords, said in (
+    for argument, keywords, messages in (
         ((x, x), {}, "the float32 kernel; input not copied; up to 2 threads"),
         (x, {}, "the float32 kernel; input not copied, row by row"),
         (x.t(), {}, "input not copied;"),
@@ -334,4 +336,4 @@ def test_explain() -> None:
         ((x.to_sparse(), x.to_sparse()), {}, "silu in torch operators, times"),
     ):
         torch.set_num_threads(2)
-        assert said in str(sg.explain(given, "swiglu", **keywords))
+        assert messages in str(sg.explain(argument, "swiglu", **keywords))

@@ -44,8 +44,8 @@ class Count(TorchDispatchMode):
 @EACH
 def test_first_and_second_derivatives(function: Gated) -> None:
     def bends(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
-        found = function.curvature(a, b)
-        return found.first + found.second, found.mixed  # the one that is 0 has no derivative
+        result = function.curvature(a, b)
+        return result.first + result.second, result.mixed  # the one that is 0 has no derivative
 
     a, b, grad = (sample(3, 2, seed=seed, requires_grad=True) for seed in range(3))
     x = sample(2, 6, seed=4, requires_grad=True)
@@ -104,8 +104,8 @@ def test_batched_gradients() -> None:
     a, b = sample(4, requires_grad=True), sample(4, seed=1, requires_grad=True)
     eye = torch.eye(4, dtype=a.dtype)
     rows = torch.autograd.grad(sg.geglu(a, b), (a, b), eye, is_grads_batched=True)
-    for found, slope in zip(rows, sg.geglu.slope(a.detach(), b.detach()), strict=True):
-        torch.testing.assert_close(found, torch.diag(slope))
+    for row, slope in zip(rows, sg.geglu.slope(a.detach(), b.detach()), strict=True):
+        torch.testing.assert_close(row, torch.diag(slope))
 
 
 COMPILED: dict[str, tuple[Callable[..., Tensor], tuple[Tensor, ...]]] = {
@@ -134,10 +134,10 @@ def test_compile_with_inductor() -> None:
 def compile_agrees(function: Any, inputs: tuple[Tensor, ...], backend: str) -> None:
     leaves = [x.clone().requires_grad_() for x in inputs]
     compiled = torch.compile(function, backend=backend, fullgraph=True)
-    found, expected = compiled(*leaves), function(*leaves)
-    torch.testing.assert_close(found, expected, rtol=1e-15, atol=1e-15)
+    results, expected = compiled(*leaves), function(*leaves)
+    torch.testing.assert_close(results, expected, rtol=1e-15, atol=1e-15)
     grad = sample(*expected.shape, seed=9)
-    grads = [torch.autograd.grad(y, leaves, grad) for y in (found, expected)]
+    grads = [torch.autograd.grad(y, leaves, grad) for y in (results, expected)]
     torch.testing.assert_close(*grads)
 
 
@@ -202,9 +202,9 @@ def test_onnx_runs_what_is_exported() -> None:
     session = onnxruntime.InferenceSession(
         program.model_proto.SerializeToString(), providers=["CPUExecutionProvider"]
     )
-    names = [given.name for given in session.get_inputs()]
-    (found,) = session.run(None, dict(zip(names, (a.numpy(), b.numpy()), strict=True)))
-    assert np.allclose(found, sg.swiglu(a, b), rtol=1e-5, atol=1e-6)
+    names = [argument.name for argument in session.get_inputs()]
+    (result,) = session.run(None, dict(zip(names, (a.numpy(), b.numpy()), strict=True)))
+    assert np.allclose(result, sg.swiglu(a, b), rtol=1e-5, atol=1e-6)
 
 
 def test_jit_trace() -> None:

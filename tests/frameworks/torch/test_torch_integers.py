@@ -61,9 +61,9 @@ def test_integers_of_every_activation(activation: Activation, dtype: torch.dtype
     if (activation.name, dtype) == ("hard_tanh", torch.uint8):
         pytest.skip("torch's hardtanh refuses unsigned integers below a negative limit")
     x = integers(dtype)
-    kept = activation.name in KEPT and dtype is not torch.bool
+    saved = activation.name in KEPT and dtype is not torch.bool
     result = activation(x)
-    assert result.dtype == (dtype if kept else torch.float32)
+    assert result.dtype == (dtype if saved else torch.float32)
     wide = activation(x.numpy().astype(np.float64))
     torch.testing.assert_close(result.double(), torch.from_numpy(wide), rtol=1e-5, atol=1e-6)
     assert activation.slope(x).dtype == activation.backward(x, x).dtype == torch.float32

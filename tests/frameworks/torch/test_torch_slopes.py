@@ -14,8 +14,8 @@ def test_gradient_is_slope(variant: tuple[Activation, dict[str, float]]) -> None
     activation, parameters = variant
     for dtype, eps in EPS.items():
         x = torch.linspace(-9, 9, 241).to(dtype).requires_grad_()
-        (found,) = torch.autograd.grad(activation(x, **parameters).sum(), x)
+        (gradient,) = torch.autograd.grad(activation(x, **parameters).sum(), x)
         exact = activation.slope(x.detach().double().numpy(), **parameters)
         # A slope told from a rounded value is off by some ulps of 1, or of the largest slope.
         allowed = 4 * eps * max(1.0, float(np.abs(exact).max()))
-        assert np.abs(found.double().numpy() - exact).max() <= allowed, dtype
+        assert np.abs(gradient.double().numpy() - exact).max() <= allowed, dtype

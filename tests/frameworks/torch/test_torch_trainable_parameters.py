@@ -86,14 +86,14 @@ def test_a_learnt_beta_is_differentiable_in_all_ways(beta: float) -> None:
 
 
 def test_a_learnt_beta_keeps_the_input_and_itself() -> None:
-    kept: list[int] = []
+    saved: list[int] = []
     x = torch.randn(1000, requires_grad=True)
     swish = sg.torch.Swish(learnable=True)
     with torch.autograd.graph.saved_tensors_hooks(
-        lambda t: kept.append(t.nbytes) or t, lambda t: t
+        lambda t: saved.append(t.nbytes) or t, lambda t: t
     ):
         swish(x)
-    assert kept == [4000, 4]
+    assert saved == [4000, 4]
     assert swish(torch.tensor(1.0, dtype=torch.bfloat16)).dtype == torch.bfloat16
 
 

@@ -72,12 +72,12 @@ BENCH = Bench(MACHINE, SETTINGS, "2026-01-01T00:00:00+00:00", 1.0, ROWS, 0.02)
 
 
 def test_multiples_of_the_least_copy_of_ones_own_relu_and_of_ours() -> None:
-    found = {(one.function, one.implementation): one for one in ROWS}
-    torch = found["gelu", "torch"]
-    assert [one.function for one in ROWS].count("copy") == 1
+    results = {(item.function, item.implementation): item for item in ROWS}
+    torch = results["gelu", "torch"]
+    assert [element.function for element in ROWS].count("copy") == 1
     assert (torch.x_copy, torch.x_relu) == (pytest.approx(9), pytest.approx(9))
     assert torch.x_ours == pytest.approx(1.5)
-    assert found["gelu", "jax"].x_copy is None
+    assert results["gelu", "jax"].x_copy is None
 
 
 def test_what_noise_hides_is_not_told_apart() -> None:
@@ -90,11 +90,11 @@ def test_what_noise_hides_is_not_told_apart() -> None:
 def test_a_noisy_machine_is_warned_of() -> None:
     assert warnings(ROWS, 0.01, 1) == ()
     assert warnings(ROWS, None, 1) == ()
-    said = warnings([row("gelu", "torch", 1.0, doubt=0.5)], 0.6, 2)
-    assert "60% of the cores" in said[0]
-    assert "DO NOT TRUST" in said[0]
-    assert "gelu in torch, 50%" in said[1]
-    assert "too noisy" in said[1]
+    message = warnings([row("gelu", "torch", 1.0, doubt=0.5)], 0.6, 2)
+    assert "60% of the cores" in message[0]
+    assert "DO NOT TRUST" in message[0]
+    assert "gelu in torch, 50%" in message[1]
+    assert "too noisy" in message[1]
 
 
 def test_the_table_has_limits_relatives_notes_and_errors() -> None:
@@ -112,9 +112,11 @@ def test_of_many_functions_there_is_a_matrix() -> None:
     many = tuple(row(name, "softgate", 0.5) for name in sg.activations())
     settings = replace(SETTINGS, functions=tuple(sg.activations()))
     wide = replace(BENCH, rows=related((*ROWS, *many)), settings=settings)
-    (line,) = (one for one in str(wide).splitlines() if "x fastest other" in one)
+    (line,) = (
+        printed_line for printed_line in str(wide).splitlines() if "x fastest other" in printed_line
+    )
     assert line.split()[:4] == ["function", "softgate", "torch", "jax"]
-    gelu = next(one for one in str(wide).splitlines() if one.split()[:1] == ["gelu"])
+    gelu = next(item for item in str(wide).splitlines() if item.split()[:1] == ["gelu"])
     assert gelu.endswith("torch")
 
 
@@ -137,15 +139,15 @@ def test_find_wants_exactly_one_row() -> None:
 def test_inputs_are_the_same_for_the_same_seed_and_the_mix_has_all_kinds(dtype: str) -> None:
     import numpy as np
 
-    one, two = (arrays("mix", dtype, 1000, 7) for _ in range(2))
-    assert all(a.tobytes() == b.tobytes() for a, b in zip(one, two, strict=True))
-    x = one[0].astype(np.float64)
+    first, two = (arrays("mix", dtype, 1000, 7) for _ in range(2))
+    assert all(a.tobytes() == b.tobytes() for a, b in zip(first, two, strict=True))
+    x = first[0].astype(np.float64)
     assert np.isnan(x).any()
     assert np.isposinf(x).any()
     assert np.isneginf(x).any()
     tiny = float(sizes_of_smallest_normal(dtype))
     assert ((np.abs(x) < tiny) & (x != 0)).any()
-    assert one[0].ctypes.data % 64 == 0
+    assert first[0].ctypes.data % 64 == 0
 
 
 def sizes_of_smallest_normal(dtype: str) -> float:
@@ -155,18 +157,18 @@ def sizes_of_smallest_normal(dtype: str) -> float:
 
 
 def test_sizes_follow_the_caches() -> None:
-    found = {text: size_of(text, 4, MACHINE) for text in ("L1", "L2", "L3", "DRAM")}
-    for level, size in found.items():
+    results = {text: size_of(text, 4, MACHINE) for text in ("L1", "L2", "L3", "DRAM")}
+    for level, size in results.items():
         held = MACHINE.caches.get(level)
         assert held is None or size.count * 4 * 3 <= held / 2
         assert size.label == level
-    assert found["DRAM"].count * 4 * 3 >= 4 * MACHINE.caches["L3"]
+    assert results["DRAM"].count * 4 * 3 >= 4 * MACHINE.caches["L3"]
     assert size_of("64k", 8, MACHINE) == Size(1 << 16, "L3")
     assert size_of("1M", 4, replace(MACHINE, caches={})).label == UNKNOWN
 
 
 @pytest.mark.parametrize(
-    ("given", "says"),
+    ("argument", "says"),
     [
         ({"size": "0"}, "at least 1 element"),
         ({"size": "-3"}, "expected L1"),
@@ -185,7 +187,7 @@ def test_sizes_follow_the_caches() -> None:
     ],
 )
 def test_mistakes_are_told_before_anything_starts(
-    given: dict[str, Any], says: str, monkeypatch: pytest.MonkeyPatch
+    argument: dict[str, Any], says: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def started(self: BenchRun) -> None:
         raise AssertionError("it was run")
@@ -193,7 +195,7 @@ def test_mistakes_are_told_before_anything_starts(
     monkeypatch.setattr(BenchRun, "run", started)
     monkeypatch.setattr("softgate.studies.bench.this_machine", lambda: MACHINE)
     with pytest.raises(ValueError, match=says):
-        sg.bench(**({"functions": "gelu"} | given))
+        sg.bench(**({"functions": "gelu"} | argument))
 
 
 def test_a_peer_that_is_not_installed_is_refused_by_name_and_left_out_else(
@@ -223,7 +225,7 @@ def test_results_that_are_not_ours_are_noticed() -> None:
 
 
 def test_against_an_older_one_both_ways() -> None:
-    slower = replace(BENCH, rows=tuple(_slowed(one, "gelu", "softgate", 1.2) for one in ROWS))
+    slower = replace(BENCH, rows=tuple(_slowed(item, "gelu", "softgate", 1.2) for item in ROWS))
     assert compare(BENCH, BENCH, 0.0).failures == ()
     assert compare(BENCH, slower, 0.1).failures == ()  # it got faster
     (failure,) = compare(slower, BENCH, 0.1).failures
@@ -232,13 +234,13 @@ def test_against_an_older_one_both_ways() -> None:
     assert compare(slower, BENCH, 0.25).failures == ()
 
 
-def _slowed(one: Row, function: str, implementation: str, factor: float) -> Row:
-    same = (one.function, one.implementation) == (function, implementation)
-    return replace(one, least_ns=one.least_ns * factor) if same and one.least_ns else one
+def _slowed(item: Row, function: str, implementation: str, factor: float) -> Row:
+    same = (item.function, item.implementation) == (function, implementation)
+    return replace(item, least_ns=item.least_ns * factor) if same and item.least_ns else item
 
 
 def test_of_two_runs_the_least_time_counts() -> None:
-    noisy = replace(BENCH, rows=tuple(_slowed(one, "gelu", "torch", 3.0) for one in ROWS))
+    noisy = replace(BENCH, rows=tuple(_slowed(item, "gelu", "torch", 3.0) for item in ROWS))
     once = merged(noisy, BENCH)
     assert (once.find("gelu", "torch").least_ns, once.find("gelu").least_ns) == (0.9, 0.6)
     assert merged(BENCH, noisy).rows == BENCH.rows
@@ -247,8 +249,8 @@ def test_of_two_runs_the_least_time_counts() -> None:
 
 def test_a_time_that_is_lost_is_a_failure() -> None:
     lost = tuple(
-        replace(one, least_ns=None, error="it threw") if one.implementation == "torch" else one
-        for one in ROWS
+        replace(item, least_ns=None, error="it threw") if item.implementation == "torch" else item
+        for item in ROWS
     )
     failures = compare(replace(BENCH, rows=lost), BENCH, 0.5).failures
     assert len(failures) == 2
@@ -259,7 +261,7 @@ def test_another_machine_or_another_definition_is_refused_and_versions_are_said(
     elsewhere = replace(BENCH, machine=replace(MACHINE, cpu="Another"))
     with pytest.raises(ValueError, match=r"machine.*cpu: A made-up CPU here, Another there"):
         compare(BENCH, elsewhere, 0.1)
-    longer = replace(BENCH, rows=tuple(replace(one, count=2048) for one in ROWS))
+    longer = replace(BENCH, rows=tuple(replace(item, count=2048) for item in ROWS))
     with pytest.raises(ValueError, match="shares no row"):
         compare(BENCH, longer, 0.1)
     newer = replace(BENCH, machine=replace(MACHINE, versions={"numpy": "2.1"}))
@@ -271,24 +273,24 @@ def test_another_machine_or_another_definition_is_refused_and_versions_are_said(
 def test_the_command_compares_and_says_by_its_exit_code(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[dict[str, Any]] = []
+    requests: list[dict[str, Any]] = []
 
-    def timed(functions: Any, given: dict[str, Any]) -> Bench:
-        asked.append({"functions": [one.name for one in functions], **given})
+    def timed(functions: Any, argument: dict[str, Any]) -> Bench:
+        requests.append({"functions": [function.name for function in functions], **argument})
         return BENCH
 
     monkeypatch.setattr(cli, "_timed", timed)
     monkeypatch.setattr("softgate.runtime.machine.this_machine", lambda: MACHINE)
     old = tmp_path / "old.json"
-    quick = replace(BENCH, rows=tuple(_slowed(one, "gelu", "torch", 0.5) for one in ROWS))
+    quick = replace(BENCH, rows=tuple(_slowed(item, "gelu", "torch", 0.5) for item in ROWS))
     for then, code in ((BENCH, 0), (quick, 1)):
         old.write_text(then.to_json(), encoding="utf-8")
         result = run("bench", "--baseline", str(old))
         assert result.return_value == code
         assert ("Failed: gelu in torch" in result.output) == bool(code)
         assert "ratio" in result.output
-    assert asked[0]["functions"] == ["gelu"]
-    assert asked[0]["size"] == ("1K",)
+    assert requests[0]["functions"] == ["gelu"]
+    assert requests[0]["size"] == ("1K",)
     assert run("bench", "--baseline", str(old), "--tolerance", "2").return_value == 0
     as_json = json.loads(run("bench", "--baseline", str(old), "--json").stdout)
     assert as_json["schema"] == "softgate.bench.comparison"
@@ -297,7 +299,7 @@ def test_the_command_compares_and_says_by_its_exit_code(
 def test_the_command_refuses_another_machine_before_it_times_anything(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def timed(functions: Any, given: dict[str, Any]) -> Bench:
+    def timed(functions: Any, argument: dict[str, Any]) -> Bench:
         raise AssertionError("it was run")
 
     monkeypatch.setattr(cli, "_timed", timed)

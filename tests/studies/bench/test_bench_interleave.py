@@ -132,9 +132,9 @@ def turns_of(*turns: tuple[float, ...]) -> list[Turn]:
 
 
 def test_least_median_spread_and_doubt() -> None:
-    found = statistics(turns_of((10.0, 12.0), (11.0, 30.0), (14.0, 16.0)))
-    assert found is not None
-    assert (found.least_ns, found.median_ns, found.calls) == (10.0, 13.0, 6)
-    assert found.spread == pytest.approx(0.3)
-    assert found.doubt == pytest.approx(0.1)  # 11 without every other turn, 10 with them
+    result = statistics(turns_of((10.0, 12.0), (11.0, 30.0), (14.0, 16.0)))
+    assert result is not None
+    assert (result.least_ns, result.median_ns, result.calls) == (10.0, 13.0, 6)
+    assert result.spread == pytest.approx(0.3)
+    assert result.doubt == pytest.approx(0.1)  # 11 without every other turn, 10 with them
     assert statistics(turns_of()) is None

@@ -83,20 +83,20 @@ def test_the_record_survives_json(bench: Bench) -> None:
 
 def test_other_formats_fresh_memory_and_the_mix_run_in_ours() -> None:
     dtypes = ("float64", "float16", "bfloat16")
-    found = sg.bench(
+    benchmark = sg.bench(
         "relu", peers="none", dtype=dtypes, inputs="mix", buffers="fresh", size="1K",
         threads="all", budget=0.1,
     )  # fmt: skip
-    assert all(row.least_ns and not row.error for row in found)
-    assert {row.dtype for row in found} == set(dtypes)
+    assert all(row.least_ns and not row.error for row in benchmark)
+    assert {row.dtype for row in benchmark} == set(dtypes)
 
 
 def test_keywords_make_a_peer_of_a_function_with_parameters() -> None:
-    found = peers(sg.leaky_relu.bind(slope=0.3))
-    assert found["tensorflow"].keywords == {"alpha": 0.3}
-    assert found["keras"].keywords == {"negative_slope": 0.3}
-    assert found["onnxruntime"].keywords == {"alpha": 0.3}
-    assert "scipy" not in found  # its formula has the usual slope
+    result = peers(sg.leaky_relu.bind(slope=0.3))
+    assert result["tensorflow"].keywords == {"alpha": 0.3}
+    assert result["keras"].keywords == {"negative_slope": 0.3}
+    assert result["onnxruntime"].keywords == {"alpha": 0.3}
+    assert "scipy" not in result  # its formula has the usual slope
 
 
 def test_a_formula_of_ones_own_is_ours_alone() -> None:
@@ -151,11 +151,11 @@ def test_a_peer_that_fails_gets_a_row_that_says_so_and_the_rest_go_on(
         return usual | {"textbook": Peer(activation.name, "textbook", "bad", f"{module}:value")}
 
     monkeypatch.setattr(plan, "_peers", listed)
-    found = sg.bench(BAD, peers="textbook", quantity="value", size=COUNT, budget=0.2)
+    benchmark = sg.bench(BAD, peers="textbook", quantity="value", size=COUNT, budget=0.2)
     for function, (_, _, says) in BAD.items():
-        assert found.find(function, "textbook").error == says
-        assert found.find(function).least_ns > 0
-    assert found.find("relu").least_ns > 0
+        assert benchmark.find(function, "textbook").error == says
+        assert benchmark.find(function).least_ns > 0
+    assert benchmark.find("relu").least_ns > 0
 
 
 def program(*arguments: str, cwd: Path) -> subprocess.Popen[str]:
@@ -177,13 +177,13 @@ def test_ones_own_formula_from_the_command_line_as_json(tmp_path: Path) -> None:
     ) as process:  # fmt: skip
         out, err = process.communicate(timeout=120)
     assert process.returncode == 0, err
-    found = json.loads(out)
-    rows = {row["function"]: row for row in found["rows"]}
+    content = json.loads(out)
+    rows = {row["function"]: row for row in content["rows"]}
     (mine,) = set(rows) - {"relu", "copy"}
     assert mine == "bent"
     assert rows[mine]["least_ns"] > 0
     assert not rows[mine]["error"]
-    assert found["remarks"] == []  # no worker is idle between its turns
+    assert content["remarks"] == []  # no worker is idle between its turns
     assert "starting softgate" in err
 
 
@@ -205,7 +205,7 @@ def test_an_interrupt_ends_every_process(tmp_path: Path) -> None:
 
 def children(pid: int) -> list[int]:
     """Return the processes that a process has started."""
-    found = []
+    results = []
     for entry in os.listdir("/proc"):  # noqa: PTH208
         if entry.isdigit():
             try:
@@ -213,5 +213,5 @@ def children(pid: int) -> list[int]:
             except OSError:  # it ended meanwhile
                 continue
             if int(text.rpartition(")")[2].split()[1]) == pid:
-                found.append(int(entry))
-    return found
+                results.append(int(entry))
+    return results

@@ -116,8 +116,8 @@ def test_a_slow_activation_is_seen(ours, passes):
     block = FeedForwardBlock(widths.before, SlowHidden(), widths.after, ours)
     x = torch.randn(SHAPE.tokens, SHAPE.d_model, requires_grad=True)
     for phase, times in passes.items():
-        found = runner(block, phase, x, torch.ones_like(x))()
-        assert found.whole_ns >= found.activation_ns >= times * PAUSE_S * 1e9
+        result = runner(block, phase, x, torch.ones_like(x))()
+        assert result.whole_ns >= result.activation_ns >= times * PAUSE_S * 1e9
 
 
 def test_a_slow_product_is_not_the_activation():
@@ -130,32 +130,32 @@ def test_a_slow_product_is_not_the_activation():
     x = torch.randn(SHAPE.tokens, SHAPE.d_model, requires_grad=True)
     for implementation in (OURS, THEIRS):
         block = make(sg.gelu, widths, implementation)
-        found = runner(block, "step", x, torch.ones_like(x))()
-        assert found.activation_ns <= found.whole_ns - 2 * PAUSE_S * 1e9
+        result = runner(block, "step", x, torch.ones_like(x))()
+        assert result.activation_ns <= result.whole_ns - 2 * PAUSE_S * 1e9
 
 
 @pytest.fixture(scope="module")
 def small():
     shown = []
-    found = measure_layer(
+    result = measure_layer(
         ["gelu", "gelu_sigmoid", "tanh", "swiglu"], d_model=12, d_hidden=24, tokens=5,
         budget=0.05, progress=lambda *step: shown.append(step),
     )  # fmt: skip
     assert shown
     assert all(0 <= done <= total for _, done, total in shown)
-    return found
+    return result
 
 
 def test_a_study_has_all_of_it(small):
-    names = {one.activation for one in small}
+    names = {item.activation for item in small}
     assert names == {"relu", "gelu", "gelu_sigmoid", "tanh", "reglu", "swiglu"}
     assert small.not_run == ("gelu_sigmoid in torch: torch has no operator for it",)
-    for one in small:
-        assert 0 < one.activation_ns < one.whole_ns
-        assert one.runs >= 4
-        assert (one.saved_bytes is None) == (one.phase == "forward")
-        assert (one.activation_flops is None) == (one.implementation == THEIRS)
-        assert one.activation in (*REFERENCES.values(), *names)
+    for item in small:
+        assert 0 < item.activation_ns < item.whole_ns
+        assert item.runs >= 4
+        assert (item.saved_bytes is None) == (item.phase == "forward")
+        assert (item.activation_flops is None) == (item.implementation == THEIRS)
+        assert item.activation in (*REFERENCES.values(), *names)
     assert Layer.from_json(small.to_json()) == small
 
 
@@ -169,9 +169,9 @@ def test_figures_that_are_no_times(small):
     assert small.find("gelu", THEIRS, "step").saved_bytes == 4 * (5 * 12 + 2 * elements)
     assert step.matmul_flops == 3 * linear_flops(5, [(12, 24), (24, 12)])
     tanh = small.find("tanh", OURS, "step")  # whose slope follows from the value: made once
-    told = kernel_operations(sg.tanh.entry, "from_value", "float32", {}).flops
+    messages = kernel_operations(sg.tanh.entry, "from_value", "float32", {}).flops
     made = kernel_operations(sg.tanh.entry, "value", "float32", {}).flops
-    assert tanh.activation_flops == (made + told) * elements
+    assert tanh.activation_flops == (made + messages) * elements
     assert small.find("swiglu", OURS, "step").d_hidden == 16
 
 
@@ -183,7 +183,7 @@ def test_torch_is_left_as_it_was():
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("argument", "message"),
     [
         ({"tokens": 0}, "tokens = 0: expected a positive integer"),
         ({"d_model": -768}, "d_model = -768: expected a positive integer"),
@@ -196,20 +196,20 @@ def test_torch_is_left_as_it_was():
         ({"activations": []}, "activations is empty"),
     ],
 )
-def test_bad_input(given, message):
+def test_bad_input(argument, message):
     with pytest.raises(ValueError, match=message):
-        measure_layer(**given)
+        measure_layer(**argument)
 
 
 TINY = ["--layer", "--d-model", "8", "--d-hidden", "16", "--tokens", "4", "--budget", "0.01"]
 
 
 def test_the_command():
-    found = CliRunner().invoke(command, ["gelu", "swiglu", *TINY, "--json"])
-    assert found.exit_code == 0, found.output
-    record = Layer.from_json(found.stdout)
+    result = CliRunner().invoke(command, ["gelu", "swiglu", *TINY, "--json"])
+    assert result.exit_code == 0, result.output
+    record = Layer.from_json(result.stdout)
     assert (record.d_model, record.d_hidden, record.tokens) == (8, 16, 4)
-    assert json.loads(found.stdout)["schema"] == "softgate.layer"
+    assert json.loads(result.stdout)["schema"] == "softgate.layer"
     assert "replacing gelu by relu" in record.answers()[0]
 
 
@@ -224,15 +224,15 @@ def test_the_command():
     ],
 )
 def test_options_that_do_not_go_together(arguments, message):
-    found = CliRunner().invoke(command, arguments)
-    assert found.exit_code == 2
-    assert message in found.output
+    result = CliRunner().invoke(command, arguments)
+    assert result.exit_code == 2
+    assert message in result.output
 
 
 def test_without_torch_the_command_says_what_to_install():
     code = "import sys; sys.modules['torch'] = None; from softgate.cli import main; main()"
-    found = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", code, "bench", *TINY], capture_output=True, text=True, check=False
     )
-    assert found.returncode == 2
-    assert 'needs PyTorch: pip install "softgate[torch]"' in found.stderr
+    assert result.returncode == 2
+    assert 'needs PyTorch: pip install "softgate[torch]"' in result.stderr

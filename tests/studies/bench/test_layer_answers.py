@@ -46,20 +46,24 @@ def test_the_answers_say_what_was_measured():
     assert "takes 4.00 times the exact form's time forward (100.00 against 25.00 ms)" in tanh
     assert tanh.endswith("in torch: it is slower here.")
     quick = layer(
-        *(one for one in MEASURED if one.activation != "gelu_tanh"),
+        *(item for item in MEASURED if item.activation != "gelu_tanh"),
         row("gelu_tanh", "forward", 90.0e6, 10.0e6),
         row("gelu_tanh", "step", 250.0e6, 30.0e6),
     )
     assert quick.answers()[1].endswith("in torch: it is faster here.")
     noisy = layer(
-        *(one for one in quick if (one.activation, one.phase) != ("gelu", "step")),
+        *(
+            quick_row
+            for quick_row in quick
+            if (quick_row.activation, quick_row.phase) != ("gelu", "step")
+        ),
         LayerRow(**{**vars(quick.find("gelu", THEIRS, "step")), "doubt": 0.9}),
     )
     assert noisy.answers()[1].endswith("the difference is within the noise here.")
 
 
 def test_operations_and_memory_in_words():
-    found = layer(
+    result = layer(
         row("relu", "forward", 80.0, 5.0, OURS, activation_flops=10),
         row("relu", "step", 80.0, 5.0, OURS, activation_flops=20),
         row("gelu", "forward", 80.0, 10.0, OURS, activation_flops=540),
@@ -69,7 +73,7 @@ def test_operations_and_memory_in_words():
         row("gelu", "forward", 80.0, 10.0),
         row("gelu", "step", 80.0, 10.0),
     )
-    _, flops, memory = found.answers()
+    _, flops, memory = result.answers()
     assert "gelu takes 54 times the FLOPs of relu, counted in softgate's kernels" in flops
     assert "54.00 % of the matrix products'" in flops
     assert memory == (

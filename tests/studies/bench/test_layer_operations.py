@@ -47,12 +47,12 @@ def test_operations_are_those_of_the_compiled_code(name):
 
 def test_operations_of_one_formula_by_hand():
     graph = Graph()
-    x, one = graph.input("x"), graph.const(1)
-    shared = graph.node("fma", x, x, one)
-    folded = graph.node("fma", one, one, one)
+    x, unit_node = graph.input("x"), graph.const(1)
+    shared = graph.node("fma", x, x, unit_node)
+    folded = graph.node("fma", unit_node, unit_node, unit_node)
     product = graph.node("fma", shared, folded, graph.const(0))
-    found = count(graph.node("where", x < 0, product, shared / product))
-    assert (found.flops, found.moves) == (2 + 1 + 1 + 1, 1)
+    result = count(graph.node("where", x < 0, product, shared / product))
+    assert (result.flops, result.moves) == (2 + 1 + 1 + 1, 1)
     with pytest.raises(ValueError, match="Phi is not an operation of a kernel"):
         count(graph.node("Phi", x))
 

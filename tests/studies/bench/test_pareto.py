@@ -51,14 +51,14 @@ FOUND = Pareto(
 
 
 def test_the_front():
-    assert [one.implementation for one in FOUND.front] == ["torch.compile", "softgate", "scipy"]
-    assert [one.least_ns for one in POINTS] == sorted(one.least_ns for one in POINTS)
+    assert [item.implementation for item in FOUND.front] == ["torch.compile", "softgate", "scipy"]
+    assert [datum.least_ns for datum in POINTS] == sorted(entry.least_ns for entry in POINTS)
 
 
 def test_every_point_off_the_front_is_dominated_by_one_on_it():
     numbers = [(ulp, ns) for ulp in (0.5, 1.0, 3.0, math.inf) for ns in (0.5, 1.0, 2.0)][1:]
-    found = marked([point(str(i), *pair) for i, pair in enumerate(numbers)])
-    front = {one.implementation for one in found if one.on_front}
+    result = marked([point(str(i), *pair) for i, pair in enumerate(numbers)])
+    front = {item.implementation for item in result if item.on_front}
     assert front == {
         str(i)
         for i, (ulp, ns) in enumerate(numbers)
@@ -67,7 +67,7 @@ def test_every_point_off_the_front_is_dominated_by_one_on_it():
 
 
 def test_equal_points_do_not_dominate_each_other():
-    assert all(one.on_front for one in marked([point("a", 1.0, 1.0), point("b", 1.0, 1.0)]))
+    assert all(item.on_front for item in marked([point("a", 1.0, 1.0), point("b", 1.0, 1.0)]))
 
 
 def test_a_record_goes_through_json_and_is_shown():
@@ -88,7 +88,7 @@ def test_the_picture_names_every_point_once_and_legibly():
     """No two names overlap, and none is cut off, with the wider letters of another font."""
     font = pytest.importorskip("matplotlib.textpath").TextPath
     svg = ElementTree.fromstring(pareto_chart(FOUND).svg())
-    (group,) = [one for one in svg.iter(f"{SVG}g") if "names_marks" in one.get("class", "")]
+    (group,) = [box for box in svg.iter(f"{SVG}g") if "names_marks" in box.get("class", "")]
     boxes = {}
     for text in group.iter(f"{SVG}text"):
         x, y = map(float, re.findall(r"-?[\d.]+", text.get("transform"))[:2])
@@ -96,17 +96,17 @@ def test_the_picture_names_every_point_once_and_legibly():
         left = {"start": x, "middle": x - width / 2, "end": x - width}[text.get("text-anchor")]
         boxes[text.text] = (left, y - 12, left + width, y + 3)
     assert sorted(name.partition(",")[0] for name in boxes) == sorted(
-        one.implementation for one in POINTS
+        box.implementation for box in POINTS
     )
-    for one, other in combinations(boxes.values(), 2):
-        assert one[2] < other[0] or other[2] < one[0] or one[3] < other[1] or other[3] < one[1]
+    for box, other in combinations(boxes.values(), 2):
+        assert box[2] < other[0] or other[2] < box[0] or box[3] < other[1] or other[3] < box[1]
     wide = float(svg.get("width"))
     assert all(left > -60 and right < wide for left, _, right, _ in boxes.values())
 
 
 def test_marks_on_the_front_are_outlined():
     svg = ElementTree.fromstring(pareto_chart(FOUND).svg())
-    marks = [one for one in svg.iter(f"{SVG}path") if one.get("stroke") == GREY]
+    marks = [item for item in svg.iter(f"{SVG}path") if item.get("stroke") == GREY]
     assert len(marks) == len(FOUND.front)
 
 
@@ -135,9 +135,9 @@ def test_saved_bytes_come_from_torch():
     pytest.importorskip("torch")
     composed = replace(peers("gelu_sigmoid")["torch"], implementation="transformers")
     broken = replace(peers("gelu")["softgate.torch"], subject="softgate:no_such")
-    found = saved_bytes([peers("gelu")["torch"], composed, broken, peers("gelu")["scipy"]])
-    assert found.pop("transformers") > 4
-    assert found == {"torch": 4, "softgate.torch": None}
+    result = saved_bytes([peers("gelu")["torch"], composed, broken, peers("gelu")["scipy"]])
+    assert result.pop("transformers") > 4
+    assert result == {"torch": 4, "softgate.torch": None}
 
 
 @pytest.fixture(scope="module")
@@ -149,13 +149,13 @@ def bench():
 
 def test_a_study_joins_times_and_certificates(bench):
     shown = []
-    found = measure_pareto(bench, samples=2000, progress=lambda *step: shown.append(step))
-    (only,) = found.points
+    pareto = measure_pareto(bench, samples=2000, progress=lambda *step: shown.append(step))
+    (only,) = pareto.points
     certificate = sg.certify(sg.gelu, dtype="float32", quantity="value", samples=2000)
     assert only.max_ulp == certificate.find("value", "float32").max_ulp
     assert only.least_ns == bench.find("gelu").least_ns
     assert only.on_front
-    assert found.not_run[0].startswith("textbook: ")  # which returns float64
+    assert pareto.not_run[0].startswith("textbook: ")  # which returns float64
     assert [what for what, _, _ in shown] == ["certifying softgate", "certifying textbook"]
     quick = measure_pareto(bench, samples=2000, budget=1e-9)
     assert quick.not_run == ("textbook: no time was left to certify it",)
@@ -172,12 +172,12 @@ def test_the_picture_of_times(bench):
     functions = ("gelu", "gelu_tanh")
     rows = value_times(bench, functions)
     chart = time_chart(bench, functions)
-    texts = [one.text for one in ElementTree.fromstring(chart.svg()).iter(f"{SVG}text")]
+    texts = [item.text for item in ElementTree.fromstring(chart.svg()).iter(f"{SVG}text")]
     assert [text for text in texts if text in rows] == list(rows)
     times = [it["gelu"].least_ns for it in rows.values()]
     assert times == sorted(times)
     assert {f"{time:.2f}" for time in times} <= set(texts)
-    drawn = {(one["implementation"], one["function"]) for one in chart.spec["data"]["values"]}
+    drawn = {(datum["implementation"], datum["function"]) for datum in chart.spec["data"]["values"]}
     assert drawn == {(name, function) for name, it in rows.items() for function in it}
     assert set(lower_limits(bench, rows["softgate"]["gelu"])) == {"copy", "relu"} <= set(texts)
     assert f"softgate {times[0]:.2f} (gelu)" in chart.alternative
@@ -197,9 +197,9 @@ def test_the_picture_of_times(bench):
     ],
 )
 def test_bad_input(arguments, message):
-    found = CliRunner().invoke(command, arguments)
-    assert found.exit_code != 0
-    assert message in f"{found.output} {found.exception}"
+    result = CliRunner().invoke(command, arguments)
+    assert result.exit_code != 0
+    assert message in f"{result.output} {result.exception}"
 
 
 def page_tool():
@@ -242,7 +242,7 @@ def test_a_section_is_what_its_command_prints(kind, tmp_path, monkeypatch):
     if kind != "figure":
         monkeypatch.setattr(PAGE, "subprocess", SimpleNamespace(run=run_here, PIPE=None))
     section = next(
-        one for one in SECTIONS if (one.figure if kind == "figure" else kind in one.command)
+        item for item in SECTIONS if (item.figure if kind == "figure" else kind in item.command)
     )
     record = PAGE.run(section, tmp_path, check=True)
     text = PAGE.section_text(section, record, tmp_path)

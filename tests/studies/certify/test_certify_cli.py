@@ -98,8 +98,8 @@ def nothing_is_computed(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(scope="module")
 def baseline() -> dict[str, Any]:
     """A certificate of gelu as QUICK has it, as JSON holds it."""
-    found = sg.certify(sg.gelu, dtype="float32", quantity="value", samples=2000)
-    content: dict[str, Any] = json.loads(found.to_json())
+    certificate = sg.certify(sg.gelu, dtype="float32", quantity="value", samples=2000)
+    content: dict[str, Any] = json.loads(certificate.to_json())
     return content
 
 
@@ -190,7 +190,7 @@ def test_a_page_stands_alone(run: Run, tmp_path: Path) -> None:
 
 
 def test_the_picture_shows_the_error_where_it_is() -> None:
-    found = sg.certify(
+    certificate = sg.certify(
         faulty.early_zero,
         "gelu",
         dtype="float32",
@@ -198,7 +198,7 @@ def test_the_picture_shows_the_error_where_it_is() -> None:
         samples=20_000,
         isolated=False,
     )
-    profile = found.find("value", "float32").profile
+    profile = certificate.find("value", "float32").profile
     assert len(profile.edges) == len(profile.max_ulp) + 1
     assert list(profile.edges) == sorted(set(profile.edges))
     large = [

@@ -35,9 +35,9 @@ def torch_gelu() -> Certificate:
 
 @pytest.mark.parametrize("quantity", ["value", "slope"])
 def test_the_lost_tail_of_torchs_gelu_is_found(torch_gelu: Certificate, quantity: str) -> None:
-    one = torch_gelu.find(quantity, "float32")
-    tail = {region.name: region for region in one.regions}["left tail"]
-    assert one.worst is tail
+    measurement = torch_gelu.find(quantity, "float32")
+    tail = {region.name: region for region in measurement.regions}["left tail"]
+    assert measurement.worst is tail
     assert tail.max_ulp > 1e6
     assert tail.lost > 500
     assert tail.worst < -5
@@ -82,21 +82,21 @@ def test_torch_is_named_with_its_version(torch_gelu: Certificate) -> None:
 
 
 def test_the_tail_of_jaxs_exact_gelu_is_found() -> None:
-    found = peer("jax.nn:gelu", "gelu", parameters={"approximate": False})
-    one = found.find("value", "float32")
-    regions = {region.name: region for region in one.regions}
+    result = peer("jax.nn:gelu", "gelu", parameters={"approximate": False})
+    measurement = result.find("value", "float32")
+    regions = {region.name: region for region in measurement.regions}
     assert regions["left tail"].max_ulp > 50
     assert regions["subnormal results"].flushed > 0
-    assert not found.findings
-    assert any("left tail" in line for line in found.failures(4.0))
+    assert not result.findings
+    assert any("left tail" in line for line in result.failures(4.0))
 
 
 def test_a_module_is_sent_to_its_process() -> None:
     import torch
 
-    found = peer(torch.nn.GELU(approximate="tanh"), "gelu_tanh", dtype="bfloat16")
-    assert found.find("value", "bfloat16").inputs == 65536
-    assert found.framework == "torch"
+    result = peer(torch.nn.GELU(approximate="tanh"), "gelu_tanh", dtype="bfloat16")
+    assert result.find("value", "bfloat16").inputs == 65536
+    assert result.framework == "torch"
 
 
 def test_a_class_is_made_with_its_keywords() -> None:
@@ -112,8 +112,8 @@ def test_an_onnx_file(tmp_path: Path, names: tuple[Any, ...]) -> None:
     from onnx import TensorProto, helper
 
     node = helper.make_node("Gelu", ["x"], ["y"], approximate="none")
-    given, result = (helper.make_tensor_value_info(n, TensorProto.FLOAT, names) for n in "xy")
-    graph = helper.make_graph([node], "gelu", [given], [result])
+    argument, result = (helper.make_tensor_value_info(n, TensorProto.FLOAT, names) for n in "xy")
+    graph = helper.make_graph([node], "gelu", [argument], [result])
     opset = [helper.make_opsetid("", 20)]
     model = helper.make_model(graph, opset_imports=opset, ir_version=10)
     onnx.save(model, tmp_path / "gelu.onnx")
@@ -134,8 +134,8 @@ def test_a_fixed_length_is_not_said_to_be_tested(tmp_path: Path) -> None:
     opset = [helper.make_opsetid("", 20)]
     file = tmp_path / "relu.onnx"
     onnx.save(helper.make_model(graph, opset_imports=opset, ir_version=10), file)
-    found = peer(str(file), "relu", samples=2000)
-    outcomes = {d.on: (d.outcome, d.detail) for d in found.find("value", "float32").dependences}
+    result = peer(str(file), "relu", samples=2000)
+    outcomes = {d.on: (d.outcome, d.detail) for d in result.find("value", "float32").dependences}
     assert (
         outcomes["length"]
         == outcomes["empty array"]
@@ -174,20 +174,28 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 def test_a_c_symbol_and_its_slope(library: str) -> None:
     half = sg.leaky_relu.bind(slope=0.5)
-    found = sg.certify(f"{library}:half_f32", half, slope=f"{library}:slope_f32", samples=2000)
-    assert [(one.dtype, one.quantity) for one in found] == [
+    certificate = sg.certify(
+        f"{library}:half_f32", half, slope=f"{library}:slope_f32", samples=2000
+    )
+    assert [(item.dtype, item.quantity) for item in certificate] == [
         ("float32", "value"),
         ("float32", "slope"),
     ]
-    errors = {region.name: region.max_ulp for region in found.find("value", "float32").regions}
+    errors = {
+        region.name: region.max_ulp for region in certificate.find("value", "float32").regions
+    }
     assert errors["left tail"] == errors["negative"] == 0
     assert errors["right tail"] > 1e6  # x/2 is no leaky relu there
-    assert any("curvature" in line for line in found.untested)
+    assert any("curvature" in line for line in certificate.untested)
 
 
 def test_identify_reads_the_type_of_a_c_function_from_its_name(library: str) -> None:
-    found = sg.identify(f"{library}:half_f64", isolated=True)
-    assert (found.dtype, found.function, found.scale) == ("float64", "identity", 0.5)
+    identification = sg.identify(f"{library}:half_f64", isolated=True)
+    assert (identification.dtype, identification.function, identification.scale) == (
+        "float64",
+        "identity",
+        0.5,
+    )
     with pytest.raises(Mistake, match="give the format"):
         sg.identify(f"{library}:half", isolated=True)
 
@@ -233,18 +241,18 @@ def test_mistakes_in_naming_a_subject(library: str, tmp_path: Path) -> None:
     ],
 )
 def test_misbehaviour_is_a_finding(name: str, kind: str) -> None:
-    found = peer(f"faulty:{name}", "gelu", time_limit=2.0 if name == "hang" else 20.0)
-    assert [finding.kind for finding in found.findings] == [kind]
-    assert found.measurements == ()
-    assert len(found.failures()) == 1
-    assert kind in str(found)
+    result = peer(f"faulty:{name}", "gelu", time_limit=2.0 if name == "hang" else 20.0)
+    assert [finding.kind for finding in result.findings] == [kind]
+    assert result.measurements == ()
+    assert len(result.failures()) == 1
+    assert kind in str(result)
 
 
 def test_a_crash_on_some_inputs_is_a_finding_and_the_rest_is_not_tested() -> None:
-    found = peer("faulty:crash_far_out", "gelu", samples=2000)
-    assert [finding.kind for finding in found.findings] == ["crashed"]
-    assert "SIGSEGV" in found.findings[0].message or "exit code" in found.findings[0].message
-    assert found.untested == ("float32 value: crashed before all was measured",)
+    result = peer("faulty:crash_far_out", "gelu", samples=2000)
+    assert [finding.kind for finding in result.findings] == ["crashed"]
+    assert "SIGSEGV" in result.findings[0].message or "exit code" in result.findings[0].message
+    assert result.untested == ("float32 value: crashed before all was measured",)
 
 
 def test_a_child_is_started_again_after_a_crash() -> None:
@@ -285,8 +293,8 @@ def test_a_function_that_takes_other_arrays_is_a_mistake_until_it_is_said() -> N
 def test_what_cannot_be_sent_is_said() -> None:
     with pytest.raises(Mistake, match="isolated=False"):
         sg.certify(lambda x: x, "gelu")
-    found = peer(partial(np.multiply, np.float32(1)), "identity", isolated=False, samples=2000)
-    assert found.find("value", "float32").max_ulp == 0
+    result = peer(partial(np.multiply, np.float32(1)), "identity", isolated=False, samples=2000)
+    assert result.find("value", "float32").max_ulp == 0
 
 
 def inside(folder: Path, text: str) -> Subject:
@@ -341,9 +349,9 @@ def test_the_name_of_a_module_is_one_line() -> None:
 def test_a_slope_of_ones_own_beside_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "own.py").write_text("def slope(x):\n    return x * 0 + 1\n")
     monkeypatch.chdir(tmp_path)
-    found = sg.certify(sg.identity, slope="own:slope", dtype="float32", samples=2000)
-    assert [one.quantity for one in found] == ["value", "slope", "curvature"]
-    assert found.find("slope", "float32").max_ulp == 0
+    certificate = sg.certify(sg.identity, slope="own:slope", dtype="float32", samples=2000)
+    assert [item.quantity for item in certificate] == ["value", "slope", "curvature"]
+    assert certificate.find("slope", "float32").max_ulp == 0
 
 
 def test_junk_is_no_model(tmp_path: Path) -> None:

@@ -83,17 +83,17 @@ def test_result_goes_to_stdout_and_messages_to_stderr(folder: Path) -> None:
     result = fine("--seeds", "5", "--json")
     record = Comparison.from_json(result.stdout)
     assert (record.arms, record.seeds) == (("gelu", "relu"), (0, 1, 2, 3, 4))
-    assert [one.measured.score for one in record.outcomes if one.trial.arm == "relu"] == [
+    assert [item.measured.score for item in record.outcomes if item.trial.arm == "relu"] == [
         1.0, 2.0, 3.0, 4.0, 5.0,
     ]  # fmt: skip
-    for said in (
+    for messages in (
         "10 trials; no tuning",
         "5 seeds: p >= 0.0625",
         "saved in softgate-trials",
         "[10/10 trials]",
         "10 trials in",
     ):
-        assert said in result.stderr
+        assert messages in result.stderr
     before, after = result.stderr.index("p >= 0.0625"), result.stderr.index("[0/10 trials]")
     assert before < after
     assert len(list((folder / "softgate-trials").glob("*.json"))) == 10
@@ -167,7 +167,7 @@ def test_a_rate_is_chosen_for_each(folder: Path) -> None:
                   script="train.py:tuned")  # fmt: skip
     assert "4 tuning trials choose learning rates from 0.1, 0.2" in result.stderr
     record = Comparison.from_json(result.stdout)
-    assert {(one.arm, one.lr) for one in record.choices} == {("gelu", 0.1), ("relu", 0.2)}
+    assert {(choice.arm, choice.lr) for choice in record.choices} == {("gelu", 0.1), ("relu", 0.2)}
     kinds = [(int(seed) >= 1_000_000, kind) for _, seed, _, kind in map(str.split, lines(folder))]
     assert set(kinds) == {(True, "True"), (False, "False")}
 
@@ -195,9 +195,9 @@ def test_tuning_that_fails_throughout_stops_there(folder: Path) -> None:
 
 
 def test_gated_activations_take_parameters_and_print_a_note_first(folder: Path) -> None:
-    said = fine("swiglu:beta=2", "--task", "digits", "--dry-run", script="").stderr
-    assert "gelu, relu, swiglu:beta=2.0" in said
-    assert "all layers scale their inputs to a mean square of 1" in said
+    errors = fine("swiglu:beta=2", "--task", "digits", "--dry-run", script="").stderr
+    assert "gelu, relu, swiglu:beta=2.0" in errors
+    assert "all layers scale their inputs to a mean square of 1" in errors
     wrong = run("swiglu:gamma=2", "--task", "digits", "--dry-run", script="").exception
     assert isinstance(wrong, click.UsageError)
     assert "gamma" in str(wrong)
@@ -223,10 +223,10 @@ def test_settings_of_a_script_and_of_a_task(folder: Path) -> None:
     record = Comparison.from_json(fine("--seeds", "2", "--set", "hope=-1", "--json").stdout)
     assert record.outcomes[0].trial.settings == {"hope": -1}
     assert record.summaries[1].mean == 0.5
-    said = fine("--task", "digits", "--set", "layers=1,2", "--init", "fitted", "--dry-run",
+    errors = fine("--task", "digits", "--set", "layers=1,2", "--init", "fitted", "--dry-run",
                 script="").stderr  # fmt: skip
-    assert "each with layers=1 | layers=2" in said
-    assert "32 tuning trials choose" in said
+    assert "each with layers=1 | layers=2" in errors
+    assert "32 tuning trials choose" in errors
 
 
 def test_a_task_from_the_command_line(folder: Path) -> None:
@@ -291,8 +291,8 @@ def test_a_store_that_cannot_be_used(folder: Path) -> None:
 
 def test_python_warns_if_seeds_are_too_few(folder: Path) -> None:
     with pytest.warns(UserWarning, match="5 seeds: p >= 0.0625"):
-        found = sg.compare("train.py:run", activations=["gelu", "relu"], seeds=5, on="here")
-    assert found.differences[0].verdict == "no detectable difference"
+        comparison = sg.compare("train.py:run", activations=["gelu", "relu"], seeds=5, on="here")
+    assert comparison.differences[0].verdict == "no detectable difference"
     assert not (folder / "softgate-trials").exists()
 
 

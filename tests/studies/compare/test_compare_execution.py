@@ -40,8 +40,13 @@ COMMAND = [sys.executable, str(SUPPORT / "trained_command.py")]
 
 def same(outcomes: list[Outcome], others: list[Outcome]) -> bool:
     """Return whether results are bit-identical; times and memory may differ."""
-    kept = [(repr(one.measured), one.status, one.said, one.trial.key) for one in outcomes]
-    return kept == [(repr(one.measured), one.status, one.said, one.trial.key) for one in others]
+    saved = [
+        (repr(outcome.measured), outcome.status, outcome.said, outcome.trial.key)
+        for outcome in outcomes
+    ]
+    return saved == [
+        (repr(other.measured), other.status, other.said, other.trial.key) for other in others
+    ]
 
 
 def starts(journal: Path) -> list[str]:
@@ -57,27 +62,27 @@ def local() -> Iterator[Executor]:
 
 @pytest.fixture(scope="module")
 def in_order() -> list[Outcome]:
-    return [run_trial(one, Toy().trial_function(), lambda *_: None) for one in TRIALS]
+    return [run_trial(item, Toy().trial_function(), lambda *_: None) for item in TRIALS]
 
 
 def test_same_results_in_process_and_in_workers(local: Executor, in_order: list[Outcome]) -> None:
     backwards = local.run(TRIALS[::-1])[::-1]  # by another order, in processes that had others
     assert same(backwards, in_order)
     assert same(execute(TRIALS, Toy(), Store(None), on="here"), in_order)
-    scores = [one.measured.score for one in in_order if one.status == "finished"]
+    scores = [item.measured.score for item in in_order if item.status == "finished"]
     assert len(set(scores)) == len(scores) - 1  # shout and meddle have a seed in common
     altered = [run_trial(trial(9), Toy().trial_function(), lambda *_: None), *in_order[1:]]
     assert not same(altered, in_order)
 
 
 def test_failures_are_outcomes(in_order: list[Outcome]) -> None:
-    said = {one.trial.settings.get("mood"): (one.status, one.said) for one in in_order}
-    assert said["diverge"] == ("diverged", "diverged at step 120: the loss is not finite")
-    status, words = said["raise"]
+    messages = {item.trial.settings.get("mood"): (item.status, item.said) for item in in_order}
+    assert messages["diverge"] == ("diverged", "diverged at step 120: the loss is not finite")
+    status, words = messages["raise"]
     assert status == "raised"
     assert re.fullmatch(r"ValueError: no luck with seed 7 \(trained\.py, line \d+\)", words)
-    assert said["exit"][1].startswith("SystemExit: 3")
-    diverged = next(one for one in in_order if one.status == "diverged")
+    assert messages["exit"][1].startswith("SystemExit: 3")
+    diverged = next(ended for ended in in_order if ended.status == "diverged")
     assert diverged.measured.curve[0].step == 100
 
 
@@ -113,18 +118,18 @@ def test_a_second_run_does_nothing(tmp_path: Path) -> None:
 
 
 def test_transient_errors_are_not_saved(tmp_path: Path) -> None:
-    (found,) = execute([trial(0, mood="no memory")], Toy(), Store(tmp_path), on="here")
-    assert found.said.startswith("MemoryError: of the machine")
+    (result,) = execute([trial(0, mood="no memory")], Toy(), Store(tmp_path), on="here")
+    assert result.said.startswith("MemoryError: of the machine")
     assert len(Store(tmp_path)) == 0
 
 
 def test_results_that_json_cannot_hold() -> None:
-    def run(one: Trial, progress: ProgressCallback) -> tuple[Measured, list[float]]:
+    def run(item: Trial, progress: ProgressCallback) -> tuple[Measured, list[float]]:
         return Measured(score=np.float32(1.0)), []
 
-    found = run_trial(trial(), run, lambda *_: None)
-    assert found.status == "raised"
-    assert "float32 is not JSON serializable" in found.said
+    outcome = run_trial(trial(), run, lambda *_: None)
+    assert outcome.status == "raised"
+    assert "float32 is not JSON serializable" in outcome.said
 
 
 def test_nothing_leaks_out_of_a_trial() -> None:
@@ -161,8 +166,8 @@ def test_a_trial_has_one_thread() -> None:
 def test_a_trainable_that_cannot_be_pickled() -> None:
     with pytest.raises(LoadError, match=r"cannot be sent .*lock.*on=\"here\""):
         execute([trial()], Toy(held=threading.Lock()), Store(None))
-    (found,) = execute([trial()], Toy(held=threading.Lock()), Store(None), on="here")
-    assert found.status == "finished"
+    (result,) = execute([trial()], Toy(held=threading.Lock()), Store(None), on="here")
+    assert result.status == "finished"
 
 
 class Broken(Toy):
@@ -205,9 +210,9 @@ def test_an_unsaved_outcome_is_saved_at_the_end(monkeypatch: pytest.MonkeyPatch)
     scheduler = Scheduler([trial(0), trial(1)], store, board)
     first = scheduler.next()
     assert first is not None
-    found = run_trial(first, Toy().trial_function(), lambda *_: None)
+    outcome = run_trial(first, Toy().trial_function(), lambda *_: None)
     scheduler.answer(
-        first, {"outcome": found.to_json(), "ran": True, "unsaved": "the disk is full"}
+        first, {"outcome": outcome.to_json(), "ran": True, "unsaved": "the disk is full"}
     )
     assert scheduler.next() is None
     assert not scheduler.unfinished
@@ -245,10 +250,10 @@ def test_an_error_of_the_progress_callback_is_raised() -> None:
 def children(process: int) -> list[int]:
     tasks = Path(f"/proc/{process}/task")
     try:
-        found = [(task / "children").read_text(encoding="ascii") for task in tasks.iterdir()]
+        results = [(task / "children").read_text(encoding="ascii") for task in tasks.iterdir()]
     except OSError:  # it is gone
         return []
-    return [int(child) for text in found for child in text.split()]
+    return [int(child) for text in results for child in text.split()]
 
 
 def gone(process: int) -> bool:
@@ -304,7 +309,7 @@ def test_killed_at_random_moments(tmp_path: Path) -> None:
         run_trial(trial(s, seconds=0.05), Toy().trial_function(), lambda *_: None)
         for s in range(count)
     ]
-    assert same([one for one in outcomes if one is not None], fresh)
+    assert same([outcome for outcome in outcomes if outcome is not None], fresh)
 
 
 def test_two_commands_share_a_store(tmp_path: Path) -> None:

@@ -161,13 +161,13 @@ def test_a_users_table(tmp_path: Path, separator: str) -> None:
     file.write_text(table(400, separator) + f"\nx{separator * 4}?", encoding="utf-8-sig")
     chosen = task("churn", data=file, settings={**SMALL["churn"], "target": "label", "epochs": 20})
     assert chosen.measure.name == "test area under the ROC curve"
-    said = " ".join(chosen.notes())
+    message = " ".join(chosen.notes())
     for part in (
         "1 rows have no label", "Size (58), became the median", "Colour (37), are a category",
         "Left out: id (identifies rows), empty (one value, or none)",
         "by the 240 training rows alone",
     ):  # fmt: skip
-        assert part in said
+        assert part in message
     measured = run(chosen, "relu")
     assert measured.score is not None
     assert measured.score > 0.8

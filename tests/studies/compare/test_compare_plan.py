@@ -97,25 +97,25 @@ def ended(trial: Trial, score: float | None, status: Status = "finished") -> Out
 
 def test_activations_are_paired_by_seed() -> None:
     made = plan()
-    trials = made.reported(made.choose(ended(one, 0.5) for one in made.tuning()))
+    trials = made.reported(made.choose(ended(planned, 0.5) for planned in made.tuning()))
     assert made.counts == (len(made.tuning()), len(trials)) == (12, 8)
-    seen = {(one.arm, one.seed) for one in trials}
+    seen = {(trial.arm, trial.seed) for trial in trials}
     assert seen == {(arm, seed) for arm in ("gelu", "relu") for seed in range(4)}
-    assert {one.role for one in trials} == {"reported"}
-    assert len({one.key for one in [*trials, *made.tuning()]}) == 20
+    assert {item.role for item in trials} == {"reported"}
+    assert len({entry.key for entry in [*trials, *made.tuning()]}) == 20
 
 
 def test_tuning_never_sees_a_reported_seed() -> None:
     made = plan(seeds=reported_seeds(500), tuning_seeds=tuning_seeds(50))
-    assert not {one.seed for one in made.tuning()} & set(made.seeds)
-    assert {one.role for one in made.tuning()} == {"tuning"}
+    assert not {planned.seed for planned in made.tuning()} & set(made.seeds)
+    assert {item.role for item in made.tuning()} == {"tuning"}
     with pytest.raises(ValueError, match="seed 3 is both a tuning and a reported seed"):
         plan(tuning_seeds=(3,))
 
 
 def test_all_activations_are_tuned_with_the_same_rates_and_seeds() -> None:
     tried = {
-        arm: {(one.lr, one.seed) for one in plan().tuning() if one.arm == arm}
+        arm: {(item.lr, item.seed) for item in plan().tuning() if item.arm == arm}
         for arm in ("gelu", "relu")
     }
     assert tried["gelu"] == tried["relu"]
@@ -125,17 +125,17 @@ def test_all_activations_are_tuned_with_the_same_rates_and_seeds() -> None:
 def test_each_activation_gets_its_best_rate() -> None:
     made = plan()
     best = {"gelu": 1e-2, "relu": 1e-1}
-    outcomes = [ended(one, -abs(math.log(one.lr / best[one.arm]))) for one in made.tuning()]
+    outcomes = [ended(item, -abs(math.log(item.lr / best[item.arm]))) for item in made.tuning()]
     chosen = made.choose(outcomes)
     assert chosen == {("", "gelu"): 1e-2, ("", "relu"): 1e-1}
-    assert {(one.arm, one.lr) for one in made.reported(chosen)} == set(best.items())
+    assert {(planned.arm, planned.lr) for planned in made.reported(chosen)} == set(best.items())
 
 
 def test_a_rate_that_diverged_is_not_chosen() -> None:
     made = plan()
     outcomes = [
-        ended(one, None, "diverged") if one.lr == 1e-1 and one.seed % 2 else ended(one, one.lr)
-        for one in made.tuning()
+        ended(item, None, "diverged") if item.lr == 1e-1 and item.seed % 2 else ended(item, item.lr)
+        for item in made.tuning()
     ]
     assert set(made.choose(outcomes).values()) == {1e-2}
 
@@ -143,19 +143,21 @@ def test_a_rate_that_diverged_is_not_chosen() -> None:
 def test_rates_belong_to_a_condition() -> None:
     made = plan(conditions=(Condition("depth=1", {"depth": 1}), Condition("depth=9", {"depth": 9})))
     outcomes = [
-        ended(one, one.lr if one.settings["depth"] == 9 else -one.lr) for one in made.tuning()
+        ended(item, item.lr if item.settings["depth"] == 9 else -item.lr) for item in made.tuning()
     ]
     chosen = made.choose(outcomes)
     assert chosen["depth=9", "gelu"] == 1e-1
     assert chosen["depth=1", "gelu"] == 1e-3
-    for one in made.reported(chosen):
-        assert one.condition == f"depth={one.settings['depth']}"
+    for item in made.reported(chosen):
+        assert item.condition == f"depth={item.settings['depth']}"
 
 
 def test_more_seeds_only_add() -> None:
     few, many = plan(), plan(seeds=reported_seeds(9))
     chosen = {("", "gelu"): 1e-2, ("", "relu"): 1e-3}
-    assert {one.key for one in few.reported(chosen)} < {one.key for one in many.reported(chosen)}
+    assert {item.key for item in few.reported(chosen)} < {
+        planned.key for planned in many.reported(chosen)
+    }
     assert few.tuning() == many.tuning()
 
 
@@ -163,8 +165,8 @@ def test_one_rate_is_not_tuned() -> None:
     made = plan(rates=(0.5,), tuning_seeds=())
     assert made.tuning() == []
     assert made.counts == (0, 8)
-    assert {one.lr for one in made.reported(made.choose([]))} == {0.5}
-    assert {one.lr for one in plan(rates=()).reported(plan(rates=()).choose([]))} == {0.0}
+    assert {item.lr for item in made.reported(made.choose([]))} == {0.5}
+    assert {planned.lr for planned in plan(rates=()).reported(plan(rates=()).choose([]))} == {0.0}
 
 
 def test_settings_of_an_arm_override_the_condition() -> None:
@@ -172,7 +174,7 @@ def test_settings_of_an_arm_override_the_condition() -> None:
         arms=(Arm("gelu", "gelu"), Arm("gelu→relu", "gelu", {"depth": 7})),
         conditions=(Condition("epochs=1", {"epochs": 1}),),
     )
-    settings = {one.arm: one.settings for one in made.tuning()}
+    settings = {item.arm: item.settings for item in made.tuning()}
     assert settings == {
         "gelu": {"epochs": 1, "depth": 1}, "gelu→relu": {"epochs": 1, "depth": 7},
     }  # fmt: skip
@@ -196,16 +198,16 @@ def test_invalid_plans(changed: dict[str, object], said: str) -> None:
         plan(**changed)
 
 
-@pytest.mark.parametrize("given", [0, -1, [-1], [1.5], [2**32], [True]])
-def test_invalid_seeds(given: object) -> None:
+@pytest.mark.parametrize("argument", [0, -1, [-1], [1.5], [2**32], [True]])
+def test_invalid_seeds(argument: object) -> None:
     with pytest.raises(ValueError, match="seeds"):
-        reported_seeds(given)
+        reported_seeds(argument)
 
 
-@pytest.mark.parametrize("given", ["4", True, None, 1.5])
-def test_seeds_of_a_wrong_kind(given: object) -> None:
+@pytest.mark.parametrize("argument", ["4", True, None, 1.5])
+def test_seeds_of_a_wrong_kind(argument: object) -> None:
     with pytest.raises(TypeError, match="expected a number of seeds"):
-        reported_seeds(given)
+        reported_seeds(argument)
 
 
 @sg.activation
@@ -222,7 +224,7 @@ def other_bump():
 
 
 @pytest.mark.parametrize(
-    ("given", "text"),
+    ("argument", "text"),
     [
         ("gelu", "gelu"),
         ("gelu_new", "gelu_tanh"),
@@ -233,16 +235,16 @@ def other_bump():
         (sg.swiglu.bind(beta=2.0), "swiglu:beta=2.0"),
     ],
 )
-def test_names_are_the_same_for_the_same_function(given: object, text: str) -> None:
-    assert resolve(given) == (text, None)
+def test_names_are_the_same_for_the_same_function(argument: object, text: str) -> None:
+    assert resolve(argument) == (text, None)
     assert resolve(function(text)) == (text, None)
     assert shown(text) == text
 
 
-@pytest.mark.parametrize("given", ["geluu", "elu:alpha", "elu:alpha=x", "elu:alpha=1,alpha=2"])
-def test_unknown_names(given: str) -> None:
-    with pytest.raises(ValueError, match=given.partition(":")[0]):
-        resolve(given)
+@pytest.mark.parametrize("argument", ["geluu", "elu:alpha", "elu:alpha=x", "elu:alpha=1,alpha=2"])
+def test_unknown_names(argument: str) -> None:
+    with pytest.raises(ValueError, match=argument.partition(":")[0]):
+        resolve(argument)
     with pytest.raises(TypeError, match="expected an activation"):
         resolve(3)
 
@@ -261,7 +263,7 @@ def test_a_formula_is_sent_by_value(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_another_formula_is_another_trial() -> None:
-    keys = {Formula.of(one).key for one in (bump, bump.bind(a=3.0), other_bump())}
+    keys = {Formula.of(item).key for item in (bump, bump.bind(a=3.0), other_bump())}
     assert len(keys) == 2
     assert {key.partition("#")[0] for key in keys} == {"bump"}
 
@@ -318,7 +320,7 @@ def test_a_preset_fills_in_what_is_not_given(tmp_path: Path) -> None:
     arguments = {"what": "mnist", "preset": "gelu-paper-mnist", "data_dir": tmp_path}
     made = study(**arguments, activations=None)
     assert [arm.label for arm in made.plan.arms] == ["gelu", "relu", "elu"]
-    assert [one.label for one in made.plan.conditions] == ["dropout=0", "dropout=0.5"]
+    assert [condition.label for condition in made.plan.conditions] == ["dropout=0", "dropout=0.5"]
     assert made.plan.rates == (1e-3, 1e-4, 1e-5)
     assert (len(made.plan.seeds), len(made.plan.tuning_seeds)) == (5, 1)
     assert made.plan.trainable.settings["epochs"] == 50
@@ -339,9 +341,9 @@ def test_a_preset_adds_notes_to_the_record() -> None:
     )
     outcomes = [
         dataclasses.replace(
-            ended(one, 0.5), measured=Measured(score=0.5, curve=(CurvePoint(9, 0.1, None, None),))
+            ended(item, 0.5), measured=Measured(score=0.5, curve=(CurvePoint(9, 0.1, None, None),))
         )
-        for one in made.plan.reported(made.plan.choose([]))
+        for item in made.plan.reported(made.plan.choose([]))
     ]
     notes = made.record(outcomes).notes
     assert notes[0] == "it is steep"

@@ -38,8 +38,8 @@ def values(panel, *, mark, filtered=None):
 
 def texts(chart):
     root = ElementTree.fromstring(chart.svg())
-    lines = [one for one in root.iter() if one.tag.endswith(("}text", "}tspan"))]
-    return " ".join(one.text for one in lines if one.text)
+    lines = [item for item in root.iter() if item.tag.endswith(("}text", "}tspan"))]
+    return " ".join(line.text for line in lines if line.text)
 
 
 @pytest.mark.parametrize("measure", [ACCURACY, LOSS])
@@ -80,7 +80,11 @@ def test_several_failed_runs_are_counted():
 def test_axes_hold_intervals_and_dots():
     record = comparison({"gelu": (0.5, 0.9, 0.91), "relu": (0.6, 0.7, 0.95)})
     span = chart_data.score_range(record, "")
-    ends = [100 * end for one in record.summaries for end in (one.interval.low, one.interval.high)]
+    ends = [
+        100 * end
+        for summary in record.summaries
+        for end in (summary.interval.low, summary.interval.high)
+    ]
     assert span.low < min(ends)
     assert max(ends) < span.high
     assert span.edges == (span.low, span.high)
@@ -131,12 +135,12 @@ def test_training_loss_is_drawn_where_there_is_no_validation_loss():
 
 def test_arms_that_share_an_activation_have_different_dashes():
     outcomes = [
-        replace(one, trial=replace(one.trial, activation=one.trial.arm.partition(" ")[0]))
-        for one in reported({"relu": GELU, "relu swapped": GELU})
+        replace(first, trial=replace(first.trial, activation=first.trial.arm.partition(" ")[0]))
+        for first in reported({"relu": GELU, "relu swapped": GELU})
     ]
-    one, other = chart_data.styles(Comparison.of(outcomes, measure=ACCURACY)).values()
-    assert one.colour == other.colour
-    assert one.dash != other.dash
+    first, other = chart_data.styles(Comparison.of(outcomes, measure=ACCURACY)).values()
+    assert first.colour == other.colour
+    assert first.dash != other.dash
 
 
 def test_the_same_record_gives_the_same_file(tmp_path):

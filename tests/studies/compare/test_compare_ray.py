@@ -67,7 +67,7 @@ def cluster(kept: Kept) -> Iterator[Executor]:
 def test_bit_identical_to_this_process(
     cluster: Executor, kept: Kept, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    here = [run_trial(one, Toy().trial_function(), lambda *_: None) for one in TRIALS]
+    here = [run_trial(item, Toy().trial_function(), lambda *_: None) for item in TRIALS]
     capfd.readouterr()
     assert same(cluster.run(TRIALS), here)
     assert len(starts(kept.journal)) == len(TRIALS)
@@ -104,7 +104,7 @@ def test_killed_workers(cluster: Executor, kept: Kept, capfd: pytest.CaptureFixt
         stop.set()
         thread.join()
     assert killed
-    here = [run_trial(one, Toy().trial_function(), lambda *_: None) for one in trials]
+    here = [run_trial(item, Toy().trial_function(), lambda *_: None) for item in trials]
     assert same(outcomes, here)
     assert not [line for line in starts(kept.journal) if line.endswith("again")]
     assert len(Store(kept.store)) == len(TRIALS) + COUNT
@@ -114,9 +114,9 @@ def test_killed_workers(cluster: Executor, kept: Kept, capfd: pytest.CaptureFixt
 
 
 def test_a_trial_that_kills_its_worker(cluster: Executor) -> None:
-    (found,) = cluster.run([trial(0, mood="vanish")])
-    assert found.said == "its process was killed (WorkerCrashedError of Ray) three times"
-    assert cluster.store.read(found.trial) is None
+    (result,) = cluster.run([trial(0, mood="vanish")])
+    assert result.said == "its process was killed (WorkerCrashedError of Ray) three times"
+    assert cluster.store.read(result.trial) is None
 
 
 def test_a_trainable_that_cannot_be_loaded(cluster: Executor) -> None:
@@ -130,8 +130,8 @@ def test_a_trainable_that_cannot_be_loaded(cluster: Executor) -> None:
     with pytest.raises(LoadError, match=r"cannot be loaded on .*: RuntimeError: no data"):
         execute([trial()], Broken(), Store(None), on="ray")
     assert ray.is_initialized()
-    (found,) = execute([trial()], Toy(), Store(None), on="ray")
-    assert found.status == "finished"
+    (result,) = execute([trial()], Toy(), Store(None), on="ray")
+    assert result.status == "finished"
     with pytest.raises(RayClusterError, match="connected to a Ray cluster already"):
         execute([trial()], Toy(), Store(None), on="ray://127.0.0.1:10001")
 

@@ -31,10 +31,10 @@ def test_an_effect_is_detected_and_a_null_is_not():
     assert silu.improvement == sum(pairs) / 64
     assert silu.interval.low < silu.mean < silu.interval.high
     assert (relu.verdict, relu.p) == ("no detectable difference", 1.0)
-    said = "\n".join(record.summary)
-    assert "silu is better than gelu: test accuracy 2.35 points higher (95 % interval" in said
-    assert "p = 0.0156 after correction for 2 comparisons" in said
-    assert "No detectable difference to gelu: relu. Differences of up to" in said
+    text = "\n".join(record.summary)
+    assert "silu is better than gelu: test accuracy 2.35 points higher (95 % interval" in text
+    assert "p = 0.0156 after correction for 2 comparisons" in text
+    assert "No detectable difference to gelu: relu. Differences of up to" in text
 
 
 def test_identical_runs_give_a_warning():
@@ -53,26 +53,26 @@ def test_a_swap_reports_scores_before_and_after():
     more = {"validation_score_before_swap": 0.95, "validation_score_after_swap": 0.25}
     swapped = [
         replace(
-            one,
-            trial=replace(one.trial, activation="relu", settings={"before": "gelu"}),
-            measured=replace(one.measured, more=more),
+            item,
+            trial=replace(item.trial, activation="relu", settings={"before": "gelu"}),
+            measured=replace(item.measured, more=more),
         )
-        for one in outcomes[8:]
+        for item in outcomes[8:]
     ]
-    said = Comparison.of([*outcomes[:8], *swapped], measure=ACCURACY).summary
+    text = Comparison.of([*outcomes[:8], *swapped], measure=ACCURACY).summary
     assert (
         "gelu→relu: mean validation score 95.00 before the swap, 25.00 right after it, 90.00 at "
         "the end."
-    ) in said
+    ) in text
 
 
 def test_less_can_be_better():
     record = comparison({"gelu": BASE, "silu": BETTER}, LOSS)
-    (one,) = record.differences
-    assert one.verdict == "worse"
-    assert one.mean == pytest.approx(0.0235)
-    assert (one.won, one.lost) == (0, 8)
-    assert one.improvement < 0.1
+    (compared,) = record.differences
+    assert compared.verdict == "worse"
+    assert compared.mean == pytest.approx(0.0235)
+    assert (compared.won, compared.lost) == (0, 8)
+    assert compared.improvement < 0.1
     assert "silu is worse than gelu: test loss 0.0235 higher" in record.summary[0]
 
 
@@ -106,7 +106,7 @@ def test_all_comparisons_of_a_run_are_corrected_together():
 
 def test_all_pairs():
     record = comparison({"gelu": BASE, "silu": BETTER, "relu": BASE}, pairs="all")
-    pairs = [(one.arm, one.other) for one in record.differences]
+    pairs = [(difference.arm, difference.other) for difference in record.differences]
     assert pairs == [("silu", "gelu"), ("relu", "gelu"), ("relu", "silu")]
     assert record.differences[2].verdict == "worse"
     assert "relu - silu" in str(record)
@@ -114,38 +114,40 @@ def test_all_pairs():
 
 def test_a_baseline_can_be_named():
     record = comparison({"gelu": BASE, "silu": BETTER}, baseline="silu")
-    assert [(one.arm, one.verdict) for one in record.differences] == [("gelu", "worse")]
+    assert [(difference.arm, difference.verdict) for difference in record.differences] == [
+        ("gelu", "worse")
+    ]
     assert record.arms == ("gelu", "silu")
 
 
 def test_divergence_makes_an_activation_worse():
     often = (0.99, *[DIVERGED] * 7)
     record = comparison({"gelu": BASE, "relu": often})
-    (one,) = record.differences
-    assert (one.verdict, one.by, one.won, one.lost) == ("worse", "ranks", 1, 7)
-    assert one.each == (pytest.approx(0.09), *[None] * 7)
-    assert one.improvement == 1 / 8
+    (compared,) = record.differences
+    assert (compared.verdict, compared.by, compared.won, compared.lost) == ("worse", "ranks", 1, 7)
+    assert compared.each == (pytest.approx(0.09), *[None] * 7)
+    assert compared.improvement == 1 / 8
     relu = record.summaries[1]
     assert (relu.diverged, relu.finished, relu.mean) == (tuple(range(1, 8)), 1, 0.99)
     assert relu.median is None
-    said = "\n".join(record.summary)
-    assert "relu is worse than gelu: better at 1 and worse at 7 of 8 seeds" in said
-    assert "Both have a score at 1 seed: test accuracy 9.0 points higher." in said
-    assert "Diverged: relu at 7 of 8 seeds. A diverged run counts as worse than any score" in said
+    text = "\n".join(record.summary)
+    assert "relu is worse than gelu: better at 1 and worse at 7 of 8 seeds" in text
+    assert "Both have a score at 1 seed: test accuracy 9.0 points higher." in text
+    assert "Diverged: relu at 7 of 8 seeds. A diverged run counts as worse than any score" in text
     assert "1 of 8" in str(record)
 
 
 def test_divergence_of_the_baseline_counts_for_the_other():
     record = comparison({"gelu": (DIVERGED,) * 8, "relu": BASE})
-    (one,) = record.differences
-    assert (one.verdict, one.mean, one.won) == ("better", None, 8)
+    (compared,) = record.differences
+    assert (compared.verdict, compared.mean, compared.won) == ("better", None, 8)
     assert "Diverged: gelu at every seed" in "\n".join(record.summary)
 
 
 def test_two_that_diverge_are_equal():
     record = comparison({"gelu": (DIVERGED,) * 8, "relu": (DIVERGED,) * 8})
-    (one,) = record.differences
-    assert (one.verdict, one.p, one.tied) == ("no detectable difference", 1.0, 8)
+    (compared,) = record.differences
+    assert (compared.verdict, compared.p, compared.tied) == ("no detectable difference", 1.0, 8)
 
 
 def test_one_divergence_can_undo_a_verdict():
@@ -161,9 +163,9 @@ def test_an_exception_is_no_evidence():
     relu, silu = record.differences
     assert (relu.verdict, relu.p, relu.unknown) == ("not compared", None, 8)
     assert (silu.verdict, silu.unknown, silu.won) == ("no detectable difference", 1, 7)
-    said = "\n".join(record.summary)
-    assert "Not compared with gelu: relu." in said
-    assert "No score: relu at every seed; silu at 1 of 8 seeds (7) (ValueError: no)" in said
+    text = "\n".join(record.summary)
+    assert "Not compared with gelu: relu." in text
+    assert "No score: relu at every seed; silu at 1 of 8 seeds (7) (ValueError: no)" in text
 
 
 @pytest.mark.parametrize("score", [math.nan, math.inf, -math.inf])
@@ -270,9 +272,9 @@ def test_a_rate_at_the_edge_is_reported():
     tried = [*made.tuning("gelu", {1e-4: [0.7], 1e-3: [0.9]}),
              *made.tuning("relu", {1e-4: [DIVERGED], 1e-3: [DIVERGED]})]  # fmt: skip
     outcomes = [*reported({"gelu": BASE, "relu": LIKE}), *tried]
-    said = "\n".join(Comparison.of(outcomes, measure=ACCURACY).summary)
-    assert "the largest that was tried for gelu: a larger one may do better" in said
-    assert "relu finished with none of the learning rates: the smallest was used." in said
+    text = "\n".join(Comparison.of(outcomes, measure=ACCURACY).summary)
+    assert "the largest that was tried for gelu: a larger one may do better" in text
+    assert "relu finished with none of the learning rates: the smallest was used." in text
     assert "not tuned" in "\n".join(comparison({"gelu": BASE, "relu": LIKE}).summary)
 
 
@@ -281,9 +283,9 @@ def test_a_choice_takes_only_its_own_trials():
         choice({})
     with pytest.raises(ValueError, match="a reported trial of 'gelu'"):
         ChosenRate.of("gelu", "", reported({"gelu": BASE}), ACCURACY)
-    blind = [replace(one, measured=replace(one.measured, validation_score=None,
+    blind = [replace(item, measured=replace(item.measured, validation_score=None,
                                            validation_loss=None))
-             for one in made.tuning("gelu", {1e-3: [0.9]})]  # fmt: skip
+             for item in made.tuning("gelu", {1e-3: [0.9]})]  # fmt: skip
     with pytest.raises(ValueError, match="no tuning trial of gelu has a validation score or loss"):
         ChosenRate.of("gelu", "", blind, ACCURACY)
 
@@ -292,23 +294,23 @@ def test_rates_are_chosen_by_loss_where_there_is_no_score():
     some = made.tuning("gelu", {1e-3: [0.9], 1e-2: [0.9]})
     losses = (0.3, 0.2)
     some = [
-        replace(one, measured=replace(one.measured, validation_score=None, validation_loss=loss))
-        for one, loss in zip(some, losses, strict=True)
+        replace(item, measured=replace(item.measured, validation_score=None, validation_loss=loss))
+        for item, loss in zip(some, losses, strict=True)
     ]
-    found = ChosenRate.of("gelu", "", some, ACCURACY)
-    assert (found.lr, found.by) == (1e-2, "validation loss")
+    result = ChosenRate.of("gelu", "", some, ACCURACY)
+    assert (result.lr, result.by) == (1e-2, "validation loss")
 
 
 def test_different_cpus_are_reported():
     outcomes = reported({"gelu": BASE, "relu": LIKE})
     outcomes[3] = replace(outcomes[3], place=replace(made.PLACE, cpu="another processor"))
-    said = Comparison.of(outcomes, measure=ACCURACY).summary[-1]
-    assert "different CPUs (a processor; another processor)" in said
+    text = Comparison.of(outcomes, measure=ACCURACY).summary[-1]
+    assert "different CPUs (a processor; another processor)" in text
 
 
 def test_costs_of_training():
     outcomes = reported({"gelu": BASE, "relu": LIKE})
-    outcomes[8:] = [replace(one, step_ms=3.0) for one in outcomes[8:]]
+    outcomes[8:] = [replace(item, step_ms=3.0) for item in outcomes[8:]]
     gelu, relu = Comparison.of(outcomes, measure=ACCURACY).summaries
     assert (gelu.step_ratio, relu.step_ratio, relu.step_ms) == (1.0, 1.5, 3.0)
     assert (relu.dead, relu.gradient_ratio) == (0.25, 0.5)

@@ -27,7 +27,7 @@ def flipped(values):
     flips = [abs(math.fsum(s * v for s, v in zip(signs, values, strict=True)))
              for signs in product((-1, 1), repeat=len(values))]  # fmt: skip
     seen = abs(math.fsum(values))
-    return sum(one >= seen - 1e-9 for one in flips) / len(flips)
+    return sum(flip >= seen - 1e-9 for flip in flips) / len(flips)
 
 
 def ranked(gains):
@@ -41,11 +41,11 @@ def ranked(gains):
 def step_down(ps):
     """Return p-values corrected as in Holm's paper."""
     order = sorted(range(len(ps)), key=lambda i: ps[i])
-    found, highest = [0.0] * len(ps), 0.0
+    values, highest = [0.0] * len(ps), 0.0
     for rank, i in enumerate(order):
         highest = max(highest, min(1.0, (len(ps) - rank) * ps[i]))
-        found[i] = highest
-    return found
+        values[i] = highest
+    return values
 
 
 def allowed(share, trials):
@@ -67,10 +67,10 @@ def test_p_is_the_share_of_sign_flips(seeds):
      [0.002, 0.002, -0.002, 0.004, 0.0, 0.006, 0.002]],
 )  # fmt: skip
 def test_ties_zeros_and_single_seeds(values):
-    found = sign_flip_test(values)
-    assert found.p == pytest.approx(flipped(values))
-    assert found.exact
-    assert found.by == "values"
+    result = sign_flip_test(values)
+    assert result.p == pytest.approx(flipped(values))
+    assert result.exact
+    assert result.by == "values"
 
 
 def test_a_difference_points_where_its_sum_does():
@@ -85,26 +85,26 @@ def test_a_difference_points_where_its_sum_does():
      [0.0, 0.0, -INF, -INF, 0.1], [-INF, -INF, -INF, -INF, -INF, -INF, 0.1, 0.2]],
 )  # fmt: skip
 def test_a_seed_that_diverged_has_the_largest_rank(gains):
-    found = sign_flip_test(gains)
-    assert found.by == "ranks"
-    assert found.p == pytest.approx(flipped(ranked(gains)))
-    assert found.direction == np.sign(math.fsum(ranked(gains)))
+    result = sign_flip_test(gains)
+    assert result.by == "ranks"
+    assert result.p == pytest.approx(flipped(ranked(gains)))
+    assert result.direction == np.sign(math.fsum(ranked(gains)))
 
 
 def test_divergence_is_not_left_out():
-    kept = [0.02, 0.03, 0.01, 0.02, 0.04, 0.03]
-    assert sign_flip_test(kept).p < 0.05 < sign_flip_test([*kept, -INF, -INF]).p
-    assert sign_flip_test([*kept[:1], *[-INF] * 7]).direction == -1
+    saved = [0.02, 0.03, 0.01, 0.02, 0.04, 0.03]
+    assert sign_flip_test(saved).p < 0.05 < sign_flip_test([*saved, -INF, -INF]).p
+    assert sign_flip_test([*saved[:1], *[-INF] * 7]).direction == -1
 
 
 @pytest.mark.parametrize("known", [[0.3, 0.1, 0.2, 0.4, 0.15] * 2, [-0.3, -0.1, -0.2] * 4])
 def test_a_seed_that_raised_counts_against_any_verdict(known):
-    found = sign_flip_test([*known, NAN])
+    result = sign_flip_test([*known, NAN])
     for unknown in (-INF, -0.25, 0.0, 0.05, 0.25, INF):
         whatever = sign_flip_test([*known, unknown])
-        assert whatever.direction == found.direction
+        assert whatever.direction == result.direction
         ranks = statistics._signed_ranks(np.array([*known, unknown]))
-        assert flipped(ranks.tolist()) <= found.p + 1e-12
+        assert flipped(ranks.tolist()) <= result.p + 1e-12
 
 
 def test_unknown_seeds_give_no_verdict():
@@ -137,10 +137,10 @@ def test_holm_against_its_definition():
 def results(rng, runs, arms, diverging=0.0, heavy=False):
     """Return scores of activations that do not differ: correlated by seed, some diverged."""
     seeds = rng.normal(0, 1, (runs, 1, 8))
-    own = rng.standard_t(2, (runs, arms, 8)) if heavy else rng.normal(0, 1, (runs, arms, 8))
-    found = np.round(seeds + own, 1)  # so that there are ties
-    found[rng.random(found.shape) < diverging] = -INF
-    return found
+    samples = rng.standard_t(2, (runs, arms, 8)) if heavy else rng.normal(0, 1, (runs, arms, 8))
+    result = np.round(seeds + samples, 1)  # so that there are ties
+    result[rng.random(result.shape) < diverging] = -INF
+    return result
 
 
 def gains(arm, other):
@@ -152,11 +152,11 @@ def gains(arm, other):
 def test_where_nothing_differs_few_verdicts_are_wrong(diverging, heavy):
     runs = 400
     rng = np.random.default_rng(17)
-    found = [sign_flip_test(gains(a, b)).p for a, b in results(rng, runs, 2, diverging, heavy)]
-    wrong = np.mean([p <= 0.05 for p in found])
+    values = [sign_flip_test(gains(a, b)).p for a, b in results(rng, runs, 2, diverging, heavy)]
+    wrong = np.mean([p <= 0.05 for p in values])
     assert 0.01 < wrong <= allowed(0.05, runs)
     # A test whose p were a third of it would not pass here.
-    assert np.mean([p / 3 <= 0.05 for p in found]) > allowed(0.05, runs)
+    assert np.mean([p / 3 <= 0.05 for p in values]) > allowed(0.05, runs)
 
 
 def test_the_correction_holds_for_all_comparisons_of_a_run():
@@ -172,16 +172,16 @@ def test_the_correction_holds_for_all_comparisons_of_a_run():
 
 def test_a_real_effect_is_found():
     rng = np.random.default_rng(3)
-    found = [sign_flip_test(rng.normal(2.0, 1, 8)) for _ in range(200)]
-    assert np.mean([one.p <= 0.05 and one.direction == 1 for one in found]) > 0.95
+    values = [sign_flip_test(rng.normal(2.0, 1, 8)) for _ in range(200)]
+    assert np.mean([value.p <= 0.05 and value.direction == 1 for value in values]) > 0.95
 
 
 @pytest.mark.parametrize(("count", "kind", "runs"), [(5, "t", 1000), (12, "BCa", 150)])
 def test_intervals_hold_the_mean_about_as_often_as_they_say(count, kind, runs):
     rng = np.random.default_rng(count)
-    found = [interval(rng.normal(3.0, 1, count)) for _ in range(runs)]
-    assert {one.kind for one in found} == {kind}
-    share = np.mean([one.low <= 3.0 <= one.high for one in found])
+    values = [interval(rng.normal(3.0, 1, count)) for _ in range(runs)]
+    assert {value.kind for value in values} == {kind}
+    share = np.mean([item.low <= 3.0 <= item.high for item in values])
     # A bootstrap of a dozen values is known to be a few percent short.
     low = 0.95 if kind == "t" else 0.92
     assert 2 * low - allowed(low, runs) <= share <= allowed(0.95, runs)

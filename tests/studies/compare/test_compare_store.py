@@ -28,8 +28,8 @@ time.sleep(600)
 """
 
 
-def outcome(one: Trial | None = None) -> Outcome:
-    return run_trial(one or trial(), Toy().trial_function(), lambda *_: None)
+def outcome(item: Trial | None = None) -> Outcome:
+    return run_trial(item or trial(), Toy().trial_function(), lambda *_: None)
 
 
 @pytest.fixture(params=["folder", "memory"])
@@ -38,15 +38,15 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
 
 
 def test_what_is_written_is_read(store: Store) -> None:
-    one = outcome()
-    assert store.read(one.trial) is None
-    store.write(one)
-    found = store.read(one.trial)
-    assert found is not None
-    assert found.to_json() == one.to_json()
-    assert found.measured.loss is not None
-    assert math.isnan(found.measured.loss)
-    assert found.measured.curve[0].train_loss == math.inf
+    stored = outcome()
+    assert store.read(stored.trial) is None
+    store.write(stored)
+    result = store.read(stored.trial)
+    assert result is not None
+    assert result.to_json() == stored.to_json()
+    assert result.measured.loss is not None
+    assert math.isnan(result.measured.loss)
+    assert result.measured.curve[0].train_loss == math.inf
     assert len(store) == 1
     assert store.read(trial(1)) is None
     assert store.messages == []
@@ -70,11 +70,11 @@ def test_a_lock_is_exclusive(store: Store) -> None:
 
 def test_files_are_json_and_nothing_is_left(tmp_path: Path) -> None:
     store = Store(tmp_path)
-    one = outcome()
-    store.write(one)
+    stored = outcome()
+    store.write(stored)
     with store_module.lock(tmp_path / "other.json") or pytest.fail("not free"):
         assert (tmp_path / "other.part").stat().st_size == store_module.ROOM
-    assert [file.name for file in tmp_path.iterdir()] == [f"{one.trial.key}.json"]
+    assert [file.name for file in tmp_path.iterdir()] == [f"{stored.trial.key}.json"]
     assert "NaN" not in next(tmp_path.iterdir()).read_text(encoding="utf-8")
 
 
@@ -92,16 +92,16 @@ def test_files_are_json_and_nothing_is_left(tmp_path: Path) -> None:
     ],
 )
 def test_damaged_files_are_reported(tmp_path: Path, damage: object, said: str) -> None:
-    store, one = Store(tmp_path), outcome()
-    store.write(one)
-    file = tmp_path / f"{one.trial.key}.json"
+    store, stored = Store(tmp_path), outcome()
+    store.write(stored)
+    file = tmp_path / f"{stored.trial.key}.json"
     assert callable(damage)
     file.write_text(damage(file.read_text(encoding="utf-8")), encoding="utf-8")
-    assert store.read(one.trial) is None
+    assert store.read(stored.trial) is None
     assert said in store.messages[0]
     assert "run again" in store.messages[0]
-    store.write(one)
-    assert store.read(one.trial) is not None
+    store.write(stored)
+    assert store.read(stored.trial) is not None
 
 
 def test_binary_files_are_reported(tmp_path: Path) -> None:
@@ -114,24 +114,24 @@ def test_binary_files_are_reported(tmp_path: Path) -> None:
 
 
 def test_locks_of_dead_processes_are_removed(tmp_path: Path) -> None:
-    store, one = Store(tmp_path), outcome()
-    target = tmp_path / f"{one.trial.key}.json"
+    store, stored = Store(tmp_path), outcome()
+    target = tmp_path / f"{stored.trial.key}.json"
     process = subprocess.Popen(
         [sys.executable, "-c", HOLD, str(target)], stdout=subprocess.PIPE, text=True
     )
     assert process.stdout is not None
     assert process.stdout.readline() == "held\n"
-    assert store.lock(one.trial) is None
+    assert store.lock(stored.trial) is None
     Store(tmp_path)  # does not remove the lock of a live process
     assert target.with_suffix(".part").exists()
     process.kill()
     process.wait()
     process.stdout.close()
     (tmp_path / "gone.part").write_text("half of an outc", encoding="utf-8")
-    assert store.read(one.trial) is None
+    assert store.read(stored.trial) is None
     Store(tmp_path)
     assert list(tmp_path.iterdir()) == []
-    store.write(one)
+    store.write(stored)
 
 
 def test_a_renamed_file_is_not_locked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -175,9 +175,9 @@ def test_store_errors_are_raised_before_training(
 
 
 def test_a_write_that_fails_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    store, one = Store(tmp_path), outcome()
-    store.write(one)
-    longer = replace(one, said="x" * 1000)
+    store, stored = Store(tmp_path), outcome()
+    store.write(stored)
+    longer = replace(stored, said="x" * 1000)
 
     def full(handle: int, content: bytes) -> None:
         os.pwrite(handle, content[:100], 0)
@@ -186,9 +186,9 @@ def test_a_write_that_fails_loses_nothing(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(store_module, "_replace", full)
     with pytest.raises(StoreError, match="the disk is full: make room"):
         store.write(longer)
-    found = store.read(one.trial)
-    assert found is not None
-    assert found.said == one.said
+    result = store.read(stored.trial)
+    assert result is not None
+    assert result.said == stored.said
     assert [file.suffix for file in tmp_path.iterdir()] == [".json"]
 
 

@@ -39,8 +39,8 @@ def test_a_trial_gives_the_same_bits_again_also_after_pickling(name: str) -> Non
 @pytest.mark.parametrize("name", SMALL)
 def test_a_trial_is_measured_in_full_and_survives_json(name: str) -> None:
     chosen = small(name)
-    asked = trial(chosen)
-    measured, times = chosen.trial_function()(asked, lambda step, steps, loss: None)
+    requests = trial(chosen)
+    measured, times = chosen.trial_function()(requests, lambda step, steps, loss: None)
     assert measured.score is not None
     assert measured.loss is not None
     assert measured.validation_score == measured.curve[-1].validation_score
@@ -53,7 +53,7 @@ def test_a_trial_is_measured_in_full_and_survives_json(name: str) -> None:
     outcome = Outcome(asked, "finished", "", measured, None, 1.0, place)
     read = Outcome.from_json(outcome.to_json())
     assert read == outcome
-    assert read.trial.key == asked.key
+    assert read.trial.key == requests.key
 
 
 @pytest.mark.parametrize("name", SMALL)
@@ -197,14 +197,14 @@ def test_splits_are_stratified_and_statistics_are_of_the_first_part() -> None:
 
 def test_swap_replaces_in_every_block_and_reports_scores() -> None:
     chosen = small("swap", layers=2)
-    swapped, kept = run(chosen, "gelu→relu"), run(chosen, "gelu")
+    swapped, saved = run(chosen, "gelu→relu"), run(chosen, "gelu")
     assert swapped.more is not None
-    assert kept.more is not None
+    assert saved.more is not None
     before, after = "validation_loss_before_swap", "validation_loss_after_swap"
-    assert swapped.more[before] == kept.more[before] == kept.more[after]
+    assert swapped.more[before] == saved.more[before] == saved.more[after]
     assert swapped.more[after] != swapped.more[before]
-    assert swapped.steps == kept.steps == run(chosen, "relu").steps
-    assert swapped.curve[:2] == kept.curve[:2]
+    assert swapped.steps == saved.steps == run(chosen, "relu").steps
+    assert swapped.curve[:2] == saved.curve[:2]
     assert 0 <= swapped.more["dead_after_swap"] <= 1
     with pytest.raises(ValueError, match="swiglu cannot be swapped in"):
         chosen.arms(["gelu", "swiglu"])

@@ -61,7 +61,7 @@ def test_fitted_weights_keep_signals_at_one(arm: str) -> None:
         made = model(arm, layers=2, width=600, init=init)
         second = getattr(made, "linear2", None) or made.gate2.gate  # type: ignore[operator,union-attr]
         read: list[torch.Tensor] = []
-        second.register_forward_hook(lambda module, given, z, read=read: read.append(z))
+        second.register_forward_hook(lambda module, argument, z, read=read: read.append(z))
         made(x)
         reached.append(read[0].square().mean().item())
     assert reached[0] == pytest.approx(1, abs=0.05)
@@ -88,8 +88,8 @@ def test_rows_of_norm_one() -> None:
 @pytest.mark.parametrize("arm", gated())
 def test_gated_models_are_as_large_as_plain_ones(arm: str, match: str) -> None:
     sizes = [
-        [sum(p.numel() for p in one.parameters()), operations(one, torch.zeros(64))]
-        for one in (model(a, layers=8, width=128, match=match) for a in ("gelu", arm))
+        [sum(p.numel() for p in item.parameters()), operations(item, torch.zeros(64))]
+        for item in (model(a, layers=8, width=128, match=match) for a in ("gelu", arm))
     ]
     i = ("parameters", "flops").index(match)
     assert sizes[1][i] == pytest.approx(sizes[0][i], rel=0.012)
@@ -105,8 +105,8 @@ def test_gated_blocks_of_a_decoder_are_matched_too() -> None:
 
 def test_nearest_finds_the_width_from_either_side() -> None:
     for target in (1, 2, 7, 49, 50, 1000):
-        found = nearest(lambda width: width * width, target, 3)
-        assert abs(found**2 - target) == min(abs(w * w - target) for w in range(1, 60))
+        result = nearest(lambda width: width * width, target, 3)
+        assert abs(result**2 - target) == min(abs(w * w - target) for w in range(1, 60))
 
 
 def test_a_rate_that_is_too_large_diverges() -> None:
@@ -129,7 +129,9 @@ def test_the_same_time_is_a_time_of_updates() -> None:
 def test_progress_callback_receives_steps() -> None:
     heard: list[tuple[int, int, float]] = []
     chosen = small("digits", same="time", seconds=1.0)
-    measured, _ = chosen.trial_function()(trial(chosen, "relu"), lambda *given: heard.append(given))
+    measured, _ = chosen.trial_function()(
+        trial(chosen, "relu"), lambda *argument: heard.append(argument)
+    )
     assert heard
     assert all(0 < step <= measured.steps and loss > 0 for step, _, loss in heard)
     assert all(steps >= step for step, steps, _ in heard)
@@ -153,8 +155,8 @@ def test_regression() -> None:
     part = [Part(x[i::3], y[i::3]) for i in range(3)]
     torch.manual_seed(0)
     made = Constant()
-    asked = trial(small("digits", epochs=60, batch=10), "gelu")
-    measured, _ = train(made, Data(part[0], part[1], part[2], 1), asked, ignore, REGRESSION)
+    requests = trial(small("digits", epochs=60, batch=10), "gelu")
+    measured, _ = train(made, Data(part[0], part[1], part[2], 1), requests, ignore, REGRESSION)
     assert measured.score is not None
     assert measured.score > 0.5
     assert measured.loss == evaluate(made, part[2], REGRESSION).loss

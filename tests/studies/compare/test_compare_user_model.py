@@ -54,30 +54,32 @@ def one(
     role: str = "reported",
     lr: float = 0.01,
 ) -> Trial:
-    given: Any = role
+    argument: Any = role
     return Trial(
-        trainable.name, activation, activation, "", trainable.settings, lr, seed, given,
+        trainable.name, activation, activation, "", trainable.settings, lr, seed, argument,
         trainable.fingerprint,
     )  # fmt: skip
 
 
 def test_a_users_model() -> None:
-    own = UserModel(build, (X, CLASSES), epochs=3, batch=16, evaluations=3)
-    found = run(own)
-    assert (found.status, found.said) == ("finished", "")
-    assert found.measured.score == pytest.approx(round(found.measured.score or 0, 12))
-    assert found.measured.steps == 9
-    assert len(found.measured.curve) == 3
-    assert [site.units for site in found.measured.sites] == [4]
-    assert own.measure.name == "test accuracy"
-    assert [rest[0] for rest in own.arms(["relu"])] == ["relu"]
-    assert own.notes(["gelu"]) == list(own.examples.notes)
-    assert own.notes(["gelu", "swiglu"])[-1].startswith("swiglu: gated, so build is given the fun")
-    assert repr(run(own).measured) == repr(found.measured)
-    assert run(own, seed=1).measured.loss != found.measured.loss
-    tuning = run(own, role="tuning").measured
+    user_model = UserModel(build, (X, CLASSES), epochs=3, batch=16, evaluations=3)
+    result = run(user_model)
+    assert (result.status, result.said) == ("finished", "")
+    assert result.measured.score == pytest.approx(round(result.measured.score or 0, 12))
+    assert result.measured.steps == 9
+    assert len(result.measured.curve) == 3
+    assert [site.units for site in result.measured.sites] == [4]
+    assert user_model.measure.name == "test accuracy"
+    assert [rest[0] for rest in user_model.arms(["relu"])] == ["relu"]
+    assert user_model.notes(["gelu"]) == list(user_model.examples.notes)
+    assert user_model.notes(["gelu", "swiglu"])[-1].startswith(
+        "swiglu: gated, so build is given the fun"
+    )
+    assert repr(run(user_model).measured) == repr(result.measured)
+    assert run(user_model, seed=1).measured.loss != result.measured.loss
+    tuning = run(user_model, role="tuning").measured
     assert tuning.score is None
-    assert tuning.validation_score == found.measured.validation_score
+    assert tuning.validation_score == result.measured.validation_score
 
 
 def test_all_activations_start_with_the_same_weights() -> None:
@@ -88,18 +90,18 @@ def test_all_activations_start_with_the_same_weights() -> None:
         seen.append(torch.cat([p.detach().flatten() for p in model.parameters()]))
         return model
 
-    own = UserModel(spied, (X, CLASSES), epochs=1)
+    user_model = UserModel(spied, (X, CLASSES), epochs=1)
     for activation, seed in (("gelu", 0), ("elu:alpha=0.5", 0), ("gelu", 1)):
-        assert run(own, activation, seed).status == "finished"
+        assert run(user_model, activation, seed).status == "finished"
     assert torch.equal(seen[0], seen[1])
     assert not torch.equal(seen[0], seen[2])
 
 
 def test_regression_targets() -> None:
-    own = UserModel(regress, (X, NUMBERS), epochs=200, batch=36, evaluations=2)
-    found = run(own, lr=0.02)
-    assert own.measure.name == "test R²"
-    assert (found.measured.score or 0) > 0.5
+    user_model = UserModel(regress, (X, NUMBERS), epochs=200, batch=36, evaluations=2)
+    result = run(user_model, lr=0.02)
+    assert user_model.measure.name == "test R²"
+    assert (result.measured.score or 0) > 0.5
     lost = UserModel(regress, (X, NUMBERS), loss=nn.functional.l1_loss, epochs=1)
     assert (lost.measure.name, lost.measure.higher) == ("test loss", False)
 
@@ -108,9 +110,9 @@ def test_a_users_score() -> None:
     def worst(output: torch.Tensor, y: torch.Tensor) -> float:
         return float((output.squeeze(-1) - y).abs().max())
 
-    own = UserModel(regress, (X, NUMBERS), score=worst, higher=False, epochs=1)
-    assert (own.measure.name, own.measure.higher) == ("test worst", False)
-    assert (run(own).measured.score or 0) > 0
+    user_model = UserModel(regress, (X, NUMBERS), score=worst, higher=False, epochs=1)
+    assert (user_model.measure.name, user_model.measure.higher) == ("test worst", False)
+    assert (run(user_model).measured.score or 0) > 0
 
 
 @pytest.mark.parametrize(
@@ -123,9 +125,9 @@ def test_a_users_score() -> None:
     ],
 )
 def test_models_that_do_not_fit(made: Callable[..., Any], data: Any, said: str) -> None:
-    found = run(UserModel(made, data, epochs=1))
-    assert found.status == "raised"
-    assert re.search(said, found.said), found.said
+    result = run(UserModel(made, data, epochs=1))
+    assert result.status == "raised"
+    assert re.search(said, result.said), result.said
 
 
 @pytest.mark.parametrize(
@@ -161,15 +163,15 @@ def test_invalid_settings() -> None:
 def test_parts_share_no_example_and_are_always_the_same() -> None:
     rows = np.arange(60.0)[:, None]
     for y in (CLASSES, NUMBERS, np.array(["no", "yes"])[CLASSES]):
-        found = examples((rows, y))
-        assert [len(found.y[name]) for name in PARTS] == [36, 12, 12]
-        together = np.concatenate([found.x[name][:, 0] for name in PARTS])
+        result = examples((rows, y))
+        assert [len(result.y[name]) for name in PARTS] == [36, 12, 12]
+        together = np.concatenate([result.x[name][:, 0] for name in PARTS])
         assert sorted(together) == list(range(60))
         again = examples((torch.tensor(rows), y))
-        assert again.content == found.content
-        assert sum("were taken" in note for note in found.notes) == 2
-    given = {name: (X[i::3], CLASSES[i::3]) for i, name in enumerate(PARTS)}
-    assert examples(given).notes == ()
+        assert again.content == result.content
+        assert sum("were taken" in note for note in result.notes) == 2
+    argument = {name: (X[i::3], CLASSES[i::3]) for i, name in enumerate(PARTS)}
+    assert examples(argument).notes == ()
     dataset = torch.utils.data.TensorDataset(torch.tensor(X), torch.tensor(CLASSES))
     assert examples(dataset).content == examples((X, CLASSES)).content
     rare = examples((rows, np.eye(60, dtype=int)[0]))
@@ -213,14 +215,14 @@ def test_function_hash_is_the_same_in_every_process(tmp_path: Path) -> None:
         "print(function_hash(build))\n",
         encoding="utf-8",
     )
-    said = [
+    messages = [
         subprocess.run(
             [sys.executable, str(program)], capture_output=True, text=True, check=True,
             env={"PYTHONHASHSEED": seed},
         ).stdout
         for seed in ("1", "2")
     ]  # fmt: skip
-    assert said[0] == said[1]
+    assert messages[0] == messages[1]
 
 
 SCRIPT = """
@@ -269,19 +271,19 @@ def test_a_users_training_loop(script: Path) -> None:
     assert dict(trainable.settings) == {"width": 7, "note": "x"}
     assert trainable.rates
     path = list(sys.path)
-    found = run(trainable, lr=0.5)
+    result = run(trainable, lr=0.5)
     assert sys.path == path
-    assert (found.status, found.said) == ("finished", "")
-    assert found.measured.loss == 0.5
-    assert found.measured.more == {"width": 7.0, "choosing": 0.0}
-    assert [point.step for point in found.measured.curve] == [1, 2, 3, 4, 5]
-    assert found.step_ms is not None
+    assert (result.status, result.said) == ("finished", "")
+    assert result.measured.loss == 0.5
+    assert result.measured.more == {"width": 7.0, "choosing": 0.0}
+    assert [point.step for point in result.measured.curve] == [1, 2, 3, 4, 5]
+    assert result.step_ms is not None
     tuning = run(trainable, role="tuning").measured
     assert (tuning.score, tuning.validation_score) == (None, 0.5)
     assert tuning.more is not None
     assert tuning.more["choosing"] == 1.0
     (other,) = execute([one(trainable, "gelu", 0, lr=0.5)], trainable, Store(None), jobs=1)
-    assert repr(other.measured) == repr(found.measured)  # the first trial of its process, too
+    assert repr(other.measured) == repr(result.measured)  # the first trial of its process, too
 
 
 def test_scripts_with_few_reports(script: Path) -> None:

@@ -47,12 +47,12 @@ def seen(request: pytest.FixtureRequest) -> Diagnosis:
 def test_every_unit_is_in_one_block_and_the_dead_ones_come_first(seen: Diagnosis) -> None:
     blocks = chart_data.units(seen.sites)
     for row, site in enumerate(seen.sites):
-        own = [block for block in blocks if block.row == row]
-        assert sum(block.count for block in own) == site.units
-        assert (own[0].start, own[-1].end) == (0.0, 1.0)
-        dead = [block.count for block in own if block.kind == chart_data.DEAD]
+        in_row = [block for block in blocks if block.row == row]
+        assert sum(block.count for block in in_row) == site.units
+        assert (in_row[0].start, in_row[-1].end) == (0.0, 1.0)
+        dead = [block.count for block in in_row if block.kind == chart_data.DEAD]
         assert dead == ([len(site.unit.dead)] if site.unit.dead else [])
-        assert not dead or own[0].kind == chart_data.DEAD
+        assert not dead or in_row[0].kind == chart_data.DEAD
 
 
 def test_a_unit_that_died_recently_is_dead() -> None:
@@ -62,38 +62,38 @@ def test_a_unit_that_died_recently_is_dead() -> None:
 
 
 def test_ridges_are_the_histograms(seen: Diagnosis) -> None:
-    found = chart_data.ridges(seen)
-    assert found.low < found.high
-    assert len(found.sites) <= chart_data.RIDGE_ROWS
-    for ridge in found.ridges:
+    result = chart_data.ridges(seen)
+    assert result.low < result.high
+    assert len(result.sites) <= chart_data.RIDGE_ROWS
+    for ridge in result.ridges:
         assert len(ridge.x) == len(ridge.height)
-        bin_ = max(found.sites[ridge.row].history[0].width, (found.high - found.low) / 16)
-        assert all(found.low - bin_ < x < found.high + bin_ for x in ridge.x)
+        bin_ = max(result.sites[ridge.row].history[0].width, (result.high - result.low) / 16)
+        assert all(result.low - bin_ < x < result.high + bin_ for x in ridge.x)
         assert list(ridge.x) == sorted(ridge.x)
         if ridge.x:
             assert ridge.height[0] == ridge.height[-1] == 0
             assert max(ridge.height) <= 1
-    for row, site in enumerate(found.sites):
-        own = [ridge for ridge in found.ridges if ridge.row == row]
-        assert len(own) == min(len(site.history), chart_data.SLICES)
-        assert own[0].first_step == site.history[0].first_step
-        assert own[-1].last_step == site.history[-1].last_step
+    for row, site in enumerate(result.sites):
+        in_row = [ridge for ridge in result.ridges if ridge.row == row]
+        assert len(in_row) == min(len(site.history), chart_data.SLICES)
+        assert in_row[0].first_step == site.history[0].first_step
+        assert in_row[-1].last_step == site.history[-1].last_step
 
 
 def test_a_ridge_is_the_root_of_density() -> None:
-    one = Histogram(0, 9, 0, -0.5, 0.25, (1, 4, 16, 4))
+    histogram = Histogram(0, 9, 0, -0.5, 0.25, (1, 4, 16, 4))
     (ridge,) = chart_data.ridges(
-        diagnosed.diagnosis(replace(diagnosed.site(), history=(one,)))
+        diagnosed.diagnosis(replace(diagnosed.site(), history=(histogram,)))
     ).ridges
     assert ridge.x == (-0.625, -0.375, -0.125, 0.125, 0.375, 0.625)
     assert ridge.height == pytest.approx((0, 0.25, 0.5, 1, 0.5, 0))
 
 
 def test_a_site_far_out_hides_no_other_and_is_named() -> None:
-    found = chart_data.ridges(diagnosed.exploding())
-    assert found.high < 20
-    assert found.beyond == ("last",)
-    assert "Outputs of last reach beyond the edge" in text.describe_ridges(found)
+    result = chart_data.ridges(diagnosed.exploding())
+    assert result.high < 20
+    assert result.beyond == ("last",)
+    assert "Outputs of last reach beyond the edge" in text.describe_ridges(result)
     assert chart_data.ridges(diagnosed.diagnosis(diagnosed.site())).beyond == ()
 
 
@@ -111,18 +111,18 @@ def test_deaths_are_the_moments_of_sites_with_enough_inputs() -> None:
 
 def test_gradients_without_a_logarithm_are_named() -> None:
     seen = diagnosed.exploding()
-    found = chart_data.flows(seen.sites)
-    assert chart_data.decades(found) == (-1, 0)
+    result = chart_data.flows(seen.sites)
+    assert chart_data.decades(result) == (-1, 0)
     names = chart_data.names(seen.sites)
-    said = text.silent(names, found)
-    assert "0 at layer.1.act, layer.2.act" in said
-    assert "NaN or inf at last" in said
-    assert text.silent(names, found[:2]) == ""
+    shown = text.silent(names, result)
+    assert "0 at layer.1.act, layer.2.act" in shown
+    assert "NaN or inf at last" in shown
+    assert text.silent(names, result[:2]) == ""
     assert chart_data.decades(chart_data.flows([diagnosed.site(gradient=None)])) is None
 
 
 @pytest.mark.parametrize(
-    ("given", "expected"),
+    ("argument", "expected"),
     [
         (("a.0.f", "a.1.f"), ("0", "1")),
         (("a.0", "a.0.f"), ("0", "0.f")),
@@ -131,8 +131,8 @@ def test_gradients_without_a_logarithm_are_named() -> None:
         (("a.b.c", "a.b.c"), ("c", "c")),
     ],
 )
-def test_names_leave_out_common_parts(given: Any, expected: Any) -> None:
-    assert chart_data.names([diagnosed.site(name) for name in given]) == expected
+def test_names_leave_out_common_parts(argument: Any, expected: Any) -> None:
+    assert chart_data.names([diagnosed.site(name) for name in argument]) == expected
 
 
 def test_long_names_keep_the_number_of_their_layer() -> None:
@@ -142,8 +142,8 @@ def test_long_names_keep_the_number_of_their_layer() -> None:
         assert len(set(short)) == len(short)
         assert all(len(name) <= most for name in short)
     sites = [diagnosed.site(name, "leaky_relu(negative_slope=0.1)") for name in [*long, "pooler"]]
-    found = chart_data.ridges(diagnosed.diagnosis(*sites))
-    beside = chart_data.labels(found, 18)
+    result = chart_data.ridges(diagnosed.diagnosis(*sites))
+    beside = chart_data.labels(result, 18)
     assert len(set(beside)) == len(beside)
     assert all(name.endswith(" leaky_relu") for name in beside)
 
@@ -158,7 +158,7 @@ def test_of_many_sites_the_worst_and_the_ends_are_shown() -> None:
 
 def texts(chart: Chart) -> set[str | None]:
     root = ElementTree.fromstring(chart.svg())
-    return {one.text for one in root.iter() if one.tag.endswith("}text")}
+    return {item.text for item in root.iter() if item.tag.endswith("}text")}
 
 
 def test_the_figure_is_drawn_and_written(seen: Diagnosis, tmp_path: Path) -> None:

@@ -75,12 +75,12 @@ def test_two_inputs_have_a_card_without_a_curve(gated: Gated) -> None:
 @pytest.mark.parametrize(("name", "what"), [("gelu", "value"), ("tanh", "slope")])
 def test_the_curve_is_the_function(name: str, what: str) -> None:
     """Points of the path, put back into coordinates, lie on the function."""
-    one = sg.activations()[name]
-    path = lines(curve(one, what, -5, 5), -1.0, 5.0, 1, "")
+    chosen_function = sg.activations()[name]
+    path = lines(curve(chosen_function, what, -5, 5), -1.0, 5.0, 1, "")
     points = np.array(re.findall(r"[ML]([-\d.]+) ([-\d.]+)", path), dtype=float)
     x = points[:, 0] / WIDTH * 10 - 5
     y = 5 - (points[:, 1] - 4) / (HEIGHT - 8) * 6
-    expected = one(x) if what == "value" else one.slope(x)
+    expected = chosen_function(x) if what == "value" else chosen_function.slope(x)
     assert len(x) > 100
     assert np.abs(y - expected).max() < 0.03
     assert np.abs(y - sg.relu(x)).max() > 0.1, "another function would be noticed"
@@ -151,10 +151,10 @@ def test_what_is_broken_is_noticed(right: str, wrong: str) -> None:
     html = sg.gelu._repr_html_()
     assert right in html
     broken = html.replace(right, wrong, 1)
-    found = []
+    results = []
     for check in (check_whole, check_inert):
         try:
             check(sg.gelu, broken)
         except (AssertionError, ElementTree.ParseError) as noticed:
-            found.append(noticed)
-    assert found
+            results.append(noticed)
+    assert results

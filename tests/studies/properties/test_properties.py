@@ -53,9 +53,9 @@ def check_extremes(activation: Activation, p: Properties) -> None:
         y = quantity(away_from(p.jumps, GRID))
         assert y.min() >= least.value - 1e-12
         assert y.max() <= greatest.value + 1e-12
-        for extreme, found in ((least, y.min()), (greatest, y.max())):
+        for extreme, result in ((least, y.min()), (greatest, y.max())):
             if extreme.reached:
-                assert abs(found - extreme.value) <= 0.02 * max(1.0, abs(extreme.value))
+                assert abs(result - extreme.value) <= 0.02 * max(1.0, abs(extreme.value))
             for place in extreme.at:
                 among = (place.low, place.high, *away_from(p.jumps, GRID))
                 finite = np.array([x for x in among if x in place and math.isfinite(x)])
@@ -221,12 +221,12 @@ CHECKS = [
 
 def test_every_activation(variant: tuple[Activation, dict[str, float]]) -> None:
     activation = variant[0].bind(**variant[1])
-    found = activation.properties
+    result = activation.properties
     for check in CHECKS:
-        check(activation, found)
-    assert activation.properties is found
-    assert found.undefined == ()
-    assert not found.many_roots
+        check(activation, result)
+    assert activation.properties is result
+    assert result.undefined == ()
+    assert not result.many_roots
 
 
 def wrong(**changes: Any) -> Callable[[Properties], Properties]:
@@ -295,11 +295,11 @@ def test_figures_from_elsewhere() -> None:
 
 
 def test_json_both_ways(activation: Activation) -> None:
-    found = activation.properties
-    text = found.to_json()
+    result = activation.properties
+    text = result.to_json()
     json.loads(text, parse_constant=pytest.fail)
-    assert Properties.from_json(text) == found
-    assert activation.name in found._repr_html_()
+    assert Properties.from_json(text) == result
+    assert activation.name in result._repr_html_()
 
 
 def own(formula: Callable[[Any, Any], Any]) -> Properties:
@@ -310,22 +310,22 @@ def test_a_logarithm_is_undefined_on_the_left() -> None:
     def logarithm(f: Any, x: Any) -> Any:
         return f.log(x)
 
-    found = own(logarithm)
-    assert [str(i) for i in found.undefined] == ["x <= 0"]
-    assert (found.limits, found.mean, found.small_slope_share) == ((None, math.inf), None, None)
-    assert found.monotone == "increasing"
-    assert Properties.from_json(found.to_json()) == found
+    result = own(logarithm)
+    assert [str(i) for i in result.undefined] == ["x <= 0"]
+    assert (result.limits, result.mean, result.small_slope_share) == ((None, math.inf), None, None)
+    assert result.monotone == "increasing"
+    assert Properties.from_json(result.to_json()) == result
 
 
 def test_a_pole() -> None:
     def reciprocal(f: Any, x: Any) -> Any:
         return 1 / x
 
-    found = own(reciprocal)
-    assert (found.smoothness, found.monotone) == ("discontinuous", "no")
-    assert found.jumps[0].value == math.inf
-    assert found.undefined == (point(0.0),)
-    assert found.mean is None
+    result = own(reciprocal)
+    assert (result.smoothness, result.monotone) == ("discontinuous", "no")
+    assert result.jumps[0].value == math.inf
+    assert result.undefined == (point(0.0),)
+    assert result.mean is None
 
 
 def test_kinks_of_every_kind() -> None:
@@ -356,22 +356,22 @@ def test_a_slope_that_only_touches_0() -> None:
     def cube(f: Any, x: Any) -> Any:
         return x * x * x * x * x / 5 - 4 * x * x * x / 3 + 4 * x  # its slope is (x² - 2)²
 
-    found = own(cube)
-    assert found.slope_roots == pytest.approx((-math.sqrt(2), math.sqrt(2)), abs=1e-15)
-    assert found.smallest_slope is not None
-    assert found.smallest_slope.value == 0.0
-    assert found.monotone == "increasing"
+    result = own(cube)
+    assert result.slope_roots == pytest.approx((-math.sqrt(2), math.sqrt(2)), abs=1e-15)
+    assert result.smallest_slope is not None
+    assert result.smallest_slope.value == 0.0
+    assert result.monotone == "increasing"
 
 
 def test_an_oscillating_function() -> None:
     def wave(f: Any, x: Any) -> Any:
         return f.sin(x)
 
-    found = own(wave)
-    assert found.many_roots
-    assert found.limits == (None, None)
-    assert found.mean == 0.0
-    assert found.mean_square == pytest.approx((1 - math.exp(-2)) / 2, abs=1e-14)
+    result = own(wave)
+    assert result.many_roots
+    assert result.limits == (None, None)
+    assert result.mean == 0.0
+    assert result.mean_square == pytest.approx((1 - math.exp(-2)) / 2, abs=1e-14)
 
     def torn(f: Any, x: Any) -> Any:
         return f.where(f.sin(x) > 0.5, x, 0)
@@ -384,8 +384,8 @@ def test_a_mean_that_does_not_exist() -> None:
     def steep(f: Any, x: Any) -> Any:
         return f.exp(x * x)
 
-    found = own(steep)
-    assert (found.mean, found.sd, found.gain) == (None, None, None)
+    result = own(steep)
+    assert (result.mean, result.sd, result.gain) == (None, None, None)
 
 
 def test_the_integral_refuses_what_does_not_settle() -> None:
@@ -465,10 +465,10 @@ def test_json_and_csv_of_the_command() -> None:
     assert table[0] == sg.gelu.properties
     assert len(table) == 2
     rows = list(csv.DictReader(io.StringIO(invoke("gelu", "--csv"))))
-    found = {row["property"]: row["value"] for row in rows}
-    assert len(found) == len(rows)
-    assert float(found["mean"]) == sg.gelu.properties.mean
-    assert found["dead_float64"].startswith("x<=-38.6")
+    results = {row["property"]: row["value"] for row in rows}
+    assert len(results) == len(rows)
+    assert float(results["mean"]) == sg.gelu.properties.mean
+    assert results["dead_float64"].startswith("x<=-38.6")
 
 
 @pytest.mark.parametrize("digits", ["0", "16", "x"])
