@@ -18,7 +18,7 @@ SHARES_OF_TORCH: tuple[tuple[tuple[str, ...], tuple[str, ...], float, float | No
     (("elu",), F32, 0.20, 0.40),
     (("softplus",), F32, 0.30, 0.40),
     (("mish",), F32, 0.15, 0.40),
-    # torch's backward of these two is handed the output and skips the work: see `OF_VALUE`.
+    # torch's backward of these two takes the output and skips the work: see `OF_VALUE`.
     (("sigmoid",), F32, 0.65, None),
     (("tanh",), F32, 0.20, None),
     (("gelu",), F64, 0.40, 0.40),
@@ -34,12 +34,12 @@ SHARES_OF_TORCH: tuple[tuple[tuple[str, ...], tuple[str, ...], float, float | No
     (("celu",), F32, 0.20, 0.40),
     (("selu",), F32, 0.30, 0.50),
     (("celu", "selu"), HALF, 0.45, 0.45),
-    # torch's backward of these two is handed what the value computed.
+    # torch's backward of these two takes what the value computed.
     (("log_sigmoid", "tanhshrink"), (*F32, *HALF), 0.35, None),
 )
 
 OF_VALUE = {("sigmoid", "float32"): 1.3, ("tanh", "float32"): 1.3}
-"""Backward's time as a multiple of the value's, of our own kernels."""
+"""Backward's time as a multiple of the value's, of softgate's kernels."""
 
 OF_JAX_FLOAT32 = 1.10
 """No float32 cell may be slower than jax.jit by more than this."""

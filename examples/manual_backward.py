@@ -95,8 +95,8 @@ def disagreement(layer: Layer, x: Tensor, grad: Tensor) -> float:
     weight, bias, source = leaves
     y = Layer(weight, bias, layer.value, layer.slope).forward(source)
     expected = torch.autograd.grad(y, leaves, grad)
-    found = layer.backward(x, grad)
-    return max(float((a - b).abs().max()) for a, b in zip(found, expected, strict=True))
+    result = layer.backward(x, grad)
+    return max(float((a - b).abs().max()) for a, b in zip(result, expected, strict=True))
 
 
 def main() -> None:

@@ -270,7 +270,7 @@ def _opens_text(call: ast.Call) -> bool:
     name = getattr(call.func, "attr", getattr(call.func, "id", ""))
     of_os = isinstance(call.func, ast.Attribute) and getattr(call.func.value, "id", "") == "os"
     modes = [str(x.value) for x in call.args if isinstance(x, ast.Constant)]
-    if name == "open":  # our own methods of that name take no mode
+    if name == "open":  # softgate's methods of that name take no mode
         return not of_os and any(set(mode) <= set("rwax+t") for mode in modes)
     return name in ("read_text", "write_text", "fdopen") and not any("b" in m for m in modes[1:])
 

@@ -1,4 +1,4 @@
-"""What the README and two guides show runs as it stands, in a process of its own."""
+"""The examples of the README and of two guides run unchanged, in a separate process."""
 
 from __future__ import annotations
 

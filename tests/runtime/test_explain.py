@@ -1,4 +1,4 @@
-"""`explain` says what runs, and what runs is what it says."""
+"""`explain` describes the code that runs for a call."""
 
 from __future__ import annotations
 

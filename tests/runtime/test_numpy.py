@@ -410,7 +410,7 @@ def test_subclasses_as_with_a_ufunc() -> None:
 
 
 class Declining:
-    """A type that is asked and declines."""
+    """A type whose __array_ufunc__ returns NotImplemented."""
 
     def __array_ufunc__(self, *_: Any, **__: Any) -> Any:
         return NotImplemented

@@ -23,7 +23,7 @@ from softgate.runtime.machine import Machine
 from softgate.runtime.records import Record
 from softgate.studies.bench.layer import Layer, LayerRow
 from softgate.studies.bench.record import Bench, Row, Settings
-from softgate.studies.certify.record import Certificate, Measurement, Profile, Region, Special
+from softgate.studies.certify.record import Certificate, ErrorProfile, Measurement, Region, Special
 
 NAMES = ("gelu", "gelu_tanh", "relu", "silu", "hardshrink")
 NS = {
@@ -85,7 +85,7 @@ def certificate(subject: str, worst_ulp: float, quantity: str = "value") -> Cert
         computed=0.0, expected=-1e-9, mean_ulp=0.3, rounded=90, largest_break_ulp=0.0,
         **dict.fromkeys(counts, 0),
     )  # fmt: skip
-    profile = Profile((-4.0, -2.0, 0.0, 2.0, 4.0), (worst_ulp, 0.5, None, math.inf))
+    profile = ErrorProfile((-4.0, -2.0, 0.0, 2.0, 4.0), (worst_ulp, 0.5, None, math.inf))
     measured = Measurement(
         quantity=quantity, dtype="float32", inputs=100, exhaustive=False, truth="arb",
         margin_ulp=0.0, kernel_ulp=None, kernel_points=0, stated_ulp=4.0, digest=None,

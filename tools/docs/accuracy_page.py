@@ -94,7 +94,7 @@ def row(peer: Peer, result: Measurement) -> str:
         f"{result.total('wrong_signs'):,}",
         f"{result.total('lost'):,}",
         f"{result.total('flushed'):,}",
-        "all right" if not wrong else f"{wrong} wrong",
+        "all correct" if not wrong else f"{wrong} wrong",
         f"{result.inputs:,}",
     ]
     return "| " + " | ".join(cells) + " |"
@@ -107,21 +107,22 @@ HEADER = (
     "wrong signs", "0 for a normal number", "0 for a subnormal", "±0, ±inf, NaN", "inputs",
 )  # fmt: skip
 
-INTRODUCTION = """# How exact is it?
+INTRODUCTION = """# Accuracy
 
 Written by `python tools/docs/accuracy_page.py`; every row is a certificate, as `softgate certify`
 prints it, on {system}. Versions: {versions}.
 
-- The truth is the definition in arb balls; for the large samples our float64 kernel, itself
-  measured against arb in the same run. float16 and bfloat16 are measured at all 65,536 inputs,
-  float32 and float64 at a stratified sample: every exponent, both signs, borders, roots, extrema.
+- The reference is the definition in arb balls; for the large samples it is softgate's float64
+  kernel, itself measured against arb in the same run. float16 and bfloat16 are measured at all
+  65,536 inputs, float32 and float64 at a stratified sample: every exponent, both signs, borders,
+  roots, extrema.
 - An ulp is the spacing of the format at the exact result. For a slope of x·g it is the spacing at
-  max(|g|, |x·g'|): beside a root an ulp of the result means nothing. "NaN or inf": where the truth
-  is a finite number.
-- "0 for a normal number" counts results that are lost altogether. JAX and TensorFlow flush
-  subnormal numbers on a CPU, inputs and results: that is counted too, and nothing is left out;
-  "normal numbers" is the largest error where neither is subnormal.
-- A slope is the framework's own automatic derivative. What has none shows values only.
+  max(|g|, |x·g'|): near a root, ulps of the result are arbitrarily small. "NaN or inf": where
+  the exact result is finite.
+- "0 for a normal number" counts results that are 0 in place of a normal number. JAX and TensorFlow
+  flush subnormal inputs and results to 0 on a CPU, which is counted too; "normal numbers" is the
+  largest error where neither is subnormal.
+- A slope is the framework's automatic derivative; functions without one have values only.
 """
 
 

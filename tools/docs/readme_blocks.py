@@ -94,7 +94,7 @@ all 65,536, which `make test` checks. All 2^32 inputs of float32: `make exhausti
 def speed(
     float32: Bench, by_dtype: Mapping[str, Bench], elsewhere: Mapping[str, Bench] | None = None
 ) -> str:
-    """Return ns an element in each implementation, and ours beside torch's in each dtype.
+    """Return ns per element in each implementation, and softgate's times relative to torch's.
 
     The second table is repeated for records from another machine.
     """
@@ -105,7 +105,7 @@ def speed(
         if it in (OURS, "torch", "jax", "onnxruntime", "tensorflow", "keras", "transformers")
     ]
     first = table(
-        ("ns an element, float32", *shown),
+        ("ns per element, float32", *shown),
         [(name, *(_least(float32, name, it) for it in shown)) for name in names],
     )
     common = [
@@ -129,7 +129,7 @@ def speed(
 
 {ratios}
 
-PyTorch's backward of tanh is handed the output and computes no exponential; ours starts from x."""
+PyTorch's backward of tanh takes the output and computes no exponential; softgate's takes x."""
 
 
 def _processor(benches: Mapping[str, Bench]) -> str:

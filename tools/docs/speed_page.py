@@ -201,7 +201,7 @@ def write(
         for warning in record.warnings:
             print(f"  Warning: {warning}", file=sys.stderr)
     head = (
-        "# How fast is it?\n\nWritten by `python tools/docs/speed_page.py` from the commands in "
+        "# Speed\n\nWritten by `python tools/docs/speed_page.py` from the commands in "
         "`benchmarks/speed.toml`.\n\n" + "\n\n".join(machines.values())
     )
     page.write_text("\n\n".join([head, introduction, *texts]) + "\n", encoding="utf-8")

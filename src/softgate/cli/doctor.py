@@ -75,7 +75,7 @@ def command(as_json: bool, full: bool, output: tuple[str, ...]) -> int:
 
     files = checked_files(output, ["json"])
     checks, reproduction = kernel_checks(), check_bits(full=full)
-    found: dict[str, Any] = {
+    report: dict[str, Any] = {
         "softgate": __version__,
         "machine": machine(),
         "packages": {name: installed(name) for name in (*CORE, *optional(), *NAMED)},
@@ -83,19 +83,19 @@ def command(as_json: bool, full: bool, output: tuple[str, ...]) -> int:
         "reproducibility": json.loads(reproduction.to_json()) | {"ok": reproduction.ok},
     }
     for file in files:
-        write_file(file, json.dumps(found, indent=2) + "\n")
+        write_file(file, json.dumps(report, indent=2) + "\n")
         click.echo(f"Wrote {file}", err=True)
     if as_json:
-        echo_json(found)
+        echo_json(report)
     else:
-        show(found, checks, reproduction)
+        show(report, checks, reproduction)
     return 0 if reproduction.ok and all(check.ok for check in checks) else 1
 
 
-def show(found: dict[str, Any], checks: list[SelfTestResult], reproduction: Reproduction) -> None:
+def show(report: dict[str, Any], checks: list[SelfTestResult], reproduction: Reproduction) -> None:
     """Print the findings, one line each; in a terminal, lines are wrapped to its width."""
-    rows: list[tuple[str, str]] = [("softgate", found["softgate"])]
-    here = found["machine"]
+    rows: list[tuple[str, str]] = [("softgate", report["softgate"])]
+    here = report["machine"]
     rows += [("python", here["python"]), ("system", here["system"])]
     features = " ".join(here["features"]) or "no vector features known"
     rows += [("cpu", f"{here['processor']} ({here['cpu']}: {features})")]
@@ -105,7 +105,7 @@ def show(found: dict[str, Any], checks: list[SelfTestResult], reproduction: Repr
         held = (f"{name} {in_bytes(size)}" for name, size in here["caches"].items())
         rows += [("caches", ", ".join(held))]
     rows += [("threads", f"{here['threads']} of {here['cores']} cores")]
-    for name, version in found["packages"].items():
+    for name, version in report["packages"].items():
         missing = "not installed"
         if name in optional():
             missing += f": {install_command(optional()[name])}"

@@ -29,8 +29,8 @@ def complete_source(
     """Return the sources that start with the typed text."""
     from softgate.runtime.framework_names import SOURCES
 
-    found = {source: title for source, title in SOURCES.items() if source.startswith(incomplete)}
-    return [CompletionItem(source, help=title) for source, title in found.items()]
+    sources = {source: title for source, title in SOURCES.items() if source.startswith(incomplete)}
+    return [CompletionItem(source, help=title) for source, title in sources.items()]
 
 
 @click.command()

@@ -21,9 +21,9 @@ from softgate.runtime.registry import activations, gated
 
 from .activation import Activation, GatedActivation, get
 from .attention import SelfAttention
+from .block_parts import load_state_dict
 from .blocks import TransformerBlock
 from .feed_forward import FeedForward, GatedFeedForward
-from .layer import load_state_dict
 
 __all__ = [  # noqa: PLE0604 - the activations' names come from the catalogue
     "Activation",

@@ -7,7 +7,7 @@ from softgate.keras.attention import SelfAttention as SelfAttention
 from softgate.keras.blocks import TransformerBlock as TransformerBlock
 from softgate.keras.feed_forward import FeedForward as FeedForward
 from softgate.keras.feed_forward import GatedFeedForward as GatedFeedForward
-from softgate.keras.layer import load_state_dict as load_state_dict
+from softgate.keras.block_parts import load_state_dict as load_state_dict
 
 __all__ = [
     "Activation",

@@ -13,7 +13,7 @@ from keras import ops
 from softgate.frameworks.block_arguments import check_share, head_widths
 from softgate.frameworks.keras.recipes import Config
 
-from .layer import Block, dropout_layer, dropped
+from .block_parts import Block, dropout_layer, dropped
 
 
 @keras.saving.register_keras_serializable(package="softgate")

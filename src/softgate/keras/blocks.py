@@ -15,8 +15,8 @@ from softgate.frameworks.keras.recipes import Config
 
 from .activation import NAME_SOURCES, get
 from .attention import SelfAttention
+from .block_parts import ActivationArgument, Block, dropout_layer, dropped, function_of, normalizer
 from .feed_forward import FeedForward, GatedFeedForward
-from .layer import ActivationArgument, Block, dropout_layer, dropped, function_of, normalizer
 
 
 @keras.saving.register_keras_serializable(package="softgate")

@@ -20,7 +20,7 @@ from softgate.frameworks.block_arguments import (
 from softgate.frameworks.keras.recipes import Config
 
 from .activation import NAME_SOURCES, get
-from .layer import (
+from .block_parts import (
     SAVE,
     ActivationArgument,
     Block,

@@ -267,14 +267,14 @@ PRAGMAS = """\
 def _comment(units: Sequence[Unit], closing: Sequence[str]) -> str:
     file = units[0].name
     build = [f"    cc {FLAGS} \\", f"        -shared -fPIC {file}.c -o {file}.so -lm"]
-    kept = "The bounds hold" if source.bounded(units) else "Results are those of softgate"
+    statement = "The bounds hold" if source.bounded(units) else "Results are those of softgate"
     # Vectorisation is tested with gcc and clang for the catalogue only.
     loops = (
         "Such loops mostly vectorise"
         if any(u.user_defined for u in units)
         else "The loops vectorise"
     )
-    notes = NOTES.format(flags=FLAGS, kept=kept, loops=loops).split("\n")
+    notes = NOTES.format(flags=FLAGS, kept=statement, loops=loops).split("\n")
     return comment(units, "To compile", build, notes, closing)
 
 

@@ -160,8 +160,8 @@ def function(text: str) -> Activation | Gated:
     known = functions()
     if name in known:
         return known[name].bind(**parameters) if parameters else known[name]
-    found: Activation | Gated = get(name, None, **parameters)
-    return found
+    named: Activation | Gated = get(name, None, **parameters)
+    return named
 
 
 def activation(given: Activation | str) -> Activation:
@@ -169,14 +169,14 @@ def activation(given: Activation | str) -> Activation:
 
     Raises ValueError for a gated activation, and TypeError for another object.
     """
-    found = function(given) if isinstance(given, str) else given
-    if isinstance(found, Gated):
+    resolved = function(given) if isinstance(given, str) else given
+    if isinstance(resolved, Gated):
         raise ValueError(
-            f"{found.name!r} takes two arrays: expected a function of one, such as gelu"
+            f"{resolved.name!r} takes two arrays: expected a function of one, such as gelu"
         )
-    if not isinstance(found, Activation):
+    if not isinstance(resolved, Activation):
         raise TypeError(f"{given!r} is a {type(given).__name__}: expected an activation or a name")
-    return found
+    return resolved
 
 
 def _letters(name: str) -> str:

@@ -21,7 +21,7 @@ def outcome(
 ) -> Outcome:
     requests = trial(small("digits"), arm, seed, **changed)
     measured = Measured(curve=(CurvePoint(1, 9.0, None, None), CurvePoint(2, loss, None, None)))
-    return Outcome(asked, status, "", measured, None, 1.0, HERE)
+    return Outcome(requests, status, "", measured, None, 1.0, HERE)
 
 
 @pytest.mark.parametrize("name", PRESETS)

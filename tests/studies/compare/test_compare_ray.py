@@ -1,6 +1,6 @@
 """Trials on Ray: the same bits as here, also when workers are killed, and nothing left behind.
 
-One cluster of our own serves all tests: to start one takes longer than they do.
+All tests share one cluster, because starting one takes longer than the tests.
 """
 
 from __future__ import annotations

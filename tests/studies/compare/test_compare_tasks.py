@@ -50,7 +50,7 @@ def test_a_trial_is_measured_in_full_and_survives_json(name: str) -> None:
     assert measured.dead is not None
     assert all(site.gradient for site in measured.sites)
     place = Place("here", "cpu", 1, "3", "2", "0")
-    outcome = Outcome(asked, "finished", "", measured, None, 1.0, place)
+    outcome = Outcome(requests, "finished", "", measured, None, 1.0, place)
     read = Outcome.from_json(outcome.to_json())
     assert read == outcome
     assert read.trial.key == requests.key

@@ -209,7 +209,7 @@ _NOT_SUMS = ("max_ulp", "worst", "computed", "expected", "largest_break_ulp", "l
 SUMS = tuple(field.name for field in fields(Tally) if field.name not in _NOT_SUMS)
 
 
-class ErrorProfile:
+class ProfileAccumulator:
     """The largest error in each step along the number line of one format.
 
     Binades near 1 have sixteen steps each. Further out and nearer to 0 a step is a whole binade
@@ -230,7 +230,7 @@ class ErrorProfile:
         index = first >> self.shift
         self.max_ulp[index] = max(self.max_ulp[index], largest)
 
-    def merge(self, other: ErrorProfile) -> None:
+    def merge(self, other: ProfileAccumulator) -> None:
         """Add the errors of another part."""
         np.maximum(self.max_ulp, other.max_ulp, out=self.max_ulp)
 

@@ -18,7 +18,7 @@ from softgate.formula import rounding
 from softgate.formula.formats import FLOAT32, FLOAT64, Format
 
 from .errors import Array, Errors, Float64s, Reference, ulp_errors
-from .regions import NEAR, TAIL, ErrorProfile, Regions, Tally
+from .regions import NEAR, TAIL, ProfileAccumulator, Regions, Tally
 
 UNSIGNED = {"float16": np.uint16, "bfloat16": np.uint16, "float32": np.uint32, "float64": np.uint64}
 FLOATS: dict[str, type[np.floating]] = {"float32": np.float32, "float64": np.float64}
@@ -212,7 +212,7 @@ class Sample:
     """The errors at the inputs of a sample, by region and along the number line."""
 
     tallies: list[Tally]
-    profile: ErrorProfile
+    profile: ProfileAccumulator
     inputs: int
     by_arb: bool
     margin: float
@@ -237,7 +237,7 @@ def measure(
     if not by_arb:  # the largest errors may be errors of the kernel
         worst = np.array([tally.worst for tally in tallies if tally.inputs])
         reference.check_kernel(worst if reference.scaled else worst[~regions.is_root(worst)])
-    profile = ErrorProfile(fmt)
+    profile = ProfileAccumulator(fmt)
     profile.add(x.view(f"u{x.itemsize}"), errors.error_ulp)
     margin = 2.0 ** -(80 - fmt.precision) if by_arb else reference.margin(fmt)
     return Sample(tallies, profile, x.size, by_arb, margin)

@@ -29,7 +29,7 @@ from softgate.runtime.activation import Activation
 from softgate.runtime.files import write_file
 
 from .errors import Errors, Float64s, Reference
-from .regions import ErrorProfile, Regions, Tally
+from .regions import ProfileAccumulator, Regions, Tally
 
 INPUTS = 1 << 32
 CHUNK = 1 << 16
@@ -76,17 +76,17 @@ class SweepState:
     """The counts of all inputs below the bit pattern `done`."""
 
     tallies: list[Tally]
-    profile: ErrorProfile
+    profile: ProfileAccumulator
     done: int = 0
 
     @classmethod
     def fresh(cls, regions: Regions, start: int = 0) -> SweepState:
         """Return the state before the first input."""
-        return cls([Tally() for _ in regions.names], ErrorProfile(FLOAT32), start)
+        return cls([Tally() for _ in regions.names], ProfileAccumulator(FLOAT32), start)
 
     def joined(self, others: Iterable[SweepState], done: int) -> SweepState:
         """Return the sum of this state and other parts; a new object, as an interrupt may occur."""
-        state = SweepState([Tally() for _ in self.tallies], ErrorProfile(FLOAT32), done)
+        state = SweepState([Tally() for _ in self.tallies], ProfileAccumulator(FLOAT32), done)
         for part in (self, *others):
             for total, tally in zip(state.tallies, part.tallies, strict=True):
                 total.merge(tally)

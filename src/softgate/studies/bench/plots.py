@@ -108,7 +108,7 @@ def pareto_spec(record: Pareto, width: int, height: int, axes: int = 0) -> Spec:
     rows.sort(key=lambda row: bool(row["front"]))  # on top of the others
     steps = [(front[0][0], y_domain[1]), *front, (x_domain[1], front[-1][1])]
     for prefix, wide in (("", width), ("narrow_", NARROW)):
-        scales = (_Pixels(*x_domain, 0, wide - axes), _Pixels(*y_domain, height - axes, 0))
+        scales = (_LogAxis(*x_domain, 0, wide - axes), _LogAxis(*y_domain, height - axes, 0))
         for row, name in zip(rows, _names(rows, steps, scales), strict=True):
             row |= {prefix + field: value for field, value in vars(name).items()}
     drawn = {name: implementation(name).colour for name in (row["f"] for row in rows)}
@@ -184,7 +184,7 @@ def _top(record: Pareto) -> float:
 
 
 @dataclass(frozen=True)
-class _Pixels:
+class _LogAxis:
     """A logarithmic axis; a call returns the pixel position of a value."""
 
     low: float
@@ -198,7 +198,7 @@ class _Pixels:
 
 
 def _names(
-    rows: Sequence[Spec], steps: Sequence[tuple[float, float]], scales: tuple[_Pixels, _Pixels]
+    rows: Sequence[Spec], steps: Sequence[tuple[float, float]], scales: tuple[_LogAxis, _LogAxis]
 ) -> list[NamePlacement]:
     """Return a place for each name beside its mark, free of marks, other names and the front."""
     x, y = scales

@@ -71,7 +71,7 @@ def foot(record: Bench, notes: Footnotes) -> tuple[Grid, ...]:
     rows += [("remark", text) for text in record.remarks]
     rows += [("not run", text) for text in record.not_run]
     rows += [
-        ("x copy", "as a multiple of a copy of the same bytes; x ours: of softgate's time"),
+        ("x copy", "as a multiple of a copy of the same bytes; x softgate: of softgate's time"),
         (
             "x relu",
             "as a multiple of the same implementation's relu; of softgate's if it has none",
@@ -95,7 +95,7 @@ def title(setting: Setting) -> str:
     return f"{quantity}, {dtype}, {where}, {cores}, {inputs}, output {buffers}: ns per element"
 
 
-FULL = ("function", "in", "ns", "median", "x copy", "x relu", "x ours", "1st ms", "")
+FULL = ("function", "in", "ns", "median", "x copy", "x relu", "x softgate", "1st ms", "")
 
 
 def _full(

@@ -25,8 +25,7 @@ from ..subjects import Failure, Mistake, Session, Subject
 from ..subjects.description import RAISED, WRONG_DTYPE
 from ..subjects.session import InProcess
 from .behaviour import Behaviour, probe, specials
-from .record import Dependence, Finding, Measurement, Region
-from .record import Profile as ProfileRecord
+from .record import Dependence, ErrorProfile, Finding, Measurement, Region
 
 Array = npt.NDArray[Any]
 ORDER = ("float32", "float64", "float16", "bfloat16")
@@ -180,7 +179,7 @@ class CertifyRun:
             regions=_regions(regions, tallies),
             specials=tuple(specials(reference, quantity, fmt, self.session)),
             dependences=tuple(self._dependences(quantity, x, y)),
-            profile=ProfileRecord(*profile.steps()),
+            profile=ErrorProfile(*profile.steps()),
         )
 
     def _sweep(
@@ -252,9 +251,9 @@ def _truth_text(reference: Reference, fmt: Format, by_arb: bool) -> str:
     if by_arb:
         return f"against arb{extra}"
     return (
-        f"against our float64 kernel, itself within {reference.kernel_ulp:.3g} of its ulps of arb "
-        f"at {reference.checked:,} inputs: errors are right to {reference.margin(fmt):.1g} ulp"
-        f"{extra}"
+        f"against softgate's float64 kernel, itself within {reference.kernel_ulp:.3g} of its ulps "
+        f"of arb at {reference.checked:,} inputs: errors are correct to "
+        f"{reference.margin(fmt):.1g} ulp{extra}"
     )
 
 

@@ -96,7 +96,7 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class Profile:
+class ErrorProfile:
     """The largest error in each step along the number line, None where no input was tried."""
 
     edges: tuple[float, ...]
@@ -125,7 +125,7 @@ class Measurement:
     regions: tuple[Region, ...]
     specials: tuple[Special, ...]
     dependences: tuple[Dependence, ...]
-    profile: Profile
+    profile: ErrorProfile
 
     @property
     def ordinary(self) -> tuple[Region, ...]:
