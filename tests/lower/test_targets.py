@@ -26,7 +26,7 @@ from softgate.formula import rounding
 from softgate.formula.formats import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, Format
 from softgate.lower import column_sums, ulp_error
 from softgate.lower import llvm as lowering
-from softgate.lower.target import HOST, Target, function, host, optimise
+from softgate.lower.target import BYTE, HALFWORD, HOST, Target, function, host, optimise
 from softgate.runtime import kernels
 
 LINUX = {"x86_64": "x86_64-unknown-linux-gnu", "aarch64": "aarch64-unknown-linux-gnu"}
@@ -167,14 +167,29 @@ def loop_case(entry: Any, quantity: str, storage: Format, **options: Any) -> Cas
     return Case(lambda cpu: lowering.build(loop, cpu), run, storage, nan)
 
 
-def lookup_case() -> Case:
+def lookup_case(kind: ir.IntType) -> Case:
     def run(kernel: Callable[..., None]) -> list[Any]:
-        x, table = inputs(FLOAT16, 0), np.arange(1 << 16, dtype=np.uint16)[::-1].copy()
+        unsigned = np.dtype(f"u{kind.width // 8}")
+        x = inputs(FLOAT16, 0).astype(unsigned)
+        table = np.arange(1 << kind.width, dtype=unsigned)[::-1].copy()
         out = np.zeros_like(x)
         kernel(out.ctypes.data, x.ctypes.data, table.ctypes.data, x.size)
+        assert np.array_equal(out, table[x])
         return [out]
 
-    return Case(lambda _: lowering.build_lookup(), run, FLOAT16, nan="all")
+    return Case(lambda _: lowering.build_lookup(kind), run, FLOAT16, nan="all")
+
+
+def lookup_pair_case() -> Case:
+    def run(kernel: Callable[..., None]) -> list[Any]:
+        x, y = (inputs(FLOAT16, i).astype(np.uint8) for i in range(2))
+        table = np.random.default_rng(0).integers(0, 256, 1 << 16, np.uint8)
+        out = np.zeros_like(x)
+        kernel(*(a.ctypes.data for a in (out, x, y, table)), x.size)
+        assert np.array_equal(out, table[256 * x.astype(int) + y])
+        return [out]
+
+    return Case(lambda _: lowering.build_lookup_pair(), run, FLOAT16, nan="all")
 
 
 def lookup_backward_case(fmt: Format) -> Case:
@@ -234,7 +249,9 @@ def error_case() -> Case:
 
 def every_kind() -> dict[str, Callable[[], Case]]:
     """One kernel for each kind, and for each format it is made in."""
-    cases: dict[str, Callable[[], Case]] = {"lookup": lookup_case, "error": error_case}
+    cases: dict[str, Callable[[], Case]] = {"error": error_case, "lookup-pair": lookup_pair_case}
+    for kind in (BYTE, HALFWORD):
+        cases[f"lookup-{kind}"] = lambda kind=kind: lookup_case(kind)
 
     def add(name: str, quantity: str, formats: tuple[Format, ...], **options: Any) -> None:
         entry = swish.entry if name == "swish" else getattr(sg, name).entry
