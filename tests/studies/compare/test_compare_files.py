@@ -135,8 +135,34 @@ def test_a_batch_cannot_run_anything(tmp_path: Path) -> None:
     assert made.exists()
 
 
+class Forged:
+    """An object array whose pickled content is bytes, which NumPy would read as addresses."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        kind = np.dtype("O")
+        state = (1, (2, 8), kind, False, b"\x41" * 128)
+        return np._core.multiarray._reconstruct, (np.ndarray, (0,), b"b"), state  # type: ignore[attr-defined]
+
+
+HUGE_MEMO = b"\x80\x02}r\xff\xff\xff\xff."
+HUGE_BYTES = b"\x80\x05\x96" + (1 << 60).to_bytes(8, "little") + b"."
+WRONG_SHAPE = pickle.dumps({b"data": np.zeros((2, 8)), b"labels": [0, 1]}, protocol=2)
+
+
 @pytest.mark.parametrize(
-    "content", [b"", b"junk", pickle.dumps([1, 2]), pickle.dumps({b"data": 1})]
+    "content",
+    [
+        b"",
+        b"junk",
+        pickle.dumps([1, 2]),
+        pickle.dumps({b"data": 1}),
+        pickle.dumps({b"data": Forged(), b"labels": [0, 1]}, protocol=2),
+        WRONG_SHAPE,
+        HUGE_MEMO,
+        HUGE_BYTES,
+        b"\x80\x02" + b"]" * 3000 + b"a" * 2999 + b".",
+    ],
+    ids=["empty", "junk", "list", "number", "forged", "floats", "memo", "bytes", "nested"],
 )
 def test_invalid_batches(tmp_path: Path, content: bytes) -> None:
     file = tmp_path / "data_batch_1"

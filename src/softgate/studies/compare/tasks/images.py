@@ -1,7 +1,8 @@
 """MNIST, Fashion-MNIST and CIFAR-10 from a folder of the user's; nothing is downloaded.
 
 IDX files and CIFAR-10's Python batches are read as untrusted input. A batch is a pickle, and
-unpickling can run any code: the unpickler here allows only the functions that build an array.
+unpickling can run any code: the unpickler here builds only numbers, bytes, text, lists, dicts and
+objects that record their arguments, from which the pixels are read.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import hashlib
 import io
 import math
 import pickle
+import struct
 import zlib
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -30,14 +32,6 @@ VALIDATION = 5000
 IDX = ("train-images-idx3-ubyte", "train-labels-idx1-ubyte",
        "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte")  # fmt: skip
 BATCHES = (*(f"data_batch_{i}" for i in range(1, 6)), "test_batch")
-ALLOWED = {
-    ("numpy.core.multiarray", "_reconstruct"),
-    ("numpy._core.multiarray", "_reconstruct"),
-    ("numpy", "ndarray"),
-    ("numpy", "dtype"),
-    ("_codecs", "encode"),
-}
-"""Functions that build an array in a pickle; none of them runs code from the file."""
 
 
 class Images(NamedTuple):
@@ -89,31 +83,84 @@ def read_idx(file: Path) -> npt.NDArray[np.uint8]:
     return np.frombuffer(content, np.uint8, offset=start).reshape(shape)
 
 
-class SafeUnpickler(pickle.Unpickler):
-    """Reads pickles of arrays, dicts, lists, bytes and text, and no others."""
+class Recorded:
+    """A placeholder for an object of a pickle, with its type's name, arguments and state."""
+
+    kind = ""
+    state: Any = None
+
+    def __init__(self, *arguments: Any) -> None:
+        self.arguments = arguments
+
+    def __setstate__(self, state: Any) -> None:
+        self.state = state
+
+
+def _encode(text: Any, encoding: Any) -> bytes:
+    """Return bytes, which a pickle of protocol 2 from Python 3 writes as Latin-1 text."""
+    if not isinstance(text, str) or encoding not in ("latin1", b"latin1"):
+        raise pickle.UnpicklingError("it has bytes in an unknown encoding")
+    return text.encode("latin-1")
+
+
+RECORDED: dict[tuple[str, str], Any] = {
+    (module, kind): type(kind, (Recorded,), {"kind": kind})
+    for module, kind in (
+        ("numpy.core.multiarray", "_reconstruct"),
+        ("numpy._core.multiarray", "_reconstruct"),
+        ("numpy", "ndarray"),
+        ("numpy", "dtype"),
+    )
+} | {("_codecs", "encode"): _encode}
+"""What the pickle of an array refers to; nothing of NumPy is called with arguments of the file."""
+
+
+class SafeUnpickler(pickle._Unpickler):
+    """Reads pickles without objects other than `Recorded` ones.
+
+    The Python implementation: the one in C allocates memory for any index in the file.
+    """
 
     def find_class(self, module: str, name: str) -> Any:
-        """Return an allowed function; raise UnpicklingError for any other."""
-        if (module, name) not in ALLOWED:
+        """Return a class that records its arguments; raise UnpicklingError for unknown names."""
+        if (module, name) not in RECORDED:
             raise pickle.UnpicklingError(
                 f"it refers to {module}.{name}, which CIFAR-10's batches do not need: not read"
             )
-        return super().find_class(module.replace("numpy.core", "numpy._core"), name)
+        return RECORDED[module, name]
 
 
 def read_batch(file: Path) -> Images:
     """Return the images of one of CIFAR-10's Python batches."""
     try:
         content = SafeUnpickler(io.BytesIO(file.read_bytes()), encoding="bytes").load()
-        pixels, labels = np.asarray(content[b"data"]), np.asarray(content[b"labels"])
-    except (pickle.UnpicklingError, EOFError, KeyError, TypeError, ValueError, IndexError) as error:
-        raise ValueError(f"{file} is not a batch of CIFAR-10: {error}") from None
-    if pixels.dtype != np.uint8 or pixels.ndim != 2 or labels.shape != pixels.shape[:1]:
+        pixels, labels = _pixels(content[b"data"]), np.array(content[b"labels"], np.int64)
+    except MALFORMED as error:
+        reason = str(error) or type(error).__name__
+        raise ValueError(f"{file} is not a batch of CIFAR-10: {reason}") from None
+    if labels.shape != pixels.shape[:1]:
         raise ValueError(
-            f"{file} has {pixels.dtype} of shape {pixels.shape} and labels {labels.shape}: "
-            "expected bytes, a row for each label"
+            f"{file} has {len(pixels)} images and labels of shape {labels.shape}: "
+            "expected one label for each image"
         )
     return _images(pixels, labels, str(file))
+
+
+MALFORMED = (pickle.UnpicklingError, EOFError, AttributeError, LookupError, MemoryError,
+             OverflowError, RecursionError, TypeError, ValueError, struct.error)  # fmt: skip
+"""What the unpickler and the checks raise for a file that is not a batch."""
+
+
+def _pixels(array: Any) -> npt.NDArray[np.uint8]:
+    """Return a recorded array of bytes; raise ValueError if it is anything else."""
+    _, shape, dtype, fortran, content = array.state
+    name = dtype.arguments[0] if dtype.kind == "dtype" else None
+    if name not in ("u1", b"u1") or fortran or not isinstance(content, bytes):
+        raise ValueError("its data is not an array of bytes in C order")
+    rows, columns = shape
+    if rows < 1 or columns < 1 or rows * columns != len(content):
+        raise ValueError(f"its shape is {rows} x {columns}, and it has {len(content):,} bytes")
+    return np.frombuffer(content, np.uint8).reshape(rows, columns)
 
 
 def _images(pixels: npt.NDArray[Any], labels: npt.NDArray[Any], file: str) -> Images:
