@@ -76,7 +76,11 @@ def _load(name: str) -> Any:
 
         known: dict[str, Any] = {**activations(), **gated()}
         if name not in known:
-            raise AttributeError(f"softgate has no {name!r}; activations: {', '.join(known)}")
+            from .runtime.names import nearest
+
+            meant = " or ".join(f"softgate.{near}" for near in nearest(name, [*_MODULES, *known]))
+            hint = f"did you mean {meant}?" if meant else "softgate.activations() lists all"
+            raise AttributeError(f"softgate has no {name!r}; {hint}")
         value = known[name]
     globals()[name] = value
     return value

@@ -61,6 +61,7 @@ OPTIONS_ONLY = {
     "compare": {
         "task": "the positional `what`, a name",
         "script": "the positional `what`, a training loop",
+        "model": "the positional `what`, a model",
         "set": "one of **settings",
         "match": "one of **settings",
         "init": "one of **settings",
@@ -72,7 +73,7 @@ OPTIONS_ONLY = {
 }
 KEYWORDS_ONLY = {
     "report": {"command": "the command itself, for the page"},
-    "names": {"name": "the positional NAME"},
+    "names": {"name": "the positional FUNCTION"},
     "identify": {
         "among": "objects; the command chooses from the catalogue",
         "isolated": "the command always runs the subject in another process",

@@ -195,9 +195,9 @@ def test_invalid_arguments(arguments: Any, keywords: Any, message: str) -> None:
         sg.emit(*arguments, **keywords)
 
 
-@pytest.mark.parametrize("argument", [3, lambda x: x, None])
+@pytest.mark.parametrize("argument", [3, None])
 def test_what_is_no_activation_is_told(argument: Any) -> None:
-    with pytest.raises(TypeError, match="expected an activation or a name"):
+    with pytest.raises(TypeError, match="expected a callable, or a name"):
         sg.emit(argument, "c")
 
 

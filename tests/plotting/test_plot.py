@@ -109,13 +109,13 @@ def test_no_line_crosses_a_pole() -> None:
     assert all(len(kinds) <= 1 for kinds in signs)
     assert {-1.0} in signs
     assert {1.0} in signs
-    low, high = sg.plot([inverse], at=(-3.1, 5)).axes[0].get_ylim()
+    low, high = sg.plot(inverse, at=(-3.1, 5)).axes[0].get_ylim()
     assert high - low < 1000
 
 
 @pytest.mark.parametrize("what", [*WHATS, "difference"])
 def test_a_figure_shows_the_quantity(what: str) -> None:
-    figure = sg.plot(["relu", sg.tanh], what, at=(-2, 3))
+    figure = sg.plot("relu", sg.tanh, quantity=what, at=(-2, 3))
     (axes,) = figure.axes
     assert isinstance(figure, Figure)
     lines = {line.get_gid(): line for line in axes.get_lines() if line.get_gid()}
@@ -135,7 +135,9 @@ def test_a_figure_shows_the_quantity(what: str) -> None:
 
 
 def test_the_line_has_a_gap_at_a_jump() -> None:
-    (line,) = [n for n in sg.plot("relu", "slope").axes[0].get_lines() if n.get_gid() == "relu"]
+    (line,) = [
+        n for n in sg.plot("relu", quantity="slope").axes[0].get_lines() if n.get_gid() == "relu"
+    ]
     x, y = (np.asarray(data, dtype=float) for data in line.get_data())
     gap = np.flatnonzero(np.isnan(y))
     assert gap.size >= 2
@@ -156,7 +158,7 @@ def test_pyplot_has_no_open_figure() -> None:
 def test_files_are_whole_and_the_same_each_time(tmp_path: Path, kind: str) -> None:
     paths = [tmp_path / f"{i}.{kind}" for i in range(2)]
     for path in paths:
-        sg.plot(["gelu", "relu"], "slope", output=path, width=5, height=3)
+        sg.plot("gelu", "relu", quantity="slope", output=path, width=5, height=3)
     data = paths[0].read_bytes()
     assert data == paths[1].read_bytes()
     if kind == "svg":
@@ -180,7 +182,7 @@ def test_a_notebook_shows_an_svg() -> None:
 
 
 def test_several_parameters_share_a_colour() -> None:
-    figure = sg.plot([sg.elu, sg.elu.bind(alpha=2.0)])
+    figure = sg.plot(sg.elu, sg.elu.bind(alpha=2.0))
     lines = [line for line in figure.axes[0].get_lines() if line.get_gid()]
     assert [line.get_gid() for line in lines] == ["elu", "elu:alpha=2.0"]
     assert len({line.get_color() for line in lines}) == 1
@@ -206,7 +208,9 @@ def test_a_root_does_not_stretch_a_log_plot(keywords: dict[str, str]) -> None:
     low, high = sg.plot("relu", log=True, **keywords).axes[0].get_ylim()  # type: ignore[arg-type]
     assert 1e-12 < low < 0.1
     assert high < 1000
-    low, high = sg.plot("gelu", "difference", reference="relu", log=True).axes[0].get_ylim()
+    low, high = (
+        sg.plot("gelu", quantity="difference", reference="relu", log=True).axes[0].get_ylim()
+    )
     assert 1e-20 < low < 1e-6
 
 
@@ -222,12 +226,12 @@ def test_equal_functions_have_no_difference() -> None:
 def test_zero_is_shown_only_where_it_is_near() -> None:
     assert sg.plot("gelu", at=(10, 10.5)).axes[0].get_ylim()[0] > 9
     assert sg.plot("gelu", at=(1, 3)).axes[0].get_ylim()[0] < 0
-    assert sg.plot("relu", "slope", at=(1, 3)).axes[0].get_ylim()[0] < 0, "it is flat"
+    assert sg.plot("relu", quantity="slope", at=(1, 3)).axes[0].get_ylim()[0] < 0, "it is flat"
 
 
 def test_no_leader_crosses_the_axes() -> None:
     """x² overflows long before the right end: its name stands where its line stops."""
-    figure = sg.plot(["squared_relu", "relu"], at=(-1e200, 1e200))
+    figure = sg.plot("squared_relu", "relu", at=(-1e200, 1e200))
     edge = figure.axes[0].get_window_extent().x1 * 72 / figure.get_dpi()
     leads = [n for n in figure.artists + figure.lines if hasattr(n, "get_xdata")]
     assert len(leads) == 1
@@ -242,32 +246,31 @@ def test_a_legend_hides_no_curves(width: float, height: float) -> None:
     everything = [
         activation for activation in sg.activations().values() if getattr(activation, "nin", 1) == 1
     ]
-    figure = sg.plot(everything, width=width, height=height)
+    figure = sg.plot(*everything, width=width, height=height)
     assert figure.axes[0].get_legend() is None
     assert {item.name for item in everything} <= {text.get_text() for text in figure.texts}
-    few = sg.plot(["gelu", "relu"], width=width, height=height).axes[0].get_legend()
+    few = sg.plot("gelu", "relu", width=width, height=height).axes[0].get_legend()
     assert (few is None) == (width == 2.0)
 
 
 def test_a_log_plot_has_little_space_above() -> None:
-    low, high = sg.plot("gelu", "slope", at=(-45, 45), log=True).axes[0].get_ylim()
+    low, high = sg.plot("gelu", quantity="slope", at=(-45, 45), log=True).axes[0].get_ylim()
     assert low < 1e-300
     assert 1 < high < 20
 
 
 def test_functions_that_are_zero_have_no_log_plot() -> None:
     with pytest.raises(ValueError, match="identity, relu: 0 everywhere: nothing to show"):
-        sg.plot(["identity", "relu"], "curvature", log=True)
+        sg.plot("identity", "relu", quantity="curvature", log=True)
     with pytest.warns(UserWarning, match="^relu: 0 everywhere"):
-        figure = sg.plot(["gelu", "relu"], "curvature", log=True)
+        figure = sg.plot("gelu", "relu", quantity="curvature", log=True)
     assert [line.get_gid() for line in figure.axes[0].get_lines() if line.get_gid()] == ["gelu"]
 
 
 @pytest.mark.parametrize(
     ("activations", "keywords", "message"),
     [
-        (5, {}, "5 is a int: expected an activation or its name"),
-        (None, {}, "expected an activation or its name"),
+        (5, {}, "5 is a int: expected a callable, or a name"),
         ("gelu", {"at": 5}, "at = 5: expected two numbers"),
         ("gelu", {"at": (1, 2, 3)}, "expected two numbers"),
         ("gelu", {"at": "12"}, "expected two numbers"),
@@ -320,12 +323,12 @@ def test_arguments_without_a_picture_raise(
     arguments: list[str], keywords: dict[str, object], message: str
 ) -> None:
     with pytest.raises(ValueError, match=message):
-        sg.plot(arguments, **keywords)  # type: ignore[arg-type]
+        sg.plot(*arguments, **keywords)  # type: ignore[arg-type]
 
 
 def test_a_number_instead_of_an_activation_raises() -> None:
-    with pytest.raises(TypeError, match="expected an activation or its name"):
-        sg.plot([3])  # type: ignore[list-item]
+    with pytest.raises(TypeError, match="3 is a int: expected a callable, or a name"):
+        sg.plot(3)  # type: ignore[arg-type]
 
 
 def test_names_move_apart() -> None:

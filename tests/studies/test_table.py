@@ -166,7 +166,7 @@ def test_small_is_not_zero() -> None:
 
 def test_columns_and_differences() -> None:
     table = sg.table(
-        ["gelu_tanh", "gelu"], at="-3,0", columns="Phi,difference,relative", reference="gelu"
+        "gelu_tanh", "gelu", at="-3,0", columns="Phi,difference,relative", reference="gelu"
     )
     grid = table.grids()[0]
     assert grid.header == ("x", "Phi(x)", "gelu_tanh - gelu", "gelu_tanh / gelu - 1")
@@ -218,22 +218,49 @@ def test_wrong_points(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("keywords", "message"),
     [
-        ({"functions": "gelu", "digits": 51}, "0 to 50"),
-        ({"functions": "gelu", "digits": True}, "whole number"),
-        ({"functions": "gelu", "columns": "valu"}, "choose from Phi, value"),
-        ({"functions": "gelu", "columns": "difference"}, "needs a reference"),
-        ({"functions": "gelu", "columns": "relative", "reference": "gelu"}, "reference itself"),
-        ({"functions": []}, "at least one"),
-        ({"columns": "value"}, "need activations"),
-        ({"functions": "gelu", "at": "1e31"}, "1e30"),
-        ({"functions": "gelv"}, "gelu"),
+        ({"digits": 51}, "0 to 50"),
+        ({"digits": True}, "whole number"),
+        ({"columns": "valu"}, "choose from Phi, value"),
+        ({"columns": "difference"}, "needs a reference"),
+        ({"columns": "relative", "reference": "gelu"}, "reference itself"),
+        ({"at": "1e31"}, "1e30"),
     ],
 )
-def test_wrong_requests(arguments: dict[str, Any], message: str) -> None:
+def test_wrong_requests(keywords: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        sg.table(**arguments)
+        sg.table("gelu", **keywords)
+
+
+def test_columns_without_functions_and_unknown_functions() -> None:
+    with pytest.raises(ValueError, match="need activations"):
+        sg.table(columns="value")
+    with pytest.raises(ValueError, match="gelu"):
+        sg.table("gelv")
+
+
+def test_the_former_calls_of_table_and_plot_warn() -> None:
+    with pytest.warns(DeprecationWarning, match=r"write table\('gelu', 'relu'\)"):
+        assert sg.table(["gelu", "silu"]) == sg.table("gelu", "silu")
+    with pytest.warns(DeprecationWarning, match="deprecated"):
+        assert sg.table(functions="gelu") == sg.table("gelu")
+    with pytest.warns(DeprecationWarning, match="deprecated"):
+        assert sg.table(None) == sg.table()
+    present = sg.plot("gelu", "relu", quantity="slope", at=(-1, 2)).axes[0]
+    former: Any = sg.plot
+    for arguments, keywords in (
+        ((["gelu", "relu"], "slope", (-1, 2)), {}),
+        ((["gelu", "relu"],), {"quantity": "slope", "at": (-1, 2)}),
+        ((), {"activations": ["gelu", "relu"], "quantity": "slope", "at": (-1, 2)}),
+    ):
+        with pytest.warns(DeprecationWarning, match=r"write plot\('gelu', 'relu', quantity=…\)"):
+            axes = former(*arguments, **keywords).axes[0]
+        assert axes.get_title() == present.get_title()
+        assert axes.get_xlim() == present.get_xlim()
+        assert len(axes.get_lines()) == len(present.get_lines())
+    with pytest.warns(DeprecationWarning, match="deprecated"):
+        assert former("gelu", "slope").axes[0].get_title() == present.get_title()
 
 
 def test_json_both_ways() -> None:
@@ -299,7 +326,7 @@ def test_a_terminal_gets_no_line_too_long(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setenv("COLUMNS", "32")
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.delenv("NO_COLOR", raising=False)
-    emit(sg.table(["gelu", "silu"], columns="value,slope,curvature"))
+    emit(sg.table("gelu", "silu", columns="value,slope,curvature"))
     monkeypatch.undo()
     text = screen.getvalue()
     assert "\x1b[1m" in text

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.shell_completion import CompletionItem
@@ -12,27 +12,26 @@ from softgate.runtime.deprecation import renamed_message
 
 if TYPE_CHECKING:
     from softgate.runtime.activation import Activation
+    from softgate.runtime.gated import Gated
 
     ParamType = click.ParamType[Any]
 else:
     ParamType = click.ParamType  # no subscripts before click 8.2
 
 
-class ActivationType(ParamType):
-    """An activation: `gelu`, `elu:alpha=0.5`, a framework's name, or a user's `module:function`."""
+class FunctionType(ParamType):
+    """A function in any form of the grammar: `gelu`, `elu:alpha=0.5`, `file.py:function`."""
 
-    name = "activation"
+    name = "function"
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> Activation:
-        """Return the activation that `value` names."""
-        if not isinstance(value, str):
-            return cast("Activation", value)
-        from softgate.studies.resolve import resolve_activation
+    ) -> Activation | Gated:
+        """Return the function that `value` names."""
+        from softgate.runtime import resolve
 
         try:
-            return resolve_activation(value)
+            return resolve.function(value)
         except (ValueError, TypeError, ImportError) as error:
             self.fail(str(error), param, ctx)
 
@@ -45,23 +44,38 @@ class ActivationType(ParamType):
         return [CompletionItem(n) for n in activations() if n.startswith(incomplete)]
 
 
-class FunctionType(ActivationType):
-    """An activation, or a gated one such as swiglu."""
+class ActivationType(FunctionType):
+    """A function of one array."""
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the function that `value` names."""
-        from softgate.runtime.names import function
-        from softgate.runtime.registry import gated
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> Activation:
+        """Return the activation that `value` names."""
+        from softgate.runtime import resolve
 
-        if not isinstance(value, str) or value.partition(":")[0] not in gated():
-            return super().convert(value, param, ctx)
         try:
-            return function(value)
-        except (ValueError, TypeError) as error:
+            return resolve.activation(value)
+        except (ValueError, TypeError, ImportError) as error:
             self.fail(str(error), param, ctx)
 
 
 ACTIVATION, FUNCTION = ActivationType(), FunctionType()
+
+FUNCTIONS = """A FUNCTION is a name (gelu, elu:alpha=0.5, gelu_new), a path that `softgate names`
+prints (torch.nn.functional.gelu, torch.nn.functional:gelu), or code of yours: module:function or
+file.py:function. Parameters follow a colon. Code that is not a formula (@softgate.activation) is
+identified by its values."""
+"""End of the help of every command that takes functions."""
+CODE = """A FUNCTION is a name of softgate (gelu, elu:alpha=0.5, gelu_new), a path that `softgate
+names` prints (torch.nn.functional.gelu, torch.nn.functional:gelu), code of yours (module:function
+or file.py:function), model.onnx, one of its nodes as model.onnx:node, or ./library.so:symbol.
+Parameters follow a colon. The function of the framework, file or library itself is called; a class
+is instantiated first."""
+"""End of the help of commands that run the code of a function."""
+MODELS = """A MODEL is a Hugging Face folder with safetensors, or a function or class that makes a
+torch module, as module:function or file.py:function. DATA is a file, or a function that returns
+batches, as module:function or file.py:function."""
+"""End of the help of commands that run a model."""
 
 DTYPES = ("float32", "float64", "float16", "bfloat16")
 FRAMEWORKS = ("numpy", "torch", "jax", "tensorflow", "keras")
@@ -147,7 +161,7 @@ parameters_option = click.option(
 
 def parse_parameters(texts: tuple[str, ...]) -> dict[str, Any]:
     """Return the arguments of `--parameters`."""
-    from softgate.studies.resolve import literal
+    from softgate.runtime.names import literal
 
     pairs = parse_pairs("--parameters", texts, "approximate=tanh")
     return {name: literal(value) for name, value in pairs.items()}

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
 from softgate.runtime.files import PICTURES, TABLES, file_format, output_path
 
-from .arguments import FUNCTION, Command, take_option, warn_renamed
+from .arguments import FUNCTION, FUNCTIONS, Command, take_option, warn_renamed
 from .output import Format, ProgressLine, emit, formats
 
 if TYPE_CHECKING:
@@ -63,8 +63,10 @@ def _context_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-@click.command(cls=Command, former={"--against": "--baseline"}, rewrite=pareto_file)
-@click.argument("functions", nargs=-1, type=FUNCTION, metavar="[NAMES]...")
+@click.command(
+    cls=Command, former={"--against": "--baseline"}, rewrite=pareto_file, epilog=FUNCTIONS
+)
+@click.argument("functions", nargs=-1, type=FUNCTION, metavar="[FUNCTION]...")
 @click.option("--quantity", metavar="NAMES", help="Some of value,backward.  [default: both]")
 @click.option(
     "--dtype", metavar="NAMES",
@@ -117,9 +119,8 @@ def command(
 ) -> int:
     """Time activations in every implementation that is installed here: ns per element.
 
-    NAMES are activations (gelu, elu:alpha=0.5, gelu_new) or your own module:function; all of the
-    catalogue by default. Each framework runs in a process of its own, and all take turns. relu and
-    a copy of the same bytes are in every table. Notes list what was left out.
+    Without FUNCTION: the whole catalogue. Each framework runs in a process of its own, and all take
+    turns. relu and a copy of the same bytes are in every table. Notes list what was left out.
 
     Exit code 1 if --baseline finds anything slower by more than --tolerance, twice.
 
@@ -200,10 +201,10 @@ def _read(file: str) -> Bench:
 
 def _again(name: str) -> Activation:
     """Return a function of an older result by name; raise a usage error if it is not found."""
-    from softgate.studies.resolve import resolve_activation
+    from softgate.runtime.names import function
 
     try:
-        return resolve_activation(name)
+        return cast("Activation", function(name))  # a record names no code to import
     except ValueError as error:
         raise click.UsageError(
             f"--baseline: the function {name!r} of the older result is not found ({error}): name "

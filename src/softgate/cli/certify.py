@@ -12,7 +12,7 @@ import click
 
 from softgate.runtime.files import TABLES
 
-from .arguments import ACTIVATION, Command, parameters_option, parse_parameters
+from .arguments import ACTIVATION, CODE, Command, parameters_option, parse_parameters
 from .output import Format, ProgressLine, emit, formats
 
 if TYPE_CHECKING:
@@ -51,16 +51,18 @@ class SweepProgress(ProgressLine):
 
 
 @click.command(
-    cls=Command, former={"--as": "--reference", "--with": "--parameters", "--html": "--output"}
+    cls=Command,
+    epilog=CODE,
+    former={"--as": "--reference", "--with": "--parameters", "--html": "--output"},
 )
-@click.argument("subject")
+@click.argument("subject", metavar="FUNCTION")
 @click.option(
     "--reference",
     type=ACTIVATION,
     help="The function it is measured as, such as gelu.  [default: what identify finds]",
 )
 @parameters_option
-@click.option("--slope", metavar="SUBJECT", help="A second callable, for the slope.")
+@click.option("--slope", metavar="FUNCTION", help="A second callable, for the slope.")
 @click.option(
     "--framework", metavar="NAME", help="The framework whose arrays it takes: numpy, torch, jax, …"
 )
@@ -98,22 +100,20 @@ def command(
     output: tuple[Path, ...],
     **request: Any,
 ) -> int:
-    """Measure the errors of SUBJECT, by region, against rigorous reference values.
+    """Measure the errors of FUNCTION, by region, against rigorous reference values.
 
-    SUBJECT is softgate:gelu or softgate:elu:alpha=0.5; module:function, or a module:Class or a
-    function without an argument, which make a callable; model.onnx with one input and one output,
-    or one of its nodes as model.onnx:name; ./library.so:symbol, a C function void(const T*, T*,
-    size_t) whose name ends in _f32, _f64, _f16 or _bf16 unless --dtype names T. Subjects other than
-    softgate's run in a separate process.
+    A class, or a function without an argument, makes a callable. A model has one input and one
+    output; a C function is void(const T*, T*, size_t), and its name ends in _f32, _f64, _f16 or
+    _bf16 unless --dtype names T. Functions other than softgate's run in a separate process.
 
     Exit code 1 if --max-ulp or --baseline fails, if an activation of softgate breaks the bound that
-    the catalogue states, and if SUBJECT crashes, hangs, changes its input or returns another shape
+    the catalogue states, and if FUNCTION crashes, hangs, changes its input or returns another shape
     or dtype; 2 for invalid arguments: one line, nothing is written.
 
     \b
-    softgate certify softgate:gelu
-    softgate certify torch.nn.functional:gelu --reference gelu --dtype float32
-    softgate certify jax.nn:gelu --parameters approximate=False --max-ulp 4
+    softgate certify gelu
+    softgate certify torch.nn.functional.gelu --reference gelu --dtype float32
+    softgate certify torch.nn.functional.gelu:approximate=tanh --max-ulp 4
     softgate certify ./libkernels.so:gelu_f32 --exhaustive -o gelu.html
     softgate certify model.onnx --reference silu -o silu.json
     softgate certify model.onnx:/act/Mul --reference silu --baseline silu.json
@@ -183,9 +183,9 @@ def _saved(file: Path) -> str:
 
 def _read(file: str, subject: str, request: dict[str, Any]) -> Certificate:
     """Return the baseline after checks; its function is the default function of the request."""
+    from softgate.runtime.names import function as function_named
     from softgate.runtime.registry import label
     from softgate.studies.certify.record import Certificate
-    from softgate.studies.resolve import resolve_activation
     from softgate.studies.subjects import describe
 
     try:
@@ -202,7 +202,7 @@ def _read(file: str, subject: str, request: dict[str, Any]) -> Certificate:
             "only certificates of the same function can be compared."
         )
     try:
-        request["reference"] = known or resolve_activation(old.function)
+        request["reference"] = known or function_named(old.function)
     except ValueError:
         raise click.UsageError(
             f"--baseline {file} was measured as {old.function}, which is not in the catalogue: "

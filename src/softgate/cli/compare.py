@@ -11,7 +11,7 @@ import click
 
 from softgate.runtime.files import PICTURES, TABLES
 
-from .arguments import FUNCTION, Command, parse_pairs
+from .arguments import FUNCTION, FUNCTIONS, Command, parse_pairs
 from .compare_display import Display, plan_lines
 from .output import Format, echo_json, echo_wrapped, emit, formats, show
 
@@ -45,8 +45,12 @@ OPTIONS = (
         help=f"The task to train (see --tasks).  [{TASK}]",
     ),
     click.option(
-        "--script", metavar="FILE.py:FUNCTION",
-        help="Your own training loop: run(activation, seed, report).",
+        "--script", metavar="FUNCTION",
+        help="Your own training loop, run(activation, seed, report), such as train.py:run.",
+    ),
+    click.option(
+        "--model", metavar="FUNCTION",
+        help="Your own model, build(activation), such as models.py:build; needs --data.",
     ),
     click.option("--preset", metavar="NAME", help="A published experiment: gelu-paper-mnist."),
     click.option(
@@ -66,7 +70,9 @@ OPTIONS = (
         "layers=8,48, makes a condition of each. May be repeated.",
     ),
     click.option(
-        "--data", type=click.Path(), metavar="FILE", help="A text for text, a CSV for churn."
+        "--data", type=click.Path(), metavar="DATA",
+        help="A text for text, a CSV for churn; for --model an .npz with x and y, or a function "
+        "that returns (x, y), such as data.py:load.",
     ),
     click.option(
         "--data-dir", type=click.Path(), metavar="DIR",
@@ -77,7 +83,7 @@ OPTIONS = (
     click.option("--rates", metavar="NUMBERS", help="Learning rates to tune over."),
     click.option("--tuning-seeds", type=int, metavar="N", help="Seeds for tuning.  [2]"),
     click.option(
-        "--baseline", type=FUNCTION, metavar="NAME", help="Baseline, if not the first name."
+        "--baseline", type=FUNCTION, help="Baseline, if not the first FUNCTION."
     ),
     click.option(
         "--pairs", type=click.Choice(["baseline", "all"]), default="baseline",
@@ -124,8 +130,8 @@ def setting_of_a_task(option: str) -> str | None:
     return f"--set {name}={known[name].default}" if name in known else None
 
 
-@click.command(cls=Command, suggest=setting_of_a_task)
-@click.argument("functions", nargs=-1, type=FUNCTION, metavar="[NAMES]...")
+@click.command(cls=Command, suggest=setting_of_a_task, epilog=FUNCTIONS)
+@click.argument("functions", nargs=-1, type=FUNCTION, metavar="[FUNCTION]...")
 @options
 @click.option("--tasks", "list_tasks", is_flag=True, help="List the tasks and their settings.")
 @click.option("--dry-run", is_flag=True, help="Print the plan and train nothing.")
@@ -144,10 +150,9 @@ def command(  # noqa: PLR0913, PLR0917  (click passes options by keyword)
 ) -> int:
     """Train the same model with each activation, several times, and compare the results.
 
-    NAMES are activations (gelu, elu:alpha=0.5, swiglu) or your own module:function; the first is
-    the baseline. For each seed all start from the same weights and see the same data. Each gets the
-    learning rate that is best for it on validation data; test data is evaluated once. Verdicts come
-    from an exact test, corrected for the number of comparisons.
+    The first FUNCTION is the baseline. For each seed all start from the same weights and see the
+    same data. Each gets the learning rate that is best for it on validation data; test data is
+    evaluated once. Verdicts come from an exact test, corrected for the number of comparisons.
 
     Trials are saved, one file each: rerun the same command to resume it; more seeds only add
     trials. Exit code 1 if no trial could be trained.
@@ -157,6 +162,7 @@ def command(  # noqa: PLR0913, PLR0917  (click passes options by keyword)
     softgate compare gelu relu --task deep --set layers=8,48 --init fitted
     softgate compare gelu relu --task text --data corpus.txt --on ray
     softgate compare gelu relu --script train.py:run --seeds 6 --json
+    softgate compare gelu relu --model models.py:build --data data.npz
     softgate compare gelu relu elu --preset gelu-paper-mnist --data-dir mnist
     """
     if list_tasks:
@@ -188,25 +194,32 @@ def _request(functions: tuple[Activation | Gated, ...], **arguments: Any) -> Com
         if (value := arguments.pop(name)) is not None:
             settings[name] = value
     rates = numbers(arguments.pop("rates"))
-    what = _what(arguments.pop("task"), arguments.pop("script"), arguments["preset"])
+    code = {"--script": arguments.pop("script"), "--model": arguments.pop("model")}
+    what = _what(arguments.pop("task"), arguments["preset"], code)
     return ComparisonRequest(
         what, activations=functions or None, rates=rates, settings=settings, **arguments
     )
 
 
-def _what(task: str | None, script: str | None, name: str | None) -> str:
-    """Return the task or script to train."""
+def _what(task: str | None, name: str | None, code: dict[str, str | None]) -> str:
+    """Return the task, the script or the model to train."""
     from softgate.studies.compare.presets import preset
-    from softgate.studies.compare.scripts import is_script
+    from softgate.studies.compare.scripts import is_function, is_loop, source
 
-    if script is None:
+    options = {"--task": task, "--preset": name, **code}
+    chosen = [option for option, value in options.items() if value is not None]
+    texts = [(option, text) for option, text in code.items() if text is not None]
+    if not texts:
         return task or (TASK if name is None else preset(name).tasks[0])
-    for option, value in (("--task", task), ("--preset", name)):
-        if value is not None:
-            raise click.UsageError(f"{option} and --script: give one of them.")
-    if not is_script(script):
-        raise click.UsageError(f"--script {script}: write FILE.py:FUNCTION, such as train.py:run.")
-    return script
+    if len(chosen) > 1:
+        raise click.UsageError(f"{' and '.join(chosen)}: give one of them.")
+    ((option, text),) = texts
+    if not is_function(text):
+        raise click.UsageError(f"{option} {text}: write file.py:function or module:function.")
+    if is_loop(*source(text)) != (option == "--script"):
+        expected = {"--script": "run(activation, seed, report)", "--model": "build(activation)"}
+        raise click.UsageError(f"{option} {text}: expected a function {expected[option]}.")
+    return text
 
 
 def _train(study: PlannedComparison, store: str | None, on: str, jobs: int | None) -> Comparison:

@@ -9,7 +9,7 @@ import click
 
 from softgate.runtime.files import PICTURES, TABLES, file_format
 
-from .arguments import ACTIVATION
+from .arguments import ACTIVATION, FUNCTIONS, MODELS
 from .output import Format, echo_json, emit, formats, save
 
 if TYPE_CHECKING:
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
     from softgate.studies.diagnose.record import Diagnosis, WhatIf
 
 
-@click.command()
-@click.argument("target")
-@click.option("--data", required=True, metavar="FILE", help="Inputs: .npz, .safetensors or a text.")
+@click.command(epilog=f"{FUNCTIONS}\n\n{MODELS}")
+@click.argument("target", metavar="MODEL")
+@click.option("--data", required=True, metavar="DATA", help="Inputs: .npz, .safetensors or a text.")
 @click.option("--batch", type=int, default=32, show_default=True, help="Rows in one call.")
 @click.option("--limit", type=int, help="Run at most this many batches.")
 @click.option(
-    "--what-if", "replacement", type=ACTIVATION, metavar="NAME",
+    "--what-if", "replacement", type=ACTIVATION,
     help="Also run it with this activation instead of its own, without training.",
 )  # fmt: skip
-@click.option("--only", metavar="NAME", help="Replace only this function, such as gelu.")
+@click.option("--only", metavar="FUNCTION", help="Replace only this function, such as gelu.")
 @click.option(
     "--fail-on", "conditions", multiple=True, metavar="CONDITION",
     help="Exit with 1 if it holds: dead>5%, trapped>1%, flat>0.9, saturated>50%, negative>40%, "
@@ -49,17 +49,16 @@ def command(
     output: tuple[Path, ...],
     **options: Any,
 ) -> int:
-    """Run TARGET on data and print which units are dead, trapped or saturated, and gradients.
+    """Run MODEL on data and print which units are dead, trapped or saturated, and gradients.
 
-    TARGET is a Hugging Face folder with safetensors, or module:function, a function that returns a
-    torch module. Arrays of --data have the names of the arguments of its forward; one called target
+    Arrays of --data have the names of the arguments of its forward; one called target
     or labels is compared with the output. Nothing is trained, nothing is fetched from a network.
 
     Exit code 1 if a --fail-on holds; 2 for a usage error.
 
     \b
     softgate diagnose ./my-bert --data corpus.txt
-    softgate diagnose models:make --data inputs.npz --fail-on "dead>5%"
+    softgate diagnose models.py:make --data inputs.npz --fail-on "dead>5%"
     softgate diagnose ./my-bert --data corpus.txt --what-if relu --only gelu
     softgate diagnose ./my-bert --data corpus.txt -o my-bert.svg
     """

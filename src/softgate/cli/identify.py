@@ -9,12 +9,12 @@ import click
 
 from softgate.runtime.files import TABLES
 
-from .arguments import DTYPES, FRAMEWORKS, Command, parameters_option, parse_parameters
+from .arguments import CODE, DTYPES, FRAMEWORKS, Command, parameters_option, parse_parameters
 from .output import Format, emit, formats
 
 
-@click.command(cls=Command, former={"--with": "--parameters"})
-@click.argument("subject")
+@click.command(cls=Command, epilog=CODE, former={"--with": "--parameters"})
+@click.argument("subject", metavar="FUNCTION")
 @parameters_option
 @click.option(
     "--dtype",
@@ -24,7 +24,8 @@ from .output import Format, emit, formats
 @click.option(
     "--framework",
     type=click.Choice(FRAMEWORKS),
-    help="The framework whose arrays it takes.  [default: that of its module, or numpy]",
+    help="The framework whose arrays it takes.  "
+    "[default: that of its module; for your code numpy, or one that it imports]",
 )
 @formats(*TABLES)
 def command(
@@ -35,18 +36,17 @@ def command(
     form: Format,
     output: tuple[Path, ...],
 ) -> None:
-    """Find which activation SUBJECT computes, with which parameters, scale and offset.
+    """Find which activation FUNCTION computes, with which parameters, scale and offset.
 
-    SUBJECT is module:function, softgate:gelu, a model.onnx with one input and one output, one of
-    its nodes as model.onnx:name, or ./library.so:symbol, a C function void(const T*, T*, size_t)
-    whose name ends in _f32, _f64, _f16 or _bf16 unless --dtype names T. It is called at
-    a few hundred points and identified by its values, never by its name. It runs in a separate
-    process. Exit code 1 if nothing fits, or if it fails.
+    It is called at a few hundred points and identified by its values, never by its name. It runs
+    in a separate process. A model has one input and one output; a C function is void(const T*, T*,
+    size_t), and its name ends in _f32, _f64, _f16 or _bf16 unless --dtype names T. Exit code 1 if
+    nothing fits, or if it fails.
 
     \b
-    softgate identify torch.nn.functional:gelu
-    softgate identify torch.nn.functional:gelu --parameters approximate=tanh
-    softgate identify jax.nn:gelu --json
+    softgate identify torch.nn.functional.gelu
+    softgate identify torch.nn.functional.gelu:approximate=tanh
+    softgate identify my_model.py:act --json
     softgate identify model.onnx
     """
     from softgate.studies.identify import UNKNOWN, identify

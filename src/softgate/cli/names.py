@@ -10,6 +10,7 @@ from click.shell_completion import CompletionItem
 
 from softgate.runtime.files import TABLES
 
+from .arguments import FUNCTIONS
 from .output import Format, emit, formats
 
 if TYPE_CHECKING:
@@ -33,14 +34,14 @@ def complete_source(
     return [CompletionItem(source, help=title) for source, title in sources.items()]
 
 
-@click.command()
-@click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=complete_name)
+@click.command(epilog=FUNCTIONS)
+@click.argument("names", nargs=-1, metavar="[FUNCTION]...", shell_complete=complete_name)
 @click.option("--source", shell_complete=complete_source, help="Only one framework's names.")
 @formats(*TABLES)
 def command(
     names: tuple[str, ...], source: str | None, form: Format, output: tuple[Path, ...]
 ) -> None:
-    """Show what each NAME means in PyTorch, Keras, TensorFlow, JAX, Hugging Face, timm and ONNX.
+    """Show what each FUNCTION is called in each framework: PyTorch, Keras, JAX, …, ONNX.
 
     \b
     softgate names                          every function and its names

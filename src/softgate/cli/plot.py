@@ -9,7 +9,7 @@ import click
 
 from softgate.runtime.files import PICTURES, check_writable, output_path
 
-from .arguments import ACTIVATION, Command, take_option, warn_renamed
+from .arguments import ACTIVATION, FUNCTIONS, Command, take_option, warn_renamed
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -38,11 +38,11 @@ def at_range(args: list[str]) -> list[str]:
     return [*args, "--at", f"{low or -5}:{high or 5}"]
 
 
-@click.command(cls=Command, former=FORMER, rewrite=at_range)
-@click.argument("activations", type=ACTIVATION, nargs=-1, required=True, metavar="ACTIVATION...")
+@click.command(cls=Command, former=FORMER, rewrite=at_range, epilog=FUNCTIONS)
+@click.argument("activations", type=ACTIVATION, nargs=-1, required=True, metavar="FUNCTION...")
 @click.option("--quantity", type=click.Choice(QUANTITIES), default="value", show_default=True)
 @click.option(
-    "--reference", type=ACTIVATION, metavar="ACTIVATION",
+    "--reference", type=ACTIVATION,
     help="The function that is subtracted.  [default: gelu]",
 )  # fmt: skip
 @click.option("--at", metavar="LOW:HIGH", default="-5:5", show_default=True, help="The range of x.")

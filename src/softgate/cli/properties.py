@@ -9,7 +9,7 @@ import click
 
 from softgate.runtime.files import TABLES
 
-from .arguments import ACTIVATION
+from .arguments import ACTIVATION, FUNCTIONS
 from .output import Format, emit, formats
 
 if TYPE_CHECKING:
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 DEFAULT = ("sigmoid", "tanh", "relu", "leaky_relu", "gelu")
 
 
-@click.command()
-@click.argument("activations", nargs=-1, type=ACTIVATION, metavar="[ACTIVATION]...")
+@click.command(epilog=FUNCTIONS)
+@click.argument("activations", nargs=-1, type=ACTIVATION, metavar="[FUNCTION]...")
 @click.option(
     "--digits", type=int, default=4, show_default=True, help="Significant digits, up to 15."
 )
@@ -27,7 +27,7 @@ DEFAULT = ("sigmoid", "tanh", "relu", "leaky_relu", "gelu")
 def command(
     activations: tuple[Activation, ...], digits: int, form: Format, output: tuple[Path, ...]
 ) -> None:
-    """Print the properties of each ACTIVATION: by default sigmoid, tanh, relu, leaky_relu and gelu.
+    """Print the properties of each FUNCTION: by default sigmoid, tanh, relu, leaky_relu and gelu.
 
     Range, minimum and where, jumps of value, slope and curvature, roots of the slope, limits; for
     inputs from N(0,1) shares with small and with negative slope, mean and spread of the output,

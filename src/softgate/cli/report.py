@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from .arguments import ACTIVATION, Command, warn_renamed
+from .arguments import ACTIVATION, FUNCTIONS, MODELS, Command, warn_renamed
 from .output import ProgressLine, checked_files, echo_json, echo_wrapped
 
 if TYPE_CHECKING:
@@ -43,13 +43,15 @@ class StudyProgress(ProgressLine):
         self.show(f"{prefix}{time.monotonic() - self.start:.0f} s  {text}", now=now)
 
 
-@click.command(cls=Command, former={"--from-records": "--records"})
+@click.command(
+    cls=Command, epilog=f"{FUNCTIONS}\n\n{MODELS}", former={"--from-records": "--records"}
+)
 @click.option(
     "-o", "--output", type=click.Path(dir_okay=False), metavar="FILE", multiple=True,
     help=f"Write the page (.html) or the records (.json). May be repeated.  [default: {FILE}]",
 )  # fmt: skip
 @click.option(
-    "--formula", type=ACTIVATION, multiple=True, metavar="MODULE:FUNCTION",
+    "--formula", type=ACTIVATION, multiple=True,
     help="Your formula, decorated with @softgate.activation; may be repeated.",
 )  # fmt: skip
 @click.option(
@@ -57,10 +59,9 @@ class StudyProgress(ProgressLine):
     help="Time for certificates; timing takes half as long, all else about 60 s more.",
 )  # fmt: skip
 @click.option(
-    "--model", metavar="TARGET",
-    help="Your model, whose units are diagnosed: a Hugging Face folder, or module:function.",
+    "--model", metavar="MODEL", help="Your model, whose units are diagnosed.",
 )  # fmt: skip
-@click.option("--data", metavar="FILE", help="Inputs of --model: .npz, .safetensors or a text.")
+@click.option("--data", metavar="DATA", help="Inputs of --model: .npz, .safetensors or a text.")
 @click.option("--json", "as_json", is_flag=True, help="Print the records as JSON.")
 @click.option(
     "--records", type=click.Path(exists=True), metavar="FILE",
@@ -84,7 +85,7 @@ def command(
 
     \b
     softgate report
-    softgate report -o report.html --formula my_module:my_activation
+    softgate report -o report.html --formula my_formulas.py:my_activation
     softgate report --model ./my-bert --data corpus.txt
     softgate report -o report.html -o report.json
     softgate report --records report.json

@@ -9,15 +9,15 @@ import click
 
 from softgate.runtime.files import TABLES
 
-from .arguments import ACTIVATION, Command
+from .arguments import ACTIVATION, FUNCTIONS, Command
 from .output import Format, emit, formats
 
 if TYPE_CHECKING:
     from softgate.runtime.activation import Activation
 
 
-@click.command(cls=Command, former={"--against": "--reference"})
-@click.argument("activations", nargs=-1, type=ACTIVATION, metavar="[ACTIVATION]...")
+@click.command(cls=Command, former={"--against": "--reference"}, epilog=FUNCTIONS)
+@click.argument("activations", nargs=-1, type=ACTIVATION, metavar="[FUNCTION]...")
 @click.option(
     "--at",
     metavar="POINTS",
@@ -43,7 +43,7 @@ def command(
 ) -> None:
     """Print activations at points: values, slopes, curvatures, differences.
 
-    Without ACTIVATION: the gate Phi, GELU exact and in its tanh form; GELU and ReLU with their
+    Without FUNCTION: the gate Phi, GELU exact and in its tanh form; GELU and ReLU with their
     slopes; ReLU, ELU and GELU side by side. Every digit is correct: figures come from the
     definitions with as many digits as needed. A nonzero number that would round to 0 is
     written with an exponent. --json and --csv give rows x, function, quantity, value with all
@@ -56,12 +56,12 @@ def command(
     softgate table elu:alpha=0.5 --at -1 --digits 30
     """
     if not activations and (columns is not None or reference is not None):
-        raise click.UsageError("--columns and --reference need an ACTIVATION, such as gelu.")
+        raise click.UsageError("--columns and --reference need a FUNCTION, such as gelu.")
     names = {name.strip().lower() for name in (columns or "").split(",")}
     if reference is None and {"difference", "relative"} & names:
         raise click.UsageError("a difference needs --reference: the function to subtract.")
     from softgate.studies.table import POINTS, table
 
     at = POINTS if at is None else at
-    record = table(activations or None, at=at, columns=columns, reference=reference, digits=digits)
+    record = table(*activations, at=at, columns=columns, reference=reference, digits=digits)
     emit(record, form, output)

@@ -4,10 +4,10 @@ from softgate.keras.activation import Activation as Activation
 from softgate.keras.activation import GatedActivation as GatedActivation
 from softgate.keras.activation import get as get
 from softgate.keras.attention import SelfAttention as SelfAttention
+from softgate.keras.block_parts import load_state_dict as load_state_dict
 from softgate.keras.blocks import TransformerBlock as TransformerBlock
 from softgate.keras.feed_forward import FeedForward as FeedForward
 from softgate.keras.feed_forward import GatedFeedForward as GatedFeedForward
-from softgate.keras.block_parts import load_state_dict as load_state_dict
 
 __all__ = [
     "Activation",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Real
 from types import ModuleType
@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from softgate.runtime import resolve
 from softgate.runtime.activation import Activation
-from softgate.runtime.deprecation import renamed
+from softgate.runtime.deprecation import listed, renamed
 from softgate.runtime.files import PICTURES, file_format, output_path, write_file
-from softgate.runtime.names import function
+from softgate.runtime.gated import Gated
 from softgate.runtime.packages import require
 from softgate.runtime.registry import label
 
@@ -107,8 +108,6 @@ def request(
     if reference is not None and quantity != "difference":
         raise ValueError(f'reference is for quantity="difference", not for {quantity!r}')
     low, high = _ends(at)
-    if isinstance(activations, str | Activation) or not isinstance(activations, Iterable):
-        activations = [activations]
     chosen = list(dict.fromkeys(map(_resolve, activations)))
     base = (
         _resolve("gelu" if reference is None else reference) if quantity == "difference" else None
@@ -147,29 +146,24 @@ def _check_size(width: Any, height: Any) -> None:
 
 
 def _resolve(activation: Any) -> Activation:
-    """Return an activation, or the one with this name; raise if it has two operands."""
-    if isinstance(activation, str):
-        activation = function(activation)
-    if getattr(activation, "nin", 1) != 1:
+    """Return the activation that is meant; raise if it has two operands."""
+    meant = resolve.function(activation)
+    if isinstance(meant, Gated):
         raise ValueError(
-            f"{activation.name} has two inputs, and a curve shows functions of one: "
+            f"{meant.name} has two inputs, and a curve shows functions of one: "
             "plot the activation of its gate"
         )
-    if not isinstance(activation, Activation):
-        raise TypeError(
-            f"{activation!r} is a {type(activation).__name__}: expected an activation or its name"
-        )
-    return activation
+    return meant
 
 
 @renamed(what="quantity", against="reference", file="output")
+@listed("activations", ("quantity", "at", "reference", "output"), QUANTITIES)
 def plot(
-    activations: Activation | str | Sequence[Activation | str],
+    *functions: str | Callable[..., Any],
     quantity: str = "value",
     at: tuple[float, float] | str = RANGE,
-    reference: Activation | str | None = None,
+    reference: str | Callable[..., Any] | None = None,
     output: str | os.PathLike[str] | None = None,
-    *,
     log: bool = False,
     width: float = 6.0,
     height: float = 4.0,
@@ -181,13 +175,14 @@ def plot(
 
     Parameters
     ----------
-    activations : Activation, str, or several
-        The functions to draw.
+    *functions : str or callable
+        The functions to draw: "gelu", "elu:alpha=0.5", "torch.nn.functional.gelu",
+        "file.py:function", or a callable.
     quantity : {"value", "slope", "curvature", "difference"}
         The quantity to draw.
     at : (float, float) or str
         The range of x, also as "-5:5".
-    reference : Activation or str, optional
+    reference : str or callable, optional
         The function that differences subtract; gelu by default.
     output : path, optional
         An .svg, .png or .pdf file to write. The same call writes the same bytes.
@@ -205,11 +200,11 @@ def plot(
     Examples
     --------
     >>> import softgate as sg
-    >>> figure = sg.plot(["gelu", "relu"], "slope", at=(-4, 4))
+    >>> figure = sg.plot("gelu", "relu", quantity="slope", at=(-4, 4))
     >>> [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
     ['gelu', 'relu']
     """
-    checked = request(activations, quantity, at, reference, log)
+    checked = request(functions, quantity, at, reference, log)
     figure, picture = chart(checked, output, width, height)
     if picture.absent:
         warnings.warn(f"{', '.join(picture.absent)}: {NO_LOGARITHM}", stacklevel=2)

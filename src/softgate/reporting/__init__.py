@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
@@ -24,9 +24,9 @@ from softgate.runtime.deprecation import renamed
 from softgate.runtime.encoding import printable
 from softgate.runtime.files import file_format, output_path, write_file
 from softgate.runtime.machine import this_machine
-from softgate.runtime.names import activation
 from softgate.runtime.records import Record
 from softgate.runtime.registry import activations, label
+from softgate.runtime.resolve import activation, several
 
 from .page import render_page
 from .run import BUDGET_S, ReportProgress, ReportRun
@@ -103,7 +103,7 @@ class Report:
 
 @renamed(formulas="formula", budget_s="budget")
 def report(
-    formula: Activation | str | Iterable[Activation | str] = (),
+    formula: str | Callable[..., Any] | Iterable[str | Callable[..., Any]] = (),
     *,
     model: Any = None,
     data: Any = None,
@@ -115,13 +115,15 @@ def report(
 
     Parameters
     ----------
-    formula : Activation, or several
-        User-defined formulas (see `activation`), shown beside those of the catalogue.
-    model : str or torch.nn.Module, optional
-        A model to diagnose instead of a small network: a module, or a target of `softgate
-        diagnose`, a folder or module:function.
-    data : path or iterable, optional
-        The inputs of the model: a file that `softgate diagnose` takes, or batches.
+    formula : str or callable, or several
+        User-defined formulas (see `activation`), shown beside those of the catalogue; also as
+        "module:function" or "file.py:function".
+    model : str, callable or torch.nn.Module, optional
+        A model to diagnose instead of a small network, as in `softgate.torch.diagnose`: a module, a
+        folder, "module:function" or "file.py:function".
+    data : path, callable or iterable, optional
+        The inputs of the model, as in `softgate.torch.diagnose`: a file, "module:function",
+        "file.py:function", or batches.
     budget : float
         Seconds for certificates; timing takes half of that. The page lists what was left out.
     command : str
@@ -153,10 +155,8 @@ def report(
     if not budget > 0:
         raise ValueError(f"budget = {budget!r}: expected a number of seconds above 0")
     vega.library("report")  # before any study: it raises if vl-convert is not installed
-    several = [formula] if isinstance(formula, Activation | str) else formula
-    run = ReportRun(
-        _unambiguous(map(activation, several)), budget, progress, load_user_model(model, data)
-    )
+    named_formulas = _unambiguous(map(activation, several(formula)))
+    run = ReportRun(named_formulas, budget, progress, load_user_model(model, data))
     run.run()
     when = datetime.now(UTC).isoformat(sep=" ", timespec="seconds")
     about = About(this_machine(), __version__, command, when, run.seconds)

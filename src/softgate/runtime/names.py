@@ -6,7 +6,9 @@ such a name raises an error that lists both.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import ast
+import re
+from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from typing import Any
 
@@ -26,6 +28,10 @@ SYNONYMS = {
 } | {title.casefold(): source for source, title in SOURCES.items()}
 
 
+PARAMETERS = re.compile(r"(.+?):(\s*\w+\s*=[^:]*)")
+"""A function and its parameters, which follow the last colon."""
+
+
 class UnknownName(ValueError):
     """The name is unknown in all frameworks, or in the source."""
 
@@ -38,7 +44,7 @@ class NotImplementedName(ValueError):
     """The name is known, but softgate does not implement its function."""
 
 
-def names(source: str | None = None, *, name: str | None = None) -> Names:
+def names(source: str | None = None, *, name: str | Callable[..., Any] | None = None) -> Names:
     """Return what names mean in PyTorch, Keras, TensorFlow, JAX, Hugging Face, timm and ONNX.
 
     Parameters
@@ -46,8 +52,10 @@ def names(source: str | None = None, *, name: str | None = None) -> Names:
     source : str, optional
         One framework ("torch", "keras", "tensorflow", "jax", "huggingface", "timm", "onnx"),
         "softgate", or a module of one, such as "keras.ops". All of them by default.
-    name : str, optional
-        One name, in any spelling: leaky_relu, LeakyReLU. All of them by default.
+    name : str or callable, optional
+        One name, in any spelling: leaky_relu, LeakyReLU. For a function that is written otherwise,
+        as "elu:alpha=0.5", "file.py:function" or a callable, the names of what it computes. All of
+        them by default.
 
     Returns
     -------
@@ -65,11 +73,18 @@ def names(source: str | None = None, *, name: str | None = None) -> Names:
     scope = _of_source(source)
     if name is None:
         return scope
-    if not isinstance(name, str):
-        raise TypeError(f"name is a {type(name).__name__}: expected a string, such as 'gelu'")
-    records = tuple(record for record in scope if record.answers(name, _letters))
+    if isinstance(name, str):
+        records = tuple(r for r in scope if r.answers(name.replace(":", "."), _letters))
+        if records:
+            return Names(records)
+        if not PARAMETERS.fullmatch(name) and ":" not in name:
+            raise _unknown(name, source, scope)
+    from .resolve import function as resolved
+
+    meant = resolved(name).name
+    records = tuple(record for record in scope if record.function == meant)
     if not records:
-        raise _unknown(name, source, scope)
+        raise UnknownName(f"{meant} has no name in {source or 'any framework'}")
     return Names(records)
 
 
@@ -128,55 +143,76 @@ def get(name: str, source: str | None = None, **parameters: Any) -> Activation |
     return meant[0]
 
 
-def parse(text: str) -> tuple[str, dict[str, float]]:
-    """Return the name and the parameters of a text such as "elu:alpha=0.5"; raise ValueError.
+def parse(text: str) -> tuple[str, dict[str, Any]]:
+    """Return the function and the parameters of a text such as "elu:alpha=0.5"; raise ValueError.
 
     Examples
     --------
-    >>> parse("elu:alpha=0.5"), parse("gelu")
-    (('elu', {'alpha': 0.5}), ('gelu', {}))
+    >>> parse("elu:alpha=0.5"), parse("torch.nn.functional:gelu")
+    (('elu', {'alpha': 0.5}), ('torch.nn.functional:gelu', {}))
     """
-    name, colon, rest = text.partition(":")
-    parameters: dict[str, float] = {}
-    for part in rest.split(",") if colon else ():
-        parameter, number = (side.strip() for side in part.partition("=")[::2])
+    match = PARAMETERS.fullmatch(text)
+    name, rest = match.groups() if match else (text, None)
+    if match is None and text.partition(":")[0] in functions():
+        name, colon, rest = text.partition(":")
+        rest = rest if colon else None
+    parameters: dict[str, Any] = {}
+    for part in () if rest is None else rest.split(","):
+        parameter, sign, value = (side.strip() for side in part.partition("="))
         if parameter in parameters:
             raise ValueError(f"{text!r} gives {parameter!r} twice")
-        try:
-            parameters[parameter] = float(number)
-        except ValueError:
-            raise ValueError(
-                f"{text!r}: {part!r} is not a parameter; write name:parameter=number"
-            ) from None
+        if not sign or not value or not parameter.isidentifier():
+            raise ValueError(f"{text!r}: {part!r} is not a parameter; write {name}:parameter=value")
+        parameters[parameter] = literal(value)
     return name, parameters
 
 
-def function(text: str) -> Activation | Gated:
-    """Return the function that a text such as "gelu", "swiglu" or "elu:alpha=0.5" names.
+def literal(text: str) -> Any:
+    """Return the value of a Python literal, or the text unchanged if it is not a literal.
 
-    softgate's names take precedence over those of frameworks. Raises ValueError as `get` does.
+    Examples
+    --------
+    >>> literal("0.5"), literal("False"), literal("tanh")
+    (0.5, False, 'tanh')
     """
-    name, parameters = parse(text)
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return text
+
+
+def nearest(name: str, known: Iterable[str]) -> list[str]:
+    """Return the names that a user may mean by `name`: the function it denotes, or close matches.
+
+    Examples
+    --------
+    >>> nearest("swish", ()), nearest("GELU", ()), nearest("certfy", ["certify", "compare"])
+    (['silu'], ['gelu'], ['certify'])
+    """
+    records = _alike(catalogue_of_names(), name)
+    meanings = dict.fromkeys(r.function for r in records if r.function is not None)
+    if meanings:
+        return list(meanings)
+    spelled = {candidate.casefold(): candidate for candidate in known}
+    return [spelled[near] for near in get_close_matches(name.casefold(), spelled, 2)]
+
+
+def named(name: str, parameters: Mapping[str, Any]) -> Activation | Gated:
+    """Return the function of a name, softgate's or else a framework's; raise as `get` does."""
     known = functions()
     if name in known:
         return known[name].bind(**parameters) if parameters else known[name]
-    named: Activation | Gated = get(name, None, **parameters)
-    return named
+    function: Activation | Gated = get(name, None, **parameters)
+    return function
 
 
-def activation(given: Activation | str) -> Activation:
-    """Return an activation, passed as such or as text that `function` accepts.
+def function(text: str) -> Activation | Gated:
+    """Return the function that a text such as "swiglu" or "elu:alpha=0.5" names.
 
-    Raises ValueError for a gated activation, and TypeError for another object.
+    For texts from records: nothing is imported. `softgate.runtime.resolve` accepts what users
+    write. Raises ValueError as `get` does.
     """
-    resolved = function(given) if isinstance(given, str) else given
-    if isinstance(resolved, Gated):
-        raise ValueError(
-            f"{resolved.name!r} takes two arrays: expected a function of one, such as gelu"
-        )
-    if not isinstance(resolved, Activation):
-        raise TypeError(f"{given!r} is a {type(given).__name__}: expected an activation or a name")
-    return resolved
+    return named(*parse(text))
 
 
 def _letters(name: str) -> str:
@@ -300,14 +336,16 @@ def _ambiguous(name: str, records: Names, parameters: Mapping[str, Any]) -> Ambi
         meanings.setdefault(_described(record), []).append(record)
     keywords = "".join(f", {key}={value!r}" for key, value in parameters.items())
     lines = [f"{name!r} means {len(meanings)} functions, and no source was given:"]
-    choices = []
+    choices, paths = [], []
     for what, same in meanings.items():
         lines.append(f"  {what}: in {_sources(same)}")
         # In Keras, gelu is keras.activations.gelu; keras.ops.gelu needs its full path.
         usual = [r for r in same if "." not in r.name and r.source != "softgate"]
         choice = f'"{name}", source="{usual[0].source}"' if usual else f'"{same[0].path}"'
         choices.append(f"get({choice}{keywords})")
-    return AmbiguousName("\n".join([*lines, f"Write {' or '.join(choices)}."]))
+        paths.append(same[0].path)
+    write = f"Write {' or '.join(choices)}; in a command {' or '.join(paths)}."
+    return AmbiguousName("\n".join([*lines, write]))
 
 
 def _described(record: Name) -> str:

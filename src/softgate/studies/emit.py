@@ -18,11 +18,10 @@ from softgate.catalogue.gated import GatedEntry
 from softgate.formula.formats import FLOAT32, FLOAT64, FORMATS, Format
 from softgate.lower import c, cuda, javascript, triton
 from softgate.lower.source import RESERVED, Function, Unit
-from softgate.runtime import kernels
+from softgate.runtime import kernels, resolve
 from softgate.runtime.activation import Activation
 from softgate.runtime.gated import Gated
 from softgate.runtime.kernels import Specification
-from softgate.runtime.names import function as function_named
 from softgate.runtime.registry import functions as catalogue
 from softgate.runtime.registry import label
 from softgate.runtime.routes import SMALL_PARAMETER
@@ -73,7 +72,7 @@ LICENCE = (
     "SPDX-License-Identifier: Apache-2.0",
 )
 
-Wanted = Activation | Gated | str
+Wanted = str | Callable[..., Any]
 
 
 @overload
@@ -116,7 +115,7 @@ def emit(
 
     Parameters
     ----------
-    activation : Activation, Gated, str, or several
+    activation : str, callable, or several
         Activations and gated activations; several are written to one file. A gated one takes two
         operands, `a` and `b`, and has a slope for each.
     language : {"c", "cuda", "js", "triton", "onnx"}
@@ -179,22 +178,13 @@ def emit(
     formats = _formats(key, dtype)
     quantities = chosen("quantity", quantity, QUANTITIES) or LANGUAGES[key].default_quantities
     printer = _printer(key, form)
-    several = isinstance(activation, Iterable) and not isinstance(activation, str)
-    functions: list[Any] = list(activation) if several else [activation]  # type: ignore[arg-type]
+    functions = [resolve.function(spelled) for spelled in resolve.several(activation)]
     if not functions:
         raise ValueError("no functions were passed: name at least one, such as gelu")
-    units = [unit(_resolved(f), key, formats, quantities, parameters) for f in functions]
+    units = [unit(f, key, formats, quantities, parameters) for f in functions]
     _check_names(units)
     made = f"Made by softgate {metadata.version('softgate')}. {LICENCE[0]}"
     return printer(units, (made, *LICENCE[1:]))
-
-
-def _resolved(given: Any) -> Activation | Gated:
-    """Return a function, passed as such or by name; raise TypeError for another object."""
-    resolved = function_named(given) if isinstance(given, str) else given
-    if not isinstance(resolved, Activation | Gated):
-        raise TypeError(f"{given!r} is a {type(given).__name__}: expected an activation or a name")
-    return resolved
 
 
 def unit(

@@ -18,9 +18,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from softgate.formula.graph import Node
+from softgate.runtime import resolve
 from softgate.runtime.activation import Activation
 from softgate.runtime.kernels import BUILDING
-from softgate.runtime.names import activation as activation_named
 from softgate.runtime.records import Cell, Grid, Record
 from softgate.runtime.registry import label
 
@@ -197,7 +197,7 @@ def quantized(
     >>> gelu8.saturated, round(gelu8.max_error_steps, 3)
     (0, 0.486)
     """
-    activation: Any = activation_named(function) if isinstance(function, str) else function
+    activation: Any = resolve.activation(function) if isinstance(function, str) else function
     if not isinstance(activation, Activation):
         kind = type(activation).__name__
         raise TypeError(f"function is a {kind}: expected an activation of one operand, or its name")

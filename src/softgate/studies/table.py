@@ -10,7 +10,7 @@ Points are written as `-3:3:0.5`, `-3,-1,0`, or both. They are decimals, stepped
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Context, Decimal, InvalidOperation
 from fractions import Fraction
@@ -22,9 +22,10 @@ from softgate.formula.derivative import derivative
 from softgate.formula.graph import Node
 from softgate.lower import decimals
 from softgate.lower.decimals import Number
+from softgate.runtime import resolve
 from softgate.runtime.activation import Activation
+from softgate.runtime.deprecation import listed
 from softgate.runtime.kernels import BUILDING
-from softgate.runtime.names import activation as activation_named
 from softgate.runtime.records import Cell, Grid, Record
 from softgate.runtime.registry import activations, label
 
@@ -172,20 +173,21 @@ class Table(Record):
         return ("x", "function", "quantity", "value"), rows
 
 
+@listed("functions")
 def table(
-    functions: Activation | str | Iterable[Activation | str] | None = None,
-    *,
+    *functions: str | Callable[..., Any],
     at: Any = POINTS,
     columns: str | Sequence[str] | None = None,
-    reference: Activation | str | None = None,
+    reference: str | Callable[..., Any] | None = None,
     digits: int = 4,
 ) -> Table:
     """Return values, slopes, curvatures and differences of activations at points.
 
     Parameters
     ----------
-    functions : Activation or str, or several, optional
-        The activations. By default three tables of GELU, its tanh form, ReLU and ELU.
+    *functions : str or callable, optional
+        The activations: "gelu", "elu:alpha=0.5", "torch.nn.functional.gelu", "file.py:function", or
+        a callable. By default three tables of GELU, its tanh form, ReLU and ELU.
     at : str or numbers
         The points: `"-3:3:0.5"` (last point included), `"-3,-1,0"`, or numbers. A float stands
         for the decimal it prints as.
@@ -193,7 +195,7 @@ def table(
         Some of "Phi", "value", "slope", "curvature", "difference" and "relative", the last two
         with respect to `reference`; a single string is split at commas. By default value and
         slope; with a reference value, difference and relative.
-    reference : Activation or str, optional
+    reference : str or callable, optional
         The function that differences are taken from: f - reference, and f/reference - 1.
     digits : int
         Number of decimals, up to 50, all correct. A nonzero number that would round to 0 is
@@ -218,26 +220,25 @@ def table(
     for place in places:
         if abs(place) > LARGEST_POINT:
             raise ValueError(f"the point {place} is too large for a table: at most 1e30")
-    if functions is None:
+    if not functions:
         if columns is not None or reference is not None:
             raise ValueError("columns and a reference need activations to be named")
         layouts: list[tuple[str, list[Column]]] = [
-            (title, [(quantity, activation_named(name), None) for name, quantity in chosen])
+            (title, [(quantity, resolve.activation(name), None) for name, quantity in chosen])
             for title, chosen in LAYOUTS
         ]
     else:
-        several = isinstance(functions, Iterable) and not isinstance(functions, str)
-        function_list: Any = functions if several else (functions,)
-        layouts = [("", _columns([activation_named(f) for f in function_list], columns, reference))]
+        chosen = [resolve.activation(function) for function in functions]
+        layouts = [("", _columns(chosen, columns, reference))]
     return _fill(layouts, places, digits)
 
 
 def _columns(
-    chosen: list[Activation], columns: str | Sequence[str] | None, against: Activation | str | None
+    chosen: list[Activation],
+    columns: str | Sequence[str] | None,
+    against: str | Callable[..., Any] | None,
 ) -> list[Column]:
-    if not chosen:
-        raise ValueError("no activations were given: name at least one, such as gelu")
-    reference = None if against is None else activation_named(against)
+    reference = None if against is None else resolve.activation(against)
     if columns is None:
         columns = ("value", "slope") if reference is None else ("value", "difference", "relative")
     quantities = [_column(name) for name in _split(columns)]

@@ -219,9 +219,11 @@ def test_mistakes_in_naming_a_subject(library: str, tmp_path: Path) -> None:
         ("faulty:nosuch", "faulty has no 'nosuch'"),
         ("nosuchmodule:f", "there is no module 'nosuchmodule'"),
         ("faulty:LOW", "expected a callable"),
-        ("softgate:gleu", "did you mean 'gelu'"),
-        ("gelu", "can't interpret 'gelu'"),
-        ("gelu", "Did you mean softgate:gelu"),
+        ("softgate:gleu", "did you mean 'glu' .* or 'gelu'"),
+        ("gleu", "did you mean 'glu' .* or 'gelu'"),
+        ("a-b:f", "can't interpret 'a-b:f'"),
+        ("swiglu", "takes two arrays"),
+        ("ai.onnx.Gelu", "is an operator of ONNX"),
     ):
         with pytest.raises(Mistake, match=message), open_session(describe(text)):
             pass

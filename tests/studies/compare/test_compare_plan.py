@@ -18,8 +18,8 @@ from softgate.studies.compare.functions import (
     Formula,
     TrainableWithFormulas,
     function,
-    resolve,
     shown,
+    trial_name,
 )
 from softgate.studies.compare.plan import (
     FIRST_TUNING_SEED,
@@ -31,7 +31,7 @@ from softgate.studies.compare.plan import (
 from softgate.studies.compare.presets import preset
 from softgate.studies.compare.request import ComparisonRequest, find_trainable
 from softgate.studies.compare.run import PlannedComparison
-from softgate.studies.compare.scripts import is_script
+from softgate.studies.compare.scripts import is_function
 from softgate.studies.compare.statistics import best_possible
 from softgate.studies.compare.trial import (
     CurvePoint,
@@ -236,21 +236,21 @@ def other_bump():
     ],
 )
 def test_names_are_the_same_for_the_same_function(argument: object, text: str) -> None:
-    assert resolve(argument) == (text, None)
-    assert resolve(function(text)) == (text, None)
+    assert trial_name(argument) == (text, None)
+    assert trial_name(function(text)) == (text, None)
     assert shown(text) == text
 
 
 @pytest.mark.parametrize("argument", ["geluu", "elu:alpha", "elu:alpha=x", "elu:alpha=1,alpha=2"])
 def test_unknown_names(argument: str) -> None:
-    with pytest.raises(ValueError, match=argument.partition(":")[0]):
-        resolve(argument)
-    with pytest.raises(TypeError, match="expected an activation"):
-        resolve(3)
+    with pytest.raises((ValueError, TypeError), match=argument.partition(":")[0]):
+        trial_name(argument)
+    with pytest.raises(TypeError, match="expected a callable, or a name"):
+        trial_name(3)
 
 
 def test_a_formula_is_sent_by_value(monkeypatch: pytest.MonkeyPatch) -> None:
-    text, formula = resolve(bump.bind(a=0.5))
+    text, formula = trial_name(bump.bind(a=0.5))
     assert formula is not None
     assert shown(text) == "bump:a=0.5"
     monkeypatch.setattr(functions, "_registered", {})
@@ -352,16 +352,15 @@ def test_a_preset_adds_notes_to_the_record() -> None:
 
 
 def test_find_trainable() -> None:
-    assert is_script("train.py:run")
-    assert is_script("folder/train.py")
-    assert not is_script("digits")
+    assert is_function("train.py:run")
+    assert is_function("folder/train.py")
+    assert is_function("package.train:run")
+    assert not is_function("digits")
     with pytest.raises(TypeError, match="expected a task"):
         find_trainable(3)
     with pytest.raises(ValueError, match="data_dir"):
         find_trainable(lambda activation: None, ([1], [1]), data_dir=".")
     with pytest.raises(FileNotFoundError, match="missing"):
         find_trainable("missing.py:run")
-    with pytest.raises(ValueError, match="a script reads its data itself"):
-        find_trainable("missing.py:run", data="x.csv")
     with pytest.raises(TypeError, match=r"For activations, use .* activations=\['gelu'\]"):
         find_trainable("digits", ["gelu"])

@@ -140,9 +140,9 @@ def test_thresholds_are_taken(folder):
 
 
 MISTAKES = [
-    (("nowhere", "--data", "x.npz"), "neither a folder nor module:function"),
+    (("nowhere", "--data", "x.npz"), "neither a folder nor a function"),
     (("nomodule:make", "--data", "x.npz"), "no module 'nomodule'"),
-    (("{}:missing", "--data", "x.npz"), "is missing"),
+    (("{}:missing", "--data", "x.npz"), "has no 'missing'"),
     (("{}:constant", "--data", "x.npz"), "is a int"),
     (("{}:number", "--data", "x.npz"), "returned a int"),
     (("{}:broken", "--data", "x.npz"), "KeyError"),

@@ -260,7 +260,7 @@ def test_the_command(tmp_path: Path) -> None:
     done = run("numpy:sin")
     assert done.returncode == 1
     assert "unknown" in done.stdout
-    for wrong in (["numpy:nothing"], ["no_such_module:f"], ["missing.onnx"], ["gelu"],
+    for wrong in (["numpy:nothing"], ["no_such_module:f"], ["missing.onnx"], ["gleu"],
                   ["numpy:tanh", "--parameters", "x"]):  # fmt: skip
         done = run(*wrong)
         assert done.returncode == 2, wrong

@@ -69,7 +69,7 @@ def test_two_inputs_have_a_card_without_a_curve(gated: Gated) -> None:
     assert operands[0 if gated.entry.position == "first" else 1] == "gate"
     assert root.find(f".//{SVG}svg") is None
     with pytest.raises(ValueError, match="has two inputs"):
-        sg.plot([gated])  # type: ignore[list-item]
+        sg.plot(gated)  # type: ignore[list-item]
 
 
 @pytest.mark.parametrize(("name", "what"), [("gelu", "value"), ("tanh", "slope")])

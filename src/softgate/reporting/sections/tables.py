@@ -154,7 +154,7 @@ class Articles(Record):
 def articles(approximations: Approximations, formulas: Iterable[Activation] = ()) -> Articles:
     """Check the articles; statements on the tanh form are compared with `approximations`."""
     chosen = tuple(formulas)
-    of_formulas = value_table(chosen, at=POINTS, digits=DECIMALS).tables if chosen else ()
+    of_formulas = value_table(*chosen, at=POINTS, digits=DECIMALS).tables if chosen else ()
     return Articles(
         tables=tuple(_check_table(title, columns) for title, columns in TABLES),
         statements=tuple(test(approximations) for test in TESTS),

@@ -109,10 +109,10 @@ def load_user_model(model: Any, data: Any, budget_s: float = MODEL_BUDGET_S) -> 
 
     Parameters
     ----------
-    model : str or torch.nn.Module or None
-        A module, or what `softgate diagnose` takes: a folder, or module:function.
-    data : path or iterable
-        A file that `softgate diagnose` takes, or batches.
+    model : str, callable, torch.nn.Module or None
+        As in `softgate.torch.diagnose`.
+    data : path, callable or iterable
+        The batches, as in `softgate.torch.diagnose`.
     budget_s : float
         Seconds for all batches.
 
@@ -131,24 +131,13 @@ def load_user_model(model: Any, data: Any, budget_s: float = MODEL_BUDGET_S) -> 
         present, absent = ("data", "model") if model is None else ("model", "data")
         raise ValueError(f"{present} was given without {absent}: give both")
     require("torch", purpose="a model of yours")
-    from torch import nn
+    from softgate.studies.diagnose.loading import load_inputs, target_name
 
-    from softgate.studies.diagnose.loading import load_batches, load_model
-
-    module = load_model(model) if isinstance(model, str) else model
-    if not isinstance(module, nn.Module):
-        raise TypeError(
-            f"model is a {type(model).__name__}: expected a torch.nn.Module, a folder or "
-            "module:function"
-        )
-    name = model if isinstance(model, str) else type(module).__name__
-    if isinstance(data, str | os.PathLike):
-        batches, loss = load_batches(os.fspath(data), module, name)
-        user_model = LoadedModel(name, os.path.basename(data), module, batches, loss)  # noqa: PTH119 a label
-    elif isinstance(data, Iterable):
-        user_model = LoadedModel(name, "its data", module, list(data), None)
-    else:
-        raise TypeError(f"data is a {type(data).__name__}: expected a file or batches")
+    module, batches, loss = load_inputs(model, data)
+    name = target_name(model)
+    is_named = isinstance(data, str | os.PathLike)
+    shown = os.path.basename(data) if is_named else "its data"  # noqa: PTH119 a label
+    user_model = LoadedModel(name, shown, module, list(batches), loss)
     return _fit_to_budget(user_model, budget_s)
 
 

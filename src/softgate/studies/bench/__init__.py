@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
 from math import inf
 from time import perf_counter
+from typing import Any
 
-from softgate.runtime.activation import Activation
 from softgate.runtime.deprecation import renamed
 from softgate.runtime.machine import this_machine
 from softgate.runtime.registry import label
@@ -36,7 +36,7 @@ CELL_S = 0.8
 
 @renamed(quantities="quantity", dtypes="dtype", sizes="size", budget_s="budget")
 def bench(  # noqa: PLR0913  (settings of one study, by keyword)
-    functions: str | Activation | Iterable[str | Activation] | None = None,
+    functions: str | Callable[..., Any] | Iterable[str | Callable[..., Any]] | None = None,
     *,
     peers: str | Iterable[str] | None = None,
     quantity: str | Iterable[str] = QUANTITIES,
@@ -57,8 +57,8 @@ def bench(  # noqa: PLR0913  (settings of one study, by keyword)
 
     Parameters
     ----------
-    functions : str, Activation or iterable of them, optional
-        The functions to time; the whole catalogue by default.
+    functions : str, callable or iterable of them, optional
+        The functions to time, as in `table`; the whole catalogue by default.
     peers : str or iterable of str, optional
         What to time beside softgate: "torch", "jax", …; "all" includes those that take long to
         compile, "none" is softgate alone. By default all that are installed and quick.

@@ -11,10 +11,11 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from math import inf
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from softgate.formula.formats import FORMATS
-from softgate.frameworks.block_arguments import check_choice, check_widths, function_of_block
+from softgate.frameworks.block_arguments import check_choice, check_widths
+from softgate.runtime import resolve
 from softgate.runtime.activation import Activation
 from softgate.runtime.gated import Gated
 from softgate.runtime.machine import free_bytes, in_bytes, this_machine
@@ -60,7 +61,7 @@ class TimedLayer:
 
 
 def measure_layer(  # noqa: PLR0913 - settings of one study, by keyword
-    activations: Iterable[str | Activation | Gated] = ACTIVATIONS,
+    activations: Iterable[str | Callable[..., Any]] = ACTIVATIONS,
     *,
     d_model: int = 768,
     d_hidden: int = 3072,
@@ -141,17 +142,16 @@ def measure_layer(  # noqa: PLR0913 - settings of one study, by keyword
     )
 
 
-def _functions(activations: Iterable[str | Activation | Gated]) -> list[Activation | Gated]:
+def _functions(activations: Any) -> list[Activation | Gated]:
     """Return the functions to measure, each kind's reference first."""
-    names = [activations] if isinstance(activations, str | Activation | Gated) else activations
-    functions = [function_of_block(name) if isinstance(name, str) else name for name in names]
+    functions = [resolve.function(spelled) for spelled in resolve.several(activations)]
     if not functions:
         raise ValueError("activations is empty: expected at least one, such as gelu")
     by_name: dict[str, Activation | Gated] = {}
     for kind in (Activation, Gated):
         chosen = [function for function in functions if isinstance(function, kind)]
         if chosen:
-            reference = function_of_block(REFERENCES["gated" if kind is Gated else "plain"])
+            reference = resolve.function(REFERENCES["gated" if kind is Gated else "plain"])
             by_name |= {_label(function): function for function in (reference, *chosen)}
     return list(by_name.values())
 

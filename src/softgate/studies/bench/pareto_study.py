@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
+from typing import Any
 
+from softgate.runtime import resolve
 from softgate.runtime.activation import Activation
-from softgate.runtime.names import activation as activation_named
 from softgate.runtime.registry import label
 
 from .. import Progress
@@ -28,7 +29,7 @@ COMPILED = ("torch.compile", "tensorflow.xla")
 
 def measure_pareto(
     bench: Bench,
-    function: str | Activation = "gelu",
+    function: str | Callable[..., Any] = "gelu",
     *,
     dtype: str = "float32",
     threads: int = 1,
@@ -71,7 +72,7 @@ def measure_pareto(
     >>> [point.max_ulp < 4 for point in measure_pareto(times, samples=2000).front]
     [True]
     """
-    activation, start = activation_named(function), perf_counter()
+    activation, start = resolve.activation(function), perf_counter()
     rows = chosen_rows(bench, activation, dtype, threads)
     timed = peers(activation, [row.implementation for row in rows])
     errors: dict[str, Measurement | str] = {}

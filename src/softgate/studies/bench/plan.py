@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
+from typing import Any
 
+from softgate.runtime import resolve
 from softgate.runtime.activation import Activation
 from softgate.runtime.machine import Machine
-from softgate.runtime.names import activation as activation_named
 from softgate.runtime.registry import activations, label
 from softgate.runtime.threads import available
 
@@ -113,20 +114,25 @@ def make_plan(settings: Settings, chosen: tuple[Activation, ...], machine: Machi
 
 
 def choose_functions(
-    functions: str | Activation | Iterable[str | Activation] | None,
+    functions: str | Callable[..., Any] | Iterable[str | Callable[..., Any]] | None,
 ) -> tuple[Activation, ...]:
     """Return the activations that are named; the whole catalogue for None."""
     if functions is None:
         return tuple(activations().values())
-    names = [functions] if isinstance(functions, str | Activation) else list(functions)
+    names = resolve.several(functions)
     if not names:
         raise ValueError("functions is empty: name some, or leave it out for the whole catalogue")
-    chosen = [activation_named(name) for name in names]
+    chosen = [resolve.activation(name) for name in names]
     for function in chosen:
         if function.entry.user is not None and function.__module__ == "__main__":
             raise ValueError(
                 f"{function.name} is defined in the program itself, and other processes cannot "
                 "import it: put it into a module"
+            )
+        if function.__module__.startswith(resolve.PRIVATE):
+            raise ValueError(
+                f"{function.name} is defined in a file with the name of another module, which "
+                "other processes would import: rename the file"
             )
     return tuple({label(function): function for function in chosen}.values())
 

@@ -10,11 +10,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from softgate.runtime import resolve
 from softgate.runtime.activation import Activation
 from softgate.runtime.deprecation import renamed
-from softgate.runtime.names import activation as activation_named
 from softgate.runtime.packages import require
-from softgate.runtime.registry import activations, label
+from softgate.runtime.registry import label
 
 from .. import Progress
 from ..identify import UNKNOWN, identified
@@ -33,7 +33,7 @@ FEWEST = 1000
 @renamed(function="reference", keywords="parameters", quantities="quantity", dtypes="dtype")
 def certify(  # noqa: PLR0913  (settings of one study, by keyword)
     subject: str | Callable[..., Any],
-    reference: str | Activation | None = None,
+    reference: str | Callable[..., Any] | None = None,
     *,
     parameters: Mapping[str, Any] | None = None,
     slope: str | Callable[..., Any] | None = None,
@@ -58,10 +58,11 @@ def certify(  # noqa: PLR0913  (settings of one study, by keyword)
     Parameters
     ----------
     subject : str or callable
-        An activation, a function, an `nn.Module`; or a text: `softgate:gelu`, `module:function`,
-        `model.onnx`, one of its nodes as `model.onnx:name`, `./library.so:symbol` with the C type
+        An activation, a function, an `nn.Module` or its class; or a text: "gelu",
+        "torch.nn.functional.gelu", "module:function", "file.py:function", "model.onnx", one of its
+        nodes as "model.onnx:name", "./library.so:symbol" with the C type
         void(const T*, T*, size_t).
-    reference : str or Activation, optional
+    reference : str or callable, optional
         The function it is measured as, such as "gelu". By default the one that `identify` finds;
         softgate's activations are measured as themselves.
     parameters : mapping, optional
@@ -69,7 +70,8 @@ def certify(  # noqa: PLR0913  (settings of one study, by keyword)
     slope : str or callable, optional
         A second callable for the slope, where the first has no automatic derivative.
     framework : {"numpy", "torch", "jax", "tensorflow", "keras"}, optional
-        The framework whose arrays a Python callable takes. By default that of its module, or NumPy.
+        The framework whose arrays a Python callable takes. By default that of its module; for
+        other code NumPy, or the first framework it imports whose arrays it accepts.
     quantity, dtype : str or iterable of str, optional
         Some of value, slope and curvature; of float16, bfloat16, float32 and float64. By default
         all that the subject supports.
@@ -108,7 +110,7 @@ def certify(  # noqa: PLR0913  (settings of one study, by keyword)
     if state is not None:
         check_state(Path(state), exhaustive)
     described = describe(subject, parameters, slope=slope, framework=framework)
-    measured_as = None if reference is None else activation_named(reference)
+    measured_as = None if reference is None else resolve.activation(reference)
     named = (described.c_dtype,) if described.kind == "c" else None  # by the C symbol
     plan = CertifyPlan(
         chosen("quantity", quantity, QUANTITIES),
@@ -156,17 +158,16 @@ def identified_as(session: Session, subject: Subject, plan: CertifyPlan) -> Acti
             "as, such as reference='gelu' (--reference gelu); the certificate then reports this "
             "failure"
         ) from None
-    known = identification.function != UNKNOWN
-    if not known or (identification.scale, identification.offset) != (1.0, 0.0):
+    activation = identification.activation
+    if activation is None:
+        known = identification.function != UNKNOWN
         computed = identification.answer if known else "no function of the catalogue"
         raise Mistake(
             f"{subject.text} computes {computed}, the nearest is "
             f"{identification.candidates[0].function}: name the function it is measured as, such "
             "as reference='gelu' (--reference gelu)"
         )
-    activation = activations()[identification.function]
-    values = {name: identification.parameters[name] for name in activation.parameters}
-    return activation.bind(**values) if values else activation
+    return activation
 
 
 def chosen(

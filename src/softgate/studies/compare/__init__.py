@@ -44,13 +44,14 @@ def compare(  # noqa: PLR0913  (settings of one study, by keyword)
     what : str or callable
         A bundled task: "digits", "mnist1d", "text", "deep", "swap", "churn", and with `data_dir`
         "mnist", "fashion-mnist" and "cifar10"; or `build(activation)`, which returns a torch
-        module; or "train.py:run", a function `run(activation, seed, report)` in a file.
+        module; or a training loop `run(activation, seed, report)` as text, "train.py:run" or
+        "module:run". A `build` may be written as text too.
     data : optional
-        For a `build`: (x, y), or a mapping with train, validation and test. For text and churn: a
-        file.
-    activations : names or activations, optional
-        Activations to compare: "gelu", "elu:alpha=0.5", "swiglu", or a user's formula. The
-        default depends on the task.
+        For a `build`: (x, y), a mapping with train, validation and test, an .npz file with x and y,
+        or a function that returns them, also as "file.py:data". For text and churn: a file.
+    activations : str, callable or several, optional
+        Activations to compare: "gelu", "elu:alpha=0.5", "torch.nn.functional.gelu", "swiglu", a
+        user's formula, also as "file.py:formula", or a callable. The default depends on the task.
     seeds, tuning_seeds : int or iterable of int, optional
         Number of reported seeds, 8 by default, and of seeds for tuning, 2; or the seeds.
     lr : float, optional

@@ -16,7 +16,7 @@ from typing import Any
 from softgate.catalogue.entry import Parameter
 from softgate.formula.graph import Node
 from softgate.lower.notation import infix
-from softgate.runtime import names
+from softgate.runtime import names, resolve
 from softgate.runtime.activation import Activation
 from softgate.runtime.gated import Gated
 from softgate.runtime.registry import functions, label
@@ -111,16 +111,15 @@ def function(text: str) -> Function:
     return _registered[name].bind(**parameters)
 
 
-def resolve(activation: Function | str) -> tuple[str, Formula | None]:
-    """Return the text that names an activation in trials, and the formula to send with them."""
-    resolved = function(activation) if isinstance(activation, str) else activation
+def trial_name(activation: Any) -> tuple[str, Formula | None]:
+    """Return the text that names an activation in trials, and the formula to send with them.
+
+    The activation is written in any form of `softgate.runtime.resolve`, or as a trial names it.
+    """
+    in_trial = isinstance(activation, str) and MARK in activation
+    resolved = function(activation) if in_trial else resolve.function(activation)
     if isinstance(resolved, Gated):
         return _gated_label(resolved), None
-    if not isinstance(resolved, Activation):
-        raise TypeError(
-            f"{activation!r} is a {type(activation).__name__}: expected an activation or its "
-            "name, such as 'gelu'"
-        )
     if resolved.entry.user is None:
         return label(resolved), None
     formula = Formula.of(resolved)

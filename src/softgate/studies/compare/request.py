@@ -7,17 +7,16 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
-from softgate.runtime.activation import Activation
-from softgate.runtime.gated import Gated
+from softgate.runtime import resolve
 from softgate.runtime.packages import require
 from softgate.runtime.registry import functions
 
-from .functions import Formula, TrainableWithFormulas, resolve, shown
+from .functions import Formula, TrainableWithFormulas, shown, trial_name
 from .plan import FIRST_TUNING_SEED, Arm, ComparisonPlan, Condition, read_seeds
 from .presets import PublishedExperiment, preset
 from .record import Pairs, check_pairs
 from .run import PlannedComparison
-from .scripts import Script, is_script
+from .scripts import Script, is_function, is_loop, source
 from .statistics import BestPossible, best_possible, count_comparisons
 from .tasks import task
 from .trial import Trainable
@@ -26,7 +25,7 @@ from .user_model import UserModel
 SEEDS, TUNING_SEEDS, ALPHA = 8, 2, 0.05
 """Eight seeds can show a difference at 0.05 in six comparisons at once, five in none at all."""
 
-Named = str | Activation | Gated
+Named = str | Callable[..., Any]
 
 
 @dataclass(frozen=True)
@@ -91,11 +90,9 @@ class ComparisonRequest:
         trainable = find_trainable(self.what, self.data, self.data_dir, self.settings)
         if self.activations is None:
             activations: list[Named] = list(trainable.default_activations)
-        elif isinstance(self.activations, str | Activation | Gated):
-            activations = [self.activations]
         else:
-            activations = list(self.activations)
-        resolved = [resolve(activation) for activation in activations]
+            activations = resolve.several(self.activations)
+        resolved = [trial_name(activation) for activation in activations]
         names = [name for name, _ in resolved]
         formulas = {formula.key: formula for _, formula in resolved if formula is not None}
         if not formulas:
@@ -128,7 +125,7 @@ class ComparisonRequest:
         labels = [arm.label for arm in plan.arms]
         if self.baseline is None or self.baseline in labels:
             return self.baseline
-        baseline = shown(resolve(self.baseline)[0])
+        baseline = shown(trial_name(self.baseline)[0])
         if baseline not in labels:
             raise ValueError(
                 f"baseline {baseline!r} is not trained: expected one of {', '.join(labels)}"
@@ -155,12 +152,13 @@ def find_trainable(
     data_dir: str | os.PathLike[str] | None = None,
     settings: Mapping[str, Any] | None = None,
 ) -> Trainable:
-    """Return the trainable for a task's name, `build(activation)`, or "train.py:run".
+    """Return the trainable for a task's name, a model, or a training loop.
 
     Parameters
     ----------
     what : str or callable
-        A task's name, `build(activation)`, or "train.py:run".
+        A task's name; `build(activation)`, which makes a model; or the text of a `build` or of a
+        training loop, as "train.py:run" or "module:run".
     data : optional
         Data for a `build`, or a task's file.
     data_dir : path, optional
@@ -174,24 +172,28 @@ def find_trainable(
         If there is no such task, or the arguments do not fit together.
     """
     chosen = dict(settings or {})
+    if isinstance(what, str | os.PathLike) and is_function(os.fspath(what)):
+        place = os.fspath(what)
+        if is_loop(*source(place)):
+            _check_unused("a script reads its data itself", data=data, data_dir=data_dir)
+            return Script(place, **chosen)
+        what = resolve.load(*resolve.split(place))
     if callable(what):
         _check_unused("a build function takes its data as (x, y)", data_dir=data_dir)
         if data is None:
             raise ValueError(
-                "a build function was given and no data: compare(build, (x, y)), or a mapping "
-                "with train, validation and test"
+                "a build function was given and no data: compare(build, (x, y)), a mapping with "
+                "train, validation and test, an .npz file with x and y, or a function that returns "
+                "data, as 'file.py:data'"
             )
         require("torch", "sklearn", purpose="a model of yours", extra="compare")
         return UserModel(what, data, **chosen)
     if not isinstance(what, str | os.PathLike):
         raise TypeError(
             f"{what!r} is a {type(what).__name__}: expected a task such as 'digits', a function "
-            "build(activation), or 'train.py:run'"
+            "build(activation), or code as 'train.py:run'"
         )
     name = os.fspath(what)
-    if is_script(name):
-        _check_unused("a script reads its data itself", data=data, data_dir=data_dir)
-        return Script(name, **chosen)
     if isinstance(data, list | tuple):
         raise TypeError(
             f"data = {data!r}: expected a file. For activations, use compare({name!r}, "

@@ -1,4 +1,4 @@
-"""A user's training loop: `train.py:run(activation, seed, report)`.
+"""A user's training loop: `run(activation, seed, report)`, as `train.py:run` or `module:run`.
 
 The script is parsed, not run, to find its parameters and the modules beside it that it imports: it
 may take long to load, and runs in worker processes only. Its text is sent with the trainable and
@@ -23,8 +23,9 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 from softgate.frameworks.block_arguments import unknown
+from softgate.runtime import resolve
+from softgate.runtime.names import literal
 
-from ..resolve import literal
 from .fingerprint import fingerprint
 from .trial import (
     DEFAULT_ACTIVATIONS,
@@ -66,9 +67,49 @@ def split_place(text: str) -> tuple[str, str]:
     return (path, name) if path.endswith(".py") else (text, "")
 
 
-def is_script(text: str) -> bool:
-    """Return whether a text names a function in a file, as "train.py:run", and not a task."""
-    return split_place(text)[0].endswith(".py")
+def is_function(text: str) -> bool:
+    """Return whether a text names a function, as "train.py:run" or "module:run", and not a task."""
+    return split_place(text)[0].endswith(".py") or resolve.is_code(text)
+
+
+def source(text: str) -> tuple[Path, str]:
+    """Return the file and the function of a text; raise FileNotFoundError if there is no file."""
+    place, name = split_place(text)
+    if place.endswith(".py"):
+        file = Path(place).expanduser().resolve()
+        if not file.is_file():
+            raise FileNotFoundError(f"there is no file {place!r}: expected code as train.py:run")
+        return file, name or "run"
+    place, name = resolve.split(text)
+    file = resolve.source_of(place, [*sys.path, str(Path.cwd())])
+    if file.suffix != ".py":
+        raise FileNotFoundError(f"there is no module {place!r}: expected code as module:run")
+    return file, name
+
+
+def is_loop(file: Path, name: str) -> bool:
+    """Return whether a name in a file is a training loop, and not a function that makes a model.
+
+    A loop takes a seed and a callback; a model is made by a class, or from an activation alone.
+    """
+    for node in _parse(file).body:
+        if isinstance(node, ast.FunctionDef) and node.name == name:
+            parsed = _signature(node.args)
+            required = [n for n, default in parsed.defaults.items() if default is REQUIRED]
+            return (
+                parsed.takes_any
+                or len(required) != 1
+                or not {"seed", "report"}.isdisjoint(parsed.defaults)
+            )
+        names = [node.name] if isinstance(node, ast.ClassDef) else []
+        if isinstance(node, ast.Assign):
+            names = [target.id for target in node.targets if isinstance(target, ast.Name)]
+        elif isinstance(node, ast.ImportFrom):
+            names = [alias.asname or alias.name for alias in node.names]
+        if name in names:
+            return False
+    signature(file, name)  # raises an error that lists the functions of the file
+    return True
 
 
 class Signature(NamedTuple):
@@ -254,7 +295,7 @@ class Script:
     Parameters
     ----------
     place : str
-        Such as "train.py:run"; the function is run if not named.
+        Such as "train.py:run" or "module:run"; the function is run if not named.
     higher : bool
         Whether a higher score is better.
     score : str
@@ -288,11 +329,8 @@ class Script:
     def __init__(
         self, place: str, *, higher: bool | str = True, score: str = "score", **settings: Any
     ) -> None:
-        path, name = split_place(place)
-        file = Path(path).expanduser().resolve()
-        if not file.is_file():
-            raise FileNotFoundError(f"there is no file {path!r}: expected a script as train.py:run")
-        parsed = signature(file, name or "run")
+        file, name = source(place)
+        parsed = signature(file, name)
         missing = [
             n for n in TRIAL_PARAMETERS[:3] if n not in parsed.defaults and not parsed.takes_any
         ]
@@ -307,7 +345,7 @@ class Script:
             higher = TRUTH[higher.casefold()]
         vars(self).update(
             file=file,
-            function=name or "run",
+            function=name,
             files=tuple(
                 (source.relative_to(file.parent).as_posix(), source.read_bytes())
                 for source in source_files(file)

@@ -6,15 +6,18 @@ by class if there are enough examples of each; a note reports it. Inputs are not
 
 from __future__ import annotations
 
+import os
 import platform
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from softgate.frameworks.block_arguments import unknown
+from softgate.runtime import resolve
 
 from .fingerprint import fingerprint, function_hash
 from .tasks.task import (
@@ -90,7 +93,7 @@ class Examples:
 
 def examples(data: Any) -> Examples:
     """Return a user's data as examples; raise ValueError or TypeError if it cannot be used."""
-    parts = _parts(data)
+    parts = _parts(load_data(data))
     x = {name: _inputs(name, part[0]) for name, part in parts.items()}
     raw = {name: _array(f"y of {name}", part[1]) for name, part in parts.items()}
     for name in parts:
@@ -107,6 +110,40 @@ def examples(data: Any) -> Examples:
     if empty:
         raise ValueError(f"the part {empty[0]} is empty: expected at least one example")
     return Examples(x, y, classes, tuple(notes))
+
+
+def load_data(data: Any) -> Any:
+    """Return data that is given as a function or as text, and other data unchanged.
+
+    An .npz file has the arrays x and y, or train_x, train_y, validation_x and so on. A function,
+    also as `module:function` or `file.py:function`, is called without arguments.
+    """
+    if isinstance(data, str | os.PathLike):
+        text = os.fspath(data)
+        if not resolve.is_code(text):
+            return _from_file(Path(text))
+        data = resolve.load(*resolve.split(text))
+    return data() if callable(data) else data
+
+
+def _from_file(file: Path) -> Any:
+    if not file.is_file():
+        raise ValueError(f"there is no file {file}: expected an .npz with x and y, or {FORMS}")
+    try:
+        with np.load(file, allow_pickle=False) as content:
+            arrays = {name: content[name] for name in content.files}
+    except Exception as error:  # zipfile and NumPy raise their own exception types
+        raise ValueError(f"{file} cannot be read as .npz: {error}") from error
+    if arrays.keys() == {"x", "y"}:
+        return arrays["x"], arrays["y"]
+    parts = {name: (f"{name}_x", f"{name}_y") for name in PARTS}
+    known = {name: pair for name, pair in parts.items() if {*pair} <= arrays.keys()}
+    if "train" not in known or len(arrays) != 2 * len(known):
+        raise ValueError(
+            f"{file} has {', '.join(arrays) or 'no arrays'}: expected x and y, or train_x and "
+            "train_y, and likewise for validation and test"
+        )
+    return {name: (arrays[x], arrays[y]) for name, (x, y) in known.items()}
 
 
 def _parts(data: Any) -> dict[str, tuple[Any, Any]]:
@@ -213,9 +250,10 @@ class UserModel:
         several places of the model; for a gated function it is the function, for
         `softgate.torch.GatedFeedForward`. Torch's generators are seeded before each call, so all
         activations start with the same weights.
-    data : tuple or mapping
-        (x, y), or a mapping with train, validation and test. Integers, bools or text in y are
-        classes, floats are regression targets. Missing parts are taken from train.
+    data : tuple, mapping, str or callable
+        (x, y), or a mapping with train, validation and test; an .npz file with them, or a function
+        that returns them, also as "module:function" or "file.py:function". Integers, bools or text
+        in y are classes, floats are regression targets. Missing parts are taken from train.
     loss : callable, optional
         loss(output, y), a mean over the batch; by default cross entropy for classes, mean squared
         error for regression.
@@ -259,7 +297,7 @@ class UserModel:
         higher: bool = True,
         **settings: Any,
     ) -> None:
-        functions = {"build": build, "loss": loss, "score": score}
+        functions = {"build": build, "loss": _loaded(loss), "score": _loaded(score)}
         for name, function in functions.items():
             if function is not None and not callable(function):
                 raise TypeError(f"{name} is a {type(function).__name__}: expected a function")
@@ -267,7 +305,7 @@ class UserModel:
         vars(self).update(
             functions,
             examples=parts,
-            measure=_measure(parts, loss, score, higher),
+            measure=_measure(parts, functions["loss"], functions["score"], higher),
             settings=read_options(self.name, TRAINING, settings),
         )
         check_seconds(self.settings)
@@ -362,6 +400,12 @@ class UserModel:
             f"the model gives outputs of shape {shape} for 2 examples: expected {expected}, or a "
             "loss= of your own"
         )
+
+
+def _loaded(function: Any) -> Any:
+    """Return a function that is written as `module:function` or `file.py:function`."""
+    is_text = isinstance(function, str) and resolve.is_code(function)
+    return resolve.load(*resolve.split(function)) if is_text else function
 
 
 def _measure(parts: Examples, loss: Any, score: Any, higher: bool) -> Measure:

@@ -1,14 +1,16 @@
-"""Loading of models and data: a Hugging Face folder or a factory, and a file.
+"""Loading of models and data: a Hugging Face folder or a function of the user, and a file.
 
 A folder has `config.json` and safetensors and is read with `transformers.AutoModel`, never from a
-network. A factory is `module:function`, a function without arguments that returns a module.
+network. A function or a class is written as in `softgate.runtime.resolve`: `module:function` or
+`file.py:function`, without arguments.
 """
 
 from __future__ import annotations
 
 import inspect
+import os
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -18,13 +20,15 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from softgate.runtime import resolve
 from softgate.runtime.packages import require
-
-from ..resolve import import_here, is_dotted
-from .run import Loss, tensors
 
 TOKENS = 128
 """Tokens of a text in one row, unless the model takes fewer."""
+MODELS = (
+    "a torch.nn.Module, a folder with config.json and safetensors, or a function or class that "
+    "makes a model, as module:function or file.py:function"
+)
 ARRAYS = (".npz", ".safetensors")
 TARGETS = ("target", "targets", "labels", "y")
 """Names of an array that a loss compares the output with."""
@@ -36,26 +40,44 @@ FORWARDING = {
 """Modules of softgate that call functions of the model."""
 
 Batch = Any
+Loss = Callable[[Any, Any], Tensor]
+"""A function of a model's output and of its batch."""
 
 
-def load_model(target: str) -> nn.Module:
-    """Return the model of a folder or of a factory; raise ValueError if it cannot be loaded.
+def load_model(target: Any) -> nn.Module:
+    """Return a model; raise ValueError or TypeError if it cannot be loaded.
+
+    Parameters
+    ----------
+    target : str, path, callable or torch.nn.Module
+        A folder written by `save_pretrained`, `module:function` or `file.py:function`; a function
+        or a class, which is called without arguments; or the model itself.
 
     Examples
     --------
     >>> load_model("torch.nn:Identity")
     Identity()
     """
-    folder = Path(target)
-    if folder.is_dir():
-        return _from_folder(folder)
-    module, colon, name = target.partition(":")
-    if not colon or not is_dotted(module, name):
-        raise ValueError(
-            f"{target!r} is neither a folder nor module:function: expected a folder with "
-            "config.json and safetensors, or a function that returns a model"
-        )
-    return _made(target, module, name)
+    if isinstance(target, nn.Module):
+        return target
+    if callable(target):
+        return _made(target_name(target), target)
+    if not isinstance(target, str | os.PathLike):
+        raise TypeError(f"the model is a {type(target).__name__}: expected {MODELS}")
+    text = os.fspath(target)
+    if Path(text).is_dir():
+        return _from_folder(Path(text))
+    place, name = resolve.split(text) if resolve.is_code(text) else resolve.split_path(text)
+    if not place:
+        raise ValueError(f"{text!r} is neither a folder nor a function: expected {MODELS}")
+    return _made(text, resolve.load(place, name))
+
+
+def target_name(target: Any) -> str:
+    """Return a model or data as text, for messages."""
+    if isinstance(target, str | os.PathLike):
+        return os.fspath(target)
+    return str(getattr(target, "__qualname__", type(target).__name__))
 
 
 def _from_folder(folder: Path) -> nn.Module:
@@ -84,13 +106,16 @@ def _transformers() -> Any:
     return transformers
 
 
-def _made(target: str, module: str, name: str) -> nn.Module:
-    factory = getattr(import_here(module), name, None)
+def _made(target: str, factory: Any) -> nn.Module:
+    """Return the model that a function or a class makes, or a model itself."""
+    if isinstance(factory, nn.Module):
+        return factory
     if not callable(factory):
-        kind = "missing" if factory is None else f"a {type(factory).__name__}"
-        raise ValueError(f"{target} is {kind}: expected a function that returns a model")
+        raise ValueError(
+            f"{target} is a {type(factory).__name__}: expected a function that returns a model"
+        )
     try:
-        model = factory() if not isinstance(factory, nn.Module) else factory
+        model = factory()
     except Exception as error:  # a user's function may raise anything
         raise ValueError(f"{target}() failed: {_line(error)}") from error
     if not isinstance(model, nn.Module):
@@ -131,10 +156,27 @@ def _line(error: Exception) -> str:
     return f"{type(error).__name__}: {text}{where}"
 
 
+def load_inputs(
+    model: Any, data: Any, loss: Loss | None = None
+) -> tuple[nn.Module, Iterable[Batch], Loss | None]:
+    """Return a model, its batches and a loss; the model and the data may be written as text.
+
+    A loss that is passed takes precedence over that of the targets in a file.
+    """
+    module = load_model(model)
+    if isinstance(data, Iterable) and not isinstance(data, str):
+        return module, data, loss
+    batches, file_loss = load_batches(data, module, target_name(model))
+    return module, batches, loss or file_loss
+
+
 def load_batches(
-    file: str | Path, model: nn.Module, target: str, size: int = 32
+    data: Any, model: nn.Module, target: str, size: int = 32
 ) -> tuple[list[Batch], Loss | None]:
-    """Return the batches in a file, and a loss if the file has targets.
+    """Return the batches of a file or of a function, and a loss if a file has targets.
+
+    A function, also written as `module:function` or `file.py:function`, is called without arguments
+    and returns batches, or a tensor or mapping, which is one batch.
 
     In an .npz or .safetensors file, arrays have the names of the arguments of `forward`; a single
     array may have any name. Floats are converted to the dtype of the model's first parameter. An
@@ -142,11 +184,20 @@ def load_batches(
     integers by cross entropy, floats by mean squared error. Any other file is a text, for a folder
     with a tokenizer.
     """
-    file = Path(file)
     if size < 1:
         raise ValueError(f"a batch of {size}: expected at least 1 row")
+    if callable(data):
+        return _returned(target_name(data), data), None
+    if not isinstance(data, str | os.PathLike):
+        raise TypeError(f"data is a {type(data).__name__}: expected a file, a function or batches")
+    text = os.fspath(data)
+    if resolve.is_code(text):
+        return _returned(text, resolve.load(*resolve.split(text))), None
+    file = Path(text)
     if not file.is_file():
-        raise ValueError(f"there is no file {file}")
+        raise ValueError(
+            f"there is no file {file}: expected .npz, .safetensors, a text, or module:function"
+        )
     if file.suffix not in ARRAYS:
         return _from_text(file, target, size), None
     floats = (p.dtype for p in model.parameters() if p.is_floating_point())
@@ -167,6 +218,31 @@ def load_batches(
         return batches, None
     expected = {id(batch): targets[part] for batch, part in zip(batches, parts, strict=True)}
     return batches, lambda output, batch: _loss(output, expected[id(batch)])
+
+
+def _returned(name: str, function: Any) -> list[Batch]:
+    """Return the batches that a function returns, or an object itself if it is not callable."""
+    try:
+        batches = function() if callable(function) else function
+        if isinstance(batches, Tensor | Mapping):
+            return [batches]
+        return list(batches)
+    except Exception as error:  # a user's function may raise anything
+        raise ValueError(f"{name} gave no batches: {_line(error)}") from error
+
+
+def tensors(output: Any) -> Iterator[Tensor]:
+    """Yield the floating-point tensors in a model's output, without its loss."""
+    if isinstance(output, Tensor):
+        if output.is_floating_point():
+            yield output
+    elif isinstance(output, Mapping):
+        for key, value in output.items():
+            if key != "loss":
+                yield from tensors(value)
+    elif isinstance(output, tuple | list):
+        for value in output:
+            yield from tensors(value)
 
 
 def _read(file: Path, floats: torch.dtype) -> dict[str, Tensor]:

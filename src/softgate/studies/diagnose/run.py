@@ -9,26 +9,23 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from softgate.frameworks.block_arguments import activation_of_block
+from softgate.runtime import resolve
 from softgate.runtime.activation import Activation
 from softgate.runtime.registry import label
-from softgate.torch.modules import NAME_SOURCES
 
+from .loading import Loss, load_inputs, tensors
 from .observer import ActivationCall
 from .recognition import Recognised
 from .record import Diagnosis, Exchanged, WhatIf
 from .watch import Watch
-
-Loss = Callable[[Any, Any], Tensor]
-"""A function of a model's output and of its batch."""
 
 PROJECTION = "output·r, r = ±1 at random, as no loss was given"
 """Not the sum of squares of the outputs: behind a layer norm it is constant."""
 
 
 def diagnose(
-    model: nn.Module,
-    batches: Iterable[Any],
+    model: nn.Module | str | Callable[[], nn.Module],
+    batches: Iterable[Any] | str | Callable[[], Any],
     *,
     loss: Loss | None = None,
     gradients: bool = True,
@@ -38,10 +35,14 @@ def diagnose(
 
     Parameters
     ----------
-    model : torch.nn.Module
-        The model; it runs in evaluation mode (`eval()`), and is left unchanged.
-    batches : iterable
-        Each a tensor, a tuple or list of arguments, or a mapping of keyword arguments.
+    model : torch.nn.Module, str or callable
+        The model; it runs in evaluation mode (`eval()`), and is left unchanged. Or how to load it,
+        as `softgate diagnose` takes it: a Hugging Face folder, "module:function",
+        "file.py:function", a function or a class.
+    batches : iterable, str or callable
+        Each a tensor, a tuple or list of arguments, or a mapping of keyword arguments. Or how to
+        load them, as `softgate diagnose` takes it: an .npz or .safetensors file, a text,
+        "module:function", "file.py:function" or a function.
     loss : callable, optional
         loss(output, batch), for gradients. By default the output's `loss` attribute, if it has one,
         or outputs times random signs, over the root of their number; the record states which.
@@ -59,6 +60,7 @@ def diagnose(
     >>> [finding.kind for finding in diagnose(model, [torch.rand(300, 4)]).findings]
     ['dead']
     """
+    model, batches, loss = load_inputs(model, batches, loss)
     parameters = [p for p in model.parameters() if p.requires_grad]
     gradients = gradients and bool(parameters)
     watch = Watch(model, gradients=gradients, **thresholds)
@@ -110,11 +112,11 @@ class Exchange(Watch):
 
 
 def what_if(
-    model: nn.Module,
-    batches: Iterable[Any],
-    replacement: str | Activation,
+    model: nn.Module | str | Callable[[], nn.Module],
+    batches: Iterable[Any] | str | Callable[[], Any],
+    replacement: str | Callable[..., Any],
     *,
-    only: str | None = None,
+    only: str | Callable[..., Any] | None = None,
     loss: Loss | None = None,
 ) -> WhatIf:
     """Run a model with other activations, without training.
@@ -123,10 +125,11 @@ def what_if(
     ----------
     model, batches, loss
         As in `diagnose`; the model runs twice on each batch.
-    replacement : str or Activation
-        The activation that replaces every other.
-    only : str, optional
-        Replace only this function, named as in the record of `diagnose`: "gelu".
+    replacement : str or callable
+        The activation that replaces every other: "gelu", "torch.nn.functional.gelu",
+        "file.py:function", or a callable.
+    only : str or callable, optional
+        Replace only this function, written likewise, or named as in the record of `diagnose`.
 
     Returns
     -------
@@ -142,14 +145,16 @@ def what_if(
     >>> effect.outputs_moved < 0.01
     True
     """
-    new = activation_of_block(replacement, NAME_SOURCES)
+    new = resolve.activation(replacement)
+    model, batches, loss = load_inputs(model, batches, loss)
+    replaced = None if only is None else _recorded_name(only)
     if not isinstance(batches, list | tuple):
         batches = list(batches)  # a shuffling loader would give other batches in the second run
-    now, then = Exchange(model, None, only), Exchange(model, new, only)
+    now, then = Exchange(model, None, replaced), Exchange(model, new, replaced)
     for exchange in (now, then):
         exchange.run(model, batches, loss)
     if not now.moved:
-        what = "activation" if only is None else f"call of {only}"
+        what = "activation" if replaced is None else f"call of {replaced}"
         raise ValueError(
             f"no {what} was observed in {type(model).__name__}: there is nothing to replace"
         )
@@ -167,6 +172,16 @@ def what_if(
         loss_after=_mean(then.losses),
         sites=_exchanged(now, then),
     )
+
+
+def _recorded_name(only: str | Callable[..., Any]) -> str:
+    """Return the name that a function has in the record of `diagnose`."""
+    if isinstance(only, str) and not resolve.is_code(only):
+        try:
+            return label(resolve.activation(only))
+        except ValueError:  # a name of the record alone, such as 0.5·gelu
+            return only
+    return label(resolve.activation(only))
 
 
 def _exchanged(now: Exchange, then: Exchange) -> tuple[Exchanged, ...]:
@@ -207,20 +222,6 @@ def call_model(model: nn.Module, batch: Any) -> Any:
     if isinstance(batch, tuple | list):
         return model(*batch)
     return model(batch)
-
-
-def tensors(output: Any) -> Iterator[Tensor]:
-    """Yield the floating-point tensors in a model's output, without its loss."""
-    if isinstance(output, Tensor):
-        if output.is_floating_point():
-            yield output
-    elif isinstance(output, Mapping):
-        for key, value in output.items():
-            if key != "loss":
-                yield from tensors(value)
-    elif isinstance(output, tuple | list):
-        for value in output:
-            yield from tensors(value)
 
 
 def _loss(output: Any, batch: Any, loss: Loss | None) -> tuple[Tensor, str]:

@@ -10,6 +10,7 @@ import numpy as np
 
 from softgate.formula.formats import FORMATS, Format
 from softgate.formula.rounding import dtype_of
+from softgate.runtime import resolve
 from softgate.runtime.activation import Activation
 from softgate.runtime.deprecation import renamed
 from softgate.runtime.registry import activations
@@ -46,7 +47,7 @@ def identify(
     dtype: str | None = None,
     parameters: Mapping[str, Any] | None = None,
     framework: str | None = None,
-    among: Iterable[Activation] | None = None,
+    among: Iterable[str | Callable[..., Any]] | None = None,
     isolated: bool = False,
 ) -> Identification:
     """Find which activation a callable, a module or a model computes, with which parameters.
@@ -54,8 +55,8 @@ def identify(
     Parameters
     ----------
     subject : str or callable
-        A function, an `nn.Module`, or a text as `certify` takes it: `torch.nn.functional:gelu`,
-        `model.onnx`, `./library.so:symbol`.
+        A function, an `nn.Module` or its class, or a text as `certify` takes it: "gelu",
+        "torch.nn.functional.gelu", "file.py:function", "model.onnx", "./library.so:symbol".
     dtype : str, optional
         The dtype it is called with: float32, float64, float16 or bfloat16. By default float32, the
         one that a model takes, or the one in the name of a C function: _f32, _f64, …
@@ -63,8 +64,9 @@ def identify(
         Keyword arguments beside the array.
     framework : str, optional
         The framework whose arrays it takes: numpy, torch, jax, tensorflow or keras. By default that
-        of its module, or NumPy.
-    among : iterable of Activation, optional
+        of its module; for other code NumPy, or the first framework it imports whose arrays it
+        accepts.
+    among : iterable of str or callable, optional
         The functions to choose from, user-defined ones too; by default the catalogue.
     isolated : bool
         Run it in a separate process, so that a crash does not end this one.
@@ -89,8 +91,9 @@ def identify(
     described = describe(subject, parameters, framework=framework)
     if dtype is None and described.kind == "c":
         dtype = described.c_dtype
+    candidates = None if among is None else [resolve.activation(one) for one in among]
     with open_session(described, isolated=isolated) as session:
-        return identified(session, described.shown, dtype, among)
+        return identified(session, described.shown, dtype, candidates)
 
 
 def identified(

@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
+from softgate.runtime.activation import Activation
 from softgate.runtime.records import Cell, Grid, Record
+from softgate.runtime.registry import activations
 
 UNKNOWN = "unknown"
 
@@ -47,6 +49,15 @@ class Identification(Record):
     def answer(self) -> str:
         """The function with its numbers as text."""
         return _call(self) if self.function != UNKNOWN else "unknown: nothing fits"
+
+    @property
+    def activation(self) -> Activation | None:
+        """The function of the catalogue; None if unknown, or with a scale or an offset."""
+        known = activations().get(self.function)
+        if known is None or (self.scale, self.offset) != (1.0, 0.0):
+            return None
+        values = {name: self.parameters[name] for name in known.parameters}
+        return known.bind(**values)
 
     def grids(self) -> tuple[Grid, ...]:
         """Return the answer as a title and the candidates as rows."""

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from softgate.lower import decimals
-from softgate.runtime.activation import Activation
-from softgate.runtime.names import activation
+from softgate.runtime.resolve import activation
 
 from .record import PropertyTable as PropertyTable
 
 MOST_DIGITS = 15
 
 
-def properties(*functions: Activation | str, digits: int = 4) -> PropertyTable:
+def properties(*functions: str | Callable[..., Any], digits: int = 4) -> PropertyTable:
     """Return the properties of activations, side by side.
 
     Parameters
     ----------
-    *functions : Activation or str
-        The activations. Each has its own record as its attribute `properties` too.
+    *functions : str or callable
+        The activations: "gelu", "elu:alpha=0.5", "torch.nn.functional.gelu", "file.py:function", or
+        a callable. Each has its own record as its attribute `properties` too.
     digits : int
         Significant digits shown, up to 15; the record itself keeps all.
 

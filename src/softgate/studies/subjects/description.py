@@ -1,29 +1,30 @@
 """Subjects: descriptions of functions under test, which a worker process can load.
 
-`softgate:gelu` and `softgate:elu:alpha=0.5` are softgate's, `module:function` is Python (a class is
-instantiated first, and a function without an argument is called), `model.onnx` a model with one
-input and one output, `model.onnx:node` one of its nodes, `./lib.so:symbol` a C function
-void(const T*, T*, size_t). Other objects are sent as pickles.
+A function is written as everywhere else (`softgate.runtime.resolve`), but the code itself runs: a
+path such as `torch.nn.functional.gelu` is PyTorch's function, a bare name softgate's. A class is
+instantiated first, and a function without an argument is called. Beyond that grammar, `model.onnx`
+is a model with one input and one output, `model.onnx:node` one of its nodes, `./lib.so:symbol` a C
+function void(const T*, T*, size_t). Other objects are sent as pickles.
 """
 
 from __future__ import annotations
 
 import base64
 import hashlib
+import inspect
 import pickle
 import re
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
+from softgate.runtime import resolve
 from softgate.runtime.activation import Activation
-from softgate.runtime.names import parse
-from softgate.runtime.registry import activations, label
-
-from ..resolve import is_dotted
+from softgate.runtime.gated import Gated
+from softgate.runtime.names import named, parse
+from softgate.runtime.registry import label
 
 FRAMEWORKS = ("numpy", "torch", "jax", "tensorflow", "keras")
 """Frameworks whose arrays a Python callable may take."""
@@ -33,17 +34,16 @@ HOMES = {
     "transformers": "torch",
     "timm": "torch",
     "jax": "jax",
+    "jaxlib": "jax",
     "flax": "jax",
+    "equinox": "jax",
     "tensorflow": "tensorflow",
     "keras": "keras",
 }
 """Packages whose functions take a framework's arrays; other functions take NumPy's."""
 
 LIBRARY = re.compile(r".+\.(so(\.[0-9.]+)?|dylib|dll)")
-FORMS = (
-    "softgate:gelu, softgate:elu:alpha=0.5, module:function (torch.nn.functional:gelu), "
-    "model.onnx, model.onnx:node or ./library.so:symbol"
-)
+FORMS = f"{resolve.FORMS}; or model.onnx, model.onnx:node, ./library.so:symbol"
 SUFFIXES = {
     "bf16": "bfloat16",
     "f16": "float16",
@@ -121,8 +121,8 @@ class Subject:
         if self.kind == "object":
             return _digest(_pickled(self.held, self.text).encode())
         file = Path(self.place)
-        if self.kind == "python":
-            file = _source(self.place, self.path)
+        if self.kind == "python" and not self.place.endswith(".py"):
+            file = resolve.source_of(self.place, self.path)
         return _digest(file.read_bytes()) if file.is_file() else ""
 
     @property
@@ -165,15 +165,17 @@ def describe(
     Parameters
     ----------
     target : str or callable
-        A text in one of the forms `softgate:gelu`, `module:function`, `model.onnx`,
-        `model.onnx:node`, `./library.so:symbol`; or an activation, a function, an `nn.Module`.
+        A text: `gelu`, `torch.nn.functional.gelu`, `module:function`, `file.py:function`,
+        `model.onnx`, `model.onnx:node` or `./library.so:symbol`; or an activation, a function, an
+        `nn.Module` or its class.
     keywords : mapping, optional
         Further arguments of a Python function, or those of a class.
     slope : str or callable, optional
         A second callable for the slope, if the first has no automatic derivative.
     framework : str, optional
         The framework whose arrays a Python callable takes: numpy, torch, jax, tensorflow or keras.
-        By default that of its module or class, and NumPy for others.
+        By default that of its module or class; for other code NumPy, or the first framework it
+        imports whose arrays it accepts.
 
     Examples
     --------
@@ -182,14 +184,13 @@ def describe(
     """
     if framework is not None and framework not in FRAMEWORKS:
         raise Mistake(f"framework = {framework!r}: choose from {', '.join(FRAMEWORKS)}")
-    pairs = tuple((keywords or {}).items())
-    if isinstance(target, Activation) and framework in (None, "numpy"):
-        subject = _ours(target, dict(pairs))
-    elif isinstance(target, str):
-        subject = _from_text(target, pairs, framework)
+    arguments = dict(keywords or {})
+    if isinstance(target, str):
+        subject = _from_text(target, arguments, framework)
+    elif isinstance(target, Activation):
+        subject = _ours(target, arguments, framework)
     elif callable(target):
-        kind = framework or framework_of(target)
-        subject = Subject(_label(target), "object", "", "", pairs, kind, _path(), None, target)
+        subject = _from_object(target, arguments, framework)
     else:
         raise Mistake(f"{target!r} is a {type(target).__name__}: expected a callable, or {FORMS}")
     if slope is None:
@@ -197,72 +198,81 @@ def describe(
     return replace(subject, slope=describe(slope, framework=framework))
 
 
-def _source(module: str, path: tuple[str, ...]) -> Path:
-    """Return a module's file without importing it or its parent packages."""
-    places, origin = list(path), None
-    parts = module.split(".")
-    for i in range(len(parts)):
-        full = ".".join(parts[: i + 1])
-        specs = (finder.find_spec(full, places) for finder in sys.meta_path)
-        spec = next((spec for spec in specs if spec is not None), None)
-        if spec is None:
-            return Path()
-        places, origin = list(spec.submodule_search_locations or ()), spec.origin
-    return Path(origin or "")
-
-
 def _digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()[:16]
 
 
-def _from_text(text: str, pairs: tuple[tuple[str, Any], ...], framework: str | None) -> Subject:
+def _from_text(text: str, keywords: dict[str, Any], framework: str | None) -> Subject:
     place, colon, name = text.rpartition(":")
     if text.endswith(".onnx") or place.endswith(".onnx"):
-        _refuse(text, pairs, "an ONNX model takes no keywords")
+        _refuse(text, keywords, "an ONNX model takes no keywords")
         file, node = (text, "") if text.endswith(".onnx") else (place, name)
         return Subject(text, "onnx", str(_file(file)), node)
     if colon and LIBRARY.fullmatch(place):
-        _refuse(text, pairs, "a C function takes no keywords")
+        _refuse(text, keywords, "a C function takes no keywords")
         return Subject(text, "c", str(_file(place)), name)
-    if text.startswith("softgate:"):
-        return _by_name(text, dict(pairs))
-    if not colon or not is_dotted(place, name):
-        known = text.partition(":")[0] in activations()
-        hint = f" Did you mean softgate:{text}?" if known else ""
-        raise Mistake(f"can't interpret {text!r}: expected {FORMS}.{hint}")
-    return Subject(text, "python", place, name, pairs, framework, _path())
-
-
-def _by_name(text: str, keywords: dict[str, Any]) -> Subject:
-    """Return a subject of softgate; parameters are in the text, `elu:alpha=0.5`, or keywords."""
     try:
-        name, parameters = parse(text.removeprefix("softgate:"))
+        head, parameters = parse(text)
+        place, name = resolve.split(head)
     except ValueError as error:
-        name = text.split(":")[1]
-        raise Mistake(f"{error} (for a subject, softgate:{name}:PARAMETER=NUMBER)") from None
-    known = activations()
-    if name not in known:
-        near = get_close_matches(name, known, 1)
-        hint = f"did you mean {near[0]!r}?" if near else f"choose from {', '.join(known)}"
-        raise Mistake(f"softgate has no activation {name!r}: {hint}")
+        raise Mistake(f"{error}; or model.onnx, model.onnx:node, ./library.so:symbol") from None
     for keyword in keywords:
         if keyword in parameters:
             raise Mistake(f"{text!r} gives {keyword!r} twice")
-    return _ours(known[name], keywords | parameters)
+    arguments = keywords | parameters
+    path = f"{place}.{name}" if place else name
+    record = resolve.framework_name(path)
+    if record is not None and record.source == "onnx":
+        raise Mistake(f"{text} is an operator of ONNX: expected a model with it, model.onnx")
+    if record is not None and record.source == "softgate":
+        return _ours(_by_name(path, arguments), {}, framework)
+    if record is not None or not place:
+        place, name = resolve.split_path(path)
+    if not place:
+        return _ours(_by_name(path, arguments), {}, framework)
+    shown, pairs = f"{place}:{name}", tuple(arguments.items())
+    if not place.endswith(".py"):
+        return Subject(shown, "python", place, name, pairs, framework, _path())
+    place = str(_file(place))
+    path_of_worker = tuple(dict.fromkeys((*_path(), str(Path(place).parent))))
+    return Subject(shown, "python", place, name, pairs, framework, path_of_worker)
 
 
-def _ours(activation: Activation, parameters: dict[str, Any]) -> Subject:
+def _by_name(name: str, parameters: dict[str, Any]) -> Activation:
+    """Return softgate's function of a name; raise Mistake if there is none."""
+    try:
+        function = named(name, parameters)
+    except ValueError as error:
+        raise Mistake(str(error)) from None
+    if isinstance(function, Gated):
+        raise Mistake(f"{name!r} takes two arrays: expected a function of one, such as gelu")
+    return function
+
+
+def _ours(
+    activation: Activation, parameters: dict[str, Any], framework: str | None = None
+) -> Subject:
+    """Return the subject of an activation; on the arrays of a framework it is like any callable."""
     bound = activation.bind(**parameters) if parameters else activation
+    if framework not in (None, "numpy"):
+        return _from_object(bound, {}, framework)
     return Subject(f"softgate:{label(bound)}", "softgate", path=_path(), held=bound)
 
 
-def _refuse(text: str, pairs: tuple[tuple[str, Any], ...], why: str) -> None:
-    if pairs:
-        raise Mistake(f"{text} was given {pairs[0][0]}={pairs[0][1]!r}: {why}")
+def _from_object(
+    target: Callable[..., Any], keywords: dict[str, Any], framework: str | None
+) -> Subject:
+    pairs, kind = tuple(keywords.items()), framework or framework_of(target)
+    return Subject(_label(target), "object", "", "", pairs, kind, _path(), None, target)
+
+
+def _refuse(text: str, keywords: dict[str, Any], why: str) -> None:
+    for name, value in keywords.items():
+        raise Mistake(f"{text} was given {name}={value!r}: {why}")
 
 
 def _file(text: str) -> Path:
-    path = Path(text)
+    path = Path(text).expanduser()
     if not path.is_file():
         raise Mistake(f"there is no file {text!r}")
     return path.resolve()
@@ -286,9 +296,24 @@ def framework_of(target: Any) -> str | None:
     return None
 
 
-def home_of(module: str) -> str:
-    """Return the framework of the arrays that a module's functions take."""
-    return HOMES.get(module.partition(".")[0], "numpy")
+def home_of(module: str) -> str | None:
+    """Return the framework of the arrays that a package's functions take; None if unknown."""
+    return HOMES.get(module.partition(".")[0])
+
+
+def imported_frameworks(target: Any) -> list[str]:
+    """Return the frameworks that the code of a callable imports, those of its module first."""
+    plain = inspect.unwrap(getattr(target, "__func__", target))
+    module = sys.modules.get(str(getattr(plain, "__module__", None) or type(plain).__module__))
+    names = getattr(plain, "__globals__", None) or vars(module or object)
+    packages = [
+        value.__name__ if inspect.ismodule(value) else getattr(value, "__module__", None)
+        for value in list(names.values())
+    ]
+    packages += getattr(getattr(plain, "__code__", None), "co_names", ())  # imported when called
+    packages += [name for name in FRAMEWORKS if name in sys.modules]  # by a module it imports
+    homes = [HOMES.get(str(package).partition(".")[0]) for package in packages]
+    return [home for home in dict.fromkeys(homes) if home is not None]
 
 
 def _label(target: Any) -> str:

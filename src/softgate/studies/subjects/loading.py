@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from softgate.runtime import resolve
 from softgate.runtime.activation import Activation
 from softgate.runtime.packages import PACKAGES, explained, require
+from softgate.runtime.resolve import first_line
 
-from ..resolve import first_line, import_user_module
 from .backends import Array, C, Ours, Plain, SubjectBackend
 from .description import (
     FRAMEWORKS,
@@ -26,9 +27,12 @@ from .description import (
     Subject,
     framework_of,
     home_of,
+    imported_frameworks,
     unpickled,
 )
 
+TRIED = (-1.5, 0.25, 2.0)
+"""Inputs with which code is called to find the framework whose arrays it accepts."""
 BACKENDS = {"torch": "Torch", "jax": "Jax", "tensorflow": "TensorFlow"}
 """The classes of `backends`, each in the module of its framework's name."""
 
@@ -102,8 +106,8 @@ def prepare(subject: Subject) -> None:
             raise Mistake(str(error)) from None
         import_module(".backends.onnx", __package__)
     elif subject.kind in ("python", "object"):
-        home = home_of(subject.place) if subject.kind == "python" else "numpy"
-        adapter(subject.framework or home)
+        home = home_of(subject.place) if subject.kind == "python" else None
+        adapter(subject.framework or home or "numpy")
 
 
 def _python(subject: Subject) -> SubjectBackend:
@@ -119,10 +123,32 @@ def _python(subject: Subject) -> SubjectBackend:
     else:
         function = partial(target, **keywords) if keywords else target
         home = str(getattr(target, "__module__", None) or type(target).__module__)
-    place = subject.place if subject.kind == "python" else home
-    framework = subject.framework or framework_of(target) or home_of(place)
-    package = place.partition(".")[0]
-    return wrap(function, framework, (package,) if package != "builtins" else ())
+    in_module = subject.kind == "python" and not subject.place.endswith(".py")
+    package = (subject.place if in_module else home).partition(".")[0]
+    packages = (package,) if package != "builtins" else ()
+    framework = subject.framework or framework_of(target) or home_of(package)
+    if framework is not None:
+        return wrap(function, framework, packages)
+    return _accepted(function, imported_frameworks(target), packages)
+
+
+def _accepted(
+    function: Callable[..., Any], frameworks: list[str], packages: tuple[str, ...]
+) -> SubjectBackend:
+    """Return the backend of NumPy, or of the first framework whose arrays a function accepts.
+
+    The errors of a function that accepts none are those of the first framework.
+    """
+    if not frameworks:
+        return wrap(function, "numpy", packages)
+    for framework in ("numpy", *frameworks):
+        backend = wrap(function, framework, packages)
+        try:
+            Loaded(backend).call("value", np.array(TRIED, np.float32))
+        except Failure:
+            continue
+        return backend
+    return wrap(function, frameworks[0], packages)
 
 
 def _is_factory(function: Callable[..., Any], keywords: dict[str, Any]) -> bool:
@@ -185,14 +211,9 @@ def _object(subject: Subject) -> Any:
                 "and name it as 'module:function', or run it here with isolated=False"
             ) from None
     try:
-        target = import_user_module(subject.place)
+        return resolve.load(subject.place, subject.name)
     except ValueError as error:
         raise Mistake(str(error)) from None
-    for part in subject.name.split("."):
-        if not hasattr(target, part):
-            raise Mistake(f"{subject.place} has no {subject.name!r}")
-        target = getattr(target, part)
-    return target
 
 
 def _checked(result: Any, x: Array) -> Array:

@@ -8,6 +8,7 @@ import sys
 from typing import Any
 
 from softgate.runtime.packages import require
+from softgate.runtime.resolve import PRIVATE
 
 from ..trial import Trainable, TrialFunction
 from .run_trial import current_place, isolated
@@ -29,6 +30,9 @@ def pack(trainable: Trainable) -> bytes:
         raise LoadError(str(error)) from error
     import cloudpickle
 
+    for name, module in list(sys.modules.items()):
+        if name.startswith(PRIVATE):  # other processes cannot import it
+            cloudpickle.register_pickle_by_value(module)
     try:
         packed: bytes = cloudpickle.dumps(trainable)
     # Pickling a user's object can raise anything.

@@ -1,0 +1,353 @@
+"""Functions as users write them: one grammar for all commands and Python calls.
+
+- `gelu`, `gelu_new`: a name of softgate, or of a framework if softgate has none of that name.
+- `torch.nn.functional.gelu`, `torch.nn.functional:gelu`: a path as `names` prints it.
+- `module:function`, `package.module.function`, `file.py:function`: code of the user.
+- In Python also an activation, any other callable, an `nn.Module` or its class.
+
+Parameters follow a text after a colon: `elu:alpha=0.5`. `function` and `activation` return the
+function of the catalogue, or the formula of the user, that is meant; code that is neither is
+identified by its values. `certify` and `identify` instead run the code itself, in a worker process:
+`softgate.studies.subjects` describes it with `parse` and `split`, and loads it with `load`.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import importlib.util
+import sys
+import traceback
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from .activation import Activation
+from .framework_names import Name, catalogue_of_names
+from .gated import Gated
+from .names import UnknownName, named, parse
+
+FORMS = (
+    "a name (gelu, elu:alpha=0.5), a path that `softgate names` prints (torch.nn.functional.gelu), "
+    "module:function or file.py:function"
+)
+"""What a function may be written as, for error messages."""
+PACKAGES = {"tf": "tensorflow"}
+"""Packages that `names` abbreviates."""
+PRIVATE = "softgate_file_"
+"""Start of the names of modules whose file has the name of another module."""
+
+
+def function(spelled: Any) -> Activation | Gated:
+    """Return the function that is meant; raise ValueError or TypeError if there is none.
+
+    Parameters
+    ----------
+    spelled : str or callable
+        A function in any of the forms of this module.
+
+    Examples
+    --------
+    >>> function("elu:alpha=0.5").parameters, function("jax.nn:gelu").name
+    ({'alpha': 0.5}, 'gelu_tanh')
+    >>> function(lambda x: x * (x > 0)).name
+    'relu'
+    """
+    if isinstance(spelled, Activation | Gated):
+        return spelled
+    if not isinstance(spelled, str):
+        if not callable(spelled):
+            raise TypeError(
+                f"{spelled!r} is a {type(spelled).__name__}: expected a callable, or {FORMS}"
+            )
+        return _computed_by(spelled, {}, _shown(spelled))
+    text, parameters = parse(spelled)
+    place, name = split(text)
+    if place and framework_name(f"{place}.{name}") is None:
+        target = load(place, name)
+    else:
+        path = f"{place}.{name}" if place else name
+        try:
+            return named(path, parameters)
+        except UnknownName:
+            target = _at_path(path)
+            if target is None:
+                raise
+    if isinstance(target, Activation | Gated):
+        return target.bind(**parameters) if parameters else target
+    return _computed_by(target, parameters, text)
+
+
+def _at_path(path: str) -> Any:
+    """Return the object at a dotted path that `names` does not list; None if there is none."""
+    place, name = split_path(path)
+    try:
+        return load(place, name) if place else None
+    except NotFound:
+        return None
+
+
+def activation(spelled: Any) -> Activation:
+    """Return the function of one array that is meant; raise ValueError for a gated one.
+
+    Other errors are those of `function`.
+    """
+    meant = function(spelled)
+    if isinstance(meant, Gated):
+        raise ValueError(
+            f"{meant.name!r} takes two arrays: expected a function of one, such as gelu"
+        )
+    return meant
+
+
+def several(functions: Any) -> list[Any]:
+    """Return one function, in any form, or several as a list; nothing is resolved."""
+    if isinstance(functions, str) or callable(functions) or not isinstance(functions, Iterable):
+        return [functions]
+    return list(functions)
+
+
+def split(text: str) -> tuple[str, str]:
+    """Return the module or file and the function in it; the first is empty for a name or a path.
+
+    Raises ValueError if the text has none of the forms of this module.
+
+    Examples
+    --------
+    >>> split("my.module:f"), split("C:/code/my.py:f"), split("torch.nn.GELU")
+    (('my.module', 'f'), ('C:/code/my.py', 'f'), ('', 'torch.nn.GELU'))
+    >>> split("softgate:gelu"), split("softgate.gelu")
+    (('', 'gelu'), ('', 'gelu'))
+    """
+    place, colon, name = text.rpartition(":")
+    ours = name if place == "softgate" else text.removeprefix("softgate.")
+    if ours != text and ours.isidentifier():
+        return "", ours
+    if text.endswith(".py") or place.endswith(".py"):
+        if not place.endswith(".py") or _expression(name) is None:
+            file = text if text.endswith(".py") else place
+            raise ValueError(f"can't interpret {text!r}: write {file}:function")
+        return place, name
+    if not colon:
+        return "", text
+    if not is_dotted(place) or _expression(name) is None:
+        raise ValueError(f"can't interpret {text!r}: expected {FORMS}")
+    return place, name
+
+
+def split_path(path: str) -> tuple[str, str]:
+    """Return the module and the function of a dotted path; two empty texts if it is none.
+
+    Examples
+    --------
+    >>> split_path("tf.nn.gelu"), split_path('transformers.activations.ACT2FN["gelu"]')
+    (('tensorflow.nn', 'gelu'), ('transformers.activations', 'ACT2FN["gelu"]'))
+    >>> split_path("gelu")
+    ('', '')
+    """
+    end = min((path.index(bracket) for bracket in "[(" if bracket in path), default=len(path))
+    place, dot, name = path[:end].rpartition(".")
+    if not dot or not is_dotted(place) or _expression(name + path[end:]) is None:
+        return "", ""
+    package, dot, rest = place.partition(".")
+    return PACKAGES.get(package, package) + dot + rest, name + path[end:]
+
+
+def is_code(text: str) -> bool:
+    """Return whether a text is `module:name` or `file.py:name`, not a name, a path or a file.
+
+    Examples
+    --------
+    >>> is_code("models.py:make"), is_code("data:batches"), is_code("C:/data.npz"), is_code("x.npz")
+    (True, True, False, False)
+    """
+    try:
+        return bool(split(text)[0])
+    except ValueError:
+        return False
+
+
+def framework_name(path: str) -> Name | None:
+    """Return the record of a full path that `names` lists, or None."""
+    for record in catalogue_of_names():
+        if path == record.path or path in record.also:
+            return record
+    return None
+
+
+def is_dotted(*names: str) -> bool:
+    """Return whether all names are dotted Python names."""
+    return all(part.isidentifier() for name in names for part in name.split("."))
+
+
+class NotFound(ValueError):
+    """A module, a file or a function in it does not exist."""
+
+
+def load(place: str, name: str) -> Any:
+    """Return an object of a module or a file; raise NotFound, or ValueError if the import fails.
+
+    `name` may be dotted, and have a subscript or a call with constants, as ACT2FN["gelu"] has.
+    """
+    expression = _expression(name)
+    assert expression is not None, "`split` has checked it"
+    module = import_source(place)
+    try:
+        return _evaluate(expression, module)
+    except (AttributeError, LookupError) as error:
+        near = f" ({error})" if isinstance(error, LookupError) else ""
+        raise NotFound(f"{place} has no {name!r}{near}") from None
+
+
+def import_source(place: str) -> Any:
+    """Import a module, or a file given by its path; raise ValueError if that fails.
+
+    The current folder and the file's folder are searched last, so that a file in them shadows no
+    module of Python or of a package.
+    """
+    if place.endswith(".py"):
+        return _import_file(place)
+    search_last(Path.cwd())
+    return _guarded(place, lambda: import_module(place))
+
+
+def source_of(module: str, path: Sequence[str]) -> Path:
+    """Return a module's file without importing it or its parent packages; an empty path if none."""
+    places, origin = list(path), None
+    parts = module.split(".")
+    for i in range(len(parts)):
+        full = ".".join(parts[: i + 1])
+        specs = (finder.find_spec(full, places) for finder in sys.meta_path)
+        spec = next((spec for spec in specs if spec is not None), None)
+        if spec is None:
+            return Path()
+        places, origin = list(spec.submodule_search_locations or ()), spec.origin
+    return Path(origin or "")
+
+
+def search_last(folder: Path) -> None:
+    """Append a folder to `sys.path`, unless it is there already."""
+    if str(folder) not in sys.path:
+        sys.path.append(str(folder))
+
+
+def _import_file(place: str) -> Any:
+    file = Path(place).expanduser().resolve()
+    if not file.is_file():
+        raise NotFound(f"there is no file {place!r}")
+    search_last(file.parent)
+    if is_found_as(file.stem, file):  # under its own name, which other processes can import
+        return _guarded(place, lambda: import_module(file.stem))
+    name = PRIVATE + hashlib.sha256(str(file).encode()).hexdigest()[:12]
+    if name in sys.modules:
+        return sys.modules[name]
+    spec = importlib.util.spec_from_file_location(name, file)
+    assert spec is not None
+    assert spec.loader is not None
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)
+    try:
+        _guarded(place, lambda: spec.loader.exec_module(module))  # type: ignore[union-attr]
+    except ValueError:
+        del sys.modules[name]
+        raise
+    return module
+
+
+def is_found_as(name: str, file: Path) -> bool:
+    """Return whether `import name` imports this file."""
+    try:
+        spec = importlib.util.find_spec(name) if name.isidentifier() else None
+    except ValueError:  # a module without a specification, such as a program's __main__
+        return False
+    return spec is not None and spec.origin is not None and Path(spec.origin) == file
+
+
+def _guarded(place: str, run: Callable[[], Any]) -> Any:
+    """Run an import; raise NotFound, or ValueError with the place of the error if it fails."""
+    try:
+        return run()
+    except ModuleNotFoundError as error:
+        if error.name is None or not (place + ".").startswith(error.name + "."):
+            raise ValueError(f"{place} cannot be imported: {error}") from error
+        raise NotFound(f"there is no module {error.name!r} here or on Python's path") from None
+    except Exception as error:  # a user's module may raise anything when it is imported
+        raise ValueError(
+            f"{place} cannot be imported: {place_of(error)}: "
+            f"{type(error).__name__}: {first_line(error)}"
+        ) from error
+
+
+def _computed_by(target: Any, parameters: Mapping[str, Any], shown: str) -> Activation:
+    """Return the function of the catalogue that a callable computes, identified by its values."""
+    module_activation = getattr(target, "activation", None)  # of a module of softgate
+    if isinstance(module_activation, Activation) and not parameters:
+        return module_activation
+    from softgate.studies.identify import identify
+    from softgate.studies.subjects import Failure
+
+    advice = "write its formula with @softgate.activation, or name a function such as gelu"
+    try:
+        identification = identify(target, parameters=parameters)
+    except Failure as failure:
+        raise ValueError(f"{shown} is not a function of one array ({failure}): {advice}") from None
+    meant = identification.activation
+    if meant is None:
+        raise ValueError(
+            f"{shown} computes no function of the catalogue (the nearest is "
+            f"{identification.candidates[0].function}): {advice}"
+        )
+    return meant
+
+
+def _shown(target: Any) -> str:
+    name = getattr(target, "__qualname__", None)
+    return name if isinstance(name, str) else type(target).__name__
+
+
+def _expression(name: str) -> ast.expr | None:
+    """Return the syntax tree of what `load` accepts as a name, else None."""
+    try:
+        node = ast.parse(name, mode="eval").body
+    except (SyntaxError, ValueError):
+        return None
+    return node if _is_simple(node) else None
+
+
+def _is_simple(node: ast.expr) -> bool:
+    match node:
+        case ast.Name():
+            return True
+        case ast.Attribute(value=inner) | ast.Subscript(value=inner, slice=ast.Constant()):
+            return _is_simple(inner)
+        case ast.Call(func=inner, args=arguments, keywords=[]):
+            return _is_simple(inner) and all(isinstance(a, ast.Constant) for a in arguments)
+    return False
+
+
+def _evaluate(node: ast.expr, module: Any) -> Any:
+    match node:
+        case ast.Name(id=name):
+            return getattr(module, name)
+        case ast.Attribute(value=inner, attr=name):
+            return getattr(_evaluate(inner, module), name)
+        case ast.Subscript(value=inner, slice=ast.Constant(value=key)):
+            return _evaluate(inner, module)[key]
+        case ast.Call(func=inner, args=arguments):
+            constants = [a.value for a in arguments if isinstance(a, ast.Constant)]
+            return _evaluate(inner, module)(*constants)
+    raise AssertionError("`_is_simple` has checked it")
+
+
+def place_of(error: BaseException) -> str:
+    """Return the file and the line of an error; of a syntax error those that cannot be parsed."""
+    if isinstance(error, SyntaxError) and error.filename is not None:
+        return f"{error.filename}, line {error.lineno}"
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{frame.filename}, line {frame.lineno}"
+
+
+def first_line(error: BaseException) -> str:
+    """Return the first line of an error's message; a syntax error's without its place."""
+    lines = str(error.msg if isinstance(error, SyntaxError) else error).strip().splitlines()
+    return lines[0] if lines else "no message"
