@@ -41,7 +41,9 @@ DOZEN = (
 FURTHER = (
     "phi", "relu6", "squared_relu", "celu", "selu", "log_sigmoid", "hard_sigmoid", "hard_tanh",
     "tanhshrink", "softsign", "hard_swish", "softshrink", "hardshrink", "squareplus", "identity",
-    "glu", "reglu", "geglu", "geglu_tanh", "swiglu",
+    "glu", "reglu", "geglu", "geglu_tanh", "swiglu", "prelu", "rrelu", "threshold", "clip",
+    "sparse_plus", "sparse_sigmoid", "hard_mish", "exponential", "gelu_10", "laplace",
+    "sqrtsoftplus", "xielu", "log_ndtr",
 )  # fmt: skip
 
 ON_GELU = {"gelu_tanh": "dashed", "gelu_sigmoid": "dotted"}
@@ -52,6 +54,8 @@ LOOKS_LIKE_GELU = {"mish": "short"}
 alike. Its dash, which no other has, is given when all colours are, and so changes none."""
 
 OTHER_DASHES = ("dashed", "dotted", "dashdot")
+LATER_DASHES = ("spaced", "longdot")
+"""Dashes from the 21st name of `FURTHER` on: with three, colours of one dash would be too near."""
 POOL = 24
 """Colours for names that are in no table."""
 
@@ -229,7 +233,8 @@ def follow(result: Candidates, chosen: dict[str, Choice], names: tuple[str, ...]
     half: there the dash helps.
     """
     for number, name in enumerate(names):
-        dash = OTHER_DASHES[number % len(OTHER_DASHES)]
+        dashes = OTHER_DASHES if number < 20 else LATER_DASHES
+        dash = dashes[number % len(dashes)]
         nearest = np.full(len(result.levels), np.inf)
         for choice in chosen.values():
             rows = result.distances(choice.index)

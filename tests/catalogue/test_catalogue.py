@@ -90,10 +90,11 @@ def test_curvature_against_arb(variant: Variant) -> None:
     scale = np.where(away, np.maximum(np.abs(truth), 1e-3 * np.exp(-x * x)), np.abs(truth))
     assert np.max(np.abs(computed - truth) / np.maximum(scale, 1e-300)) < 1e-11
     short = x[np.abs(x) > 1e-30].astype(np.float32)
-    single = activation.curvature(short, **parameters)
+    with np.errstate(over="ignore"):  # exp(300)
+        single = activation.curvature(short, **parameters)
+        wide = activation.curvature(short.astype(np.float64), **parameters).astype(np.float32)
     assert single.dtype == np.float32
-    wide = activation.curvature(short.astype(np.float64), **parameters)
-    assert np.array_equal(single, wide.astype(np.float32))
+    assert np.array_equal(single, wide)
 
 
 def test_backward_is_slope_times_grad(variant: Variant) -> None:
@@ -109,10 +110,13 @@ def test_backward_is_slope_times_grad(variant: Variant) -> None:
     for dtype in (np.float16, ml_dtypes.bfloat16):
         x, grad = (rng.standard_normal((2, 5000)) * 3).astype(dtype)
         exact = activation.slope(x.astype(np.float64), **parameters) * grad.astype(np.float64)
-        backward = activation.backward(x, grad, **parameters).astype(np.float64)
+        with np.errstate(over="ignore"):
+            backward = activation.backward(x, grad, **parameters).astype(np.float64)
         eps = float(ml_dtypes.finfo(dtype).eps)
         smallest = float(ml_dtypes.finfo(dtype).smallest_subnormal)
-        assert np.all(np.abs(backward - exact) <= 0.501 * eps * np.abs(exact) + 0.51 * smallest)
+        small = np.abs(exact) < float(ml_dtypes.finfo(dtype).max)  # exp(12) is not in float16
+        allowed = 0.501 * eps * np.abs(exact) + 0.51 * smallest
+        assert np.all(np.abs(backward - exact)[small] <= allowed[small])
 
 
 CHEAP = [

@@ -23,7 +23,6 @@ from variants import named, parameter_sets
 import softgate as sg
 from softgate.formula import rounding
 from softgate.formula.formats import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, FORMATS, Format
-from softgate.lower import float64
 from softgate.runtime import kernels
 from softgate.runtime.activation import Activation
 from softgate.runtime.gated import Gated
@@ -171,10 +170,9 @@ def beyond(activation: Activation, argument: dict[str, float], backward: Any) ->
     values = dict(activation.check_parameters(argument))
     wide, usual = x.astype(np.float64), np.isfinite(x) & np.isfinite(backward)
     with np.errstate(all="ignore"):
-        scales = accuracy.scale_graphs(activation.entry, "slope")
-        sizes = [np.abs(float64.evaluate(g, {"x": wide, **values})) for g in scales]
-        size = np.max([np.broadcast_to(size, x.shape) for size in sizes], axis=0)
-        exact = activation.slope(wide, **argument) * grad
+        slope = activation.slope(wide, **argument)
+        size = accuracy.Reference(activation.entry, "slope", values).scale(wide, slope)
+        exact = slope * grad
         entry = activation.entry  # with parameters to be given the contract's bound is stated
         stated = CONTRACT_ULP if entry.parameters else max(entry.bounds["float32"].slope, 0.5)
         allowed = stated * rounding.ulp(size, FLOAT32) * np.abs(grad)

@@ -126,7 +126,7 @@ def test_mathml_says_what_latex_says(entry: Entry | GatedEntry) -> None:
     assert back_to_latex(element) == squeezed(latex(root))
 
 
-LETTERS = {"α": r"\alpha", "β": r"\beta", "λ": r"\lambda", "π": r"\pi"}
+LETTERS = {"α": r"\alpha", "β": r"\beta", "λ": r"\lambda", "μ": r"\mu", "π": r"\pi"}
 WORDS = {"σ": r"\sigma", "Φ": r"\Phi", "φ": r"\varphi"} | LETTERS
 SIGNS = {"−": "-", "≤": r"\le", "≥": r"\ge", "·": r"\cdot", "\u2061": "", "\u2062": ""}
 COMMANDS = {"ln", "max", "min", "tanh", "exp", "sin", "cos", "arctan"}

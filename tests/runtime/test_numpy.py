@@ -541,3 +541,52 @@ def test_a_zero_keeps_its_sign_in_either_arithmetic(name: str) -> None:
         wide = function(x, arithmetic="float64")
         truth = function(x.astype(np.float64))
         assert np.array_equal(np.signbit(wide), np.signbit(truth))
+
+
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16, np.float32, np.float64])
+@pytest.mark.parametrize(
+    ("name", "parameter"), [("prelu", "slope"), ("elu", "alpha"), ("hard_tanh", "low")]
+)
+def test_parameters_that_are_arrays(name: str, parameter: str, dtype: Any) -> None:
+    """Each column has its own parameter; results are those of calls with one number."""
+    activation = sg.activations()[name]
+    x = (np.arange(-12.0, 12.0).reshape(8, 3) / 4).astype(dtype)
+    values = np.array([0.25, 0.5, 0.125], dtype)
+    for quantity in ("value", "slope", "curvature", "backward"):
+        method = activation if quantity == "value" else getattr(activation, quantity)
+        operands = (x, x[::-1]) if quantity == "backward" else (x,)
+        result = method(*operands, **{parameter: values})
+        columns = [
+            method(*(o[:, i] for o in operands), **{parameter: float(v)})
+            for i, v in enumerate(values)
+        ]
+        assert result.dtype == dtype
+        np.testing.assert_array_equal(result, np.stack(columns, 1))
+
+
+def test_prelu_with_slopes_of_any_shape() -> None:
+    x = np.linspace(-2, 2, 24, dtype=np.float32).reshape(2, 3, 4)
+    for shape in ((4,), (3, 1), (2, 3, 4), (5, 2, 3, 4)):
+        slope = np.random.default_rng(3).uniform(0, 1, shape).astype(np.float32)
+        np.testing.assert_array_equal(sg.prelu(x, slope=slope), np.where(x > 0, x, slope * x))
+    out = np.empty((2, 3, 4), np.float32)
+    assert sg.prelu(x, slope=np.ones(4), out=out) is out
+    np.testing.assert_array_equal(out, x)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "error", "message"),
+    [
+        ({"slope": np.array([0.1, np.nan])}, ValueError, "finite"),
+        ({"slope": np.array(["a"])}, TypeError, "real numbers"),
+        ({"slope": np.ones(5)}, ValueError, "do not broadcast"),
+        ({"slop": np.ones(3)}, TypeError, "no parameter 'slop'"),
+    ],
+)
+def test_wrong_arrays_of_parameters(
+    parameters: dict[str, Any], error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        sg.prelu(np.ones((2, 3)), **parameters)
+    with pytest.raises(ValueError, match="greater than low in every element"):
+        sg.hard_tanh(np.ones(2), low=np.array([0.0, 2.0]))

@@ -63,7 +63,8 @@ def rounds_to(ball: arb, text: str) -> bool:
     """Whether every number of the ball rounds to the decimal `text`."""
     shown = Decimal(text)
     half = Fraction(10) ** int(shown.as_tuple().exponent) / 2
-    middle, radius = (Fraction(str(part.fmpq())) for part in (ball.mid(), ball.rad()))
+    parts = (part.fmpq() for part in (ball.mid(), ball.rad()))
+    middle, radius = (Fraction(int(part.p), int(part.q)) for part in parts)
     return abs(middle - Fraction(shown)) + radius <= half
 
 

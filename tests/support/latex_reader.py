@@ -163,7 +163,7 @@ class Reader:
 
 def symbol(name: str) -> str:
     """Return how a name is written."""
-    if name in ("alpha", "beta", "gamma", "lambda"):
+    if name in ("alpha", "beta", "gamma", "lambda", "mu"):
         return rf"\{name}"
     word = name.replace("_", r"\_")
     return name if len(name) == 1 else rf"\mathrm{{{word}}}"

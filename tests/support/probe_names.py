@@ -102,6 +102,14 @@ def resolve(path: str) -> Any:
 class Torch(Probe):
     homes = ("torch.nn.functional",)
 
+    def make(self, kind: type, parameters: dict[str, Any]) -> Any:
+        return kind(**parameters).double().eval()  # RReLU is random in training
+
+    def values(self, path: str, x: np.ndarray, parameters: dict[str, Any]) -> np.ndarray:
+        if path.endswith(".prelu"):  # its parameter is a tensor
+            parameters = {"weight": self.array(np.array([parameters["weight"]]))}
+        return super().values(path, x, parameters)
+
     def array(self, values: np.ndarray) -> Any:
         import torch
 
@@ -179,7 +187,12 @@ class Keras(Probe):
 
 class HuggingFace(Torch):
     def find(self, path: str) -> Any:
-        return resolve("transformers.activations").ACT2FN[path.split('"')[1]]
+        import torch
+
+        found = resolve("transformers.activations").ACT2FN[path.split('"')[1]]
+        if path.split('"')[1] == "xielu":  # its parameters are bfloat16 otherwise
+            return type(found)(dtype=torch.float64)
+        return found.double() if isinstance(found, torch.nn.Module) else found
 
     def parameters(self, path: str) -> list[str]:
         return []
@@ -238,13 +251,22 @@ class Onnx(Probe):
         return list(self.find(path).attributes)
 
     def values(self, path: str, x: np.ndarray, parameters: dict[str, Any]) -> np.ndarray:
-        """Run the operator on x, and on zeros where it has to have more; SwiGLU on x's halves."""
-        required = [i for i in self.find(path).inputs if "Single" in str(i.option)]
+        """Run the operator on x, and on zeros where it has to have more; SwiGLU on x's halves.
+
+        A parameter that is no attribute is a further input.
+        """
+        schema = self.find(path)
+        required = [i for i in schema.inputs if "Single" in str(i.option)]
         inputs = [np.zeros_like(x) for _ in required]
         inputs[0] = x
         if path.endswith("GLU"):
             inputs = np.split(x, 2)
-        return run(path, [probe.astype(np.float32) for probe in inputs], parameters)
+        further = {i.name: np.asarray(parameters[i.name]) for i in schema.inputs
+                   if i.name in parameters and i.name not in schema.attributes}  # fmt: skip
+        if further:
+            inputs = [x, *further.values()]
+        attributes = {name: v for name, v in parameters.items() if name not in further}
+        return run(path, [probe.astype(np.float32) for probe in inputs], attributes)
 
     def present(self) -> Iterator[str]:
         ours = {("ai.onnx", s.name) for s in onnx_schemas() if s.domain == ""}

@@ -65,7 +65,7 @@ def expm1(f: Kernel, u: Node) -> Node:
     return f.copysign(result, u)
 
 
-def _logarithm(f: Kernel, w: Node, offset: Node | None = None, lost: Node | None = None) -> Node:
+def logarithm(f: Kernel, w: Node, offset: Node | None = None, lost: Node | None = None) -> Node:
     """Return log(w) for finite w > 0, or log(1 + offset) where w is 1 + offset rounded.
 
     w = m·2**e with sqrt(1/2) <= m <= sqrt(2); `lost` is the rounding error of w.
@@ -98,7 +98,7 @@ def _logarithm(f: Kernel, w: Node, offset: Node | None = None, lost: Node | None
 
 def log(f: Kernel, u: Node) -> Node:
     """Return log(u): -inf at 0, NaN below."""
-    return _ends(f, u, _logarithm(f, u))
+    return _ends(f, u, logarithm(f, u))
 
 
 def _ends(f: Kernel, w: Node, inside: Node) -> Node:
@@ -118,7 +118,7 @@ def log1p(f: Kernel, u: Node) -> Node:
     w = u + 1
     back = w - 1
     lost = (1 - (w - back)) + (u - back)
-    return f.copysign(_ends(f, w, _logarithm(f, w, u, lost)), u)
+    return f.copysign(_ends(f, w, logarithm(f, w, u, lost)), u)
 
 
 def _complement(f: Kernel, a: Node) -> Node:

@@ -44,9 +44,9 @@ class Gaussian(Scaled):
         """The a to clamp at: a²·phi(a) underflows to 0 there, and 2**(n ± scale) is normal."""
         return 14.7 if self.fmt is FLOAT32 else 38.9
 
-    def normal_tail(self, a: Node) -> Tail:
-        """Return Phi(-a) as a tail."""
-        if self.fmt is FLOAT32:
+    def normal_tail(self, a: Node, fine: bool = False) -> Tail:
+        """Return Phi(-a) as a tail; in float32 `fine` lowers the relative error."""
+        if self.fmt is FLOAT32 and not fine:
             mills, w = self._scaled_mills(a)
             return Tail(self.fma(mills, w, mills), None, self.lift(1))
         return Tail(1 / self._inverse_tail(a), None, self.lift(1))
@@ -107,6 +107,11 @@ class Gaussian(Scaled):
         # The larger part is `hi`, which is added last.
         difference = mills - a
         return gate, Tail(difference, self.fma(difference, w, mills * lost), power)
+
+    def inverse_mills(self, a: Node) -> Node:
+        """Return G(a) = phi(a)/Phi(-a)."""
+        ratio = self._ratio(a, self.fit(GAUSSIAN, "EXACT_BOTH"))
+        return (a + ratio.above / ratio.below) + EXACT[self.fmt.name].base
 
     def _scaled_mills(self, a: Node) -> tuple[Node, Node]:
         """Return 2**(scale - n)/(2·G) and 2**(-r/C) - 1."""

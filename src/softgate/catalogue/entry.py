@@ -115,6 +115,11 @@ class Entry:
     positive: tuple[str, ...] = ()
     exact: tuple[str, ...] = ()
     """Parameters that are also values: `slope_at_value` needs them exact in every format."""
+    operators: DefinitionForm | None = None
+    """The definition for frameworks' operators (exp, log, erfc …) if these underflow in it."""
+    terms: Callable[..., tuple[Node, ...]] | None = None
+    """(f, x, **parameters): the summands of the definition, if it has a root where they cancel.
+    Errors are measured in ulps of the largest."""
     notes: str = ""
     user: UserFormula | None = None
 
@@ -141,6 +146,22 @@ class Entry:
         f = f or Definition()
         symbols = {p.name: f.graph.parameter(p.name) for p in self.parameters}
         return self.definition(f, f.graph.input("x"), **symbols)
+
+    def define_in_operators(self) -> Node:
+        """Trace `operators`, or else the definition, with `x` and the parameters symbolic."""
+        if self.operators is None:
+            return self.define()
+        f = Definition()
+        symbols = {p.name: f.graph.parameter(p.name) for p in self.parameters}
+        return self.operators(f, f.graph.input("x"), **symbols)
+
+    def define_terms(self) -> tuple[Node, ...]:
+        """Trace `terms` with `x` and the parameters symbolic."""
+        if self.terms is None:
+            return ()
+        f = Definition()
+        symbols = {p.name: f.graph.parameter(p.name) for p in self.parameters}
+        return self.terms(f, f.graph.input("x"), **symbols)
 
     def trace(self, quantity: str, f: Kernel, **parameters: TwoFloat) -> Node:
         """Trace the stable form of `quantity` over `f`; parameters not passed are symbolic."""

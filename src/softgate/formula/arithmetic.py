@@ -180,7 +180,7 @@ class Machine(Arithmetic):
         """Return 2**mantissa_bits plus the exponent field of `x` >= 0, as a float."""
         return self.graph.node("exponent_field", x)
 
-    def polynomial(self, x: Node, coefficients: Sequence[float]) -> Node:
+    def polynomial(self, x: Node, coefficients: Sequence[Number]) -> Node:
         """Return c0 + c1·x + c2·x² + … by Horner's rule, one fma a step."""
         *rest, total = map(self.lift, coefficients)
         for c in reversed(rest):

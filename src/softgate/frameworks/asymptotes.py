@@ -80,7 +80,7 @@ def _end(points: Any, values: Any) -> End | None:
     if math.isnan(limit):
         return None
     constant = _constant_from(points, values, limit)
-    if math.isfinite(limit) or math.isfinite(constant.start):
+    if math.isfinite(limit) or math.isfinite(constant.start) or limit != points[-1]:
         return constant
     identity = _constant_from(points, values, points)
     return End(identity.start, None) if math.isfinite(identity.start) else constant

@@ -131,6 +131,26 @@ def _softplus(x: arb) -> arb:
     return x.exp().log1p()
 
 
+FAR = -(2.0**14)
+"""Below this Phi is computed by its asymptotic series, since arb's erfc underflows eventually."""
+
+
+def _density(x: arb) -> arb:
+    return (-x * x / 2).exp() / (2 * arb.pi()).sqrt()
+
+
+def _distribution(x: arb) -> arb:
+    if not x < FAR:
+        return (-x / arb(2).sqrt()).erfc() / 2
+    # phi(x)/|x|·(1 - z + 3·z² - …), z = 1/x²: the error is less than the first term left out.
+    z = 1 / (x * x)
+    total, term = arb(1), arb(1)
+    for k in range(1, 24, 2):
+        term *= -k * z
+        total += term
+    return -_density(x) / x * (total + arb(0, abs(term).upper()))
+
+
 OPERATIONS: dict[str, Any] = {
     **ARITHMETIC,
     **{op: partial(_compare, op) for op in COMPARISONS},
@@ -149,6 +169,6 @@ OPERATIONS: dict[str, Any] = {
     "erfc": arb.erfc,
     "sigmoid": _sigmoid,
     "softplus": _softplus,
-    "phi": lambda x: (-x * x / 2).exp() / (2 * arb.pi()).sqrt(),
-    "Phi": lambda x: (-x / arb(2).sqrt()).erfc() / 2,
+    "phi": _density,
+    "Phi": _distribution,
 }

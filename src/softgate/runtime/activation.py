@@ -207,8 +207,8 @@ class Activation(Function):
             `x` broadcasts to its shape.
         arithmetic : {"float64"}, optional
             Compute float32 arrays in float64 and round once: within 0.51 ulp.
-        **parameters : float
-            The parameters of the formula.
+        **parameters : float or numpy.ndarray
+            The parameters of the formula. Arrays broadcast with `x` and take its dtype.
 
         Returns
         -------
@@ -285,7 +285,7 @@ class Activation(Function):
         if type(x) is np.ndarray and arithmetic is None:
             if not parameters:
                 runner = self._ready.get((quantity, x.dtype))
-            elif x.dtype in _NATIVE:
+            elif x.dtype in _NATIVE and not any(map(_is_array, parameters.values())):
                 runner = self.route(quantity, x.dtype, None, parameters).runner()
             else:
                 runner = None
@@ -299,6 +299,8 @@ class Activation(Function):
         adapter = adapter_for(call.operands)
         if adapter is not None:
             return adapter.compute(call)
+        if any(map(_is_array, call.parameters.values())):
+            return self._with_arrays(call)
         overridden, result = self._override(call)
         if overridden:
             return result
@@ -312,6 +314,54 @@ class Activation(Function):
         route = self.route(call.quantity, dtype, call.arithmetic, call.parameters)
         self._remember(call, dtype, route)
         return arrays.apply(self, route, operands, call.out)[0]
+
+    def _with_arrays(self, call: Call) -> Any:
+        """Return the results of a call with parameters that are arrays; they broadcast with x."""
+        arrays.check_arithmetic(call.arithmetic)
+        varying = {name: v for name, v in call.parameters.items() if _is_array(v)}
+        numbers = {name: v for name, v in call.parameters.items() if name not in varying}
+        if self.entry.user is not None:
+            self.check_parameters(varying)  # raises: limits depend on the parameters
+        self._check_arrays(varying, numbers)
+        names = ("x", "grad")[: len(call.operands)]
+        operands = arrays.same_format(dict(zip(names, call.operands, strict=True)))
+        dtype = operands[0].dtype
+        storage = format_of(dtype)
+        assert storage is not None
+        wider = FLOAT64 if call.arithmetic == "float64" else None
+        key = tuple((self._defaults | numbers).items())
+        order = tuple(name for name in self._defaults if name in varying)
+        # Kernels do not convert between 16 bits and float64: arrays are converted first.
+        storage = FLOAT64 if storage.bits < 32 else storage
+        lookup = ("varying", call.quantity, storage.name, call.arithmetic, key, order)
+        route = self._routes.get(lookup)
+        if route is None:
+            route = Route(self.entry, call.quantity, storage, wider, key, order)
+            self._routes[lookup] = route
+        values = {name: varying[name].astype(dtype, copy=False) for name in order}
+        named = dict(zip(names, operands, strict=True)) | values
+        return arrays.apply(self, route, named, call.out)[0]
+
+    def _check_arrays(self, varying: Mapping[str, Any], numbers: Mapping[str, Any]) -> None:
+        """Raise if an array of parameters has the wrong dtype or an element out of range."""
+        unknown = {name: 0.0 for name in varying if name not in self._defaults}
+        if unknown:
+            self.check_parameters(unknown)
+        values = {**self._defaults, **numbers, **varying}
+        for p in self.entry.parameters:
+            array = np.asarray(values[p.name])
+            if array.dtype.kind not in "fiu" and array.dtype.name != "bfloat16":
+                raise TypeError(
+                    f"{self.name}'s {p.name} is an array of {array.dtype}: expected real numbers"
+                )
+            if not array.size:
+                continue
+            for end in (np.min(array), np.max(array)):
+                p.check(_finite(f"{self.name}'s {p.name}", end))
+            if p.exceeds and not np.all(array > np.asarray(values[p.exceeds])):
+                raise ValueError(
+                    f"{self.name}'s {p.name} must be greater than {p.exceeds} in every element"
+                )
 
     def __repr__(self) -> str:
         arguments = "".join(f", {name}={value:g}" for name, value in self._defaults.items())
@@ -332,6 +382,10 @@ def bound(activation: Activation, key: Parameters) -> Activation:
     values = dict(key)
     parameters = (replace(p, default=values[p.name]) for p in activation.entry.parameters)
     return Activation(replace(activation.entry, parameters=tuple(parameters)))
+
+
+def _is_array(parameter: Any) -> bool:
+    return isinstance(parameter, np.ndarray) and parameter.ndim > 0
 
 
 def _finite(what: str, value: Any) -> float:

@@ -37,8 +37,9 @@ class Name:
 
     `takes` maps the framework's parameters to softgate's: "slope", "1/width" for the reciprocal,
     "silu.beta" if passing it selects another function. `forms` has the parameter values that
-    select a function. If softgate does not implement it, `function` is None and `note` describes
-    it.
+    select a function. `required` are those of `takes` without a default; `gate` is set if not
+    softgate's operand is the gate. If softgate does not implement it, `function` is None and `note`
+    describes it.
     """
 
     source: str
@@ -50,8 +51,10 @@ class Name:
     takes: Mapping[str, str] = field(default_factory=dict, hash=False)
     forms: Mapping[str, tuple[tuple[Any, str], ...]] = field(default_factory=dict, hash=False)
     ignores: tuple[str, ...] = ()
+    required: tuple[str, ...] = ()
     also: tuple[str, ...] = ()
     gated: bool = False
+    gate: str | None = None
     since: int | None = None
     note: str = ""
 
@@ -228,8 +231,10 @@ def _of_home(home: Mapping[str, Any]) -> Iterable[Name]:
             takes=row.get("takes", {}),
             forms={p: tuple((v, f) for v, f in pairs) for p, pairs in forms.items()},
             ignores=tuple(row.get("ignores", ())),
+            required=tuple(row.get("required", ())),
             also=tuple(also),
             gated=row.get("gated", False),
+            gate=row.get("gate"),
             since=row.get("since"),
             note=row.get("note", ""),
         )

@@ -92,8 +92,8 @@ class Activation(ActivationSource):
             `x` broadcasts to its shape.
         arithmetic : {"float64"}, optional
             Compute float32 arrays in float64 and round once: within 0.51 ulp.
-        **parameters : float
-            The parameters of the formula.
+        **parameters : float or numpy.ndarray
+            The parameters of the formula. Arrays broadcast with `x` and take its dtype.
 
         Returns
         -------
@@ -305,6 +305,99 @@ class WithAlpha(Activation):
         ...
     def bind(self, *, alpha: Number = 1.0) -> Self: ...
 
+class WithAlphaPAlphaNBetaEps(Activation):
+    @overload
+    def __call__(self, x: Scalar, /, *, alpha_p: Number = 0.8, alpha_n: Number = 0.8, beta: Number = 0.5, eps: Number = 0.0, out: None = None, arithmetic: str | None = None) -> float:
+        """Return the value at each element of `x`."""
+    @overload
+    def __call__(self, x: Floats, /, *, alpha_p: Number = 0.8, alpha_n: Number = 0.8, beta: Number = 0.5, eps: Number = 0.0, out: None = None, arithmetic: str | None = None) -> Floats:
+        ...
+    @overload
+    def __call__(self, x: NumberSequence | Integers, /, *, alpha_p: Number = 0.8, alpha_n: Number = 0.8, beta: Number = 0.5, eps: Number = 0.0, out: None = None, arithmetic: str | None = None) -> NDArray[np.float64]:
+        ...
+    @overload
+    def __call__(self, x: TorchTensor[T] | JaxArray[T], /, *, alpha_p: Number = 0.8, alpha_n: Number = 0.8, beta: Number = 0.5, eps: Number = 0.0, out: None = None, arithmetic: str | None = None) -> T:
+        ...
+    @overload
+    def __call__(self, x: ArraySequence, /, *, alpha_p: Number = 0.8, alpha_n: Number = 0.8, beta: Number = 0.5, eps: Number = 0.0, out: None = None, arithmetic: str | None = None) -> NDArray[Any]:
+        ...
+    @overload
+    def __call__(self, x: Array, /, *, alpha_p: Number = 0.8, alpha_n: Number = 0.8, beta: Number = 0.5, eps: Number = 0.0, out: None = None, arithmetic: str | None = None) -> Array:
+        ...
+    @overload
+    def __call__(self, x: Anything, /, *, alpha_p: Number = 0.8, alpha_n: Number = 0.8, beta: Number = 0.5, eps: Number = 0.0, out: Out, arithmetic: str | None = None) -> Out:
+        ...
+    @overload
+    def slope(self, x: Scalar, /, *, alpha_p: Number = 0.8, alpha_n: Number = 0.8, beta: Number = 0.5, eps: Number = 0.0, out: None = None, arithmetic: str | None = None) -> float:
+        """Return the first derivative at each element of `x`; arguments as for the value."""
+    @overload
+    def slope(self, x: Floats, /, *, alpha_p: Number = 0.8, alpha_n: Number = 0.8, beta: Number = 0.5, eps: Number = 0.0, out: None = None, arithmetic: str | None = None) -> Floats:
+        ...
+    @overload
+    def slope(self, x: NumberSequence | Integers, /, *, alpha_p: Number = 0.8, alpha_n: Number = 0.8, beta: Number = 0.5, eps: Number = 0.0, out: None = None, arithmetic: str | None = None) -> NDArray[np.float64]:
+        ...
+    @overload
+    def slope(self, x: TorchTensor[T] | JaxArray[T], /, *, alpha_p: Number = 0.8, alpha_n: Number = 0.8, beta: Number = 0.5, eps: Number = 0.0, out: None = None, arithmetic: str | None = None) -> T:
+        ...
+    @overload
+    def slope(self, x: ArraySequence, /, *, alpha_p: Number = 0.8, alpha_n: Number = 0.8, beta: Number = 0.5, eps: Number = 0.0, out: None = None, arithmetic: str | None = None) -> NDArray[Any]:
+        ...
+    @overload
+    def slope(self, x: Array, /, *, alpha_p: Number = 0.8, alpha_n: Number = 0.8, beta: Number = 0.5, eps: Number = 0.0, out: None = None, arithmetic: str | None = None) -> Array:
+        ...
+    @overload
+    def slope(self, x: Anything, /, *, alpha_p: Number = 0.8, alpha_n: Number = 0.8, beta: Number = 0.5, eps: Number = 0.0, out: Out, arithmetic: str | None = None) -> Out:
+        ...
+    @overload
+    def curvature(self, x: Scalar, /, *, alpha_p: Number = 0.8, alpha_n: Number = 0.8, beta: Number = 0.5, eps: Number = 0.0, out: None = None, arithmetic: str | None = None) -> float:
+        """Return the second derivative at each element of `x`, always computed in float64."""
+    @overload
+    def curvature(self, x: Floats, /, *, alpha_p: Number = 0.8, alpha_n: Number = 0.8, beta: Number = 0.5, eps: Number = 0.0, out: None = None, arithmetic: str | None = None) -> Floats:
+        ...
+    @overload
+    def curvature(self, x: NumberSequence | Integers, /, *, alpha_p: Number = 0.8, alpha_n: Number = 0.8, beta: Number = 0.5, eps: Number = 0.0, out: None = None, arithmetic: str | None = None) -> NDArray[np.float64]:
+        ...
+    @overload
+    def curvature(self, x: TorchTensor[T] | JaxArray[T], /, *, alpha_p: Number = 0.8, alpha_n: Number = 0.8, beta: Number = 0.5, eps: Number = 0.0, out: None = None, arithmetic: str | None = None) -> T:
+        ...
+    @overload
+    def curvature(self, x: ArraySequence, /, *, alpha_p: Number = 0.8, alpha_n: Number = 0.8, beta: Number = 0.5, eps: Number = 0.0, out: None = None, arithmetic: str | None = None) -> NDArray[Any]:
+        ...
+    @overload
+    def curvature(self, x: Array, /, *, alpha_p: Number = 0.8, alpha_n: Number = 0.8, beta: Number = 0.5, eps: Number = 0.0, out: None = None, arithmetic: str | None = None) -> Array:
+        ...
+    @overload
+    def curvature(self, x: Anything, /, *, alpha_p: Number = 0.8, alpha_n: Number = 0.8, beta: Number = 0.5, eps: Number = 0.0, out: Out, arithmetic: str | None = None) -> Out:
+        ...
+    @overload
+    def backward(self, x: Scalar, grad: Scalar, /, *, alpha_p: Number = 0.8, alpha_n: Number = 0.8, beta: Number = 0.5, eps: Number = 0.0, out: None = None, arithmetic: str | None = None) -> float:
+        """Return slope(x)·grad, computed in one pass; `grad` and `x` broadcast."""
+    @overload
+    def backward(self, x: Floats, grad: Floats | Scalar | NumberSequence, /, *, alpha_p: Number = 0.8, alpha_n: Number = 0.8, beta: Number = 0.5, eps: Number = 0.0, out: None = None, arithmetic: str | None = None) -> Floats:
+        ...
+    @overload
+    def backward(self, x: Scalar | NumberSequence, grad: Floats, /, *, alpha_p: Number = 0.8, alpha_n: Number = 0.8, beta: Number = 0.5, eps: Number = 0.0, out: None = None, arithmetic: str | None = None) -> Floats:
+        ...
+    @overload
+    def backward(self, x: Scalar | NumberSequence | Integers, grad: Scalar | NumberSequence | Integers, /, *, alpha_p: Number = 0.8, alpha_n: Number = 0.8, beta: Number = 0.5, eps: Number = 0.0, out: None = None, arithmetic: str | None = None) -> NDArray[np.float64]:
+        ...
+    @overload
+    def backward(self, x: TorchTensor[T] | JaxArray[T], grad: TorchTensor[T] | JaxArray[T] | float, /, *, alpha_p: Number = 0.8, alpha_n: Number = 0.8, beta: Number = 0.5, eps: Number = 0.0, out: None = None, arithmetic: str | None = None) -> T:
+        ...
+    @overload
+    def backward(self, x: float, grad: TorchTensor[T] | JaxArray[T], /, *, alpha_p: Number = 0.8, alpha_n: Number = 0.8, beta: Number = 0.5, eps: Number = 0.0, out: None = None, arithmetic: str | None = None) -> T:
+        ...
+    @overload
+    def backward(self, x: Operand, grad: Operand, /, *, alpha_p: Number = 0.8, alpha_n: Number = 0.8, beta: Number = 0.5, eps: Number = 0.0, out: None = None, arithmetic: str | None = None) -> NDArray[Any]:
+        ...
+    @overload
+    def backward(self, x: Array, grad: Array | Operand, /, *, alpha_p: Number = 0.8, alpha_n: Number = 0.8, beta: Number = 0.5, eps: Number = 0.0, out: None = None, arithmetic: str | None = None) -> Array:
+        ...
+    @overload
+    def backward(self, x: Anything, grad: Anything, /, *, alpha_p: Number = 0.8, alpha_n: Number = 0.8, beta: Number = 0.5, eps: Number = 0.0, out: Out, arithmetic: str | None = None) -> Out:
+        ...
+    def bind(self, *, alpha_p: Number = 0.8, alpha_n: Number = 0.8, beta: Number = 0.5, eps: Number = 0.0) -> Self: ...
+
 class WithB(Activation):
     @overload
     def __call__(self, x: Scalar, /, *, b: Number = 4.0, out: None = None, arithmetic: str | None = None) -> float:
@@ -493,6 +586,99 @@ class WithBeta(Activation):
 
 class WithLowHigh(Activation):
     @overload
+    def __call__(self, x: Scalar, /, *, low: Number = 0.0, high: Number = 1.0, out: None = None, arithmetic: str | None = None) -> float:
+        """Return the value at each element of `x`."""
+    @overload
+    def __call__(self, x: Floats, /, *, low: Number = 0.0, high: Number = 1.0, out: None = None, arithmetic: str | None = None) -> Floats:
+        ...
+    @overload
+    def __call__(self, x: NumberSequence | Integers, /, *, low: Number = 0.0, high: Number = 1.0, out: None = None, arithmetic: str | None = None) -> NDArray[np.float64]:
+        ...
+    @overload
+    def __call__(self, x: TorchTensor[T] | JaxArray[T], /, *, low: Number = 0.0, high: Number = 1.0, out: None = None, arithmetic: str | None = None) -> T:
+        ...
+    @overload
+    def __call__(self, x: ArraySequence, /, *, low: Number = 0.0, high: Number = 1.0, out: None = None, arithmetic: str | None = None) -> NDArray[Any]:
+        ...
+    @overload
+    def __call__(self, x: Array, /, *, low: Number = 0.0, high: Number = 1.0, out: None = None, arithmetic: str | None = None) -> Array:
+        ...
+    @overload
+    def __call__(self, x: Anything, /, *, low: Number = 0.0, high: Number = 1.0, out: Out, arithmetic: str | None = None) -> Out:
+        ...
+    @overload
+    def slope(self, x: Scalar, /, *, low: Number = 0.0, high: Number = 1.0, out: None = None, arithmetic: str | None = None) -> float:
+        """Return the first derivative at each element of `x`; arguments as for the value."""
+    @overload
+    def slope(self, x: Floats, /, *, low: Number = 0.0, high: Number = 1.0, out: None = None, arithmetic: str | None = None) -> Floats:
+        ...
+    @overload
+    def slope(self, x: NumberSequence | Integers, /, *, low: Number = 0.0, high: Number = 1.0, out: None = None, arithmetic: str | None = None) -> NDArray[np.float64]:
+        ...
+    @overload
+    def slope(self, x: TorchTensor[T] | JaxArray[T], /, *, low: Number = 0.0, high: Number = 1.0, out: None = None, arithmetic: str | None = None) -> T:
+        ...
+    @overload
+    def slope(self, x: ArraySequence, /, *, low: Number = 0.0, high: Number = 1.0, out: None = None, arithmetic: str | None = None) -> NDArray[Any]:
+        ...
+    @overload
+    def slope(self, x: Array, /, *, low: Number = 0.0, high: Number = 1.0, out: None = None, arithmetic: str | None = None) -> Array:
+        ...
+    @overload
+    def slope(self, x: Anything, /, *, low: Number = 0.0, high: Number = 1.0, out: Out, arithmetic: str | None = None) -> Out:
+        ...
+    @overload
+    def curvature(self, x: Scalar, /, *, low: Number = 0.0, high: Number = 1.0, out: None = None, arithmetic: str | None = None) -> float:
+        """Return the second derivative at each element of `x`, always computed in float64."""
+    @overload
+    def curvature(self, x: Floats, /, *, low: Number = 0.0, high: Number = 1.0, out: None = None, arithmetic: str | None = None) -> Floats:
+        ...
+    @overload
+    def curvature(self, x: NumberSequence | Integers, /, *, low: Number = 0.0, high: Number = 1.0, out: None = None, arithmetic: str | None = None) -> NDArray[np.float64]:
+        ...
+    @overload
+    def curvature(self, x: TorchTensor[T] | JaxArray[T], /, *, low: Number = 0.0, high: Number = 1.0, out: None = None, arithmetic: str | None = None) -> T:
+        ...
+    @overload
+    def curvature(self, x: ArraySequence, /, *, low: Number = 0.0, high: Number = 1.0, out: None = None, arithmetic: str | None = None) -> NDArray[Any]:
+        ...
+    @overload
+    def curvature(self, x: Array, /, *, low: Number = 0.0, high: Number = 1.0, out: None = None, arithmetic: str | None = None) -> Array:
+        ...
+    @overload
+    def curvature(self, x: Anything, /, *, low: Number = 0.0, high: Number = 1.0, out: Out, arithmetic: str | None = None) -> Out:
+        ...
+    @overload
+    def backward(self, x: Scalar, grad: Scalar, /, *, low: Number = 0.0, high: Number = 1.0, out: None = None, arithmetic: str | None = None) -> float:
+        """Return slope(x)·grad, computed in one pass; `grad` and `x` broadcast."""
+    @overload
+    def backward(self, x: Floats, grad: Floats | Scalar | NumberSequence, /, *, low: Number = 0.0, high: Number = 1.0, out: None = None, arithmetic: str | None = None) -> Floats:
+        ...
+    @overload
+    def backward(self, x: Scalar | NumberSequence, grad: Floats, /, *, low: Number = 0.0, high: Number = 1.0, out: None = None, arithmetic: str | None = None) -> Floats:
+        ...
+    @overload
+    def backward(self, x: Scalar | NumberSequence | Integers, grad: Scalar | NumberSequence | Integers, /, *, low: Number = 0.0, high: Number = 1.0, out: None = None, arithmetic: str | None = None) -> NDArray[np.float64]:
+        ...
+    @overload
+    def backward(self, x: TorchTensor[T] | JaxArray[T], grad: TorchTensor[T] | JaxArray[T] | float, /, *, low: Number = 0.0, high: Number = 1.0, out: None = None, arithmetic: str | None = None) -> T:
+        ...
+    @overload
+    def backward(self, x: float, grad: TorchTensor[T] | JaxArray[T], /, *, low: Number = 0.0, high: Number = 1.0, out: None = None, arithmetic: str | None = None) -> T:
+        ...
+    @overload
+    def backward(self, x: Operand, grad: Operand, /, *, low: Number = 0.0, high: Number = 1.0, out: None = None, arithmetic: str | None = None) -> NDArray[Any]:
+        ...
+    @overload
+    def backward(self, x: Array, grad: Array | Operand, /, *, low: Number = 0.0, high: Number = 1.0, out: None = None, arithmetic: str | None = None) -> Array:
+        ...
+    @overload
+    def backward(self, x: Anything, grad: Anything, /, *, low: Number = 0.0, high: Number = 1.0, out: Out, arithmetic: str | None = None) -> Out:
+        ...
+    def bind(self, *, low: Number = 0.0, high: Number = 1.0) -> Self: ...
+
+class WithLowHighOfHardTanh(Activation):
+    @overload
     def __call__(self, x: Scalar, /, *, low: Number = -1.0, high: Number = 1.0, out: None = None, arithmetic: str | None = None) -> float:
         """Return the value at each element of `x`."""
     @overload
@@ -583,6 +769,192 @@ class WithLowHigh(Activation):
     def backward(self, x: Anything, grad: Anything, /, *, low: Number = -1.0, high: Number = 1.0, out: Out, arithmetic: str | None = None) -> Out:
         ...
     def bind(self, *, low: Number = -1.0, high: Number = 1.0) -> Self: ...
+
+class WithLowerUpper(Activation):
+    @overload
+    def __call__(self, x: Scalar, /, *, lower: Number = 0.125, upper: Number = 0.3333333333333333, out: None = None, arithmetic: str | None = None) -> float:
+        """Return the value at each element of `x`."""
+    @overload
+    def __call__(self, x: Floats, /, *, lower: Number = 0.125, upper: Number = 0.3333333333333333, out: None = None, arithmetic: str | None = None) -> Floats:
+        ...
+    @overload
+    def __call__(self, x: NumberSequence | Integers, /, *, lower: Number = 0.125, upper: Number = 0.3333333333333333, out: None = None, arithmetic: str | None = None) -> NDArray[np.float64]:
+        ...
+    @overload
+    def __call__(self, x: TorchTensor[T] | JaxArray[T], /, *, lower: Number = 0.125, upper: Number = 0.3333333333333333, out: None = None, arithmetic: str | None = None) -> T:
+        ...
+    @overload
+    def __call__(self, x: ArraySequence, /, *, lower: Number = 0.125, upper: Number = 0.3333333333333333, out: None = None, arithmetic: str | None = None) -> NDArray[Any]:
+        ...
+    @overload
+    def __call__(self, x: Array, /, *, lower: Number = 0.125, upper: Number = 0.3333333333333333, out: None = None, arithmetic: str | None = None) -> Array:
+        ...
+    @overload
+    def __call__(self, x: Anything, /, *, lower: Number = 0.125, upper: Number = 0.3333333333333333, out: Out, arithmetic: str | None = None) -> Out:
+        ...
+    @overload
+    def slope(self, x: Scalar, /, *, lower: Number = 0.125, upper: Number = 0.3333333333333333, out: None = None, arithmetic: str | None = None) -> float:
+        """Return the first derivative at each element of `x`; arguments as for the value."""
+    @overload
+    def slope(self, x: Floats, /, *, lower: Number = 0.125, upper: Number = 0.3333333333333333, out: None = None, arithmetic: str | None = None) -> Floats:
+        ...
+    @overload
+    def slope(self, x: NumberSequence | Integers, /, *, lower: Number = 0.125, upper: Number = 0.3333333333333333, out: None = None, arithmetic: str | None = None) -> NDArray[np.float64]:
+        ...
+    @overload
+    def slope(self, x: TorchTensor[T] | JaxArray[T], /, *, lower: Number = 0.125, upper: Number = 0.3333333333333333, out: None = None, arithmetic: str | None = None) -> T:
+        ...
+    @overload
+    def slope(self, x: ArraySequence, /, *, lower: Number = 0.125, upper: Number = 0.3333333333333333, out: None = None, arithmetic: str | None = None) -> NDArray[Any]:
+        ...
+    @overload
+    def slope(self, x: Array, /, *, lower: Number = 0.125, upper: Number = 0.3333333333333333, out: None = None, arithmetic: str | None = None) -> Array:
+        ...
+    @overload
+    def slope(self, x: Anything, /, *, lower: Number = 0.125, upper: Number = 0.3333333333333333, out: Out, arithmetic: str | None = None) -> Out:
+        ...
+    @overload
+    def curvature(self, x: Scalar, /, *, lower: Number = 0.125, upper: Number = 0.3333333333333333, out: None = None, arithmetic: str | None = None) -> float:
+        """Return the second derivative at each element of `x`, always computed in float64."""
+    @overload
+    def curvature(self, x: Floats, /, *, lower: Number = 0.125, upper: Number = 0.3333333333333333, out: None = None, arithmetic: str | None = None) -> Floats:
+        ...
+    @overload
+    def curvature(self, x: NumberSequence | Integers, /, *, lower: Number = 0.125, upper: Number = 0.3333333333333333, out: None = None, arithmetic: str | None = None) -> NDArray[np.float64]:
+        ...
+    @overload
+    def curvature(self, x: TorchTensor[T] | JaxArray[T], /, *, lower: Number = 0.125, upper: Number = 0.3333333333333333, out: None = None, arithmetic: str | None = None) -> T:
+        ...
+    @overload
+    def curvature(self, x: ArraySequence, /, *, lower: Number = 0.125, upper: Number = 0.3333333333333333, out: None = None, arithmetic: str | None = None) -> NDArray[Any]:
+        ...
+    @overload
+    def curvature(self, x: Array, /, *, lower: Number = 0.125, upper: Number = 0.3333333333333333, out: None = None, arithmetic: str | None = None) -> Array:
+        ...
+    @overload
+    def curvature(self, x: Anything, /, *, lower: Number = 0.125, upper: Number = 0.3333333333333333, out: Out, arithmetic: str | None = None) -> Out:
+        ...
+    @overload
+    def backward(self, x: Scalar, grad: Scalar, /, *, lower: Number = 0.125, upper: Number = 0.3333333333333333, out: None = None, arithmetic: str | None = None) -> float:
+        """Return slope(x)·grad, computed in one pass; `grad` and `x` broadcast."""
+    @overload
+    def backward(self, x: Floats, grad: Floats | Scalar | NumberSequence, /, *, lower: Number = 0.125, upper: Number = 0.3333333333333333, out: None = None, arithmetic: str | None = None) -> Floats:
+        ...
+    @overload
+    def backward(self, x: Scalar | NumberSequence, grad: Floats, /, *, lower: Number = 0.125, upper: Number = 0.3333333333333333, out: None = None, arithmetic: str | None = None) -> Floats:
+        ...
+    @overload
+    def backward(self, x: Scalar | NumberSequence | Integers, grad: Scalar | NumberSequence | Integers, /, *, lower: Number = 0.125, upper: Number = 0.3333333333333333, out: None = None, arithmetic: str | None = None) -> NDArray[np.float64]:
+        ...
+    @overload
+    def backward(self, x: TorchTensor[T] | JaxArray[T], grad: TorchTensor[T] | JaxArray[T] | float, /, *, lower: Number = 0.125, upper: Number = 0.3333333333333333, out: None = None, arithmetic: str | None = None) -> T:
+        ...
+    @overload
+    def backward(self, x: float, grad: TorchTensor[T] | JaxArray[T], /, *, lower: Number = 0.125, upper: Number = 0.3333333333333333, out: None = None, arithmetic: str | None = None) -> T:
+        ...
+    @overload
+    def backward(self, x: Operand, grad: Operand, /, *, lower: Number = 0.125, upper: Number = 0.3333333333333333, out: None = None, arithmetic: str | None = None) -> NDArray[Any]:
+        ...
+    @overload
+    def backward(self, x: Array, grad: Array | Operand, /, *, lower: Number = 0.125, upper: Number = 0.3333333333333333, out: None = None, arithmetic: str | None = None) -> Array:
+        ...
+    @overload
+    def backward(self, x: Anything, grad: Anything, /, *, lower: Number = 0.125, upper: Number = 0.3333333333333333, out: Out, arithmetic: str | None = None) -> Out:
+        ...
+    def bind(self, *, lower: Number = 0.125, upper: Number = 0.3333333333333333) -> Self: ...
+
+class WithMuSigma(Activation):
+    @overload
+    def __call__(self, x: Scalar, /, *, mu: Number = 0.707107, sigma: Number = 0.282095, out: None = None, arithmetic: str | None = None) -> float:
+        """Return the value at each element of `x`."""
+    @overload
+    def __call__(self, x: Floats, /, *, mu: Number = 0.707107, sigma: Number = 0.282095, out: None = None, arithmetic: str | None = None) -> Floats:
+        ...
+    @overload
+    def __call__(self, x: NumberSequence | Integers, /, *, mu: Number = 0.707107, sigma: Number = 0.282095, out: None = None, arithmetic: str | None = None) -> NDArray[np.float64]:
+        ...
+    @overload
+    def __call__(self, x: TorchTensor[T] | JaxArray[T], /, *, mu: Number = 0.707107, sigma: Number = 0.282095, out: None = None, arithmetic: str | None = None) -> T:
+        ...
+    @overload
+    def __call__(self, x: ArraySequence, /, *, mu: Number = 0.707107, sigma: Number = 0.282095, out: None = None, arithmetic: str | None = None) -> NDArray[Any]:
+        ...
+    @overload
+    def __call__(self, x: Array, /, *, mu: Number = 0.707107, sigma: Number = 0.282095, out: None = None, arithmetic: str | None = None) -> Array:
+        ...
+    @overload
+    def __call__(self, x: Anything, /, *, mu: Number = 0.707107, sigma: Number = 0.282095, out: Out, arithmetic: str | None = None) -> Out:
+        ...
+    @overload
+    def slope(self, x: Scalar, /, *, mu: Number = 0.707107, sigma: Number = 0.282095, out: None = None, arithmetic: str | None = None) -> float:
+        """Return the first derivative at each element of `x`; arguments as for the value."""
+    @overload
+    def slope(self, x: Floats, /, *, mu: Number = 0.707107, sigma: Number = 0.282095, out: None = None, arithmetic: str | None = None) -> Floats:
+        ...
+    @overload
+    def slope(self, x: NumberSequence | Integers, /, *, mu: Number = 0.707107, sigma: Number = 0.282095, out: None = None, arithmetic: str | None = None) -> NDArray[np.float64]:
+        ...
+    @overload
+    def slope(self, x: TorchTensor[T] | JaxArray[T], /, *, mu: Number = 0.707107, sigma: Number = 0.282095, out: None = None, arithmetic: str | None = None) -> T:
+        ...
+    @overload
+    def slope(self, x: ArraySequence, /, *, mu: Number = 0.707107, sigma: Number = 0.282095, out: None = None, arithmetic: str | None = None) -> NDArray[Any]:
+        ...
+    @overload
+    def slope(self, x: Array, /, *, mu: Number = 0.707107, sigma: Number = 0.282095, out: None = None, arithmetic: str | None = None) -> Array:
+        ...
+    @overload
+    def slope(self, x: Anything, /, *, mu: Number = 0.707107, sigma: Number = 0.282095, out: Out, arithmetic: str | None = None) -> Out:
+        ...
+    @overload
+    def curvature(self, x: Scalar, /, *, mu: Number = 0.707107, sigma: Number = 0.282095, out: None = None, arithmetic: str | None = None) -> float:
+        """Return the second derivative at each element of `x`, always computed in float64."""
+    @overload
+    def curvature(self, x: Floats, /, *, mu: Number = 0.707107, sigma: Number = 0.282095, out: None = None, arithmetic: str | None = None) -> Floats:
+        ...
+    @overload
+    def curvature(self, x: NumberSequence | Integers, /, *, mu: Number = 0.707107, sigma: Number = 0.282095, out: None = None, arithmetic: str | None = None) -> NDArray[np.float64]:
+        ...
+    @overload
+    def curvature(self, x: TorchTensor[T] | JaxArray[T], /, *, mu: Number = 0.707107, sigma: Number = 0.282095, out: None = None, arithmetic: str | None = None) -> T:
+        ...
+    @overload
+    def curvature(self, x: ArraySequence, /, *, mu: Number = 0.707107, sigma: Number = 0.282095, out: None = None, arithmetic: str | None = None) -> NDArray[Any]:
+        ...
+    @overload
+    def curvature(self, x: Array, /, *, mu: Number = 0.707107, sigma: Number = 0.282095, out: None = None, arithmetic: str | None = None) -> Array:
+        ...
+    @overload
+    def curvature(self, x: Anything, /, *, mu: Number = 0.707107, sigma: Number = 0.282095, out: Out, arithmetic: str | None = None) -> Out:
+        ...
+    @overload
+    def backward(self, x: Scalar, grad: Scalar, /, *, mu: Number = 0.707107, sigma: Number = 0.282095, out: None = None, arithmetic: str | None = None) -> float:
+        """Return slope(x)·grad, computed in one pass; `grad` and `x` broadcast."""
+    @overload
+    def backward(self, x: Floats, grad: Floats | Scalar | NumberSequence, /, *, mu: Number = 0.707107, sigma: Number = 0.282095, out: None = None, arithmetic: str | None = None) -> Floats:
+        ...
+    @overload
+    def backward(self, x: Scalar | NumberSequence, grad: Floats, /, *, mu: Number = 0.707107, sigma: Number = 0.282095, out: None = None, arithmetic: str | None = None) -> Floats:
+        ...
+    @overload
+    def backward(self, x: Scalar | NumberSequence | Integers, grad: Scalar | NumberSequence | Integers, /, *, mu: Number = 0.707107, sigma: Number = 0.282095, out: None = None, arithmetic: str | None = None) -> NDArray[np.float64]:
+        ...
+    @overload
+    def backward(self, x: TorchTensor[T] | JaxArray[T], grad: TorchTensor[T] | JaxArray[T] | float, /, *, mu: Number = 0.707107, sigma: Number = 0.282095, out: None = None, arithmetic: str | None = None) -> T:
+        ...
+    @overload
+    def backward(self, x: float, grad: TorchTensor[T] | JaxArray[T], /, *, mu: Number = 0.707107, sigma: Number = 0.282095, out: None = None, arithmetic: str | None = None) -> T:
+        ...
+    @overload
+    def backward(self, x: Operand, grad: Operand, /, *, mu: Number = 0.707107, sigma: Number = 0.282095, out: None = None, arithmetic: str | None = None) -> NDArray[Any]:
+        ...
+    @overload
+    def backward(self, x: Array, grad: Array | Operand, /, *, mu: Number = 0.707107, sigma: Number = 0.282095, out: None = None, arithmetic: str | None = None) -> Array:
+        ...
+    @overload
+    def backward(self, x: Anything, grad: Anything, /, *, mu: Number = 0.707107, sigma: Number = 0.282095, out: Out, arithmetic: str | None = None) -> Out:
+        ...
+    def bind(self, *, mu: Number = 0.707107, sigma: Number = 0.282095) -> Self: ...
 
 class WithSlope(Activation):
     @overload
@@ -677,6 +1049,99 @@ class WithSlope(Activation):
         ...
     def bind(self, *, slope: Number = 0.01) -> Self: ...
 
+class WithSlopeOfPrelu(Activation):
+    @overload
+    def __call__(self, x: Scalar, /, *, slope: Number = 0.25, out: None = None, arithmetic: str | None = None) -> float:
+        """Return the value at each element of `x`."""
+    @overload
+    def __call__(self, x: Floats, /, *, slope: Number = 0.25, out: None = None, arithmetic: str | None = None) -> Floats:
+        ...
+    @overload
+    def __call__(self, x: NumberSequence | Integers, /, *, slope: Number = 0.25, out: None = None, arithmetic: str | None = None) -> NDArray[np.float64]:
+        ...
+    @overload
+    def __call__(self, x: TorchTensor[T] | JaxArray[T], /, *, slope: Number = 0.25, out: None = None, arithmetic: str | None = None) -> T:
+        ...
+    @overload
+    def __call__(self, x: ArraySequence, /, *, slope: Number = 0.25, out: None = None, arithmetic: str | None = None) -> NDArray[Any]:
+        ...
+    @overload
+    def __call__(self, x: Array, /, *, slope: Number = 0.25, out: None = None, arithmetic: str | None = None) -> Array:
+        ...
+    @overload
+    def __call__(self, x: Anything, /, *, slope: Number = 0.25, out: Out, arithmetic: str | None = None) -> Out:
+        ...
+    @overload
+    def slope(self, x: Scalar, /, *, slope: Number = 0.25, out: None = None, arithmetic: str | None = None) -> float:
+        """Return the first derivative at each element of `x`; arguments as for the value."""
+    @overload
+    def slope(self, x: Floats, /, *, slope: Number = 0.25, out: None = None, arithmetic: str | None = None) -> Floats:
+        ...
+    @overload
+    def slope(self, x: NumberSequence | Integers, /, *, slope: Number = 0.25, out: None = None, arithmetic: str | None = None) -> NDArray[np.float64]:
+        ...
+    @overload
+    def slope(self, x: TorchTensor[T] | JaxArray[T], /, *, slope: Number = 0.25, out: None = None, arithmetic: str | None = None) -> T:
+        ...
+    @overload
+    def slope(self, x: ArraySequence, /, *, slope: Number = 0.25, out: None = None, arithmetic: str | None = None) -> NDArray[Any]:
+        ...
+    @overload
+    def slope(self, x: Array, /, *, slope: Number = 0.25, out: None = None, arithmetic: str | None = None) -> Array:
+        ...
+    @overload
+    def slope(self, x: Anything, /, *, slope: Number = 0.25, out: Out, arithmetic: str | None = None) -> Out:
+        ...
+    @overload
+    def curvature(self, x: Scalar, /, *, slope: Number = 0.25, out: None = None, arithmetic: str | None = None) -> float:
+        """Return the second derivative at each element of `x`, always computed in float64."""
+    @overload
+    def curvature(self, x: Floats, /, *, slope: Number = 0.25, out: None = None, arithmetic: str | None = None) -> Floats:
+        ...
+    @overload
+    def curvature(self, x: NumberSequence | Integers, /, *, slope: Number = 0.25, out: None = None, arithmetic: str | None = None) -> NDArray[np.float64]:
+        ...
+    @overload
+    def curvature(self, x: TorchTensor[T] | JaxArray[T], /, *, slope: Number = 0.25, out: None = None, arithmetic: str | None = None) -> T:
+        ...
+    @overload
+    def curvature(self, x: ArraySequence, /, *, slope: Number = 0.25, out: None = None, arithmetic: str | None = None) -> NDArray[Any]:
+        ...
+    @overload
+    def curvature(self, x: Array, /, *, slope: Number = 0.25, out: None = None, arithmetic: str | None = None) -> Array:
+        ...
+    @overload
+    def curvature(self, x: Anything, /, *, slope: Number = 0.25, out: Out, arithmetic: str | None = None) -> Out:
+        ...
+    @overload
+    def backward(self, x: Scalar, grad: Scalar, /, *, slope: Number = 0.25, out: None = None, arithmetic: str | None = None) -> float:
+        """Return slope(x)·grad, computed in one pass; `grad` and `x` broadcast."""
+    @overload
+    def backward(self, x: Floats, grad: Floats | Scalar | NumberSequence, /, *, slope: Number = 0.25, out: None = None, arithmetic: str | None = None) -> Floats:
+        ...
+    @overload
+    def backward(self, x: Scalar | NumberSequence, grad: Floats, /, *, slope: Number = 0.25, out: None = None, arithmetic: str | None = None) -> Floats:
+        ...
+    @overload
+    def backward(self, x: Scalar | NumberSequence | Integers, grad: Scalar | NumberSequence | Integers, /, *, slope: Number = 0.25, out: None = None, arithmetic: str | None = None) -> NDArray[np.float64]:
+        ...
+    @overload
+    def backward(self, x: TorchTensor[T] | JaxArray[T], grad: TorchTensor[T] | JaxArray[T] | float, /, *, slope: Number = 0.25, out: None = None, arithmetic: str | None = None) -> T:
+        ...
+    @overload
+    def backward(self, x: float, grad: TorchTensor[T] | JaxArray[T], /, *, slope: Number = 0.25, out: None = None, arithmetic: str | None = None) -> T:
+        ...
+    @overload
+    def backward(self, x: Operand, grad: Operand, /, *, slope: Number = 0.25, out: None = None, arithmetic: str | None = None) -> NDArray[Any]:
+        ...
+    @overload
+    def backward(self, x: Array, grad: Array | Operand, /, *, slope: Number = 0.25, out: None = None, arithmetic: str | None = None) -> Array:
+        ...
+    @overload
+    def backward(self, x: Anything, grad: Anything, /, *, slope: Number = 0.25, out: Out, arithmetic: str | None = None) -> Out:
+        ...
+    def bind(self, *, slope: Number = 0.25) -> Self: ...
+
 class WithThreshold(Activation):
     @overload
     def __call__(self, x: Scalar, /, *, threshold: Number = 0.5, out: None = None, arithmetic: str | None = None) -> float:
@@ -769,6 +1234,99 @@ class WithThreshold(Activation):
     def backward(self, x: Anything, grad: Anything, /, *, threshold: Number = 0.5, out: Out, arithmetic: str | None = None) -> Out:
         ...
     def bind(self, *, threshold: Number = 0.5) -> Self: ...
+
+class WithThresholdValue(Activation):
+    @overload
+    def __call__(self, x: Scalar, /, *, threshold: Number = 1.0, value: Number = 0.0, out: None = None, arithmetic: str | None = None) -> float:
+        """Return the value at each element of `x`."""
+    @overload
+    def __call__(self, x: Floats, /, *, threshold: Number = 1.0, value: Number = 0.0, out: None = None, arithmetic: str | None = None) -> Floats:
+        ...
+    @overload
+    def __call__(self, x: NumberSequence | Integers, /, *, threshold: Number = 1.0, value: Number = 0.0, out: None = None, arithmetic: str | None = None) -> NDArray[np.float64]:
+        ...
+    @overload
+    def __call__(self, x: TorchTensor[T] | JaxArray[T], /, *, threshold: Number = 1.0, value: Number = 0.0, out: None = None, arithmetic: str | None = None) -> T:
+        ...
+    @overload
+    def __call__(self, x: ArraySequence, /, *, threshold: Number = 1.0, value: Number = 0.0, out: None = None, arithmetic: str | None = None) -> NDArray[Any]:
+        ...
+    @overload
+    def __call__(self, x: Array, /, *, threshold: Number = 1.0, value: Number = 0.0, out: None = None, arithmetic: str | None = None) -> Array:
+        ...
+    @overload
+    def __call__(self, x: Anything, /, *, threshold: Number = 1.0, value: Number = 0.0, out: Out, arithmetic: str | None = None) -> Out:
+        ...
+    @overload
+    def slope(self, x: Scalar, /, *, threshold: Number = 1.0, value: Number = 0.0, out: None = None, arithmetic: str | None = None) -> float:
+        """Return the first derivative at each element of `x`; arguments as for the value."""
+    @overload
+    def slope(self, x: Floats, /, *, threshold: Number = 1.0, value: Number = 0.0, out: None = None, arithmetic: str | None = None) -> Floats:
+        ...
+    @overload
+    def slope(self, x: NumberSequence | Integers, /, *, threshold: Number = 1.0, value: Number = 0.0, out: None = None, arithmetic: str | None = None) -> NDArray[np.float64]:
+        ...
+    @overload
+    def slope(self, x: TorchTensor[T] | JaxArray[T], /, *, threshold: Number = 1.0, value: Number = 0.0, out: None = None, arithmetic: str | None = None) -> T:
+        ...
+    @overload
+    def slope(self, x: ArraySequence, /, *, threshold: Number = 1.0, value: Number = 0.0, out: None = None, arithmetic: str | None = None) -> NDArray[Any]:
+        ...
+    @overload
+    def slope(self, x: Array, /, *, threshold: Number = 1.0, value: Number = 0.0, out: None = None, arithmetic: str | None = None) -> Array:
+        ...
+    @overload
+    def slope(self, x: Anything, /, *, threshold: Number = 1.0, value: Number = 0.0, out: Out, arithmetic: str | None = None) -> Out:
+        ...
+    @overload
+    def curvature(self, x: Scalar, /, *, threshold: Number = 1.0, value: Number = 0.0, out: None = None, arithmetic: str | None = None) -> float:
+        """Return the second derivative at each element of `x`, always computed in float64."""
+    @overload
+    def curvature(self, x: Floats, /, *, threshold: Number = 1.0, value: Number = 0.0, out: None = None, arithmetic: str | None = None) -> Floats:
+        ...
+    @overload
+    def curvature(self, x: NumberSequence | Integers, /, *, threshold: Number = 1.0, value: Number = 0.0, out: None = None, arithmetic: str | None = None) -> NDArray[np.float64]:
+        ...
+    @overload
+    def curvature(self, x: TorchTensor[T] | JaxArray[T], /, *, threshold: Number = 1.0, value: Number = 0.0, out: None = None, arithmetic: str | None = None) -> T:
+        ...
+    @overload
+    def curvature(self, x: ArraySequence, /, *, threshold: Number = 1.0, value: Number = 0.0, out: None = None, arithmetic: str | None = None) -> NDArray[Any]:
+        ...
+    @overload
+    def curvature(self, x: Array, /, *, threshold: Number = 1.0, value: Number = 0.0, out: None = None, arithmetic: str | None = None) -> Array:
+        ...
+    @overload
+    def curvature(self, x: Anything, /, *, threshold: Number = 1.0, value: Number = 0.0, out: Out, arithmetic: str | None = None) -> Out:
+        ...
+    @overload
+    def backward(self, x: Scalar, grad: Scalar, /, *, threshold: Number = 1.0, value: Number = 0.0, out: None = None, arithmetic: str | None = None) -> float:
+        """Return slope(x)·grad, computed in one pass; `grad` and `x` broadcast."""
+    @overload
+    def backward(self, x: Floats, grad: Floats | Scalar | NumberSequence, /, *, threshold: Number = 1.0, value: Number = 0.0, out: None = None, arithmetic: str | None = None) -> Floats:
+        ...
+    @overload
+    def backward(self, x: Scalar | NumberSequence, grad: Floats, /, *, threshold: Number = 1.0, value: Number = 0.0, out: None = None, arithmetic: str | None = None) -> Floats:
+        ...
+    @overload
+    def backward(self, x: Scalar | NumberSequence | Integers, grad: Scalar | NumberSequence | Integers, /, *, threshold: Number = 1.0, value: Number = 0.0, out: None = None, arithmetic: str | None = None) -> NDArray[np.float64]:
+        ...
+    @overload
+    def backward(self, x: TorchTensor[T] | JaxArray[T], grad: TorchTensor[T] | JaxArray[T] | float, /, *, threshold: Number = 1.0, value: Number = 0.0, out: None = None, arithmetic: str | None = None) -> T:
+        ...
+    @overload
+    def backward(self, x: float, grad: TorchTensor[T] | JaxArray[T], /, *, threshold: Number = 1.0, value: Number = 0.0, out: None = None, arithmetic: str | None = None) -> T:
+        ...
+    @overload
+    def backward(self, x: Operand, grad: Operand, /, *, threshold: Number = 1.0, value: Number = 0.0, out: None = None, arithmetic: str | None = None) -> NDArray[Any]:
+        ...
+    @overload
+    def backward(self, x: Array, grad: Array | Operand, /, *, threshold: Number = 1.0, value: Number = 0.0, out: None = None, arithmetic: str | None = None) -> Array:
+        ...
+    @overload
+    def backward(self, x: Anything, grad: Anything, /, *, threshold: Number = 1.0, value: Number = 0.0, out: Out, arithmetic: str | None = None) -> Out:
+        ...
+    def bind(self, *, threshold: Number = 1.0, value: Number = 0.0) -> Self: ...
 
 class WithWidth(Activation):
     @overload

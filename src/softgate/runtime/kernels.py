@@ -17,7 +17,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import numpy.typing as npt
 
-from softgate.blocks import Kernel
+from softgate.blocks import Kernel, TwoFloat
 from softgate.catalogue import Entry
 from softgate.catalogue.entry import LIMITS
 from softgate.catalogue.gated import GatedEntry
@@ -56,11 +56,13 @@ class Specification:
     """Parameters folded into a specialised kernel in place of the defaults."""
     rows: bool = False
     """Whether the kernel runs over rows, with a row stride for each operand."""
+    varying: tuple[str, ...] = ()
+    """Parameters that are array operands; none in a specialised kernel."""
 
     @property
     def inputs(self) -> tuple[str, ...]:
         """The names of the array operands, in call order."""
-        return input_names(self.entry, self.quantity)
+        return (*input_names(self.entry, self.quantity), *self.varying)
 
 
 def input_names(entry: Entry | GatedEntry, quantity: str) -> tuple[str, ...]:
@@ -98,6 +100,7 @@ def traced(specification: Specification, fused: bool = True) -> tuple[Node, ...]
     if specification.specialised:
         values = {p.name: p.default for p in entry.parameters} | dict(specification.constants)
         fixed = {name: f.number(Fraction(value)) for name, value in values.items()}
+    fixed |= {name: TwoFloat(f.graph.input(name)) for name in specification.varying}
     narrow_value = specification.quantity == "value" and specification.storage.bits == 16
     if narrow_value and isinstance(entry, Entry) and entry.value16 is not None:
         return (entry.value16(f, f.graph.input("x"), specification.storage),)
@@ -109,7 +112,8 @@ def loop(specification: Specification) -> Loop:
     """Return the loop that a specification lowers to."""
     from softgate.lower.llvm import Loop
 
-    names = [p.name for p in specification.entry.parameters]
+    parameters = [p.name for p in specification.entry.parameters]
+    names = [name for name in parameters if name not in specification.varying]
     if specification.entry.user is not None:
         names += LIMITS
     if specification.arithmetic.bits < 64:
@@ -126,12 +130,17 @@ def loop(specification: Specification) -> Loop:
 
 
 def pack(
-    entry: Entry | GatedEntry, parameters: Parameters, arithmetic: Format, quantity: str = "value"
+    entry: Entry | GatedEntry,
+    parameters: Parameters,
+    arithmetic: Format,
+    quantity: str = "value",
+    varying: tuple[str, ...] = (),
 ) -> npt.NDArray[np.floating]:
     """Return the parameters as a kernel reads them: in two parts if one float is too short."""
     key = tuple((p.name, parameters[p.name]) for p in entry.parameters)
     limits = () if entry.user is None else entry.user.limits(quantity, key)
-    values = np.array([*(value for _, value in key), *limits], np.float64)
+    numbers = (value for name, value in key if name not in varying)
+    values = np.array([*numbers, *limits], np.float64)
     if arithmetic.bits == 64:
         return values
     with np.errstate(all="ignore"):  # a limit may be infinite or NaN; the low part may underflow

@@ -10,7 +10,7 @@ import ast
 import re
 from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, cast
 
 from .activation import Activation
 from .framework_names import SOURCES, Name, Names, catalogue_of_names
@@ -262,6 +262,8 @@ def _bound(record: Name, parameters: Mapping[str, Any], source: str | None) -> A
     for argument in rest:
         if argument not in unbound.parameters:
             raise TypeError(_no_such_parameter(record, function, argument, source))
+    if record.gate is not None:
+        return cast(Gated, unbound).bind(gate=record.gate, **values | rest)
     return unbound.bind(**values | rest)
 
 

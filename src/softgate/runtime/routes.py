@@ -51,6 +51,8 @@ class Route:
     storage: Format
     arithmetic: Format | None = None
     parameters: tuple[tuple[str, float], ...] = ()
+    varying: tuple[str, ...] = ()
+    """Parameters that are array operands, after x and grad."""
     _runners: dict[tuple[str | None, bool], Runner] = field(
         default_factory=dict, compare=False, repr=False
     )
@@ -58,7 +60,7 @@ class Route:
     @property
     def inputs(self) -> tuple[str, ...]:
         """The names of the kernel's array operands, in call order."""
-        return kernels.input_names(self.entry, self.quantity)
+        return (*kernels.input_names(self.entry, self.quantity), *self.varying)
 
     @property
     def results(self) -> int:
@@ -119,7 +121,7 @@ class Route:
         narrow = self.storage.bits == 16 and isinstance(self.entry, Entry)
         moved = narrow and self.quantity != "from_value"
         values = (self._in_float32() or ()) if moved else self.parameters
-        specialised = kernels.is_default(self.entry, dict(self.parameters))
+        specialised = not self.varying and kernels.is_default(self.entry, dict(self.parameters))
         specification = kernels.Specification(
             self.entry,
             self.quantity,
@@ -129,8 +131,11 @@ class Route:
             alias,
             values if moved and specialised else (),
             rows,
+            self.varying,
         )
-        packed = kernels.pack(self.entry, dict(values), self.computed_in, self.quantity)
+        packed = kernels.pack(
+            self.entry, dict(values), self.computed_in, self.quantity, self.varying
+        )
         return Runner(kernels.compiled(specification), packed)
 
     def _lookup(self) -> Runner:

@@ -90,8 +90,11 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = Fals
 
 
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
-    """Return x where x > 0, else weight·x; torch's operator, since `weight` is trainable."""
-    return theirs.prelu(input, weight)
+    """Return x where x > 0, else weight·x; torch's operator, since `weight` is trainable.
+
+    `weight` is one number or one for each channel, converted to the dtype of the input.
+    """
+    return theirs.prelu(input, weight.to(input.dtype))
 
 
 def rrelu(
@@ -232,6 +235,20 @@ def logsigmoid(input: Tensor) -> Tensor:
 def glu(input: Tensor, dim: int = -1) -> Tensor:
     """Return a·sigmoid(b), a and b the halves of x along `dim`."""
     result: Tensor = _GATED["glu"](input, axis=dim)
+    return result
+
+
+def clamped_swiglu(gate: Tensor, up: Tensor, limit: float = 7.0, alpha: float = 1.702) -> Tensor:
+    """Return gpt-oss' g·sigmoid(alpha·g)·(u + 1), g and u clamped: g <= limit, |u| <= limit.
+
+    Examples
+    --------
+    >>> import torch
+    >>> clamped_swiglu(torch.tensor([-1.0, 9.0]), torch.tensor([0.5, 9.0]))
+    tensor([-0.2313, 55.9996])
+    """
+    up = up.clamp(-limit, limit) + 1
+    result: Tensor = _GATED["swiglu"](gate.clamp(max=limit), up, beta=alpha)
     return result
 
 

@@ -73,6 +73,8 @@ class LeakyReLU(nn.LeakyReLU):
 class PReLU(nn.PReLU):
     """x where x > 0, else weight·x with a trainable weight: torch's operator."""
 
+    forward = _forward(F.prelu, "weight")
+
 
 class RReLU(nn.RReLU):
     """x where x > 0, else a·x, a random in training (torch's operator), else its mean."""
@@ -274,14 +276,14 @@ _TORCH_MODULES: dict[str, Callable[..., nn.Module]] = {  # called with the param
     "softsign": Softsign,
     "tanh": Tanh,
     "tanhshrink": Tanhshrink,
+    "threshold": Threshold,
 }
 
 _MODULES: dict[str, Callable[..., nn.Module]] = {
     "prelu": PReLU,
     "rrelu": RReLU,
-    "threshold": Threshold,
 }
-"""Modules without a formula of softgate: trainable, random, or without default parameters."""
+"""Modules that are more than a formula: trainable, or random in training."""
 
 
 def make(name: str | Function, **parameters: float) -> nn.Module:
@@ -295,7 +297,7 @@ def make(name: str | Function, **parameters: float) -> nn.Module:
         Such as "gelu_new", "quick_gelu", "HardSwish", or an activation. Of the gated functions only
         "glu" is a layer; for the others use `GatedFeedForward`.
     **parameters : float
-        Parameters of the formula; those of torch.nn where softgate has no formula (PReLU).
+        Parameters of the formula; those of torch.nn for PReLU and RReLU.
 
     Examples
     --------

@@ -60,7 +60,10 @@ def test_derivatives_by_parameters_at_the_ends(name: str, parameter: str) -> Non
 def test_third_derivatives_far_out(name: str) -> None:
     x = jax.numpy.asarray(FAR, jax.numpy.float32)
     third = jax.vmap(jax.grad(jax.grad(jax.grad(sg.activations()[name]))))
-    assert np.allclose(run_once(third, x), 0.0, rtol=0, atol=1e-18)
+    if name == "exponential":
+        x = x[:3]  # it is its own derivative
+    # That of sqrtsoftplus falls as x**-2.5, that of log_ndtr as x**-3.
+    assert np.allclose(run_once(third, x), 0.0, rtol=0, atol=1e-15)
 
 
 def test_fourth_derivatives_far_out_and_at_nan() -> None:

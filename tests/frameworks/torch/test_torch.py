@@ -265,6 +265,8 @@ def test_in_place_with_autograd(name: str) -> None:
 
 
 def test_in_place_refuses_what_would_break_autograd(activation: Activation) -> None:
+    if activation.name == "threshold":
+        pytest.skip("torch's threshold_ has no default parameters, and keeps what autograd needs")
     in_place = getattr(F, f"{activation.name}_")
     x = points(requires_grad=True) * 1
     before = x.detach().clone()
@@ -510,7 +512,8 @@ def test_make_by_any_name(name: str, made: str) -> None:
 
 def test_make_knows_the_whole_catalogue(activation: Activation) -> None:
     x = points()
-    torch.testing.assert_close(sg.torch.make(activation.name)(x), activation(x))
+    module = sg.torch.make(activation.name).eval()  # RReLU is random in training
+    torch.testing.assert_close(module(x).detach(), activation(x))
     with pytest.raises(ValueError, match="gelu"):
         sg.torch.make("gleu")
 

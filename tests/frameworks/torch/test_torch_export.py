@@ -58,9 +58,14 @@ TAIL_ULP = {
     "gelu_sigmoid": 120.0,
     "silu": 80.0,
     "mish": 200.0,
+    "gelu_10": 300.0,
+    "laplace": 400.0,
+    "log_ndtr": 300.0,
+    "xielu": 600.0,
 }
 """The largest error of exported float32 graphs where it is not below 4 ulp: the rounded argument of
-an exponential is magnified in the tail. Rounding a to float32 costs exp(-a*a/2) a*a/2 ulp."""
+an exponential is magnified in the tail. Rounding a to float32 costs exp(-a*a/2) a*a/2 ulp. The two
+terms of xielu cancel beside its root."""
 
 
 def special(dtype: torch.dtype) -> Tensor:
@@ -80,11 +85,13 @@ def tails(dtype: torch.dtype) -> Tensor:
 
 def error_ulp(y: Tensor, activation: Activation, x: Tensor) -> float:
     """Return the largest error in ulps of the exact result, which float64 kernels stand for."""
-    true = activation(x.double().numpy())
     info = torch.finfo(y.dtype)
+    true, results = activation(x.double().numpy()), y.double().numpy()
+    finite = np.abs(true) < info.max
+    true, results = true[finite], results[finite]
     size = np.maximum(np.abs(true), info.smallest_normal)
     ulp = np.exp2(np.floor(np.log2(size))) * info.eps
-    return float(np.max((np.abs(y.double().numpy() - true) / ulp)[np.abs(true) < info.max]))
+    return float(np.max(np.abs(results - true) / ulp))
 
 
 @pytest.mark.parametrize("exporter", EXPORTERS)
@@ -115,7 +122,8 @@ def test_exports_keep_limits_accuracy_and_gradients(activation: Activation, expo
 
 def check_values(activation: Activation, x: Tensor, y: Tensor, allowed: float) -> None:
     edges, expected = y[:SPECIAL], activation(x[:SPECIAL])
-    torch.testing.assert_close(edges, expected, rtol=2e-15, atol=0, equal_nan=True)
+    rtol = allowed * torch.finfo(x.dtype).eps  # where the value at 0 is neither 0 nor exact
+    torch.testing.assert_close(edges, expected, rtol=rtol, atol=0, equal_nan=True)
     assert torch.equal(edges.signbit() | edges.isnan(), expected.signbit() | expected.isnan())
     # x - tanh(x) cancels near 0, as torch's tanhshrink does.
     measured = x.isfinite() & (x.abs() > (1 if activation.name == "tanhshrink" else -1))
@@ -211,7 +219,8 @@ def test_derivatives_in_torch_operators_have_limits(activation: Activation, orde
             result[:4], getattr(activation, quantity)(x[:4]), atol=1e-30, rtol=1e-6
         )
     else:
-        assert torch.equal(result[:4], torch.zeros(4))
+        far = activation(x[:4]) if activation is sg.exponential else torch.zeros(4)
+        assert torch.equal(result[:4], far)
 
 
 @pytest.mark.parametrize("name", ["gelu", "softsign", "squareplus", "mish", "softplus"])

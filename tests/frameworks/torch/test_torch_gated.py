@@ -13,6 +13,7 @@ from test_torch import as_numpy, bits
 from torch import Tensor
 
 import softgate as sg
+import softgate.torch.functional as F
 from softgate.frameworks.torch import openmp
 from softgate.runtime.gated import Gated
 
@@ -337,3 +338,20 @@ def test_explain() -> None:
     ):
         torch.set_num_threads(2)
         assert messages in str(sg.explain(argument, "swiglu", **keywords))
+
+
+def test_clamped_swiglu_is_that_of_gpt_oss() -> None:
+    generator = torch.Generator().manual_seed(4)
+    gate, up = (20 * torch.rand(2, 64, dtype=torch.float64, generator=generator) - 10).unbind()
+    gate, up = gate.requires_grad_(), up.requires_grad_()
+
+    def written(gate: Tensor, up: Tensor) -> Tensor:
+        """GptOssExperts of transformers."""
+        gate, up = gate.clamp(min=None, max=7.0), up.clamp(min=-7.0, max=7.0)
+        return (up + 1) * (gate * torch.sigmoid(gate * 1.702))
+
+    results = [f(gate, up) for f in (F.clamped_swiglu, written)]
+    torch.testing.assert_close(*results, rtol=1e-13, atol=1e-300)
+    torch.testing.assert_close(*(torch.autograd.grad(y.sum(), (gate, up)) for y in results))
+    assert torch.equal(F.clamped_swiglu(gate, up, limit=3.0, alpha=1.0),
+                       sg.swiglu(gate.clamp(max=3), up.clamp(-3, 3) + 1))  # fmt: skip

@@ -115,6 +115,30 @@ def test_repr_of_what_has_no_number_yet() -> None:
     assert repr(sg.torch.Swish(learnable=True, device="meta")) == "Swish(learnable=True)"
 
 
+@pytest.mark.parametrize("shape", [(), (3,), (4, 1), (4, 3)])
+def test_prelu_with_a_tensor_of_slopes(shape: tuple[int, ...]) -> None:
+    x = points().reshape(4, 3).requires_grad_()
+    generator = torch.Generator().manual_seed(5)
+    slope = torch.rand(shape, dtype=torch.float64, generator=generator).requires_grad_()
+    y = sg.prelu(x, slope=slope)
+    torch.testing.assert_close(y, torch.where(x > 0, x, slope * x), rtol=0, atol=0)
+    by_x, by_slope = torch.autograd.grad(y.sum(), (x, slope))
+    torch.testing.assert_close(by_x, torch.where(x > 0, 1.0, slope.expand(4, 3)))
+    torch.testing.assert_close(by_slope, x.clamp(max=0).sum_to_size(shape))
+    assert torch.autograd.gradcheck(lambda x, slope: sg.prelu(x, slope=slope), (x, slope))
+    end, steep = torch.tensor(INF, requires_grad=True), torch.tensor(0.5, requires_grad=True)
+    assert torch.autograd.grad(sg.prelu(end, slope=steep), (end, steep)) == (1.0, 0.0)
+    with pytest.raises(TypeError, match="autograd"):
+        sg.prelu.slope(x, slope=slope)
+
+
+def test_the_module_trains_its_slopes() -> None:
+    module = sg.torch.PReLU(3)
+    x = torch.linspace(-1, 1, 12, dtype=torch.float64).reshape(4, 3)
+    module(x).sum().backward()
+    torch.testing.assert_close(module.weight.grad.double(), x.clamp(max=0).sum(0))
+
+
 def test_wrong_betas() -> None:
     with pytest.raises(ValueError, match="finite"):
         sg.torch.Swish(float("nan"), learnable=True)

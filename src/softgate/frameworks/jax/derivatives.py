@@ -230,7 +230,7 @@ def _derived(entry: Entry, variables: tuple[str, ...]) -> Node:
     x = f.graph.input("x")
     if entry.user is None and len(variables) == 1 and (entry.name, variables[0]) in STABLE:
         return STABLE[entry.name, variables[0]](f, x, **symbols)
-    root = entry.definition(f, x, **symbols)
+    root = (entry.operators or entry.definition)(f, x, **symbols)
     for variable in variables:
         root = derivative(root, variable)
     return root

@@ -139,7 +139,7 @@ class Derivatives:
         while len(self._graphs) <= order:
             last = self._graphs[-1] if self._graphs else None
             self._graphs.append(
-                self.activation.entry.define() if last is None else derivative(last)
+                self.activation.entry.define_in_operators() if last is None else derivative(last)
             )
         return self._graphs[order]
 

@@ -60,6 +60,13 @@ def compute(call: Call) -> Any:
     if isinstance(function, Gated):
         return compute_gated(function, call)
     activation = cast("Activation", function)
+    if activation.name == "prelu" and isinstance(parameters.get("slope"), Tensor):
+        if quantity != "value" or call.out is not None or arithmetic is not None:
+            raise TypeError(
+                f"the {quantity} of prelu with a tensor of slopes: call prelu(x, slope=tensor) "
+                "without options, and autograd for its derivatives"
+            )
+        return prelu(operands[0], parameters["slope"])
     if quantity == "backward":
         refuse_out(call)
         return backward(activation, operands[0], operands[1], arithmetic, parameters)
@@ -69,6 +76,15 @@ def compute(call: Call) -> Any:
             f"softgate.torch.functional.{activation.name}_(x)"
         )
     return evaluate(activation, quantity, operands[0], arithmetic, parameters)
+
+
+def prelu(x: Tensor, slope: Tensor) -> Tensor:
+    """Return x where x > 0, else slope·x, differentiable in both; `slope` broadcasts with x.
+
+    One of the two terms is 0, so the sum is exact; both derivatives are finite at ±inf.
+    """
+    (x,) = as_floats(x)
+    return torch.relu(x) + slope.to(x.dtype) * torch.clamp(x, max=0)
 
 
 def evaluate(

@@ -179,7 +179,9 @@ class Decomposition:
     def _graph(self, order: int) -> Node:
         while len(self._graphs) <= order:
             last = self._graphs[-1] if self._graphs else None
-            root = self.activation.entry.define() if last is None else differentiate(last)
+            root = (
+                self.activation.entry.define_in_operators() if last is None else differentiate(last)
+            )
             self._graphs.append(root)
         return self._graphs[order]
 

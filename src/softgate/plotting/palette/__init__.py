@@ -27,6 +27,8 @@ DASHES: dict[str, tuple[float, ...]] = {
     "long": (10.0, 3.0),
     "dashdotdot": (6.0, 2.0, 1.3, 2.0, 1.3, 2.0),
     "short": (2.6, 1.4),
+    "spaced": (1.3, 3.4),
+    "longdot": (10.0, 2.5, 1.3, 2.5),
 }
 """Lengths of ink and gap in line widths, by name."""
 

@@ -6,8 +6,8 @@ against arb in the same run: its uncertainty, the margin, is twice its largest e
 states the margin, and arb decides roundings within it.
 
 The ulp is the spacing of the format at the exact result, not at the computed one. For a slope of
-f = x·g it is the spacing at max(|g|, |x·g'|), both from the definition: near a root of the slope,
-the slope's ulp is meaningless.
+f = x·g, clipped or not, it is the spacing at max(|g|, |x·g'|), both from the definition: near a
+root of the slope, the slope's ulp is meaningless. With `terms` it is the spacing at the largest.
 """
 
 from __future__ import annotations
@@ -41,15 +41,29 @@ FIRST_BITS = 256
 
 
 def gate(entry: Entry) -> Node | None:
-    """Return g where the definition is x·g, else None."""
+    """Return g where the definition is x·g, or that between two constants; else None."""
     root = entry.define()
+    while _clips(root):
+        root = root.args[1]
     if root.op == "mul" and root.args[0].op == "input":
         return root.args[1]
     return None
 
 
+def _clips(root: Node) -> bool:
+    """Return whether a graph is the maximum or minimum of an expression and a constant."""
+    if root.op != "where":
+        return False
+    condition, *branches = root.args
+    return branches[1].op == "const" and set(condition.args) == set(branches)
+
+
 def scale_graphs(entry: Entry, quantity: str) -> tuple[Node, ...]:
     """Return the graphs that define the scale of an error: the largest of their magnitudes."""
+    if entry.terms is not None and quantity in ("value", "slope"):
+        terms = entry.define_terms()
+        scales = map(derivative, terms) if quantity == "slope" else terms
+        return (*scales, truth_graph(entry, quantity))
     g = gate(entry)
     if quantity == "slope" and g is not None:
         x = g.graph.input("x")
@@ -187,10 +201,22 @@ class Reference:
         """
         if not self.scaled:
             return np.abs(truth)
+        if self.entry.terms is not None:
+            return self._largest_term(x, truth)
         with np.errstate(all="ignore"):
             g = kernels.evaluate64(self.entry, "value", x, self.parameters) / x
             largest = np.maximum(np.abs(g), np.abs(truth - g))
         return np.where(np.isfinite(largest), largest, np.abs(truth))
+
+    def _largest_term(self, x: Float64s, truth: Float64s) -> Float64s:
+        from softgate.lower import float64
+
+        inputs: dict[str, float | Float64s] = {"x": x, **self.parameters}
+        largest = np.abs(truth)
+        for root in self.scales:
+            term = np.abs(float64.evaluate(root, inputs))
+            largest = np.where(np.isfinite(term), np.maximum(term, largest), largest)
+        return largest
 
     def scale_of_run(self, x: Float64s, truth: Float64s, fmt: Format) -> Float64s | float:
         """Return the scale of a run of neighbouring inputs; one number if its ulp is constant.

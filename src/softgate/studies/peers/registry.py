@@ -82,6 +82,10 @@ IMPLEMENTATIONS = {
 
 OPSET = 20
 """The oldest operator set that has Gelu."""
+SEVERAL_INPUTS = ("BiasGelu", "Clip", "PRelu")
+"""ONNX operators with a second input: a bias, a bound, slopes."""
+TENSOR_PARAMETERS = ("torch.nn.functional.prelu",)
+"""Functions whose parameters are tensors, not numbers."""
 
 
 OURS = "softgate"
@@ -247,7 +251,7 @@ def _named(activation: Activation, text: str, implementation: str) -> Peer | Non
 def _onnx(activation: Activation, text: str) -> Peer | None:
     for record, keywords in _records(activation, "onnx"):
         domain, _, operator = record.path.rpartition(".")
-        if operator == "BiasGelu":  # takes two inputs
+        if operator in SEVERAL_INPUTS:
             continue
         private = domain != "ai.onnx"
         opset = OPSET if private else max(OPSET, record.since or OPSET)
@@ -295,7 +299,8 @@ def _formulas() -> Iterable[str]:
 
 def _records(activation: Activation, source: str) -> Iterator[tuple[Name, dict[str, Any]]]:
     """Yield the names of a function with the keywords they need, fewest keywords first."""
-    pairs = [(record, keywords_for(record, activation)) for record in names(source)]
+    pairs = [(record, keywords_for(record, activation)) for record in names(source)
+             if record.path not in TENSOR_PARAMETERS]  # fmt: skip
     matching = [(record, keywords) for record, keywords in pairs
                 if keywords is not None and not record.gated]  # fmt: skip
     yield from sorted(matching, key=lambda pair: len(pair[1]))
@@ -327,7 +332,7 @@ def _parameters(
     theirs = {ours: name for name, ours in reversed(list(record.takes.items()))}
     keywords: dict[str, Any] = {}
     for name, value in wanted.items():
-        if has.get(name) == value:
+        if has.get(name) == value and theirs.get(name) not in record.required:
             continue
         if name in theirs:
             keywords[theirs[name]] = value

@@ -1,0 +1,36 @@
+"""exponential(x) = exp(x), which is its own slope and curvature."""
+
+from softgate.blocks import Kernel
+from softgate.blocks.elementary import exp
+from softgate.formula.arithmetic import Arithmetic, Definition
+from softgate.formula.graph import Node
+
+from .entry import Bound, Entry
+
+
+def definition(f: Definition, x: Node) -> Node:
+    return f.exp(x)
+
+
+def value(f: Kernel, x: Node) -> Node:
+    return exp(f, x)
+
+
+def slope_at_value(f: Arithmetic, y: Node) -> Node:
+    return y
+
+
+entry = Entry(
+    name="exponential",
+    formula="exp(x)",
+    paper="Euler 1748, Introductio in analysin infinitorum",
+    definition=definition,
+    value=value,
+    slope=value,
+    curvature=value,
+    slope_at_value=slope_at_value,
+    bounds={"float32": Bound(1.1, 1.1), "float64": Bound(1.1, 1.1)},
+    intervals=((-1.0, 1.0), (-20.0, 20.0), (-110.0, -80.0), (80.0, 90.0), (-750.0, 710.0)),
+    aliases=("exp",),
+    notes="Results beyond the largest number of a format are infinite, as they round.",
+)

@@ -1,0 +1,87 @@
+"""laplace(x) = Phi((x - mu)/sigma), Phi the normal distribution function, as in MEGA.
+
+In the tail an error of z = (x - mu)/sigma has |z| times its weight, so z is carried in two parts.
+The first determines Phi; the second corrects it by the derivative, phi(z).
+"""
+
+from fractions import Fraction
+
+from softgate.blocks import Kernel, TwoFloat
+from softgate.formula.arithmetic import Definition
+from softgate.formula.graph import Node
+
+from .entry import Bound, Entry, Parameter
+
+QUARTER = Fraction(1, 4)
+
+
+def definition(f: Definition, x: Node, mu: Node, sigma: Node) -> Node:
+    return f.Phi((x - mu) / sigma)
+
+
+def score(f: Kernel, x: Node, mu: TwoFloat, sigma: TwoFloat) -> tuple[Node, TwoFloat]:
+    """Return x - mu, and |x - mu|/sigma in two parts; where clamped, the second part is 0."""
+    distance = x - mu.hi
+    back = distance - x
+    rest = (x - (distance - back)) - (mu.hi + back)
+    if mu.lo is not None:
+        rest = rest - mu.lo
+    limit = f.gaussian_limit * sigma.hi
+    a = f.clamp(f.abs(distance), limit)
+    near = f.where(f.abs(distance) < limit, f.where(distance < 0, -rest, rest), 0)
+    inverse = f.reciprocal(sigma)
+    z = f.times(a, inverse)
+    low = z.lo if z.lo is not None else f.lift(0)
+    return distance, TwoFloat(z.hi, f.fma(near, inverse.hi, low))
+
+
+def value(f: Kernel, x: Node, mu: TwoFloat, sigma: TwoFloat) -> Node:
+    distance, (z, low) = score(f, x, mu, sigma)
+    assert low is not None
+    tail = f.scaled_sum(f.normal_tail(z))
+    # phi(z)/Phi(-z) is (3·z + √(z² + 8))/4 to within 3 %.
+    ratio = f.fma(3, z, f.sqrt(f.fma(z, z, 8))) * QUARTER
+    return f.step(distance, f.scaled(f.fma(tail, -(low * ratio), tail)))
+
+
+def density(f: Kernel, z: TwoFloat) -> Node:
+    """Return phi(z) times 2**scale."""
+    assert z.lo is not None
+    first = f.scaled_sum(f.normal_density(z.hi))
+    return f.fma(first, -(z.lo * z.hi), first)
+
+
+def slope(f: Kernel, x: Node, mu: TwoFloat, sigma: TwoFloat) -> Node:
+    # phi(z)/sigma
+    _, z = score(f, x, mu, sigma)
+    scaled, inverse = density(f, z), f.reciprocal(sigma)
+    result = scaled * inverse.hi
+    if inverse.lo is not None:
+        result = f.fma(scaled, inverse.lo, result)
+    return f.keep_nan(x, f.product(result, f.unit))
+
+
+def curvature(f: Kernel, x: Node, mu: TwoFloat, sigma: TwoFloat) -> Node:
+    # -z·phi(z)/sigma²
+    distance, z = score(f, x, mu, sigma)
+    inverse = f.reciprocal(sigma).hi
+    result = f.product(z.hi * density(f, z) * inverse * inverse, f.unit)
+    return f.keep_nan(x, f.copysign(result, -distance))
+
+
+entry = Entry(
+    name="laplace",
+    formula="Phi((x - mu)/sigma)",
+    paper="Ma et al. 2022, Mega: moving average equipped gated attention (arXiv:2209.10655)",
+    definition=definition,
+    value=value,
+    slope=slope,
+    curvature=curvature,
+    bounds={"float32": Bound(3.5, 3.1), "float64": Bound(3.1, 3.1)},
+    intervals=((-1.0, 2.0), (-3.5, -2.8), (-10.3, -9.7), (0.5, 0.9), (4.0, 12.0)),
+    parameters=(
+        Parameter("mu", 0.707107, -1e30, 1e30, "The centre.", tested=(-1.5,)),
+        Parameter("sigma", 0.282095, 1e-11, 1e11, "The width.", tested=(2.5,)),
+    ),
+    notes="Hugging Face computes 0.5*(1 + erf(…)), which cancels where x < mu.",
+)

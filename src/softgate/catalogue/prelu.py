@@ -1,0 +1,17 @@
+"""prelu(x) = x where x > 0, else slope·x: leaky_relu with a slope that is learnt, from 0.25 on."""
+
+from dataclasses import replace
+
+from . import leaky_relu
+from .entry import Bound
+
+(parameter,) = leaky_relu.entry.parameters
+
+entry = replace(
+    leaky_relu.entry,
+    name="prelu",
+    paper="He, Zhang, Ren & Sun 2015, Delving deep into rectifiers: surpassing human-level "
+    "performance on ImageNet classification (arXiv:1502.01852)",
+    bounds={"float32": Bound(0.5, 0.0), "float64": Bound(0.5, 0.0)},
+    parameters=(replace(parameter, default=0.25),),
+)

@@ -1,0 +1,72 @@
+"""rrelu(x) = x where x > 0, else (lower + upper)/2·x: RReLU outside of training.
+
+In training the slope is drawn between lower and upper for each element; this is its mean.
+"""
+
+from fractions import Fraction
+
+from softgate.blocks import Kernel, TwoFloat
+from softgate.formula.arithmetic import Arithmetic, Definition
+from softgate.formula.graph import Node
+
+from . import leaky_relu
+from .entry import Bound, Entry, Parameter
+
+HALF = Fraction(1, 2)
+
+
+def definition(f: Definition, x: Node, lower: Node, upper: Node) -> Node:
+    return f.where(x > 0, x, (lower + upper) / 2 * x)
+
+
+def mean(f: Kernel, lower: TwoFloat, upper: TwoFloat) -> TwoFloat:
+    """Return (lower + upper)/2 in two parts, with the rounding error of the sum."""
+    a, b = lower.hi, upper.hi
+    total = a + b
+    back = total - a
+    rest = (a - (total - back)) + (b - back)
+    for low in (lower.lo, upper.lo):
+        rest = rest if low is None else rest + low
+    return TwoFloat(total * HALF, rest * HALF)
+
+
+def value(f: Kernel, x: Node, lower: TwoFloat, upper: TwoFloat) -> Node:
+    return leaky_relu.value(f, x, mean(f, lower, upper))
+
+
+def slope(f: Kernel, x: Node, lower: TwoFloat, upper: TwoFloat) -> Node:
+    return leaky_relu.slope(f, x, mean(f, lower, upper))
+
+
+def curvature(f: Kernel, x: Node, lower: TwoFloat, upper: TwoFloat) -> Node:
+    return f.keep_nan(x, 0)
+
+
+def backward(f: Kernel, x: Node, grad: Node, lower: TwoFloat, upper: TwoFloat) -> Node:
+    return leaky_relu.backward(f, x, grad, mean(f, lower, upper))
+
+
+def slope_at_value(f: Arithmetic, y: Node, lower: Node, upper: Node) -> Node:
+    return leaky_relu.slope_at_value(f, y, (lower + upper) * HALF)
+
+
+entry = Entry(
+    name="rrelu",
+    formula="x where x > 0, else (lower + upper)/2*x",
+    paper="Xu, Wang, Chen & Li 2015, Empirical evaluation of rectified activations in "
+    "convolutional network (arXiv:1505.00853)",
+    definition=definition,
+    value=value,
+    slope=slope,
+    curvature=curvature,
+    slope_at_value=slope_at_value,
+    positive=("lower", "upper"),
+    backward=backward,
+    bounds={"float32": Bound(1.0, 0.5), "float64": Bound(1.0, 0.5)},
+    intervals=((-1.0, 1.0),),
+    parameters=(
+        Parameter("lower", 0.125, -1e37, 1e37, "The smallest slope in training.", tested=(0.2,)),
+        Parameter("upper", 1 / 3, -1e37, 1e37, "The largest slope in training.", tested=(0.7,)),
+    ),
+    piecewise_linear=True,
+)

@@ -1,0 +1,58 @@
+"""threshold(x) = x where x > threshold, else value. At the threshold both are those of the left."""
+
+from softgate.blocks import Kernel, TwoFloat
+from softgate.formula.arithmetic import Definition
+from softgate.formula.graph import Node
+
+from .entry import Bound, Entry, Parameter
+
+
+def definition(f: Definition, x: Node, threshold: Node, value: Node) -> Node:
+    return f.where(x > threshold, x, value)
+
+
+def value(f: Kernel, x: Node, threshold: TwoFloat, value: TwoFloat) -> Node:
+    # Where x equals the value, x keeps the sign of zero.
+    left = f.where(x.same(value.hi), x, value.hi)
+    return f.where(f.within(x, threshold), left, x)
+
+
+def slope(f: Kernel, x: Node, threshold: TwoFloat, value: TwoFloat) -> Node:
+    return f.where(f.within(x, threshold), 0, f.keep_nan(x, 1))
+
+
+def curvature(f: Kernel, x: Node, threshold: TwoFloat, value: TwoFloat) -> Node:
+    return f.keep_nan(x, 0)
+
+
+def backward(f: Kernel, x: Node, grad: Node, threshold: TwoFloat, value: TwoFloat) -> Node:
+    # A select, not a product: 0 times an infinite grad would be NaN.
+    return f.where(f.within(x, threshold), 0, f.keep_nan(x, grad))
+
+
+entry = Entry(
+    name="threshold",
+    formula="x where x > threshold, else value",
+    paper="Konda, Memisevic & Krueger 2014, Zero-bias autoencoders and the benefits of co-adapting "
+    "features (arXiv:1402.3337)",
+    definition=definition,
+    value=value,
+    slope=slope,
+    curvature=curvature,
+    backward=backward,
+    bounds={"float32": Bound(0.0, 0.0), "float64": Bound(0.0, 0.0)},
+    intervals=((-1.0, 0.25), (0.25, 1.0), (1.0, 2.0)),
+    aliases=("thresholded_relu",),
+    parameters=(
+        Parameter(
+            "threshold",
+            1.0,
+            above=-1e38,
+            below=1e38,
+            doc="Up to where x is replaced, ONNX' `alpha`. PyTorch and Keras have no default.",
+            tested=(0.3,),
+        ),
+        Parameter("value", 0.0, -1e38, 1e38, "What replaces x.", tested=(-2.0,)),
+    ),
+    piecewise_linear=True,
+)
