@@ -200,7 +200,7 @@ def test_both_names_of_a_keyword_are_an_error() -> None:
 def test_a_setting_of_a_task_written_as_an_option() -> None:
     result = CliRunner().invoke(command_named("compare"), ["gelu", "relu", "--epochs", "2"])
     assert result.exit_code == 2
-    assert "No such option --epochs: write --set epochs=" in result.stderr
+    assert "No such option --epochs: write --set epochs=2." in result.stderr
     unknown = CliRunner().invoke(command_named("compare"), ["gelu", "--epohcs", "2"])
     assert unknown.exit_code == 2
     assert "--set" not in unknown.stderr

@@ -91,7 +91,7 @@ class Command(click.Command):
     rewrite : callable, optional
         Returns the arguments with former options replaced by others of a different shape.
     suggest : callable, optional
-        Returns what to write instead of an unknown option, or None.
+        Returns what to write instead of an unknown option and its value, or None.
     """
 
     def __init__(
@@ -99,7 +99,7 @@ class Command(click.Command):
         *arguments: Any,
         former: Mapping[str, str] | None = None,
         rewrite: Callable[[list[str]], list[str]] | None = None,
-        suggest: Callable[[str], str | None] | None = None,
+        suggest: Callable[[str, str | None], str | None] | None = None,
         **keywords: Any,
     ) -> None:
         super().__init__(*arguments, **keywords)
@@ -114,7 +114,8 @@ class Command(click.Command):
         try:
             return super().parse_args(ctx, [*map(self._present, options), *rest])
         except click.NoSuchOption as error:
-            suggestion = None if self.suggest is None else self.suggest(error.option_name)
+            value, _ = take_option(options, error.option_name)
+            suggestion = None if self.suggest is None else self.suggest(error.option_name, value)
             if suggestion is None:
                 raise
             message = f"No such option {error.option_name}: write {suggestion}."

@@ -121,13 +121,15 @@ def numbers(text: str | None) -> list[float] | None:
         raise click.UsageError(f"--rates {text}: write numbers, such as 1e-3,1e-4.") from None
 
 
-def setting_of_a_task(option: str) -> str | None:
+def setting_of_a_task(option: str, value: str | None) -> str | None:
     """Return how a setting of a task is written, for a user who wrote it as an option."""
     from softgate.studies.compare.tasks import tasks
 
     name = option.lstrip("-").replace("-", "_")
     known = {setting: spec for task in tasks().values() for setting, spec in task.options.items()}
-    return f"--set {name}={known[name].default}" if name in known else None
+    if name not in known:
+        return None
+    return f"--set {name}={known[name].default if value is None else value}"
 
 
 @click.command(cls=Command, suggest=setting_of_a_task, epilog=FUNCTIONS)
