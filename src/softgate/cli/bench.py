@@ -161,6 +161,10 @@ def command(
         for text in comparison.failures:
             click.echo(f"Failed: {text}", err=True)
         return 1 if comparison.failures else 0
+    pictures = [path for path in output if file_format(path) in PICTURES]
+    if pictures and "value" not in settings.get("quantity", "value").split(","):
+        file = pictures[0]
+        raise click.UsageError(f"-o {file}: the chart shows the value; add it to --quantity.")
     record = _timed(functions, (_full() if full else {}) | settings)
     emit(record, form, output)
     if form != "text":

@@ -319,6 +319,8 @@ def run(*arguments: str) -> Any:
         (("--json", "--csv"), "two formats"),
         (("--tolerance", "-1"), "from 0 on"),
         (("--baseline", "no-such-file.json"), "no-such-file"),
+        (("gelu", "--quantity", "backward", "-o", "x.svg"), "the chart shows the value"),
+        (("--layer", "-o", "x.svg"), "x.svg has the format .svg: expected .html, .json or .csv"),
         (("gelu", "--size", "0"), "at least 1"),
         (("gelu", "--budget", "inf"), "seconds above 0"),
     ],
