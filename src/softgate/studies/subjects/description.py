@@ -133,7 +133,7 @@ class Subject:
                 return dtype
         raise Mistake(
             f"{self.text}: the name does not end in {', '.join(SUFFIXES)}: give the format with "
-            "--dtype (in Python dtypes= of certify, dtype= of identify)"
+            "--dtype (dtype=)"
         )
 
     def message(self) -> dict[str, Any]:
