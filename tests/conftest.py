@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
 
 import pytest
 from variants import named, parameter_sets
 
 import softgate as sg
+from softgate import cli
 
 collect_ignore = ["support"]
 """Helpers have no doctests, and some are programs that must not share a process with others."""
@@ -33,3 +36,20 @@ def all_threads() -> Iterator[None]:
     sg.set_threads(4)
     yield
     sg.set_threads(before)
+
+
+RunHere = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def run_here(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> RunHere:
+    """Run a command line in this process, where loading softgate again would show nothing more."""
+
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        monkeypatch.setattr(sys, "argv", ["softgate", *arguments])
+        with pytest.raises(SystemExit) as exited:
+            cli.main()
+        assert isinstance(exited.value.code, int)
+        return subprocess.CompletedProcess(arguments, exited.value.code, *capsys.readouterr())
+
+    return run

@@ -29,23 +29,7 @@ def softgate(*arguments: str, **environment: str) -> subprocess.CompletedProcess
     )
 
 
-Outcome = tuple[int, str, str]
-
-
-@pytest.fixture
-def run_here(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Callable[..., Outcome]:
-    """Return the exit code, stdout and stderr of a command line that is run in this process."""
-
-    def run(*arguments: str) -> Outcome:
-        monkeypatch.setattr(sys, "argv", ["softgate", *arguments])
-        with pytest.raises(SystemExit) as exited:
-            cli.main()
-        assert isinstance(exited.value.code, int)
-        return exited.value.code, *capsys.readouterr()
-
-    return run
+RunHere = Callable[..., subprocess.CompletedProcess[str]]
 
 
 def test_help_names_every_command_and_loads_next_to_nothing() -> None:
@@ -63,10 +47,10 @@ def test_help_names_every_command_and_loads_next_to_nothing() -> None:
 
 
 @pytest.mark.parametrize("name", list(cli.COMMANDS))
-def test_every_command_has_help(name: str, run_here: Callable[..., Outcome]) -> None:
-    code, output, errors = run_here(name, "--help")
-    assert (code, errors) == (0, "")
-    assert output.startswith(f"Usage: softgate {name}")
+def test_every_command_has_help(name: str, run_here: RunHere) -> None:
+    result = run_here(name, "--help")
+    assert (result.returncode, result.stderr) == (0, "")
+    assert result.stdout.startswith(f"Usage: softgate {name}")
 
 
 def test_no_arguments_show_the_help() -> None:
@@ -96,21 +80,22 @@ def test_no_arguments_show_the_help() -> None:
     ids=" ".join,
 )
 def test_mistakes_exit_with_2_and_no_traceback(
-    arguments: tuple[str, ...], message: str, run_here: Callable[..., Outcome]
+    arguments: tuple[str, ...], message: str, run_here: RunHere
 ) -> None:
-    code, output, errors = run_here(*arguments)
-    assert code == 2, errors
-    assert output == ""
-    assert message in errors
-    assert "Traceback" not in errors
-    assert errors.startswith("Error: ")
-    assert errors.count("\n") == 1
+    result = run_here(*arguments)
+    assert result.returncode == 2, result.stderr
+    assert result.stdout == ""
+    assert message in result.stderr
+    assert "Traceback" not in result.stderr
+    assert result.stderr.startswith("Error: ")
+    assert result.stderr.count("\n") == 1
 
 
-def test_a_process_of_its_own_does_the_same(run_here: Callable[..., Outcome]) -> None:
+def test_a_process_of_its_own_does_the_same(run_here: RunHere) -> None:
     for arguments in (("table", "gleu"), ("names", "--help")):
-        result = softgate(*arguments)
-        assert (result.returncode, result.stdout, result.stderr) == run_here(*arguments)
+        alone, here = softgate(*arguments), run_here(*arguments)
+        assert alone.returncode == here.returncode
+        assert (alone.stdout, alone.stderr) == (here.stdout, here.stderr)
 
 
 def test_debug_shows_the_traceback() -> None:

@@ -6,6 +6,7 @@ import re
 import shlex
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from places import ROOT
 
 from softgate.runtime.packages import FRAMEWORKS
 
+RunHere = Callable[..., subprocess.CompletedProcess[str]]
 NAMES = ("README.md", "docs/diagnose.md", "docs/guide.md")
 PAGES = {name: (ROOT / name).read_text(encoding="utf-8") for name in NAMES}
 COMMANDS = sorted(
@@ -48,15 +50,15 @@ def test_python_runs(page: str) -> None:
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_commands_are_known(command: str, tmp_path: Path) -> None:
+def test_commands_are_known(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run_here: RunHere
+) -> None:
     """Each command with all its options; those that take long or need a file are only parsed."""
     words = shlex.split(command)[1:]
     if words[0] in LONG or any(name in command for name in ELSEWHERE):
         words = [words[0], "--help"]
-    done = subprocess.run(
-        [sys.executable, "-m", "softgate", *words],
-        capture_output=True, text=True, timeout=120, check=False, cwd=tmp_path,
-    )  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    done = run_here(*words)
     assert done.returncode == 0, done.stderr
     for option in re.findall(r"--[a-z-]+", command) if "--help" in words else ():
         assert option in done.stdout

@@ -9,6 +9,7 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -372,9 +373,11 @@ def test_piped_output_is_plain_and_whole() -> None:
     ],
 )
 def test_a_mistake_is_reported_without_a_traceback(
-    arguments: tuple[str, ...], message: str
+    arguments: tuple[str, ...],
+    message: str,
+    run_here: Callable[..., subprocess.CompletedProcess[str]],
 ) -> None:
-    result = run(*arguments)
+    result = run_here(*arguments)
     assert (result.returncode, result.stdout) == (2, "")
     assert message in result.stderr.splitlines()[-1]
     assert "Traceback" not in result.stderr

@@ -32,6 +32,7 @@ RELATIVE = 2e-4
 Quantity = Callable[[Any], Any]
 Expression = Callable[[Any, Any], Any]
 Derivative = Callable[[Quantity, Any], Any]
+Quantities = Callable[[Activation, str], Quantity]
 
 
 def operands(shape: str) -> list[Any]:
@@ -50,26 +51,34 @@ def quantity(activation: Activation, name: str) -> Quantity:
     return activation if name == "value" else getattr(activation, name)
 
 
-def reductions(activation: Activation, total: Quantity, product: Quantity) -> dict[str, Expression]:
+def reductions(
+    activation: Activation, total: Quantity, product: Quantity, of: Quantities = quantity
+) -> dict[str, Expression]:
     """Return reductions of each quantity; `total` and `product` are the framework's."""
     chosen: dict[str, Expression] = {}
     for name in QUANTITIES:
-        f = quantity(activation, name)
+        f = of(activation, name)
         chosen[f"sum of {name}*{TINY}"] = lambda x, _, f=f: total(f(x) * TINY)
         chosen[f"product of {name}*3"] = lambda x, _, f=f: product(f(x) * 3.0)
     return chosen
 
 
 def expressions(
-    activation: Activation, derivative: Derivative, thorough: bool = True
+    activation: Activation,
+    derivative: Derivative,
+    thorough: bool = True,
+    of: Quantities = quantity,
 ) -> dict[str, Expression]:
-    """Return each expression of x and y; `derivative(call, x)` differentiates elementwise."""
+    """Return each expression of x and y; `derivative(call, x)` differentiates elementwise.
+
+    `of(activation, name)` is a quantity that is not differentiated.
+    """
     other = neighbour(activation)
     chosen: dict[str, Expression] = {
         "two levels, slope": lambda x, _: derivative(lambda v: activation(activation(v)), x)
     }
     for name in QUANTITIES:
-        f, g = quantity(activation, name), quantity(other, name)
+        f, g = of(activation, name), of(other, name)
         chosen |= _products(name, f)
         if thorough:
             chosen |= _others(name, f, g)

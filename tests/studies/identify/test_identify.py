@@ -254,7 +254,7 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
 
 
-def test_the_command(tmp_path: Path) -> None:
+def test_the_command(run_here: Callable[..., subprocess.CompletedProcess[str]]) -> None:
     done = run("torch.nn.functional:gelu", "--parameters", "approximate=tanh", "--json")
     assert (done.returncode, json.loads(done.stdout)["function"]) == (0, "gelu_tanh")
     done = run("numpy:sin")
@@ -262,7 +262,7 @@ def test_the_command(tmp_path: Path) -> None:
     assert "unknown" in done.stdout
     for wrong in (["numpy:nothing"], ["no_such_module:f"], ["missing.onnx"], ["gleu"],
                   ["numpy:tanh", "--parameters", "x"]):  # fmt: skip
-        done = run(*wrong)
+        done = run_here("identify", *wrong)
         assert done.returncode == 2, wrong
         assert done.stdout == ""
         assert "Traceback" not in done.stderr
