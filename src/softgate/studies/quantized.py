@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -19,7 +19,6 @@ import numpy as np
 
 from softgate.formula.graph import Node
 from softgate.runtime import resolve
-from softgate.runtime.activation import Activation
 from softgate.runtime.kernels import BUILDING
 from softgate.runtime.records import Cell, Grid, Record
 from softgate.runtime.registry import label
@@ -151,7 +150,7 @@ class Quantized(Record):
 
 
 def quantized(
-    function: Activation | str,
+    function: str | Callable[..., Any],
     in_scale: float,
     in_zero: int,
     out_scale: float,
@@ -164,8 +163,8 @@ def quantized(
 
     Parameters
     ----------
-    function : Activation or str
-        The activation, or its name.
+    function : str or callable
+        The activation: "gelu", "torch.nn.functional.gelu", "file.py:function", or a callable.
     in_scale, in_zero : float, int
         An input q stands for in_scale·(q - in_zero). Scales are taken as exact: pass a float32
         scale as `float(scale)`.
@@ -197,10 +196,7 @@ def quantized(
     >>> gelu8.saturated, round(gelu8.max_error_steps, 3)
     (0, 0.486)
     """
-    activation: Any = resolve.activation(function) if isinstance(function, str) else function
-    if not isinstance(activation, Activation):
-        kind = type(activation).__name__
-        raise TypeError(f"function is a {kind}: expected an activation of one operand, or its name")
+    activation = resolve.activation(function)
     name = getattr(dtype, "__name__", None) or str(dtype).removeprefix("torch.")
     if name not in DTYPES:
         raise ValueError(f"dtype = {dtype!r}: choose from {', '.join(DTYPES)}")
