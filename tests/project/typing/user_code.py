@@ -44,6 +44,7 @@ def arrays(
     assert_type(sg.gelu.backward(x, 1.0), NDArray[np.float32])
     assert_type(sg.gelu.backward([1.0, 2.0], [1.0, 1.0]), NDArray[np.float64])
     assert_type(sg.hard_tanh(x, low=-2.0, high=2), NDArray[np.float32])
+    assert_type(sg.prelu(x, slope=np.abs(x)), NDArray[np.float32])
     assert_type(sg.leaky_relu(y, slope=np.float32(0.5)), NDArray[np.float64])
     assert_type(sg.swiglu(rows.astype(np.float32), axis=-1), NDArray[np.float32])
     assert_type(sg.swiglu(x, x, beta=2.0, gate="second"), NDArray[np.float32])
