@@ -56,12 +56,14 @@ BITS = {
     return t;
 }}""",
     "exponent_field": """\
-/* 2 to the {shift} plus the exponent field of x >= 0. */
+/* 2 to the {shift} plus the exponent field of x >= 0, without a conversion of an integer. */
 {inline} {real} softgate_exponent_field_{suffix}({real} x)
 {{
     {word} field;
     memcpy(&field, &x, sizeof field);
-    return {whole} + ({real})(field >> {shift});
+    field = (field >> {shift}) | {whole};
+    memcpy(&x, &field, sizeof x);
+    return x;
 }}""",
 }
 """Operations without a C operator."""
@@ -223,7 +225,7 @@ def helper(name: str, fmt: str, dialect: Dialect = C) -> str:
         f="f" if fmt == "float32" else "",
         kind="f" if fmt == "float32" else "d",
         shift=shift,
-        whole=literal(FORMATS[fmt], 2.0**shift),
+        whole=f"(({WORD[fmt]}){FORMATS[fmt].max_exponent + shift} << {shift})",
     )
     guard = f"SOFTGATE_{name}_{SUFFIX[fmt]}".upper()
     return f"#ifndef {guard}\n#define {guard}\n{text}\n#endif"
