@@ -362,8 +362,9 @@ def _rounding_interval(y: float, fmt: Format) -> tuple[Fraction | None, Fraction
     return (near, far, even) if y > 0 else (-far, -near, even)
 
 
-FEW = 8
-"""At as few inputs, bounds on an interval cost more than a ball at each."""
+FEW, MANY = 8, 128
+"""At as few inputs, bounds on an interval cost more than a ball at each; where they decide none of
+as many, parts of the interval are not tried."""
 
 
 def correctly_rounded(
@@ -394,7 +395,8 @@ def correctly_rounded(
         decided = (low == high) & (np.signbit(low) == np.signbit(high))
         rounded[index[decided]] = low[decided]
         rest = index[~decided]
-        if rest.size <= max(FEW, index.size // 8):
+        hopeless = rest.size == index.size <= MANY
+        if hopeless or rest.size <= max(FEW, index.size // 8):
             single.append(rest)
         else:
             intervals += np.array_split(rest, 4)
