@@ -42,13 +42,20 @@ def definition(f: Definition, x: Node) -> Node:
 
 
 def operators(f: Definition, x: Node) -> Node:
-    """Return the definition with the asymptotic series of Phi where float32's Phi underflows."""
-    z = 1 / (x * x)
+    """Return the definition with the asymptotic series of Phi where float32's Phi underflows.
+
+    Each branch is finite for all x, since autograd multiplies its derivative by 0 elsewhere.
+    """
+    left = f.minimum(x, FAR)
+    inner = f.maximum(left, -(2**50))  # beyond, z is negligible
+    z = 1 / (inner * inner)
     ratio: Node = f.lift(0)
     for k in range(2 * TERMS - 1, 0, -2):
         ratio = -k * z * (1 + ratio)
-    far = -x / 2 * x - f.log(-x) - LOG_SQRT_2PI + f.log1p(ratio)
-    return f.where(x < FAR, far, definition(f, x))
+    far = -left / 2 * left - f.log(-left) - LOG_SQRT_2PI + f.log1p(ratio)
+    near = f.log(f.Phi(f.minimum(f.maximum(x, FAR), 0)))
+    right = f.log1p(-f.Phi(-f.where(x < 0, 0, x)))
+    return f.where(x < FAR, far, f.where(x < 0, near, right))
 
 
 def mills(f: Kernel, a: Node) -> Mills:

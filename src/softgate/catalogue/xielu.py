@@ -34,6 +34,13 @@ def definition(f: Definition, x: Node, alpha_p: Node, alpha_n: Node, beta: Node,
     return f.where(x > 0, alpha_p * x * x + beta * x, left)
 
 
+def operators(f: Definition, x: Node, alpha_p: Node, alpha_n: Node, beta: Node, eps: Node) -> Node:
+    """Return the definition without the difference of infinite terms at -inf."""
+    inner = f.where(x <= eps, x, eps)
+    left = alpha_n * f.expm1(inner) + (beta - alpha_n) * x
+    return f.where(x > 0, alpha_p * x * x + beta * x, left)
+
+
 def terms(
     f: Definition, x: Node, alpha_p: Node, alpha_n: Node, beta: Node, eps: Node
 ) -> tuple[Node, ...]:
@@ -124,6 +131,7 @@ entry = Entry(
     value=value,
     slope=slope,
     curvature=curvature,
+    operators=operators,
     terms=terms,
     bounds={"float32": Bound(2.2, 1.1), "float64": Bound(2.2, 1.1)},
     intervals=((-1.0, 1.0), (-4.0, 0.0), (-0.36, -0.33), (-2.3, -2.2), (-20.0, 4.0)),
