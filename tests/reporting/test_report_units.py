@@ -197,7 +197,7 @@ def never(run: Any) -> Any:
         (("--model", "units_models:make"), "give both"),
         (("--data", "data.npz"), "give both"),
         (("--model", "nowhere:make", "--data", "data.npz"), "there is no module 'nowhere'"),
-        (("--model", "units_models:makes", "--data", "data.npz"), "is missing"),
+        (("--model", "units_models:makes", "--data", "data.npz"), "has no 'makes'"),
         (("--model", "units_models:broken", "--data", "data.npz"), "no weights here"),
         (("--model", "units_models:make", "--data", "no.npz"), "there is no file"),
         (("--model", "units_models:odd", "--data", "data.npz"), "failed on data.npz"),

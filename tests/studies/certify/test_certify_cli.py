@@ -265,5 +265,6 @@ def test_a_parameter_is_written_as_it_is_shown(run: Run) -> None:
 def test_the_help_names_every_form_of_a_subject(run: Run) -> None:
     code, out, _ = run("--help")
     assert code == 0
-    for form in ("softgate:elu:alpha", "module:function", "module:Class", "model.onnx:", ".so:"):
+    for form in ("elu:alpha=0.5", "torch.nn.functional.gelu", "module:function", "file.py:function",
+                 "class", "model.onnx:node", ".so:"):  # fmt: skip
         assert form in out
