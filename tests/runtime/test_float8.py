@@ -73,7 +73,7 @@ def test_all_inputs_are_correctly_rounded(activation: Activation, quantity: str)
 
 
 def check_backward(activation: Activation, name: str) -> None:
-    """slope(x)·grad is correctly rounded for all pairs, and so are products with float32 slopes."""
+    """slope(x)·grad is correctly rounded for all pairs; of 8 bits, from float32 slopes too."""
     x = float8.patterns(name)
     wide = x.astype(np.float64)
     finite = np.flatnonzero(np.isfinite(wide))
@@ -88,7 +88,7 @@ def check_backward(activation: Activation, name: str) -> None:
     for i in finite:
         expected = rounded([slopes[float(wide[i])] * g for g in grads])
         assert same(results[i, finite], expected).all()
-        if activation in (sg.hard_sigmoid, sg.hard_swish):  # no float32 is 7/12, and 7/12·g a tie
+        if BYTE_FORMATS[name].bits < 8:
             continue
         with np.errstate(all="ignore"):
             products = (factors[i] * wide[finite].astype(np.float32)).astype(x.dtype)

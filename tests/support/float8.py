@@ -69,7 +69,7 @@ class Rounding:
             np.abs(near - self.midpoints[np.maximum(place - 1, 0)]),
             np.abs(near - self.midpoints[np.minimum(place, self.midpoints.size - 1)]),
         )
-        for i in np.flatnonzero(distance <= 2.0**-40 * np.abs(near)):
+        for i in np.flatnonzero(np.isfinite(near) & (distance <= 2.0**-40 * np.abs(near))):
             place[i] = self._exact(exact[i], int(np.argmin(np.abs(self.midpoints - near[i]))))
         return self.results[place]
 
