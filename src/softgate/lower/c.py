@@ -331,12 +331,18 @@ def _certify(file: str, unit: Unit) -> list[str]:
     return lines if named else [source.IN_PYTHON.format(name=unit.name), *lines]
 
 
+LONGEST = 88
+"""Longest line of options in a comment."""
+
+
 def _command(named: str, symbols: Mapping[str, str], bound: float | None) -> list[str]:
     options = [f"--slope {symbols['slope']}"] if "slope" in symbols else []
     options += ["--quantity slope"] if "value" not in symbols else []
     options += [f"--reference {named}{source.limit(bound)}"]
     subject = symbols.get("value", symbols.get("slope"))
-    return [f"    softgate certify {subject} \\", f"        {' '.join(options)}"]
+    joint = " " if sum(map(len, options)) <= LONGEST else " \\\n        "
+    lines = joint.join(options).split("\n        ")
+    return [f"    softgate certify {subject} \\", *(f"        {line}" for line in lines)]
 
 
 def _in_python(named: str, symbols: Mapping[str, str]) -> str:
