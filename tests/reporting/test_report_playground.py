@@ -60,3 +60,10 @@ def test_section_id() -> None:
     made = section.section(Results({"playground": playground()}))
     assert isinstance(made, Section)
     assert made.id == "playground"
+
+
+def test_a_function_with_more_parameters_than_sliders_has_its_defaults() -> None:
+    choices = {choice.name: choice for choice in playground(()).choices}
+    assert choices["xielu"].parameters == ()
+    assert choices["xielu"].without.startswith("Its parameters are fixed: alpha_p = 0.8,")
+    assert [slider.name for slider in choices["elu"].parameters] == ["alpha"]

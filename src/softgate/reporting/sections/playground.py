@@ -35,6 +35,7 @@ TITLE = "Playground"
 FIRST = "gelu"
 """The activation selected at first."""
 MOST_PARAMETERS = 2
+"""Sliders of the panel; a function with more parameters is shown with their defaults."""
 LINE_ENDS = re.compile("[\u2028\u2029]")
 """Characters that end a comment in JavaScript, but not a line in Python."""
 PARTS = (
@@ -150,12 +151,8 @@ def _emitted(functions: Iterable[Activation]) -> str:
 
 def _choice(activation: Activation, from_user: bool = False) -> SelectableActivation:
     entry = activation.entry
-    if not from_user and len(entry.parameters) > MOST_PARAMETERS:
-        raise ValueError(
-            f"{entry.name} has {len(entry.parameters)} parameters, but the playground has sliders "
-            f"for {MOST_PARAMETERS}: increase MOST_PARAMETERS, and change `functionsOf` in "
-            "selection.js to match"
-        )
+    fits = not from_user and len(entry.parameters) <= MOST_PARAMETERS
+    sliders = tuple(map(_slider, entry.parameters)) if fits else ()
     fixed = ", ".join(f"{name} = {value:g}" for name, value in activation.parameters.items())
     return SelectableActivation(
         name=activation.name,
@@ -163,9 +160,9 @@ def _choice(activation: Activation, from_user: bool = False) -> SelectableActiva
         formula=f"{entry.name}(x) = {entry.formula}",
         colour=style(activation.name).colour,
         own=from_user,
-        parameters=() if from_user else tuple(_slider(p) for p in entry.parameters),
+        parameters=sliders,
         without=f"Its parameters are fixed: {fixed}."
-        if from_user and fixed
+        if fixed and not sliders
         else f"{entry.name} has no parameters.",
     )
 
