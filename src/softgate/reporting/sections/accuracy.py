@@ -24,9 +24,9 @@ from softgate.runtime.records import Cell, Grid, Record
 from softgate.runtime.registry import activations, label
 from softgate.studies import Progress
 from softgate.studies.bench.pareto import ulps
-from softgate.studies.certify import certify
+from softgate.studies.bench.pareto_study import certify_peer
 from softgate.studies.certify.record import Certificate, Measurement
-from softgate.studies.peers import IMPLEMENTATIONS, Peer, absent, peers, subject
+from softgate.studies.peers import IMPLEMENTATIONS, Peer, absent, peers
 from softgate.studies.subjects import Failure, Mistake
 
 from ..elements import (
@@ -170,8 +170,11 @@ class _Study:
         if foreign and start + self.took.get(peer.implementation, 0.0) > self.deadline:
             self.leave_out(peer, "not enough time")
             return None
+        settings: Any = {"quantity": QUANTITIES, "dtype": "float32", "samples": self.samples}
+        if foreign:
+            settings["time_limit"] = TIME_LIMIT_S
         try:
-            certificate = self.certify(activation, peer, folder, foreign)
+            certificate = certify_peer(activation, peer, folder, **settings)
         except (Failure, Mistake) as error:
             self.leave_out(peer, str(error))
             return None
@@ -183,21 +186,6 @@ class _Study:
             self.leave_out(peer, reason)
             return None
         return Certified(label(activation), peer.implementation, peer.title, certificate)
-
-    def certify(
-        self, activation: Activation, peer: Peer, folder: Path, foreign: bool
-    ) -> Certificate:
-        settings: Any = {"quantity": QUANTITIES, "dtype": "float32", "samples": self.samples}
-        if not foreign:
-            return certify(activation, **settings)
-        return certify(
-            subject(peer, folder),
-            activation,
-            parameters={} if peer.node is not None else peer.keywords,
-            framework=peer.framework,
-            time_limit=TIME_LIMIT_S,
-            **settings,
-        )
 
     def leave_out(self, peer: Peer, reason: str) -> None:
         """Add a peer to what was not measured, with the command that measures it."""

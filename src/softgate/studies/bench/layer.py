@@ -123,15 +123,9 @@ class Layer(Record):
             f"{self.seed}, {self.seconds:.0f} s, {self.when}"
         )
         tables = [origin(self.machine, method), *(_times(self, phase) for phase in PHASES)]
-        tables.append(_operations(self))
-        if swaps := _swaps(self):
-            tables.append(swaps)
-        tables.append(_words("In words", self.answers()))
-        if self.warnings:
-            tables.append(_words("Warnings", self.warnings))
-        if self.not_run:
-            tables.append(_words("Not run", self.not_run))
-        return tuple(tables)
+        texts = {"In words": self.answers(), "Warnings": self.warnings, "Not run": self.not_run}
+        tables += [_operations(self), *_swaps(self)]
+        return (*tables, *(in_words(title, lines) for title, lines in texts.items() if lines))
 
     def answers(self) -> tuple[str, ...]:
         """Return the conclusions as sentences."""
@@ -150,7 +144,8 @@ def origin(machine: Machine, method: str) -> Grid:
     return Grid("", ("machine", fill(str(machine), WIDTH)), rows, text=True)
 
 
-def _words(header: str, sentences: tuple[str, ...]) -> Grid:
+def in_words(header: str, sentences: tuple[str, ...]) -> Grid:
+    """Return a table of sentences."""
     rows = tuple((fill(sentence, WIDTH),) for sentence in sentences)
     return Grid("", (header,), rows, labels=0, text=True)
 
@@ -228,7 +223,8 @@ def _each(layer: Layer, row: LayerRow) -> str:
     return f"{row.activation_flops // (layer.tokens * row.d_hidden)}"
 
 
-def _swaps(layer: Layer) -> Grid | None:
+def _swaps(layer: Layer) -> list[Grid]:
+    """Return the table of the gains of swaps, unless it would be empty."""
     rows = []
     for row in layer:
         if row.phase == "forward" and row.activation not in REFERENCES.values():
@@ -236,14 +232,12 @@ def _swaps(layer: Layer) -> Grid | None:
             gains = [f"{phase.gain(layer.reference(phase)):.3f}" for phase in phases]
             free = [f"{phase.gain_if_free:.3f}" for phase in phases]
             rows.append((row.activation, row.implementation, REFERENCES[row.kind], *gains, *free))
-    if not rows:
-        return None
     header = (
         "replacing", "in", "by", "x as fast\nforward", "x as fast\ntraining step",
         "if it were free\nforward", "if it were free\ntraining step",
     )  # fmt: skip
-    return Grid("Largest gain of a replacement (Amdahl's law, shares as above)", header,
-                tuple(rows), 3)  # fmt: skip
+    title = "Largest gain of a replacement (Amdahl's law, shares as above)"
+    return [Grid(title, header, tuple(rows), 3)] if rows else []
 
 
 def _measured(layer: Layer, *activations: str) -> Iterator[str]:

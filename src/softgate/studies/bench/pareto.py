@@ -118,7 +118,7 @@ class Pareto(Record):
 
     def grids(self) -> tuple[Grid, ...]:
         """Return the points as a table, with warnings and what was not run."""
-        from .layer import origin
+        from .layer import in_words, origin
 
         rows = tuple(
             (
@@ -144,11 +144,9 @@ class Pareto(Record):
             f"{self.seed}, {self.when}"
         )
         table = Grid(f"{self.title}, {self.setting}", header, rows, 2)
-        tables = [origin(self.machine, method), table]
-        for name, lines in (("Warnings", self.warnings), ("Not run", self.not_run)):
-            if lines:
-                tables.append(Grid("", (name,), tuple((line,) for line in lines), 0, text=True))
-        return tuple(tables)
+        texts = {"Warnings": self.warnings, "Not run": self.not_run}
+        sentences = (in_words(title, lines) for title, lines in texts.items() if lines)
+        return (origin(self.machine, method), table, *sentences)
 
     def table(self) -> tuple[tuple[str, ...], list[tuple[Cell, ...]]]:
         """Return every point with all digits."""

@@ -149,34 +149,31 @@ def chosen_rows(bench: Bench, activation: Activation, dtype: str, threads: int) 
     return [row for row in rows if row.count == rows[0].count]
 
 
+def certify_peer(activation: Activation, peer: Peer, folder: Path, **settings: Any) -> Certificate:
+    """Return the certificate of a peer's function, or of softgate's; `settings` are certify's."""
+    if peer.implementation == OURS:
+        return certify(activation, **settings)
+    parameters = {} if peer.node is not None else peer.keywords
+    target = subject(peer, folder)
+    return certify(target, activation, parameters=parameters, framework=peer.framework, **settings)
+
+
 def _certified(
     activation: Activation, peer: Peer, folder: Path, dtype: str, samples: int | None, seed: int
 ) -> Measurement | str:
     """Return a certificate's measurement of the value, or why there is none."""
     if peer.implementation in COMPILED:
         return "certify calls the function, not its compiled form"
+    settings: Any = {"quantity": "value", "dtype": dtype, "samples": samples, "seed": seed}
     try:
-        certificate = certify(
-            activation if peer.implementation == OURS else subject(peer, folder),
-            activation,
-            parameters=peer.keywords,
-            framework=peer.framework,
-            quantity="value",
-            dtype=dtype,
-            samples=samples,
-            seed=seed,
-        )
+        certificate = certify_peer(activation, peer, folder, **settings)
     except (Failure, Mistake) as error:
         return str(error)
     try:
         return certificate.find("value", dtype)
     except KeyError:
-        return _why(certificate)
-
-
-def _why(certificate: Certificate) -> str:
-    reasons = [*map(str, certificate.findings), *certificate.untested]
-    return reasons[0] if reasons else "certify measured nothing"
+        reasons = [*map(str, certificate.findings), *certificate.untested]
+        return reasons[0] if reasons else "certify measured nothing"
 
 
 def _point(row: Row, title: str, error: Measurement, saved: float | None) -> ParetoPoint:
