@@ -222,7 +222,7 @@ def test_without_vl_convert_there_are_tables_and_what_to_install(
     assert shown.count("<table>") == 2
     assert "<img" not in shown
     assert 'pip install "softgate[plot]"' in shown
-    with pytest.raises(ImportError, match=r"pip install 'softgate\[plot\]'"):
+    with pytest.raises(ImportError, match=r'pip install "softgate\[plot\]"'):
         seen.save(tmp_path / "seen.svg")
 
 
