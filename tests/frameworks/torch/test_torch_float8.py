@@ -107,5 +107,7 @@ def test_what_has_no_tables() -> None:
             sg.gelu(x.view(dtype))
     with pytest.raises(TypeError, match="swiglu of float8_e4m3fn"):
         sg.swiglu(x.view(E4M3FN))
+    with pytest.raises(TypeError, match="tables need numbers as parameters"):
+        sg.prelu(x.view(E4M3FN), slope=torch.full((4,), 0.1))
     with pytest.raises(TypeError, match="trainable beta"):
         sg.torch.functional.swish(x.view(E4M3FN), torch.tensor(1.0, requires_grad=True))

@@ -25,7 +25,7 @@ else:
 from torch import Tensor
 from torch.compiler import is_dynamo_compiling
 
-from softgate.runtime.arrays import SERIAL
+from softgate.runtime.arrays import KERNEL_DTYPES, SERIAL
 from softgate.runtime.dispatch import NO_PARAMETERS, Call, Explanation
 from softgate.runtime.gated import Gated
 
@@ -65,6 +65,11 @@ def compute(call: Call) -> Any:
             raise TypeError(
                 f"the {quantity} of prelu with a tensor of slopes: call prelu(x, slope=tensor) "
                 "without options, and autograd for its derivatives"
+            )
+        if operands[0].dtype.itemsize == 1:
+            raise TypeError(
+                f"prelu of a {operands[0].dtype} tensor with a tensor of slopes: expected "
+                f"{KERNEL_DTYPES}; convert x, because tables need numbers as parameters"
             )
         return prelu(operands[0], parameters["slope"])
     if quantity == "backward":
