@@ -108,6 +108,8 @@ def error_ulp(function: Any, name: str, fmt: Format, x: np.ndarray, y: np.ndarra
     scale = np.abs(truth)
     if name == "slope":
         scale = np.maximum(scale, np.abs(wide * function.curvature(wide)))
+    if getattr(function.entry, "terms", None) is not None:  # it has a root where they cancel
+        scale = Reference(function.entry, name, dict(function.parameters)).scale(wide, truth)
     normal = (np.abs(truth) > 2.0**-124) & (scale < 2.0**127)
     return float(np.max((np.abs(y - truth) / ulp(scale, fmt))[normal], initial=0.0))
 
