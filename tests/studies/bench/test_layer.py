@@ -192,7 +192,7 @@ def test_torch_is_left_as_it_was():
         ({"dtype": "float8"}, "dtype = 'float8': expected"),
         ({"threads": 10**6}, "threads '1000000': expected numbers from 1 to"),
         ({"budget": 0}, "budget = 0: expected a positive number of seconds"),
-        ({"activations": ["geluu"]}, "unknown activation 'geluu'; did you mean 'gelu'"),
+        ({"activations": ["geluu"]}, "unknown name 'geluu'; did you mean 'gelu'"),
         ({"activations": []}, "activations is empty"),
     ],
 )
