@@ -197,8 +197,9 @@ def test_doctor_fits_into_the_terminal(columns: int, monkeypatch: pytest.MonkeyP
     record = Reproduction("a CPU", tuple(comparisons))
     monkeypatch.setattr(doctor, "kernel_checks", list)
     monkeypatch.setattr(reproducibility, "check_bits", lambda full: record)
-    monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.delenv("COLUMNS", raising=False)
     piped = run_doctor(monkeypatch, terminal=False)
+    monkeypatch.setenv("COLUMNS", str(columns))
     shown = run_doctor(monkeypatch, terminal=True)
     assert max(map(len, shown)) <= columns
     assert " ".join(" ".join(shown).split()) == " ".join(" ".join(piped).split())

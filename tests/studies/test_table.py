@@ -338,23 +338,24 @@ def test_a_terminal_gets_no_line_too_long(monkeypatch: pytest.MonkeyPatch) -> No
     assert heads == [["x", "gelu", "gelu'", "gelu''"], ["x", "silu", "silu'", "silu''"]]
 
 
-def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+def run(*arguments: str, columns: str = "") -> subprocess.CompletedProcess[str]:
     """Run the command as a shell does, its output into a pipe."""
     return subprocess.run(
         [sys.executable, "-m", "softgate", *arguments],
         capture_output=True,
         text=True,
         encoding="utf-8",
-        env=os.environ | {"PYTHONIOENCODING": "utf-8", "COLUMNS": "40"},
+        env=os.environ | {"PYTHONIOENCODING": "utf-8", "COLUMNS": columns},
         timeout=120,
         check=False,
     )
 
 
 def test_piped_output_is_plain_and_whole() -> None:
-    wide = run(
-        "table", "gelu", "silu", "mish", "--at", "-3:3:1.5", "--columns", "value,slope,curvature"
-    )
+    arguments = ("--at", "-3:3:1.5", "--columns", "value,slope,curvature")
+    narrow = run("table", "gelu", "silu", "mish", *arguments, columns="40")
+    assert max(map(len, narrow.stdout.splitlines())) <= 40
+    wide = run("table", "gelu", "silu", "mish", *arguments)
     assert (wide.returncode, wide.stderr) == (0, "")
     assert "\x1b" not in wide.stdout
     lines = wide.stdout.splitlines()
