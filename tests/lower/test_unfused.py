@@ -136,3 +136,14 @@ def test_small_factors_are_not_cut(size: float) -> None:
     scale = B * F32(2.0**20)
     lost = interpret(plain, operations, F32, {"a": x, "b": scale})
     assert np.all(np.abs(lost) <= np.abs(x * scale) * 2.0**-23)
+
+
+def test_a_product_whose_error_is_computed_is_kept_from_compilers() -> None:
+    """Grappler turns (a·k)·l into a·(k·l), to which the computed error does not belong."""
+    f, a, _ = make()
+    product = a * Fraction(7, 3)
+    lost = f.fma(a, Fraction(7, 3), -product)
+    (plain,) = unfused(FLOAT32, product * 3 + lost)
+    products = [n for n in walk(plain) if n.op == "mul" and n.args[0].op == "mul"]
+    assert not products
+    assert any(n.op == "keep" and n.args[0].op == "mul" for n in walk(plain))

@@ -288,9 +288,11 @@ def check_the_smallest_normal_numbers() -> None:
 
 def check_third_derivatives_far_out() -> None:
     far = tf.constant([-np.inf, -1e30, -1e6, 1e6, 1e30, np.inf], tf.float32)
-    for function in sg.activations().values():
-        result = derivative(function, far, 3).numpy()
-        assert np.allclose(result, 0.0, rtol=0, atol=1e-20), (function, result)
+    slow = {"sqrtsoftplus": 1e-15, "log_ndtr": 1e-15}  # as x**-2.5 and x**-3
+    for name, function in sg.activations().items():
+        at = far[:3] if name == "exponential" else far  # it is its own derivative
+        result = derivative(function, at, 3).numpy()
+        assert np.allclose(result, 0.0, rtol=0, atol=slow.get(name, 1e-20)), (function, result)
     for wrap in (tf.function, lambda f: f):
         result = derivative(wrap(sg.softplus), far, 4).numpy()
         assert np.array_equal(result, np.zeros(6)), result

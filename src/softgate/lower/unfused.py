@@ -163,7 +163,7 @@ class _Unfused:
         args = [self.new[arg] for arg in node.args]
         if node.op == "where" and all(arg.op == "const" for arg in args[0].args):
             return args[1] if holds(args[0]) else args[2]
-        if node.op in ("add", "sub") and any(arg.op == "const" for arg in args):
+        if node.op in ("add", "sub"):
             args = [self._keep_sum(arg) for arg in args]
         return self._node(node.op, *args, attr=node.attr)
 
