@@ -100,7 +100,7 @@ def test_files_that_cannot_be_written(tmp_path: Path) -> None:
 def test_a_missing_package_names_its_extra(monkeypatch: pytest.MonkeyPatch, extra: str) -> None:
     monkeypatch.setitem(sys.modules, "vl_convert", None)
     vega.library.cache_clear()
-    with pytest.raises(ImportError, match=rf"vl-convert-python: pip install 'softgate\[{extra}\]'"):
+    with pytest.raises(ImportError, match=rf'vl-convert-python: pip install "softgate\[{extra}\]"'):
         vega.library(extra)
 
 

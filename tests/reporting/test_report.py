@@ -280,7 +280,7 @@ def test_tables_escape_text_and_keep_markup() -> None:
 def test_missing_vl_convert_raises_with_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "vl_convert", None)
     vega.library.cache_clear()
-    with pytest.raises(ImportError, match=r"pip install 'softgate\[report\]'"):
+    with pytest.raises(ImportError, match=r'pip install "softgate\[report\]"'):
         sg.report()
     vega.library.cache_clear()
 

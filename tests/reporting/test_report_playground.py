@@ -48,6 +48,9 @@ def test_options_and_ranges_are_those_of_the_catalogue() -> None:
     assert {choice.name for choice in record.choices} == set(sg.activations())
     for choice in record.choices:
         entry = sg.activations()[choice.name].entry
+        if len(entry.parameters) > section.MOST_PARAMETERS:
+            assert choice.parameters == ()
+            continue
         for slider, parameter in zip(choice.parameters, entry.parameters, strict=True):
             values = {p.name: p.default for p in entry.parameters}
             for value in (slider.low, slider.high, slider.default):

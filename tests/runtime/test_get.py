@@ -156,6 +156,7 @@ def test_every_name_is_shown() -> None:
 def command_line(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
     from softgate.cli import main
 
+    monkeypatch.delenv("COLUMNS", raising=False)
     monkeypatch.setattr(sys, "argv", ["softgate", "names", *arguments])
     with pytest.raises(SystemExit) as left:
         main()

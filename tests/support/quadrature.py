@@ -16,7 +16,7 @@ from softgate.runtime.activation import Activation
 from softgate.studies.properties.curve import Curve
 
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(60)
-REACH = 10.0
+REACH = 14.0
 
 
 def panels(activation: Activation, mean: float, sd: float) -> Any:

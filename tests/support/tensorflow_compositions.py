@@ -97,7 +97,7 @@ def check_products_of_layers_in_keras() -> None:
         first, second = (keras.layers.Dense(3, activation) for _ in range(2))
         outputs[name] = first(inputs) * second(inputs)
     model = keras.Model(inputs, outputs)
-    x = np.random.default_rng(0).normal(size=(5, 4)).astype(np.float32)
+    x = 4 * np.random.default_rng(0).normal(size=(50, 4)).astype(np.float32)  # above thresholds
     eager, predicted = model(x), model.predict(x, verbose=0)
     for name in outputs:
         assert np.allclose(predicted[name], eager[name], rtol=1e-5, atol=1e-7), name

@@ -39,14 +39,14 @@ TIMES = [0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000]
 """Axis ticks for times in ns."""
 IMPLEMENTATIONS = {
     "softgate": ("#0051f3", "solid"),
-    "torch": ("#fc362d", "dashed"),
-    "jax": ("#00996c", "dashdot"),
-    "tensorflow": ("#997509", "long"),
-    "onnxruntime": ("#bd63fc", "short"),
-    "scipy": ("#7e9990", "dotted"),
-    "keras": ("#ea6c7e", "dashdotdot"),
+    "torch": ("#fc0063", "dashed"),
+    "jax": ("#007e5a", "dashdot"),
+    "tensorflow": ("#997500", "long"),
+    "onnxruntime": ("#a248fc", "short"),
+    "scipy": ("#487e7e", "dotted"),
+    "keras": ("#d87575", "dashdotdot"),
     "transformers": ("#6c8700", "dashed"),
-    "textbook": ("#876399", "dotted"),
+    "textbook": ("#995190", "dotted"),
 }
 """Colour and dash of implementations, from the palette; others have those of their name."""
 CLIP = re.compile(r"(?<=[\"#])clip\d+\b")

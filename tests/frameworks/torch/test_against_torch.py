@@ -70,6 +70,9 @@ PEERS: dict[str, list[Peer]] = {
     ],
     "tanhshrink": [Peer(F.tanhshrink)],
     "softsign": [Peer(F.softsign)],
+    "prelu": [Peer(lambda x: F.prelu(x, torch.tensor([0.25], dtype=x.dtype)), (0.0,))],
+    "rrelu": [Peer(F.rrelu, (0.0,))],
+    "threshold": [Peer(lambda x: F.threshold(x, 1.0, 0.0), (1.0,))],
 }
 
 CASES = [(name, peer) for name, peers in PEERS.items() for peer in peers]

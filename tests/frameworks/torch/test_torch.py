@@ -318,7 +318,7 @@ def test_inference_and_no_grad() -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong", [torch.ones(2, dtype=dtype) for dtype in (torch.float8_e5m2, torch.complex64)]
+    "wrong", [torch.ones(2, dtype=dtype) for dtype in (torch.float8_e8m0fnu, torch.complex64)]
 )
 def test_wrong_dtypes_are_named(wrong: torch.Tensor) -> None:
     with pytest.raises(TypeError, match=str(wrong.dtype)):

@@ -145,8 +145,9 @@ def _accepted(
         backend = wrap(function, framework, packages)
         try:
             Loaded(backend).call("value", np.array(TRIED, np.float32))
-        except Failure:
-            continue
+        except Failure as failure:
+            if failure.kind == RAISED:
+                continue
         return backend
     return wrap(function, frameworks[0], packages)
 
