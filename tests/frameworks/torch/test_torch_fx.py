@@ -13,7 +13,11 @@ from torch import Tensor, nn
 import softgate as sg
 import softgate.torch.functional as F
 
-ARGUMENTS: dict[str, tuple[Any, ...]] = {"prelu": (torch.tensor([0.2]),), "threshold": (0.1, 2.0)}
+ARGUMENTS: dict[str, tuple[Any, ...]] = {
+    "prelu": (torch.tensor([0.2]),),
+    "threshold": (0.1, 2.0),
+    "clamped_swiglu": (torch.linspace(-9, 9, 24).reshape(6, 4),),
+}
 ARGUMENTS["threshold_"] = ARGUMENTS["threshold"]
 FUNCTIONS = {
     **{name: getattr(F, name) for name in F._FUNCTIONS},

@@ -18,7 +18,7 @@ from torch._subclasses import FakeTensor
 
 from softgate.formula.formats import BYTE_FORMATS
 from softgate.formula.rounding import dtype_of
-from softgate.runtime.arrays import SERIAL
+from softgate.runtime.arrays import KERNEL_DTYPES, SERIAL
 from softgate.runtime.halves import SHORT_ROW
 
 from . import openmp
@@ -40,11 +40,10 @@ DTYPES: dict[torch.dtype, np.dtype[Any]] = {
         if hasattr(torch, name)
     },
 }
-ACCEPTED = (
-    "float16, bfloat16, float32 or float64 "
-    "(integers and booleans are computed in torch's default dtype), or float8 except "
-    "float8_e8m0fnu"
+ACCEPTED_BY_KERNELS = (
+    f"{KERNEL_DTYPES} (integers and booleans are computed in torch's default dtype)"
 )
+ACCEPTED = f"{ACCEPTED_BY_KERNELS}, or float8 except float8_e8m0fnu"
 
 NO_MEMORY = (
     "a tensor has elements and no memory: its storage was freed (resize_(0)) or never there; "

@@ -17,13 +17,12 @@ from torch.compiler import is_dynamo_compiling
 from softgate.formula.formats import FLOAT64
 from softgate.formula.rounding import format_of
 from softgate.runtime import kernels
-from softgate.runtime.arrays import KERNEL_DTYPES
 from softgate.runtime.routes import SMALL_PARAMETER, Runner
 
 from .dispatch import both_plain
 from .eager import straight, untraced
 from .integers import as_floats
-from .memory import DTYPES, alike, dense, run
+from .memory import ACCEPTED_BY_KERNELS, DTYPES, alike, dense, run
 
 _SATURATED = 1000.0
 """Beyond this |beta·x| sigmoid is 0 or 1 in every format."""
@@ -35,7 +34,7 @@ def swish(x: Tensor, beta: Tensor) -> Tensor:
     (x,) = as_floats(x)
     if x.dtype not in DTYPES or x.dtype.itemsize == 1:
         raise TypeError(
-            f"swish of a {x.dtype} tensor with a trainable beta: expected {KERNEL_DTYPES}"
+            f"swish of a {x.dtype} tensor: expected {ACCEPTED_BY_KERNELS} with a trainable beta"
         )
     if is_dynamo_compiling() or not both_plain(x, beta):
         return composed(x, beta)
