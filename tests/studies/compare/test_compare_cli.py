@@ -75,6 +75,11 @@ def fine(*arguments: str, script: str = "train.py:run") -> Result:
     return result
 
 
+def unwrapped(text: str) -> str:
+    """Messages are wrapped to the width of the terminal."""
+    return " ".join(text.split())
+
+
 def lines(folder: Path) -> list[str]:
     return (folder / "journal").read_text().splitlines()
 
@@ -127,15 +132,17 @@ def test_trials_of_other_code_are_reported(folder: Path, earlier: str) -> None:
         file.with_stem(f"earlier{file.stem}").write_text(json.dumps(record), encoding="utf-8")
         file.unlink()
     expected = OUTDATED.format("8 trials were", "are")
-    assert expected in fine("--seeds", "4", "--dry-run").stderr
-    assert "computed by" not in fine("--seeds", "4", "--dry-run", "--no-store").stderr
-    assert "computed by" not in fine("--seeds", "4", "--dry-run", "--set", "hope=2").stderr
+    assert expected in unwrapped(fine("--seeds", "4", "--dry-run").stderr)
+    for other in (["--no-store"], ["--set", "hope=2"]):
+        result = fine("--seeds", "4", "--dry-run", *other)
+        assert "computed by" not in unwrapped(result.stderr)
     result = fine("--seeds", "4", "--json")
-    assert expected in result.stderr
+    assert expected in unwrapped(result.stderr)
     assert Comparison.from_json(result.stdout).notes == (expected,)
     assert len(lines(folder)) == 10 + 8
-    assert "computed by" not in fine("--seeds", "4").stderr
-    assert OUTDATED.format("2 trials were", "are") in fine("--seeds", "5", "--dry-run").stderr
+    assert "computed by" not in unwrapped(fine("--seeds", "4").stderr)
+    more = unwrapped(fine("--seeds", "5", "--dry-run").stderr)
+    assert OUTDATED.format("2 trials were", "are") in more
 
 
 def test_tuned_trials_of_other_code_are_reported(
@@ -147,7 +154,7 @@ def test_tuned_trials_of_other_code_are_reported(
         patch.setattr(fingerprint, "code", lambda: "0" * 64)
         fine(*arguments, script="train.py:tuned")
     again = fine(*arguments, "--dry-run", script="train.py:tuned")
-    assert OUTDATED.format("10 trials were", "are") in again.stderr
+    assert OUTDATED.format("10 trials were", "are") in unwrapped(again.stderr)
 
 
 def test_interrupt_prints_how_to_resume(folder: Path) -> None:
@@ -195,7 +202,7 @@ def test_tuning_that_fails_throughout_stops_there(folder: Path) -> None:
 
 
 def test_gated_activations_take_parameters_and_print_a_note_first(folder: Path) -> None:
-    errors = fine("swiglu:beta=2", "--task", "digits", "--dry-run", script="").stderr
+    errors = unwrapped(fine("swiglu:beta=2", "--task", "digits", "--dry-run", script="").stderr)
     assert "gelu, relu, swiglu:beta=2.0" in errors
     assert "all layers scale their inputs to a mean square of 1" in errors
     wrong = run("swiglu:gamma=2", "--task", "digits", "--dry-run", script="").exception

@@ -168,5 +168,5 @@ def test_a_notebook_shows_pictures_and_tables(monkeypatch):
     vega.library.cache_clear()
     monkeypatch.setitem(sys.modules, "vl_convert", None)
     assert record._repr_html_() == Record._repr_html_(record)
-    with pytest.raises(ImportError, match=r"pip install 'softgate\[plot\]'"):
+    with pytest.raises(ImportError, match=r'pip install "softgate\[plot\]"'):
         record.figure().svg()

@@ -65,7 +65,13 @@ def check_extremes(activation: Activation, p: Properties) -> None:
     places = np.concatenate([away_from(p.jumps, GRID), peaks])
     sharpest = np.abs(activation.curvature(places)).max()
     assert sharpest <= p.largest_curvature.value * (1 + 1e-12)
-    assert sharpest >= p.largest_curvature.value * 0.99
+    if math.isinf(p.largest_curvature.value):  # it grows without bound towards infinity
+        assert not p.largest_curvature.at
+        ends = np.abs(activation.curvature(np.array([[-600.0, -300.0], [600.0, 300.0]])))
+        assert np.any(ends[:, 0] > 1e6 * ends[:, 1])
+        assert sharpest == ends[:, 1].max()
+    else:
+        assert sharpest >= p.largest_curvature.value * 0.99
 
 
 def check_range(activation: Activation, p: Properties) -> None:
@@ -240,6 +246,7 @@ def wrong(**changes: Any) -> Callable[[Properties], Properties]:
         (check_range, wrong(minimum=Extreme(-0.3, ()))),
         (check_extremes, wrong(largest_slope=Extreme(1.128, (point(1.4142),)))),
         (check_extremes, wrong(largest_curvature=Extreme(0.79, (point(0.0),)))),
+        (check_extremes, wrong(largest_curvature=Extreme(math.inf, ()))),
         (check_range, wrong(minimum=Extreme(-0.16997120747990366, ()))),
         (check_slope, wrong(slope_roots=())),
         (check_slope, wrong(slope_roots=(-0.7518,))),
@@ -315,6 +322,21 @@ def test_a_logarithm_is_undefined_on_the_left() -> None:
     assert (result.limits, result.mean, result.small_slope_share) == ((None, math.inf), None, None)
     assert result.monotone == "increasing"
     assert Properties.from_json(result.to_json()) == result
+
+
+def test_a_guard_that_rounds_to_0_has_no_kinks() -> None:
+    """1 - Phi(-x) is 0 far to the left at any precision; the curvature there tends to -1."""
+    result = sg.log_ndtr.properties
+    assert (result.smoothness, result.monotone, result.jumps) == ("smooth", "increasing", ())
+    assert (result.limits, result.slope_limits) == ((-math.inf, 0.0), (math.inf, 0.0))
+    assert result.largest_curvature == Extreme(1.0, ())
+
+
+def test_zeros_at_consecutive_search_points_are_kinks() -> None:
+    def bent(f: Any, x: Any) -> Any:
+        return f.abs((x - 0.125) * (x - 0.25))
+
+    assert [jump.at for jump in own(bent).jumps] == [0.125, 0.25]
 
 
 def test_a_pole() -> None:
@@ -479,5 +501,5 @@ def test_wrong_digits(digits: str) -> None:
         sg.properties("relu", digits=0)
     with pytest.raises(ValueError, match="at least one"):
         sg.properties()
-    with pytest.raises(TypeError, match="expected an activation"):
+    with pytest.raises(TypeError, match="3 is a int: expected a callable, or a name"):
         sg.properties(3)  # type: ignore[arg-type]

@@ -202,7 +202,7 @@ def _fraction(value: exact.Number) -> Fraction:
 
 def _sign_changes(root: Node, places: list[Fraction]) -> list[Fraction]:
     values = [(x, exact.at(root, x)) for x in places]
-    zeros = [x for x, value in values if value == 0]
+    zeros = [x for x, value in values if value == 0 and exact.is_isolated_zero(root, x)]
     for (low, left), (high, right) in pairwise(values):
         if exact.is_nan(left) or exact.is_nan(right) or left == 0 or right == 0:
             continue

@@ -76,6 +76,15 @@ def at_turn(root: Node, x: Fraction) -> Number:
     return value * 0 if abs(value) * 2**40 <= beside else value
 
 
+def is_isolated_zero(root: Node, x: Fraction) -> bool:
+    """Return whether `root`, which is 0 at `x`, is not 0 on either side of it.
+
+    1 - Phi(-x) is 0 for all x below -75, since a difference from 1 is rounded to `MANY_BITS` bits.
+    """
+    step = max(abs(x), Fraction(1)) / 2**30
+    return all(at(root, beside) != 0 for beside in (x - step, x + step))
+
+
 def is_constant(root: Node) -> bool:
     """Return whether `root` does not depend on x."""
     return not any(node.op == "input" for node in walk(root))
@@ -131,6 +140,9 @@ def _next(low: Fraction, high: Fraction, part: Number, step: int) -> Fraction:
 NEAR = (150, 300, 450)
 """Distances at which a limit is estimated, as -log2."""
 FAR = (60, 120, 180)
+"""The same at infinity, as log2."""
+LIMIT_BITS = 1200
+"""Enough for terms of size 2**360 to cancel, as in the curvature of log(Phi(x)) at -2**180."""
 
 
 def limit(root: Node, x: Fraction, side: int) -> Number:
@@ -141,12 +153,12 @@ def limit(root: Node, x: Fraction, side: int) -> Number:
     value = at(root, x)
     if is_finite(value):
         return value
-    return settle([mp.real(root, 1200, x=x + side * Fraction(1, 2**k)) for k in NEAR])
+    return settle([mp.real(root, LIMIT_BITS, x=x + side * Fraction(1, 2**k)) for k in NEAR])
 
 
 def limit_far(root: Node, side: int) -> Number:
     """Return the limit at -inf (side -1) or +inf (+1): a number, ±inf, or NaN if none is found."""
-    return settle([mp.real(root, 600, x=side * Fraction(2**k)) for k in FAR])
+    return settle([mp.real(root, LIMIT_BITS, x=side * Fraction(2**k)) for k in FAR])
 
 
 def settle(sequence: list[Number]) -> Number:
