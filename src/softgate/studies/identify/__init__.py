@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -16,7 +17,7 @@ from softgate.runtime.deprecation import renamed
 from softgate.runtime.registry import activations
 
 from ..subjects import Session, describe, open_session
-from .families import Family, Float64s, Observation, points
+from .families import DENSE, Family, Float64s, Observation, points
 from .fitting import (
     CLOSE,
     THRESHOLD,
@@ -38,6 +39,8 @@ SHOWN = 5
 """The number of candidates reported."""
 SEARCHED = 4
 """The number of functions with a search of parameters: the nearest on a coarse grid."""
+SPECIAL_CASES = ("clip", "prelu", "rrelu", "sparse_sigmoid")
+"""Entries reported as the entry with the same values: hard_tanh, leaky_relu, hard_sigmoid."""
 
 
 @renamed(keywords="parameters")
@@ -67,7 +70,9 @@ def identify(
         of its module; for other code NumPy, or the first framework it imports whose arrays it
         accepts.
     among : iterable of str or callable, optional
-        The functions to choose from, user-defined ones too; by default the catalogue.
+        The functions to choose from, user-defined ones too; by default the catalogue without clip,
+        prelu, rrelu and sparse_sigmoid, which are hard_tanh, leaky_relu and hard_sigmoid with other
+        parameters.
     isolated : bool
         Run it in a separate process, so that a crash does not end this one.
 
@@ -135,7 +140,9 @@ def rank(
     among: Iterable[Activation] | None = None,
 ) -> list[FittedFunction]:
     """Return the best fit of each function, the best first; the nearest ones if none holds."""
-    screen = _screen(tuple(activations().values() if among is None else among), seen.fmt)
+    if among is None:
+        among = (a for name, a in activations().items() if name not in SPECIAL_CASES)
+    screen = _screen(tuple(among), seen.fmt)
     plain, searched = screen.plain(seen), list[FittedFunction]()
     for kind in ("itself", "both"):
         for start in screen.promising(seen, kind, SEARCHED):
@@ -153,7 +160,23 @@ def rank(
         return [neat(seen, candidate) for candidate in near[:SHOWN]]
     ranked = _first_of_each(sorted([*plain, *searched], key=score, reverse=True))[: 2 * SHOWN]
     fits = [neat(seen, _with_late_threshold(seen, candidate, probe)) for candidate in ranked]
+    if max(fits, key=score).affine.free:
+        fits = _confirmed(fits, probe(seen.x[np.abs(seen.x) <= DENSE]))
     return sorted(fits, key=score, reverse=True)
+
+
+def _confirmed(fits: Iterable[FittedFunction], part: Observation) -> list[FittedFunction]:
+    """Return the fits; with the misfit at a part of the inputs if they do not hold there.
+
+    The values of a function along an axis depend on the other inputs: softmax is a scaled
+    exponential, with another scale for other inputs.
+    """
+    confirmed = []
+    for candidate in fits:
+        rms, worst = (float(number) for number in part.misfit(candidate.at(part.x)))
+        on_part = replace(candidate, rms=rms, worst=worst)
+        confirmed.append(candidate if on_part.holds else on_part)
+    return confirmed
 
 
 def _first_of_each(fits: Iterable[FittedFunction]) -> list[FittedFunction]:

@@ -86,7 +86,7 @@ class Observation:
         For each row if `values` is a matrix.
         """
         with np.errstate(over="ignore", invalid="ignore"):
-            r = np.abs(values - self.y) / self.unit
+            r = np.abs(self._apart(values)) / np.where(self._overflowed, 1.0, self.unit)
         r[~(r < HUGE)] = HUGE
         return np.sqrt(np.einsum("...i,...i->...", r, r) / r.shape[-1]), r.max(axis=-1)
 
@@ -97,9 +97,23 @@ class Observation:
     def differences(self, values: Float64s) -> Float64s:
         """Return the largest absolute difference; of each row if `values` is a matrix."""
         with np.errstate(over="ignore", invalid="ignore"):
-            apart = np.abs(values - self.y)
+            apart = np.abs(self._apart(values))
         largest: Float64s = np.max(np.where(np.isfinite(apart), apart, np.inf), axis=-1)
         return largest
+
+    @cached_property
+    def _overflowed(self) -> npt.NDArray[np.bool_]:
+        """Where results are infinite."""
+        return np.isinf(self.y)
+
+    def _apart(self, values: Float64s) -> Float64s:
+        """Return the differences; 0 where a result is infinite and the value exceeds the format."""
+        apart: Float64s = values - self.y
+        if self._overflowed.any():
+            # Within the last binade the rounding errors of an implementation may overflow.
+            beyond = np.copysign(1.0, self.y) * values >= 2.0**self.fmt.max_exponent
+            apart[self._overflowed & beyond] = 0.0
+        return apart
 
 
 def points(fmt: Format) -> np.ndarray[tuple[int], np.dtype[np.floating]]:
@@ -164,12 +178,13 @@ class Family:
 
     @cached_property
     def _root(self) -> Node:
-        return self.activation.entry.define()
+        # Some definitions, such as that of log_ndtr, underflow in float64.
+        return self.activation.entry.define_in_operators()
 
     @cached_property
     def length(self) -> int:
         """The number of operations of the formula."""
-        return len(list(walk(self._root)))
+        return len(list(walk(self.activation.entry.define())))
 
     def accepts(self, values: Values) -> bool:
         """Return whether these parameters are valid."""
