@@ -11,7 +11,8 @@ function functionsOf(choice, parameters) {
   if (parameters.length === 0) return { value: (x) => value(x), slope: (x) => slope(x) };
   const [a, b] = parameters;
   if (parameters.length === 1) return { value: (x) => value(x, a), slope: (x) => slope(x, a) };
-  return { value: (x) => value(x, a, b), slope: (x) => slope(x, a, b) };
+  if (parameters.length === 2) return { value: (x) => value(x, a, b), slope: (x) => slope(x, a, b) };
+  return { value: (x) => value(x, ...parameters), slope: (x) => slope(x, ...parameters) };
 }
 
 const meshes = new Map();
