@@ -1,4 +1,4 @@
-"""Compile an entry of the catalogue to a loop over memory, once for the life of the process.
+"""Compile an entry to a loop over memory; equal graphs share a kernel, freed with its functions.
 
 A kernel computes one quantity of one function in one arithmetic and reads and writes one storage
 format. Parameters at their defaults are folded into the code; all other values share one kernel
