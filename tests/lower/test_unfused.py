@@ -140,7 +140,7 @@ def test_small_factors_are_not_cut(size: float) -> None:
 
 def test_sums_with_a_constant_are_kept_from_compilers() -> None:
     """Grappler moves constants through sums: the error of a difference would be lost."""
-    f, a, _ = make()
+    _, a, _ = make()
     difference = a - Fraction(1, 4)
     back = difference - a
     (plain,) = unfused(FLOAT32, (a - (difference - back)) - (back + Fraction(1, 4)))
