@@ -18,7 +18,7 @@ from softgate.runtime.activation import Activation
 
 X = np.ones(3)
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc/self/statm")
+on_linux = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc/self/statm")
 
 
 def scaled(factor: float) -> Activation:
@@ -93,10 +93,12 @@ def grown(code: str) -> float:
     return float(result.stdout)
 
 
+@on_linux
 def test_the_optimiser_and_equal_formulas_leave_nothing_behind() -> None:
     assert grown("[(same(i), optimise(i)) for i in range(150)]") < 4
 
 
+@on_linux
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("kind", ["new", "same", "bind", "table"])
 def test_two_thousand_functions_take_little_memory(kind: str) -> None:

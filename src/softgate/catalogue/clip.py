@@ -52,4 +52,5 @@ entry = Entry(
         Parameter("high", 1.0, -1e38, 1e38, "The largest value.", tested=(6.0,), exceeds="low"),
     ),
     piecewise_linear=True,
+    special_case_of="hard_tanh",
 )

@@ -121,6 +121,9 @@ class Entry:
     """(f, x, **parameters): the summands of the definition, if it has a root where they cancel.
     Errors are measured in ulps of the largest."""
     notes: str = ""
+    special_case_of: str = ""
+    """The entry that has the same values with other parameters, under which `identify` reports
+    this one."""
     user: UserFormula | None = None
 
     def check(self, values: Mapping[str, float]) -> None:

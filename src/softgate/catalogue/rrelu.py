@@ -69,4 +69,5 @@ entry = Entry(
         Parameter("upper", 1 / 3, -1e37, 1e37, "The largest slope in training.", tested=(0.7,)),
     ),
     piecewise_linear=True,
+    special_case_of="leaky_relu",
 )

@@ -43,6 +43,7 @@ def slope_at_value(f: Arithmetic, y: Node) -> Node:
 
 entry = Entry(
     name="sparse_sigmoid",
+    special_case_of="hard_sigmoid",
     formula="min(max((x + 1)/2, 0), 1)",
     paper="Martins & Astudillo 2016, From softmax to sparsemax (arXiv:1602.02068)",
     definition=definition,

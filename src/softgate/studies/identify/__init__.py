@@ -39,8 +39,6 @@ SHOWN = 5
 """The number of candidates reported."""
 SEARCHED = 4
 """The number of functions with a search of parameters: the nearest on a coarse grid."""
-SPECIAL_CASES = ("clip", "prelu", "rrelu", "sparse_sigmoid")
-"""Entries reported as the entry with the same values: hard_tanh, leaky_relu, hard_sigmoid."""
 
 
 @renamed(keywords="parameters")
@@ -70,9 +68,8 @@ def identify(
         of its module; for other code NumPy, or the first framework it imports whose arrays it
         accepts.
     among : iterable of str or callable, optional
-        The functions to choose from, user-defined ones too; by default the catalogue without clip,
-        prelu, rrelu and sparse_sigmoid, which are hard_tanh, leaky_relu and hard_sigmoid with other
-        parameters.
+        The functions to choose from, user-defined ones too; by default the catalogue without
+        entries that equal another one with other parameters, such as prelu and leaky_relu.
     isolated : bool
         Run it in a separate process, so that a crash does not end this one.
 
@@ -141,7 +138,7 @@ def rank(
 ) -> list[FittedFunction]:
     """Return the best fit of each function, the best first; the nearest ones if none holds."""
     if among is None:
-        among = (a for name, a in activations().items() if name not in SPECIAL_CASES)
+        among = (a for a in activations().values() if not a.entry.special_case_of)
     screen = _screen(tuple(among), seen.fmt)
     plain, searched = screen.plain(seen), list[FittedFunction]()
     for kind in ("itself", "both"):
