@@ -18,7 +18,7 @@ from softgate import cli
 from softgate.cli.arguments import FunctionType
 from softgate.runtime import resolve
 from softgate.runtime.registry import label
-from softgate.studies.compare.functions import trial_name
+from softgate.studies.compare.trial_functions import trial_name
 from softgate.studies.subjects import Mistake, describe, open_session
 
 CODE = """
@@ -402,7 +402,7 @@ def test_models_and_batches(models: str) -> None:
 def test_models_and_data_of_compare(models: str) -> None:
     pytest.importorskip("sklearn")
     from softgate.studies.compare.request import find_trainable
-    from softgate.studies.compare.scripts import Script
+    from softgate.studies.compare.scripts import UserTrainingLoop
 
     code = resolve.import_source(models)
     expected = find_trainable(code.build, code.data())
@@ -413,7 +413,7 @@ def test_models_and_data_of_compare(models: str) -> None:
     network: Any = find_trainable(f"{models}.py:Network", "parts.npz")
     assert network.examples.sizes == "30 for training, 20 for validation, 50 for testing"
     scripts = [find_trainable(text) for text in (f"{models}:run", f"{models}.py:run")]
-    assert all(isinstance(script, Script) for script in scripts)
+    assert all(isinstance(script, UserTrainingLoop) for script in scripts)
     assert scripts[0].fingerprint == scripts[1].fingerprint
     for what, data, message in (
         (f"{models}:build", None, "no data: compare"),

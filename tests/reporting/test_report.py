@@ -14,7 +14,7 @@ import report_records
 
 import softgate as sg
 from softgate.plotting import vega
-from softgate.reporting import Missing, Results, Section, render_page
+from softgate.reporting import MissingRecord, Results, Section, render_page
 from softgate.reporting.elements import Markup, figure, minus, power, table
 from softgate.reporting.sections import MODULES, build_section, build_sections
 from softgate.reporting.sections.accuracy import Accuracy, Certified
@@ -41,12 +41,12 @@ NEEDS = {
 
 
 @pytest.fixture(scope="module")
-def records() -> dict[str, Record | Missing]:
+def records() -> dict[str, Record | MissingRecord]:
     return report_records.records()
 
 
 @pytest.fixture(scope="module")
-def whole(records: dict[str, Record | Missing]) -> str:
+def whole(records: dict[str, Record | MissingRecord]) -> str:
     return render_page(build_sections(Results(records)), "softgate report", HOSTILE)
 
 
@@ -124,9 +124,9 @@ def test_tables_have_captions_and_scopes(whole: str) -> None:
 
 @pytest.mark.parametrize("study", list(NEEDS))
 def test_failed_study_shows_its_reason_in_its_sections(
-    study: str, records: dict[str, Record | Missing]
+    study: str, records: dict[str, Record | MissingRecord]
 ) -> None:
-    results = Results(records | {study: Missing(study, "the <reason> of it")})
+    results = Results(records | {study: MissingRecord(study, "the <reason> of it")})
     for section in build_sections(results):
         says = "the &lt;reason&gt; of it" in section.body_html
         assert says == (section.id in NEEDS[study]), section.id
@@ -140,7 +140,7 @@ def test_study_that_was_not_run() -> None:
 
 
 def test_record_of_another_type_or_with_invalid_fields(
-    records: dict[str, Record | Missing],
+    records: dict[str, Record | MissingRecord],
 ) -> None:
     wrong = build_section("layer", Results(records | {"layer": records["speed"]}))
     assert wrong.failed
@@ -191,7 +191,7 @@ def test_hostile_strings_are_escaped_everywhere(whole: str) -> None:
     assert "alert('x')" not in outside
 
 
-def test_hostile_name_in_a_layer_is_escaped(records: dict[str, Record | Missing]) -> None:
+def test_hostile_name_in_a_layer_is_escaped(records: dict[str, Record | MissingRecord]) -> None:
     shares = {"relu": 0.01, HOSTILE: 0.02, "gelu": 0.03}
     made = render_page(
         [build_section("layer", Results({"layer": report_records.layer(shares)}))], "t", "s"
@@ -299,7 +299,7 @@ def test_formula_that_is_not_defined_everywhere() -> None:
 
 
 def test_failed_formula_does_not_affect_other_functions() -> None:
-    results = report_records.results(formulas=Missing("formulas", "it is too involved"))
+    results = report_records.results(formulas=MissingRecord("formulas", "it is too involved"))
     body = build_section("tables", results).body_html
     assert "it is too involved" in body
     assert "Properties of every activation" in body

@@ -16,8 +16,7 @@ from click.testing import CliRunner, Result
 import softgate as sg
 from softgate import reporting
 from softgate.cli import report as cli
-from softgate.reporting import Missing, Results
-from softgate.reporting import run as runs
+from softgate.reporting import MissingRecord, Results, run_studies
 from softgate.reporting.sections.curves import curves
 from softgate.runtime.packages import require
 from softgate.studies.bench.record import Bench
@@ -37,7 +36,7 @@ def invoke(*arguments: str) -> Result:
 
 @pytest.fixture
 def studies(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
-    monkeypatch.setattr(runs, "STUDIES", request.param)
+    monkeypatch.setattr(run_studies, "STUDIES", request.param)
 
 
 @pytest.mark.parametrize(
@@ -74,7 +73,7 @@ def test_wrong_options_are_reported_before_any_study(
     arguments: tuple[str, ...], expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(runs, "STUDIES", {"curves": broken})
+    monkeypatch.setattr(run_studies, "STUDIES", {"curves": broken})
     result = invoke(*arguments)
     assert expected in str(result.exception)
     assert list(tmp_path.iterdir()) == []
@@ -208,7 +207,7 @@ def test_json_on_stdout_and_in_a_file(
 
 
 def test_report_without_records_is_empty() -> None:
-    assert reporting.Report(Results({"curves": Missing("curves", "no")})).empty
+    assert reporting.Report(Results({"curves": MissingRecord("curves", "no")})).empty
     assert not reporting.Report(report_records.results()).empty
 
 

@@ -9,7 +9,7 @@ import pytest
 import report_records
 
 import softgate as sg
-from softgate.reporting import Missing, Results
+from softgate.reporting import MissingRecord, Results
 from softgate.reporting.sections import build_section
 from softgate.reporting.sections import tables as articles_study
 from softgate.reporting.sections.approximation import Approximations
@@ -19,11 +19,11 @@ from softgate.runtime.records import Record
 
 
 @pytest.fixture(scope="module")
-def records() -> dict[str, Record | Missing]:
+def records() -> dict[str, Record | MissingRecord]:
     return report_records.records()
 
 
-def test_errors_of_the_articles(records: dict[str, Record | Missing]) -> None:
+def test_errors_of_the_articles(records: dict[str, Record | MissingRecord]) -> None:
     record = records["articles"]
     assert isinstance(record, Articles)
     wrong = [figure for figure in record.figures if not figure.right]
@@ -47,7 +47,7 @@ def test_right_figure_is_not_called_wrong(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_errors_of_the_approximations(
-    records: dict[str, Record | Missing],
+    records: dict[str, Record | MissingRecord],
 ) -> None:
     record = records["approximation"]
     assert isinstance(record, Approximations)
@@ -62,7 +62,7 @@ def test_errors_of_the_approximations(
 
 @pytest.mark.parametrize("name", ["gelu", "relu", "hardshrink"])
 def test_lines_equal_the_kernels_and_have_gaps_at_jumps(
-    name: str, records: dict[str, Record | Missing]
+    name: str, records: dict[str, Record | MissingRecord]
 ) -> None:
     curves = records["curves"]
     assert isinstance(curves, Curves)
@@ -81,7 +81,7 @@ def test_lines_equal_the_kernels_and_have_gaps_at_jumps(
     assert len(gaps) == {"gelu": 0, "relu": 1, "hardshrink": 2}[name]
 
 
-def test_records_survive_json(records: dict[str, Record | Missing]) -> None:
+def test_records_survive_json(records: dict[str, Record | MissingRecord]) -> None:
     for name, record in records.items():
         if name != "playground":  # contains code and is not read from files
             assert isinstance(record, Record)

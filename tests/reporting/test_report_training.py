@@ -9,7 +9,7 @@ import report_records
 from compare_outcomes import DIVERGED, RAISED, comparison
 
 from softgate.plotting import vega
-from softgate.reporting import RECORDS, Missing, Results
+from softgate.reporting import RECORDS, MissingRecord, Results
 from softgate.reporting.sections import build_section, training
 from softgate.reporting.sections.answer import answers
 
@@ -80,7 +80,7 @@ def test_text_of_the_record_is_escaped():
 
 
 def test_failed_study_shows_its_reason():
-    made = section(Missing("training", "pip install 'softgate[compare]'"))
+    made = section(MissingRecord("training", "pip install 'softgate[compare]'"))
     assert made.failed
     assert "softgate[compare]" in made.body_html
 

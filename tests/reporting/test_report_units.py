@@ -18,8 +18,7 @@ from click.testing import CliRunner, Result
 import softgate as sg
 from softgate import reporting
 from softgate.cli import report as cli
-from softgate.reporting import Results, Section, render_page
-from softgate.reporting import run as runs
+from softgate.reporting import Results, Section, render_page, run_studies
 from softgate.reporting.sections import build_section
 from softgate.reporting.sections.units import (
     ObservedNetwork,
@@ -124,7 +123,7 @@ def test_missing_torch_or_scikit_learn_raises_with_the_extra(
     monkeypatch.setitem(sys.modules, absent, None)
     with pytest.raises(ImportError, match=r'pip install "softgate\[compare\]"'):
         units(None)
-    monkeypatch.setattr(runs, "STUDIES", {"units": lambda run: units(run.model)})
+    monkeypatch.setattr(run_studies, "STUDIES", {"units": lambda run: units(run.model)})
     (missing,) = sg.report().missing
     made = build_section("units", Results({"units": missing}))
     assert made.failed
@@ -207,7 +206,7 @@ def never(run: Any) -> Any:
 def test_wrong_models_are_reported_before_any_study(
     arguments: tuple[str, ...], expected: str, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(runs, "STUDIES", {"curves": never})
+    monkeypatch.setattr(run_studies, "STUDIES", {"curves": never})
     result = invoke(*arguments)
     assert expected in str(result.exception), result.exception
     assert not (place / "report.html").exists()
@@ -216,7 +215,7 @@ def test_wrong_models_are_reported_before_any_study(
 def test_users_model_is_on_the_page_and_in_the_records(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(runs, "STUDIES", {"units": runs.STUDIES["units"]})
+    monkeypatch.setattr(run_studies, "STUDIES", {"units": run_studies.STUDIES["units"]})
     result = invoke(
         "--model", "units_models:make", "--data", "data.npz", "-o", "page.html", "-o", "page.json"
     )
@@ -238,7 +237,7 @@ def test_users_model_is_on_the_page_and_in_the_records(
 
 
 def test_python_takes_a_module_and_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runs, "STUDIES", {"units": runs.STUDIES["units"]})
+    monkeypatch.setattr(run_studies, "STUDIES", {"units": run_studies.STUDIES["units"]})
     model = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.SiLU())
     made = sg.report(model=model, data=[torch.randn(50, 4)] * 2)
     study = made.results.take("units", UnitStudy)

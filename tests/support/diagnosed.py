@@ -13,7 +13,7 @@ from softgate.studies.diagnose.record import (
     NotFinite,
     Site,
     Thresholds,
-    Units,
+    UnitFigures,
     WhatIf,
 )
 
@@ -44,7 +44,7 @@ def site(
         mean=0.25, sd=spread, skew=0.5, activation_gain=0.9, layer_gain=1.1,
         gradient_output=gradient, gradient_input=None if gradient is None else gradient / 2,
         not_finite=(NotFinite("output", 3, 7),) if broken else (), sampled=1.0,
-        unit=Units(flat, zeros, None, None, zeros, zeros, zeros, which, which, ()),
+        unit=UnitFigures(flat, zeros, None, None, zeros, zeros, zeros, which, which, ()),
         history=tuple(histogram(i, min(dead, i), spread) for i in range(moments)),
     )  # fmt: skip
 

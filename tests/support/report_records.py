@@ -11,7 +11,7 @@ import compare_outcomes
 import diagnosed
 
 import softgate as sg
-from softgate.reporting import Missing, Results
+from softgate.reporting import MissingRecord, Results
 from softgate.reporting.sections.about import About
 from softgate.reporting.sections.accuracy import Accuracy, Certified
 from softgate.reporting.sections.approximation import approximations
@@ -111,13 +111,13 @@ def accuracy(title: str = "torch.nn.functional.gelu") -> Accuracy:
     )
 
 
-def records(own: tuple[sg.Activation, ...] = ()) -> dict[str, Record | Missing]:
+def records(own: tuple[sg.Activation, ...] = ()) -> dict[str, Record | MissingRecord]:
     """Return a record of every study."""
     return dict(_records(own))
 
 
 @cache
-def _records(own: tuple[sg.Activation, ...]) -> dict[str, Record | Missing]:
+def _records(own: tuple[sg.Activation, ...]) -> dict[str, Record | MissingRecord]:
     known = [sg.activations()[name] for name in NAMES]
     approximation = approximations(own)
     times, exactness = speed(), accuracy()

@@ -50,7 +50,7 @@ def command(
     softgate identify model.onnx
     """
     from softgate.studies.identify import UNKNOWN, identify
-    from softgate.studies.subjects import Failure
+    from softgate.studies.subjects import SubjectFailure
 
     try:
         identification = identify(
@@ -60,7 +60,7 @@ def command(
             framework=framework,
             isolated=True,
         )
-    except Failure as failure:
+    except SubjectFailure as failure:
         click.echo(f"Error: {subject} {failure}", err=True)
         sys.exit(1)
     emit(identification, form, output)

@@ -29,8 +29,8 @@ from softgate.runtime.registry import activations, label
 from softgate.runtime.resolve import activation, several
 
 from .page import render_page
-from .run import BUDGET_S, ReportProgress, ReportRun
-from .section import Missing, Results, Section
+from .run_studies import BUDGET_S, ReportProgress, ReportRun
+from .section import MissingRecord, Results, Section
 from .sections import FORMULAS, RECORDS, build_sections
 from .sections.about import About
 from .sections.answer import answers
@@ -64,9 +64,9 @@ class Report:
         return render_page(self.sections, TITLE, subtitle)
 
     @property
-    def missing(self) -> tuple[Missing, ...]:
+    def missing(self) -> tuple[MissingRecord, ...]:
         """The studies that have no record, with the reasons."""
-        return tuple(r for r in self.results.records.values() if isinstance(r, Missing))
+        return tuple(r for r in self.results.records.values() if isinstance(r, MissingRecord))
 
     @property
     def empty(self) -> bool:
@@ -175,7 +175,7 @@ def read(records: str | os.PathLike[str], formulas: Iterable[Activation] = ()) -
     named_formulas = _unambiguous(formulas)
     texts = _folder(place) if place.is_dir() else _file(place)
     names = [name for name in RECORDS if name != FORMULAS or name in texts]
-    shown: dict[str, Record | Missing] = {
+    shown: dict[str, Record | MissingRecord] = {
         name: _read(name, texts.get(name), place) for name in names
     }
     shown["playground"] = playground(named_formulas)  # code is never read from a file
@@ -221,14 +221,16 @@ def _unambiguous(formulas: Iterable[Activation]) -> tuple[Activation, ...]:
     return formulas
 
 
-def _read(name: str, text: str | OSError | None, place: Path) -> Record | Missing:
+def _read(name: str, text: str | OSError | None, place: Path) -> Record | MissingRecord:
     file = place / f"{name}.json" if place.is_dir() else place
     if text is None:
-        return Missing(name, f"{file} does not exist" if place.is_dir() else f"it is not in {file}")
+        return MissingRecord(
+            name, f"{file} does not exist" if place.is_dir() else f"it is not in {file}"
+        )
     if isinstance(text, OSError):
-        return Missing(name, f"{file} cannot be shown: {text}")
+        return MissingRecord(name, f"{file} cannot be shown: {text}")
     try:
         return RECORDS[name].from_json(text)
     # The file may be of another version, truncated, or not a record at all.
     except (ValueError, TypeError, KeyError, AttributeError, StopIteration) as error:
-        return Missing(name, f"{file} cannot be shown: {error}")
+        return MissingRecord(name, f"{file} cannot be shown: {error}")

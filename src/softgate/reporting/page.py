@@ -18,7 +18,7 @@ from typing import Any
 from softgate.plotting import vega
 
 from .elements import marker
-from .section import Missing, Section, failure
+from .section import MissingRecord, Section, failure
 
 PREFIX = "chart-data-"
 """The prefix of the id of the element that holds a chart's specification."""
@@ -109,7 +109,7 @@ def _shown(section: Section) -> tuple[str, dict[str, Any]]:
     try:
         return _drawn(section)
     except ValueError as error:  # raised by Vega for the numbers of a broken record
-        reason = Missing(section.id, f"its charts cannot be drawn: {error}")
+        reason = MissingRecord(section.id, f"its charts cannot be drawn: {error}")
         return _drawn(failure(section.id, section.title, reason))
 
 

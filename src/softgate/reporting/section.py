@@ -1,8 +1,8 @@
 """A section of the report (text, charts, a script) and the records that sections are made from.
 
 A module of `sections/` has a `TITLE` and a function `section(results) -> Section`, and is listed in
-`sections/__init__.py`. It reads its records with `Results.take`, which raises `Missing` if the
-study failed; the page then shows the reason in that section and keeps all others.
+`sections/__init__.py`. It reads its records with `Results.take`, which raises `MissingRecord` if
+the study failed; the page then shows the reason in that section and keeps all others.
 
 Charts are Vega-Lite specifications by the id of the element that `figure` returns for them. Each is
 drawn once in Python, so that the curves are visible before any script runs, and becomes interactive
@@ -23,7 +23,7 @@ from softgate.runtime.records import Record
 R = TypeVar("R", bound=Record)
 
 
-class Missing(Exception):
+class MissingRecord(Exception):
     """A study has no record: it failed, was not run, or its file cannot be read.
 
     `skipped` is whether it was not run because a package that it needs is not installed.
@@ -41,17 +41,19 @@ class Missing(Exception):
 class Results:
     """The record of each study by the study's name, or the reason that there is none."""
 
-    records: Mapping[str, Record | Missing]
+    records: Mapping[str, Record | MissingRecord]
 
     def take(self, study: str, kind: type[R]) -> R:
-        """Return the record of a study; raise `Missing` if there is none of this type."""
+        """Return the record of a study; raise `MissingRecord` if there is none of this type."""
         record = self.records.get(study)
         if record is None:
-            raise Missing(study, "this study was not run")
-        if isinstance(record, Missing):
+            raise MissingRecord(study, "this study was not run")
+        if isinstance(record, MissingRecord):
             raise record
         if not isinstance(record, kind):
-            raise Missing(study, f"expected a {kind.__name__}, found a {type(record).__name__}")
+            raise MissingRecord(
+                study, f"expected a {kind.__name__}, found a {type(record).__name__}"
+            )
         return record
 
 
@@ -81,7 +83,7 @@ class Section:
     failed: bool = False
 
 
-def failure(id: str, title: str, missing: Missing) -> Section:
+def failure(id: str, title: str, missing: MissingRecord) -> Section:
     """Return a section that shows only why it has no content."""
     head = "Skipped." if missing.skipped else "No results."
     message = f'<p class="failed" role="note"><strong>{head}</strong> {escape(str(missing))}.</p>'

@@ -284,12 +284,12 @@ def _computed_by(target: Any, parameters: Mapping[str, Any], shown: str) -> Acti
     if isinstance(module_activation, Activation) and not parameters:
         return module_activation
     from softgate.studies.identify import identify
-    from softgate.studies.subjects import Failure
+    from softgate.studies.subjects import SubjectFailure
 
     advice = "write its formula with @softgate.activation, or name a function such as gelu"
     try:
         identification = identify(target, parameters=parameters)
-    except Failure as failure:
+    except SubjectFailure as failure:
         raise ValueError(f"{shown} is not a function of one array ({failure}): {advice}") from None
     meant = identification.activation
     if meant is None:

@@ -15,7 +15,7 @@ import pytest
 
 import softgate as sg
 from softgate.studies.certify.record import Certificate
-from softgate.studies.subjects import Failure, Mistake, Subject, describe, open_session
+from softgate.studies.subjects import Mistake, Subject, SubjectFailure, describe, open_session
 
 X = np.array([-2.0, -0.5, 0.0, 3.0], np.float32)
 
@@ -203,7 +203,7 @@ def test_identify_reads_the_type_of_a_c_function_from_its_name(library: str) -> 
 def test_a_c_function_that_writes_too_much_or_too_little(library: str) -> None:
     with (
         open_session(describe(f"{library}:beyond_f32")) as session,
-        pytest.raises(Failure, match="wrote beyond"),
+        pytest.raises(SubjectFailure, match="wrote beyond"),
     ):
         session.evaluate("value", X)
     with open_session(describe(f"{library}:lazy_f32")) as session:
@@ -261,7 +261,7 @@ def test_a_child_is_started_again_after_a_crash() -> None:
     far = np.array([200.0], np.float32)
     with open_session(describe("faulty:crash_far_out")) as session:
         for _ in range(2):
-            with pytest.raises(Failure, match="crashed"):
+            with pytest.raises(SubjectFailure, match="crashed"):
                 session.evaluate("value", far)
         assert np.array_equal(session.evaluate("value", X), sg.gelu(X))
 

@@ -13,14 +13,7 @@ import cloudpickle
 import pytest
 
 import softgate as sg
-from softgate.studies.compare import functions
-from softgate.studies.compare.functions import (
-    Formula,
-    TrainableWithFormulas,
-    function,
-    shown,
-    trial_name,
-)
+from softgate.studies.compare import trial_functions
 from softgate.studies.compare.plan import (
     FIRST_TUNING_SEED,
     Arm,
@@ -44,6 +37,13 @@ from softgate.studies.compare.trial import (
     Status,
     Trial,
     TrialFunction,
+)
+from softgate.studies.compare.trial_functions import (
+    PicklableFormula,
+    TrainableWithFormulas,
+    function,
+    shown,
+    trial_name,
 )
 
 HERE = Place("host", "cpu", 1, "3", "2", "0")
@@ -253,7 +253,7 @@ def test_a_formula_is_sent_by_value(monkeypatch: pytest.MonkeyPatch) -> None:
     text, formula = trial_name(bump.bind(a=0.5))
     assert formula is not None
     assert shown(text) == "bump:a=0.5"
-    monkeypatch.setattr(functions, "_registered", {})
+    monkeypatch.setattr(trial_functions, "_registered", {})
     with pytest.raises(ValueError, match="was not sent"):
         function(text)
     trainable = cloudpickle.loads(cloudpickle.dumps(TrainableWithFormulas(Hill(), (formula,))))
@@ -263,7 +263,7 @@ def test_a_formula_is_sent_by_value(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_another_formula_is_another_trial() -> None:
-    keys = {Formula.of(item).key for item in (bump, bump.bind(a=3.0), other_bump())}
+    keys = {PicklableFormula.of(item).key for item in (bump, bump.bind(a=3.0), other_bump())}
     assert len(keys) == 2
     assert {key.partition("#")[0] for key in keys} == {"bump"}
 

@@ -18,7 +18,7 @@ from torch import nn
 from trained import execute, run_trial
 
 from softgate.studies.compare.fingerprint import function_hash
-from softgate.studies.compare.scripts import MAX_POINTS, ReportCallback, Script
+from softgate.studies.compare.scripts import MAX_POINTS, ReportCallback, UserTrainingLoop
 from softgate.studies.compare.store import Store
 from softgate.studies.compare.trial import Diverged, Outcome, Trial
 from softgate.studies.compare.user_model import PARTS, UserModel, examples
@@ -41,14 +41,14 @@ def quiet(*_: object) -> None:
 
 
 def run(
-    trainable: UserModel | Script, activation: str = "gelu", seed: int = 0, role: str = "reported",
-    lr: float = 0.01,
+    trainable: UserModel | UserTrainingLoop, activation: str = "gelu", seed: int = 0,
+    role: str = "reported", lr: float = 0.01,
 ) -> Outcome:  # fmt: skip
     return run_trial(one(trainable, activation, seed, role, lr), trainable.trial_function(), quiet)
 
 
 def one(
-    trainable: UserModel | Script,
+    trainable: UserModel | UserTrainingLoop,
     activation: str,
     seed: int,
     role: str = "reported",
@@ -267,7 +267,7 @@ def script(tmp_path: Path) -> Path:
 
 
 def test_a_users_training_loop(script: Path) -> None:
-    trainable = Script(f"{script}:run", width="7", note="x")
+    trainable = UserTrainingLoop(f"{script}:run", width="7", note="x")
     assert dict(trainable.settings) == {"width": 7, "note": "x"}
     assert trainable.rates
     path = list(sys.path)
@@ -287,15 +287,21 @@ def test_a_users_training_loop(script: Path) -> None:
 
 
 def test_scripts_with_few_reports(script: Path) -> None:
-    assert run(Script(f"{script}:bare"), seed=3).measured.score == 3.0
-    assert Script(f"{script}:bare").rates == ()
-    assert run(Script(f"{script}:bare"), role="tuning", seed=3).measured.validation_score == 3.0
-    assert run(Script(f"{script}:broken")).said == "diverged at step 1: the loss is not finite"
-    assert run(Script(f"{script}:nothing")).said == (
+    assert run(UserTrainingLoop(f"{script}:bare"), seed=3).measured.score == 3.0
+    assert UserTrainingLoop(f"{script}:bare").rates == ()
+    assert (
+        run(UserTrainingLoop(f"{script}:bare"), role="tuning", seed=3).measured.validation_score
+        == 3.0
+    )
+    assert (
+        run(UserTrainingLoop(f"{script}:broken")).said
+        == "diverged at step 1: the loss is not finite"
+    )
+    assert run(UserTrainingLoop(f"{script}:nothing")).said == (
         "ValueError: run returned no score: expected a number, or a mapping with 'score'"
     )
-    assert "expected a 'score'" in run(Script(f"{script}:unscored")).said
-    assert Script(f"{script}:bare", higher="false", score="loss").measure.higher is False
+    assert "expected a 'score'" in run(UserTrainingLoop(f"{script}:unscored")).said
+    assert UserTrainingLoop(f"{script}:bare", higher="false", score="loss").measure.higher is False
 
 
 @pytest.mark.parametrize(
@@ -316,20 +322,20 @@ def test_invalid_scripts(
 ) -> None:
     monkeypatch.chdir(script.parent)
     with pytest.raises((ValueError, TypeError, FileNotFoundError), match=said):
-        Script(place, **settings)
+        UserTrainingLoop(place, **settings)
 
 
 def test_script_fingerprints_depend_on_the_text(script: Path) -> None:
-    first = Script(str(script))
-    assert Script(str(script)).fingerprint == first.fingerprint
+    first = UserTrainingLoop(str(script))
+    assert UserTrainingLoop(str(script)).fingerprint == first.fingerprint
     (script.parent / "nearby.py").write_text("FACTOR = 3\n", encoding="utf-8")
-    second = Script(str(script))
+    second = UserTrainingLoop(str(script))
     assert second.fingerprint != first.fingerprint
     with pytest.raises(ValueError, match=r"nearby\.py has changed"):
         first.trial_function()
     script.write_text("def run(:\n", encoding="utf-8")
     with pytest.raises(ValueError, match=r"train\.py, line 1"):
-        Script(str(script))
+        UserTrainingLoop(str(script))
     script.unlink()  # as on another machine: the text has come along
     sys.modules.pop("nearby", None)
     score = run(second).measured.score

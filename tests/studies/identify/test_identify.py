@@ -20,7 +20,7 @@ from softgate.formula.formats import FORMATS
 from softgate.lower import float64
 from softgate.runtime.registry import activations
 from softgate.studies.identify import UNKNOWN, Identification, identify
-from softgate.studies.subjects import Failure, Mistake
+from softgate.studies.subjects import Mistake, SubjectFailure
 
 DTYPES = tuple(FORMATS)
 Tensors = Callable[[torch.Tensor], torch.Tensor]
@@ -272,9 +272,9 @@ def test_wrong_questions() -> None:
         identify(np.tanh, dtype="float8")
     with pytest.raises(Mistake, match="callable"):
         identify(3)  # type: ignore[arg-type]
-    with pytest.raises(Failure, match="shape"):
+    with pytest.raises(SubjectFailure, match="shape"):
         identify(lambda x: x[:3])
-    with pytest.raises(Failure, match="ZeroDivisionError"):
+    with pytest.raises(SubjectFailure, match="ZeroDivisionError"):
         identify(lambda x: 1 / 0)
 
 

@@ -17,7 +17,7 @@ from softgate.studies.bench.record import Bench
 from softgate.studies.compare.record import Comparison
 from softgate.studies.properties import PropertyTable, properties
 
-from ..section import Missing, Results, Section, failure
+from ..section import MissingRecord, Results, Section, failure
 from . import (
     about,
     accuracy,
@@ -33,7 +33,7 @@ from . import (
 )
 
 if TYPE_CHECKING:
-    from ..run import ReportRun
+    from ..run_studies import ReportRun
 
 MODULES = {
     module.__name__.rpartition(".")[2]: module
@@ -96,9 +96,9 @@ def build_section(name: str, results: Results) -> Section:
     module = MODULES[name]
     try:
         section: Section = module.section(results)
-    except Missing as missing:
+    except MissingRecord as missing:
         return failure(name, module.TITLE, missing)
     except Exception as error:  # the fields of a record from a file may hold anything
         reason = f"its record cannot be shown: {type(error).__name__}: {error}"
-        return failure(name, module.TITLE, Missing(name, reason))
+        return failure(name, module.TITLE, MissingRecord(name, reason))
     return section

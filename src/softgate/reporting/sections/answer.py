@@ -16,7 +16,7 @@ from softgate.studies.compare.text import listed
 from softgate.studies.properties import PropertyTable
 
 from ..elements import Markup, minus, power, shown
-from ..section import Missing, Results, Section
+from ..section import MissingRecord, Results, Section
 from .accuracy import Accuracy
 from .approximation import FORMS, Approximations
 from .curves import Curves
@@ -55,7 +55,7 @@ def answers(results: Results) -> Iterator[Markup]:
     for line in LINES:
         try:
             yield Markup(line(results))
-        except Missing as missing:
+        except MissingRecord as missing:
             yield Markup(f'<span class="note">Unknown: {shown(str(missing))}.</span>')
 
 
@@ -76,7 +76,7 @@ def which(results: Results) -> str:
     times = _times(results.take("speed", Bench))
     timed = sorted((p for p in candidates if p.function in times), key=lambda p: times[p.function])
     if not timed:
-        raise Missing("speed", "no activation was timed that is smooth and 0 at 0")
+        raise MissingRecord("speed", "no activation was timed that is smooth and 0 at 0")
     most_ns = times[timed[:NAMED][-1].function].upper_ns
     chosen = [p for p in timed if times[p.function].least_ns <= most_ns]
     names = [p.function for p in chosen]
@@ -94,7 +94,7 @@ def _trains_best(results: Results) -> str:
     """Return what the training runs show about the quality of the trained network."""
     try:
         record = results.take("training", Comparison)
-    except Missing:
+    except MissingRecord:
         return "Which activation trains best was not measured"
     differ = any(d.verdict in ("better", "worse") for d in record.differences)
     runs = "1 run" if len(record.seeds) == 1 else f"{len(record.seeds)} runs"
@@ -143,7 +143,7 @@ def context(results: Results) -> str:
     ours = [row for row in steps if row.implementation == OURS] or steps
     ours = [row for row in ours if row.activation not in _user_formulas(results)]
     if not ours:
-        raise Missing("layer", "no activation was timed in a training step")
+        raise MissingRecord("layer", "no activation was timed in a training step")
     ours.sort(key=lambda row: row.share)
     least, most = ours[0], ours[-1]
     gelu = next((row for row in ours if row.activation == "gelu"), most)
@@ -173,7 +173,7 @@ def element(results: Results) -> str:
     rows = [r for r in record if r.function == "gelu" and r.quantity == "value" and r.least_ns]
     ours = next((row for row in rows if row.implementation == OURS), None)
     if ours is None or ours.least_ns is None:
-        raise Missing("speed", "gelu was not timed")
+        raise MissingRecord("speed", "gelu was not timed")
     parts = [f"gelu takes <strong>{ours.least_ns:.2f} ns</strong> per element"]
     if ours.x_relu:
         parts.append(f", {ours.x_relu:.1f} × relu")
@@ -242,7 +242,7 @@ def exact(results: Results) -> str:
     ours = [measurement for certified, measurement in values if certified.implementation == OURS]
     others = [pair for pair in values if pair[0].implementation != OURS]
     if not ours:
-        raise Missing("accuracy", "gelu was not certified")
+        raise MissingRecord("accuracy", "gelu was not certified")
     line = (
         f"The error of softgate’s gelu is at most <strong>{ours[0].max_ulp:.2f} ulp</strong> at "
         "every float32 input tested"

@@ -33,7 +33,7 @@ from ..elements import (
     table,
     toggle,
 )
-from ..section import Missing, Results, Section
+from ..section import MissingRecord, Results, Section
 from .accuracy import PEERS, Accuracy
 
 TITLE = "Speed"
@@ -215,7 +215,7 @@ def _error_against_time(results: Results, charts: dict[str, Any]) -> str:
     """Add the chart of error against time to `charts`; return it with its table, or the reason."""
     try:
         record = results.take("pareto", Pareto)
-    except Missing as missing:
+    except MissingRecord as missing:
         return f'{PARETO_HEADING}<p class="failed" role="note">{shown(str(missing))}.</p>'
     if not record.points:
         return f'{PARETO_HEADING}<p class="failed" role="note">No implementation was measured.</p>'

@@ -25,7 +25,7 @@ from softgate.studies.properties.record import Properties, lines
 from softgate.studies.table import table as value_table
 
 from ..elements import Markup, minus, of_grid, shown, swatch, table
-from ..section import Missing, Results, Section
+from ..section import MissingRecord, Results, Section
 from .approximation import Approximations
 
 TITLE = "Tables"
@@ -370,7 +370,7 @@ def _properties(results: Results) -> str:
     """Return the properties of the activations of the second article, and of all."""
     try:
         record = results.take("properties", PropertyTable)
-    except Missing as missing:
+    except MissingRecord as missing:
         return f'<p class="failed" role="note">{shown(str(missing))}.</p>'
     some = [p for name in SUMMED_UP for p in record if p.function == name]
     user_rows, reason = _formulas(results)
@@ -389,7 +389,7 @@ def _formulas(results: Results) -> tuple[list[Properties], str]:
         return [], ""
     try:
         return list(results.take("formulas", PropertyTable)), ""
-    except Missing as missing:
+    except MissingRecord as missing:
         return [], f'<p class="failed" role="note">{shown(str(missing))}.</p>'
 
 

@@ -341,7 +341,7 @@ def _explanation(record: UnitStudy) -> str:
         sites = chart_data.rows(network.seen)
         outside = (
             text.reaching(chart_data.ridges(network.seen)),
-            text.silent(chart_data.names(sites), chart_data.flows(sites)),
+            text.silent(chart_data.names(sites), chart_data.gradient_norms(sites)),
         )
         parts += [f"{network.title}: {remark}" for remark in outside if remark]
     return " ".join(parts)

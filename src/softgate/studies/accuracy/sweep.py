@@ -62,7 +62,7 @@ S = TypeVar("S", bound=_State)
 S_co = TypeVar("S_co", bound=_State, covariant=True)
 
 
-class _Meter(Protocol[S_co]):
+class _ErrorMeter(Protocol[S_co]):
     """Measures blocks of results; there is one for each thread."""
 
     @property
@@ -366,7 +366,7 @@ def largest_error(
 
 def _sweep(
     blocks: Blocks,
-    meter: Callable[[S], _Meter[S]],
+    meter: Callable[[S], _ErrorMeter[S]],
     state: S,
     stop: int,
     threads: int,
@@ -398,7 +398,7 @@ class Halted(Exception):
         self.state = state
 
 
-def _round(pool: ThreadPoolExecutor, blocks: Blocks, meters: list[_Meter[S]], state: S) -> S:
+def _round(pool: ThreadPoolExecutor, blocks: Blocks, meters: list[_ErrorMeter[S]], state: S) -> S:
     """Return the state after a round; on an interrupt, raise Halted once started blocks end."""
     futures = [pool.submit(blocks.work, meter) for meter in meters]
     try:
@@ -440,7 +440,7 @@ class Blocks:
             first, self.next = self.next, min(self.next + self.size, self.end)
             return first
 
-    def work(self, meter: _Meter[Any]) -> None:
+    def work(self, meter: _ErrorMeter[Any]) -> None:
         """Compute and measure blocks until none is left."""
         try:
             while (first := self._take()) is not None:

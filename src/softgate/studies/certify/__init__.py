@@ -18,7 +18,7 @@ from softgate.runtime.registry import label
 
 from .. import Progress
 from ..identify import UNKNOWN, identified
-from ..subjects import Failure, Mistake, Session, Subject, describe, open_session
+from ..subjects import Mistake, Session, Subject, SubjectFailure, describe, open_session
 from ..subjects.session import TIME_LIMIT
 from .measure import ORDER, CertifyPlan, CertifyRun
 from .record import Certificate
@@ -152,7 +152,7 @@ def identified_as(session: Session, subject: Subject, plan: CertifyPlan) -> Acti
     dtype = None if plan.dtypes is None else plan.dtypes[0]
     try:
         identification = identified(session, subject.shown, dtype)
-    except Failure as failure:
+    except SubjectFailure as failure:
         raise Mistake(
             f"{subject.text} could not be identified ({failure}): name the function it is measured "
             "as, such as reference='gelu' (--reference gelu); the certificate then reports this "

@@ -13,7 +13,7 @@ from softgate.formula.formats import Format
 from softgate.lower.decimal_arithmetic import limit_at_infinity
 
 from ..accuracy import Reference
-from ..subjects import Failure, Session
+from ..subjects import Session, SubjectFailure
 from .record import DIFFERS, NOT_TESTED, SAME, Dependence, Special
 
 Array = npt.NDArray[Any]
@@ -139,7 +139,7 @@ class Behaviour:
             return Dependence("empty array", NOT_TESTED, FIXED)
         try:
             self.session.evaluate(self.quantity, self.x[:0])
-        except Failure as error:
+        except SubjectFailure as error:
             return Dependence("empty array", DIFFERS, str(error))
         return Dependence("empty array", SAME)
 

@@ -21,11 +21,11 @@ from .. import Progress
 from ..accuracy import Reference, samples, sweep
 from ..accuracy.regions import Regions, Tally, marks, roots_of
 from ..reproducibility.digests import digest, operands, published_digest
-from ..subjects import Failure, Mistake, Session, Subject
+from ..subjects import Mistake, Session, Subject, SubjectFailure
 from ..subjects.description import RAISED, WRONG_DTYPE
 from ..subjects.session import InProcess
 from .behaviour import Behaviour, probe, specials
-from .record import Dependence, ErrorProfile, Finding, Measurement, Region
+from .record import CallFault, Dependence, ErrorProfile, Measurement, Region
 
 Array = npt.NDArray[Any]
 ORDER = ("float32", "float64", "float16", "bfloat16")
@@ -65,9 +65,9 @@ class CertifyRun:
         self.marks = marks(self.entry, tuple(self.parameters.items()))
         self.references: dict[str, Reference] = {}
         self.saved: sweep.SweepCheckpoint | None = None
-        self.findings: list[Finding] = []
+        self.findings: list[CallFault] = []
         self.untested: list[str] = []
-        self._raised: list[Finding] = []
+        self._raised: list[CallFault] = []
         """The findings in which the first call raised."""
 
     def save_to(self, file: Path) -> None:
@@ -124,7 +124,7 @@ class CertifyRun:
         """Return why a quantity cannot be measured in a format, or None."""
         try:
             self.session.evaluate(quantity, probe(fmt))
-        except Failure as error:
+        except SubjectFailure as error:
             named = self.plan.dtypes is not None and quantity == "value"
             # NumPy's functions without a loop for 16 bits return a wider format.
             widened = error.kind == WRONG_DTYPE and fmt.bits == 16
@@ -137,13 +137,13 @@ class CertifyRun:
             return f"{fmt.name} {quantity}: {error.kind}"
         return None
 
-    def _find(self, quantity: str, fmt: Format, error: Failure) -> None:
-        self.findings.append(Finding(quantity, fmt.name, error.kind, error.message))
+    def _find(self, quantity: str, fmt: Format, error: SubjectFailure) -> None:
+        self.findings.append(CallFault(quantity, fmt.name, error.kind, error.message))
 
     def _guarded(self, quantity: str, fmt: Format) -> Measurement | None:
         try:
             return self._measure(quantity, fmt)
-        except Failure as error:
+        except SubjectFailure as error:
             self._find(quantity, fmt, error)
             self.untested.append(f"{fmt.name} {quantity}: {error.kind} before all was measured")
             return None

@@ -83,7 +83,7 @@ class Dependence:
 
 
 @dataclass(frozen=True)
-class Finding:
+class CallFault:
     """A fault of the callable, such as a crash or a changed input."""
 
     quantity: str
@@ -175,7 +175,7 @@ class Certificate(Record):
     samples: Mapping[str, int]
     """The approximate number of sampled inputs that was requested, by format."""
     measurements: tuple[Measurement, ...]
-    findings: tuple[Finding, ...]
+    findings: tuple[CallFault, ...]
     untested: tuple[str, ...]
     """What was not tested, and why."""
 

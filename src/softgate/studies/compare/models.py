@@ -31,8 +31,8 @@ from softgate.runtime.activation import Activation
 from softgate.runtime.gated import Gated
 from softgate.torch import Stack, make
 
-from .functions import Function, function
 from .trial import Trial
+from .trial_functions import Function, function
 
 Model = TypeVar("Model", bound=nn.Module)
 

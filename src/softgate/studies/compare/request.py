@@ -11,15 +11,15 @@ from softgate.runtime import resolve
 from softgate.runtime.packages import require
 from softgate.runtime.registry import functions
 
-from .functions import Formula, TrainableWithFormulas, shown, trial_name
 from .plan import FIRST_TUNING_SEED, Arm, ComparisonPlan, Condition, read_seeds
 from .presets import PublishedExperiment, preset
 from .record import Pairs, check_pairs
 from .run import PlannedComparison
-from .scripts import Script, is_function, is_loop, source
+from .scripts import UserTrainingLoop, is_function, is_loop, source
 from .statistics import BestPossible, best_possible, count_comparisons
 from .tasks import task
 from .trial import Trainable
+from .trial_functions import PicklableFormula, TrainableWithFormulas, shown, trial_name
 from .user_model import UserModel
 
 SEEDS, TUNING_SEEDS, ALPHA = 8, 2, 0.05
@@ -176,7 +176,7 @@ def find_trainable(
         place = os.fspath(what)
         if is_loop(*source(place)):
             _check_unused("a script reads its data itself", data=data, data_dir=data_dir)
-            return Script(place, **chosen)
+            return UserTrainingLoop(place, **chosen)
         what = resolve.load(*resolve.split(place))
     if callable(what):
         _check_unused("a build function takes its data as (x, y)", data_dir=data_dir)
@@ -208,7 +208,7 @@ def _check_unused(why: str, **arguments: Any) -> None:
             raise ValueError(f"{name} = {value!r} has no use here: {why}")
 
 
-def _check_names(formulas: Collection[Formula]) -> None:
+def _check_names(formulas: Collection[PicklableFormula]) -> None:
     names = [*functions(), *(formula.name for formula in formulas)]
     for formula in formulas:
         if names.count(formula.name) > 1:

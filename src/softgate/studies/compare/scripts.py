@@ -289,7 +289,7 @@ def _joined(first: CurvePoint, second: CurvePoint) -> CurvePoint:
 
 
 @dataclass(frozen=True, init=False)
-class Script:
+class UserTrainingLoop:
     """A function in a file.
 
     Parameters
@@ -397,7 +397,7 @@ class Script:
         run, folder = self._load()
 
         def run_script(trial: Trial, progress: ProgressCallback) -> tuple[Measured, list[float]]:
-            from .functions import function
+            from .trial_functions import function
 
             report = ReportCallback(progress)
             tuning = trial.role == "tuning"

@@ -370,7 +370,7 @@ class UserModel:
         from softgate.runtime.activation import Activation
         from softgate.torch import make
 
-        from .functions import function
+        from .trial_functions import function
 
         activation = function(trial.activation)
         torch.manual_seed(trial.seed)

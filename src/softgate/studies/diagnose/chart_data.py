@@ -76,7 +76,7 @@ class Segment:
 
 
 @dataclass(frozen=True)
-class Flow:
+class GradientNorm:
     """The norm of a gradient at a site; `which` is output or input."""
 
     row: int
@@ -301,17 +301,17 @@ def deaths(diagnosis: Diagnosis, sites: Sequence[Site]) -> list[Segment]:
     return blocks
 
 
-def flows(sites: Sequence[Site]) -> list[Flow]:
+def gradient_norms(sites: Sequence[Site]) -> list[GradientNorm]:
     """Return the recorded gradient norms with respect to outputs and inputs of each site."""
     return [
-        Flow(row, which, norm)
+        GradientNorm(row, which, norm)
         for row, site in enumerate(sites)
         for which, norm in (("output", site.gradient_output), ("input", site.gradient_input))
         if norm is not None
     ]
 
 
-def decades(gradients: Iterable[Flow]) -> tuple[int, int] | None:
+def decades(gradients: Iterable[GradientNorm]) -> tuple[int, int] | None:
     """Return the powers of ten around all positive finite norms; None if there are none."""
     logs = [math.log10(flow.norm) for flow in gradients if 0 < flow.norm < math.inf]
     if not logs:

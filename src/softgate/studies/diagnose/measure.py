@@ -176,7 +176,7 @@ def norm(gradient: Tensor) -> float:
         return float(torch.linalg.vector_norm(gradient.double()))
 
 
-class Gradients:
+class GradientHooks:
     """Hooks on the autograd graph that measure gradients; `close` removes all of them.
 
     The callback receives each norm with the factor of the loss, other than 1 with a GradScaler.

@@ -29,7 +29,7 @@ from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 from softgate.frameworks.torch.memory import has_memory
 
 from .activation_calls import ACTIVATIONS, GATED_CALLS, LAYERS, PRODUCTS, SCALING, patched_calls
-from .measure import Gradients
+from .measure import GradientHooks
 from .recognition import Function, Recognised, recognise_call, recognise_module, without_hooks
 
 MOST_CALLS = 64
@@ -218,7 +218,7 @@ class Observer:
         self,
         model: nn.Module,
         observe: Callable[[ActivationCall], Tensor | None],
-        gradients: Gradients | None,
+        gradients: GradientHooks | None,
         every: int,
     ) -> None:
         self.model, self.every = unwrapped(model), every

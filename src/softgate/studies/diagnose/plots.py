@@ -28,7 +28,7 @@ from softgate.plotting.vega import (
 
 from .. import counted
 from . import chart_data, text
-from .chart_data import DEAD, FLAT, NEVER, SHARES, Flow, Segment
+from .chart_data import DEAD, FLAT, NEVER, SHARES, GradientNorm, Segment
 from .record import Diagnosis, Site
 
 WIDTH, FILE_WIDTH = 11.0, 370
@@ -118,13 +118,13 @@ def panels(
     sites, ridges = chart_data.rows(diagnosis), chart_data.ridges(diagnosis)
     labels = chart_data.names(sites)
     blocks, deaths = chart_data.units(sites), chart_data.deaths(diagnosis, sites)
-    flows = chart_data.flows(sites)
+    norms = chart_data.gradient_norms(sites)
     notes = dict.fromkeys(("outputs", "gradients"), "")
     if printed:
         height = "height: root of density, to its own peak; behind and pale: first steps."
         notes = {
             "outputs": f"\n{height} {text.reaching(ridges)}".rstrip(),
-            "gradients": f"\n{note}" if (note := text.silent(labels, flows)) else "",
+            "gradients": f"\n{note}" if (note := text.silent(labels, norms)) else "",
         }
     result = {
         "outputs": Panel(
@@ -144,14 +144,18 @@ def panels(
             _caption(text.DEATHS, sites, diagnosis),
             text.describe_deaths(labels, sites),
         )
-    if chart_data.decades(flows) is not None:
-        beside = [flow for other in others for flow in chart_data.flows(chart_data.rows(other))]
-        span = chart_data.decades([*flows, *beside])
+    if chart_data.decades(norms) is not None:
+        beside = [
+            gradient
+            for other in others
+            for gradient in chart_data.gradient_norms(chart_data.rows(other))
+        ]
+        span = chart_data.decades([*norms, *beside])
         assert span is not None
         result["gradients"] = Panel(
-            _flows(labels, flows, span, printed),
+            _gradient_norms(labels, norms, span, printed),
             _caption(text.GRADIENTS, sites, diagnosis) + notes["gradients"],
-            text.describe_flows(labels, flows),
+            text.describe_gradient_norms(labels, norms),
         )
     return result
 
@@ -325,8 +329,8 @@ def css_colour(colour: str, opacity: float) -> str:
     return f"rgba({red},{green},{blue},{opacity:g})"
 
 
-def _flows(
-    labels: Sequence[str], flows: Sequence[Flow], span: tuple[int, int], printed: bool
+def _gradient_norms(
+    labels: Sequence[str], norms: Sequence[GradientNorm], span: tuple[int, int], printed: bool
 ) -> Spec:
     low, high = 10.0 ** span[0], 10.0 ** span[1]
     styles = dict(GRADIENTS.values())
@@ -342,10 +346,10 @@ def _flows(
         "color": {"field": "f", "type": "nominal", "scale": colours, "legend": legend},
     }  # fmt: skip
     values: list[Spec] = [
-        {"row": flow.row, "site": labels[flow.row], "f": GRADIENTS[flow.which][0],
-         "norm": flow.norm if low <= flow.norm <= high else None, "edge": low,
-         "text": f"{flow.norm:g}"}
-        for flow in flows
+        {"row": gradient.row, "site": labels[gradient.row], "f": GRADIENTS[gradient.which][0],
+         "norm": gradient.norm if low <= gradient.norm <= high else None, "edge": low,
+         "text": f"{gradient.norm:g}"}
+        for gradient in norms
     ]  # fmt: skip
     line = {
         "transform": [{"filter": "datum.norm !== null"}],

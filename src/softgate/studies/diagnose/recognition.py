@@ -18,7 +18,7 @@ from softgate.runtime.activation import Activation
 from softgate.runtime.registry import activations, label
 
 from ..identify import UNKNOWN, identify
-from ..subjects import Failure
+from ..subjects import SubjectFailure
 from .activation_calls import CallForm
 from .measure import Bounds
 from .record import Thresholds
@@ -53,7 +53,7 @@ def recognise(function: Any) -> Recognised | None:
         match = identify(function, framework="torch", dtype="float32")
         if match.function == UNKNOWN:
             return Recognised("", None) if is_elementwise(function) else None
-    except (Failure, RuntimeError, TypeError, ValueError, IndexError):
+    except (SubjectFailure, RuntimeError, TypeError, ValueError, IndexError):
         return None  # not a function of a vector
     activation = activations()[match.function].bind(**match.parameters)
     name = label(activation) if match.scale == 1 else f"{match.scale:.6g}·{label(activation)}"

@@ -66,7 +66,7 @@ class Thresholds:
 
 
 @dataclass(frozen=True)
-class Units:
+class UnitFigures:
     """Figures of each unit of a site, to six digits; shares are of its finite inputs."""
 
     flat: Numbers
@@ -154,7 +154,7 @@ class Site:
     gradient_input: float | None
     not_finite: tuple[NotFinite, ...]
     sampled: float
-    unit: Units
+    unit: UnitFigures
     history: tuple[Histogram, ...]
     multiplied: bool = False
 

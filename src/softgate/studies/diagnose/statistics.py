@@ -300,7 +300,7 @@ def _site(site: SiteSums, square: float, before: float | None, least: int | None
     )
 
 
-def _units(site: SiteSums, sums: Float64s, least: int | None) -> record.Units:
+def _units(site: SiteSums, sums: Float64s, least: int | None) -> record.UnitFigures:
     count, flat = row(sums, "finite"), flats(sums)
     mean, sd, skew = moments(sums)
     dead = (flat >= count) & (count > 0)
@@ -309,7 +309,7 @@ def _units(site: SiteSums, sums: Float64s, least: int | None) -> record.Units:
     trapped &= site.shape.valley & (row(sums, "falling") > 0) & ~dead
     recent = None if least is None else site.history.recent(least)
     with np.errstate(all="ignore"):
-        return record.Units(
+        return record.UnitFigures(
             flat=_rounded(flat / count),
             negative=_rounded(row(sums, "falling") / count),
             saturated=_rounded(row(sums, "saturated") / count) if site.shape.bounded else None,

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from .. import counted
-from .chart_data import DEAD, Flow, Ridges, Segment
+from .chart_data import DEAD, GradientNorm, Ridges, Segment
 from .findings import percent
 from .record import Diagnosis, Site
 
@@ -69,16 +69,18 @@ def describe_deaths(labels: Sequence[str], sites: Sequence[Site]) -> str:
     return f"{DEATHS}: {listed(parts)}."
 
 
-def describe_flows(labels: Sequence[str], flows: Sequence[Flow]) -> str:
+def describe_gradient_norms(labels: Sequence[str], norms: Sequence[GradientNorm]) -> str:
     """Return the norms of the gradients with respect to the inputs of sites."""
-    parts = [f"{f.norm:.3g} at site {labels[f.row]}" for f in flows if f.which == "input"]
+    parts = [f"{f.norm:.3g} at site {labels[f.row]}" for f in norms if f.which == "input"]
     return f"{GRADIENTS}, norms by inputs: {listed(parts)}."
 
 
-def silent(labels: Sequence[str], flows: Sequence[Flow]) -> str:
+def silent(labels: Sequence[str], norms: Sequence[GradientNorm]) -> str:
     """Return text on the sites with gradients that a logarithmic axis cannot show."""
-    zero = dict.fromkeys(labels[flow.row] for flow in flows if flow.norm == 0)
-    broken = dict.fromkeys(labels[flow.row] for flow in flows if not math.isfinite(flow.norm))
+    zero = dict.fromkeys(labels[gradient.row] for gradient in norms if gradient.norm == 0)
+    broken = dict.fromkeys(
+        labels[gradient.row] for gradient in norms if not math.isfinite(gradient.norm)
+    )
     parts = [
         f"{value} at {listed(list(names))}"
         for value, names in (("0", zero), ("NaN or inf", broken))
@@ -92,9 +94,9 @@ def alternative(diagnosis: Diagnosis) -> str:
     dead = sum(len(site.unit.dead_lately) for site in diagnosis.sites)
     units = sum(site.units for site in diagnosis.sites)
     ratio = diagnosis.gradient_ratio
-    flow = "" if ratio is None else f"; gradient first/last {ratio:.3g}"
+    gradient = "" if ratio is None else f"; gradient first/last {ratio:.3g}"
     sites = counted(len(diagnosis.sites), "site")
     return (
         f"{diagnosis.model}: outputs over time, units and gradients of {sites}; "
-        f"{dead} of {units} units dead ({percent(dead / max(units, 1))}){flow}"
+        f"{dead} of {units} units dead ({percent(dead / max(units, 1))}){gradient}"
     )

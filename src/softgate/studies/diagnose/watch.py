@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from ..identify import UNKNOWN
-from .measure import Gradients, count, histogram_sample, slope_of
+from .measure import GradientHooks, count, histogram_sample, slope_of
 from .observer import ActivationCall, Observer
 from .recognition import FunctionShape, Recognised, shape_of
 from .record import Diagnosis, Thresholds, Unseen
@@ -33,7 +33,7 @@ class Watch:
         self.name = type(model).__name__
         self.loss, self.trained = "", True
         """The name of the loss, for the record; whether weights change during the watch."""
-        self._gradients = Gradients() if gradients else None
+        self._gradients = GradientHooks() if gradients else None
         self._sites: dict[tuple[str, int], SiteSums] = {}
         self._shapes: dict[Recognised | None, FunctionShape] = {}
         self._widths: Counter[str] = Counter()

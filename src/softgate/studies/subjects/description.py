@@ -61,7 +61,7 @@ WRONG_RESULT, WRONG_SHAPE, WRONG_DTYPE = "wrong result", "wrong shape", "wrong d
 CHANGED_INPUT, WROTE_BEYOND = "changed its input", "wrote beyond its output"
 
 
-class Failure(Exception):
+class SubjectFailure(Exception):
     """Invalid behaviour of a subject, such as a crash; a finding of its certificate.
 
     `kind` is one of the constants above.

@@ -22,9 +22,9 @@ from .description import (
     WRONG_DTYPE,
     WRONG_RESULT,
     WRONG_SHAPE,
-    Failure,
     Mistake,
     Subject,
+    SubjectFailure,
     framework_of,
     home_of,
     imported_frameworks,
@@ -50,15 +50,15 @@ class Loaded:
         return tuple(name for name in ("value", "slope", "curvature") if name in known)
 
     def call(self, quantity: str, x: Array) -> Array:
-        """Return a quantity at `x`; raise Failure on an exception or a wrong shape or dtype."""
+        """Return a quantity at `x`; raise SubjectFailure if it raises or the result is unusable."""
         second = quantity == "slope" and self.slope is not None
         backend = self.slope if second and self.slope is not None else self.value
         try:
             result = backend.call("value" if second else quantity, x)
-        except Failure:
+        except SubjectFailure:
             raise
         except Exception as error:  # a foreign function may raise anything
-            raise Failure(RAISED, f"{type(error).__name__}: {first_line(error)}") from error
+            raise SubjectFailure(RAISED, f"{type(error).__name__}: {first_line(error)}") from error
         return _checked(result, x)
 
     def information(self) -> dict[str, Any]:
@@ -145,7 +145,7 @@ def _accepted(
         backend = wrap(function, framework, packages)
         try:
             Loaded(backend).call("value", np.array(TRIED, np.float32))
-        except Failure as failure:
+        except SubjectFailure as failure:
             if failure.kind != WRONG_DTYPE:  # a finding, not a refusal of the arrays
                 continue
         return backend
@@ -219,9 +219,9 @@ def _object(subject: Subject) -> Any:
 
 def _checked(result: Any, x: Array) -> Array:
     if not isinstance(result, np.ndarray):
-        raise Failure(WRONG_RESULT, f"returned a {type(result).__name__}: expected an array")
+        raise SubjectFailure(WRONG_RESULT, f"returned a {type(result).__name__}: expected an array")
     if result.dtype != x.dtype:
-        raise Failure(WRONG_DTYPE, f"{x.dtype} in, {result.dtype} out")
+        raise SubjectFailure(WRONG_DTYPE, f"{x.dtype} in, {result.dtype} out")
     if result.shape != x.shape:
-        raise Failure(WRONG_SHAPE, f"{x.shape} in, {result.shape} out")
+        raise SubjectFailure(WRONG_SHAPE, f"{x.shape} in, {result.shape} out")
     return result

@@ -1,4 +1,4 @@
-"""Sessions, which run a subject on arrays and raise a `Failure` for invalid behaviour.
+"""Sessions, which run a subject on arrays and raise a `SubjectFailure` for invalid behaviour.
 
 softgate's functions run in this process. Other subjects run in a worker process, so that a crash or
 a hang is a finding; with isolated=False they run in this process, which is faster but unprotected.
@@ -21,7 +21,7 @@ from softgate.formula.rounding import dtype_of
 
 from ..worker import Worker
 from .backends import Array, Ours
-from .description import CHANGED_INPUT, CRASHED, HUNG, Failure, Mistake, Subject
+from .description import CHANGED_INPUT, CRASHED, HUNG, Mistake, Subject, SubjectFailure
 from .loading import Loaded, load
 
 TIME_LIMIT = 60.0
@@ -107,7 +107,7 @@ class InProcess(Session):
         before = operand.tobytes()
         result = np.array(self.loaded.call(quantity, operand))
         if operand.tobytes() != before:
-            raise Failure(CHANGED_INPUT, f"of {x.size} elements, {x.dtype}")
+            raise SubjectFailure(CHANGED_INPUT, f"of {x.size} elements, {x.dtype}")
         return result
 
     def set_threads(self, count: int) -> bool:
@@ -160,7 +160,7 @@ class Isolated(Session):
         self._request(call | {"offset": offset, "step": step})
         unsigned = np.dtype(f"u{x.itemsize}")
         if not np.array_equal(operand.view(unsigned), x.view(unsigned)):
-            raise Failure(CHANGED_INPUT, f"of {x.size} elements, {x.dtype}")
+            raise SubjectFailure(CHANGED_INPUT, f"of {x.size} elements, {x.dtype}")
         return np.array(memory[HALF : HALF + x.size * x.itemsize].view(x.dtype))
 
     def set_threads(self, count: int) -> bool:
@@ -171,7 +171,7 @@ class Isolated(Session):
         """Load the subject; raise Mistake if that fails, since nothing can be measured."""
         try:
             return self._start(file)
-        except Failure as failure:
+        except SubjectFailure as failure:
             more = "; time_limit (--time-limit) allows more" if failure.kind == HUNG else ""
             raise Mistake(f"{self._message['text']} cannot be loaded: {failure}{more}") from None
 
@@ -195,7 +195,7 @@ class Isolated(Session):
         self._worker.send(message)
         answer = self._receive(self.time_limit, f"a call with {message.get('count', 0):,} elements")
         if "failure" in answer:
-            raise Failure(*answer["failure"])
+            raise SubjectFailure(*answer["failure"])
         return answer
 
     def _receive(self, timeout_s: float, during: str) -> dict[str, Any]:
@@ -204,12 +204,12 @@ class Isolated(Session):
             answer = self._worker.receive(timeout_s)
         except TimeoutError:
             self._kill()
-            raise Failure(HUNG, f"{during} took more than {timeout_s:g} s") from None
+            raise SubjectFailure(HUNG, f"{during} took more than {timeout_s:g} s") from None
         if answer is None:
             ended = self._worker.kill(EXIT_S)
             self._kill()
             last_line = f": {ended.last_line}" if ended.last_line else ""
-            raise Failure(CRASHED, f"{ended.reason} during {during}{last_line}")
+            raise SubjectFailure(CRASHED, f"{ended.reason} during {during}{last_line}")
         return answer
 
     def _kill(self) -> None:

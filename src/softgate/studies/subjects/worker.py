@@ -14,7 +14,7 @@ from softgate.formula.formats import FORMATS
 from softgate.formula.rounding import dtype_of
 
 from ..worker import Parent
-from .description import Failure, Mistake, from_message
+from .description import Mistake, SubjectFailure, from_message
 from .loading import Loaded, load, prepare
 
 
@@ -48,7 +48,7 @@ def _answer(loaded: Loaded, memory: Any, request: dict[str, Any]) -> dict[str, A
     span = np.asarray(memory)[first : first + count * step * dtype.itemsize].view(dtype)
     try:
         result = loaded.call(request["quantity"], span[::step])
-    except Failure as error:
+    except SubjectFailure as error:
         return {"failure": [error.kind, error.message]}
     np.asarray(memory)[half : half + count * dtype.itemsize].view(dtype)[...] = result
     return {"done": count}

@@ -83,7 +83,7 @@ def read_idx(file: Path) -> npt.NDArray[np.uint8]:
     return np.frombuffer(content, np.uint8, offset=start).reshape(shape)
 
 
-class Recorded:
+class PicklePlaceholder:
     """A placeholder for an object of a pickle, with its type's name, arguments and state."""
 
     kind = ""
@@ -104,7 +104,7 @@ def _encode(text: Any, encoding: Any) -> bytes:
 
 
 RECORDED: dict[tuple[str, str], Any] = {
-    (module, kind): type(kind, (Recorded,), {"kind": kind})
+    (module, kind): type(kind, (PicklePlaceholder,), {"kind": kind})
     for module, kind in (
         ("numpy.core.multiarray", "_reconstruct"),
         ("numpy._core.multiarray", "_reconstruct"),
@@ -116,7 +116,7 @@ RECORDED: dict[tuple[str, str], Any] = {
 
 
 class SafeUnpickler(pickle._Unpickler):
-    """Reads pickles without objects other than `Recorded` ones.
+    """Reads pickles without objects other than `PicklePlaceholder` ones.
 
     The Python implementation: the one in C allocates memory for any index in the file.
     """

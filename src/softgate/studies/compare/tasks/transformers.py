@@ -270,7 +270,7 @@ def swap_activation(model: Transformer, activation: str) -> None:
     """Replace the activation of every feed-forward block."""
     from softgate.torch import Activation
 
-    from ..functions import function
+    from ..trial_functions import function
 
     for block in model.stack.blocks:
         feed_forward: nn.Module = block.feed_forward  # type: ignore[assignment]

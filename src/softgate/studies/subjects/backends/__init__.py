@@ -18,7 +18,7 @@ from softgate.runtime.activation import Activation
 from softgate.runtime.machine import installed
 from softgate.runtime.threads import get_threads, set_threads
 
-from ..description import WROTE_BEYOND, Failure, Mistake
+from ..description import WROTE_BEYOND, Mistake, SubjectFailure
 
 Array = npt.NDArray[Any]
 version_of = cache(installed)
@@ -129,5 +129,5 @@ class C(SubjectBackend):
         self.function(x.ctypes.data, out.ctypes.data, x.size)
         margins = np.concatenate([padded[:GUARD], padded[GUARD + x.size :]])
         if (margins != np.iinfo(unsigned).max).any():
-            raise Failure(WROTE_BEYOND, f"of {x.size} elements")
+            raise SubjectFailure(WROTE_BEYOND, f"of {x.size} elements")
         return out.view(x.dtype)

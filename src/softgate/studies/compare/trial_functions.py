@@ -33,7 +33,7 @@ _registered: dict[str, Activation] = {}
 
 
 @dataclass(frozen=True)
-class Formula:
+class PicklableFormula:
     """A user's formula in picklable form."""
 
     name: str
@@ -44,7 +44,7 @@ class Formula:
     fast: bool
 
     @classmethod
-    def of(cls, activation: Activation) -> Formula:
+    def of(cls, activation: Activation) -> PicklableFormula:
         """Return the formula of a user's activation, with the parameters' original defaults."""
         entry = activation.entry
         if entry.user is None:
@@ -89,7 +89,7 @@ class Formula:
         return {name: self.__dict__[name] for name in self.__dataclass_fields__}
 
 
-def register(formulas: Iterable[Formula]) -> None:
+def register(formulas: Iterable[PicklableFormula]) -> None:
     """Make formulas available to `function` in this process."""
     for formula in formulas:
         _registered.setdefault(formula.key, formula.activation)
@@ -111,7 +111,7 @@ def function(text: str) -> Function:
     return _registered[name].bind(**parameters)
 
 
-def trial_name(activation: Any) -> tuple[str, Formula | None]:
+def trial_name(activation: Any) -> tuple[str, PicklableFormula | None]:
     """Return the text that names an activation in trials, and the formula to send with them.
 
     The activation is written in any form of `softgate.runtime.resolve`, or as a trial names it.
@@ -122,7 +122,7 @@ def trial_name(activation: Any) -> tuple[str, Formula | None]:
         return _gated_label(resolved), None
     if resolved.entry.user is None:
         return label(resolved), None
-    formula = Formula.of(resolved)
+    formula = PicklableFormula.of(resolved)
     return label(resolved).replace(resolved.name, formula.key, 1), formula
 
 
@@ -143,7 +143,7 @@ class TrainableWithFormulas:
     """A trainable and the users' formulas named in its trials, which are sent along with it."""
 
     trainable: Trainable
-    formulas: tuple[Formula, ...]
+    formulas: tuple[PicklableFormula, ...]
 
     def __getattr__(self, name: str) -> Any:
         """Return an attribute of the trainable."""

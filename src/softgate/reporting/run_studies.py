@@ -10,7 +10,7 @@ from softgate.runtime.activation import Activation
 from softgate.runtime.packages import explained, is_missing
 from softgate.runtime.records import Record
 
-from .section import Missing, R, Results
+from .section import MissingRecord, R, Results
 from .sections import FORMULAS, STUDIES
 from .sections.units import LoadedModel
 
@@ -34,7 +34,7 @@ class ReportRun:
     budget_s: float
     progress: ReportProgress | None
     model: LoadedModel | None = None
-    records: dict[str, Record | Missing] = field(default_factory=dict)
+    records: dict[str, Record | MissingRecord] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
     name: str = ""
     """The running study."""
@@ -52,18 +52,18 @@ class ReportRun:
             self.records[name] = self._record(STUDIES[name])
             self.seconds[name] = time.perf_counter() - start
 
-    def _record(self, study: Callable[[ReportRun], Record]) -> Record | Missing:
+    def _record(self, study: Callable[[ReportRun], Record]) -> Record | MissingRecord:
         try:
             return study(self)
-        except Missing as missing:
-            return Missing(self.name, f"needs {missing}", skipped=missing.skipped)
+        except MissingRecord as missing:
+            return MissingRecord(self.name, f"needs {missing}", skipped=missing.skipped)
         except ImportError as error:
-            return Missing(self.name, explained(error), skipped=is_missing(error))
+            return MissingRecord(self.name, explained(error), skipped=is_missing(error))
         except Exception as error:  # frameworks and users' formulas may raise anything
-            return Missing(self.name, f"{type(error).__name__}: {error}")
+            return MissingRecord(self.name, f"{type(error).__name__}: {error}")
 
     def take(self, study: str, kind: type[R]) -> R:
-        """Return the record of an earlier study; raise `Missing` if there is none."""
+        """Return the record of an earlier study; raise `MissingRecord` if there is none."""
         return Results(self.records).take(study, kind)
 
     def step(self, what: str, done: int, total: int) -> None:
