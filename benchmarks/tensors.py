@@ -1,11 +1,11 @@
 """Time softgate on torch tensors against torch's own operators, as a model calls them.
 
     python benchmarks/tensors.py                 64 and 1M elements, 1 thread, all formats
-    python benchmarks/tensors.py --full          64, 64K, 1M and 16M elements, 1 and all threads
-    python benchmarks/tensors.py --only gelu,silu --dtype float32
+    python benchmarks/tensors.py --full          all sizes up to 25M elements, 1 and all threads
+    python benchmarks/tensors.py --only gelu,silu --dtype float32 --size 16M,25M --threads 1,2
 
 Both make their outputs anew and go through autograd: "value" is a call without gradients, "train" a
-call that records and its backward. Implementations take turns in every round, and the least time of
+call that records and its backward, "backward" only that backward. Implementations take turns in every round, and the least time of
 many rounds counts. `--markdown` prints shares of torch's time. At 64 elements the limits are 6 µs
 for a value, and for training what F.gelu of float32 takes itself, which has its turn in each round.
 """
@@ -26,8 +26,8 @@ import softgate as sg
 from softgate.frameworks.torch.native_ops import native
 
 DTYPES = {name: getattr(torch, name) for name in ("float32", "float64", "float16", "bfloat16")}
-SIZES = {"64": 64, "64K": 1 << 16, "1M": 1 << 20, "16M": 1 << 24}
-CALLS = {"64": 50, "64K": 3, "1M": 1, "16M": 1}
+SIZES = {"64": 64, "64K": 1 << 16, "1M": 1 << 20, "16M": 1 << 24, "25M": 24 << 20}
+CALLS = {"64": 50, "64K": 3, "1M": 1, "16M": 1, "25M": 1}
 VALUE_LIMIT_US = 6.0
 Call = Callable[[], Any]
 
@@ -43,8 +43,9 @@ def with_twins() -> dict[str, Callable[[torch.Tensor], torch.Tensor]]:
 
 
 def calls(function: Any, x: torch.Tensor, grad: torch.Tensor) -> dict[str, Call]:
-    """What is timed: a call without gradients, and one with its backward."""
+    """What is timed: a call without gradients, one with its backward, and the backward alone."""
     recorded = x.clone().requires_grad_()
+    result = function(recorded)
 
     def value() -> None:
         function(x)
@@ -53,7 +54,10 @@ def calls(function: Any, x: torch.Tensor, grad: torch.Tensor) -> dict[str, Call]
         function(recorded).backward(grad)
         recorded.grad = None
 
-    return {"value": value, "train": train}
+    def backward() -> None:
+        torch.autograd.grad(result, recorded, grad, retain_graph=True)
+
+    return {"value": value, "train": train, "backward": backward}
 
 
 def least_us(calls: dict[str, Call], repeat: int, budget_s: float) -> dict[str, float]:
@@ -87,7 +91,7 @@ def measure(
     try:
         for what, call in ours.items():
             timed = {"ours": call, "torch": theirs[what]}
-            if size == "64":
+            if size == "64" and what != "backward":
                 timed["F.gelu"] = gelu
             times = least_us(timed, CALLS[size], budget_s)
             rows.append({
@@ -112,14 +116,14 @@ def show(row: dict[str, Any]) -> None:
     note = "" if limit is None else f"  limit {limit:.1f} us: {row['ours_us'] / limit:.2f} of it"
     print(
         f"{row['activation']:<14}{row['dtype']:<10}{row['size']:>4}{row['threads']:>3}  "
-        f"{row['what']:<6}{row['ours_us']:>11.2f}{row['torch_us']:>11.2f} us {row['share']:>7.2f}"
+        f"{row['what']:<9}{row['ours_us']:>11.2f}{row['torch_us']:>11.2f} us {row['share']:>7.2f}"
         f"{note}",
         flush=True,
     )
 
 
 def markdown(rows: list[dict[str, Any]], size: str, threads: int) -> None:
-    """Print value / train shares of torch's time at one size."""
+    """Print value / train / backward shares of torch's time at one size."""
     kinds = list(dict.fromkeys(row["dtype"] for row in rows))
     print(f"\n| time / torch's, {size} | {' | '.join(kinds)} |\n| --- |{' --- |' * len(kinds)}")
     for name in dict.fromkeys(row["activation"] for row in rows):
@@ -131,7 +135,7 @@ def markdown(rows: list[dict[str, Any]], size: str, threads: int) -> None:
                 if (row["activation"], row["dtype"]) == (name, kind)
                 and (row["size"], row["threads"]) == (size, threads)
             }
-            cells.append(f"{mine['value']:.2f} / {mine['train']:.2f}")
+            cells.append(" / ".join(f"{share:.2f}" for share in mine.values()))
         print(f"| {name} | {' | '.join(cells)} |")
 
 
@@ -143,17 +147,23 @@ def main() -> None:
     parser.add_argument("--full", action="store_true", help="all sizes, 1 and all threads")
     parser.add_argument("--only", help=f"some activations: {', '.join(twins)}")
     parser.add_argument("--dtype", help=f"some formats: {', '.join(DTYPES)}")
+    parser.add_argument("--size", help=f"some sizes: {', '.join(SIZES)}")
+    parser.add_argument("--threads", help="some numbers of threads: 1,2")
     parser.add_argument("--budget", type=float, default=0.4, help="seconds a cell (0.4)")
     parser.add_argument("--json", type=Path, help="write what was measured there")
     parser.add_argument("--markdown", action="store_true", help="print tables of shares")
     options = parser.parse_args()
     names = options.only.split(",") if options.only else list(twins)
     kinds = options.dtype.split(",") if options.dtype else list(DTYPES)
-    for argument, known in ((names, twins), (kinds, DTYPES)):
+    sizes = list(SIZES) if options.full else ["64", "1M"]
+    if options.size:
+        sizes = options.size.split(",")
+    threads = sorted({1, torch.get_num_threads()}) if options.full else [1]
+    if options.threads:
+        threads = [int(count) for count in options.threads.split(",")]
+    for argument, known in ((names, twins), (kinds, DTYPES), (sizes, SIZES)):
         if wrong := set(argument) - set(known):
             parser.error(f"unknown: {', '.join(sorted(wrong))}; known are {', '.join(known)}")
-    sizes = list(SIZES) if options.full else ["64", "1M"]
-    threads = sorted({1, torch.get_num_threads()}) if options.full else [1]
     print(f"torch {torch.__version__}, softgate {sg.__version__}; ours, torch, ours/torch")
     rows: list[dict[str, Any]] = []
     for size in sizes:

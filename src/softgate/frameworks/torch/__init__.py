@@ -36,7 +36,7 @@ from .dispatch import is_nested, path, plain
 from .eager import from_input, from_value
 from .gated import compute_gated, explain_gated
 from .integers import as_floats, integer_value, is_integer
-from .memory import DTYPES, BoundActivation, dense, has_memory
+from .memory import DTYPES, BoundActivation, dense, has_memory, of_result
 from .native_ops import QUANTITIES
 from .operators import bind
 
@@ -226,6 +226,7 @@ def explain(call: Call) -> Explanation:
     route = bound.route(quantity, x.dtype)
     copied = dense(x) is not x
     memory = "copied first: not contiguous" if copied else "input not copied"
+    memory += of_result(x.nbytes)
     moved = x.element_size() * (len(route.inputs) + route.results)
     threads = openmp.plan(x.numel(), moved)
     return replace(by_torch, computed_by=route.describe(), memory=memory, threads=threads)

@@ -21,7 +21,8 @@ from softgate.formula.rounding import dtype_of
 from softgate.runtime.arrays import KERNEL_DTYPES, SERIAL
 from softgate.runtime.halves import SHORT_ROW
 
-from . import openmp
+from . import huge_pages, openmp
+from .huge_pages import empty_like
 from .native_ops import Decomposition
 
 if TYPE_CHECKING:
@@ -114,7 +115,7 @@ class BoundActivation(BoundFunction):
         if not x.is_contiguous() or x.is_neg():
             x = dense(x)
         runner = self.runners.get((quantity, x.dtype, None)) or self.runner(quantity, x.dtype)
-        out = torch.empty_like(x)
+        out = empty_like(x)
         run(runner, out, x)
         return out
 
@@ -122,7 +123,7 @@ class BoundActivation(BoundFunction):
         """Return slope·grad for CPU tensors; `x` is the value if `quantity` is "from_value"."""
         runner = self.runner(quantity, x.dtype)
         x = dense(x)
-        out = torch.empty_like(x)
+        out = empty_like(x)
         run(runner, out, x, alike(grad, x))
         return out
 
@@ -162,7 +163,7 @@ class BoundGated(BoundFunction):
         """Return the results of a quantity for CPU tensors of one shape and dtype."""
         gate = operands[0]
         count = 1 if quantity == "value" else 2
-        results = tuple([torch.empty_like(gate) for _ in range(count)])
+        results = tuple([empty_like(gate) for _ in range(count)])
         runner = self.runners.get((quantity, gate.dtype, None))
         if runner is not None and all(x.is_contiguous() and not x.is_neg() for x in operands):
             run(runner, *results, *operands)
@@ -174,7 +175,7 @@ class BoundGated(BoundFunction):
         """Write the results of a quantity to tensors of one layout, for operands of any layout."""
         route, dtype = self.route(quantity, results[0].dtype), results[0].dtype
         if route.storage.bits != 8 * dtype.itemsize:  # 16 bits, but the kernel is for float64
-            wide = [torch.empty_like(result, dtype=torch.float64) for result in results]
+            wide = [empty_like(result, dtype=torch.float64) for result in results]
             _over(route, wide, [x.double() for x in operands])
             for result, wider in zip(results, wide, strict=True):
                 result.copy_(wider)
@@ -186,7 +187,7 @@ class BoundGated(BoundFunction):
         """Return act(gate)·other of the halves of a CPU tensor."""
         shape = list(x.shape)
         shape[dim] //= 2
-        out = x.new_empty(shape)
+        out = huge_pages.advise(x.new_empty(shape))
         if not self._over_rows("value", x, dim, gate_first, (out,)):
             self.fill("value", (out,), halves(x, dim, gate_first))
         return out
@@ -197,7 +198,7 @@ class BoundGated(BoundFunction):
         """Return the derivatives by both halves of `x` times `grad`, as one tensor like `x`."""
         if 2 * grad.numel() != x.numel():
             raise ValueError(f"grad has shape {tuple(grad.shape)}, and x {tuple(x.shape)}")
-        result = torch.empty_like(x, memory_format=torch.contiguous_format)
+        result = empty_like(x, memory_format=torch.contiguous_format)
         if not self._over_rows("backward", x, dim, gate_first, (grad,), result):
             operands = (*halves(x, dim, gate_first), grad)
             self.fill("backward", halves(result, dim, gate_first), operands)
@@ -250,12 +251,13 @@ class BoundGated(BoundFunction):
     def memory(self, *operands: torch.Tensor) -> str:
         """Return a description of the copies that a kernel needs for these operands."""
         like = torch.empty_like(operands[0])
+        pages = of_result(like.nbytes)
         if any(x.is_neg() or alike(x, like) is not x for x in operands):
             rows = _rows((like, *operands))
             if rows is None or rows[0] < SHORT_ROW or any(x.is_neg() for x in operands):
-                return "copied first: not contiguous"
-            return "input not copied, row by row"
-        return "input not copied"
+                return f"copied first: not contiguous{pages}"
+            return f"input not copied, row by row{pages}"
+        return f"input not copied{pages}"
 
     def overwrite(self, grad: torch.Tensor, gate: torch.Tensor, other: torch.Tensor) -> Tensors:
         """Return both derivatives times `grad`, that by the gate in place in `grad` if possible."""
@@ -263,7 +265,7 @@ class BoundGated(BoundFunction):
         same_format = route.storage.bits == 8 * grad.dtype.itemsize
         if not same_format or any(x.is_neg() or not x.is_contiguous() for x in operands):
             return self.compute("backward", *operands)
-        by_other = torch.empty_like(grad)
+        by_other = empty_like(grad)
         run(route.runner("grad"), grad, by_other, *operands)
         return grad, by_other
 
@@ -272,6 +274,11 @@ def halves(x: torch.Tensor, dim: int, gate_first: bool) -> tuple[torch.Tensor, t
     """Return both halves of `x`, the gate first."""
     first, second = x.chunk(2, dim)
     return (first, second) if gate_first else (second, first)
+
+
+def of_result(size_bytes: int) -> str:
+    """Return a description of a new result's memory, to be appended to that of the operands."""
+    return ", result in huge pages" if huge_pages.used_for(size_bytes) else ""
 
 
 def has_memory(x: torch.Tensor) -> bool:
@@ -299,7 +306,7 @@ def alike(grad: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
         and not grad.is_neg()
     ):
         return grad
-    return torch.empty_like(x).copy_(grad)
+    return empty_like(x).copy_(grad)
 
 
 def matched(like: torch.Tensor, *operands: torch.Tensor) -> list[torch.Tensor]:
@@ -339,7 +346,7 @@ def _over(route: Route, results: Tensors, operands: Tensors) -> None:
             shape, item = (first.numel() // columns, columns), first.element_size()
             openmp.run_rows(route, shape, item, distances, addresses)
         return
-    copies = [torch.empty_like(first) for _ in results]
+    copies = [empty_like(first) for _ in results]
     if copies[0].stride() == first.stride():
         copies = list(results)
     run(route.runner(), *copies, *(alike(x, copies[0]) for x in operands))

@@ -21,6 +21,7 @@ from softgate.runtime.routes import SMALL_PARAMETER, Runner
 
 from .dispatch import both_plain
 from .eager import straight, untraced
+from .huge_pages import empty_like
 from .integers import as_floats
 from .memory import ACCEPTED_BY_KERNELS, DTYPES, alike, dense, run
 
@@ -113,7 +114,7 @@ def _compute(quantity: str, beta: float, x: Tensor, grad: Tensor | None = None) 
         wide = None if grad is None else grad.float()
         return _compute(quantity, beta, x.float(), wide).to(x.dtype)
     x = dense(x)
-    out = torch.empty_like(x)
+    out = empty_like(x)
     operands = (x,) if grad is None else (x, alike(grad, x))
     run(_runner(quantity, x.dtype, beta), out, *operands)
     return out
