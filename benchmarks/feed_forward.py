@@ -2,11 +2,14 @@
 
     python benchmarks/feed_forward.py                768/3072 plain, 768/2048 gated, 1 and 2 threads
     python benchmarks/feed_forward.py --quick         fewer rounds and token counts
+    python benchmarks/feed_forward.py --only inference --tokens 4096 16384
     python benchmarks/feed_forward.py --json FILE     write what was measured there
 
 Memory is what autograd's hooks see saved (each piece of memory once, parameters apart), and how
 much the resident memory of a fresh process grows over one forward pass of 16,384 tokens, its output
-included. Time is that of forward and backward together; implementations take turns in every round,
+included. "peak" is by how much the resident memory of a pass without gradients exceeds its output
+at any time. Time is that of forward and backward together, "inference" that of a pass without
+gradients; implementations take turns in every round,
 each round starts with another one, and the median of the rounds' ratios counts. Exit status is 0
 unless --gate is given and a limit is missed.
 """
@@ -37,7 +40,9 @@ from softgate.torch import FeedForward, GatedFeedForward, saved_bytes
 
 D_MODEL, D_HIDDEN, D_GATED = 768, 3072, 2048
 GROWN_TOKENS = 16_384
-LIMITS = {"saved": 0.56, "growth": 0.56, "gradients": 1e-6, "time": 1.07}
+LIMITS = {
+    "saved": 0.56, "growth": 0.56, "gradients": 1e-6, "time": 1.07, "peak": 0.1, "inference": 1.0,
+}  # fmt: skip
 """The most that `preactivation` may be: shares of torch's figure, and a relative distance."""
 
 OURS, THEIRS = "preactivation", "torch"
@@ -113,7 +118,7 @@ class Row:
 
 def with_ratios(values: dict[str, float]) -> dict[str, float]:
     return values | {
-        f"{name} / {THEIRS}": values[name] / values[THEIRS] for name in CONTESTANTS[1:]
+        f"{name} / {THEIRS}": values[name] / values[THEIRS] for name in values if name != THEIRS
     }
 
 
@@ -126,9 +131,10 @@ def measure_saved(kind: str, tokens: int = 1024) -> Row:
     )
 
 
-def resident_bytes() -> int:
+def resident_bytes(field: str = "VmRSS") -> int:
+    """Return the resident memory of this process; "VmHWM" is its largest so far."""
     for line in Path("/proc/self/status").read_text().splitlines():
-        if line.startswith("VmRSS:"):
+        if line.startswith(f"{field}:"):
             return int(line.split()[1]) * 1024
     raise SystemExit("/proc/self/status does not say how much memory is resident")
 
@@ -146,14 +152,27 @@ def grow(kind: str, name: str) -> int:
     return grown
 
 
-def measure_growth(kind: str) -> Row:
+def peak(kind: str, name: str) -> int:
+    """Return the largest memory of a pass without gradients, beyond its output."""
+    block = blocks(kind)[name]
+    with torch.no_grad():
+        block(torch.randn(1024, D_MODEL))  # kernels and buffers that come once
+        x = torch.randn(GROWN_TOKENS, D_MODEL)
+        gc.collect()
+        Path("/proc/self/clear_refs").write_text("5")  # the largest starts anew
+        before = resident_bytes()
+        y = block(x)
+    return resident_bytes("VmHWM") - before - y.nbytes
+
+
+def measure_memory(kind: str, what: str, names: Sequence[str]) -> Row:
     """Measure each implementation in a fresh process."""
     values = {}
-    for name in CONTESTANTS:
-        command = [sys.executable, __file__, "--grow", kind, name]
+    for name in names:
+        command = [sys.executable, __file__, "--memory", what, kind, name]
         values[name] = float(subprocess.run(command, capture_output=True, check=True).stdout)
     threads = torch.get_num_threads()
-    return Row(kind, "growth", with_ratios(values), GROWN_TOKENS, threads, "B", LIMITS["growth"])
+    return Row(kind, what, with_ratios(values), GROWN_TOKENS, threads, "B", LIMITS[what])
 
 
 def measure_gradients(kind: str, tokens: int = 1024) -> Row:
@@ -183,12 +202,27 @@ def step(block: nn.Module, x: Tensor, grad: Tensor) -> Callable[[], float]:
     return run
 
 
-def measure_time(kind: str, tokens: int, threads: int, rounds: int) -> Row:
-    """Time all implementations in turns."""
+def inference(block: nn.Module, x: Tensor) -> Callable[[], float]:
+    """Return a function that times one pass without gradients."""
+
+    def run() -> float:
+        start = perf_counter()
+        with torch.no_grad():
+            block(x)
+        return perf_counter() - start
+
+    return run
+
+
+def measure_time(kind: str, what: str, tokens: int, threads: int, rounds: int) -> Row:
+    """Time implementations in turns."""
     torch.set_num_threads(threads)
     x = torch.randn(tokens, D_MODEL, requires_grad=True)
     grad = torch.randn(tokens, D_MODEL)
-    steps = {name: step(block, x, grad) for name, block in blocks(kind).items()}
+    if what == "inference":
+        steps = {name: inference(blocks(kind)[name], x) for name in (THEIRS, OURS)}
+    else:
+        steps = {name: step(block, x, grad) for name, block in blocks(kind).items()}
     for run in steps.values():
         run()
     times: dict[str, list[float]] = {name: [] for name in steps}
@@ -201,10 +235,10 @@ def measure_time(kind: str, tokens: int, threads: int, rounds: int) -> Row:
             times[name].append(steps[name]())
     gc.enable()
     values = {name: min(result) for name, result in times.items()}
-    for name in CONTESTANTS[1:]:
+    for name in names[1:]:
         pairs = zip(times[name], times[THEIRS], strict=True)
         values[f"{name} / {THEIRS}"] = median(ours / theirs for ours, theirs in pairs)
-    return Row(kind, "time", values, tokens, threads, "s", LIMITS["time"], load.share())
+    return Row(kind, what, values, tokens, threads, "s", LIMITS[what], load.share())
 
 
 def shown(value: float, unit: str) -> str:
@@ -225,7 +259,7 @@ def report(rows: Sequence[Row], console: Console) -> None:
         for name in CONTESTANTS:
             ratio = row.values.get(f"{name} / {THEIRS}")
             share = "" if ratio is None else f" ({ratio:.3f})"
-            cells.append(shown(row.values[name], row.unit) + share)
+            cells.append(shown(row.values[name], row.unit) + share if name in row.values else "")
         limit = "" if row.limit is None else f"≤ {row.limit:g} {'✓' if row.holds else '✗'}"
         what = row.what
         if row.others_share is not None and row.others_share > 0.1:
@@ -250,7 +284,8 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, help="rounds at 1024 tokens (default: 40)")
     parser.add_argument("--json", metavar="FILE", type=Path, help="write what was measured there")
     parser.add_argument("--gate", action="store_true", help="exit with 1 when a limit is missed")
-    parser.add_argument("--grow", nargs=2, metavar=("KIND", "NAME"), help=argparse.SUPPRESS)
+    parser.add_argument("--only", choices=("training", "inference"), help="half of the rows")
+    parser.add_argument("--memory", nargs=3, help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     options.tokens = options.tokens or ([256] if options.quick else [256, 1024, 4096])
     options.rounds = options.rounds or (15 if options.quick else 40)
@@ -259,19 +294,26 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
 
 def measure(options: argparse.Namespace) -> list[Row]:
     rows: list[Row] = []
+    whats = {"training": ("time",), "inference": ("inference",), None: ("time", "inference")}
     for kind in KINDS:
-        rows += [measure_saved(kind), measure_growth(kind), measure_gradients(kind)]
+        if options.only != "inference":
+            rows += [measure_saved(kind), measure_memory(kind, "growth", CONTESTANTS)]
+            rows.append(measure_gradients(kind))
+        if options.only != "training":
+            rows.append(measure_memory(kind, "peak", (THEIRS, OURS)))
         for threads in options.threads:
             for tokens in options.tokens:
                 rounds = max(8, min(options.rounds * 4, options.rounds * 1024 // tokens))
-                rows.append(measure_time(kind, tokens, threads, rounds))
+                for what in whats[options.only]:
+                    rows.append(measure_time(kind, what, tokens, threads, rounds))
     return rows
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = parse(arguments)
-    if options.grow:
-        print(grow(*options.grow))
+    if options.memory:
+        what, kind, name = options.memory
+        print({"growth": grow, "peak": peak}[what](kind, name))
         return 0
     rows = measure(options)
     report(rows, Console(width=max(140, Console().width)))

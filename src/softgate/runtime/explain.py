@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import prod
-from typing import Any
+from typing import Any, Protocol
 
 from . import arrays, halves
 from .activation import Activation, Function
@@ -14,9 +14,16 @@ from .registry import functions
 from .threads import POOL
 
 
+class Explained(Protocol):
+    """An object that explains its own calls: a feed-forward block."""
+
+    def explain(self, x: Any) -> Explanation:
+        """Return how it is computed at `x`."""
+
+
 def explain(
     x: Any,
-    activation: Activation | Gated | str = "gelu",
+    activation: Activation | Gated | Explained | str = "gelu",
     *,
     quantity: str = "value",
     out: Any = None,
@@ -30,8 +37,8 @@ def explain(
     x : number, list, array or tensor
         The operand of the call; of a gated function, a tuple of both operands, or the one that is
         split in two.
-    activation : Activation, Gated or str
-        The function, or its name.
+    activation : Activation, Gated, str or feed-forward block
+        The function, or its name; or a block of `softgate.torch`, without further options.
     quantity : {"value", "slope", "curvature", "backward"}
         What would be computed.
     out, arithmetic, **parameters
@@ -54,9 +61,16 @@ def explain(
     if function is None:
         known = ", ".join(functions())
         raise ValueError(f"unknown activation {activation!r}: choose from {known}")
+    if hasattr(function, "explain"):
+        if quantity != "value" or out is not None or arithmetic is not None or parameters:
+            raise TypeError(f"explain of a {type(function).__name__}: expected no further options")
+        explanation: Explanation = function.explain(x)
+        return explanation
     if not isinstance(function, Function):
         kind = type(function).__name__
-        raise TypeError(f"activation is a {kind}: expected an activation, or its name")
+        raise TypeError(
+            f"activation is a {kind}: expected an activation, its name, or a feed-forward block"
+        )
     if quantity not in QUANTITIES:
         raise ValueError(f"unknown quantity {quantity!r}: choose from {', '.join(QUANTITIES)}")
     if isinstance(function, Gated):

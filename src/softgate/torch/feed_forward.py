@@ -4,6 +4,9 @@ With `save="preactivation"` a block saves its input and the pre-activation; the 
 recomputed for the gradient. Results and gradients are those of `save="all"`, bit for bit in float32
 and float64 except where that mode computes the slope from the value (tanh and similar functions).
 
+Without gradients, many tokens are computed in slabs that share one buffer for the hidden layer, so
+that it never exists as a whole.
+
 Activation checkpointing (`torch.utils.checkpoint`) saves only the input and repeats the first
 matrix product as well: less memory still, at the cost of that product.
 """
@@ -25,8 +28,9 @@ from softgate.frameworks.block_arguments import (
     gate_activation,
     gated_width,
 )
-from softgate.frameworks.torch import feedforward
+from softgate.frameworks.torch import feedforward, slabs
 from softgate.runtime.activation import Activation
+from softgate.runtime.dispatch import Explanation
 from softgate.runtime.gated import Gated
 
 from . import modules
@@ -45,19 +49,78 @@ class _Block(nn.Module):
         self.dropout = check_share("dropout", dropout)
         self.hidden_dropout = check_share("hidden_dropout", hidden_dropout)
 
-    def _output(self, hidden: Any, last: nn.Linear, first: Tensor, *factors: Tensor) -> Tensor:
+    def _output(self, x: Tensor) -> Tensor:
+        """Return the output, in slabs of tokens or with the hidden layer fused where possible."""
+        hidden, firsts, last = self._layers()
+        count = self._slabs(x)
+        if count > 1:
+            assert isinstance(self.act, modules.Activation)
+            y = slabs.feed_forward(hidden(self.act.activation), x, firsts, last, count)
+        else:
+            y = self._from_preactivations(hidden, last, *(layer(x) for layer in firsts))
+        return F.dropout(y, self.dropout, self.training)
+
+    def _layers(self) -> tuple[Any, tuple[nn.Linear, ...], nn.Linear]:
+        """Return the kind of hidden layer, the layers before it and the one after it."""
+        raise NotImplementedError
+
+    def _slabs(self, x: Tensor) -> int:
+        """Return the number of slabs of tokens that are computed one after the other."""
+        _, firsts, last = self._layers()
+        dropped = self.training and self.hidden_dropout > 0
+        if dropped or not isinstance(self.act, modules.Activation):
+            return 1
+        return slabs.count(x, (*firsts, last)) if unobserved(x, *firsts, self.act, last) else 1
+
+    def _from_preactivations(
+        self, hidden: Any, last: nn.Linear, first: Tensor, *factors: Tensor
+    ) -> Tensor:
         """Return last(act(first)·factors), fused as `hidden` if no layer is observed."""
         p = self.hidden_dropout if self.training else 0.0
         act = self.act
         if isinstance(act, modules.Activation) and unobserved(first, act, last):
             linear = feedforward.linear if self.save == "preactivation" else feedforward.composed
-            y = linear(hidden(act.activation), (first, *factors), last.weight, last.bias, p)
-        else:
-            product = act(first)
-            for factor in factors:
-                product = product * factor
-            y = last(F.dropout(product, p, p > 0))
-        return F.dropout(y, self.dropout, self.training)
+            return linear(hidden(act.activation), (first, *factors), last.weight, last.bias, p)
+        product = act(first)
+        for factor in factors:
+            product = product * factor
+        result: Tensor = last(F.dropout(product, p, p > 0))
+        return result
+
+    def explain(self, x: Tensor) -> Explanation:
+        """Return how the block computes its output for `x`, as `softgate.explain(x, block)` does.
+
+        Examples
+        --------
+        >>> import torch
+        >>> with torch.no_grad():
+        ...     explanation = FeedForward(8, 32).explain(torch.zeros(16_384, 8))
+        >>> explanation.computed_by, explanation.memory
+        ('32 slabs of 512 tokens', 'hidden layer in a buffer of 0.1 MB, not 2.1 MB')
+        """
+        hidden, firsts, last = self._layers()
+        tokens, count = x.numel() // x.shape[-1], self._slabs(x)
+        size_mb = tokens * x.element_size() * sum(layer.out_features for layer in firsts) / 1e6
+        act, p = self.act, self.hidden_dropout if self.training else 0.0
+        how, memory = "linear layers and the activation", f"hidden layer of {size_mb:.1f} MB"
+        if count > 1:
+            how = f"{count} slabs of {-(-tokens // count)} tokens"
+            memory = f"hidden layer in a buffer of {size_mb / count:.1f} MB, not {size_mb:.1f} MB"
+        elif self.save == "preactivation" and isinstance(act, modules.Activation):
+            recomputed = feedforward.recomputes(hidden(act.activation), p)
+            if recomputed and unobserved(x, act, last):
+                how += ", which is recomputed for the gradient"
+                memory += ", not saved"
+        name = act.activation.name if isinstance(act, modules.Activation) else type(act).__name__
+        return Explanation(
+            activation=f"{type(self).__name__} with {name}",
+            quantity="value",
+            shape=tuple(x.shape),
+            dtype=str(x.dtype).removeprefix("torch."),
+            computed_by=how,
+            memory=memory,
+            threads=torch.get_num_threads(),
+        )
 
     def extra_repr(self) -> str:
         """Return the dropout and `save` options."""
@@ -147,7 +210,10 @@ class FeedForward(_Block):
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the block's output for the last axis of `x`."""
-        return self._output(feedforward.ActivatedHidden, self.fc2, self.fc1(x))
+        return self._output(x)
+
+    def _layers(self) -> tuple[Any, tuple[nn.Linear, ...], nn.Linear]:
+        return feedforward.ActivatedHidden, (self.fc1,), self.fc2
 
 
 class GatedFeedForward(_Block):
@@ -209,8 +275,10 @@ class GatedFeedForward(_Block):
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the block's output for the last axis of `x`."""
-        gate, up = self.gate_proj(x), self.up_proj(x)
-        return self._output(feedforward.GatedHidden, self.down_proj, gate, up)
+        return self._output(x)
+
+    def _layers(self) -> tuple[Any, tuple[nn.Linear, ...], nn.Linear]:
+        return feedforward.GatedHidden, (self.gate_proj, self.up_proj), self.down_proj
 
 
 def as_module(activation: str | Activation | nn.Module, parameters: dict[str, float]) -> nn.Module:

@@ -35,6 +35,9 @@ class Hidden(Protocol):
     def pull(self, grad: Tensor, needs: Sequence[bool], *inputs: Tensor) -> tuple[Any, ...]:
         """Return the gradient of each input that needs one; `grad` may be overwritten."""
 
+    def overwrite(self, *inputs: Tensor) -> None:
+        """Write the hidden layer over the first input: plain, contiguous tensors of one dtype."""
+
     def keeps_one(self) -> bool:
         """Return whether torch saves no more than one tensor for each input."""
 
@@ -54,6 +57,12 @@ class ActivatedHidden:
         """Return slope(h)·grad in one pass."""
         (h,) = inputs
         return (_times_slope(self.activation, h, grad) if needs[0] else None,)
+
+    def overwrite(self, *inputs: Tensor) -> None:
+        """Write activation(h) over h."""
+        (h,) = inputs
+        bound: BoundActivation = bind(self.activation, None, {})
+        bound.in_place(h)
 
     def keeps_one(self) -> bool:
         """Return whether the slope is a function of the value, which the product saves anyway."""
@@ -97,6 +106,16 @@ class GatedHidden:
         if not needs[0]:
             return None, grad_up
         return _times_slope(self.activation, gate, _times(grad, up)), grad_up
+
+    def overwrite(self, *inputs: Tensor) -> None:
+        """Write activation(gate)·up over gate."""
+        gate, up = inputs
+        bound = gated_calls.gated_with(self.activation)
+        if bound is not None:
+            bound.in_place(gate, up)
+        else:
+            bind(self.activation, None, {}).in_place(gate)
+            gate.mul_(up)
 
     def keeps_one(self) -> bool:
         """Return False: torch saves the gate, its value, up and their product."""
@@ -182,7 +201,7 @@ def linear(
     Under compilers, tracers, functorch and forward mode `composed` is used: they choose what to
     save, or cannot trace the Function.
     """
-    if not torch.is_grad_enabled() or _watched() or (not dropout and hidden.keeps_one()):
+    if not recomputes(hidden, dropout):
         return composed(hidden, inputs, weight, bias, dropout)
     device = weight.device.type
     if not torch.amp.is_autocast_available(device) or not torch.is_autocast_enabled(device):
@@ -192,6 +211,11 @@ def linear(
     weight, bias = _cast(weight, low), None if bias is None else _cast(bias, low)
     with torch.autocast(device, enabled=False):
         return _recomputed(hidden, tuple(_cast(x, low) for x in inputs), weight, bias, dropout)
+
+
+def recomputes(hidden: Hidden, dropout: float) -> bool:
+    """Return whether `linear` saves only the pre-activations, and recomputes the hidden layer."""
+    return torch.is_grad_enabled() and not watched() and (dropout > 0 or not hidden.keeps_one())
 
 
 def composed(
@@ -213,7 +237,8 @@ def _recomputed(
     return result
 
 
-def _watched() -> bool:
+def watched() -> bool:
+    """Return whether a compiler, tracer, functorch or forward mode observes the operators."""
     return (
         is_dynamo_compiling()
         or torch.compiler.is_exporting()

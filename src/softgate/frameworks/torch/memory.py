@@ -171,6 +171,14 @@ class BoundGated(BoundFunction):
             self.fill(quantity, results, operands)
         return results
 
+    def in_place(self, gate: torch.Tensor, other: torch.Tensor) -> None:
+        """Overwrite the gate with act(gate)·other; both are contiguous CPU tensors of one dtype."""
+        route = self.route("value", gate.dtype)
+        if route.storage.bits == 8 * gate.dtype.itemsize:
+            run(route.runner("gate"), gate, gate, other)
+        else:
+            gate.copy_(self.value(gate, other))
+
     def fill(self, quantity: str, results: Tensors, operands: Tensors) -> None:
         """Write the results of a quantity to tensors of one layout, for operands of any layout."""
         route, dtype = self.route(quantity, results[0].dtype), results[0].dtype
