@@ -5,8 +5,8 @@
     python benchmarks/tensors.py --only gelu,silu --dtype float32 --size 16M,25M --threads 1,2
 
 Both make their outputs anew and go through autograd: "value" is a call without gradients, "train" a
-call that records and its backward, "backward" only that backward. Implementations take turns in every round, and the least time of
-many rounds counts. `--markdown` prints shares of torch's time. At 64 elements the limits are 6 µs
+call that records and its backward, "backward" only that backward. Implementations take turns
+in every round, and the least time of many rounds counts. `--markdown` prints shares of torch's time. At 64 elements the limits are 6 µs
 for a value, and for training what F.gelu of float32 takes itself, which has its turn in each round.
 """
 
@@ -16,6 +16,7 @@ import argparse
 import gc
 import json
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 from time import perf_counter, perf_counter_ns
 from typing import Any
@@ -166,14 +167,11 @@ def main() -> None:
             parser.error(f"unknown: {', '.join(sorted(wrong))}; known are {', '.join(known)}")
     print(f"torch {torch.__version__}, softgate {sg.__version__}; ours, torch, ours/torch")
     rows: list[dict[str, Any]] = []
-    for size in sizes:
-        for count in threads:
-            for name in names:
-                for kind in kinds:
-                    result = measure(name, twins[name], DTYPES[kind], size, count, options.budget)
-                    rows += result
-                    for row in result:
-                        show(row)
+    for size, count, name, kind in product(sizes, threads, names, kinds):
+        result = measure(name, twins[name], DTYPES[kind], size, count, options.budget)
+        rows += result
+        for row in result:
+            show(row)
     if options.markdown:
         for size in sizes:
             for count in threads:

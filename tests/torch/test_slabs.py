@@ -76,7 +76,11 @@ def test_results_are_those_of_the_whole_layer(
 
 def test_inputs_of_any_layout(buffers: list[int]) -> None:
     block = FeedForward(8, 24)
-    for x in (torch.randn(8, 40).t(), torch.randn(40, 1).expand(40, 8), torch.randn(40, 16)[:, ::2]):
+    for x in (
+        torch.randn(8, 40).t(),
+        torch.randn(40, 1).expand(40, 8),
+        torch.randn(40, 16)[:, ::2],
+    ):
         with torch.inference_mode():
             torch.testing.assert_close(block(x), whole(block, x))
     assert buffers == [5, 5, 5]

@@ -1,4 +1,4 @@
-"""Large results are in huge pages where the system has them; no page of another tensor is touched."""
+"""Large results are in huge pages where the system has them, and only their own pages."""
 
 from __future__ import annotations
 
