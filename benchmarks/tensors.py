@@ -5,9 +5,10 @@
     python benchmarks/tensors.py --only gelu,silu --dtype float32 --size 16M,25M --threads 1,2
 
 Both make their outputs anew and go through autograd: "value" is a call without gradients, "train" a
-call that records and its backward, "backward" only that backward. Implementations take turns
-in every round, and the least time of many rounds counts. `--markdown` prints shares of torch's time. At 64 elements the limits are 6 µs
-for a value, and for training what F.gelu of float32 takes itself, which has its turn in each round.
+call that records and its backward, "backward" only that backward. Implementations take turns in
+every round, and the least time of many rounds counts. `--markdown` prints shares of torch's time.
+At 64 elements the limits are 6 µs for a value, and for training what F.gelu of float32 takes
+itself, which has its turn in each round.
 """
 
 from __future__ import annotations
