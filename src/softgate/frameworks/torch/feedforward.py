@@ -35,9 +35,6 @@ class Hidden(Protocol):
     def pull(self, grad: Tensor, needs: Sequence[bool], *inputs: Tensor) -> tuple[Any, ...]:
         """Return the gradient of each input that needs one; `grad` may be overwritten."""
 
-    def overwrite(self, *inputs: Tensor) -> None:
-        """Write the hidden layer over the first input: plain, contiguous tensors of one dtype."""
-
     def keeps_one(self) -> bool:
         """Return whether torch saves no more than one tensor for each input."""
 

@@ -7,17 +7,25 @@ the activation and the second product read it, and its memory is allocated once.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Protocol
 
 import torch
 from torch import Tensor, nn
 
 from . import huge_pages
 from .dispatch import all_plain
-from .feedforward import Hidden, watched
+from .feedforward import watched
 from .memory import DTYPES
 
 TOKENS = 512
 """Most tokens in a slab: enough for the products, few enough for the hidden layer to be small."""
+
+
+class Overwriting(Protocol):
+    """A hidden layer that can be computed in the memory of its pre-activations."""
+
+    def overwrite(self, *inputs: Tensor) -> None:
+        """Write the hidden layer over the first input: plain, contiguous tensors of one dtype."""
 
 
 def count(x: Tensor, linears: Sequence[nn.Linear]) -> int:
@@ -42,12 +50,12 @@ def count(x: Tensor, linears: Sequence[nn.Linear]) -> int:
 
 
 def _parameters(linears: Iterable[nn.Linear]) -> list[Tensor]:
-    tensors = (tensor for layer in linears for tensor in (layer.weight, layer.bias))
+    tensors: list[Tensor | None] = [t for layer in linears for t in (layer.weight, layer.bias)]
     return [tensor for tensor in tensors if tensor is not None]
 
 
 def feed_forward(
-    hidden: Hidden, x: Tensor, firsts: Sequence[nn.Linear], last: nn.Linear, slabs: int
+    hidden: Overwriting, x: Tensor, firsts: Sequence[nn.Linear], last: nn.Linear, slabs: int
 ) -> Tensor:
     """Return last(hidden(first(x), …)), computed in a number of slabs of about equal size."""
     rows = x.reshape(-1, x.shape[-1])
@@ -64,7 +72,8 @@ def feed_forward(
 
 
 def _linear(layer: nn.Linear, x: Tensor, out: Tensor) -> None:
-    if layer.bias is None:
-        torch.mm(x, layer.weight.t(), out=out)
+    weight, *biases = _parameters([layer])
+    if biases:
+        torch.addmm(*biases, x, weight.t(), out=out)
     else:
-        torch.addmm(layer.bias, x, layer.weight.t(), out=out)
+        torch.mm(x, weight.t(), out=out)
