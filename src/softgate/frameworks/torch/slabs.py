@@ -74,6 +74,6 @@ def feed_forward(
 def _linear(layer: nn.Linear, x: Tensor, out: Tensor) -> None:
     weight, *biases = _parameters([layer])
     if biases:
-        torch.addmm(*biases, x, weight.t(), out=out)
+        torch.addmm(biases[0], x, weight.t(), out=out)
     else:
         torch.mm(x, weight.t(), out=out)
