@@ -163,7 +163,7 @@ def test_wrong_functions(module: str, text: str, message: str) -> None:
         result = run(command, text)
         assert isinstance(result.exception, click.UsageError), command
         assert result.exception.exit_code == 2
-    with pytest.raises(TypeError, match="3 is a int: expected a callable, or a name"):
+    with pytest.raises(TypeError, match="3 is an int: expected a callable, or a name"):
         sg.table(3)  # type: ignore[arg-type]
 
 
@@ -388,10 +388,10 @@ def test_models_and_batches(models: str) -> None:
     assert user_model is not None
     assert (len(user_model.batches), user_model.data) == (2, f"{models}:batches")
     for model, data, message in (
-        (3, [], "the model is a int"),
+        (3, [], "the model is an int"),
         ("nowhere", [], "neither a folder nor a function"),
         (f"{models}:batches", [], "returned a list: expected a torch.nn.Module"),
-        (f"{models}:network", 3, "data is a int"),
+        (f"{models}:network", 3, "data is an int"),
         (f"{models}:network", "none.npz", "there is no file none.npz"),
         (f"{models}:network", f"{models}:broken", "gave no batches: KeyError"),
     ):

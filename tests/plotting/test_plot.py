@@ -270,7 +270,7 @@ def test_functions_that_are_zero_have_no_log_plot() -> None:
 @pytest.mark.parametrize(
     ("activations", "keywords", "message"),
     [
-        (5, {}, "5 is a int: expected a callable, or a name"),
+        (5, {}, "5 is an int: expected a callable, or a name"),
         ("gelu", {"at": 5}, "at = 5: expected two numbers"),
         ("gelu", {"at": (1, 2, 3)}, "expected two numbers"),
         ("gelu", {"at": "12"}, "expected two numbers"),
@@ -327,7 +327,7 @@ def test_arguments_without_a_picture_raise(
 
 
 def test_a_number_instead_of_an_activation_raises() -> None:
-    with pytest.raises(TypeError, match="3 is a int: expected a callable, or a name"):
+    with pytest.raises(TypeError, match="3 is an int: expected a callable, or a name"):
         sg.plot(3)  # type: ignore[arg-type]
 
 

@@ -58,7 +58,7 @@ def test_memory_is_what_happens() -> None:
         assert phrase in sg.explain(arguments["x"], out=arguments.get("out")).memory
     with pytest.raises(TypeError, match="out is a str"):
         sg.explain(x, out="nonsense")
-    with pytest.raises(TypeError, match="activation is a int"):
+    with pytest.raises(TypeError, match="activation is an int"):
         sg.explain(x, 3)  # type: ignore[arg-type]
 
 

@@ -8,7 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from softgate.runtime.files import PICTURES, TABLES, check_writable, output_path, write_file
+from softgate.runtime.files import (
+    PICTURES,
+    TABLES,
+    check_writable,
+    output_path,
+    read_text,
+    write_file,
+)
 
 
 @pytest.mark.parametrize(
@@ -71,3 +78,20 @@ def test_permissions_links_and_devices(tmp_path: Path) -> None:
     assert stat.S_IMODE(file.stat().st_mode) == 0o640
     write_file("/dev/null", b"3")
     assert stat.S_ISCHR(Path("/dev/null").stat().st_mode)
+
+
+def test_pipes_and_folders_are_not_read(tmp_path: Path) -> None:
+    file = tmp_path / "text"
+    file.write_bytes(b"\xef\xbb\xbfab")
+    assert read_text(file, "utf-8-sig") == "ab"
+    file.write_bytes(b"\xff")
+    with pytest.raises(ValueError, match="is not text in UTF-8"):
+        read_text(file)
+    with pytest.raises(OSError, match="it is a folder"):
+        read_text(tmp_path)
+    if hasattr(os, "mkfifo"):
+        os.mkfifo(tmp_path / "pipe")
+        with pytest.raises(OSError, match="it is not a regular file"):
+            read_text(tmp_path / "pipe")
+    with pytest.raises(FileNotFoundError):
+        read_text(tmp_path / "absent")

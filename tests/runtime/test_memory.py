@@ -103,3 +103,38 @@ def test_the_optimiser_and_equal_formulas_leave_nothing_behind() -> None:
 @pytest.mark.parametrize("kind", ["new", "same", "bind", "table"])
 def test_two_thousand_functions_take_little_memory(kind: str) -> None:
     assert grown(f"[{kind}(i) for i in range(4, 2004)]") < 60
+
+
+LITTLE = """
+    import resource
+    import numpy as np
+    import softgate as sg
+
+    def limited(megabytes, function):
+        used = int(open("/proc/self/statm").read().split()[0]) * 4096
+        hard = resource.getrlimit(resource.RLIMIT_AS)[1]
+        resource.setrlimit(resource.RLIMIT_AS, (used + megabytes * 2**20, hard))
+        try:
+            function(x)
+        except MemoryError as error:
+            print("compiling a kernel needs" in str(error))
+        finally:
+            resource.setrlimit(resource.RLIMIT_AS, (hard, hard))
+
+    x = np.ones(1000, np.float32)
+    limited(100, sg.relu)  # LLVM cannot be loaded
+    limited(190, sg.relu)  # LLVM is loaded, and little is left
+    print(float(sg.relu(x)[0]))
+    limited(1, sg.gelu)
+    print(float(sg.relu6(x)[0]))
+"""
+
+
+@on_linux
+def test_too_little_memory_for_llvm_raises_memory_error() -> None:
+    """LLVM ends the process if an allocation fails; llvmlite reports a missing file."""
+    result = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(LITTLE)], capture_output=True, text=True, check=False
+    )
+    assert (result.returncode, result.stderr) == (0, "")
+    assert result.stdout.split() == ["True", "True", "1.0", "True", "1.0"]

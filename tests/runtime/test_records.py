@@ -5,10 +5,13 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
 from html.parser import HTMLParser
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import click
 import pytest
@@ -147,6 +150,60 @@ def test_a_record_prints_in_every_encoding(name: str, monkeypatch: pytest.Monkey
     title, _, header, rule, *_ = shown.splitlines()
     assert title == ("p ≥ 0.05" if name == "utf-8" else "p >= 0.05")
     assert len(header) == len(rule)
+
+
+@dataclass(frozen=True)
+class Inner:
+    count: int
+    pair: tuple[str, float]
+
+
+@dataclass(frozen=True)
+class Sample(Record):
+    schema = "softgate.sample"
+    number: float
+    maybe: float | None
+    kind: Literal["a", "b"]
+    inner: tuple[Inner, ...]
+    more: Mapping[str, float | int | str | bool | None]
+
+
+def test_every_type_of_a_record_is_restored() -> None:
+    more = {"f": 0.5, "i": 3, "t": "text", "b": True, "n": None, "inf": math.inf}
+    sample = Sample(math.nan, None, "a", (Inner(1, ("x", 2.0)),), more)
+    restored = Sample.from_json(sample.to_json())
+    assert (restored.to_json(), restored.more) == (sample.to_json(), more)
+    assert [type(value) for value in restored.more.values()] == [type(v) for v in more.values()]
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        ("number", '"0.5"', "number: '0.5': expected float"),
+        ("number", "true", "number: True: expected float"),
+        ("number", str(10**400), "number: 1000.*: expected float"),
+        ("number", "NaN", "NaN is not JSON"),
+        ("number", "[" * 100_000, "nested too deeply"),
+        ("maybe", '"x"', "maybe: 'x': expected float"),
+        ("maybe", "[]", r"maybe: \[\]: expected float"),
+        ("kind", '"c"', "kind: 'c': expected Literal"),
+        ("kind", "null", "kind: None: expected Literal"),
+        ("inner", "{}", r"inner: \{\}: expected tuple"),
+        ("inner", "[3]", "inner: Inner was given int"),
+        ("inner", '[{"count": 1.5, "pair": ["x", 1]}]', "count: 1.5: expected int"),
+        ("inner", '[{"count": 1, "pair": ["x"]}]', "pair: .*has 1 items: expected 2"),
+        ("more", '{"x": [1]}', "more: .*expected float | int | str"),
+        ("version", "2", "version 2: expected softgate.sample version 1; install a later"),
+    ],
+)
+def test_a_value_of_another_type_raises_value_error(field: str, value: str, message: str) -> None:
+    fields = json.loads(Sample(1.0, 2.0, "b", (), {}).to_json())
+    text = "{" + ",".join(
+        f'"{name}": {value if name == field else json.dumps(content)}'
+        for name, content in fields.items()
+    ) + "}"  # fmt: skip
+    with pytest.raises(ValueError, match=message):
+        Sample.from_json(text)
 
 
 def test_every_replacement_is_ascii() -> None:

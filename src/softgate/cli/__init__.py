@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import io
 import os
+import signal
 import sys
 from importlib import import_module
 
 import click
 
 from softgate import __version__
+from softgate.runtime.encoding import ERRORS, message_line
 from softgate.runtime.packages import explained
 
 COMMANDS = {
@@ -33,8 +35,8 @@ COMMANDS = {
 }
 """Every command and what it does, in the order of the help; all but the last are modules."""
 
-MISTAKES = (ValueError, TypeError, OSError, ImportError)
-"""Errors of the library that are reported in one line."""
+MISTAKES = (ValueError, TypeError, OSError, ImportError, MemoryError)
+"""Errors of the library and of the machine that are reported in one line."""
 
 UNREADABLE = (
     click.MissingParameter,
@@ -117,11 +119,6 @@ def interrupted(error: BaseException | None) -> bool:
     return False
 
 
-def one_line(message: object) -> str:
-    """Return a message without the line breaks that click puts into lists of choices."""
-    return " ".join(part.strip() for part in str(message).splitlines() if part.strip())
-
-
 def show(error: click.ClickException) -> None:
     """Print a usage error in one line; without any arguments, print the help."""
     if isinstance(error, getattr(click.exceptions, "NoArgsIsHelpError", ())):  # since click 8.2
@@ -130,7 +127,16 @@ def show(error: click.ClickException) -> None:
     hint = ""
     if isinstance(error, UNREADABLE) and error.ctx is not None:
         hint = f" See {error.ctx.command_path} --help."
-    click.echo(f"Error: {one_line(error.format_message())}{hint}", err=True)
+    click.echo(f"Error: {message_line(error.format_message())}{hint}", err=True)
+
+
+def report_mistake(error: Exception) -> int:
+    """Print an error in one line; return the exit code."""
+    message: object = explained(error) if isinstance(error, ImportError) else error
+    if isinstance(error, MemoryError):
+        message = f"not enough memory: {error}" if str(error) else "not enough memory"
+    click.echo(f"Error: {message_line(message)}", err=True)
+    return 2
 
 
 def set_encoding() -> None:
@@ -139,8 +145,6 @@ def set_encoding() -> None:
     Files and pipes become UTF-8, as the default on Windows is the system's encoding, which lacks φ.
     In terminals and with PYTHONIOENCODING the encoding stays, and what it lacks is replaced.
     """
-    from softgate.runtime.encoding import ERRORS
-
     chosen = "PYTHONIOENCODING" in os.environ
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
@@ -150,9 +154,41 @@ def set_encoding() -> None:
                 stream.reconfigure(encoding="utf-8", errors=ERRORS)
 
 
+class Termination:
+    """Ends the command as an interrupt does when the system or a terminal ends the process.
+
+    Without it, temporary folders and worker processes would remain.
+    """
+
+    number: int | None = None
+    """The signal that arrived."""
+
+    def install(self) -> None:
+        """Handle the signals that end a process, except those that the caller ignores (nohup)."""
+        for name in ("SIGTERM", "SIGHUP"):
+            number = getattr(signal, name, None)
+            if number is not None and signal.getsignal(number) is signal.SIG_DFL:
+                signal.signal(number, self._handle)
+
+    def _handle(self, number: int, _: object) -> None:
+        signal.signal(number, signal.SIG_DFL)  # a second signal ends the process at once
+        self.number = number
+        raise KeyboardInterrupt
+
+    def report(self) -> int:
+        """Print that the command was ended; return the exit code that shells expect."""
+        if self.number is None:
+            click.echo("Interrupted.", err=True)
+            return 128 + signal.SIGINT
+        click.echo(f"Ended by {signal.Signals(self.number).name}.", err=True)
+        return 128 + self.number
+
+
 def main() -> None:
     """Run the command line and exit with its code."""
     set_encoding()
+    termination = Termination()
+    termination.install()
     if sys.stdout is None:
         click.echo("Error: stdout is closed, so that data cannot be written", err=True)
         sys.exit(1)
@@ -162,15 +198,12 @@ def main() -> None:
         show(error)
         code = error.exit_code
     except (click.Abort, KeyboardInterrupt):
-        click.echo("Interrupted.", err=True)
-        code = 130
+        code = termination.report()
     except BrokenPipeError:  # the reader has closed the pipe, as `| head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 0
     except MISTAKES as error:
         if "--debug" in sys.argv:
             raise
-        code = 130 if interrupted(error) else 2
-        message = explained(error) if isinstance(error, ImportError) else error
-        click.echo("Interrupted." if code == 130 else f"Error: {one_line(message)}", err=True)
+        code = termination.report() if interrupted(error) else report_mistake(error)
     sys.exit(code if isinstance(code, int) else 0)

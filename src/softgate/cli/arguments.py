@@ -10,6 +10,8 @@ from click.shell_completion import CompletionItem
 
 from softgate.runtime.deprecation import renamed_message
 
+from .output import echo
+
 if TYPE_CHECKING:
     from softgate.runtime.activation import Activation
     from softgate.runtime.gated import Gated
@@ -72,6 +74,10 @@ or file.py:function), model.onnx, one of its nodes as model.onnx:node, or ./libr
 Parameters follow a colon. The function of the framework, file or library itself is called; a class
 is instantiated first."""
 """End of the help of commands that run the code of a function."""
+trust_option = click.option(
+    "--trust", is_flag=True, help="Run Python code in the folder of a Hugging Face model."
+)
+"""The option `--trust` of commands that take a model."""
 MODELS = """A MODEL is a Hugging Face folder with safetensors, or a function or class that makes a
 torch module, as module:function or file.py:function. DATA is a file, or a function that returns
 batches, as module:function or file.py:function."""
@@ -132,7 +138,7 @@ class Command(click.Command):
 
 def warn_renamed(old: str, new: str) -> None:
     """Print the warning that an option has a new name."""
-    click.echo(f"Warning: {renamed_message(old, new)}", err=True)
+    echo(f"Warning: {renamed_message(old, new)}", err=True)
 
 
 def take_option(args: list[str], option: str) -> tuple[str | None, list[str]]:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from softgate.runtime.files import PICTURES, TABLES, file_format, output_path
+from softgate.runtime.files import PICTURES, TABLES, file_format, output_path, read_text
 
 from .arguments import FUNCTION, FUNCTIONS, Command, take_option, warn_renamed
-from .output import Format, ProgressLine, emit, formats
+from .output import Format, ProgressLine, echo, emit, formats
 
 if TYPE_CHECKING:
     from softgate.runtime.activation import Activation
@@ -159,7 +159,7 @@ def command(
         emit(comparison, form, output)
         _warn(new)
         for text in comparison.failures:
-            click.echo(f"Failed: {text}", err=True)
+            echo(f"Failed: {text}", err=True)
         return 1 if comparison.failures else 0
     pictures = [path for path in output if file_format(path) in PICTURES]
     if pictures and "value" not in settings.get("quantity", "value").split(","):
@@ -193,10 +193,10 @@ def _read(file: str) -> Bench:
     from softgate.studies.bench.record import Bench
 
     try:
-        return Bench.from_json(Path(file).read_text(encoding="utf-8"))
+        return Bench.from_json(read_text(file))
     except OSError as error:
         raise click.UsageError(f"--baseline {file}: {error.strerror}.") from None
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except ValueError as error:
         raise click.UsageError(
             f"--baseline {file} is not a result of bench ({error}): expected the output of "
             "`softgate bench --json`."
@@ -218,7 +218,7 @@ def _again(name: str) -> Activation:
 
 def _warn(record: Bench) -> None:
     for text in record.warnings:
-        click.echo(f"Warning: {text}", err=True)
+        echo(f"Warning: {text}", err=True)
 
 
 def _confirmed(
@@ -232,7 +232,7 @@ def _confirmed(
     slower = dict.fromkeys(change.now.function for change in (*first.slower, *first.lost))
     if not slower:
         return new
-    click.echo(f"Timing slower functions again: {', '.join(slower)}", err=True)
+    echo(f"Timing slower functions again: {', '.join(slower)}", err=True)
     again = tuple(function for function in functions if label(function) in slower)
     return merged(new, _timed(again or (activations()["relu"],), settings))
 

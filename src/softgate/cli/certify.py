@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from softgate.runtime.files import TABLES
+from softgate.runtime.files import TABLES, read_text
 
 from .arguments import ACTIVATION, CODE, Command, parameters_option, parse_parameters
-from .output import Format, ProgressLine, emit, formats
+from .output import Format, ProgressLine, echo, emit, formats
 
 if TYPE_CHECKING:
     from softgate.runtime.activation import Activation
@@ -127,11 +127,11 @@ def command(
     failures += () if old is None else certificate.regressions(old)
     emit(certificate, form, output)
     for line in () if old is None else certificate.not_compared(old):
-        click.echo(f"Not compared, as {baseline} does not have it: {line}", err=True)
+        echo(f"Not compared, as {baseline} does not have it: {line}", err=True)
     for line in failures[:MOST_FAILURES]:
-        click.echo(FAILED + line, err=True)
+        echo(FAILED + line, err=True)
     if len(failures) > MOST_FAILURES:
-        click.echo(f"{FAILED}and {len(failures) - MOST_FAILURES} more", err=True)
+        echo(f"{FAILED}and {len(failures) - MOST_FAILURES} more", err=True)
     return 1 if failures else 0
 
 
@@ -155,13 +155,13 @@ def _measure(
     if request["exhaustive"]:
         file = file or _default_state(subject, reference, request)
         if file.exists():
-            click.echo(f"Resuming from {file}", err=True)
+            echo(f"Resuming from {file}", err=True)
     try:
         with SweepProgress() as progress:
             return certify(subject, reference, state=file, progress=progress, **request)
     except KeyboardInterrupt:
         if file is not None:
-            click.echo(_saved(file), err=True)
+            echo(_saved(file), err=True)
         raise
 
 
@@ -189,10 +189,10 @@ def _read(file: str, subject: str, request: dict[str, Any]) -> Certificate:
     from softgate.studies.subjects import describe
 
     try:
-        old = Certificate.from_json(Path(file).read_text(encoding="utf-8"))
+        old = Certificate.from_json(read_text(file))
     except OSError as error:
         raise click.UsageError(f"--baseline {file}: {error.strerror}.") from None
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except ValueError as error:
         raise click.UsageError(f"--baseline {file} is not a certificate: {error}.") from None
     _check_inputs(file, old, request)
     known = request["reference"] or describe(subject, request["parameters"]).ours

@@ -13,7 +13,7 @@ from softgate.runtime.files import PICTURES, TABLES
 
 from .arguments import FUNCTION, FUNCTIONS, Command, parse_pairs
 from .compare_display import Display, plan_lines
-from .output import Format, echo_json, echo_wrapped, emit, formats, show
+from .output import Format, echo, echo_json, echo_wrapped, emit, formats, show
 
 if TYPE_CHECKING:
     from softgate.runtime.activation import Activation
@@ -238,12 +238,12 @@ def _train(study: PlannedComparison, store: str | None, on: str, jobs: int | Non
             raise click.ClickException(str(error)) from error  # exit code 1
         if store is not None and display.pace.done:
             resume = f"{display.summary()}, saved in {store}; rerun this command to resume"
-            click.echo(resume, err=True)
+            echo(resume, err=True)
         if isinstance(error, StoreError | ExecutionError):
             raise ValueError(str(error)) from error
         raise
     display.end()
-    click.echo(display.summary(), err=True)
+    echo(display.summary(), err=True)
     return comparison
 
 

@@ -7,7 +7,9 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-import click
+from softgate.runtime.encoding import visible
+
+from .output import echo
 
 if TYPE_CHECKING:
     from softgate.studies.compare.execution import Event, Running
@@ -58,9 +60,9 @@ class Display:
     def _say(self, text: str) -> None:
         """Print a line that stays."""
         if self.live is None:
-            click.echo(text, err=True)
+            echo(text, err=True)
         else:
-            self.live.console.print(text, markup=False, highlight=False, soft_wrap=True)
+            self.live.console.print(visible(text), markup=False, highlight=False, soft_wrap=True)
 
     def _line(self, update: Update, ended: Outcome | None) -> None:
         now = time.monotonic()
@@ -70,7 +72,7 @@ class Display:
         shown = head(update, self.pace, now - self.start)
         if ended is not None and ended.status == "finished":
             shown += f"; {named(ended.trial)}: {figure(ended)}"
-        click.echo(shown, err=True)
+        echo(shown, err=True)
 
     def _redraw(self, update: Update) -> None:
         now = time.monotonic()
@@ -97,7 +99,7 @@ class Display:
         first, running = Table.grid(padding=(0, 2)), Table.grid(padding=(0, 2))
         first.add_row(bar, Text(head(update, self.pace, seconds), no_wrap=True))
         for trial in update.event.running:
-            running.add_row(*(Text(cell, no_wrap=True) for cell in cells(trial)))
+            running.add_row(*(Text(visible(cell), no_wrap=True) for cell in cells(trial)))
         return Group(first, running)
 
 

@@ -9,8 +9,8 @@ import click
 
 from softgate.runtime.files import PICTURES, TABLES, file_format
 
-from .arguments import ACTIVATION, FUNCTIONS, MODELS
-from .output import Format, echo_json, emit, formats, save
+from .arguments import ACTIVATION, FUNCTIONS, MODELS, trust_option
+from .output import Format, echo, echo_json, emit, formats, save
 
 if TYPE_CHECKING:
     from softgate.runtime.activation import Activation
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     "--threshold", "thresholds", multiple=True, metavar="NAME=NUMBER",
     help="Limit from which on a figure is a finding, as flat=0.001 or dead=5%. May be repeated.",
 )  # fmt: skip
+@trust_option
 @click.option("--no-gradients", is_flag=True, help="Do not measure gradients.")
 @formats(*TABLES, *PICTURES)
 def command(
@@ -71,12 +72,12 @@ def command(
     diagnosis, effect = _run(target, data, replacement, only, **options)
     if not diagnosis.sites:
         for picture in (path for path in output if file_format(path) in PICTURES):
-            click.echo(f"No {picture}: no activation was observed, nothing to draw", err=True)
+            echo(f"No {picture}: no activation was observed, nothing to draw", err=True)
         output = tuple(path for path in output if file_format(path) not in PICTURES)
     _show(diagnosis, effect, form, output)
     failures = [failure for check in checks if (failure := check.failure(diagnosis)) is not None]
     for failure in failures:
-        click.echo(f"Failed: {failure}", err=True)
+        echo(f"Failed: {failure}", err=True)
     return 1 if failures else 0
 
 
@@ -85,25 +86,32 @@ def _run(
     data: str,
     replacement: Activation | None,
     only: str | None,
-    batch: int,
-    limit: int | None,
-    thresholds: dict[str, float],
+    *,
+    thresholds: dict[str, Any],
     no_gradients: bool,
+    **loading: Any,
 ) -> tuple[Diagnosis, WhatIf | None]:
     from softgate.runtime.packages import require
 
     require("torch", purpose="diagnose")
-    from softgate.studies.diagnose.loading import load_batches, load_model, model_errors
+    from softgate.studies.diagnose.loading import model_errors
     from softgate.torch import diagnose, what_if
 
-    model = load_model(target)
-    batches, loss = load_batches(data, model, target, batch)
-    batches = batches[:limit]
+    model, batches, loss = _load(target, data, **loading)
     with model_errors(target, data):
         diagnosis = diagnose(model, batches, loss=loss, gradients=not no_gradients, **thresholds)
         if replacement is None:
             return diagnosis, None
         return diagnosis, what_if(model, batches, replacement, only=only, loss=loss)
+
+
+def _load(target: str, data: str, batch: int, limit: int | None, trust: bool) -> tuple[Any, ...]:
+    """Return the model, its batches and a loss or None."""
+    from softgate.studies.diagnose.loading import load_batches, load_model
+
+    model = load_model(target, trust=trust)
+    batches, loss = load_batches(data, model, target, batch, trust=trust)
+    return model, batches[:limit], loss
 
 
 def _show(
@@ -118,7 +126,7 @@ def _show(
         echo_json(both)
     else:
         emit(diagnosis, form, output)
-        click.echo()
+        echo()
         emit(effect)
 
 

@@ -13,7 +13,7 @@ import click
 from softgate.runtime.files import write_file
 from softgate.runtime.packages import PACKAGES, install_command
 
-from .output import checked_files, echo_json, output_option, window_width
+from .output import checked_files, echo, echo_json, output_option, window_width
 
 if TYPE_CHECKING:
     from softgate.studies.reproducibility import Reproduction
@@ -84,7 +84,7 @@ def command(as_json: bool, full: bool, output: tuple[str, ...]) -> int:
     }
     for file in files:
         write_file(file, json.dumps(report, indent=2) + "\n")
-        click.echo(f"Wrote {file}", err=True)
+        echo(f"Wrote {file}", err=True)
     if as_json:
         echo_json(report)
     else:
@@ -114,7 +114,7 @@ def show(report: dict[str, Any], checks: list[SelfTestResult], reproduction: Rep
     first, *rest = str(reproduction).splitlines()
     rows += [("bits", first), *(("", line) for line in rest)]
     for line in aligned(rows, window_width()):
-        click.echo(line)
+        echo(line)
 
 
 def aligned(rows: Iterable[tuple[str, str]], width: int | None) -> Iterator[str]:

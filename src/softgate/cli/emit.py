@@ -9,7 +9,7 @@ import click
 from softgate.runtime.files import file_format, write_file
 
 from .arguments import FUNCTION, FUNCTIONS, Command
-from .output import checked_files
+from .output import checked_files, echo
 
 if TYPE_CHECKING:
     from softgate.runtime.activation import Activation
@@ -87,7 +87,7 @@ def command(
         raise click.UsageError(f"choose a --language: {', '.join(EXTENSIONS)}; or -o FILE.c.")
     emitted = emit(activations, language, dtype=dtype, quantity=quantity, form=form)
     if path is None:
-        click.echo(as_text(emitted), nl=False)
+        echo(as_text(emitted), nl=False)
         return
     write_file(path, as_content(emitted))
-    click.echo(f"Wrote {path}", err=True)
+    echo(f"Wrote {path}", err=True)

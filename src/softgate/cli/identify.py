@@ -10,7 +10,7 @@ import click
 from softgate.runtime.files import TABLES
 
 from .arguments import CODE, DTYPES, FRAMEWORKS, Command, parameters_option, parse_parameters
-from .output import Format, emit, formats
+from .output import Format, echo, emit, formats
 
 
 @click.command(cls=Command, epilog=CODE, former={"--with": "--parameters"})
@@ -61,7 +61,7 @@ def command(
             isolated=True,
         )
     except SubjectFailure as failure:
-        click.echo(f"Error: {subject} {failure}", err=True)
+        echo(f"Error: {subject} {failure}", err=True)
         sys.exit(1)
     emit(identification, form, output)
     if identification.function == UNKNOWN:

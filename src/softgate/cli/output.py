@@ -20,6 +20,8 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 import click
 
+from softgate.runtime.encoding import CONTROL, visible
+
 if TYPE_CHECKING:
     from softgate.runtime.records import Grid, Record
 
@@ -77,6 +79,11 @@ def checked_files(files: Iterable[str], extensions: Iterable[str]) -> tuple[Path
     return paths
 
 
+def echo(text: str = "", *, err: bool = False, nl: bool = True) -> None:
+    """Print a text without control characters, which names and messages of users may contain."""
+    click.echo(visible(text), err=err, nl=nl)
+
+
 def emit(record: Record, form: Format = "text", output: Iterable[Path] = ()) -> None:
     """Write a record to files, then print it on stdout: as JSON, as CSV, or as text.
 
@@ -92,22 +99,23 @@ def _print(record: Record, form: Format) -> None:
     if form == "json":
         echo_json(record.to_dict())
     elif form == "csv":
-        click.echo(record.to_csv(), nl=False)
+        echo(record.to_csv(), nl=False)
     else:
         show(record.grids())
 
 
 def echo_json(content: Mapping[str, Any]) -> None:
-    """Print JSON, with escapes if the encoding of stdout is not UTF-8."""
+    """Print JSON, with escapes for control characters and if stdout is not UTF-8."""
     utf8 = (sys.stdout.encoding or "utf-8").lower().startswith("utf")
-    click.echo(json.dumps(content, indent=2, ensure_ascii=not utf8, allow_nan=False))
+    text = json.dumps(content, indent=2, ensure_ascii=not utf8, allow_nan=False)
+    click.echo(CONTROL.sub(lambda match: f"\\u{ord(match[0]):04x}", text))
 
 
 def save(record: Record, output: Iterable[Path]) -> None:
     """Write a record to files, and print their names on stderr."""
     for path in output:
         record.save(path)
-        click.echo(f"Wrote {path}", err=True)
+        echo(f"Wrote {path}", err=True)
 
 
 def window_width() -> int | None:
@@ -119,7 +127,7 @@ def window_width() -> int | None:
 
 def echo_wrapped(text: str, *, err: bool = False) -> None:
     """Print a text, each line wrapped to the width of the window."""
-    click.echo("\n".join(wrap_lines(text, window_width())), err=err)
+    echo("\n".join(wrap_lines(text, window_width())), err=err)
 
 
 def show(grids: Iterable[Grid]) -> None:
@@ -131,7 +139,7 @@ def show(grids: Iterable[Grid]) -> None:
         for part in ([grid] if width is None or fits_wrapped(grid, width) else cut(grid, width))
     ]
     if not sys.stdout.isatty():
-        click.echo("\n\n".join(map(str, parts)))
+        echo("\n\n".join(map(str, parts)))
         return
     from rich.console import Console
 
@@ -248,9 +256,9 @@ class ProgressLine:
         self._shown = elapsed
         if self.terminal:
             width = get_terminal_size().columns - 1
-            click.echo(f"\r\033[K{text[:width]}", nl=False, err=True)
+            click.echo(f"\r\033[K{visible(text, one_line=True)[:width]}", nl=False, err=True)
         else:
-            click.echo(text, err=True)
+            echo(text, err=True)
 
     def __enter__(self) -> Self:
         return self

@@ -10,6 +10,7 @@ import click
 from softgate.runtime.files import PICTURES, check_writable, output_path
 
 from .arguments import ACTIVATION, FUNCTIONS, Command, take_option, warn_renamed
+from .output import echo
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -85,9 +86,9 @@ def command(
     else:
         inches = {name: number for name, number in size.items() if number is not None}
         _, picture = chart(plot, output, **inches)
-        click.echo(f"Wrote {output}", err=True)
+        echo(f"Wrote {output}", err=True)
     if picture.absent:
-        click.echo(f"Note: {', '.join(picture.absent)}: {NO_LOGARITHM}", err=True)
+        echo(f"Note: {', '.join(picture.absent)}: {NO_LOGARITHM}", err=True)
     return 0
 
 
@@ -118,7 +119,7 @@ def show(picture: PlotSpec, width: float | None, height: float | None) -> None:
         if colour:
             console.print(text, crop=False, soft_wrap=True)
         else:
-            click.echo(text.plain)
+            echo(text.plain)
 
 
 def whole(name: str, size: float) -> int:

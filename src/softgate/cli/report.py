@@ -6,12 +6,12 @@ import shlex
 import sys
 import time
 from math import inf
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from .arguments import ACTIVATION, FUNCTIONS, MODELS, Command, warn_renamed
-from .output import ProgressLine, checked_files, echo_json, echo_wrapped
+from .arguments import ACTIVATION, FUNCTIONS, MODELS, Command, trust_option, warn_renamed
+from .output import ProgressLine, checked_files, echo, echo_json, echo_wrapped
 
 if TYPE_CHECKING:
     from softgate.reporting import Report
@@ -62,6 +62,7 @@ class StudyProgress(ProgressLine):
     "--model", metavar="MODEL", help="Your model, whose units are diagnosed.",
 )  # fmt: skip
 @click.option("--data", metavar="DATA", help="Inputs of --model: .npz, .safetensors or a text.")
+@trust_option
 @click.option("--json", "as_json", is_flag=True, help="Print the records as JSON.")
 @click.option(
     "--records", type=click.Path(exists=True), metavar="FILE",
@@ -75,6 +76,7 @@ def command(
     records: str | None,
     model: str | None,
     data: str | None,
+    trust: bool,
 ) -> int:
     """Write one HTML page: curves, tables, accuracy, speed and cost of activations here.
 
@@ -93,7 +95,9 @@ def command(
     files = checked_files(output or (FILE,), FORMATS)
     _check(budget, model, data, records)
     with StudyProgress() as progress:
-        made = _make(formula, budget, records, progress, {"model": model, "data": data})
+        made = _make(
+            formula, budget, records, progress, {"model": model, "data": data, "trust": trust}
+        )
         progress.show_timed("drawing the page")
         for file in files:
             made.save(file)
@@ -106,9 +110,9 @@ def command(
     else:
         echo_wrapped(str(made))
     for file in files:
-        click.echo(f"Wrote {file.absolute()} ({file.stat().st_size / 1e6:.1f} MB)", err=True)
+        echo(f"Wrote {file.absolute()} ({file.stat().st_size / 1e6:.1f} MB)", err=True)
     for missing in made.missing:
-        click.echo(f"{'Skipped' if missing.skipped else 'Failed'}: {missing}", err=True)
+        echo(f"{'Skipped' if missing.skipped else 'Failed'}: {missing}", err=True)
     return 1 if made.empty else 0
 
 
@@ -127,7 +131,7 @@ def _make(
     budget: float,
     records: str | None,
     progress: StudyProgress,
-    user_model: dict[str, str | None],
+    user_model: dict[str, Any],
 ) -> Report:
     from softgate.reporting import read, report
 

@@ -14,6 +14,7 @@ from numbers import Real
 from typing import Any
 
 from softgate.runtime.activation import Activation
+from softgate.runtime.encoding import a_type
 from softgate.runtime.framework_names import SOURCES
 from softgate.runtime.gated import Gated
 from softgate.runtime.names import AmbiguousName, UnknownName, get
@@ -203,7 +204,7 @@ def check_share(name: str, share: Any) -> float:
     """Return a dropout probability, or raise."""
     if not isinstance(share, Real):
         raise TypeError(
-            f"{name} = {share!r} is a {type(share).__name__}: expected a probability from 0 to 1"
+            f"{name} = {share!r} is {a_type(share)}: expected a probability from 0 to 1"
         )
     probability = float(share)
     if not 0 <= probability <= 1:

@@ -16,9 +16,15 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-import llvmlite.binding as llvm
-from llvmlite import ir
-from llvmlite.binding.newpassmanagers import NewPassManager
+from .memory import LOADING, check_memory
+
+try:
+    import llvmlite.binding as llvm
+    from llvmlite import ir
+    from llvmlite.binding.newpassmanagers import NewPassManager
+except (OSError, MemoryError):  # llvmlite reports a library that is missing, whatever the reason
+    check_memory(LOADING)
+    raise
 
 INDEX = ir.IntType(64)
 POINTER = ir.PointerType()
@@ -156,6 +162,7 @@ def _host() -> Target:
     return Target(llvm.get_host_cpu_name(), ",".join(flags))
 
 
+check_memory()
 HOST = _host()
 """The CPU of this machine."""
 
@@ -194,8 +201,10 @@ def compile_module(
 ) -> Callable[..., None]:
     """Return `name` of `module` as a function of `pointers` addresses and some counts.
 
-    The code is unloaded when the function is garbage collected.
+    The code is unloaded when the function is garbage collected. Raises MemoryError if there is
+    little memory.
     """
+    check_memory()
     code: bytes = target.machine.emit_object(optimise(module, target))
     library = llvm.JITLibraryBuilder().add_object_img(code).add_current_process()
     loaded = library.export_symbol(name).link(target.linker, f"kernel{next(_libraries)}")

@@ -13,11 +13,11 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from html import escape
 from itertools import pairwise
 from types import ModuleType
 from typing import Any
 
+from softgate.runtime.encoding import escape, visible
 from softgate.runtime.files import PICTURES, file_format, output_path, write_file
 from softgate.runtime.packages import require
 
@@ -118,10 +118,25 @@ def script() -> str:
     return bundle
 
 
+def visible_spec(part: Any) -> Any:
+    """Return a specification whose texts have no control characters, on which Vega aborts."""
+    if isinstance(part, str):
+        return visible(part)
+    if isinstance(part, Mapping):
+        return {visible(name): visible_spec(item) for name, item in part.items()}
+    if isinstance(part, list | tuple):
+        return [visible_spec(item) for item in part]
+    return part
+
+
 def compile_for_page(spec: Mapping[str, Any]) -> Spec:
     """Return a Vega-Lite specification compiled to Vega, as large as its element on the page."""
     vega: Spec = library("report").vegalite_to_vega(
-        {**spec, "autosize": {"type": "fit", "contains": "padding"}, "config": CONFIG}
+        {
+            **visible_spec(spec),
+            "autosize": {"type": "fit", "contains": "padding"},
+            "config": CONFIG,
+        }
     )
     vega.pop("$schema", None)  # a URL: the page must not refer to any
     return vega
@@ -164,7 +179,7 @@ class Chart:
 
     def svg(self) -> str:
         """Return the chart as SVG; the same chart gives the same text."""
-        svg: str = library().vegalite_to_svg({**self.spec, "config": FILE_CONFIG})
+        svg: str = library().vegalite_to_svg({**visible_spec(self.spec), "config": FILE_CONFIG})
         ids = {name: f"clip{i}" for i, name in enumerate(dict.fromkeys(CLIP.findall(svg)))}
         svg = CLIP.sub(lambda match: ids[match[0]], svg)  # Vega numbers them across charts
         opening, _, body = svg.partition(">")

@@ -22,9 +22,9 @@ from softgate.plotting import vega
 from softgate.runtime.activation import Activation
 from softgate.runtime.deprecation import renamed
 from softgate.runtime.encoding import printable
-from softgate.runtime.files import file_format, output_path, write_file
+from softgate.runtime.files import file_format, output_path, read_text, write_file
 from softgate.runtime.machine import this_machine
-from softgate.runtime.records import Record
+from softgate.runtime.records import Record, parse_json
 from softgate.runtime.registry import activations, label
 from softgate.runtime.resolve import activation, several
 
@@ -107,6 +107,7 @@ def report(
     *,
     model: Any = None,
     data: Any = None,
+    trust: bool = False,
     budget: float = BUDGET_S,
     command: str = "softgate report",
     progress: ReportProgress | None = None,
@@ -124,6 +125,8 @@ def report(
     data : path, callable or iterable, optional
         The inputs of the model, as in `softgate.torch.diagnose`: a file, "module:function",
         "file.py:function", or batches.
+    trust : bool
+        Whether Python code in the folder of a model may run.
     budget : float
         Seconds for certificates; timing takes half of that. The page lists what was left out.
     command : str
@@ -156,7 +159,7 @@ def report(
         raise ValueError(f"budget = {budget!r}: expected a number of seconds above 0")
     vega.library("report")  # before any study: it raises if vl-convert is not installed
     named_formulas = _unambiguous(map(activation, several(formula)))
-    run = ReportRun(named_formulas, budget, progress, load_user_model(model, data))
+    run = ReportRun(named_formulas, budget, progress, load_user_model(model, data, trust=trust))
     run.run()
     when = datetime.now(UTC).isoformat(sep=" ", timespec="seconds")
     about = About(this_machine(), __version__, command, when, run.seconds)
@@ -182,25 +185,25 @@ def read(records: str | os.PathLike[str], formulas: Iterable[Activation] = ()) -
     return Report(Results(shown))
 
 
-def _folder(folder: Path) -> dict[str, str | OSError]:
+def _folder(folder: Path) -> dict[str, str | Exception]:
     """Return the text of each record in a folder, or the error of its file."""
-    texts: dict[str, str | OSError] = {}
+    texts: dict[str, str | Exception] = {}
     for name in RECORDS:
         file = folder / f"{name}.json"
         if not file.exists():
             continue
         try:
-            texts[name] = file.read_text(encoding="utf-8")
-        except OSError as error:
+            texts[name] = read_text(file)
+        except (OSError, ValueError) as error:
             texts[name] = error
     return texts
 
 
-def _file(file: Path) -> dict[str, str | OSError]:
+def _file(file: Path) -> dict[str, str | Exception]:
     """Return the text of each record in a report's .json file; raise ValueError for another."""
     try:
-        content = json.loads(file.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError) as error:
+        content = parse_json(read_text(file))
+    except ValueError as error:
         raise ValueError(f"{file} is not the .json file of a report: {error}") from None
     if not isinstance(content, dict) or not content.keys() & RECORDS.keys():
         raise ValueError(f"{file} is not the .json file of a report: expected its records by name")
@@ -221,16 +224,15 @@ def _unambiguous(formulas: Iterable[Activation]) -> tuple[Activation, ...]:
     return formulas
 
 
-def _read(name: str, text: str | OSError | None, place: Path) -> Record | MissingRecord:
+def _read(name: str, text: str | Exception | None, place: Path) -> Record | MissingRecord:
     file = place / f"{name}.json" if place.is_dir() else place
     if text is None:
         return MissingRecord(
             name, f"{file} does not exist" if place.is_dir() else f"it is not in {file}"
         )
-    if isinstance(text, OSError):
+    if isinstance(text, Exception):
         return MissingRecord(name, f"{file} cannot be shown: {text}")
     try:
         return RECORDS[name].from_json(text)
-    # The file may be of another version, truncated, or not a record at all.
-    except (ValueError, TypeError, KeyError, AttributeError, StopIteration) as error:
+    except ValueError as error:  # of another version, truncated, or not a record at all
         return MissingRecord(name, f"{file} cannot be shown: {error}")

@@ -6,11 +6,11 @@ import json
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from html import escape
 from typing import Any
 
 from softgate.plotting.palette import style
 from softgate.plotting.vega import WHOLE
+from softgate.runtime.encoding import escape
 from softgate.runtime.records import Grid
 
 

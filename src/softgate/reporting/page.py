@@ -8,14 +8,13 @@ the scripts at its end replace them by interactive ones.
 from __future__ import annotations
 
 import json
-from base64 import b64encode
 from collections.abc import Iterable, Mapping, Sequence
-from hashlib import sha256
-from html import escape
 from importlib.resources import files
 from typing import Any
 
 from softgate.plotting import vega
+from softgate.runtime.encoding import escape
+from softgate.runtime.records import content_policy
 
 from .elements import marker
 from .section import MissingRecord, Section, failure
@@ -70,13 +69,7 @@ def _scripts(sections: Sequence[Section]) -> list[str]:
 
 
 def _head(title: str, scripts: Iterable[str]) -> str:
-    hashes = " ".join(
-        f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'" for text in scripts
-    )
-    policy = (
-        f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data:; "
-        "base-uri 'none'; form-action 'none'"
-    )
+    policy = content_policy(scripts)
     return (
         '<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'

@@ -15,9 +15,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from html import escape
 from typing import Any, TypeVar
 
+from softgate.runtime.encoding import a_type, escape
 from softgate.runtime.records import Record
 
 R = TypeVar("R", bound=Record)
@@ -51,9 +51,7 @@ class Results:
         if isinstance(record, MissingRecord):
             raise record
         if not isinstance(record, kind):
-            raise MissingRecord(
-                study, f"expected a {kind.__name__}, found a {type(record).__name__}"
-            )
+            raise MissingRecord(study, f"expected a {kind.__name__}, found {a_type(record)}")
         return record
 
 

@@ -18,6 +18,7 @@ from softgate.formula.rounding import dtype_of, format_of
 
 from . import arrays
 from .dispatch import Call, adapter_for, keras_adapter, override
+from .encoding import a_type
 from .routes import Route, Runner
 
 if TYPE_CHECKING:
@@ -393,7 +394,7 @@ def _finite(what: str, value: Any) -> float:
         value = value[()]
     real = isinstance(value, Real | np.floating | np.integer) or type(value).__name__ == "bfloat16"
     if not real or isinstance(value, bool | np.timedelta64):
-        raise TypeError(f"{what} = {value!r} is a {type(value).__name__}: expected a real number")
+        raise TypeError(f"{what} = {value!r} is {a_type(value)}: expected a real number")
     try:
         number = float(value)
     except OverflowError:

@@ -16,6 +16,7 @@ import numpy as np
 from softgate.formula.rounding import format_of, round_to
 
 from .dispatch import UfuncView
+from .encoding import a_type
 from .routes import Route, Runner, contiguous_in_memory
 from .threads import POOL
 
@@ -118,7 +119,7 @@ def check_out(out: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array |
     if out is None:
         return None
     if not isinstance(out, np.ndarray):
-        raise TypeError(f"out is a {type(out).__name__}: expected a numpy.ndarray")
+        raise TypeError(f"out is {a_type(out)}: expected a numpy.ndarray")
     if out.shape != shape and not broadcasts(shape, out.shape):
         raise ValueError(
             f"out has shape {out.shape}: the result has shape {shape}, which does not broadcast "
@@ -211,7 +212,7 @@ def check_outs(
     if count == 1:
         return [check_out(out, shape, dtype)]
     if not isinstance(out, tuple) or len(out) != count:
-        raise TypeError(f"out is a {type(out).__name__}: expected a tuple of {count} arrays")
+        raise TypeError(f"out is {a_type(out)}: expected a tuple of {count} arrays")
     targets = [check_out(target, shape, dtype) for target in out]
     known = [target for target in targets if target is not None]
     if len({target.shape for target in known}) > 1:

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 from . import arrays, halves
 from .activation import Activation, Function
 from .dispatch import Call, Explanation, adapter_for
+from .encoding import a_type
 from .gated import Gated
 from .kernels import QUANTITIES
 from .registry import functions
@@ -67,9 +68,9 @@ def explain(
         explanation: Explanation = function.explain(x)
         return explanation
     if not isinstance(function, Function):
-        kind = type(function).__name__
         raise TypeError(
-            f"activation is a {kind}: expected an activation, its name, or a feed-forward block"
+            f"activation is {a_type(function)}: expected an activation, its name, or a "
+            "feed-forward block"
         )
     if quantity not in QUANTITIES:
         raise ValueError(f"unknown quantity {quantity!r}: choose from {', '.join(QUANTITIES)}")

@@ -1,10 +1,12 @@
-"""Output files: the extension selects the format, and a file is replaced only when it is complete.
+"""Files of users: how they are read, and written so that an old one is never damaged.
 
-Every file that softgate writes for a user goes through `write_file`.
+The extension of an output file selects its format. Every file that softgate writes for a user goes
+through `write_file`, which replaces it only when it is complete; texts are read by `read_text`.
 """
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 from collections.abc import Iterable
@@ -47,6 +49,27 @@ def file_format(path: Path) -> str:
 def _or(choices: list[str]) -> str:
     *others, last = choices
     return f"{', '.join(others)} or {last}" if others else last
+
+
+def read_text(file: str | os.PathLike[str], encoding: str = "utf-8") -> str:
+    """Return the text of a file.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be read, or is a pipe or a device: reading those may never end.
+    ValueError
+        If it is not text in the encoding.
+    """
+    path = Path(file)
+    if path.is_dir():
+        raise OSError(errno.EISDIR, "it is a folder", str(file))
+    if path.exists() and not path.is_file():
+        raise OSError(errno.EINVAL, "it is not a regular file", str(file))
+    try:
+        return path.read_text(encoding=encoding)
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{file} is not text in UTF-8: {error.reason}") from None
 
 
 def check_writable(file: Path) -> None:

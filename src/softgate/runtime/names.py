@@ -13,6 +13,7 @@ from difflib import get_close_matches
 from typing import Any, cast
 
 from .activation import Activation
+from .encoding import a_type
 from .framework_names import SOURCES, Name, Names, catalogue_of_names
 from .gated import Gated
 from .registry import functions
@@ -126,7 +127,7 @@ def get(name: str, source: str | None = None, **parameters: Any) -> Activation |
     <softgate.leaky_relu(x, slope=0.2) = x where x > 0, else slope*x>
     """
     if not isinstance(name, str):
-        raise TypeError(f"name is a {type(name).__name__}: expected a string, such as 'gelu'")
+        raise TypeError(f"name is {a_type(name)}: expected a string, such as 'gelu'")
     scope = _of_source(source)
     records = _alike(scope, name) if source is None else _nearest(scope, name)
     if not records:
@@ -225,9 +226,7 @@ def _of_source(source: str | None) -> Names:
     if source is None:
         return known
     if not isinstance(source, str):
-        raise TypeError(
-            f"source is a {type(source).__name__}: expected one of {', '.join(SOURCES)}"
-        )
+        raise TypeError(f"source is {a_type(source)}: expected one of {', '.join(SOURCES)}")
     key = SYNONYMS.get(source.casefold(), source)
     records = Names(tuple(r for r in known if r.source == key or r.path.startswith(f"{source}.")))
     if not records:

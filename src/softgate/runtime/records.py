@@ -12,14 +12,16 @@ import io
 import json
 import math
 import os
+import reprlib
 import types
 import typing
-from collections.abc import Mapping
+from base64 import b64encode
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
-from html import escape
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from .encoding import printable
+from .encoding import escape, message_line, printable, visible
 from .files import TABLES, file_format, output_path, write_file
 from .packages import require
 
@@ -32,7 +34,10 @@ Cell = float | int | str | None
 
 @dataclass(frozen=True)
 class Grid:
-    """A table of text that displays a record. A cell may have several lines."""
+    """A table of text that displays a record. A cell may have several lines.
+
+    Control characters in names and messages are replaced by escapes.
+    """
 
     title: str
     header: tuple[str, ...]
@@ -41,6 +46,11 @@ class Grid:
     """The number of columns on the left that label a row, repeated where a wide grid is split."""
     text: bool = False
     """Whether cells are words, aligned left, instead of numbers, aligned right."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "title", visible(self.title))
+        object.__setattr__(self, "header", tuple(map(visible, self.header)))
+        object.__setattr__(self, "rows", tuple(tuple(map(visible, row)) for row in self.rows))
 
     def __str__(self) -> str:
         rows = (self.header, *self.rows)
@@ -89,19 +99,50 @@ th, td { text-align: right; padding: 2px 10px 2px 0; border-bottom: 1px solid #8
 th:first-child { text-align: left; }
 svg { max-width: 100%; height: auto; }
 """
-POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
-"""Content security policy of pages: they load nothing and run no script."""
+
+
+def content_policy(scripts: Iterable[str] = ()) -> str:
+    """Return the content security policy of a page that loads nothing and runs only `scripts`.
+
+    Scripts are known by their hashes, so that no text from a record can become one.
+    """
+    hashes = [f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'" for text in scripts]
+    script = f"script-src {' '.join(hashes)}; " if hashes else ""
+    return (
+        f"default-src 'none'; {script}style-src 'unsafe-inline'; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
 
 
 def html_page(title: str, body: str, style: str) -> str:
     """Return an HTML page with a style sheet; `title` is text, `body` is HTML."""
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
+        f'<meta http-equiv="Content-Security-Policy" content="{content_policy()}">'
         f"<title>{escape(title)}</title>"
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<style>{style}</style></head><body>{body}</body></html>\n"
     )
+
+
+class NewerVersion(ValueError):
+    """A record was written by a later version of softgate."""
+
+
+def parse_json(text: str) -> Any:
+    """Return the content of strict JSON; raise ValueError for anything else.
+
+    Unlike json.loads it refuses NaN and Infinity, which JSON does not have, and raises no
+    RecursionError for deep nesting.
+    """
+    try:
+        return json.loads(text, parse_constant=_refuse_constant)
+    except RecursionError:
+        raise ValueError("the JSON is nested too deeply") from None
+
+
+def _refuse_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not JSON: expected the string {name.lower()!r} or a number")
 
 
 class Record:
@@ -189,17 +230,22 @@ class Record:
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """Return the record that `to_json` wrote; raise ValueError if it is of another schema."""
-        content = json.loads(text)
+        """Return the record that `to_json` wrote; raise ValueError for any other text.
+
+        A record of a later version raises `NewerVersion`, which is a ValueError.
+        """
+        content = parse_json(text)
         if not isinstance(content, dict) or "schema" not in content:
             raise ValueError(
                 f"this JSON is not a record: expected an object with schema {cls.schema}"
             )
-        header = (content.pop("schema"), content.pop("version", None))
-        if header != (cls.schema, cls.version):
-            raise ValueError(
-                f"this JSON is {header[0]} version {header[1]}: expected {cls.schema} version "
-                f"{cls.version}"
+        schema, version = content.pop("schema"), content.pop("version", None)
+        if (schema, version) != (cls.schema, cls.version):
+            newer = schema == cls.schema and type(version) is int and version > cls.version
+            raise (NewerVersion if newer else ValueError)(
+                f"this JSON is {message_line(schema, 60)} version {message_line(version, 20)}: "
+                f"expected {cls.schema} version {cls.version}"
+                + ("; install a later softgate" if newer else "")
             )
         record: Self = _restore(cls, content)
         return record
@@ -223,31 +269,65 @@ def plain(value: Any) -> Any:
 
 
 def _restore(kind: Any, value: Any) -> Any:
-    """Return `value`, read from JSON, as the type `kind` that a field is annotated with."""
+    """Return `value`, read from JSON, as the type `kind` that a field is annotated with.
+
+    Raises ValueError if it is of another type.
+    """
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     if origin in (types.UnionType, typing.Union):
         return _restore_union(arguments, value)
     if is_dataclass(kind) and isinstance(kind, type):
         return _restore_record(kind, value)
-    if origin is tuple:
-        if len(arguments) == 2 and arguments[1] is Ellipsis:
-            return tuple(_restore(arguments[0], item) for item in value)
-        return tuple(_restore(k, item) for k, item in zip(arguments, value, strict=True))
-    if origin in (dict, Mapping):
+    if origin is tuple and isinstance(value, list):
+        return _restore_tuple(arguments, value)
+    if origin in (dict, Mapping) and isinstance(value, dict):
         return {key: _restore(arguments[1], item) for key, item in value.items()}
     if kind is float:
-        return SPECIAL[value] if isinstance(value, str) else float(value)
+        return _restore_float(value)
+    if kind is Any or (origin is typing.Literal and value in arguments):
+        return value
+    if kind is int and isinstance(value, float) and value.is_integer():
+        return int(value)
+    if not isinstance(kind, type) or type(value) is not kind:
+        raise _unexpected(value, kind)
     return value
 
 
+def _restore_tuple(kinds: tuple[Any, ...], values: list[Any]) -> tuple[Any, ...]:
+    if len(kinds) == 2 and kinds[1] is Ellipsis:
+        return tuple(_restore(kinds[0], item) for item in values)
+    if len(kinds) != len(values):
+        raise ValueError(f"{_short(values)} has {len(values)} items: expected {len(kinds)}")
+    return tuple(_restore(kind, item) for kind, item in zip(kinds, values, strict=True))
+
+
+def _restore_float(value: Any) -> float:
+    if isinstance(value, str) and value in SPECIAL:
+        return SPECIAL[value]
+    if isinstance(value, bool | str) or not isinstance(value, int | float):
+        raise _unexpected(value, float)
+    try:
+        return float(value)
+    except OverflowError:
+        raise _unexpected(value, float) from None
+
+
 def _restore_union(kinds: tuple[Any, ...], value: Any) -> Any:
-    if value is None or (isinstance(value, bool) and bool in kinds):
+    """Return `value` as the first of the kinds that it is; an integer before a float."""
+    if value is None and types.NoneType in kinds:
+        return None
+    if type(value) in (bool, int) and type(value) in kinds:
         return value
-    if float in kinds and isinstance(value, str | int | float) and not isinstance(value, bool):
-        if isinstance(value, str):
-            return SPECIAL.get(value, value)
-        return value if isinstance(value, int) and int in kinds else float(value)
-    return _restore(next(kind for kind in kinds if kind is not types.NoneType), value)
+    if isinstance(value, str) and str in kinds and not (float in kinds and value in SPECIAL):
+        return value
+    error = _unexpected(value, " | ".join(map(_name, kinds)))
+    for kind in kinds:
+        if kind is not types.NoneType:
+            try:
+                return _restore(kind, value)
+            except ValueError as reason:
+                error = reason if len(kinds) == 2 and types.NoneType in kinds else error
+    raise error
 
 
 def _restore_record(kind: type, value: Any) -> Any:
@@ -255,6 +335,24 @@ def _restore_record(kind: type, value: Any) -> Any:
     known = [field.name for field in fields(kind)]
     removed = getattr(kind, "removed_fields", ())
     if not isinstance(value, dict) or set(value) - set(removed) != set(known):
-        content = sorted(value) if isinstance(value, dict) else type(value).__name__
-        raise ValueError(f"{kind.__name__} was given {content}: expected the fields {known}")
-    return kind(**{name: _restore(hints[name], value[name]) for name in known})
+        present = _short(sorted(value)) if isinstance(value, dict) else type(value).__name__
+        raise ValueError(f"{kind.__name__} was given {present}: expected the fields {known}")
+    restored = {}
+    for name in known:
+        try:
+            restored[name] = _restore(hints[name], value[name])
+        except ValueError as error:
+            raise ValueError(f"{name}: {error}") from None
+    return kind(**restored)
+
+
+def _unexpected(value: Any, kind: Any) -> ValueError:
+    return ValueError(f"{_short(value)}: expected {_name(kind)}")
+
+
+def _name(kind: Any) -> str:
+    return kind.__name__ if isinstance(kind, type) else str(kind).replace("typing.", "")
+
+
+def _short(value: Any) -> str:
+    return message_line(reprlib.repr(value), 200)

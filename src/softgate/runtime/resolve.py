@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from .activation import Activation
+from .encoding import a_type, message_line
 from .framework_names import Name, catalogue_of_names
 from .gated import Gated
 from .names import UnknownName, named, parse
@@ -35,6 +36,8 @@ FORMS = (
 """What a function may be written as, for error messages."""
 PACKAGES = {"tf": "tensorflow"}
 """Packages that `names` abbreviates."""
+LONGEST_REASON = 300
+"""Characters of an exception's text in a message."""
 PRIVATE = "softgate_file_"
 """Start of the names of modules whose file has the name of another module."""
 
@@ -58,9 +61,7 @@ def function(spelled: Any) -> Activation | Gated:
         return spelled
     if not isinstance(spelled, str):
         if not callable(spelled):
-            raise TypeError(
-                f"{spelled!r} is a {type(spelled).__name__}: expected a callable, or {FORMS}"
-            )
+            raise TypeError(f"{spelled!r} is {a_type(spelled)}: expected a callable, or {FORMS}")
         return _computed_by(spelled, {}, _shown(spelled))
     text, parameters = parse(spelled)
     place, name = split(text)
@@ -348,6 +349,6 @@ def place_of(error: BaseException) -> str:
 
 
 def first_line(error: BaseException) -> str:
-    """Return the first line of an error's message; a syntax error's without its place."""
+    """Return the first line of an error's message, shortened; of a syntax error without place."""
     lines = str(error.msg if isinstance(error, SyntaxError) else error).strip().splitlines()
-    return lines[0] if lines else "no message"
+    return message_line(lines[0], LONGEST_REASON) if lines else "no message"

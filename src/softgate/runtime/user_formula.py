@@ -16,6 +16,7 @@ from softgate.lower.compose import Composition
 from softgate.lower.notation import infix
 
 from .activation import Activation
+from .encoding import a_type
 
 RESERVED = frozenset({"x", "grad", "out", "arithmetic"})
 """Keywords that every activation already accepts."""
@@ -105,7 +106,7 @@ def _entry(
 ) -> Entry:
     if not inspect.isfunction(function):
         raise TypeError(
-            f"{function!r} is a {type(function).__name__}: expected a function of f and x, "
+            f"{function!r} is {a_type(function)}: expected a function of f and x, "
             "as in `def swish(f, x): return x*f.sigmoid(x)`"
         )
     called = function.__name__ if name is None else name

@@ -19,6 +19,7 @@ import numpy as np
 
 from softgate.formula.graph import Node
 from softgate.runtime import resolve
+from softgate.runtime.encoding import a_type
 from softgate.runtime.kernels import BUILDING
 from softgate.runtime.records import Cell, Grid, Record
 from softgate.runtime.registry import label
@@ -96,7 +97,7 @@ class Quantized(Record):
             self._check_dtype(x.dtype.name)
             return jax.numpy.asarray(self.array)[x.astype(np.int32) - self.lowest]
         raise TypeError(
-            f"x is a {type(x).__name__}: expected a NumPy array, a torch tensor or a JAX array of "
+            f"x is {a_type(x)}: expected a NumPy array, a torch tensor or a JAX array of "
             f"{self.dtype}"
         )
 
@@ -276,7 +277,7 @@ def _scale(name: str, value: Any) -> Fraction:
     try:
         number = float(value)
     except (TypeError, ValueError):
-        raise TypeError(f"{name} is a {type(value).__name__}: expected a positive number") from None
+        raise TypeError(f"{name} is {a_type(value)}: expected a positive number") from None
     if not 0 < number < math.inf:
         raise ValueError(f"{name} = {value!r}: expected a positive finite number")
     return Fraction(number)
@@ -284,7 +285,7 @@ def _scale(name: str, value: Any) -> Fraction:
 
 def _zero(name: str, value: Any, low: int, high: int) -> int:
     if isinstance(value, float) or not hasattr(value, "__index__"):
-        raise TypeError(f"{name} is a {type(value).__name__}: expected an integer")
+        raise TypeError(f"{name} is {a_type(value)}: expected an integer")
     number = int(value)
     if not low <= number <= high:
         raise ValueError(f"{name} = {number}: expected an integer from {low} to {high}")

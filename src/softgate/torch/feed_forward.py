@@ -31,6 +31,7 @@ from softgate.frameworks.block_arguments import (
 from softgate.frameworks.torch import feedforward, slabs
 from softgate.runtime.activation import Activation
 from softgate.runtime.dispatch import Explanation
+from softgate.runtime.encoding import a_type
 from softgate.runtime.gated import Gated
 
 from . import modules
@@ -317,7 +318,7 @@ def check_linears(**layers: Any) -> None:
     for name, layer in layers.items():
         if not isinstance(layer, nn.Linear):
             raise TypeError(
-                f"{name} is a {type(layer).__name__}: expected torch.nn.Linear (of a Conv1D, copy "
+                f"{name} is {a_type(layer)}: expected torch.nn.Linear (of a Conv1D, copy "
                 "the transposed weight into one)"
             )
 

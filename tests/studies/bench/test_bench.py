@@ -331,11 +331,20 @@ def test_the_command_refuses_mistakes(arguments: tuple[str, ...], says: str) -> 
     assert says in (getattr(error, "message", None) or str(error))
 
 
-def test_a_file_that_is_no_bench_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        ('{"schema": "softgate.names", "version": 1}', "expected softgate.bench"),
+        ("[" * 200_000, "nested too deeply"),
+        ('{"schema": "softgate.bench", "version": 1, "rows": NaN}', "NaN is not JSON"),
+    ],
+    ids=["names", "deep", "nan"],
+)
+def test_a_file_that_is_no_bench_is_refused(tmp_path: Path, content: str, says: str) -> None:
     file = tmp_path / "other.json"
-    file.write_text('{"schema": "softgate.names", "version": 1}', encoding="utf-8")
+    file.write_text(content, encoding="utf-8")
     error = run("bench", "--baseline", str(file)).exception
-    assert all(text in error.message for text in ("expected softgate.bench", "bench --json"))
+    assert all(text in error.message for text in (says, "bench --json"))
 
 
 @pytest.mark.parametrize(

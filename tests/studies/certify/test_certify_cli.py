@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any, NoReturn
@@ -254,6 +255,20 @@ def test_mistakes_are_one_line_and_nothing_is_written(
     assert err.startswith("Error: ")
     assert err.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("option", ["--baseline", "--state"])
+def test_a_file_that_is_nested_or_never_ends_is_refused(
+    run: Run, tmp_path: Path, option: str
+) -> None:
+    more = ("--exhaustive",) if option == "--state" else ()
+    (tmp_path / "deep.json").write_text("[" * 200_000, encoding="utf-8")
+    os.mkfifo(tmp_path / "pipe.json")
+    for file in ("deep.json", "pipe.json"):
+        code, out, err = run("softgate:relu", option, file, *more)
+        assert (code, out) == (2, "")
+        assert err.splitlines()[-1].startswith("Error: ")
+        assert file in err
 
 
 def test_a_parameter_is_written_as_it_is_shown(run: Run) -> None:

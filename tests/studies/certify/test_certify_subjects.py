@@ -313,7 +313,7 @@ def inside(folder: Path, text: str) -> Subject:
         ("\ndef f(x):\n    return x +\n", r"broken.py, line 3: SyntaxError: invalid syntax$"),
         ("\nraise OSError('one\\ntwo')\n", r"broken.py, line 2: OSError: one$"),
         ("class f:\n    def __init__(self):\n        1/0\n", "made: ZeroDivisionError: division"),
-        ("def f():\n    return 3\n", "makes a int: expected a callable"),
+        ("def f():\n    return 3\n", "makes an int: expected a callable"),
     ],
     ids=["dies", "hangs", "syntax", "raises", "class", "factory"],
 )
@@ -361,6 +361,18 @@ def test_junk_is_no_model(tmp_path: Path) -> None:
     for text in ("junk.onnx", "junk.onnx:node"):
         with pytest.raises(Mistake, match=r"not an? .*model"):
             open_session(describe(f"{tmp_path}/{text}"), isolated=False)
+
+
+def test_an_onnx_model_without_elements_is_a_mistake(tmp_path: Path) -> None:
+    from onnx import TensorProto, helper, save
+
+    ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [0, 3]) for name in "xy"]
+    node = helper.make_node("Relu", ["x"], ["y"])
+    graph = helper.make_graph([node], "empty", ends[:1], ends[1:])
+    save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8),
+         tmp_path / "empty.onnx")  # fmt: skip
+    with pytest.raises(Mistake, match=r"shape \[0, 3\]: expected sizes above 0"):
+        open_session(describe(f"{tmp_path}/empty.onnx"), isolated=False)
 
 
 def test_a_state_belongs_to_the_code_it_was_made_with(tmp_path: Path) -> None:

@@ -229,6 +229,7 @@ def test_blanks_and_categories_are_fitted_to_training_rows_alone(tmp_path: Path)
         ("a,b\n1,2\n3", "a", "row 3: 1 cells, but the header has 2"),
         ("a,a\n1,2", "a", "two columns 'a'"),
         ("a,b", "a", "expected a header and rows"),
+        (f'a,b\n1,"{"x" * 200_000}\n', "a", r"line 2: field larger .*is a quote missing"),
         ("1,2\n3,4", "2", "first line of the table is numbers"),
         ("label\n" + "x\ny\n" * 20, "label", "no column beside"),
     ],

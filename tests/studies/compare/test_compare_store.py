@@ -6,6 +6,7 @@ import errno
 import json
 import math
 import os
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -15,6 +16,8 @@ import pytest
 from trained import Toy, run_trial, trial
 
 from softgate.studies.compare import store as store_module
+from softgate.studies.compare.execution import Executor
+from softgate.studies.compare.execution.backend import run_locked
 from softgate.studies.compare.store import Store, StoreError
 from softgate.studies.compare.trial import Outcome, Trial
 
@@ -85,7 +88,14 @@ def test_files_are_json_and_nothing_is_left(tmp_path: Path) -> None:
         (lambda text: text[: len(text) // 2], "cannot be read"),
         (lambda text: "\0" * len(text), "Expecting value"),
         (lambda text: "[1, 2]", "not a record"),
-        (lambda text: text.replace('"version": 1', '"version": 99'), "version 99"),
+        (lambda text: text.replace('"version": 1', '"version": 0'), "version 0"),
+        (lambda text: re.sub('"score": [^,]*', '"score": "0.9"', text, count=1), "score: '0.9'"),
+        (
+            lambda text: re.sub('"score": [^,]*', f'"score": {10**400}', text, count=1),
+            "score: 1000",
+        ),
+        (lambda text: re.sub('"status": "[a-z]*"', '"status": NaN', text), "NaN is not JSON"),
+        (lambda text: re.sub('"status": "[a-z]*"', '"status": "nan"', text), "status: 'nan'"),
         (lambda text: text.replace('"seed": 0', '"seed": 1'), "of trial"),
         (lambda text: text.replace('"step_ms"', '"steps_ms"'), "fields"),
         (lambda text: "[" * 100_000, "cannot be read"),
@@ -102,6 +112,35 @@ def test_damaged_files_are_reported(tmp_path: Path, damage: object, said: str) -
     assert "run again" in store.messages[0]
     store.write(stored)
     assert store.read(stored.trial) is not None
+
+
+def test_an_outcome_of_a_later_version_is_not_replaced(tmp_path: Path) -> None:
+    store, stored = Store(tmp_path), outcome()
+    store.write(stored)
+    file = tmp_path / f"{stored.trial.key}.json"
+    later = file.read_text(encoding="utf-8").replace('"version": 1', '"version": 2')
+    file.write_text(later, encoding="utf-8")
+    with pytest.raises(StoreError, match=r"later version of softgate.*install a later softgate"):
+        store.read(stored.trial)
+    with Executor(Toy(), store, on="here") as executor, pytest.raises(StoreError):
+        executor.run([stored.trial])
+    answer = run_locked(stored.trial, Toy().trial_function(), store, lambda *_: None)
+    assert "later version" in answer["unsaved"]
+    assert file.read_text(encoding="utf-8") == later
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes")
+def test_a_pipe_is_reported_and_replaced(tmp_path: Path) -> None:
+    store, stored = Store(tmp_path), outcome()
+    file = tmp_path / f"{stored.trial.key}.json"
+    os.mkfifo(file)
+    os.mkfifo(tmp_path / "other.json")
+    assert store.read(stored.trial) is None
+    assert "not a regular file" in store.messages[0]
+    assert list(store_module.stored_outcomes(tmp_path)) == []
+    store.write(stored)
+    assert store.read(stored.trial) is not None
+    assert len(list(store_module.stored_outcomes(tmp_path))) == 1
 
 
 def test_binary_files_are_reported(tmp_path: Path) -> None:

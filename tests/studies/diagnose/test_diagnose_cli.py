@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -53,6 +54,13 @@ def half():
 
 def number():
     return 3
+
+def nasty():
+    model = nn.Sequential()
+    model.add_module("a\\x1b[31m\\x00\\x07", nn.Linear(6, 4))
+    model.add_module("b\\n\\x9b\\ud800\\ufffe", nn.ReLU())
+    model.add_module("c\\u202e", nn.GELU())
+    return model
 
 constant = 3
 """
@@ -139,12 +147,54 @@ def test_thresholds_are_taken(folder):
     assert record.thresholds.dead == 0.5
 
 
+def test_names_of_layers_may_have_any_character(folder):
+    """vl-convert aborts on control characters, and SVG forbids them."""
+    from xml.etree import ElementTree
+
+    from softgate.runtime.encoding import CONTROL
+
+    path, name = folder
+    files = [word for kind in ("svg", "html", "json") for word in ("-o", f"a.{kind}")]
+    result = run(f"{name}:nasty", "--data", "x.npz", *files)
+    assert result.exception is None, result.exception
+    assert r"b\n\x9b\ud800\ufffe" in result.stdout
+    texts = [(path / f"a.{kind}").read_text(encoding="utf-8") for kind in ("svg", "html")]
+    assert not any(CONTROL.search(text) for text in (result.stdout, *texts))
+    ElementTree.fromstring(texts[0])
+    record = Diagnosis.from_json((path / "a.json").read_text(encoding="utf-8"))
+    raw = replace(record.sites[0], name="raw\x1b\x00")  # as in a file from elsewhere
+    ElementTree.fromstring(replace(record, model="m\x1b\x00", sites=(raw,)).figure().svg())
+
+
+CODE = """
+from pathlib import Path
+Path(__file__).with_name("ran").touch()
+raise ImportError("ran")
+"""
+
+
+def test_code_in_a_folder_runs_only_if_it_is_trusted(tmp_path):
+    pytest.importorskip("transformers")
+    home = tmp_path / "model"
+    home.mkdir()
+    config = {"model_type": "other", "auto_map": {"AutoConfig": "code.C", "AutoModel": "code.M"}}
+    (home / "config.json").write_text(json.dumps(config))
+    (home / "code.py").write_text(CODE)
+    (home / "model.safetensors").write_bytes(b"")
+    arguments = (str(home), "--data", "x.npz")
+    message = str(run(*arguments).exception)
+    assert "needs Python code in that folder, which is not run" in message
+    assert "--trust" in message
+    assert not list(tmp_path.rglob("ran"))
+    assert "--trust" not in str(run(*arguments, "--trust").exception)
+
+
 MISTAKES = [
     (("nowhere", "--data", "x.npz"), "neither a folder nor a function"),
     (("nomodule:make", "--data", "x.npz"), "no module 'nomodule'"),
     (("{}:missing", "--data", "x.npz"), "has no 'missing'"),
-    (("{}:constant", "--data", "x.npz"), "is a int"),
-    (("{}:number", "--data", "x.npz"), "returned a int"),
+    (("{}:constant", "--data", "x.npz"), "is an int"),
+    (("{}:number", "--data", "x.npz"), "returned an int"),
     (("{}:broken", "--data", "x.npz"), "KeyError"),
     ((".", "--data", "x.npz"), "no config.json"),
     (("{}:make", "--data", "no.npz"), "there is no file"),

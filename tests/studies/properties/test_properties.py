@@ -501,5 +501,5 @@ def test_wrong_digits(digits: str) -> None:
         sg.properties("relu", digits=0)
     with pytest.raises(ValueError, match="at least one"):
         sg.properties()
-    with pytest.raises(TypeError, match="3 is a int: expected a callable, or a name"):
+    with pytest.raises(TypeError, match="3 is an int: expected a callable, or a name"):
         sg.properties(3)  # type: ignore[arg-type]

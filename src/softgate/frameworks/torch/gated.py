@@ -18,6 +18,7 @@ from torch.compiler import is_dynamo_compiling
 
 from softgate.runtime.arrays import SERIAL
 from softgate.runtime.dispatch import Call, Explanation
+from softgate.runtime.encoding import a_type
 from softgate.runtime.registry import gated as gated_functions
 
 from ..gated import refuse_out
@@ -326,16 +327,14 @@ def _traced() -> bool:
 
 def _number_like(number: Any, tensor: Tensor) -> Tensor:
     if not isinstance(number, int | float):
-        raise TypeError(
-            f"a {type(number).__name__} beside a tensor: expected two tensors, or two arrays"
-        )
+        raise TypeError(f"{a_type(number)} beside a tensor: expected two tensors, or two arrays")
     return tensor.new_full((), number)
 
 
 def _broadcast_grad(grad: Any, like: Tensor) -> Tensor:
     """Return a gradient in the shape of the value, or raise."""
     if not isinstance(grad, Tensor):
-        raise TypeError(f"grad is a {type(grad).__name__}: expected a tensor, as its operands are")
+        raise TypeError(f"grad is {a_type(grad)}: expected a tensor, as its operands are")
     if grad.dtype != like.dtype or grad.device != like.device:
         raise TypeError(
             f"the operands are {like.dtype} on {like.device} and grad is {grad.dtype} on "

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from html import escape
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,6 +16,7 @@ import numpy as np
 from softgate.plotting.curves import QUANTITIES, curve
 from softgate.plotting.vega import HALF, powers, quantitative, rule, scales, shown_lines
 from softgate.runtime.activation import Activation
+from softgate.runtime.encoding import escape
 from softgate.runtime.records import Cell, Grid, Record
 from softgate.runtime.registry import label
 

@@ -14,7 +14,6 @@ import math
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from html import escape
 from itertools import groupby
 from typing import ClassVar, Self
 
@@ -23,6 +22,7 @@ import numpy as np
 from softgate.catalogue import Parameter
 from softgate.plotting.palette import style
 from softgate.runtime.activation import Activation
+from softgate.runtime.encoding import escape
 from softgate.runtime.records import Cell, Grid, Record, plain
 from softgate.runtime.registry import activations, label
 from softgate.studies.emit import emit

@@ -6,10 +6,10 @@ difference, which the record's summary states; `softgate compare` with eight see
 
 from __future__ import annotations
 
-from html import escape
 from shlex import join
 from typing import TYPE_CHECKING, Any
 
+from softgate.runtime.encoding import escape
 from softgate.studies import Progress
 from softgate.studies.compare.chart_data import styles
 from softgate.studies.compare.plots import panels

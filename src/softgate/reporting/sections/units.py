@@ -12,11 +12,11 @@ import time
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, replace
-from html import escape
 from itertools import groupby, pairwise
 from re import sub
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from softgate.runtime.encoding import escape
 from softgate.runtime.packages import require
 from softgate.runtime.records import Cell, Grid, Record
 from softgate.studies import Progress
@@ -102,7 +102,9 @@ class LoadedModel:
     """The estimated time for all batches."""
 
 
-def load_user_model(model: Any, data: Any, budget_s: float = MODEL_BUDGET_S) -> LoadedModel | None:
+def load_user_model(
+    model: Any, data: Any, budget_s: float = MODEL_BUDGET_S, *, trust: bool = False
+) -> LoadedModel | None:
     """Return a model and its data after a diagnosis of the first batch; None without a model.
 
     Called before any study, so that mistakes are reported at once.
@@ -115,6 +117,8 @@ def load_user_model(model: Any, data: Any, budget_s: float = MODEL_BUDGET_S) -> 
         The batches, as in `softgate.torch.diagnose`.
     budget_s : float
         Seconds for all batches.
+    trust : bool
+        Whether Python code in a folder may run.
 
     Raises
     ------
@@ -133,7 +137,7 @@ def load_user_model(model: Any, data: Any, budget_s: float = MODEL_BUDGET_S) -> 
     require("torch", purpose="a model of yours")
     from softgate.studies.diagnose.loading import load_inputs, target_name
 
-    module, batches, loss = load_inputs(model, data)
+    module, batches, loss = load_inputs(model, data, trust=trust)
     name = target_name(model)
     is_named = isinstance(data, str | os.PathLike)
     shown = os.path.basename(data) if is_named else "its data"  # noqa: PTH119 a label

@@ -26,7 +26,7 @@ from softgate.formula import rounding
 from softgate.formula.formats import FLOAT32
 from softgate.runtime import kernels, records
 from softgate.runtime.activation import Activation
-from softgate.runtime.files import write_file
+from softgate.runtime.files import read_text, write_file
 
 from .errors import Errors, Float64s, Reference
 from .regions import ProfileAccumulator, Regions, Tally
@@ -169,11 +169,11 @@ def _saved(file: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     if not file.exists():
         return {}, {}
     try:
-        content = json.loads(file.read_text(encoding="utf-8"))
+        content = records.parse_json(read_text(file))
         digest = content.pop("digest")
         known, sweeps = dict(content["key"]), dict(content["sweeps"])
         counts = [sweep["done"] for sweep in sweeps.values()]
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+    except (ValueError, KeyError, TypeError, AttributeError):
         raise ValueError(
             f"{file} does not hold the state of a sweep: choose another file"
         ) from None

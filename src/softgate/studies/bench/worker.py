@@ -17,6 +17,8 @@ from typing import Any
 
 import numpy as np
 
+from softgate.runtime.resolve import first_line
+
 from ..peers import Peer
 from ..peers.timed_call import Absent, BenchTask, TimedCall, load
 from ..worker import Parent, c_function
@@ -170,7 +172,7 @@ def keep_freed_memory() -> None:
 
 def error_text(error: BaseException) -> str:
     """Return the type and the first line of an error."""
-    first = (str(error).strip() or "no message").splitlines()[0]
+    first = first_line(error)
     return first if isinstance(error, Absent) else f"{type(error).__name__}: {first}"
 
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from html import escape
 from typing import TYPE_CHECKING
 
+from softgate.runtime.encoding import escape
 from softgate.runtime.records import html_page
 
 from ..accuracy.regions import NEAR, TAIL

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from softgate.runtime import resolve
+from softgate.runtime.encoding import a_type
 from softgate.runtime.packages import require
 from softgate.runtime.registry import functions
 
@@ -190,7 +191,7 @@ def find_trainable(
         return UserModel(what, data, **chosen)
     if not isinstance(what, str | os.PathLike):
         raise TypeError(
-            f"{what!r} is a {type(what).__name__}: expected a task such as 'digits', a function "
+            f"{what!r} is {a_type(what)}: expected a task such as 'digits', a function "
             "build(activation), or code as 'train.py:run'"
         )
     name = os.fspath(what)

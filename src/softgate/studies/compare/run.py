@@ -17,7 +17,7 @@ from .plan import ComparisonPlan
 from .presets import PublishedExperiment
 from .record import Comparison, Pairs
 from .statistics import BestPossible, library
-from .store import Store, stored_trials
+from .store import Store, stored_outcomes
 from .trial import Outcome
 
 
@@ -77,11 +77,12 @@ class PlannedComparison:
         trials = [*plan.tuning(), *plan.reported(dict.fromkeys(cells, 0.0))]
         planned = {_identity(plain(trial)) for trial in trials}
         computed, outdated = set(), set()
-        for trial, status in stored_trials(store):
-            identity = _identity(trial)
-            if trial.get("fingerprint") == current:
+        for outcome in stored_outcomes(store):
+            identity = _identity(plain(outcome.trial))
+            fingerprint = outcome.trial.fingerprint
+            if fingerprint == current:
                 computed.add(identity)
-            elif status == "finished" and not same_code(str(trial.get("fingerprint")), current):
+            elif outcome.status == "finished" and not same_code(fingerprint, current):
                 outdated.add(identity)
         count = len(planned & outdated - computed)
         if not count:
@@ -155,7 +156,7 @@ class PlannedComparison:
 
 def _identity(trial: dict[str, Any]) -> str:
     """Return a trial without code and, if reported, without the tuned learning rate."""
-    ignored = {"fingerprint", "lr"} if trial.get("role") == "reported" else {"fingerprint"}
+    ignored = {"fingerprint", "lr"} if trial["role"] == "reported" else {"fingerprint"}
     return repr(sorted((name, _sorted(v)) for name, v in trial.items() if name not in ignored))
 
 

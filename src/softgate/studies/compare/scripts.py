@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 
 from softgate.frameworks.block_arguments import unknown
 from softgate.runtime import resolve
+from softgate.runtime.encoding import a_type
 from softgate.runtime.names import literal
 
 from .fingerprint import fingerprint
@@ -274,9 +275,7 @@ def number(name: str, value: Any) -> float:
     try:
         return float(value)
     except (TypeError, ValueError, RuntimeError) as error:
-        raise TypeError(
-            f"{name} is a {type(value).__name__}: expected a number ({error})"
-        ) from None
+        raise TypeError(f"{name} is {a_type(value)}: expected a number ({error})") from None
 
 
 def _joined(first: CurvePoint, second: CurvePoint) -> CurvePoint:

@@ -1,7 +1,8 @@
 """The folder of outcomes: a JSON file for each trial, named by the trial's key, and its locks.
 
 Rerunning a command resumes it: a trial with a stored outcome is not run again. If a file cannot be
-read as the outcome of its trial, a message is printed and the trial is run again.
+read as the outcome of its trial, a message is printed and the trial is run again. An outcome of a
+later version of softgate raises StoreError and is not replaced.
 
 A trial is locked while it runs, by an operating-system lock on the temporary file that its outcome
 is written to before it is renamed. The kernel releases the lock when its process dies. The file
@@ -16,16 +17,18 @@ file, and the locked one is removed after it is closed.
 from __future__ import annotations
 
 import errno
-import json
 import os
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
+from softgate.runtime.encoding import message_line
+from softgate.runtime.files import read_text
 from softgate.runtime.packages import require
+from softgate.runtime.records import NewerVersion
 
 from .trial import Outcome, Trial
 
@@ -267,22 +270,29 @@ class Store:
         return sum(1 for _ in self.folder.glob("*.json"))
 
     def read(self, trial: Trial) -> Outcome | None:
-        """Return the outcome of a trial, or None if there is none or it cannot be read."""
+        """Return the outcome of a trial, or None if there is none or it cannot be read.
+
+        Raises StoreError for an outcome of a later version of softgate.
+        """
         if self.folder is None:
             text = self._memory.get(trial.key)
             return None if text is None else Outcome.from_json(text)
         path = self._path(trial)
         try:
-            outcome = Outcome.from_json(path.read_text(encoding="utf-8"))
+            outcome = Outcome.from_json(read_text(path))
             if outcome.trial.key != trial.key:
                 raise ValueError(f"it holds the outcome of trial {outcome.trial.key}")
         except FileNotFoundError:
             return None
         except OSError as error:
             self._unreadable(path, error.strerror or str(error))
-        # `from_json` raises one of these for any damaged file.
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            self._unreadable(path, " ".join(str(error).split())[:200])
+        except NewerVersion as error:
+            raise StoreError(
+                f"the store {str(self.folder)!r}: {path.name} was written by a later version of "
+                f"softgate ({error}), or choose another folder"
+            ) from None
+        except ValueError as error:
+            self._unreadable(path, message_line(error, 200))
         else:
             return outcome
         return None
@@ -335,9 +345,8 @@ class Store:
             self.messages.append(message)
 
 
-def stored_trials(folder: str | os.PathLike[str]) -> Iterator[tuple[dict[str, Any], str]]:
-    """Yield the trial's fields and the status of every readable outcome in a folder."""
+def stored_outcomes(folder: str | os.PathLike[str]) -> Iterator[Outcome]:
+    """Yield every readable outcome in a folder."""
     for path in Path(folder).glob("*.json"):
-        with suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
-            record = json.loads(path.read_text(encoding="utf-8"))
-            yield dict(record["trial"]), str(record["status"])
+        with suppress(OSError, ValueError):
+            yield Outcome.from_json(read_text(path))

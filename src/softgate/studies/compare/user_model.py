@@ -18,6 +18,7 @@ import numpy as np
 
 from softgate.frameworks.block_arguments import unknown
 from softgate.runtime import resolve
+from softgate.runtime.encoding import a_type
 
 from .fingerprint import fingerprint, function_hash
 from .tasks.task import (
@@ -133,7 +134,8 @@ def _from_file(file: Path) -> Any:
         with np.load(file, allow_pickle=False) as content:
             arrays = {name: content[name] for name in content.files}
     except Exception as error:  # zipfile and NumPy raise their own exception types
-        raise ValueError(f"{file} cannot be read as .npz: {error}") from error
+        reason = resolve.first_line(error)
+        raise ValueError(f"{file} cannot be read as .npz: {reason}") from error
     if arrays.keys() == {"x", "y"}:
         return arrays["x"], arrays["y"]
     parts = {name: (f"{name}_x", f"{name}_y") for name in PARTS}
@@ -160,7 +162,7 @@ def _parts(data: Any) -> dict[str, tuple[Any, Any]]:
 def _pair(pair: Any, name: str) -> tuple[Any, Any]:
     tensors = getattr(pair, "tensors", pair)  # a TensorDataset
     if not isinstance(tensors, tuple | list) or len(tensors) != 2:
-        raise TypeError(f"{name} is a {type(pair).__name__}: expected {FORMS}")
+        raise TypeError(f"{name} is {a_type(pair)}: expected {FORMS}")
     return tensors[0], tensors[1]
 
 
@@ -169,7 +171,7 @@ def _array(name: str, values: Any) -> Any:
     texts = array.dtype == object and all(isinstance(item, str) for item in array.ravel())
     if array.ndim == 0 or (array.dtype == object and not texts):
         raise TypeError(
-            f"{name} is a {type(values).__name__} of {array.dtype}: expected an array of numbers "
+            f"{name} is {a_type(values)} of {array.dtype}: expected an array of numbers "
             "whose first axis is that of the examples"
         )
     return array
@@ -300,7 +302,7 @@ class UserModel:
         functions = {"build": build, "loss": _loaded(loss), "score": _loaded(score)}
         for name, function in functions.items():
             if function is not None and not callable(function):
-                raise TypeError(f"{name} is a {type(function).__name__}: expected a function")
+                raise TypeError(f"{name} is {a_type(function)}: expected a function")
         parts = examples(data)
         vars(self).update(
             functions,
@@ -376,7 +378,7 @@ class UserModel:
         torch.manual_seed(trial.seed)
         model = self.build(make(activation) if isinstance(activation, Activation) else activation)
         if not isinstance(model, nn.Module):
-            raise TypeError(f"build returned a {type(model).__name__}: expected an nn.Module")
+            raise TypeError(f"build returned {a_type(model)}: expected an nn.Module")
         if self.loss is None:
             self._check_outputs(model, data)
         return model

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from os.path import commonprefix
 
+from softgate.runtime.encoding import visible
+
 from .record import Diagnosis, Histogram, Numbers, Site
 
 ROWS, RIDGE_ROWS = 120, 12
@@ -109,13 +111,13 @@ def names(sites: Sequence[Site]) -> tuple[str, ...]:
     >>> names([site(name="encoder.layer.0.act"), site(name="encoder.layer.1.act")])
     ('0', '1')
     """
-    parts = [site.name.split(".") for site in sites]
+    parts = [visible(site.name, one_line=True).split(".") for site in sites]
     least = min(map(len, parts), default=1) - 1
     ends = [len(commonprefix(p)) for p in (parts, [p[::-1] for p in parts])]  # noqa: RUF071 (lists)
     before = min(ends[0], least)
     after = min(ends[1], least - before)
     short = tuple(".".join(part[before : len(part) - after]) for part in parts)
-    return short if len(sites) > 1 else tuple(site.name for site in sites)
+    return short if len(sites) > 1 else tuple(".".join(part) for part in parts)
 
 
 def fitted(name: str, most: int) -> str:

@@ -1,8 +1,8 @@
 """Loading of models and data: a Hugging Face folder or a function of the user, and a file.
 
 A folder has `config.json` and safetensors and is read with `transformers.AutoModel`, never from a
-network. A function or a class is written as in `softgate.runtime.resolve`: `module:function` or
-`file.py:function`, without arguments.
+network; Python files in it are run only if the caller trusts them. A function or a class is written
+as in `softgate.runtime.resolve`: `module:function` or `file.py:function`, without arguments.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from softgate.runtime import resolve
+from softgate.runtime.encoding import a_type
 from softgate.runtime.packages import require
 
 TOKENS = 128
@@ -44,7 +45,7 @@ Loss = Callable[[Any, Any], Tensor]
 """A function of a model's output and of its batch."""
 
 
-def load_model(target: Any) -> nn.Module:
+def load_model(target: Any, *, trust: bool = False) -> nn.Module:
     """Return a model; raise ValueError or TypeError if it cannot be loaded.
 
     Parameters
@@ -52,6 +53,8 @@ def load_model(target: Any) -> nn.Module:
     target : str, path, callable or torch.nn.Module
         A folder written by `save_pretrained`, `module:function` or `file.py:function`; a function
         or a class, which is called without arguments; or the model itself.
+    trust : bool
+        Whether code in a folder may run (`auto_map` in its config.json).
 
     Examples
     --------
@@ -63,10 +66,10 @@ def load_model(target: Any) -> nn.Module:
     if callable(target):
         return _made(target_name(target), target)
     if not isinstance(target, str | os.PathLike):
-        raise TypeError(f"the model is a {type(target).__name__}: expected {MODELS}")
+        raise TypeError(f"the model is {a_type(target)}: expected {MODELS}")
     text = os.fspath(target)
     if Path(text).is_dir():
-        return _from_folder(Path(text))
+        return _from_folder(Path(text), trust)
     place, name = resolve.split(text) if resolve.is_code(text) else resolve.split_path(text)
     if not place:
         raise ValueError(f"{text!r} is neither a folder nor a function: expected {MODELS}")
@@ -80,7 +83,7 @@ def target_name(target: Any) -> str:
     return str(getattr(target, "__qualname__", type(target).__name__))
 
 
-def _from_folder(folder: Path) -> nn.Module:
+def _from_folder(folder: Path, trust: bool) -> nn.Module:
     if not (folder / "config.json").is_file():
         raise ValueError(
             f"{folder} has no config.json: expected a folder written by save_pretrained"
@@ -90,11 +93,21 @@ def _from_folder(folder: Path) -> nn.Module:
     transformers = _transformers()
     try:
         model: nn.Module = transformers.AutoModel.from_pretrained(
-            str(folder), local_files_only=True, use_safetensors=True
+            str(folder), local_files_only=True, use_safetensors=True, trust_remote_code=trust
         )
     except Exception as error:  # transformers may raise anything
+        _raise_for_code(folder, error)
         raise ValueError(f"{folder} cannot be read: {_line(error)}") from error
     return model.float()
+
+
+def _raise_for_code(folder: Path, error: Exception) -> None:
+    """Raise ValueError if transformers raised an error because the code in a folder may not run."""
+    if "trust_remote_code" in str(error):
+        raise ValueError(
+            f"{folder} needs Python code in that folder, which is not run: read the code, then add "
+            "--trust (trust=True) to run it"
+        ) from error
 
 
 def _transformers() -> Any:
@@ -111,17 +124,13 @@ def _made(target: str, factory: Any) -> nn.Module:
     if isinstance(factory, nn.Module):
         return factory
     if not callable(factory):
-        raise ValueError(
-            f"{target} is a {type(factory).__name__}: expected a function that returns a model"
-        )
+        raise ValueError(f"{target} is {a_type(factory)}: expected a function that returns a model")
     try:
         model = factory()
     except Exception as error:  # a user's function may raise anything
         raise ValueError(f"{target}() failed: {_line(error)}") from error
     if not isinstance(model, nn.Module):
-        raise ValueError(
-            f"{target}() returned a {type(model).__name__}: expected a torch.nn.Module"
-        )
+        raise ValueError(f"{target}() returned {a_type(model)}: expected a torch.nn.Module")
     return model
 
 
@@ -152,26 +161,26 @@ def _is_ours(frame: traceback.FrameSummary) -> bool:
 def _line(error: Exception) -> str:
     frames = [frame for frame in _frames(error) if not _is_ours(frame)]
     where = f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
-    text = str(error).strip().split("\n", 1)[0]
-    return f"{type(error).__name__}: {text}{where}"
+    return f"{type(error).__name__}: {resolve.first_line(error)}{where}"
 
 
 def load_inputs(
-    model: Any, data: Any, loss: Loss | None = None
+    model: Any, data: Any, loss: Loss | None = None, *, trust: bool = False
 ) -> tuple[nn.Module, Iterable[Batch], Loss | None]:
     """Return a model, its batches and a loss; the model and the data may be written as text.
 
-    A loss that is passed takes precedence over that of the targets in a file.
+    A loss that is passed takes precedence over that of the targets in a file. `trust` is that of
+    `load_model`.
     """
-    module = load_model(model)
+    module = load_model(model, trust=trust)
     if isinstance(data, Iterable) and not isinstance(data, str):
         return module, data, loss
-    batches, file_loss = load_batches(data, module, target_name(model))
+    batches, file_loss = load_batches(data, module, target_name(model), trust=trust)
     return module, batches, loss or file_loss
 
 
 def load_batches(
-    data: Any, model: nn.Module, target: str, size: int = 32
+    data: Any, model: nn.Module, target: str, size: int = 32, *, trust: bool = False
 ) -> tuple[list[Batch], Loss | None]:
     """Return the batches of a file or of a function, and a loss if a file has targets.
 
@@ -182,14 +191,14 @@ def load_batches(
     array may have any name. Floats are converted to the dtype of the model's first parameter. An
     array called target, targets, labels or y that is not an argument is compared with the output:
     integers by cross entropy, floats by mean squared error. Any other file is a text, for a folder
-    with a tokenizer.
+    with a tokenizer; `trust` is that of `load_model`.
     """
     if size < 1:
         raise ValueError(f"a batch of {size}: expected at least 1 row")
     if callable(data):
         return _returned(target_name(data), data), None
     if not isinstance(data, str | os.PathLike):
-        raise TypeError(f"data is a {type(data).__name__}: expected a file, a function or batches")
+        raise TypeError(f"data is {a_type(data)}: expected a file, a function or batches")
     text = os.fspath(data)
     if resolve.is_code(text):
         return _returned(text, resolve.load(*resolve.split(text))), None
@@ -199,7 +208,7 @@ def load_batches(
             f"there is no file {file}: expected .npz, .safetensors, a text, or module:function"
         )
     if file.suffix not in ARRAYS:
-        return _from_text(file, target, size), None
+        return _from_text(file, target, size, trust), None
     floats = (p.dtype for p in model.parameters() if p.is_floating_point())
     arrays = _read(file, next(floats, torch.float32))
     inputs, targets = _arguments(file, arrays, model)
@@ -290,7 +299,7 @@ def _loss(output: Any, target: Tensor) -> Tensor:
     """Return the cross entropy of the first tensor of an output, or its mean squared error."""
     y = next(tensors(output), None)
     if y is None:
-        raise ValueError(f"the model returned a {type(output).__name__}: expected a tensor")
+        raise ValueError(f"the model returned {a_type(output)}: expected a tensor")
     shapes = f"the target is {tuple(target.shape)}, the output {tuple(y.shape)}"
     if target.is_floating_point():
         if target.numel() != y.numel():
@@ -306,7 +315,7 @@ def _loss(output: Any, target: Tensor) -> Tensor:
     return F.cross_entropy(y.reshape(-1, y.shape[-1]), target.reshape(-1).long())
 
 
-def _from_text(file: Path, target: str, size: int) -> list[Batch]:
+def _from_text(file: Path, target: str, size: int, trust: bool) -> list[Batch]:
     if not Path(target).is_dir():
         raise ValueError(
             f"{file} is not {' or '.join(ARRAYS)}: a text is for a folder with a tokenizer, and "
@@ -318,8 +327,11 @@ def _from_text(file: Path, target: str, size: int) -> list[Batch]:
         raise ValueError(f"{file} is neither {', '.join(ARRAYS)} nor a text in UTF-8") from None
     transformers = _transformers()
     try:
-        tokenizer = transformers.AutoTokenizer.from_pretrained(target, local_files_only=True)
+        tokenizer = transformers.AutoTokenizer.from_pretrained(
+            target, local_files_only=True, trust_remote_code=trust
+        )
     except Exception as error:  # transformers may raise anything
+        _raise_for_code(Path(target), error)
         raise ValueError(
             f"{target} has no tokenizer for a text: {_line(error)}; save one there "
             "(tokenizer.save_pretrained), or give token ids as input_ids in an .npz"

@@ -27,6 +27,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 
 from softgate.frameworks.torch.memory import has_memory
+from softgate.runtime.encoding import a_type, visible
 
 from .activation_calls import ACTIVATIONS, GATED_CALLS, LAYERS, PRODUCTS, SCALING, patched_calls
 from .measure import GradientHooks
@@ -120,7 +121,7 @@ def countable(x: Any) -> bool:
 def unwrapped(model: nn.Module) -> nn.Module:
     """Return the model inside a DataParallel, DistributedDataParallel or compiled module."""
     if not isinstance(model, nn.Module):
-        raise TypeError(f"model is a {type(model).__name__}: expected a torch.nn.Module")
+        raise TypeError(f"model is {a_type(model)}: expected a torch.nn.Module")
     inner: Any = model
     while True:
         if isinstance(inner, nn.DataParallel | nn.parallel.DistributedDataParallel):
@@ -223,7 +224,9 @@ class Observer:
     ) -> None:
         self.model, self.every = unwrapped(model), every
         self._observe, self._gradients = observe, gradients
-        self.names = {module: name for name, module in self.model.named_modules()}
+        self.names = {
+            module: visible(name, one_line=True) for name, module in self.model.named_modules()
+        }
         self.unseen: dict[Unobservable, dict[str, None]] = {}
         for module, name in self.names.items():
             if isinstance(module, torch.jit.ScriptModule):  # its hooks are not called
@@ -343,7 +346,8 @@ class Observer:
         if recognised is not None and any(True for _ in module.parameters()):
             recognised = Recognised(recognised.name, None)  # training changes its values
         parent = self._frames[-1] if self._frames else frame
-        site = self._numbered(parent, frame.name or type(module).__name__)
+        name = frame.name or visible(type(module).__name__, one_line=True)
+        site = self._numbered(parent, name)
         return self._pass_on(site, frame.x, output, frame.activation, recognised, frame.source)
 
     def handle(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from base64 import b64encode
 from dataclasses import dataclass, fields
-from html import escape
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from softgate.runtime.encoding import escape
 from softgate.runtime.files import PICTURES, TABLES
 from softgate.runtime.records import Cell, Grid, Record
 

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from softgate.runtime import resolve
 from softgate.runtime.activation import Activation
+from softgate.runtime.encoding import a_type
 from softgate.runtime.registry import label
 
 from .loading import Loss, load_inputs, tensors
@@ -29,6 +30,7 @@ def diagnose(
     *,
     loss: Loss | None = None,
     gradients: bool = True,
+    trust: bool = False,
     **thresholds: Any,
 ) -> Diagnosis:
     """Run a model on data and return figures of its activations; nothing is trained.
@@ -48,6 +50,9 @@ def diagnose(
         or outputs times random signs, over the root of their number; the record states which.
     gradients : bool
         Whether to measure gradients.
+    trust : bool
+        Whether Python code in a Hugging Face folder may run, as `trust_remote_code` of
+        transformers.
     **thresholds : float
         As in `watch`.
 
@@ -60,7 +65,7 @@ def diagnose(
     >>> [finding.kind for finding in diagnose(model, [torch.rand(300, 4)]).findings]
     ['dead']
     """
-    model, batches, loss = load_inputs(model, batches, loss)
+    model, batches, loss = load_inputs(model, batches, loss, trust=trust)
     parameters = [p for p in model.parameters() if p.requires_grad]
     gradients = gradients and bool(parameters)
     watch = Watch(model, gradients=gradients, **thresholds)
@@ -118,12 +123,13 @@ def what_if(
     *,
     only: str | Callable[..., Any] | None = None,
     loss: Loss | None = None,
+    trust: bool = False,
 ) -> WhatIf:
     """Run a model with other activations, without training.
 
     Parameters
     ----------
-    model, batches, loss
+    model, batches, loss, trust
         As in `diagnose`; the model runs twice on each batch.
     replacement : str or callable
         The activation that replaces every other: "gelu", "torch.nn.functional.gelu",
@@ -146,7 +152,7 @@ def what_if(
     True
     """
     new = resolve.activation(replacement)
-    model, batches, loss = load_inputs(model, batches, loss)
+    model, batches, loss = load_inputs(model, batches, loss, trust=trust)
     replaced = None if only is None else _recorded_name(only)
     if not isinstance(batches, list | tuple):
         batches = list(batches)  # a shuffling loader would give other batches in the second run
@@ -233,7 +239,7 @@ def _loss(output: Any, batch: Any, loss: Loss | None) -> tuple[Tensor, str]:
     parts = [_projected(tensor.float()) for tensor in tensors(output)]
     if not parts:
         raise ValueError(
-            f"the model returned a {type(output).__name__}: expected a floating-point tensor in it"
+            f"the model returned {a_type(output)}: expected a floating-point tensor in it"
         )
     return torch.stack(parts).sum(), PROJECTION
 

@@ -7,7 +7,6 @@ colour, so that a card looks right on light and dark pages, in mails and in file
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from html import escape
 from typing import Protocol
 
 from softgate.catalogue import Parameter
@@ -25,6 +24,7 @@ from softgate.lower.notation import (
 from softgate.plotting.curves import Curve, Drawable, curve
 from softgate.plotting.palette import style
 from softgate.plotting.plot_spec import apart, last_shown, span
+from softgate.runtime.encoding import escape
 
 from .record import Properties
 from .record import lines as property_lines

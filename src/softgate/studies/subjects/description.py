@@ -22,6 +22,7 @@ from typing import Any
 
 from softgate.runtime import resolve
 from softgate.runtime.activation import Activation
+from softgate.runtime.encoding import a_type
 from softgate.runtime.gated import Gated
 from softgate.runtime.names import named, parse
 from softgate.runtime.registry import label
@@ -192,7 +193,7 @@ def describe(
     elif callable(target):
         subject = _from_object(target, arguments, framework)
     else:
-        raise Mistake(f"{target!r} is a {type(target).__name__}: expected a callable, or {FORMS}")
+        raise Mistake(f"{target!r} is {a_type(target)}: expected a callable, or {FORMS}")
     if slope is None:
         return subject
     return replace(subject, slope=describe(slope, framework=framework))

@@ -12,6 +12,7 @@ import numpy as np
 
 from softgate.runtime import resolve
 from softgate.runtime.activation import Activation
+from softgate.runtime.encoding import a_type
 from softgate.runtime.packages import PACKAGES, explained, require
 from softgate.runtime.resolve import first_line
 
@@ -116,7 +117,7 @@ def _python(subject: Subject) -> SubjectBackend:
     if isinstance(target, Activation) and subject.framework in (None, "numpy"):  # a user's formula
         return Ours(target.bind(**keywords))
     if not callable(target):
-        raise Mistake(f"{subject.text} is a {type(target).__name__}: expected a callable")
+        raise Mistake(f"{subject.text} is {a_type(target)}: expected a callable")
     if isinstance(target, type) or _is_factory(target, keywords):
         function = _instance(subject, target)
         target, home = function, str(type(function).__module__)
@@ -168,7 +169,7 @@ def _instance(subject: Subject, factory: Callable[..., Any]) -> Any:
             f"{subject.shown} cannot be made: {type(error).__name__}: {first_line(error)}"
         ) from None
     if not callable(instance):
-        raise Mistake(f"{subject.shown} makes a {type(instance).__name__}: expected a callable")
+        raise Mistake(f"{subject.shown} makes {a_type(instance)}: expected a callable")
     return instance
 
 
@@ -219,7 +220,7 @@ def _object(subject: Subject) -> Any:
 
 def _checked(result: Any, x: Array) -> Array:
     if not isinstance(result, np.ndarray):
-        raise SubjectFailure(WRONG_RESULT, f"returned a {type(result).__name__}: expected an array")
+        raise SubjectFailure(WRONG_RESULT, f"returned {a_type(result)}: expected an array")
     if result.dtype != x.dtype:
         raise SubjectFailure(WRONG_DTYPE, f"{x.dtype} in, {result.dtype} out")
     if result.shape != x.shape:

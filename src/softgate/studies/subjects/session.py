@@ -206,7 +206,7 @@ class Isolated(Session):
             self._kill()
             raise SubjectFailure(HUNG, f"{during} took more than {timeout_s:g} s") from None
         if answer is None:
-            ended = self._worker.kill(EXIT_S)
+            ended = self._worker.kill(min(EXIT_S, self.time_limit))
             self._kill()
             last_line = f": {ended.last_line}" if ended.last_line else ""
             raise SubjectFailure(CRASHED, f"{ended.reason} during {during}{last_line}")

@@ -36,10 +36,10 @@ def main() -> None:
         return
     parent.send({"information": loaded.information()})
     for message in messages:
-        parent.send(_answer(loaded, memory, message))
+        parent.send(_answer(loaded, memory, message, parent))
 
 
-def _answer(loaded: Loaded, memory: Any, request: dict[str, Any]) -> dict[str, Any]:
+def _answer(loaded: Loaded, memory: Any, request: dict[str, Any], parent: Parent) -> dict[str, Any]:
     if "threads" in request:
         return {"set": loaded.value.set_threads(request["threads"])}
     dtype = dtype_of(FORMATS[request["dtype"]])
@@ -50,5 +50,6 @@ def _answer(loaded: Loaded, memory: Any, request: dict[str, Any]) -> dict[str, A
         result = loaded.call(request["quantity"], span[::step])
     except SubjectFailure as error:
         return {"failure": [error.kind, error.message]}
+    parent.end_copy()  # before it writes into memory that the next request uses
     np.asarray(memory)[half : half + count * dtype.itemsize].view(dtype)[...] = result
     return {"done": count}

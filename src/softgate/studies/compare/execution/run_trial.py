@@ -26,6 +26,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from softgate.runtime.encoding import message_line
 from softgate.runtime.machine import cpu_name, installed
 from softgate.runtime.threads import get_threads, set_threads
 
@@ -189,8 +190,7 @@ def _reread(outcome: Outcome) -> Outcome:
 
 def describe_error(error: BaseException) -> str:
     """Return type and message of an exception, and the nearest line of the user's code."""
-    text = " ".join(str(error).split())
-    text = text if len(text) <= MAX_MESSAGE else f"{text[: MAX_MESSAGE - 1]}…"
+    text = message_line(error, MAX_MESSAGE)
     message = f"{type(error).__name__}: {text}" if text else type(error).__name__
     frames = [(Path(f.filename), f.lineno) for f in traceback.extract_tb(error.__traceback__)]
     frames = [(file, line) for file, line in frames if PACKAGE not in file.parents]

@@ -15,7 +15,7 @@ from typing import Any
 
 from ...worker import Parent
 from ..store import Store
-from ..trial import Trial
+from ..trial import Measured, ProgressCallback, Trial
 from .backend import run_locked
 from .progress import throttled
 from .run_trial import describe_error
@@ -42,9 +42,14 @@ def main() -> None:
     def report(step: int, steps: int, loss: Any) -> None:
         parent.send({"progress": [step, steps, loss]})
 
+    def run_once(trial: Trial, progress: ProgressCallback) -> tuple[Measured, list[float]]:
+        results = run(trial, progress)
+        parent.end_copy()  # one process alone saves the outcome
+        return results
+
     while True:
         trial = Trial(**requests.get())
-        parent.send(run_locked(trial, run, store, throttled(report, PROGRESS_INTERVAL_S)))
+        parent.send(run_locked(trial, run_once, store, throttled(report, PROGRESS_INTERVAL_S)))
 
 
 def _read_ahead(parent: Parent) -> SimpleQueue[dict[str, Any]]:

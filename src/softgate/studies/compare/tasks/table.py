@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from softgate.frameworks.block_arguments import unknown
+from softgate.runtime.files import read_text
 
 BLANK = {"", "na", "n/a", "nan", "null", "?"}
 """Cells without a value, in any case."""
@@ -119,16 +120,15 @@ def numbers(cells: list[str]) -> list[float] | None:
 
 def read_table(file: Path) -> DataTable:
     """Return the table in a CSV file with a header; the separator is found from the first line."""
-    try:
-        text = file.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{file} is not text in UTF-8: {error.reason}") from None
+    text = read_text(file, "utf-8-sig")
     separator = max(SEPARATORS, key=text.partition("\n")[0].count)
-    lines = [
-        (number, tuple(cell.strip() for cell in row))
-        for number, row in enumerate(csv.reader(io.StringIO(text), delimiter=separator), 1)
-        if row
-    ]
+    cells = csv.reader(io.StringIO(text), delimiter=separator)
+    try:
+        lines = [(i, tuple(cell.strip() for cell in row)) for i, row in enumerate(cells, 1) if row]
+    except csv.Error as error:
+        raise ValueError(
+            f"{file}, line {cells.line_num}: {error}; is a quote missing there?"
+        ) from None
     if len(lines) < 2:
         raise ValueError(f"{file} has {len(lines)} lines: expected a header and rows")
     header = lines[0][1]

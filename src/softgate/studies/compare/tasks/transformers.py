@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from softgate.frameworks.block_arguments import is_gated
+from softgate.runtime.files import read_text
 
 from ..trial import Arms, Measure, Measured, ProgressCallback, Setting, Trial, dead_fraction
 from .digits import Digits, digits
@@ -96,10 +96,7 @@ class Text(TransformerTask):
             from pydoc_data.topics import topics
 
             return "\n".join(topics[name] for name in sorted(topics))[:count]
-        try:
-            return Path(self.data).read_text(encoding="utf-8")[:count]
-        except UnicodeDecodeError as error:
-            raise ValueError(f"{self.data} is not text in UTF-8: {error.reason}") from None
+        return read_text(self.data)[:count]
 
     def check(self) -> None:
         """Raise an error also if the text is too short."""

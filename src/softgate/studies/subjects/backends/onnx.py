@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 import onnxruntime
 
+from softgate.runtime.resolve import first_line
+
 from ..description import Mistake
 from . import Array, SubjectBackend
 
@@ -34,8 +36,8 @@ class Onnx(SubjectBackend):
                 model, options, providers=["CPUExecutionProvider"]
             )
         except Exception as error:  # onnxruntime's exceptions have no common base class
-            first = str(error).splitlines()[0]
-            raise Mistake(f"{file} is not a model that onnxruntime can run: {first}") from None
+            reason = first_line(error)
+            raise Mistake(f"{file} is not a model that onnxruntime can run: {reason}") from None
         inputs, outputs = self.session.get_inputs(), self.session.get_outputs()
         if (len(inputs), len(outputs)) != (1, 1):
             raise Mistake(
@@ -46,6 +48,8 @@ class Onnx(SubjectBackend):
             raise Mistake(f"{file} takes a {inputs[0].type}: expected one of {', '.join(TYPES)}")
         self.dtypes = (TYPES[inputs[0].type],)
         self.shape = list(inputs[0].shape)
+        if any(isinstance(size, int) and size < 1 for size in self.shape):
+            raise Mistake(f"{file} takes an input of shape {self.shape}: expected sizes above 0")
         self.lengths = not all(isinstance(size, int) for size in self.shape)
 
     def call(self, quantity: str, x: Array) -> Any:
@@ -79,7 +83,7 @@ def alone(file: str, name: str) -> bytes:
     try:
         model = onnx.load(file)
     except Exception as error:  # protobuf's exceptions have no common base class
-        raise Mistake(f"{file} is not an ONNX model: {error}") from None
+        raise Mistake(f"{file} is not an ONNX model: {first_line(error)}") from None
     named = {node.name or node.output[0]: node for node in model.graph.node}
     if name not in named:
         shown = ", ".join(list(named)[:20])
