@@ -114,7 +114,7 @@ class Target:
     def linker(self) -> llvm.LLJIT:
         """LLVM's linker of code for this CPU into the process, one for all kernels."""
         linker = llvm.create_lljit_compiler(self.machine)
-        _never_free(linker)
+        never_free(linker)
         return linker
 
     @cached_property
@@ -226,7 +226,7 @@ class _Code:
 
     def __init__(self, loaded: llvm.ResourceTracker) -> None:
         self._loaded = loaded
-        _never_free(loaded)
+        never_free(loaded)
 
     def __del__(self, finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
         if not finalizing():
@@ -234,7 +234,8 @@ class _Code:
             _release(self._loaded)
 
 
-def _never_free(resource: Any, increment: Any = ctypes.pythonapi.Py_IncRef) -> None:
+def never_free(resource: Any, increment: Any = ctypes.pythonapi.Py_IncRef) -> None:
+    """Keep an object alive, even while the interpreter exits."""
     increment(ctypes.py_object(resource))
 
 

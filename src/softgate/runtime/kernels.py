@@ -129,6 +129,13 @@ def loop(specification: Specification) -> Loop:
     )
 
 
+def described(specification: Specification) -> tuple[object, ...]:
+    """Return the operations of a kernel, with the formats: equal if and only if its bits are."""
+    lowered = loop(specification)
+    formats = lowered.arithmetic.name, lowered.storage.name
+    return signature(*lowered.roots), formats, lowered.inputs, lowered.parameters
+
+
 def pack(
     entry: Entry | GatedEntry,
     parameters: Parameters,

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import ctypes
+import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
@@ -29,10 +30,10 @@ class Runner:
     `run` is called with the addresses of out, of the inputs and of that array, and with a count.
     """
 
-    __slots__ = ("_keep", "address", "code", "run")
+    __slots__ = ("address", "code", "constants", "run")
 
     def __init__(self, run: Callable[..., None], constants: np.ndarray[Any, Any]) -> None:
-        self.run, self._keep = run, constants
+        self.run, self.constants = run, constants
         self.address: int = constants.ctypes.data
         self.code: int = ctypes.cast(run, ctypes.c_void_p).value or 0  # type: ignore[arg-type]
         """The address of the loop, for calls from compiled code."""
@@ -118,6 +119,13 @@ class Route:
         return self.parameters if moved and self.quantity == "backward" else moved
 
     def _loop(self, alias: str | None, rows: bool) -> Runner:
+        specification, packed = self._specified(alias, rows)
+        return Runner(kernels.compiled(specification), packed)
+
+    def _specified(
+        self, alias: str | None = None, rows: bool = False
+    ) -> tuple[kernels.Specification, np.ndarray[Any, Any]]:
+        """Return what kernel is compiled, and the parameters as it reads them."""
         narrow = self.storage.bits == 16 and isinstance(self.entry, Entry)
         moved = narrow and self.quantity != "from_value"
         values = (self._in_float32() or ()) if moved else self.parameters
@@ -136,7 +144,23 @@ class Route:
         packed = kernels.pack(
             self.entry, dict(values), self.computed_in, self.quantity, self.varying
         )
-        return Runner(kernels.compiled(specification), packed)
+        return specification, packed
+
+    def digest(self, parameters: bool = True) -> str:
+        """Return a digest of the operations and numbers, the same in every process.
+
+        Routes with the same digest compute the same bits. Without `parameters`, of the operations
+        of a kernel that reads them.
+        """
+        with kernels.BUILDING:
+            if self.uses_table:
+                operations: object = ("table", self.quantity, self.storage.name)
+                numbers = self.runner().constants
+            else:
+                specification, numbers = self._specified()
+                operations = kernels.described(specification)
+        text = repr((operations, numbers.tobytes() if parameters else None))
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     def _lookup(self) -> Runner:
         from softgate.lower.llvm import (

@@ -23,7 +23,7 @@ from softgate.runtime.dispatch import Call, Explanation
 from softgate.runtime.gated import Gated
 
 from ..gated import Operators, compute_gated, gate_and_other
-from . import float8
+from . import float8, native
 from .derivatives import ORDERS, Function
 from .operands import as_float, described, family_of, refuse_out, together, wide
 
@@ -58,9 +58,11 @@ def compute(call: Call) -> Any:
     if quantity == "backward":
         x, grad = together(*call.operands)
         family, arrays = family_of(activation, x, arithmetic, parameters)
+        if not arrays:
+            return family.backward(x, grad)
         return family.times(family.function(("x",))(x, *arrays), grad)
     (x,) = call.operands
-    usual = (activation.entry, quantity, x.dtype, wide())
+    usual = (activation.entry, quantity, x.dtype, wide(), native.obstacle())
     if arithmetic is None and not parameters and usual in _usual:
         return _usual[usual](x)
     x = as_float(x)

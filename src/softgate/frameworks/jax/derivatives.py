@@ -2,8 +2,10 @@
 
 Each is a `custom_jvp` with the next derivative times the incoming tangents as its tangent: JAX
 would differentiate through bit masks, and through |x|, which has no slope at 0. Value, slope and
-curvature are the stable forms; higher orders and derivatives by parameters are those of the
-definition, except those in `STABLE`.
+curvature are the stable forms, on CPUs softgate's kernels (`native`); higher orders and derivatives
+by parameters are those of the definition, except those in `STABLE`. The tangent of the value is the
+kernel of `backward`, which is linear in the tangent and its own transpose, so gradients are computed
+in one pass from the input alone.
 
 A parameter's derivative is computed in the format of x: with an error of a few ulps,
 times 1 + |beta·x| where an exponential is rounded. Three of them would lose all digits where the
@@ -24,17 +26,21 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.custom_derivatives import SymbolicZero
+from jax.interpreters import ad
 
 from softgate.blocks import Kernel
 from softgate.catalogue.entry import LIMITS
 from softgate.formula.arithmetic import Definition
 from softgate.formula.derivative import derivative
-from softgate.formula.formats import FLOAT32, Format
+from softgate.formula.formats import FLOAT32, FLOAT64, Format
 from softgate.formula.graph import Node
+from softgate.formula.rounding import format_of
 from softgate.lower.jax import definition_form, stable_form
 from softgate.runtime.kernels import pack
+from softgate.runtime.routes import Route
 
 from ..asymptotes import ends
+from .native import Computation, as_words
 
 if TYPE_CHECKING:
     from softgate.catalogue import Entry
@@ -82,17 +88,27 @@ class ParameterizedActivation:
     """An activation in one arithmetic, with some parameters fixed and others arrays.
 
     `key` has all parameters; those named in `arrays` have placeholder values. A function of the
-    family is called with x and these arrays, which broadcast to the shape of x.
+    family is called with x and these arrays, which broadcast to the shape of x. With `native` the
+    stable forms are those of `native`; only without arrays.
     """
 
-    def __init__(self, entry: Entry, fmt: Format, key: Key, arrays: tuple[str, ...]) -> None:
+    def __init__(
+        self,
+        entry: Entry,
+        fmt: Format,
+        key: Key,
+        arrays: tuple[str, ...] = (),
+        native: bool = False,
+    ) -> None:
         self.entry, self.fmt, self.key, self.arrays = entry, fmt, key, arrays
+        self.native = native
         defaults = {p.name: p.default for p in entry.parameters}
         self.symbolic = tuple(n for n, v in key if n in arrays or v != defaults[n])
         """Parameters not folded into the code: a sweep over a parameter compiles once."""
         self.fixed = bool(set(self.symbolic) - set(arrays))
         """Whether some of `symbolic` are numbers, passed as operands of the compiled function."""
         self._functions: dict[tuple[str, ...], Function] = {}
+        self._kernels: dict[tuple[str, Format], Function] = {}
 
     @property
     def uses_definition(self) -> bool:
@@ -118,13 +134,22 @@ class ParameterizedActivation:
             for variable, tangent in zip(("x", *self.arrays), tangents, strict=True):
                 if isinstance(tangent, SymbolicZero):
                     continue
-                slope = self.function((*variables, variable))(*primals)
-                part = self.times(slope, tangent).astype(result.dtype)
+                if self.native and variables == ():
+                    part = self.backward(*primals, tangent)
+                else:
+                    slope = self.function((*variables, variable))(*primals)
+                    part = self.times(slope, tangent).astype(result.dtype)
                 total = part if total is None else total + part
             return result, jnp.zeros_like(result) if total is None else total
 
         function.defjvp(rule, symbolic_zeros=True)
         return function if self.fixed else jax.jit(function)
+
+    def backward(self, x: jax.Array, grad: jax.Array) -> jax.Array:
+        """Return slope(x)·grad of arrays of one shape and dtype; only without array parameters."""
+        if self.native:
+            return self._kernel("backward", x)(x, grad)
+        return self.times(self.function(("x",))(x), grad)
 
     def times(self, slope: jax.Array, factor: jax.Array) -> jax.Array:
         """Return slope·factor; 0 where a piecewise linear function is flat, whatever the factor."""
@@ -139,26 +164,98 @@ class ParameterizedActivation:
         if not stable or self.uses_definition:
             return self._defined(variables)
         quantity = ORDERS[len(variables)]
+        if self.native:
+            return lambda x: self._kernel(quantity, x)(x)
         core: Any = compiled(self.entry, quantity, self.fmt, self.symbolic)
         if not self.fixed:
             core = core.__wrapped__  # jitted as a whole
-        packed = pack(self.entry, dict(self.key), self.fmt, quantity)
-        parts = 2 if self.fmt is FLOAT32 else 1
-        names = [name for name, _ in self.key] + list(LIMITS if self.entry.user else ())
-        held = dict(zip(names, packed.reshape(-1, parts), strict=True))
-        wanted = (*self.symbolic, *(LIMITS if self.entry.user else ()))
+        held = self._numbers(quantity)
 
         def compute(x: jax.Array, *arrays: jax.Array) -> jax.Array:
             traced = dict(zip(self.arrays, arrays, strict=True))
             values = [
                 part
-                for name in wanted
-                for part in (_parts(traced[name], self.fmt) if name in traced else held[name])
+                for name, parts in held.items()
+                for part in (_parts(traced[name], self.fmt) if name in traced else parts)
             ]
             result: jax.Array = core(x, *values)
             return result
 
         return compute
+
+    def _numbers(self, quantity: str) -> dict[str, Any]:
+        """Return the values that a stable form reads, in one or two parts each."""
+        packed = pack(self.entry, dict(self.key), self.fmt, quantity)
+        limits = LIMITS if self.entry.user else ()
+        parts = packed.reshape(-1, 2 if self.fmt is FLOAT32 else 1)
+        held = dict(zip((*(name for name, _ in self.key), *limits), parts, strict=True))
+        return {name: held[name] for name in (*self.symbolic, *limits)}
+
+    def _kernel(self, quantity: str, x: jax.Array) -> Function:
+        """Return a quantity of arrays with the dtype of x, computed by the primitive."""
+        storage = format_of(x.dtype)
+        assert storage is not None
+        function = self._kernels.get((quantity, storage))
+        if function is None:
+            function = self._kernels[quantity, storage] = self._make_kernel(quantity, storage)
+        return function
+
+    def _make_kernel(self, quantity: str, storage: Format) -> Function:
+        wider = FLOAT64 if self.fmt is FLOAT64 and storage.bits < 64 else None
+        route = Route(self.entry, quantity, storage, wider, self.key)
+        passed = self.fixed and storage.bits > 16
+        form = "slope" if quantity == "backward" else quantity
+        core: Any = compiled(self.entry, form, self.fmt, self.symbolic).__wrapped__  # type: ignore[attr-defined]
+        held = [part for parts in self._numbers(form).values() for part in parts]
+        rest: tuple[Any, ...] = ()
+        if passed:
+            packed = pack(self.entry, dict(self.key), route.computed_in, quantity)
+            rest = as_words(packed), np.array(held, _real(self.fmt))
+
+        def operators(x: jax.Array, *others: jax.Array) -> list[jax.Array]:
+            numbers = [others[-1][i] for i in range(len(held))] if passed else held
+            result = core(x, *numbers)
+            return [self.times(result, others[0]) if quantity == "backward" else result]
+
+        computation = Computation(
+            self.entry,
+            quantity,
+            storage,
+            (route.computed_in if passed else None, self.fmt),
+            () if passed else self.key,
+            passed,
+            route,
+            operators,
+            self._tangent_of_backward,
+            self._transpose_of_backward,
+        )
+
+        def compute(*operands: jax.Array) -> jax.Array:
+            (result,) = computation(*operands, *rest)
+            return result
+
+        return compute
+
+    def _tangent_of_backward(self, primals: Any, tangents: Any) -> tuple[Any, Any]:
+        """Return slope(x)·grad and its tangent."""
+        (x, grad, *_), (along_x, along_grad, *_) = primals, tangents
+        total = None
+        if not isinstance(along_grad, ad.Zero):
+            total = self.backward(x, along_grad)
+        if not isinstance(along_x, ad.Zero):
+            bend = self.times(self.function(("x", "x"))(x), grad)
+            part = self.times(bend, along_x).astype(x.dtype)
+            total = part if total is None else total + part
+        return [self.backward(x, grad)], [total]
+
+    def _transpose_of_backward(self, cotangents: Any, x: Any, grad: Any, *rest: Any) -> list[Any]:
+        """Return the cotangents: of grad in slope(x)·grad it is slope(x) times the incoming one."""
+        (cotangent,) = cotangents
+        if isinstance(cotangent, ad.Zero):
+            of_grad: Any = ad.Zero(grad.aval)
+        else:
+            of_grad = self.backward(x, cotangent)
+        return [None, of_grad, *(None for _ in rest)]
 
     def _defined(self, variables: tuple[str, ...]) -> Function:
         """Return a derivative of the definition, computed as written."""

@@ -15,6 +15,7 @@ from softgate.runtime.arrays import check_arithmetic
 from softgate.runtime.dispatch import Call
 from softgate.runtime.gated import Gated
 
+from . import native
 from .derivatives import ParameterizedActivation, family
 
 if TYPE_CHECKING:
@@ -70,7 +71,10 @@ def family_of(
     if entry.user is not None and not entry.user.fast and wide():
         fmt = FLOAT64
     names = tuple(name for name, _ in key if name in arrays)
-    return family(entry, fmt, key, names), [_fitting(name, arrays[name], x) for name in names]
+    return (
+        family(entry, fmt, key, names, not (names or native.obstacle())),
+        [_fitting(name, arrays[name], x) for name in names],
+    )
 
 
 def wide() -> bool:
