@@ -4,8 +4,11 @@
 grad, jvp, vmap, scan and on sharded arrays, with derivatives of every order, also with respect to
 parameters that are arrays. Importing this module raises if JAX is missing or too old.
 
-On CPUs XLA flushes subnormal inputs and results to 0. float16 and bfloat16 are computed in float32
-and rounded twice: near a tie the result may not be correctly rounded.
+On CPUs XLA calls the kernels that NumPy arrays use: the same bits, subnormal numbers included. On
+other platforms, in exported programs, in programs partitioned over several devices, with parameters
+that are arrays, and within `prefer_operators`, functions consist of JAX operators: the last bits
+differ, on CPUs XLA flushes subnormal numbers to 0 there, and float16 and bfloat16 are computed in
+float32 and rounded twice. `softgate.explain` prints which of them runs.
 
 Examples
 --------
@@ -21,11 +24,13 @@ from __future__ import annotations
 from difflib import get_close_matches
 from typing import Any
 
-from .frameworks import jax as _adapter  # noqa: F401 - raises if JAX is missing
+from .frameworks.jax.native import prefer_operators
 from .runtime.activation import Activation
 from .runtime.names import UnknownName
 from .runtime.names import get as _get
 from .runtime.registry import functions
+
+__all__ = ["get", "prefer_operators"]
 
 
 def get(name: str, source: str | None = None, **parameters: Any) -> Activation | Any:
@@ -76,4 +81,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted(["get", *functions()])
+    return sorted(["get", "prefer_operators", *functions()])

@@ -153,8 +153,8 @@ def build_stubs(
     """Return the module of kernel(places), which writes two addresses.
 
     They are that of an array of the stubs' addresses, to be registered with XLA, and that of their
-    slots, to be filled before. `version` is the version of XLA's FFI; `with_state` tells whether its metadata have the
-    type of a state.
+    slots, to be filled before. `version` is that of XLA's interface; `with_state` tells whether its
+    metadata have the type of a state.
     """
     module, b, (places,) = function(1, counts=0)
     task = _build_task(module, _build_run(module, target))
@@ -382,9 +382,7 @@ def _data(b: ir.IRBuilder, buffers: ir.Value, index: ir.Value) -> ir.Value:
     return memory.get(memory.get(b.gep(buffers, [index], source_etype=INDEX), 0), BUFFER_DATA)
 
 
-def _copy_addresses(
-    b: ir.IRBuilder, buffers: ir.Value, count: ir.Value, places: ir.Value
-) -> None:
+def _copy_addresses(b: ir.IRBuilder, buffers: ir.Value, count: ir.Value, places: ir.Value) -> None:
     with _each(b, count) as index:
         _Memory(b).put(_data(b, buffers, index), b.gep(places, [index], source_etype=INDEX), 0)
 
@@ -392,7 +390,7 @@ def _copy_addresses(
 def _count_helpers(
     b: ir.IRBuilder, api: ir.Value, context: ir.Value, count: ir.Value, step: ir.Value
 ) -> ir.Value:
-    """Return how many threads of XLA's pool can take chunks besides the caller; 0 without a pool."""
+    """Return how many threads of XLA's pool can take part; 0 without a pool."""
     memory = _Memory(b)
     threads = memory.stack(1)
     memory.put(INDEX(1), threads, 0)

@@ -1,11 +1,18 @@
-"""Activations on JAX arrays: derivatives, transformations, parameters, gated functions, models."""
+"""Activations on JAX arrays: derivatives, transformations, parameters, gated functions, models.
+
+Tests with the fixture `path` run with softgate's kernels and with JAX operators; test_jax_native.py
+compares the bits of the kernels, test_jax_accuracy.py measures the operators.
+"""
 
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from functools import partial
 from typing import Any
 
 import equinox
@@ -18,8 +25,6 @@ from xla_once import run_once
 
 import softgate as sg
 import softgate.jax
-from softgate.formula.formats import FLOAT32
-from softgate.frameworks.jax.derivatives import compiled
 from softgate.runtime.activation import Activation
 from softgate.runtime.gated import Gated
 
@@ -27,24 +32,44 @@ SMOOTH = np.array([-2.3, -1.1, -0.4, 0.3, 0.9, 1.7, 3.6], np.float32)
 """Points at none of which any activation of the catalogue has a kink."""
 
 
+@pytest.fixture(params=["kernels", "operators"])
+def path(request: pytest.FixtureRequest) -> Iterator[str]:
+    """What computes activations in traces."""
+    with softgate.jax.prefer_operators() if request.param == "operators" else nullcontext():
+        yield request.param
+
+
 def test_the_callers_own_type_comes_back() -> None:
     y = sg.gelu(jnp.asarray(SMOOTH))
     assert isinstance(y, jax.Array)
     assert y.dtype == jnp.float32
-    assert np.allclose(y, sg.gelu(SMOOTH), rtol=1e-6)
+    assert np.array_equal(y, sg.gelu(SMOOTH))
     assert sg.gelu(jnp.zeros((2, 0, 3))).shape == (2, 0, 3)
     assert sg.gelu(jnp.asarray(0.5)).shape == ()
 
 
-def test_derivatives_are_the_slopes_and_right_at_0(activation: Activation) -> None:
-    x = np.append(SMOOTH, np.float32(0))
+def derivatives(activation: Activation, x: Any) -> tuple[Any, ...]:
+    """Return the gradient, the tangent and `backward` for an incoming 2."""
 
-    def derivatives(x: Any) -> tuple[Any, ...]:
+    def evaluated(x: Any) -> tuple[Any, ...]:
         twos = jnp.full_like(x, 2.0)
         backward = activation.backward(x, twos)
         return jax.vjp(activation, x)[1](twos)[0], jax.jvp(activation, (x,), (twos,))[1], backward
 
-    slopes, *others = run_once(derivatives, x)
+    return tuple(run_once(evaluated, x))
+
+
+def test_derivatives_are_those_of_numpy(activation: Activation) -> None:
+    x = np.append(SMOOTH, np.float32(0))
+    expected = activation.backward(x, np.full_like(x, 2.0))
+    assert all(np.array_equal(result, expected) for result in derivatives(activation, x))
+
+
+@pytest.mark.parametrize("name", ["gelu", "relu", "leaky_relu", "elu", "softplus", "mish"])
+def test_derivatives_of_operators(name: str) -> None:
+    activation, x = sg.activations()[name], np.append(SMOOTH, np.float32(0))
+    with softgate.jax.prefer_operators():
+        slopes, *others = derivatives(activation, x)
     assert np.allclose(slopes, 2 * activation.slope(x), rtol=1e-6, atol=1e-7)
     assert all(np.array_equal(slopes, other) for other in others)
 
@@ -117,16 +142,27 @@ def test_a_parameter_for_each_channel() -> None:
     assert np.array_equal(wide, [-2.5, -2, -2, -2, -2, -2, -2])
 
 
-def test_a_sweep_over_a_parameter_compiles_once() -> None:
-    core: Any = compiled(sg.silu.entry, "value", FLOAT32, ("beta",))
-    x = jnp.ones(17)
+def test_a_sweep_over_a_parameter_compiles_once(path: str) -> None:
+    compiled = []
+
+    def listen(event: str, duration_secs: float, **_: Any) -> None:
+        if event == "/jax/core/compile/backend_compile_duration":
+            compiled.append(duration_secs)
+
+    x, y = jnp.ones(17), jnp.ones(18)
+    gradient = jax.grad(lambda x, beta: sg.silu(x, beta=beta).sum())
+    for beta in (2.0, 2.5):
+        gradient(x, beta)
     sg.silu(x, beta=2.0)
-    count = core._cache_size()
-    for beta in (0.5, 0.6, 0.7):
-        sg.silu(x, beta=beta)
-    assert core._cache_size() == count
-    sg.silu(jnp.ones(18), beta=0.5)
-    assert core._cache_size() == count + 1
+    jax.monitoring.register_event_duration_secs_listener(listen)
+    try:
+        for beta in (0.5, 0.6, 0.7):
+            sg.silu(x, beta=beta)
+        assert not compiled
+        sg.silu(y, beta=0.5)
+        assert len(compiled) == 1
+    finally:
+        jax.monitoring.unregister_event_duration_listener(listen)
 
 
 def test_flat_pieces_stop_any_gradient() -> None:
@@ -141,24 +177,30 @@ def scanned(x: Any) -> Any:
     return jax.lax.scan(lambda carry, row: (sg.gelu(carry + row), sg.tanh(row)), x[0], x)[0]
 
 
-TRANSFORMED: dict[str, Callable[[Any], Any]] = {
-    "jit": jax.jit(sg.gelu),
-    "vmap": jax.vmap(sg.gelu),
-    "vmap of columns": jax.vmap(sg.gelu, in_axes=1, out_axes=1),
-    "checkpoint": jax.checkpoint(sg.gelu),
-    "linearize": lambda x: jax.linearize(sg.gelu, x)[0],
-    "map": lambda x: jax.lax.map(sg.gelu, x),
-    "pmap": lambda x: jax.pmap(sg.gelu)(x[None])[0],
+Unary = Callable[[Any], Any]
+
+TRANSFORMED: dict[str, Callable[[Unary, Any], Any]] = {
+    "jit": lambda f, x: jax.jit(f)(x),
+    "vmap": lambda f, x: jax.vmap(f)(x),
+    "vmap of columns": lambda f, x: jax.vmap(f, in_axes=1, out_axes=1)(x),
+    "checkpoint": lambda f, x: jax.checkpoint(f)(x),
+    "linearize": lambda f, x: jax.linearize(f, x)[0],
+    "map": jax.lax.map,
+    "cond": lambda f, x: jax.lax.cond(x[0, 0] < 9, f, jnp.negative, x),
+    "pmap": lambda f, x: jax.pmap(f)(x[None])[0],
 }
 
 
 @pytest.mark.parametrize("name", TRANSFORMED)
-def test_transformations(name: str) -> None:
+def test_transformations(name: str, path: str) -> None:
     x = jnp.asarray(np.random.default_rng(0).normal(size=(5, 7)), jnp.float32)
-    assert np.allclose(TRANSFORMED[name](x), sg.gelu(np.asarray(x)), rtol=1e-6, atol=1e-8)
+    function = partial(sg.gelu)  # jit would reuse the other path's trace of sg.gelu
+    result, expected = TRANSFORMED[name](function, x), sg.gelu(np.asarray(x))
+    assert np.allclose(result, expected, rtol=1e-6, atol=1e-8)
+    assert path == "operators" or np.array_equal(result, expected)
 
 
-def test_scan_and_its_gradient() -> None:
+def test_scan_and_its_gradient(path: str) -> None:
     x = jnp.asarray(np.random.default_rng(0).normal(size=(5, 7)), jnp.float32)
     result = jax.jit(jax.grad(lambda x: scanned(x).sum()))(x)
 
@@ -171,7 +213,7 @@ def test_scan_and_its_gradient() -> None:
     assert np.allclose(result, jax.grad(unrolled)(x), rtol=1e-4, atol=1e-6)
 
 
-def test_hessians() -> None:
+def test_hessians(path: str) -> None:
     x = jnp.asarray(SMOOTH)
     hessian = jax.hessian(lambda x: sg.mish(x).sum())(x)
     assert np.allclose(hessian, np.diag(sg.mish.curvature(SMOOTH)), rtol=1e-5, atol=1e-6)
@@ -185,19 +227,33 @@ from jax.sharding import AxisType, NamedSharding, PartitionSpec as P
 kind = AxisType[sys.argv[1]]
 mesh = jax.make_mesh((2, 2), ("a", "b"), axis_types=(kind, kind))
 x = np.random.default_rng(0).normal(size=(8, 6)).astype(np.float32)
+x[0, 0] = 1e-40
 where = NamedSharding(mesh, P("a", "b"))
-alone = np.asarray(sg.gelu(jax.numpy.asarray(x)))
+ones, specs = np.ones_like(x), P("a", "b")
+with sg.jax.prefer_operators():
+    alone = np.asarray(sg.gelu(jax.numpy.asarray(x)))
 with jax.set_mesh(mesh):
     placed = jax.device_put(x, where)
-    mapped = jax.shard_map(sg.gelu, mesh=mesh, in_specs=P("a", "b"), out_specs=P("a", "b"))
+    mapped = jax.jit(jax.shard_map(sg.gelu, mesh=mesh, in_specs=specs, out_specs=specs))
     slope = jax.jit(jax.grad(lambda x: sg.gelu(x).sum()))
-    results = [sg.gelu(placed), jax.jit(sg.gelu)(placed), jax.jit(mapped)(placed), slope(placed)]
+    results = [sg.gelu(placed), jax.jit(sg.gelu)(placed), mapped(placed), slope(placed)]
     results += [sg.leaky_relu(placed, slope=jax.numpy.float32(0.5)), sg.swiglu(placed, placed)]
-    text = jax.jit(sg.gelu).lower(placed).compile().as_text()
+    programs = [f.lower(placed).compile().as_text() for f in (jax.jit(sg.gelu), slope)]
+    text = "".join(programs)
+    within = jax.shard_map(lambda x, w: jax.vjp(sg.swiglu, x, w)[1](x), mesh=mesh,
+        in_specs=(specs, P(None, "b")), out_specs=(specs, P(None, "b")))
+    (by_x, _), called = jax.jit(within)(placed, x[:4]), mapped.lower(placed).compile().as_text()
+    path = str(sg.explain(placed))
 same = [y.sharding.is_equivalent_to(where, 2) for y in results]
-moved = [word for word in ("all-gather", "all-reduce", "collective") if word in text]
-equal = [bool(np.array_equal(y, alone)) for y in results[:3]]
-print(json.dumps([jax.device_count(), same, equal, moved]))
+moved = [word for word in ("all-gather", "all-reduce", "collective", "custom-call") if word in text]
+of_all = jax.pmap(jax.grad(lambda x: sg.gelu(x).sum()))(x.reshape(4, -1))
+bits = [
+    np.array_equal(results[0], alone) and np.array_equal(results[1], alone),
+    np.asarray(results[2]).tobytes() == sg.gelu(x).tobytes(),
+    np.asarray(of_all).tobytes() == sg.gelu.backward(x, ones).tobytes(),
+    np.asarray(by_x).tobytes() == sg.swiglu.backward(x, np.tile(x[:4], (2, 1)), x)[0].tobytes(),
+]
+print(json.dumps([jax.device_count(), same, bits, moved, "custom-call" in called, path]))
 """
 
 
@@ -211,7 +267,9 @@ def test_sharded_arrays_stay_where_they_are(kind: str) -> None:
         check=False,
     )
     assert result.returncode == 0, result.stderr
-    assert json.loads(result.stdout) == [4, [True] * 6, [True] * 3, []]
+    *facts, path = json.loads(result.stdout)
+    assert facts == [4, [True] * 6, [True] * 4, [], True]
+    assert "takes subnormal numbers for 0 (the array is on 4 devices)" in path
 
 
 def test_exported_for_any_length() -> None:
@@ -219,7 +277,9 @@ def test_exported_for_any_length() -> None:
     shape = jax.ShapeDtypeStruct((length, 3), jnp.float32)
     exported = jax.export.deserialize(jax.export.export(jax.jit(sg.gelu))(shape).serialize())
     x = np.ones((5, 3), np.float32)
-    assert np.array_equal(exported.call(x), sg.gelu(jnp.asarray(x)))
+    with softgate.jax.prefer_operators():
+        expected = sg.gelu(jnp.asarray(x))
+    assert np.array_equal(exported.call(x), expected)
 
 
 def test_integers_and_weak_types() -> None:
@@ -326,20 +386,44 @@ def test_wrong_input_is_named(wrong: Any, kind: type[Exception], message: str) -
 
 def test_explain() -> None:
     x = jnp.asarray(SMOOTH)
+    assert str(sg.explain(x)) == (
+        "gelu of float32[7]: the float32 kernel, called by XLA for cpu; as JAX has it; 1 thread"
+    )
+    assert sg.explain(jnp.ones((1 << 20, 2))).threads == min(64, os.cpu_count() or 1)
+    tabulated = str(sg.explain(x.astype(jnp.bfloat16), "tanh", quantity="slope"))
+    assert "a table of the 65,536 bfloat16 results, correctly rounded, called by XLA" in tabulated
     messages = []
+    jax.jit(lambda x: (messages.append(str(sg.explain(x, "mish"))), x)[1])(x)
+    assert "the float32 kernel, called by XLA for cpu; JAX operators if the pr" in messages[0]
+    for text in (
+        str(sg.explain((x, x), "swiglu", quantity="slope")),
+        str(sg.explain(x[1:], "glu")),
+    ):
+        assert ": the float32 kernel, called by XLA for cpu" in text
+    assert sg.explain(jnp.ones(14), "glu").shape == (14,)
+
+
+def test_explain_operators() -> None:
+    x = jnp.asarray(SMOOTH)
+    messages = [str(sg.explain(x, "silu", beta=x[0]))]
     jax.jit(lambda x: (messages.append(str(sg.explain(x, "silu", beta=x[0]))), x)[1])(x)
-    for text in (str(sg.explain(x)), *messages):
+    for text in messages:
         assert "stable form in JAX operators, float32, compiled by XLA for cpu" in text
-        assert "takes subnormal numbers for 0" in text
-    assert "rounded once to bfloat16" in str(sg.explain(x.astype(jnp.bfloat16), "tanh"))
+        assert "takes subnormal numbers for 0 (a parameter is an array)" in text
+    with softgate.jax.prefer_operators():
+        narrow = str(sg.explain(x.astype(jnp.bfloat16), "tanh"))
+        pair = str(sg.explain((x, x), "swiglu", quantity="slope"))
+    assert "rounded once to bfloat16" in narrow
+    assert "(prefer_operators is active)" in narrow
+    assert "the stable form of silu, times the other operand, in JAX" in pair
+    half = x.astype(jnp.float16)
+    wide = str(sg.explain((half, half), "swiglu", quantity="curvature"))
+    assert "(float16 is computed in float64)" in wide
 
     @sg.activation
     def square(f: Any, x: Any, *, k: float = 2.0) -> Any:
         return k * x * x
 
-    said_of_gated = str(sg.explain((x, x), "swiglu", quantity="slope"))
-    assert "the stable form of silu, times the other operand, in JAX" in said_of_gated
-    assert str(sg.explain(jnp.ones(14), "glu")).startswith("glu of float32[14]: the stable form")
     assert "the definition in JAX operators" in str(sg.explain(x, square, k=x[0]))
 
 

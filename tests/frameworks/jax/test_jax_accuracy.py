@@ -1,6 +1,7 @@
-"""How exact the stable forms are in JAX: against float64 in bulk, against arb, on 16-bit inputs.
+"""How exact the stable forms are in JAX operators: against float64 in bulk, arb, 16-bit inputs.
 
-Looked at are inputs whose results are normal numbers: XLA takes subnormal ones for 0 on CPUs.
+Kernels are turned off. Looked at are inputs whose results are normal numbers: XLA takes subnormal
+ones for 0 in operators on CPUs.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ from softgate.lower.target import host
 from softgate.runtime.activation import Activation
 from softgate.studies import accuracy
 from softgate.studies.accuracy import samples
+
+pytestmark = pytest.mark.usefixtures("jax_operators")
 
 LIMIT_ULP = 5.0
 """What is measured is below 3.4; 8 is promised, for XLA may choose otherwise on other machines."""

@@ -1,4 +1,4 @@
-"""Activations inside larger jitted expressions: XLA must not simplify across their boundaries."""
+"""Operators inside larger jitted expressions: XLA must not simplify across their boundaries."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ from softgate.lower import framework
 from softgate.lower.jax import stable_dialect
 from softgate.lower.unfused import unfused
 from softgate.runtime.activation import Activation
+
+pytestmark = pytest.mark.usefixtures("jax_operators")
 
 
 def derivative(call: Callable[[Any], Any], x: Any) -> Any:

@@ -1,7 +1,7 @@
-"""JAX arrays and tracers: the stable forms in JAX operators, compiled by XLA.
+"""JAX arrays and tracers: on CPUs the kernels that NumPy arrays use, elsewhere JAX operators.
 
-The same code serves jit, grad, vmap, scan and sharded arrays, on every device. The kernels for
-NumPy cannot be called under a trace.
+The same code serves jit, grad, vmap, scan and sharded arrays, on every device: `native` is a
+primitive that XLA lowers to a kernel or to the stable form in operators.
 """
 
 from __future__ import annotations
@@ -17,28 +17,27 @@ except ModuleNotFoundError as error:
 else:
     check("jax", jax.__version__)
 
-import jax.numpy as jnp
-
 from softgate.runtime.dispatch import Call, Explanation
 from softgate.runtime.gated import Gated
 
-from ..gated import Operators, compute_gated, gate_and_other
-from . import float8, native
+from ..gated import gate_and_other
+from . import float8, gated, native
 from .derivatives import ORDERS, Function
-from .operands import as_float, described, family_of, refuse_out, together, wide
+from .operands import (
+    as_float,
+    described,
+    family_of,
+    refuse_out,
+    storage_of,
+    together,
+    wide,
+)
 
 if TYPE_CHECKING:
     from softgate.runtime.activation import Activation
 
 _usual: dict[object, Function] = {}
 """The functions of calls without parameters: for small arrays Python's overhead dominates."""
-
-OPERATORS = Operators(
-    split=lambda x, axis: jnp.split(x, 2, axis),
-    join=jnp.concatenate,
-    zeros_like=jnp.zeros_like,
-    broadcast_like=lambda x, like: jnp.broadcast_to(x, like.shape),
-)
 
 
 def compute(call: Call) -> Any:
@@ -51,7 +50,7 @@ def compute(call: Call) -> Any:
     )
     refuse_out(call)
     if isinstance(function, Gated):
-        return compute_gated(_converted(call), OPERATORS)
+        return gated.compute(call)
     if float8.is_narrow(*call.operands):
         return float8.compute(call)
     activation = cast("Activation", function)
@@ -75,27 +74,17 @@ def compute(call: Call) -> Any:
     return derivative(x, *arrays)
 
 
-def _converted(call: Call) -> Call:
-    """Return a call of a gated function with its operands as arrays of one format and shape."""
-    grad = call.operands[-1:] if call.quantity == "backward" else ()
-    operands = call.operands[: len(call.operands) - len(grad)]
-    if len(operands) == 1:
-        operands = (as_float(operands[0]),)
-    else:
-        cast(Gated, call.function).no_axis(call.axis)
-        operands = together(*operands)
-    return call._replace(operands=(*operands, *grad))
-
-
 def explain(call: Call) -> Explanation:
     """Return how a call is computed."""
     function = call.function
     if isinstance(function, Gated):
-        x = call.operands[0]
-        array, _ = gate_and_other(_converted(call._replace(quantity="value")), OPERATORS)
+        value = gated.converted(call._replace(quantity="value"))
+        array, _ = gate_and_other(value, gated.OPERATORS)
         family, _ = family_of(function, array, call.arithmetic, call.parameters)
         form = f"the stable form of {function.entry.act.name}, times the other operand,"
-        shape = array.shape if len(call.operands) == 2 else x.shape
+        shape = array.shape if len(call.operands) == 2 else value.operands[0].shape
+        kernels = gated.kernels_of(call, array)
+        route = None if kernels is None else kernels.route(call.quantity)
     elif float8.is_narrow(*call.operands):
         return float8.explain(call)
     else:
@@ -103,6 +92,7 @@ def explain(call: Call) -> Explanation:
         family, _ = family_of(cast("Activation", function), array, call.arithmetic, call.parameters)
         form = "the definition" if family.uses_definition else "the stable form"
         shape = array.shape
-    how, memory, threads = described(family, form, array)
+        route = family.route(call.quantity, storage_of(array)) if family.native else None
+    how, memory, threads = described(family, form, array, route)
     name, dtype = function.name, array.dtype.name
     return Explanation(name, call.quantity, tuple(shape), dtype, how, memory, threads)

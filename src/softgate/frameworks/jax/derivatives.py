@@ -3,9 +3,9 @@
 Each is a `custom_jvp` with the next derivative times the incoming tangents as its tangent: JAX
 would differentiate through bit masks, and through |x|, which has no slope at 0. Value, slope and
 curvature are the stable forms, on CPUs softgate's kernels (`native`); higher orders and derivatives
-by parameters are those of the definition, except those in `STABLE`. The tangent of the value is the
-kernel of `backward`, which is linear in the tangent and its own transpose, so gradients are computed
-in one pass from the input alone.
+by parameters are those of the definition, except those in `STABLE`. The tangent of the value is
+the kernel of `backward`, which is linear in the tangent and its own transpose: gradients are
+computed in one pass, from the input alone.
 
 A parameter's derivative is computed in the format of x: with an error of a few ulps,
 times 1 + |beta·x| where an exponential is rounded. Three of them would lose all digits where the
@@ -26,15 +26,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.custom_derivatives import SymbolicZero
-from jax.interpreters import ad
 
 from softgate.blocks import Kernel
 from softgate.catalogue.entry import LIMITS
 from softgate.formula.arithmetic import Definition
 from softgate.formula.derivative import derivative
-from softgate.formula.formats import FLOAT32, FLOAT64, Format
+from softgate.formula.formats import FLOAT32, FLOAT64, FORMATS, Format
 from softgate.formula.graph import Node
-from softgate.formula.rounding import format_of
 from softgate.lower.jax import definition_form, stable_form
 from softgate.runtime.kernels import pack
 from softgate.runtime.routes import Route
@@ -135,7 +133,7 @@ class ParameterizedActivation:
                 if isinstance(tangent, SymbolicZero):
                     continue
                 if self.native and variables == ():
-                    part = self.backward(*primals, tangent)
+                    part = self.backward(primals[0], tangent)
                 else:
                     slope = self.function((*variables, variable))(*primals)
                     part = self.times(slope, tangent).astype(result.dtype)
@@ -193,16 +191,19 @@ class ParameterizedActivation:
 
     def _kernel(self, quantity: str, x: jax.Array) -> Function:
         """Return a quantity of arrays with the dtype of x, computed by the primitive."""
-        storage = format_of(x.dtype)
-        assert storage is not None
+        storage = FORMATS[x.dtype.name]
         function = self._kernels.get((quantity, storage))
         if function is None:
             function = self._kernels[quantity, storage] = self._make_kernel(quantity, storage)
         return function
 
-    def _make_kernel(self, quantity: str, storage: Format) -> Function:
+    def route(self, quantity: str, storage: Format) -> Route:
+        """Return the route of the kernel of a quantity."""
         wider = FLOAT64 if self.fmt is FLOAT64 and storage.bits < 64 else None
-        route = Route(self.entry, quantity, storage, wider, self.key)
+        return Route(self.entry, quantity, storage, wider, self.key)
+
+    def _make_kernel(self, quantity: str, storage: Format) -> Function:
+        route = self.route(quantity, storage)
         passed = self.fixed and storage.bits > 16
         form = "slope" if quantity == "backward" else quantity
         core: Any = compiled(self.entry, form, self.fmt, self.symbolic).__wrapped__  # type: ignore[attr-defined]
@@ -226,36 +227,20 @@ class ParameterizedActivation:
             passed,
             route,
             operators,
-            self._tangent_of_backward,
-            self._transpose_of_backward,
+            self._bend,
         )
 
         def compute(*operands: jax.Array) -> jax.Array:
-            (result,) = computation(*operands, *rest)
+            result: jax.Array = computation(*operands, *rest)[0]
             return result
 
         return compute
 
-    def _tangent_of_backward(self, primals: Any, tangents: Any) -> tuple[Any, Any]:
-        """Return slope(x)·grad and its tangent."""
-        (x, grad, *_), (along_x, along_grad, *_) = primals, tangents
-        total = None
-        if not isinstance(along_grad, ad.Zero):
-            total = self.backward(x, along_grad)
-        if not isinstance(along_x, ad.Zero):
-            bend = self.times(self.function(("x", "x"))(x), grad)
-            part = self.times(bend, along_x).astype(x.dtype)
-            total = part if total is None else total + part
-        return [self.backward(x, grad)], [total]
-
-    def _transpose_of_backward(self, cotangents: Any, x: Any, grad: Any, *rest: Any) -> list[Any]:
-        """Return the cotangents: of grad in slope(x)·grad it is slope(x) times the incoming one."""
-        (cotangent,) = cotangents
-        if isinstance(cotangent, ad.Zero):
-            of_grad: Any = ad.Zero(grad.aval)
-        else:
-            of_grad = self.backward(x, cotangent)
-        return [None, of_grad, *(None for _ in rest)]
+    def _bend(self, arrays: Any, grad: jax.Array, along: Any) -> list[jax.Array]:
+        """Return the tangent of slope(x)·grad along one of x."""
+        (x,), (along_x,) = arrays, along
+        slope = self.times(self.function(("x", "x"))(x), grad)
+        return [self.times(slope, along_x).astype(x.dtype)]
 
     def _defined(self, variables: tuple[str, ...]) -> Function:
         """Return a derivative of the definition, computed as written."""

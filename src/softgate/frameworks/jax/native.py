@@ -13,6 +13,9 @@ and numbers, so a program from JAX's persistent cache calls the kernel it was co
 from __future__ import annotations
 
 import ctypes
+import math
+import operator
+import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -122,9 +125,9 @@ class Computation:
     passed: bool
     route: Route = field(compare=False)
     operators: Rule = field(compare=False)
-    jvp: Rule | None = field(compare=False, default=None)
-    """The tangent, from primals and tangents; None for what is differentiated by `custom_jvp`."""
-    transpose: Rule | None = field(compare=False, default=None)
+    bend: Rule = field(compare=False)
+    """Of "backward", from its operands and the tangents of all but `grad`: the tangents of the
+    results that these cause. Other quantities are differentiated by `custom_jvp`."""
 
     def __repr__(self) -> str:
         return f"{self.entry.name}.{self.quantity}"
@@ -141,7 +144,7 @@ class Computation:
         return results
 
 
-_kernel = Primitive("softgate")
+_kernel: Any = Primitive("softgate")
 _kernel.multiple_results = True
 
 
@@ -149,7 +152,9 @@ def _vary_alike(arrays: Operands) -> Operands:
     """Return operands that vary over the same axes of a mesh within `shard_map`."""
     if len(arrays) == 1 or not hasattr(jax, "typeof"):
         return arrays
-    axes = [getattr(jax.typeof(array), "vma", frozenset()) for array in arrays]
+    axes: list[frozenset[Any]] = [
+        getattr(jax.typeof(array), "vma", frozenset()) for array in arrays
+    ]
     every = frozenset().union(*axes)
     return [
         jax.lax.pcast(array, tuple(every - own), to="varying") if every - own else array
@@ -157,11 +162,8 @@ def _vary_alike(arrays: Operands) -> Operands:
     ]
 
 
-@_kernel.def_abstract_eval
 def _shapes(*operands: Any, computation: Computation) -> list[Any]:
-    arrays = operands[: computation.inputs]
-    weak = all(array.weak_type for array in arrays)
-    return [arrays[0].update(weak_type=weak)] * computation.route.results
+    return [operands[0].update(weak_type=False)] * computation.route.results
 
 
 @lru_cache(maxsize=1024)
@@ -170,7 +172,6 @@ def jitted(computation: Computation) -> Callable[..., Any]:
     return jax.jit(partial(_kernel.bind, computation=computation))
 
 
-@_kernel.def_impl
 def _evaluate(*operands: Any, computation: Computation) -> Any:
     with jax.disable_jit(False):  # within `jax.disable_jit` this would recurse
         return jitted(computation)(*operands)
@@ -181,28 +182,51 @@ def _batch(operands: Operands, axes: Sequence[Any], *, computation: Computation)
     arrays, rest = operands[:count], operands[count:]
     axis = axes[0]
     if count > 1:
-        size = next(
-            array.shape[at] for array, at in zip(arrays, axes, strict=False) if at is not None
-        )
-        arrays = [
-            batching.bdim_at_front(array, at, size)
-            for array, at in zip(arrays, axes, strict=False)
-        ]
+        front: Any = batching.bdim_at_front
+        pairs = list(zip(arrays, axes[:count], strict=True))
+        size = next(array.shape[at] for array, at in pairs if at is not None)
+        arrays = [front(array, at, size) for array, at in pairs]
         axis = 0
     results = computation(*arrays, *rest)
     return results, [axis] * len(results)
 
 
 def _tangents(primals: Operands, tangents: Operands, *, computation: Computation) -> Any:
-    assert computation.jvp is not None
-    return computation.jvp(primals, tangents)
+    """Return the results of "backward", and their tangents."""
+    assert computation.quantity == "backward"
+    count = computation.inputs - 1
+    (*arrays, grad), rest = primals[: count + 1], primals[count + 1 :]
+    results = computation(*primals)
+    *along, along_grad = tangents[: count + 1]
+    totals = None
+    if not isinstance(along_grad, ad.Zero):  # it is linear in grad
+        totals = computation(*arrays, along_grad, *rest)
+    if not all(isinstance(tangent, ad.Zero) for tangent in along):
+        zeros: Any = ad.instantiate_zeros
+        along = [zeros(tangent) for tangent in along]
+        bent = computation.bend(arrays, grad, along)
+        totals = bent if totals is None else list(map(operator.add, totals, bent))
+    return results, totals
 
 
 def _transpose(cotangents: Operands, *operands: Any, computation: Computation) -> Any:
-    assert computation.transpose is not None
-    return computation.transpose(cotangents, *operands)
+    """Return the cotangents of the operands of "backward", which is linear in `grad`.
+
+    The i-th result is grad times the i-th slope, so its transpose is a cotangent times that slope.
+    """
+    assert computation.quantity == "backward"
+    count = computation.inputs - 1
+    (*arrays, grad), rest = operands[: count + 1], operands[count + 1 :]
+    total: Any = ad.Zero(grad.aval)
+    for place, cotangent in enumerate(cotangents):
+        if not isinstance(cotangent, ad.Zero):
+            part = computation(*arrays, cotangent, *rest)[place]
+            total = ad.add_tangents(total, part)  # type: ignore[no-untyped-call]
+    return [*(None for _ in arrays), total, *(None for _ in rest)]
 
 
+_kernel.def_abstract_eval(_shapes)
+_kernel.def_impl(_evaluate)
 batching.primitive_batchers[_kernel] = _batch
 ad.primitive_jvps[_kernel] = _tangents
 ad.primitive_transposes[_kernel] = _transpose
@@ -268,22 +292,35 @@ def _register(name: str, route: Route, passed: bool) -> None:
         assert isinstance(support, Interface)
         _free.extend(compile_stubs(*support))
     stub, slot = _free.pop()
-    runner, item = route.runner(), route.storage.itemsize
+    runner = route.runner()
     never_free(runner)
-    inputs, results = len(route.inputs), route.results
-    step = MIN_CHUNK_BYTES // (item * (inputs + results)) // ALIGNMENT * ALIGNMENT
     fields = {
         "kernel": runner.code,
         "beside": 0 if passed else runner.address,
-        "item": item,
-        "step": step,
-        "inputs": inputs,
-        "results": results,
+        "item": route.storage.itemsize,
+        "step": _step(route),
+        "inputs": len(route.inputs),
+        "results": route.results,
     }
     words = (ctypes.c_int64 * len(SLOT_FIELDS)).from_address(slot)
     words[:] = [fields[field] for field in SLOT_FIELDS]
-    jax.ffi.register_ffi_target(name, jax.ffi.pycapsule(stub), platform="cpu")
+    capsule = jax.ffi.pycapsule(stub)  # type: ignore[no-untyped-call]
+    jax.ffi.register_ffi_target(name, capsule, platform="cpu")
     _registered.add(name)
+
+
+def _step(route: Route) -> int:
+    """Return the number of elements that one thread computes at a time."""
+    moved = route.storage.itemsize * (len(route.inputs) + route.results)
+    return MIN_CHUNK_BYTES // moved // ALIGNMENT * ALIGNMENT
+
+
+def threads(route: Route, x: jax.Array) -> int:
+    """Return the number of threads for arrays of the size of x, at most."""
+    most = os.cpu_count() or 1
+    if not all(isinstance(length, int) for length in x.shape):  # symbolic
+        return most
+    return max(1, min(most, -(-math.prod(x.shape) // _step(route))))
 
 
 def as_words(numbers: np.ndarray[Any, Any]) -> np.ndarray[Any, np.dtype[np.uint32]]:

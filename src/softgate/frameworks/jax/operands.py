@@ -10,13 +10,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from softgate.formula.formats import FLOAT32, FLOAT64, FORMATS
+from softgate.formula.formats import FLOAT32, FLOAT64, FORMATS, Format
 from softgate.runtime.arrays import check_arithmetic
 from softgate.runtime.dispatch import Call
 from softgate.runtime.gated import Gated
+from softgate.runtime.routes import Route
 
 from . import native
-from .derivatives import ParameterizedActivation, family
+from .derivatives import Key, ParameterizedActivation, family
 
 if TYPE_CHECKING:
     from softgate.catalogue import Entry
@@ -37,6 +38,11 @@ def as_float(x: Any, name: str = "x") -> jax.Array:
     if array.dtype.kind not in "iub":
         raise TypeError(f"{name} has dtype {array.dtype}: expected {ACCEPTED}")
     return array.astype(np.float64 if wide() else np.float32)
+
+
+def storage_of(x: jax.Array) -> Format:
+    """Return the format of an array of floats."""
+    return FORMATS[x.dtype.name]
 
 
 def together(*operands: Any) -> tuple[jax.Array, ...]:
@@ -71,10 +77,21 @@ def family_of(
     if entry.user is not None and not entry.user.fast and wide():
         fmt = FLOAT64
     names = tuple(name for name, _ in key if name in arrays)
+    kernels = not (names or native.obstacle() or _recompiles(function, x, key))
     return (
-        family(entry, fmt, key, names, not (names or native.obstacle())),
+        family(entry, fmt, key, names, kernels),
         [_fitting(name, arrays[name], x) for name in names],
     )
+
+
+def _recompiles(function: Activation | Gated, x: jax.Array, key: Key) -> bool:
+    """Return whether the primitive would make another platform compile once for each parameter.
+
+    Tables are made for fixed parameters, so with these the primitive of 16-bit arrays is another
+    one for each value.
+    """
+    bound = x.dtype.itemsize == 2 and dict(key) != function.parameters
+    return bound and jax.default_backend() != "cpu"
 
 
 def wide() -> bool:
@@ -119,13 +136,38 @@ def refuse_out(call: Call) -> None:
         raise TypeError(f"out= is for NumPy arrays, and JAX's cannot be written to: y = {name}(x)")
 
 
-def described(family: ParameterizedActivation, form: str, x: jax.Array) -> tuple[str, str, int]:
-    """Return descriptions of the computation and the copies, and the number of threads."""
+def described(
+    family: ParameterizedActivation, form: str, x: jax.Array, route: Route | None
+) -> tuple[str, str, int]:
+    """Return descriptions of the computation and the copies, and the number of threads.
+
+    `route` is that of the kernel, None if operators run for every array.
+    """
     traced = isinstance(x, jax.core.Tracer)
-    device = jax.default_backend() if traced else next(iter(x.devices())).platform
-    how = f"{form} in JAX operators, {family.fmt.name}, compiled by XLA for {device}"
+    devices = [] if traced else list(x.devices())
+    platform = devices[0].platform if devices else jax.default_backend()
+    reason = ""
+    if family.arrays:
+        reason = "a parameter is an array"
+    elif not family.native:
+        reason = native.obstacle() or f"parameters of {x.dtype.name} are operands on {platform}"
+    elif route is None:
+        reason = f"{x.dtype.name} is computed in float64"
+    elif platform != "cpu":
+        reason = "kernels are for CPUs"
+    elif len(devices) > 1:
+        reason = f"the array is on {len(devices)} devices"
+    if route is not None and not reason:
+        how = f"{route.describe()}, called by XLA for {platform}"
+        if traced:
+            how += (
+                "; JAX operators if the program is exported, partitioned over several devices or "
+                "compiled for another platform"
+            )
+        return how, "as JAX has it", native.threads(route, x)
+    how = f"{form} in JAX operators, {family.fmt.name}, compiled by XLA for {platform}"
     if family.fmt.name != x.dtype.name:
         how += f", rounded once to {x.dtype.name}"
-    if device == "cpu":
+    if platform == "cpu":
         how += ", where XLA takes subnormal numbers for 0"
-    return how, "as JAX has it", os.cpu_count() or 1
+    return f"{how} ({reason})", "as JAX has it", os.cpu_count() or 1
