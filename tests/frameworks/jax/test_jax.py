@@ -242,7 +242,8 @@ with jax.set_mesh(mesh):
     text = "".join(programs)
     within = jax.shard_map(lambda x, w: jax.vjp(sg.swiglu, x, w)[1](x), mesh=mesh,
         in_specs=(specs, P(None, "b")), out_specs=(specs, P(None, "b")))
-    (by_x, _), called = jax.jit(within)(placed, x[:4]), mapped.lower(placed).compile().as_text()
+    shared = jax.device_put(x[:4], NamedSharding(mesh, P(None, "b")))
+    (by_x, _), called = jax.jit(within)(placed, shared), mapped.lower(placed).compile().as_text()
     path = str(sg.explain(placed))
 same = [y.sharding.is_equivalent_to(where, 2) for y in results]
 moved = [word for word in ("all-gather", "all-reduce", "collective", "custom-call") if word in text]

@@ -152,14 +152,27 @@ def _vary_alike(arrays: Operands) -> Operands:
     """Return operands that vary over the same axes of a mesh within `shard_map`."""
     if len(arrays) == 1 or not hasattr(jax, "typeof"):
         return arrays
-    axes: list[frozenset[Any]] = [
-        getattr(jax.typeof(array), "vma", frozenset()) for array in arrays
-    ]
+    axes = [_varying_axes(jax.typeof(array)) for array in arrays]
     every = frozenset().union(*axes)
     return [
-        jax.lax.pcast(array, tuple(every - own), to="varying") if every - own else array
+        _vary(array, tuple(every - own)) if every - own else array
         for array, own in zip(arrays, axes, strict=True)
     ]
+
+
+def _varying_axes(kind: Any) -> frozenset[Any]:
+    """Return the axes of a mesh over which arrays of a type vary."""
+    axes = getattr(kind, "manual_axis_type", None)
+    varying: frozenset[Any] = (
+        getattr(kind, "vma", frozenset()) if axes is None else axes.varying  # JAX 0.9 or 0.10
+    )
+    return varying
+
+
+def _vary(array: Any, axes: tuple[Any, ...]) -> Any:
+    if hasattr(jax.lax, "pcast"):
+        return jax.lax.pcast(array, axes, to="varying")
+    return jax.lax.pvary(array, axes)
 
 
 def _shapes(*operands: Any, computation: Computation) -> list[Any]:
