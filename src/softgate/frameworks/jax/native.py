@@ -170,9 +170,10 @@ def _varying_axes(kind: Any) -> frozenset[Any]:
 
 
 def _vary(array: Any, axes: tuple[Any, ...]) -> Any:
-    if hasattr(jax.lax, "pcast"):
-        return jax.lax.pcast(array, axes, to="varying")
-    return jax.lax.pvary(array, axes)
+    lax: Any = jax.lax
+    if hasattr(lax, "pcast"):
+        return lax.pcast(array, axes, to="varying")
+    return lax.pvary(array, axes)
 
 
 def _shapes(*operands: Any, computation: Computation) -> list[Any]:
