@@ -74,7 +74,8 @@ IMPLEMENTATIONS = {
             "runs the kernels that softgate runs",
         ),
         Implementation(
-            "softgate.jax", "softgate under jax.jit", "jax", ("jax",), "compiles each function"
+            "softgate.jax", "softgate under jax.jit", "jax", ("jax",),
+            "runs the kernels that softgate runs",
         ),
     )
 }  # fmt: skip
