@@ -164,7 +164,7 @@ def _varying_axes(kind: Any) -> frozenset[Any]:
     """Return the axes of a mesh over which arrays of a type vary."""
     axes = getattr(kind, "manual_axis_type", None)
     varying: frozenset[Any] = (
-        getattr(kind, "vma", frozenset()) if axes is None else axes.varying  # JAX 0.9 or 0.10
+        axes.varying if axes is not None else getattr(kind, "vma", frozenset())  # older versions
     )
     return varying
 
