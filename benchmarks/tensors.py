@@ -2,6 +2,7 @@
 
     python benchmarks/tensors.py                 64 and 1M elements, 1 thread, all formats
     python benchmarks/tensors.py --full          all sizes up to 25M elements, 1 and all threads
+    python benchmarks/tensors.py --compiled --only gelu --size 1M --threads 1,2
     python benchmarks/tensors.py --only gelu,silu --dtype float32 --size 16M,25M --threads 1,2
 
 Both make their outputs anew and go through autograd: "value" is a call without gradients, "train" a
@@ -26,6 +27,7 @@ import torch
 
 import softgate as sg
 from softgate.frameworks.torch.native_ops import native
+from softgate.lower import inductor
 
 DTYPES = {name: getattr(torch, name) for name in ("float32", "float64", "float16", "bfloat16")}
 SIZES = {"64": 64, "64K": 1 << 16, "1M": 1 << 20, "16M": 1 << 24, "25M": 24 << 20}
@@ -113,6 +115,37 @@ def _limit_us(what: str, times: dict[str, float]) -> float | None:
     return VALUE_LIMIT_US if what == "value" else times["F.gelu"]
 
 
+def measure_compiled(name: str, own: Any, size: str, threads: int, budget_s: float) -> None:
+    """Time x + 1 -> f -> * 2 under torch.compile: fused, as an operator, and with torch's f."""
+    torch.set_num_threads(threads)
+    generator = torch.Generator().manual_seed(0)
+    x, grad = (torch.randn(SIZES[size], generator=generator) for _ in range(2))
+    activation = sg.activations()[name]
+    functions = {"fused": activation, "operator": activation, "torch": own}
+    timed: dict[str, dict[str, Call]] = {}
+    fuses = inductor.unavailable
+    torch.compiler.reset()
+    for kind, function in functions.items():
+        inductor.unavailable = (lambda: "for comparison") if kind == "operator" else fuses
+
+        def chain(v: torch.Tensor, function: Any = function) -> torch.Tensor:
+            return function(v + 1) * 2
+
+        # torch.compile finds what it compiled by the code object, which must differ
+        chain.__code__ = chain.__code__.replace(co_name=kind)
+        timed[kind] = calls(torch.compile(chain, fullgraph=True), x, grad)
+        for what in ("value", "train"):
+            timed[kind][what]()
+    inductor.unavailable = fuses
+    for what in ("value", "train"):
+        times = least_us({kind: timed[kind][what] for kind in functions}, CALLS[size], budget_s)
+        shares = ", ".join(
+            f"{times['fused'] / times[other]:.2f} of {other}" for other in ("operator", "torch")
+        )
+        head = f"x + 1 -> {name} -> * 2  {size:>4}{threads:>3}  {what:<9}"
+        print(f"{head}{times['fused']:>11.2f} us: {shares}", flush=True)
+
+
 def show(row: dict[str, Any]) -> None:
     limit = row["limit_us"]
     note = "" if limit is None else f"  limit {limit:.1f} us: {row['ours_us'] / limit:.2f} of it"
@@ -151,6 +184,9 @@ def main() -> None:
     parser.add_argument("--dtype", help=f"some formats: {', '.join(DTYPES)}")
     parser.add_argument("--size", help=f"some sizes: {', '.join(SIZES)}")
     parser.add_argument("--threads", help="some numbers of threads: 1,2")
+    parser.add_argument(
+        "--compiled", action="store_true", help="a chain of three operations under torch.compile"
+    )
     parser.add_argument("--budget", type=float, default=0.4, help="seconds a cell (0.4)")
     parser.add_argument("--json", type=Path, help="write what was measured there")
     parser.add_argument("--markdown", action="store_true", help="print tables of shares")
@@ -167,6 +203,10 @@ def main() -> None:
         if wrong := set(argument) - set(known):
             parser.error(f"unknown: {', '.join(sorted(wrong))}; known are {', '.join(known)}")
     print(f"torch {torch.__version__}, softgate {sg.__version__}; ours, torch, ours/torch")
+    if options.compiled:
+        for size, count, name in product(sizes, threads, names):
+            measure_compiled(name, twins[name], size, count, options.budget)
+        return
     rows: list[dict[str, Any]] = []
     for size, count, name, kind in product(sizes, threads, names, kinds):
         result = measure(name, twins[name], DTYPES[kind], size, count, options.budget)

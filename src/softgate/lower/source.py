@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -239,6 +240,47 @@ def _is(operand: Node | Constant, number: float) -> bool:
     return not isinstance(operand, Node) and operand == number
 
 
+def fold_constants(
+    order: Iterable[Node], fmt: Format, parameters: Mapping[str, float]
+) -> dict[Node, Node | Constant]:
+    """Return the constant that each node folds to, the branch that it selects, or the node.
+
+    Operands precede the nodes that use them. Constants are folded in the arithmetic of `fmt`.
+    """
+    real = np.float32 if fmt is FLOAT32 else np.float64
+    resolved: dict[Node, Node | Constant] = {}
+    with np.errstate(all="ignore"):  # the branch not taken may overflow
+        for node in order:
+            args = [resolved[arg] for arg in node.args]
+            numbers = [float(arg) for arg in args if not isinstance(arg, Node)]
+            if node.op == "const":
+                assert isinstance(node.attr, Fraction)
+                resolved[node] = fmt.round(node.attr)
+            elif node.op == "parameter" and node.attr in parameters:
+                resolved[node] = float(real(parameters[str(node.attr)]))
+            elif node.op == "where" and isinstance(args[0], bool):
+                resolved[node] = args[1] if args[0] else args[2]
+            elif node.op == "mul" and any(_is(arg, 1.0) for arg in args):
+                resolved[node] = args[1] if _is(args[0], 1.0) else args[0]
+            elif numbers and len(numbers) == len(args):
+                resolved[node] = _fold(node, fmt, real, *numbers)
+            else:
+                resolved[node] = node
+    return resolved
+
+
+def _fold(node: Node, fmt: Format, real: Any, *numbers: float) -> Node | Constant:
+    if node.op == "fma" and all(map(math.isfinite, numbers)):
+        a, b, c = map(Fraction, numbers)
+        return fmt.round(a * b + c) or numbers[0] * numbers[1] + numbers[2]
+    operands = (real(number) for number in numbers)
+    if node.op in ARITHMETIC:
+        return float(ARITHMETIC[node.op](*operands))
+    if node.op in COMPARE:
+        return bool(COMPARE[node.op](*operands))
+    return node
+
+
 class _Printer:
     """One function being printed."""
 
@@ -251,13 +293,8 @@ class _Printer:
         constants: Mapping[str, float],
     ) -> None:
         self.fmt, self.language, self.leaves = fmt, language, leaves
-        self.constants = constants
-        self.real = np.float32 if fmt is FLOAT32 else np.float64
         self.order = tuple(walk(*roots))
-        self.resolved: dict[Node, Node | Constant] = {}
-        with np.errstate(all="ignore"):  # the branch not taken may overflow
-            for node in self.order:
-                self.resolved[node] = self._resolve(node)
+        self.resolved = fold_constants(self.order, fmt, constants)
         self.roots = [self.resolved[root] for root in roots]
         self.uses, self.branches = self._count()
         self.texts: dict[Node, tuple[str, int]] = {}
@@ -276,36 +313,6 @@ class _Printer:
                 self.texts[node] = self._print(node)
         results = tuple(self._operand(root)[0] for root in self.roots)
         return Body(tuple(self.lines), results, frozenset(self.used))
-
-    def _resolve(self, node: Node) -> Node | Constant:
-        """Return the constant that a node folds to, the branch that it selects, or the node."""
-        if node.op == "const":
-            assert isinstance(node.attr, Fraction)
-            return self.fmt.round(node.attr)
-        if node.op == "parameter" and node.attr in self.constants:
-            return float(self.real(self.constants[str(node.attr)]))
-        args = [self.resolved[arg] for arg in node.args]
-        if node.op == "where" and isinstance(args[0], bool):
-            return args[1] if args[0] else args[2]
-        if node.op == "mul":
-            for factor, other in (args, args[::-1]):
-                if _is(factor, 1.0):
-                    return other
-        numbers = [float(arg) for arg in args if not isinstance(arg, Node)]
-        if not numbers or len(numbers) < len(args):
-            return node
-        return self._fold(node, *numbers)
-
-    def _fold(self, node: Node, *numbers: float) -> Node | Constant:
-        if node.op == "fma" and all(map(math.isfinite, numbers)):
-            a, b, c = map(Fraction, numbers)
-            return self.fmt.round(a * b + c) or numbers[0] * numbers[1] + numbers[2]
-        operands = (self.real(number) for number in numbers)
-        if node.op in ARITHMETIC:
-            return float(ARITHMETIC[node.op](*operands))
-        if node.op in COMPARE:
-            return bool(COMPARE[node.op](*operands))
-        return node
 
     def _count(self) -> tuple[Counter[Node], set[Node]]:
         """Return the number of uses of each node, and the nodes that are branches of a choice."""

@@ -35,6 +35,8 @@ class Call(NamedTuple):
     """The axis along which a gated function splits its single operand."""
     gate: str | None = None
     """Which operand is the gate, "first" or "second"; None for the function's default."""
+    compiled: bool = False
+    """Whether the call is traced by torch.compile; only `explain` sets it."""
 
     @property
     def method(self) -> Callable[..., Any]:

@@ -29,6 +29,7 @@ def explain(
     quantity: str = "value",
     out: Any = None,
     arithmetic: str | None = None,
+    compiled: bool = False,
     **parameters: Any,
 ) -> Explanation:
     """Return how `activation(x)` would be computed: kernel or table, copies, threads.
@@ -44,6 +45,8 @@ def explain(
         What would be computed.
     out, arithmetic, **parameters
         As in the call; for a gated function also `axis` and `gate`.
+    compiled : bool
+        Whether the call is inside torch.compile with its default backend, inductor.
 
     Returns
     -------
@@ -63,7 +66,8 @@ def explain(
         known = ", ".join(functions())
         raise ValueError(f"unknown activation {activation!r}: choose from {known}")
     if hasattr(function, "explain"):
-        if quantity != "value" or out is not None or arithmetic is not None or parameters:
+        options = (out, arithmetic, *parameters.values())
+        if quantity != "value" or compiled or any(option is not None for option in options):
             raise TypeError(f"explain of a {type(function).__name__}: expected no further options")
         explanation: Explanation = function.explain(x)
         return explanation
@@ -77,10 +81,14 @@ def explain(
     if isinstance(function, Gated):
         axis, gate = parameters.pop("axis", None), parameters.pop("gate", None)
         operands = x if isinstance(x, tuple) and len(x) == 2 else (x,)
-        call = Call(function, quantity, operands, out, arithmetic, parameters, axis, gate)
+        call = Call(function, quantity, operands, out, arithmetic, parameters, axis, gate, compiled)
     else:
-        call = Call(function, quantity, (x,), out, arithmetic, parameters)
+        call = Call(function, quantity, (x,), out, arithmetic, parameters, compiled=compiled)
     adapter = adapter_for(call.operands)
+    if compiled and getattr(adapter, "__name__", "") != "softgate.frameworks.torch":
+        raise TypeError(
+            f"compiled=True with a {type(call.operands[0]).__name__}: expected a torch tensor"
+        )
     if adapter is not None:
         return adapter.explain(call)
     return _of_gated(function, call) if isinstance(function, Gated) else _of_arrays(call)

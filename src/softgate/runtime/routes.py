@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from softgate.catalogue.gated import GatedEntry
 from softgate.formula.formats import FLOAT32, FLOAT64, Format
 
 from . import kernels, tables
+
+if TYPE_CHECKING:
+    from softgate.lower.llvm import Loop
 
 SMALL_PARAMETER = 2.0**-100
 """Below this a parameter's second float would be subnormal: the float64 kernel is used."""
@@ -117,6 +120,11 @@ class Route:
         checked = "slope" if self.quantity == "backward" else self.quantity
         moved = tables.exact_in_float32(self.entry, checked, self.storage, self.parameters)
         return self.parameters if moved and self.quantity == "backward" else moved
+
+    def loop(self) -> tuple[Loop, list[float]]:
+        """Return the loop that the kernel is compiled from, and the values of its parameters."""
+        specification, packed = self._specified()
+        return kernels.loop(specification), packed.tolist()
 
     def _loop(self, alias: str | None, rows: bool) -> Runner:
         specification, packed = self._specified(alias, rows)

@@ -2,7 +2,8 @@
 
 - a plain CPU tensor in eager mode: the kernels, called directly (`eager`);
 - the same under functorch, forward mode, a dispatch mode, or as a subclass: `operators`;
-- under torch.compile: `operators`, or torch's if functorch transforms the compiled function;
+- under torch.compile: `operators`, which `inductor` fuses with their neighbours, or torch's if
+  functorch transforms the compiled function;
 - exported, traced, or on another device: torch's operators (`native_ops`).
 """
 
@@ -30,7 +31,7 @@ from softgate.runtime.dispatch import NO_PARAMETERS, Call, Explanation
 from softgate.runtime.gated import Gated
 
 from ..gated import refuse_out
-from . import openmp, operators, proxies, sharding
+from . import inductor, openmp, operators, proxies, sharding
 from .compiled import compiled, compiled_backward
 from .dispatch import is_nested, path, plain
 from .eager import from_input, from_value
@@ -229,4 +230,5 @@ def explain(call: Call) -> Explanation:
     memory += of_result(x.nbytes)
     moved = x.element_size() * (len(route.inputs) + route.results)
     threads = openmp.plan(x.numel(), moved)
-    return replace(by_torch, computed_by=route.describe(), memory=memory, threads=threads)
+    explanation = replace(by_torch, computed_by=route.describe(), memory=memory, threads=threads)
+    return inductor.explain(explanation, x.dtype) if call.compiled else explanation

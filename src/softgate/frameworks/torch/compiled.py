@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.fx.experimental.symbolic_shapes import guard_scalar
 
-from . import native_ops, sharding
+from . import inductor, native_ops, sharding
 from .dispatch import inside_functorch, path
 from .native_ops import QUANTITIES, constant_when_compiled
 from .operators import bind
@@ -97,7 +97,7 @@ def _constants(
     bound.runner("value", dtype)
     sharding.prepare()
     if not wanted:
-        return bound.key, bound.values, ""
+        return inductor.key_for(bound), bound.values, ""
     order, operator = QUANTITIES.index(quantity), None
     if dtype.itemsize > 1:
         operator = bound.forms.operator(ours)

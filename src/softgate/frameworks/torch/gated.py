@@ -22,7 +22,7 @@ from softgate.runtime.encoding import a_type
 from softgate.runtime.registry import gated as gated_functions
 
 from ..gated import refuse_out
-from . import openmp, operators, sharding
+from . import inductor, openmp, operators, sharding
 from .compiled import numbers
 from .dispatch import both_plain, inside_functorch, is_nested, path, plain
 from .eager import from_halves, from_pair, partials
@@ -225,7 +225,7 @@ def _constants(
     bound = bind(function, arithmetic, dict(parameters))
     bound.route("value", dtype)
     sharding.prepare()
-    return bound.key, bound.values
+    return inductor.key_for(bound), bound.values
 
 
 @lru_cache(maxsize=256)
@@ -242,7 +242,7 @@ def gated_with(activation: Activation) -> BoundGated | None:
 def constants_for(activation: Activation) -> Any:
     """Return an operator's arguments for the gated function with this gate, or None."""
     bound = gated_with(activation)
-    return None if bound is None else (bound.key, bound.values)
+    return None if bound is None else (inductor.key_for(bound), bound.values)
 
 
 def composes(gate: Tensor, other: Tensor) -> bool:
@@ -275,7 +275,8 @@ def explain_gated(function: Gated, call: Call) -> Explanation:
         how = f"{function.entry.act.name} in torch operators, times the other operand"
         return replace(explanation, computed_by=f"{how}, on {gate.device.type}")
     threads = openmp.plan(gate.numel(), moved)
-    return replace(explanation, memory=bound.memory(gate, other), threads=threads)
+    explanation = replace(explanation, memory=bound.memory(gate, other), threads=threads)
+    return inductor.explain(explanation, gate.dtype) if call.compiled else explanation
 
 
 def gate_and_other(

@@ -58,7 +58,7 @@ Tensors = Sequence[torch.Tensor]
 class BoundFunction:
     """A function with fixed parameters and its kernels, each looked up once per dtype."""
 
-    __slots__ = ("arithmetic", "function", "key", "parameters", "runners", "values")
+    __slots__ = ("arithmetic", "fingerprint", "function", "key", "parameters", "runners", "values")
 
     def __init__(
         self, function: Function, key: str, parameters: Parameters, arithmetic: str | None
@@ -66,6 +66,8 @@ class BoundFunction:
         self.function, self.parameters, self.arithmetic = function, parameters, arithmetic
         self.key, self.values = key, [value for _, value in parameters]
         """The arguments of an operator that identify the function and its parameters."""
+        self.fingerprint: str | None = None
+        """A hash of the formulas, once a compiled graph needs it."""
         self.runners: dict[tuple[str, torch.dtype, str | None], Runner] = {}
 
     @property

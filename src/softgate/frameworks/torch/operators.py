@@ -29,6 +29,10 @@ _users: WeakValueDictionary[str, Function] = WeakValueDictionary()
 _bound: dict[tuple[str, tuple[float, ...], str], BoundFunction] = {}
 
 
+FINGERPRINT = "#"
+"""What precedes a fingerprint of the formulas in the key of a function in a compiled graph."""
+
+
 def key_of(function: Function) -> str:
     """Return the string by which operators refer to a function."""
     if functions().get(function.name) is function:
@@ -43,7 +47,8 @@ def bound_of(key: str, parameters: list[float], arithmetic: str) -> Any:
     index = (key, tuple(parameters), arithmetic)
     bound = _bound.get(index)
     if bound is None:
-        function = functions().get(key) or _users.get(key)
+        name = key.partition(FINGERPRINT)[0]
+        function = functions().get(name) or _users.get(name)
         if function is None:
             raise RuntimeError(f"the function {key!r} of a traced graph no longer exists")
         values = tuple(zip(function.parameters, parameters, strict=True))
