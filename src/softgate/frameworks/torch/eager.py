@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from . import operators
-from .dispatch import all_plain
+from .dispatch import all_plain, both_plain
 from .memory import BoundActivation, BoundGated, halves, matched
 
 _is_batched = torch._C._functorch.is_legacy_batchedtensor
@@ -130,7 +130,7 @@ def times_slope(
     """
     if saved.dtype is not grad.dtype:  # a hook may have changed the dtype of saved tensors
         saved = saved.to(grad.dtype)
-    if untraced(saved, grad):
+    if not torch.is_grad_enabled() and both_plain(saved, grad):
         return bound.binary(quantity, saved, grad)
     apply = (operators.Backward if quantity == "backward" else operators.BackwardFromOutput).apply
     if _is_batched(grad):  # is_grads_batched

@@ -123,10 +123,14 @@ class BoundActivation(BoundFunction):
 
     def binary(self, quantity: str, x: torch.Tensor, grad: torch.Tensor) -> torch.Tensor:
         """Return slope·grad for CPU tensors; `x` is the value if `quantity` is "from_value"."""
-        runner = self.runner(quantity, x.dtype)
-        x = dense(x)
+        runner = self.runners.get((quantity, x.dtype, None)) or self.runner(quantity, x.dtype)
+        if not (x.is_contiguous() and grad.is_contiguous()) or x.is_neg() or grad.is_neg():
+            x = dense(x)
+            grad = alike(grad, x)
+        elif x.shape != grad.shape or x.dtype is not grad.dtype:
+            grad = alike(grad, x)
         out = empty_like(x)
-        run(runner, out, x, alike(grad, x))
+        run(runner, out, x, grad)
         return out
 
     def in_place(self, x: torch.Tensor) -> None:
@@ -329,14 +333,14 @@ def matched(like: torch.Tensor, *operands: torch.Tensor) -> list[torch.Tensor]:
 
 def run(runner: Runner, *tensors: torch.Tensor) -> None:
     """Call a kernel over dense tensors of one shape, results first, on as many threads as torch."""
-    first = tensors[0]
-    count, addresses = first.numel(), tuple([x.data_ptr() for x in tensors])
+    addresses = [x.data_ptr() for x in tensors]
+    count = tensors[0].numel()
     if 0 in addresses and count:
         raise RuntimeError(NO_MEMORY)
     if count < SERIAL:
         runner.run(*addresses, runner.address, count)
     else:
-        openmp.run(runner, count, first.element_size(), addresses)
+        openmp.run(runner, count, tensors[0].element_size(), tuple(addresses))
 
 
 def _over(route: Route, results: Tensors, operands: Tensors) -> None:
