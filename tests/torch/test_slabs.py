@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -20,8 +20,12 @@ TOKENS = 8
 
 
 @pytest.fixture(autouse=True)
-def _small_slabs(monkeypatch: pytest.MonkeyPatch) -> None:
+def _small_slabs(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(slabs, "TOKENS", TOKENS)
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
 
 
 @pytest.fixture
@@ -84,6 +88,15 @@ def test_inputs_of_any_layout(buffers: list[int]) -> None:
         with torch.inference_mode():
             torch.testing.assert_close(block(x), whole(block, x))
     assert buffers == [5, 5, 5]
+
+
+def test_larger_slabs_on_several_threads(buffers: list[int]) -> None:
+    block, x = FeedForward(8, 24), torch.randn(40, 8)
+    torch.set_num_threads(2)
+    with torch.no_grad():
+        torch.testing.assert_close(block(x), whole(block, x))
+        block(x[: 4 * TOKENS - 1])
+    assert buffers == [3]  # of at most 16 tokens
 
 
 def test_without_parameters_that_require_grad(buffers: list[int]) -> None:

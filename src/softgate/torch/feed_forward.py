@@ -96,8 +96,8 @@ class _Block(nn.Module):
         >>> import torch
         >>> with torch.no_grad():
         ...     explanation = FeedForward(8, 32).explain(torch.zeros(16_384, 8))
-        >>> explanation.computed_by, explanation.memory
-        ('32 slabs of 512 tokens', 'hidden layer in a buffer of 0.1 MB, not 2.1 MB')
+        >>> explanation.memory
+        'hidden layer in a buffer of 0.1 MB, not 2.1 MB'
         """
         hidden, firsts, last = self._layers()
         tokens, count = x.numel() // x.shape[-1], self._slabs(x)

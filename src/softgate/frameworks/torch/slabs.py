@@ -18,7 +18,9 @@ from .feedforward import watched
 from .memory import DTYPES
 
 TOKENS = 512
-"""Most tokens in a slab: enough for the products, few enough for the hidden layer to be small."""
+"""Most tokens in a slab on one thread: enough for the products, few for the hidden layer's memory.
+
+Twice as many on several threads, which wait for each other after each product and activation."""
 
 
 class Overwriting(Protocol):
@@ -34,7 +36,10 @@ def count(x: Tensor, linears: Sequence[nn.Linear]) -> int:
     More than 1 only if no gradient is needed, no mode, tracer or transform is active, and all
     tensors are plain ones of one dtype.
     """
-    if watched() or x.dim() < 2 or x.numel() < 2 * TOKENS * x.shape[-1]:
+    if watched() or x.dim() < 2:
+        return 1
+    most = TOKENS if torch.get_num_threads() == 1 else 2 * TOKENS
+    if x.numel() < 2 * most * x.shape[-1]:
         return 1
     tensors = (x, *_parameters(linears))
     if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors):
@@ -46,7 +51,7 @@ def count(x: Tensor, linears: Sequence[nn.Linear]) -> int:
         return 1
     if x.dtype not in DTYPES or x.dtype.itemsize == 1 or x.shape[-1] != linears[0].in_features:
         return 1
-    return -(-x.numel() // (TOKENS * x.shape[-1]))
+    return -(-x.numel() // (most * x.shape[-1]))
 
 
 def _parameters(linears: Iterable[nn.Linear]) -> list[Tensor]:
