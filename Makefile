@@ -12,6 +12,7 @@ STAMP   := $(VENV)/.installed
 BYTES   := $(VENV)/.compiled
 LACKING := $(VENV)/.lacking
 PAGE    ?= report.html
+FUZZ_S  ?= 600
 QUICK   := tests/formula tests/runtime tests/lower/test_unfused.py tests/project/test_architecture.py \
   tests/project/test_wording.py
 # Frameworks, forks and long loops: left to `make test`.
@@ -19,7 +20,7 @@ SLOW    := $(addprefix tests/runtime/test_,array_libraries.py names.py threads.p
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help report test check lint lint-and-bytes format exhaustive certificates quantized accuracy speed figures bench fits digests stubs support arm install clean distclean
+.PHONY: help report test check lint lint-and-bytes format exhaustive certificates quantized accuracy speed figures bench fuzz fits digests stubs support arm install clean distclean
 
 help: ## say what can be made
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -69,6 +70,9 @@ speed: $(STAMP) ## time every implementation installed: docs/speed.md, pictures,
 
 bench: $(STAMP) ## time the kernels against PyTorch and JAX, each with its limit
 	$(PY) benchmarks/kernels.py
+
+fuzz: $(STAMP) ## attack every input with random and damaged data for FUZZ_S seconds: docs/security.md
+	$(PY) tools/fuzz --seconds $(FUZZ_S) --write
 
 fits: $(STAMP) ## derive every coefficient and colour again and compare with the source
 	$(PY) tools/fits/derive_coefficients.py --check
