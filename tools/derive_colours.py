@@ -43,7 +43,7 @@ FURTHER = (
     "tanhshrink", "softsign", "hard_swish", "softshrink", "hardshrink", "squareplus", "identity",
     "glu", "reglu", "geglu", "geglu_tanh", "swiglu", "prelu", "rrelu", "threshold", "clip",
     "sparse_plus", "sparse_sigmoid", "hard_mish", "exponential", "gelu_10", "laplace",
-    "sqrtsoftplus", "xielu", "log_ndtr",
+    "sqrtsoftplus", "xielu", "log_ndtr", "clamped_swiglu",
 )  # fmt: skip
 
 ON_GELU = {"gelu_tanh": "dashed", "gelu_sigmoid": "dotted"}

@@ -2,6 +2,7 @@
 from softgate import Activation
 from softgate import Phi as Phi
 from softgate import celu as celu
+from softgate import clamped_swiglu as clamped_swiglu
 from softgate import clip as clip
 from softgate import elu as elu
 from softgate import exponential as exponential

@@ -1,4 +1,4 @@
-"""glu, reglu, geglu, geglu_tanh, swiglu: the numeric contract and PyTorch's results."""
+"""Gated activations: the numeric contract and PyTorch's results."""
 
 from __future__ import annotations
 
@@ -110,27 +110,34 @@ def test_backward(gated: Gated, parameters: dict[str, float], dtype: Any) -> Non
 # PyTorch's results.
 
 
-def torch_act(name: str) -> Any:
-    """What torch applies to the gate."""
+def torch_product(name: str) -> Callable[[Any, Any], Any]:
+    """The function of gate and other operand in torch's operators."""
     nn = pytest.importorskip("torch.nn.functional")
-    return {
-        "glu": nn.sigmoid,
-        "reglu": nn.relu,
-        "geglu": nn.gelu,
-        "geglu_tanh": lambda x: nn.gelu(x, approximate="tanh"),
-        "swiglu": nn.silu,
-    }[name]
+
+    def clamped(gate: Any, other: Any) -> Any:
+        g = gate.clamp(max=7.0)
+        return g * nn.sigmoid(1.702 * g) * (other.clamp(-7.0, 7.0) + 1)
+
+    products: dict[str, Callable[[Any, Any], Any]] = {
+        "glu": lambda x, other: nn.sigmoid(x) * other,
+        "reglu": lambda x, other: nn.relu(x) * other,
+        "geglu": lambda x, other: nn.gelu(x) * other,
+        "geglu_tanh": lambda x, other: nn.gelu(x, approximate="tanh") * other,
+        "swiglu": lambda x, other: nn.silu(x) * other,
+        "clamped_swiglu": clamped,
+    }
+    return products[name]
 
 
 @EACH
 @pytest.mark.parametrize("axis", [0, 1, -1])
 def test_torch_agrees(gated: Gated, axis: int) -> None:
-    torch, act = pytest.importorskip("torch"), torch_act(gated.name)
+    torch, product = pytest.importorskip("torch"), torch_product(gated.name)
     x, grad = sample(4, 6, 8), sample(4, 6, 8, seed=1)
     grad = np.split(grad, 2, axis)[0]
     tensor = torch.from_numpy(x).requires_grad_()
     first, second = tensor.chunk(2, axis)
-    expected = first * act(second) if gated.name == "glu" else act(first) * second
+    expected = product(second, first) if gated.name == "glu" else product(first, second)
     if gated.name == "glu":
         assert torch.equal(expected, torch.nn.functional.glu(tensor, axis))
     expected.backward(torch.from_numpy(grad))
@@ -144,11 +151,11 @@ def test_torch_agrees(gated: Gated, axis: int) -> None:
 
 @EACH
 def test_torch_agrees_on_two_arrays(gated: Gated) -> None:
-    torch, act = pytest.importorskip("torch"), torch_act(gated.name)
+    torch, product = pytest.importorskip("torch"), torch_product(gated.name)
     a, b, grad = (sample(5, 7, seed=seed) for seed in range(3))
     for gate in ("first", "second"):
         ta, tb = (torch.from_numpy(x).requires_grad_() for x in (a, b))
-        expected = act(ta) * tb if gate == "first" else ta * act(tb)
+        expected = product(ta, tb) if gate == "first" else product(tb, ta)
         expected.backward(torch.from_numpy(grad))
         value = expected.detach().numpy()
         assert np.allclose(gated(a, b, gate=gate), value, rtol=1e-14, atol=1e-15)
@@ -175,6 +182,38 @@ def test_which_operand_is_the_gate() -> None:
         assert np.array_equal(whole.first, two.second)
         assert np.array_equal(whole.mixed, two.mixed)
         assert np.array_equal(whole.second, two.first)
+
+
+def test_slopes_at_the_limits_are_those_of_torch_clamp() -> None:
+    """1 at the limit, 0 beyond it; there, an infinite gradient of the result is cut off, too."""
+    torch, product = pytest.importorskip("torch"), torch_product("clamped_swiglu")
+    gate, other = (x.ravel() for x in np.meshgrid([6.9, 7.0, 7.1, np.inf], [-8, -7.0, 7.0, np.inf]))
+    tensors = [torch.from_numpy(x).requires_grad_() for x in (gate, other)]
+    product(*tensors).sum().backward()
+    for result, tensor in zip(sg.clamped_swiglu.slope(gate, other), tensors, strict=True):
+        assert tensor.grad is not None
+        assert np.allclose(result, tensor.grad.numpy(), rtol=1e-14)
+    by_gate, by_other = sg.clamped_swiglu.backward([7.0, 8.0], [8.0, 7.0], [np.inf, np.inf])
+    assert by_gate.tolist() == [np.inf, 0.0]
+    assert by_other.tolist() == [0.0, np.inf]
+    assert "torch.clamp" in str(sg.clamped_swiglu.__doc__)
+
+
+@EACH_DTYPE
+def test_clamped_operands_propagate_nan(dtype: Any) -> None:
+    gate, other = np.array([[np.nan, 1.0], [1.0, np.nan]], dtype)
+    assert np.isnan(sg.clamped_swiglu(gate, other)).all()
+    for slope in sg.clamped_swiglu.slope(gate, other):
+        assert np.isnan(slope).all()
+
+
+def test_a_limit_near_one_does_not_cancel() -> None:
+    """1 - limit is the factor left of -limit: float32 keeps the digits of a limit of two floats."""
+    limit = 1 + 2.0**-30
+    result = sg.clamped_swiglu(np.float32(3.0), np.float32(-5.0), limit=limit)
+    exact = sg.clamped_swiglu(np.float64(3.0), np.float64(-5.0), limit=limit)
+    assert exact < 0
+    assert result == pytest.approx(exact, rel=1e-6)
 
 
 def test_infinities_are_documented_and_so() -> None:

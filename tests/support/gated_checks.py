@@ -28,6 +28,18 @@ def activation_of(gated: Gated) -> Activation:
     return Activation(gated.entry.act)
 
 
+def factor_of(gated: Gated, others: Any, **parameters: float) -> Any:
+    """What the activation is multiplied with: the other operand, or its function in float64."""
+    wide = np.asarray(others, np.float64)
+    return wide if gated.factor is None else gated.factor(wide, **parameters)
+
+
+def factor_slope(gated: Gated, others: Any, **parameters: float) -> Any:
+    """The slope of `factor_of`."""
+    wide = np.asarray(others, np.float64)
+    return np.ones_like(wide) if gated.factor is None else gated.factor.slope(wide, **parameters)
+
+
 def bound(gated: Gated, quantity: str, fmt: Format, parameters: dict[str, float]) -> float:
     """What the catalogue states for its defaults; what the contract allows for other parameters."""
     if parameters:
@@ -106,7 +118,7 @@ def check_value(gated: Gated, fmt: Format, count: int, **parameters: float) -> N
     result = gated(gates, others, **parameters)
     unit = rounding.ulp(np.array([float(ball.mid()) for ball in balls]), fmt)
     size = np.abs(evaluate(gated, "value", gates, values))
-    slack = own_rounding(size, others, fmt)
+    slack = own_rounding(size, factor_of(gated, others, **parameters), fmt)
     limit = bound(gated, "value", fmt, parameters)
     hold(result, balls, unit, slack, limit, fmt, f"{gated.name} {fmt.name}")
 
@@ -118,7 +130,7 @@ def check_bulk(gated: Gated, count: int) -> None:
     values = dict(activation_of(gated).check_parameters({}))
     value, sizes = evaluate(gated, "value", gates, values), scale(gated, gates, values)
     slope = evaluate(gated, "slope", gates, values)
-    wide, (by_gate, _) = others.astype(np.float64), gated.slope(gates, others)
+    wide, (by_gate, _) = factor_of(gated, others), gated.slope(gates, others)
     for result, truth, size, what in (
         (gated(gates, others), value * wide, value, "value"),
         (by_gate, slope * wide, sizes, "slope"),
@@ -126,7 +138,7 @@ def check_bulk(gated: Gated, count: int) -> None:
         expected = rounding.round_to(truth, FLOAT32)
         with np.errstate(invalid="ignore"):
             distance = np.abs(result.astype(np.float64) - truth)
-        slack = own_rounding(np.abs(size), others, FLOAT32)
+        slack = own_rounding(np.abs(size), wide, FLOAT32)
         error = np.maximum(distance - slack, 0) / rounding.ulp(size * wide, FLOAT32)
         error = np.where(result == expected, 0.0, error)
         worst = int(np.argmax(error))
@@ -189,10 +201,11 @@ def check_slopes(gated: Gated, fmt: Format, count: int, **parameters: float) -> 
     root = gated.entry.define()
     by_gate, by_other = gated.slope(gates, others, **parameters)
     sizes = scale(gated, gates, values)
+    factors = factor_of(gated, others, **parameters)
     with np.errstate(over="ignore"):
-        unit = rounding.ulp(sizes * np.abs(others.astype(np.float64)), fmt)
+        unit = rounding.ulp(sizes * np.abs(factors), fmt)
     balls = truths(derivative(root, "gate"), gates, others, values)
-    slack = own_rounding(sizes, others, fmt)
+    slack = own_rounding(sizes, factors, fmt)
     limit = bound(gated, "slope", fmt, parameters)
     hold(by_gate, balls, unit, slack, limit, fmt, f"{gated.name} by its gate, {fmt.name}")
     balls = truths(derivative(root, "other"), gates, others, values)
@@ -243,12 +256,13 @@ def check_16bit(gated: Gated, fmt: Format, **parameters: float) -> None:
     finite = np.isfinite(wide)
     for other in OTHERS:
         assert float(kind(other)) == other
+        factor = float(factor_of(gated, other, **parameters))
         rounded = gated(gates, kind(other), **parameters)
         checks.check_nan_payloads(rounded.view(np.uint16), fmt, exact=False)
         with np.errstate(invalid="ignore"):  # a signalling NaN that was only chosen
             result = rounded.astype(np.float64)
-            exact = act * other
-        slack = own_rounding(np.abs(act), np.float64(other), FLOAT32)
+            exact = act * factor
+        slack = own_rounding(np.abs(act), np.float64(factor), FLOAT32)
         expected = rounding.round_to(exact, fmt)
         with np.errstate(invalid="ignore"):
             error = np.maximum(np.abs(result - exact) - slack, 0) / rounding.ulp(exact, fmt)
@@ -274,8 +288,9 @@ def check_specials(gated: Gated, fmt: Format, **parameters: float) -> None:
     act = activation_of(gated)(gates.astype(np.promote_types(kind, np.float32)), **parameters)
     result = gated(gates, others, **parameters).astype(np.float64)
     with np.errstate(all="ignore"):
-        product = act.astype(np.float64) * others.astype(np.float64)
-    plain = (act == 0) | (others == 0) | ~np.isfinite(act) | ~np.isfinite(others)
+        factors = factor_of(gated, others, **parameters)
+        product = act.astype(np.float64) * factors
+    plain = (act == 0) | (factors == 0) | ~np.isfinite(act) | ~np.isfinite(factors)
     assert np.array_equal(np.isnan(result)[plain], np.isnan(product)[plain]), f"{gated.name}: NaN"
     number = plain & ~np.isnan(product)
     assert np.array_equal(result[number], product[number]), f"{gated.name}: zeros, infinities"
@@ -312,9 +327,10 @@ def check_backward(gated: Gated, dtype: Any, **parameters: float) -> None:
     value = evaluate(gated, "value", wide[0], values)
     # What is subnormal is rounded to the format's smallest number.
     smallest = 2.0**-24 if by_gate.dtype == np.float16 else 0.0
+    factors, by_factor = (f(gated, wide[1], **parameters) for f in (factor_of, factor_slope))
     for result, factor, size in (
-        (by_gate, slope * wide[1], sizes * wide[1]),
-        (by_other, value, value),
+        (by_gate, slope * factors, sizes * factors),
+        (by_other, value * by_factor, value),
     ):
         error = np.abs(result.astype(np.float64) - factor * wide[2])
         allowed = ulps * eps * np.maximum(np.abs(size), np.abs(factor)) * np.abs(wide[2])

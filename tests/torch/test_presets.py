@@ -10,14 +10,17 @@ from transformers import (
     BertConfig,
     GemmaConfig,
     GPT2Config,
+    GptOssConfig,
     LlamaConfig,
     MistralConfig,
     PretrainedConfig,
     T5Config,
     ViTConfig,
 )
+from transformers.models.gpt_oss import modeling_gpt_oss as gpt_oss
 
 import softgate as sg
+import softgate.torch.functional as F
 from softgate.torch import GatedFeedForward, Preset, Stack, known_presets, preset
 
 BERT_LARGE: Any = {
@@ -180,3 +183,22 @@ def test_an_unknown_preset_is_refused() -> None:
         preset(12)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="n_haeds"):
         preset("gpt2").block(n_haeds=3)
+
+
+def test_clamped_swiglu_is_that_of_gpt_oss() -> None:
+    """`GptOssExperts` has gate and up interleaved in one tensor: two views of it are passed."""
+    experts = gpt_oss.GptOssExperts(
+        GptOssConfig(hidden_size=4, intermediate_size=8, num_local_experts=1)
+    )
+    x = 20 * torch.rand(5, 16, dtype=torch.float64, generator=torch.Generator().manual_seed(4)) - 10
+    x[0, :4] = torch.tensor([7.0, 7.0, 1.0, -7.0])  # at the limits
+    both = []
+    for function in (
+        experts._apply_gate,
+        lambda v: F.clamped_swiglu(v[..., ::2], v[..., 1::2], experts.limit, experts.alpha),
+    ):
+        operand = x.clone().requires_grad_()
+        value = function(operand)
+        value.sum().backward()
+        both.append((value, operand.grad))
+    torch.testing.assert_close(*both, rtol=1e-13, atol=1e-300)

@@ -1,5 +1,7 @@
 """Gated activations, act(gate)·other: one operand, passed through an activation, gates the other.
 
+In `clamped_swiglu` the other operand is passed through a function, too: `factor`.
+
 They are computed from the activation's stable forms. The error of a product depends on the relative
 error of the factor, not on its error in ulps. So `both` returns value and slope with small relative
 errors, and from shared subexpressions, since backward needs both.
@@ -14,7 +16,7 @@ from softgate.blocks import Kernel, TwoFloat
 from softgate.formula.arithmetic import Definition
 from softgate.formula.graph import Node
 
-from . import gelu, gelu_tanh, relu, sigmoid, silu
+from . import clamped_swiglu, gelu, gelu_tanh, relu, sigmoid, silu
 from .entry import Bound, Entry, Parameter, StableForm
 
 Both = Callable[..., tuple[Node, Node]]
@@ -26,15 +28,24 @@ SHAZEER = "Shazeer 2020, GLU variants improve transformer (arXiv:2002.05202)"
 EXACTNESS = (
     "That holds where the gate's activation is a normal number of the format (in 16-bit formats,",
     "of float32); where it is subnormal, its own rounding times |other| comes on top.",
+)
+"""Documentation of errors, for every gated activation."""
+INFINITIES = (
     "Infinities and zeros multiply as IEEE has it: an activation that is 0, at -inf or from far",
     "left, times an infinite other is NaN.",
 )
-"""Documentation of errors and special values, for every gated activation."""
+CLAMPED = (
+    "The slope of a clamped operand is 1 at the limit, as that of torch.clamp, and 0 beyond it.",
+)
 
 
 @dataclass(frozen=True, eq=False)
 class GatedEntry:
     """One gated activation: `act` of the operand at `position`, times the other operand.
+
+    With `factor`, times that function of the other operand: a piecewise linear one, which has the
+    parameters of `act`. `parts` is its stable form in two floats, so that its rounding does not add
+    to the error, and `product` the formula, of {gate} and {other}.
 
     `value` and `both` are stable forms of the activation, to be multiplied further. The bounds are
     the largest errors in ulps of value and slopes, as in an `Entry`: in float32 the
@@ -49,6 +60,9 @@ class GatedEntry:
     bounds: Mapping[str, Bound]
     value: StableForm | None = None
     """The value alone, where that is faster than the first result of `both`."""
+    factor: Entry | None = None
+    parts: Callable[..., TwoFloat] | None = None
+    product: str = ""
     aliases: tuple[str, ...] = ()
     user: None = None
 
@@ -60,8 +74,10 @@ class GatedEntry:
     @property
     def formula(self) -> str:
         """The formula of two operands a and b."""
-        act = self.act.name
-        return f"{act}(a)*b" if self.position == "first" else f"a*{act}(b)"
+        act, first = self.act.name, self.position == "first"
+        if self.product:
+            return self.product.format(gate="a" if first else "b", other="b" if first else "a")
+        return f"{act}(a)*b" if first else f"a*{act}(b)"
 
     def document(self) -> str:
         """Return the help text of the function."""
@@ -88,7 +104,8 @@ class GatedEntry:
         lines += ["Notes", "-----", f"Source: {self.paper}."]
         for name, bound in self.bounds.items():
             lines += [f"{name}: value within {bound.value:g} ulp, slopes within {bound.slope:g}."]
-        return "\n".join([*lines, *EXACTNESS])
+        ends = INFINITIES if self.factor is None else CLAMPED
+        return "\n".join([*lines, *EXACTNESS, *ends])
 
     @staticmethod
     def inputs(quantity: str) -> tuple[str, ...]:
@@ -100,6 +117,8 @@ class GatedEntry:
         f = f or Definition()
         symbols = {p.name: f.graph.parameter(p.name) for p in self.parameters}
         gate, other = f.graph.input("gate"), f.graph.input("other")
+        if self.factor is not None:
+            other = self.factor.definition(f, other, **symbols)
         return self.act.definition(f, gate, **symbols) * other
 
     def trace(self, quantity: str, f: Kernel, **parameters: TwoFloat) -> tuple[Node, ...]:
@@ -110,25 +129,46 @@ class GatedEntry:
         """
         symbols = {p.name: f.parameter(p.name) for p in self.parameters} | parameters
         gate, other = f.graph.input("gate"), f.graph.input("other")
+        factor = TwoFloat(other) if self.parts is None else self.parts(f, other, **symbols)
         if quantity == "curvature":
-            slope = self.act.slope(f, gate, **symbols)
-            return f.ieee_product(self.act.curvature(f, gate, **symbols), other), slope
+            slope = self._by_other(f, self.act.slope(f, gate, **symbols), **symbols)
+            return _times(f, self.act.curvature(f, gate, **symbols), factor), slope
         if quantity == "value" and self.value is not None:
-            return (f.ieee_product(self.value(f, gate, **symbols), other),)
+            return (_times(f, self.value(f, gate, **symbols), factor),)
         value, slope = self.both(f, gate, **symbols)
         if quantity == "value":
-            return (f.ieee_product(value, other),)
+            return (_times(f, value, factor),)
         if quantity == "slope":
-            return self._change(f, slope, other, **symbols), value
+            by_other = self._by_other(f, value, **symbols)
+            return self._change(f, slope, factor, **symbols), by_other
         grad = f.graph.input("grad")
+        if self.factor is not None:
+            other = self.factor.value(f, other, **symbols)
         # The frameworks also compute other·grad first, so their gradients overflow where this does.
-        change = self._change(f, slope, f.ieee_product(other, grad), **symbols)
-        return change, f.ieee_product(value, grad)
+        factor = TwoFloat(f.ieee_product(other, grad))
+        change = self._change(f, slope, factor, **symbols)
+        return change, self._by_other(f, f.ieee_product(value, grad), **symbols)
 
-    def _change(self, f: Kernel, slope: Node, factor: Node, **symbols: TwoFloat) -> Node:
-        if self.act.backward is not None:
-            return self.act.backward(f, f.graph.input("gate"), factor, **symbols)
-        return f.ieee_product(slope, factor)
+    def _change(self, f: Kernel, slope: Node, factor: TwoFloat, **symbols: TwoFloat) -> Node:
+        if self.act.backward is None or factor.lo is not None:
+            return _times(f, slope, factor)
+        return self.act.backward(f, f.graph.input("gate"), factor.hi, **symbols)
+
+    def _by_other(self, f: Kernel, change: Node, **symbols: TwoFloat) -> Node:
+        """Return `change` times the slope of the factor."""
+        if self.factor is None:
+            return change
+        assert self.factor.backward is not None
+        return self.factor.backward(f, f.graph.input("other"), change, **symbols)
+
+
+def _times(f: Kernel, x: Node, factor: TwoFloat) -> Node:
+    """Return x·factor, rounded once; of a factor in two parts, `x` must be finite or NaN."""
+    if factor.lo is None:
+        return f.ieee_product(x, factor.hi)
+    rest = f.ieee_product(x, factor.lo)
+    # A zero of either sign must not change that of the product.
+    return f.fma(x, factor.hi, f.where(rest.same(0), -f.lift(0), rest))
 
 
 GATED = (
@@ -174,5 +214,18 @@ GATED = (
         position="first",
         paper=SHAZEER,
         bounds={"float32": Bound(3.15, 3.95), "float64": Bound(3.15, 3.9)},
+    ),
+    GatedEntry(
+        name="clamped_swiglu",
+        act=clamped_swiglu.gate,
+        both=clamped_swiglu.gate_both,
+        factor=clamped_swiglu.factor,
+        parts=clamped_swiglu.factor_parts,
+        aliases=("swigluoai",),
+        product="g*sigmoid(alpha*g)*(u + 1), g = min({gate}, limit), "
+        "u = min(max({other}, -limit), limit)",
+        position="first",
+        paper=clamped_swiglu.PAPER,
+        bounds={"float32": Bound(3.05, 3.7), "float64": Bound(3.05, 3.7)},
     ),
 )

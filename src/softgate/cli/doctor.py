@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
-from dataclasses import asdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
 from textwrap import wrap
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import click
 
-from softgate.runtime.files import write_file
+from softgate.runtime.files import TABLES
 from softgate.runtime.packages import PACKAGES, install_command
+from softgate.runtime.records import Cell, Grid, Record
 
-from .output import checked_files, echo, echo_json, output_option, window_width
+from .output import Format, echo, emit, formats, save, window_width
 
 if TYPE_CHECKING:
-    from softgate.studies.reproducibility import Reproduction
     from softgate.studies.selftest import SelfTestResult
 
 CORE = ("numpy", "llvmlite", "ml_dtypes", "mpmath", "click", "rich")
@@ -58,11 +59,33 @@ def kernel_checks() -> list[SelfTestResult]:
     return [run_selftest(activations()["gelu"], np.dtype(kind)) for kind in kinds]
 
 
+@dataclass(frozen=True)
+class Installation(Record):
+    """What is installed here, and the results of the checks."""
+
+    schema: ClassVar[str] = "softgate.doctor"
+
+    softgate: str
+    machine: Mapping[str, Any]
+    packages: Mapping[str, str | None]
+    kernels: tuple[Mapping[str, Any], ...]
+    reproducibility: Mapping[str, Any]
+    findings: tuple[tuple[str, str], ...]
+    """The text that is printed: what was examined, and the finding."""
+
+    def table(self) -> tuple[tuple[str, ...], list[tuple[Cell, ...]]]:
+        """Return one row for each finding."""
+        return ("item", "finding"), list(self.findings)
+
+    def grids(self) -> tuple[Grid, ...]:
+        """Return the findings as one table."""
+        return (Grid("", ("item", "finding"), self.findings, text=True),)
+
+
 @click.command()
-@click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
-@output_option("json")
 @click.option("--full", is_flag=True, help="Check every published digest: about half a minute.")
-def command(as_json: bool, full: bool, output: tuple[str, ...]) -> int:
+@formats(*TABLES)
+def command(full: bool, form: Format, output: tuple[Path, ...]) -> int:
     """Print what is installed on this machine, and check that it computes the published bits.
 
     By default digests of every function's float32 value and float64 backward are compared with the
@@ -73,48 +96,49 @@ def command(as_json: bool, full: bool, output: tuple[str, ...]) -> int:
     from softgate.runtime.machine import installed
     from softgate.studies.reproducibility import check_bits
 
-    files = checked_files(output, ["json"])
     checks, reproduction = kernel_checks(), check_bits(full=full)
-    report: dict[str, Any] = {
-        "softgate": __version__,
-        "machine": machine(),
-        "packages": {name: installed(name) for name in (*CORE, *optional(), *NAMED)},
-        "kernels": [asdict(check) | {"ok": check.ok} for check in checks],
-        "reproducibility": json.loads(reproduction.to_json()) | {"ok": reproduction.ok},
-    }
-    for file in files:
-        write_file(file, json.dumps(report, indent=2) + "\n")
-        echo(f"Wrote {file}", err=True)
-    if as_json:
-        echo_json(report)
-    else:
-        show(report, checks, reproduction)
-    return 0 if reproduction.ok and all(check.ok for check in checks) else 1
-
-
-def show(report: dict[str, Any], checks: list[SelfTestResult], reproduction: Reproduction) -> None:
-    """Print the findings, one line each; in a terminal, lines are wrapped to its width."""
-    rows: list[tuple[str, str]] = [("softgate", report["softgate"])]
-    here = report["machine"]
-    rows += [("python", here["python"]), ("system", here["system"])]
-    features = " ".join(here["features"]) or "no vector features known"
-    rows += [("cpu", f"{here['processor']} ({here['cpu']}: {features})")]
-    if here["caches"]:
-        from softgate.runtime.machine import in_bytes
-
-        held = (f"{name} {in_bytes(size)}" for name, size in here["caches"].items())
-        rows += [("caches", ", ".join(held))]
-    rows += [("threads", f"{here['threads']} of {here['cores']} cores")]
-    for name, version in report["packages"].items():
-        missing = "not installed"
-        if name in optional():
-            missing += f": {install_command(optional()[name])}"
-        rows.append((name, version or missing))
+    here = machine()
+    packages = {name: installed(name) for name in (*CORE, *optional(), *NAMED)}
+    rows = [("softgate", __version__), *_of_machine(here), *_of_packages(packages)]
     rows += [(f"kernel {check.dtype}", str(check)) for check in checks]
     first, *rest = str(reproduction).splitlines()
     rows += [("bits", first), *(("", line) for line in rest)]
-    for line in aligned(rows, window_width()):
-        echo(line)
+    record = Installation(
+        softgate=__version__,
+        machine=here,
+        packages=packages,
+        kernels=tuple(asdict(check) | {"ok": check.ok} for check in checks),
+        reproducibility=json.loads(reproduction.to_json()) | {"ok": reproduction.ok},
+        findings=tuple(rows),
+    )
+    if form == "text":
+        save(record, output)
+        for line in aligned(rows, window_width()):
+            echo(line)
+    else:
+        emit(record, form, output)
+    return 0 if reproduction.ok and all(check.ok for check in checks) else 1
+
+
+def _of_machine(here: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    from softgate.runtime.machine import in_bytes
+
+    yield "python", here["python"]
+    yield "system", here["system"]
+    features = " ".join(here["features"]) or "no vector features known"
+    yield "cpu", f"{here['processor']} ({here['cpu']}: {features})"
+    if here["caches"]:
+        sizes = (f"{name} {in_bytes(size)}" for name, size in here["caches"].items())
+        yield "caches", ", ".join(sizes)
+    yield "threads", f"{here['threads']} of {here['cores']} cores"
+
+
+def _of_packages(packages: Mapping[str, str | None]) -> Iterator[tuple[str, str]]:
+    for name, version in packages.items():
+        missing = "not installed"
+        if name in optional():
+            missing += f": {install_command(optional()[name])}"
+        yield name, version or missing
 
 
 def aligned(rows: Iterable[tuple[str, str]], width: int | None) -> Iterator[str]:

@@ -31,10 +31,13 @@ NARROWEST = 24
 """The least width of a column whose cells are wrapped."""
 
 
-def formats(*extensions: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def formats(
+    *extensions: str, charts: bool = True
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Return a decorator that adds `--json`, `--csv` and `-o` to a command.
 
-    The command receives the format of stdout as `form` and the files to write as `output`. Both
+    With `charts`, pictures are charts of a record, for which vl-convert must be installed. The
+    command receives the format of stdout as `form` and the files to write as `output`. Both
     formats together and a file that cannot be written are usage errors before it runs.
     """
 
@@ -44,7 +47,7 @@ def formats(*extensions: str) -> Callable[[Callable[..., Any]], Callable[..., An
             if as_json and as_csv:
                 raise click.UsageError("--json and --csv are two formats: give one.")
             form = "json" if as_json else "csv" if as_csv else "text"
-            return command(**rest, form=form, output=checked_files(output, extensions))
+            return command(**rest, form=form, output=checked_files(output, extensions, charts))
 
         as_csv = click.option("--csv", "as_csv", is_flag=True, help="Print all rows as CSV.")
         as_json = click.option("--json", "as_json", is_flag=True, help="Print all rows as JSON.")
@@ -62,15 +65,17 @@ def output_option(*extensions: str) -> Callable[[Callable[..., Any]], Callable[.
     )  # fmt: skip
 
 
-def checked_files(files: Iterable[str], extensions: Iterable[str]) -> tuple[Path, ...]:
+def checked_files(
+    files: Iterable[str], extensions: Iterable[str], charts: bool = True
+) -> tuple[Path, ...]:
     """Return the paths of output files; raise if one has another extension or cannot be written.
 
-    Called before anything is computed. For a picture, vl-convert must be installed.
+    Called before anything is computed. For the picture of a chart, vl-convert must be installed.
     """
     from softgate.runtime.files import PICTURES, check_writable, file_format, output_path
 
     paths = tuple(output_path(file, extensions, "-o") for file in files)
-    if any(file_format(path) in PICTURES for path in paths):
+    if charts and any(file_format(path) in PICTURES for path in paths):
         from softgate.plotting.vega import library
 
         library()

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import shutil
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from softgate.runtime.files import PICTURES, check_writable, output_path
+from softgate.runtime.files import PICTURES, TABLES
 
 from .arguments import ACTIVATION, FUNCTIONS, Command, take_option, warn_renamed
-from .output import echo
+from .output import Format, echo, echo_json, formats
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -48,45 +49,46 @@ def at_range(args: list[str]) -> list[str]:
 )  # fmt: skip
 @click.option("--at", metavar="LOW:HIGH", default="-5:5", show_default=True, help="The range of x.")
 @click.option("--log", is_flag=True, help="Absolute values on a logarithmic scale.")
-@click.option(
-    "-o", "--output", type=click.Path(dir_okay=False), metavar="FILE",
-    help="Write a file, in the format of its extension: .svg, .png, .pdf.",
-)  # fmt: skip
 @click.option("--width", type=float, help="Inches in a file (6), characters in a terminal.")
 @click.option("--height", type=float, help="Inches in a file (4), lines in a terminal.")
+@formats(*PICTURES, *TABLES, charts=False)
 def command(
     activations: tuple[Activation, ...],
     quantity: str,
     reference: Activation | None,
     at: str,
     log: bool,
-    output: str | None,
+    form: Format,
+    output: tuple[Path, ...],
     **size: float | None,
 ) -> int:
     """Draw activations: their value, slope, curvature, or difference from another function.
 
     Without a file the plot is printed in the terminal; in a pipe it is plain text with one
-    character per curve. Parameters are written as in elu:alpha=0.5.
+    character per curve. Parameters are written as in elu:alpha=0.5. --csv, --json and files of
+    these formats have the points of the curves.
 
     \b
     softgate plot gelu relu tanh
     softgate plot gelu relu --quantity slope -o slopes.svg
     softgate plot gelu_tanh gelu_sigmoid --quantity difference --log
     """
-    from softgate.plotting.plot import NO_LOGARITHM, chart, request
+    from softgate.plotting.plot import NO_LOGARITHM, request, write
 
     if reference is not None and quantity != "difference":
         raise click.UsageError("--reference needs --quantity difference")
-    if output is not None:
-        check_writable(output_path(output, PICTURES, "-o"))
     plot = request(activations, quantity, at, reference, log)
-    if output is None:
-        picture = plot.picture()
+    picture = plot.picture()
+    inches = {name: number for name, number in size.items() if number is not None}
+    for file in output:
+        write(plot, picture, file, **inches)
+        echo(f"Wrote {file}", err=True)
+    if form == "json":
+        echo_json(plot.data(picture).to_dict())
+    elif form == "csv":
+        echo(plot.data(picture).to_csv(), nl=False)
+    elif not output:
         show(picture, **size)
-    else:
-        inches = {name: number for name, number in size.items() if number is not None}
-        _, picture = chart(plot, output, **inches)
-        echo(f"Wrote {output}", err=True)
     if picture.absent:
         echo(f"Note: {', '.join(picture.absent)}: {NO_LOGARITHM}", err=True)
     return 0

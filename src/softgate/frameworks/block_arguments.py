@@ -94,12 +94,26 @@ def gate_activation(
     activation: str | Gated | Activation, sources: Iterable[str] = (), /, **parameters: float
 ) -> Activation:
     """Return the activation that a gated block applies to its gate."""
+    function = gate_of_block(activation, sources, **parameters)
+    return function.act if isinstance(function, Gated) else function
+
+
+def gate_of_block(
+    activation: str | Gated | Activation, sources: Iterable[str] = (), /, **parameters: float
+) -> Activation | Gated:
+    """Return the activation of the gate; the gated function if it changes the other operand, too.
+
+    The latter is called with both operands, of which the gate is the first.
+    """
     if isinstance(activation, Activation):
         return activation.bind(**parameters)
     meant: Any = activation
     if not isinstance(activation, Gated):
         _check_string(activation, "'swiglu'")
         meant = named_gate(activation, sources)
+    if meant.factor is not None:
+        function: Gated = meant.bind(gate="first", **parameters)
+        return function
     return activations()[meant.entry.act.name].bind(**{**meant.parameters, **parameters})
 
 

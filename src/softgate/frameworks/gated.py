@@ -1,4 +1,4 @@
-"""act(gate)·other and its derivatives, composed in a framework's operators from the activation's.
+"""act(gate)·factor(other) and derivatives, composed in a framework's operators from the functions'.
 
 For frameworks with a compiler that fuses them, or with kernels of one operand.
 """
@@ -48,19 +48,26 @@ def compute_gated(call: Call, operators: Operators) -> Any:
     function = cast(Gated, call.function)
     gate, other = gate_and_other(call, operators)
     act, parameters = function.act, call.parameters
+    options: dict[str, Any] = {"arithmetic": call.arithmetic, **parameters}
+    factor = other
+    if function.factor is not None:
+        factor = function.factor(other, **options)
     if call.quantity == "value":
-        return act(gate, arithmetic=call.arithmetic, **parameters) * other
+        return act(gate, **options) * factor
     gate_first = function.position(call.gate) == "first"
     if call.quantity == "curvature":
-        twice = act.curvature(gate, **parameters) * other
+        twice = act.curvature(gate, **parameters) * factor
         mixed = operators.broadcast_like(act.slope(gate, **parameters), twice)
+        if function.factor is not None:
+            mixed = function.factor.backward(other, mixed, **parameters)
         zero = operators.zeros_like(mixed)
         return (twice, mixed, zero) if gate_first else (zero, mixed, twice)
     grad = call.operands[-1] if call.quantity == "backward" else None
-    options = {"arithmetic": call.arithmetic, **parameters}
-    by_gate = act.backward(gate, other if grad is None else other * grad, **options)
+    by_gate = act.backward(gate, factor if grad is None else factor * grad, **options)
     value = act(gate, **options)
     by_other = operators.broadcast_like(value, by_gate) if grad is None else value * grad
+    if function.factor is not None:
+        by_other = function.factor.backward(other, by_other, **options)
     pair = (by_gate, by_other) if gate_first else (by_other, by_gate)
     split = len(call.operands) == (1 if grad is None else 2)
     return operators.join(list(pair), _axis(call)) if split else pair

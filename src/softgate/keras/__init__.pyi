@@ -18,6 +18,7 @@ __all__ = [
     "SelfAttention",
     "TransformerBlock",
     "celu",
+    "clamped_swiglu",
     "clip",
     "elu",
     "exponential",
@@ -200,3 +201,6 @@ geglu_tanh: GatedActivation
 
 swiglu: GatedActivation
 """swiglu(a, b) = silu(a)*b, applied to each pair of elements."""
+
+clamped_swiglu: GatedActivation
+"""clamped_swiglu(a, b) = g*sigmoid(alpha*g)*(u + 1), g = min(a, limit), u = min(max(b, -limit), limit), applied to each pair of elements."""

@@ -14,12 +14,12 @@ from softgate.frameworks.block_arguments import (
     check_choice,
     check_share,
     check_widths,
-    gate_activation,
+    gate_of_block,
     gated_width,
 )
 from softgate.frameworks.keras.recipes import Config
 
-from .activation import NAME_SOURCES, get
+from .activation import NAME_SOURCES, GatedActivation, get
 from .block_parts import (
     SAVE,
     ActivationArgument,
@@ -144,7 +144,8 @@ class GatedFeedForward(_FeedForward):
     d_hidden : int, optional
         Width of the hidden layer; by default such that the block has as many parameters as a plain
         one of 4·d_model.
-    activation : {"swiglu", "geglu", "geglu_tanh", "reglu", "glu"}, Gated or Activation
+    activation : {"swiglu", "geglu", "geglu_tanh", "reglu", "glu", "clamped_swiglu"}, Gated or \
+Activation
         The gated activation, or the activation of the gate.
     bias, dropout, save, hidden_dropout, name, dtype, trainable, **parameters
         As in `FeedForward`; the pre-activations are gate and up.
@@ -187,7 +188,7 @@ class GatedFeedForward(_FeedForward):
         self._set_up(width, bias, (dropout, hidden_dropout), save)
         self.gate_proj = self._linear(width, "gate_proj")
         self.up_proj = self._linear(width, "up_proj")
-        self.act = get(gate_activation(function_of(activation), NAME_SOURCES, **parameters))
+        self.act = get(gate_of_block(function_of(activation), NAME_SOURCES, **parameters))
         self.down_proj = self._linear(d_model, "down_proj")
 
     def build(self, input_shape: Any) -> None:
@@ -198,7 +199,12 @@ class GatedFeedForward(_FeedForward):
         """Return the block's output for the last axis of `x`."""
         gate, up = self.gate_proj(x), self.up_proj(x)
         if training and self._recomputes:
-            y = recomputed(lambda gate, up: self.down_proj(self.act(gate) * up), gate, up)
+            y = recomputed(lambda gate, up: self.down_proj(self._product(gate, up)), gate, up)
         else:
-            y = self.down_proj(dropped(self._drop_hidden, self.act(gate) * up, training))
+            y = self.down_proj(dropped(self._drop_hidden, self._product(gate, up), training))
         return dropped(self._drop, y, training)
+
+    def _product(self, gate: Any, up: Any) -> Any:
+        if isinstance(self.act, GatedActivation):  # a function that changes both operands
+            return self.act(gate, up)
+        return self.act(gate) * up

@@ -58,7 +58,9 @@ def sign_of_difference(root: Node, boundary: Fraction, **inputs: float | Fractio
         unknown = abs(exact) * _CONTEXT.mpf(2) ** (32 - bits) + 4 * abs(value - rough)
         if abs(difference) > unknown:
             return int(_CONTEXT.sign(difference))
-        bits *= 2
+        # Equal in all bits, as x - tanh(x) and x - 1 are: a few more bits would not help.
+        saturated = difference == 0 == value - rough and bits < MAX_BITS
+        bits = MAX_BITS if saturated else 2 * bits
     return 0
 
 

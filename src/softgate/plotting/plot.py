@@ -11,16 +11,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Real
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from softgate.runtime import resolve
 from softgate.runtime.activation import Activation
 from softgate.runtime.deprecation import listed, renamed
-from softgate.runtime.files import PICTURES, file_format, output_path, write_file
+from softgate.runtime.files import PICTURES, TABLES, file_format, output_path, write_file
 from softgate.runtime.gated import Gated
 from softgate.runtime.packages import require
+from softgate.runtime.records import STYLE, Cell, Grid, Record, html_page
 from softgate.runtime.registry import label
 
 from .curves import QUANTITIES, check_range, curve
@@ -32,10 +33,58 @@ if TYPE_CHECKING:
 
 RANGE = (-5.0, 5.0)
 """The range of x by default."""
+FORMATS = (*PICTURES, *TABLES)
 SMALLEST, LARGEST = 2, 100
 """Inches; in a smaller figure, names and numbers leave no room for curves."""
 NO_LOGARITHM = "0 everywhere: nothing to show on a logarithmic scale"
 AXES = {"value": "f(x)", "slope": "f′(x)", "curvature": "f″(x)"}
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A line without jumps: its points."""
+
+    x: tuple[float, ...]
+    y: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class CurveData:
+    """The pieces of one function's curve, which jumps between them."""
+
+    function: str
+    pieces: tuple[Piece, ...]
+
+
+@dataclass(frozen=True)
+class PlotData(Record):
+    """The points of a plot: dense where a curve bends."""
+
+    schema: ClassVar[str] = "softgate.plot"
+
+    quantity: str
+    low: float
+    high: float
+    reference: str | None
+    """The function that is subtracted for a difference."""
+    log: bool
+    curves: tuple[CurveData, ...]
+
+    def table(self) -> tuple[tuple[str, ...], list[tuple[Cell, ...]]]:
+        """Return one row for each point; `piece` counts the pieces of a curve from 0."""
+        rows: list[tuple[Cell, ...]] = [
+            (curve.function, i, x, y)
+            for curve in self.curves
+            for i, piece in enumerate(curve.pieces)
+            for x, y in zip(piece.x, piece.y, strict=True)
+        ]
+        return ("function", "piece", "x", self.quantity), rows
+
+    def grids(self) -> tuple[Grid, ...]:
+        """Return the points with six digits."""
+        header, rows = self.table()
+        shown = tuple((str(name), str(i), f"{x:.6g}", f"{y:.6g}") for name, i, x, y in rows)
+        return (Grid("", header, shown, labels=2),)
 
 
 @dataclass(frozen=True)
@@ -83,6 +132,18 @@ class PlotRequest:
             zero,
             absent,
         )
+
+    def data(self, picture: PlotSpec) -> PlotData:
+        """Return the points of the curves as a record."""
+        reference = None if self.reference is None else label(self.reference)
+        curves = tuple(
+            CurveData(
+                line.label,
+                tuple(Piece(tuple(x.tolist()), tuple(y.tolist())) for x, y in line.pieces),
+            )
+            for line in picture.curves
+        )
+        return PlotData(self.quantity, self.low, self.high, reference, self.log, curves)
 
     def styles(self) -> tuple[Style, ...]:
         """Return the style of each activation: its colour, other dashes for other parameters."""
@@ -185,7 +246,8 @@ def plot(
     reference : str or callable, optional
         The function that differences subtract; gelu by default.
     output : path, optional
-        An .svg, .png or .pdf file to write. The same call writes the same bytes.
+        A file to write: a picture as .svg, .png or .pdf, a page with it as .html, or the points of
+        the curves as .csv or .json. The same call writes the same bytes.
     log : bool
         Absolute values on a logarithmic scale.
     width, height : float
@@ -227,10 +289,33 @@ def chart(
 ) -> tuple[PlotFigure, PlotSpec]:
     """Return the figure of a request and its data, and write it to `output` if there is one."""
     _check_size(width, height)
-    path = None if output is None else output_path(output, PICTURES)
+    if output is not None:
+        output_path(output, FORMATS)
     renderer = _renderer()
     picture = checked.picture()
+    if output is not None:
+        write(checked, picture, output, width, height)
+    return renderer.draw(picture, width, height), picture
+
+
+def write(
+    checked: PlotRequest,
+    picture: PlotSpec,
+    output: str | os.PathLike[str],
+    width: float = 6.0,
+    height: float = 4.0,
+) -> None:
+    """Write a plot to a file: a picture, a page with it, or the points of the curves."""
+    _check_size(width, height)
+    path = output_path(output, FORMATS)
+    kind = file_format(path)
+    if kind in ("json", "csv"):
+        checked.data(picture).save(path)
+        return
+    renderer = _renderer()
     figure = renderer.draw(picture, width, height)
-    if path is not None:
-        write_file(path, renderer.render(figure, file_format(path)))
-    return figure, picture
+    content = renderer.render(figure, "svg" if kind == "html" else kind)
+    if kind == "html":
+        svg = content.decode() if isinstance(content, bytes) else content
+        content = html_page(picture.title, svg[svg.index("<svg") :], STYLE)
+    write_file(path, content)

@@ -63,8 +63,9 @@ class Name:
         """The default form as a call of softgate's function."""
         if self.function is None:
             return "not implemented"
-        values = ", ".join(f"{name}={value:g}" for name, value in self.parameters.items())
-        return f"{self.function}({values})" if values else self.function
+        values = [f"{name}={value:g}" for name, value in self.parameters.items()]
+        values += [f'gate="{self.gate}"'] if self.gate is not None else []
+        return f"{self.function}({', '.join(values)})" if values else self.function
 
     @property
     def switches(self) -> tuple[tuple[str, str], ...]:

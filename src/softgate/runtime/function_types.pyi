@@ -1732,6 +1732,156 @@ class Gated(GatedSource):
     def backward(self, a: Anything, b: Anything, grad: Anything, /, *, axis: int | None = None, out: Out, arithmetic: str | None = None, gate: str | None = None, **parameters: Number) -> Out:
         ...
 
+class GatedWithAlphaLimit(Gated):
+    @overload
+    def __call__(self, a: Floats, /, *, alpha: Number = 1.702, limit: Number = 7.0, axis: int | None = None, out: None = None, arithmetic: str | None = None, gate: str | None = None) -> Floats:
+        """Return the value at each pair of elements."""
+    @overload
+    def __call__(self, a: NumberSequence | Integers, /, *, alpha: Number = 1.702, limit: Number = 7.0, axis: int | None = None, out: None = None, arithmetic: str | None = None, gate: str | None = None) -> NDArray[np.float64]:
+        ...
+    @overload
+    def __call__(self, a: TorchTensor[T] | JaxArray[T], /, *, alpha: Number = 1.702, limit: Number = 7.0, axis: int | None = None, out: None = None, arithmetic: str | None = None, gate: str | None = None) -> T:
+        ...
+    @overload
+    def __call__(self, a: ArraySequence, /, *, alpha: Number = 1.702, limit: Number = 7.0, axis: int | None = None, out: None = None, arithmetic: str | None = None, gate: str | None = None) -> NDArray[Any]:
+        ...
+    @overload
+    def __call__(self, a: Array, /, *, alpha: Number = 1.702, limit: Number = 7.0, axis: int | None = None, out: None = None, arithmetic: str | None = None, gate: str | None = None) -> Array:
+        ...
+    @overload
+    def __call__(self, a: Anything, /, *, alpha: Number = 1.702, limit: Number = 7.0, axis: int | None = None, out: Out, arithmetic: str | None = None, gate: str | None = None) -> Out:
+        ...
+    @overload
+    def __call__(self, a: Scalar, b: Scalar, /, *, alpha: Number = 1.702, limit: Number = 7.0, axis: int | None = None, out: None = None, arithmetic: str | None = None, gate: str | None = None) -> float:
+        ...
+    @overload
+    def __call__(self, a: Floats, b: Floats | Scalar | NumberSequence, /, *, alpha: Number = 1.702, limit: Number = 7.0, axis: int | None = None, out: None = None, arithmetic: str | None = None, gate: str | None = None) -> Floats:
+        ...
+    @overload
+    def __call__(self, a: Scalar | NumberSequence, b: Floats, /, *, alpha: Number = 1.702, limit: Number = 7.0, axis: int | None = None, out: None = None, arithmetic: str | None = None, gate: str | None = None) -> Floats:
+        ...
+    @overload
+    def __call__(self, a: Scalar | NumberSequence | Integers, b: Scalar | NumberSequence | Integers, /, *, alpha: Number = 1.702, limit: Number = 7.0, axis: int | None = None, out: None = None, arithmetic: str | None = None, gate: str | None = None) -> NDArray[np.float64]:
+        ...
+    @overload
+    def __call__(self, a: TorchTensor[T] | JaxArray[T], b: TorchTensor[T] | JaxArray[T] | float, /, *, alpha: Number = 1.702, limit: Number = 7.0, axis: int | None = None, out: None = None, arithmetic: str | None = None, gate: str | None = None) -> T:
+        ...
+    @overload
+    def __call__(self, a: float, b: TorchTensor[T] | JaxArray[T], /, *, alpha: Number = 1.702, limit: Number = 7.0, axis: int | None = None, out: None = None, arithmetic: str | None = None, gate: str | None = None) -> T:
+        ...
+    @overload
+    def __call__(self, a: Operand, b: Operand, /, *, alpha: Number = 1.702, limit: Number = 7.0, axis: int | None = None, out: None = None, arithmetic: str | None = None, gate: str | None = None) -> NDArray[Any]:
+        ...
+    @overload
+    def __call__(self, a: Array, b: Array | Operand, /, *, alpha: Number = 1.702, limit: Number = 7.0, axis: int | None = None, out: None = None, arithmetic: str | None = None, gate: str | None = None) -> Array:
+        ...
+    @overload
+    def __call__(self, a: Anything, b: Anything, /, *, alpha: Number = 1.702, limit: Number = 7.0, axis: int | None = None, out: Out, arithmetic: str | None = None, gate: str | None = None) -> Out:
+        ...
+    @overload
+    def slope(self, a: Floats, /, *, alpha: Number = 1.702, limit: Number = 7.0, axis: int | None = None, out: None = None, arithmetic: str | None = None, gate: str | None = None) -> Floats:
+        """Return both partial derivatives: a pair for two arrays, an array like `a` for one."""
+    @overload
+    def slope(self, a: NumberSequence | Integers, /, *, alpha: Number = 1.702, limit: Number = 7.0, axis: int | None = None, out: None = None, arithmetic: str | None = None, gate: str | None = None) -> NDArray[np.float64]:
+        ...
+    @overload
+    def slope(self, a: TorchTensor[T] | JaxArray[T], /, *, alpha: Number = 1.702, limit: Number = 7.0, axis: int | None = None, out: None = None, arithmetic: str | None = None, gate: str | None = None) -> T:
+        ...
+    @overload
+    def slope(self, a: ArraySequence, /, *, alpha: Number = 1.702, limit: Number = 7.0, axis: int | None = None, out: None = None, arithmetic: str | None = None, gate: str | None = None) -> NDArray[Any]:
+        ...
+    @overload
+    def slope(self, a: Array, /, *, alpha: Number = 1.702, limit: Number = 7.0, axis: int | None = None, out: None = None, arithmetic: str | None = None, gate: str | None = None) -> Array:
+        ...
+    @overload
+    def slope(self, a: Anything, /, *, alpha: Number = 1.702, limit: Number = 7.0, axis: int | None = None, out: Out, arithmetic: str | None = None, gate: str | None = None) -> Out:
+        ...
+    @overload
+    def slope(self, a: Scalar, b: Scalar, /, *, alpha: Number = 1.702, limit: Number = 7.0, axis: int | None = None, out: None = None, arithmetic: str | None = None, gate: str | None = None) -> tuple[float, float]:
+        ...
+    @overload
+    def slope(self, a: Floats, b: Floats | Scalar | NumberSequence, /, *, alpha: Number = 1.702, limit: Number = 7.0, axis: int | None = None, out: None = None, arithmetic: str | None = None, gate: str | None = None) -> tuple[Floats, Floats]:
+        ...
+    @overload
+    def slope(self, a: Scalar | NumberSequence, b: Floats, /, *, alpha: Number = 1.702, limit: Number = 7.0, axis: int | None = None, out: None = None, arithmetic: str | None = None, gate: str | None = None) -> tuple[Floats, Floats]:
+        ...
+    @overload
+    def slope(self, a: Scalar | NumberSequence | Integers, b: Scalar | NumberSequence | Integers, /, *, alpha: Number = 1.702, limit: Number = 7.0, axis: int | None = None, out: None = None, arithmetic: str | None = None, gate: str | None = None) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        ...
+    @overload
+    def slope(self, a: TorchTensor[T] | JaxArray[T], b: TorchTensor[T] | JaxArray[T] | float, /, *, alpha: Number = 1.702, limit: Number = 7.0, axis: int | None = None, out: None = None, arithmetic: str | None = None, gate: str | None = None) -> tuple[T, T]:
+        ...
+    @overload
+    def slope(self, a: float, b: TorchTensor[T] | JaxArray[T], /, *, alpha: Number = 1.702, limit: Number = 7.0, axis: int | None = None, out: None = None, arithmetic: str | None = None, gate: str | None = None) -> tuple[T, T]:
+        ...
+    @overload
+    def slope(self, a: Operand, b: Operand, /, *, alpha: Number = 1.702, limit: Number = 7.0, axis: int | None = None, out: None = None, arithmetic: str | None = None, gate: str | None = None) -> tuple[NDArray[Any], NDArray[Any]]:
+        ...
+    @overload
+    def slope(self, a: Array, b: Array | Operand, /, *, alpha: Number = 1.702, limit: Number = 7.0, axis: int | None = None, out: None = None, arithmetic: str | None = None, gate: str | None = None) -> tuple[Array, Array]:
+        ...
+    @overload
+    def slope(self, a: Anything, b: Anything, /, *, alpha: Number = 1.702, limit: Number = 7.0, axis: int | None = None, out: Out, arithmetic: str | None = None, gate: str | None = None) -> Out:
+        ...
+    @overload
+    def curvature(self, a: Anything, /, *, alpha: Number = 1.702, limit: Number = 7.0, axis: int | None = None, gate: str | None = None) -> Curvature:
+        """Return the second partial derivatives, always computed in float64; arrays of half size."""
+    @overload
+    def curvature(self, a: Anything, b: Anything, /, *, alpha: Number = 1.702, limit: Number = 7.0, axis: int | None = None, gate: str | None = None) -> Curvature:
+        ...
+    @overload
+    def backward(self, a: Floats, b: Floats | Scalar | NumberSequence, /, *, alpha: Number = 1.702, limit: Number = 7.0, axis: int | None = None, out: None = None, arithmetic: str | None = None, gate: str | None = None) -> Floats:
+        """Return both partial derivatives times `grad`, computed in one pass."""
+    @overload
+    def backward(self, a: Scalar | NumberSequence, b: Floats, /, *, alpha: Number = 1.702, limit: Number = 7.0, axis: int | None = None, out: None = None, arithmetic: str | None = None, gate: str | None = None) -> Floats:
+        ...
+    @overload
+    def backward(self, a: Scalar | NumberSequence | Integers, b: Scalar | NumberSequence | Integers, /, *, alpha: Number = 1.702, limit: Number = 7.0, axis: int | None = None, out: None = None, arithmetic: str | None = None, gate: str | None = None) -> NDArray[np.float64]:
+        ...
+    @overload
+    def backward(self, a: TorchTensor[T] | JaxArray[T], b: TorchTensor[T] | JaxArray[T] | float, /, *, alpha: Number = 1.702, limit: Number = 7.0, axis: int | None = None, out: None = None, arithmetic: str | None = None, gate: str | None = None) -> T:
+        ...
+    @overload
+    def backward(self, a: float, b: TorchTensor[T] | JaxArray[T], /, *, alpha: Number = 1.702, limit: Number = 7.0, axis: int | None = None, out: None = None, arithmetic: str | None = None, gate: str | None = None) -> T:
+        ...
+    @overload
+    def backward(self, a: Operand, b: Operand, /, *, alpha: Number = 1.702, limit: Number = 7.0, axis: int | None = None, out: None = None, arithmetic: str | None = None, gate: str | None = None) -> NDArray[Any]:
+        ...
+    @overload
+    def backward(self, a: Array, b: Array | Operand, /, *, alpha: Number = 1.702, limit: Number = 7.0, axis: int | None = None, out: None = None, arithmetic: str | None = None, gate: str | None = None) -> Array:
+        ...
+    @overload
+    def backward(self, a: Anything, b: Anything, /, *, alpha: Number = 1.702, limit: Number = 7.0, axis: int | None = None, out: Out, arithmetic: str | None = None, gate: str | None = None) -> Out:
+        ...
+    @overload
+    def backward(self, a: Scalar, b: Scalar, grad: Scalar, /, *, alpha: Number = 1.702, limit: Number = 7.0, axis: int | None = None, out: None = None, arithmetic: str | None = None, gate: str | None = None) -> tuple[float, float]:
+        ...
+    @overload
+    def backward(self, a: Floats, b: Floats | Scalar | NumberSequence, grad: Floats | Scalar | NumberSequence, /, *, alpha: Number = 1.702, limit: Number = 7.0, axis: int | None = None, out: None = None, arithmetic: str | None = None, gate: str | None = None) -> tuple[Floats, Floats]:
+        ...
+    @overload
+    def backward(self, a: Scalar | NumberSequence, b: Floats, grad: Floats, /, *, alpha: Number = 1.702, limit: Number = 7.0, axis: int | None = None, out: None = None, arithmetic: str | None = None, gate: str | None = None) -> tuple[Floats, Floats]:
+        ...
+    @overload
+    def backward(self, a: Scalar | NumberSequence | Integers, b: Scalar | NumberSequence | Integers, grad: Scalar | NumberSequence | Integers, /, *, alpha: Number = 1.702, limit: Number = 7.0, axis: int | None = None, out: None = None, arithmetic: str | None = None, gate: str | None = None) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        ...
+    @overload
+    def backward(self, a: TorchTensor[T] | JaxArray[T], b: TorchTensor[T] | JaxArray[T] | float, grad: TorchTensor[T] | JaxArray[T] | float, /, *, alpha: Number = 1.702, limit: Number = 7.0, axis: int | None = None, out: None = None, arithmetic: str | None = None, gate: str | None = None) -> tuple[T, T]:
+        ...
+    @overload
+    def backward(self, a: float, b: TorchTensor[T] | JaxArray[T], grad: TorchTensor[T] | JaxArray[T], /, *, alpha: Number = 1.702, limit: Number = 7.0, axis: int | None = None, out: None = None, arithmetic: str | None = None, gate: str | None = None) -> tuple[T, T]:
+        ...
+    @overload
+    def backward(self, a: Operand, b: Operand, grad: Operand, /, *, alpha: Number = 1.702, limit: Number = 7.0, axis: int | None = None, out: None = None, arithmetic: str | None = None, gate: str | None = None) -> tuple[NDArray[Any], NDArray[Any]]:
+        ...
+    @overload
+    def backward(self, a: Array, b: Array | Operand, grad: Array | Operand, /, *, alpha: Number = 1.702, limit: Number = 7.0, axis: int | None = None, out: None = None, arithmetic: str | None = None, gate: str | None = None) -> tuple[Array, Array]:
+        ...
+    @overload
+    def backward(self, a: Anything, b: Anything, grad: Anything, /, *, alpha: Number = 1.702, limit: Number = 7.0, axis: int | None = None, out: Out, arithmetic: str | None = None, gate: str | None = None) -> Out:
+        ...
+    def bind(self, *, gate: Any = ..., alpha: Number = 1.702, limit: Number = 7.0) -> Self: ...
+
 class GatedWithBeta(Gated):
     @overload
     def __call__(self, a: Floats, /, *, beta: Number = 1.0, axis: int | None = None, out: None = None, arithmetic: str | None = None, gate: str | None = None) -> Floats:

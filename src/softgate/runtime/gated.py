@@ -51,6 +51,8 @@ class Gated(Function):
         super().__init__(entry, entry.document())
         self.act = Activation(entry.act)
         """The activation of the gate."""
+        self.factor = None if entry.factor is None else Activation(entry.factor)
+        """The function of the other operand, with the same parameters; None where it is linear."""
 
     def bind(self, *, gate: Any = None, **parameters: float) -> Gated:
         """Return the same function with another gate or other defaults, compiled into its kernels.
@@ -320,6 +322,8 @@ def _with_zero(results: Any, swapped: bool) -> tuple[Any, ...]:
 @lru_cache(maxsize=256)
 def bound(gated: Gated, key: Parameters, position: str) -> Gated:
     """Return `gated` with other defaults and gate; the same ones return the same object."""
-    values, act = dict(key), gated.entry.act
-    parameters = tuple(replace(p, default=values[p.name]) for p in act.parameters)
-    return Gated(replace(gated.entry, act=replace(act, parameters=parameters), position=position))
+    values, entry = dict(key), gated.entry
+    parameters = tuple(replace(p, default=values[p.name]) for p in entry.parameters)
+    act = replace(entry.act, parameters=parameters)
+    factor = None if entry.factor is None else replace(entry.factor, parameters=parameters)
+    return Gated(replace(entry, act=act, factor=factor, position=position))

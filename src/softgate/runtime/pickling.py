@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from typing import Any
 
@@ -42,8 +43,15 @@ def named(name: str) -> Function | None:
 
 
 def _importable(function: Activation) -> tuple[str, str]:
-    """Return module and name of a user's activation; raise TypeError if it is not there."""
+    """Return module and name of a user's activation; raise TypeError if it is not there.
+
+    A file with the name of another module, such as html.py, is referred to by its path.
+    """
+    from .resolve import PRIVATE
+
     module, qualname = function.__module__, function.__qualname__
+    if module.startswith(PRIVATE):
+        module = str(sys.modules[module].__file__)
     try:
         at_name = imported(module, qualname, ())
     except (ImportError, AttributeError):
@@ -57,8 +65,10 @@ def _importable(function: Activation) -> tuple[str, str]:
 
 
 def imported(module: str, qualname: str, key: Parameters) -> Activation:
-    """Return the activation `qualname` of a module, with its parameters bound."""
-    target: Any = import_module(module)
+    """Return the activation `qualname` of a module or a file, with its parameters bound."""
+    from .resolve import import_source
+
+    target: Any = import_source(module) if module.endswith(".py") else import_module(module)
     for name in qualname.split("."):
         target = getattr(target, name)
     if not isinstance(target, Activation):

@@ -312,7 +312,8 @@ def _heading(entry: Entry | GatedEntry, general: bool) -> Iterable[str]:
     formulas = [f"{entry.name}(x) = {entry.formula}"]
     if isinstance(entry, GatedEntry):
         formulas = [f"{entry.name}(a, b) = {entry.formula}"]
-        formulas += [f"{entry.act.name}(x) = {entry.act.formula}"]
+        if entry.factor is None:
+            formulas += [f"{entry.act.name}(x) = {entry.act.formula}"]
     for formula in formulas:
         yield from wrap(formula, WIDTH, subsequent_indent="    ")
     for p in entry.parameters:

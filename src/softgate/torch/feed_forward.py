@@ -25,7 +25,7 @@ from softgate.frameworks.block_arguments import (
     check_choice,
     check_share,
     check_widths,
-    gate_activation,
+    gate_of_block,
     gated_width,
 )
 from softgate.frameworks.torch import feedforward, slabs
@@ -55,7 +55,7 @@ class _Block(nn.Module):
         hidden, firsts, last = self._layers()
         count = self._slabs(x)
         if count > 1:
-            assert isinstance(self.act, modules.Activation)
+            assert isinstance(self.act, modules.Activation | _GatedProduct)
             y = slabs.feed_forward(hidden(self.act.activation), x, firsts, last, count)
         else:
             y = self._from_preactivations(hidden, last, *(layer(x) for layer in firsts))
@@ -69,7 +69,7 @@ class _Block(nn.Module):
         """Return the number of slabs of tokens that are computed one after the other."""
         _, firsts, last = self._layers()
         dropped = self.training and self.hidden_dropout > 0
-        if dropped or not isinstance(self.act, modules.Activation):
+        if dropped or not isinstance(self.act, modules.Activation | _GatedProduct):
             return 1
         return slabs.count(x, (*firsts, last)) if unobserved(x, *firsts, self.act, last) else 1
 
@@ -79,12 +79,15 @@ class _Block(nn.Module):
         """Return last(act(first)·factors), fused as `hidden` if no layer is observed."""
         p = self.hidden_dropout if self.training else 0.0
         act = self.act
-        if isinstance(act, modules.Activation) and unobserved(first, act, last):
+        if isinstance(act, modules.Activation | _GatedProduct) and unobserved(first, act, last):
             linear = feedforward.linear if self.save == "preactivation" else feedforward.composed
             return linear(hidden(act.activation), (first, *factors), last.weight, last.bias, p)
-        product = act(first)
-        for factor in factors:
-            product = product * factor
+        if isinstance(act, _GatedProduct):
+            product = act(first, *factors)
+        else:
+            product = act(first)
+            for factor in factors:
+                product = product * factor
         result: Tensor = last(F.dropout(product, p, p > 0))
         return result
 
@@ -107,12 +110,13 @@ class _Block(nn.Module):
         if count > 1:
             how = f"{count} slabs of {-(-tokens // count)} tokens"
             memory = f"hidden layer in a buffer of {size_mb / count:.1f} MB, not {size_mb:.1f} MB"
-        elif self.save == "preactivation" and isinstance(act, modules.Activation):
+        elif self.save == "preactivation" and isinstance(act, modules.Activation | _GatedProduct):
             recomputed = feedforward.recomputes(hidden(act.activation), p)
             if recomputed and unobserved(x, act, last):
                 how += ", which is recomputed for the gradient"
                 memory += ", not saved"
-        name = act.activation.name if isinstance(act, modules.Activation) else type(act).__name__
+        known = isinstance(act, modules.Activation | _GatedProduct)
+        name = act.activation.name if known else type(act).__name__
         return Explanation(
             activation=f"{type(self).__name__} with {name}",
             quantity="value",
@@ -130,6 +134,24 @@ class _Block(nn.Module):
             if getattr(self, name):
                 shown.insert(0, f"{name}={getattr(self, name):g}")
         return ", ".join(shown)
+
+
+class _GatedProduct(nn.Module):
+    """A gated function of gate and up, for functions that change both operands."""
+
+    def __init__(self, activation: Gated) -> None:
+        super().__init__()
+        self.activation = activation
+
+    def forward(self, gate: Tensor, up: Tensor) -> Tensor:
+        """Return the value."""
+        result: Tensor = self.activation(gate, up)
+        return result
+
+    def extra_repr(self) -> str:
+        """Return the function's name and parameters."""
+        values = (f"{name}={value:g}" for name, value in self.activation.parameters.items())
+        return ", ".join((self.activation.name, *values))
 
 
 class FeedForward(_Block):
@@ -227,7 +249,8 @@ class GatedFeedForward(_Block):
     d_hidden : int, optional
         Width of the hidden layer; by default such that the block has as many parameters as a plain
         one of 4·d_model.
-    activation : {"swiglu", "geglu", "geglu_tanh", "reglu", "glu"}, Gated or Activation
+    activation : {"swiglu", "geglu", "geglu_tanh", "reglu", "glu", "clamped_swiglu"}, Gated or \
+Activation
         The gated activation, in any spelling ("SwiGLU"), or the activation of the gate.
     bias, dropout, hidden_dropout, save, **parameters
         As in `FeedForward`; the pre-activations are gate and up.
@@ -271,7 +294,10 @@ class GatedFeedForward(_Block):
         self._set_options(save, dropout, hidden_dropout)
         self.gate_proj = nn.Linear(d_model, d_hidden, bias, device, dtype)
         self.up_proj = nn.Linear(d_model, d_hidden, bias, device, dtype)
-        self.act = modules.Activation(gate_activation(activation, NAME_SOURCES, **parameters))
+        function = gate_of_block(activation, NAME_SOURCES, **parameters)
+        self.act = (
+            _GatedProduct(function) if isinstance(function, Gated) else modules.Activation(function)
+        )
         self.down_proj = nn.Linear(d_hidden, d_model, bias, device, dtype)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -279,7 +305,9 @@ class GatedFeedForward(_Block):
         return self._output(x)
 
     def _layers(self) -> tuple[Any, tuple[nn.Linear, ...], nn.Linear]:
-        return feedforward.GatedHidden, (self.gate_proj, self.up_proj), self.down_proj
+        whole = isinstance(self.act, _GatedProduct)
+        hidden = feedforward.GatedFunctionHidden if whole else feedforward.GatedHidden
+        return hidden, (self.gate_proj, self.up_proj), self.down_proj
 
 
 def as_module(activation: str | Activation | nn.Module, parameters: dict[str, float]) -> nn.Module:
@@ -309,7 +337,8 @@ def _observed(module: nn.Module) -> bool:
         or module._backward_hooks
         or module._backward_pre_hooks
     )
-    modified = "forward" in vars(module) or type(module) not in (nn.Linear, modules.Activation)
+    known = (nn.Linear, modules.Activation, _GatedProduct)
+    modified = "forward" in vars(module) or type(module) not in known
     return bool(hooked) or modified
 
 

@@ -241,14 +241,16 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
 def clamped_swiglu(gate: Tensor, up: Tensor, limit: float = 7.0, alpha: float = 1.702) -> Tensor:
     """Return gpt-oss' g·sigmoid(alpha·g)·(u + 1), g and u clamped: g <= limit, |u| <= limit.
 
+    gpt-oss interleaves both in one tensor `x`: pass `x[..., ::2]` and `x[..., 1::2]`. With the
+    slope of torch.clamp, 1 at the limits.
+
     Examples
     --------
     >>> import torch
     >>> clamped_swiglu(torch.tensor([-1.0, 9.0]), torch.tensor([0.5, 9.0]))
     tensor([-0.2313, 55.9996])
     """
-    up = up.clamp(-limit, limit) + 1
-    result: Tensor = _GATED["swiglu"](gate.clamp(max=limit), up, beta=alpha)
+    result: Tensor = _GATED["clamped_swiglu"](gate, up, limit=limit, alpha=alpha)
     return result
 
 

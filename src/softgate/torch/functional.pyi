@@ -38,6 +38,9 @@ def celu_(input: Tensor, alpha: float=1.0) -> Tensor:
 def clamped_swiglu(gate: Tensor, up: Tensor, limit: float=7.0, alpha: float=1.702) -> Tensor:
     """Return gpt-oss' g·sigmoid(alpha·g)·(u + 1), g and u clamped: g <= limit, |u| <= limit.
 
+    gpt-oss interleaves both in one tensor `x`: pass `x[..., ::2]` and `x[..., 1::2]`. With the
+    slope of torch.clamp, 1 at the limits.
+
     Examples
     --------
     >>> import torch

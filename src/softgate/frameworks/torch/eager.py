@@ -80,10 +80,10 @@ class GatedFunction(torch.autograd.Function):
         bound, (of_gate, of_other, _) = ctx.bound, ctx.needs_input_grad
         if not untraced(gate, other, grad):
             return *partials(bound, gate, other, grad), None
-        if not of_gate:
+        if not of_gate and bound.factor is None:
             return None, bound.value(gate, grad), None
         first, second = bound.compute("backward", gate, other, grad)
-        return first, second if of_other else None, None
+        return first if of_gate else None, second if of_other else None, None
 
 
 class GatedSplitFunction(torch.autograd.Function):

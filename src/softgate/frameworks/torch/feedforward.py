@@ -24,6 +24,7 @@ from .operators import bind
 
 if TYPE_CHECKING:
     from softgate.runtime.activation import Activation
+    from softgate.runtime.gated import Gated
 
 
 class Hidden(Protocol):
@@ -65,6 +66,32 @@ class ActivatedHidden:
         """Return whether the slope is a function of the value, which the product saves anyway."""
         bound: BoundActivation = bind(self.activation, None, {})
         return bound.from_value
+
+
+class GatedFunctionHidden:
+    """The hidden layer function(gate, up) of a gated function."""
+
+    def __init__(self, function: Gated) -> None:
+        self.function = function
+
+    def value(self, *inputs: Tensor) -> Tensor:
+        """Return function(gate, up)."""
+        result: Tensor = self.function(*inputs)
+        return result
+
+    def pull(self, grad: Tensor, needs: Sequence[bool], *inputs: Tensor) -> tuple[Any, ...]:
+        """Return both partial derivatives times grad."""
+        gate, up = inputs
+        pair = self.function.backward(gate, up, grad)
+        return tuple(x if needed else None for x, needed in zip(pair, needs, strict=True))
+
+    def overwrite(self, *inputs: Tensor) -> None:
+        """Write function(gate, up) over gate."""
+        bind(self.function, None, {}).in_place(*inputs)
+
+    def keeps_one(self) -> bool:
+        """Return False: torch saves gate, up and the hidden layer."""
+        return False
 
 
 class GatedHidden:

@@ -97,7 +97,7 @@ def _compiled(
     parameters = numbers(parameters)
     key, values = _constants(function, arithmetic, parameters, gate.dtype)
     if composes(gate, other) or inside_functorch():
-        return composed(function.act, "value", gate, other, None, arithmetic, parameters)[0]
+        return composed(function, "value", gate, other, None, arithmetic, parameters)[0]
     return torch.ops.softgate.gated(gate, other, key, values, arithmetic or "")
 
 
@@ -110,8 +110,8 @@ def product(bound: BoundGated, gate: Tensor, other: Tensor) -> Tensor:
         return bound.value(gate, other)
     bound.route("value", gate.dtype)
     if composes(gate, other):
-        act, parameters = bound.act.function, dict(bound.parameters)
-        return composed(act, "value", gate, other, None, bound.arithmetic, parameters)[0]
+        parameters = dict(bound.parameters)
+        return composed(bound.function, "value", gate, other, None, bound.arithmetic, parameters)[0]
     sharding.prepare(gate, other)
     return operators.Product.apply(gate, other, *bound.arguments)
 
@@ -128,11 +128,11 @@ def _derivatives(
     """Return two derivatives, that by the gate first; for the curvature, the mixed one second."""
     rest = (gate, other, grad, arithmetic, parameters)
     if is_dynamo_compiling():
-        return composed(function.act, quantity, *rest)
+        return composed(function, quantity, *rest)
     bound: BoundGated = bind(function, arithmetic, parameters)
     bound.route(quantity, gate.dtype)  # raises for a dtype without a kernel
     if composes(gate, other):
-        return composed(function.act, quantity, *rest)
+        return composed(function, quantity, *rest)
     operands = (gate, other) if grad is None else (gate, other, grad)
     if all(plain(x) for x in operands) and not _recorded(*operands):
         return bound.compute(quantity, *operands)
@@ -143,12 +143,16 @@ def _derivatives(
             operators.Evaluate.apply(gate, key, order, values, wider)
             for order in ("curvature", "slope")
         )
-        return twice * other, once
+        if bound.factor is None:
+            return twice * other, once
+        factor, values, wider = bound.factor.arguments
+        times = operators.Evaluate.apply(other, factor, "value", values, wider)
+        return twice * times, operators.Backward.apply(other, once, factor, values, wider)
     return partials(bound, gate, other, torch.ones_like(gate) if grad is None else grad)
 
 
 def composed(
-    act: Activation,
+    function: Gated,
     quantity: str,
     gate: Tensor,
     other: Tensor,
@@ -156,17 +160,22 @@ def composed(
     arithmetic: str | None,
     parameters: Mapping[str, float],
 ) -> tuple[Tensor, ...]:
-    """Return a quantity composed of the activation of the gate and products."""
+    """Return a quantity composed of the functions of gate and other operand, and products."""
+    act, options = function.act, cast(dict[str, Any], {"arithmetic": arithmetic, **parameters})
+    factor = other if function.factor is None else function.factor(other, **options)
     if quantity == "value":
-        return (act(gate, arithmetic=arithmetic, **parameters) * other,)
-    slope = act.slope(gate, arithmetic=arithmetic, **parameters)
+        return (act(gate, **options) * factor,)
     if quantity == "curvature":
         bend: Tensor = act.curvature(gate, arithmetic=None, **parameters)
-        return bend * other, slope
-    value = act(gate, arithmetic=arithmetic, **parameters)
-    if grad is None:
-        return slope * other, value
-    return slope * (other * grad), value * grad
+        by_gate, by_other = bend * factor, act.slope(gate, **options)
+    elif grad is None:
+        by_gate, by_other = act.backward(gate, factor, **options), act(gate, **options)
+    else:
+        by_gate = act.backward(gate, factor * grad, **options)
+        by_other = act(gate, **options) * grad
+    if function.factor is not None:
+        by_other = function.factor.backward(other, by_other, **options)
+    return by_gate, by_other
 
 
 def short_way(function: Gated) -> Callable[..., Tensor]:
@@ -230,9 +239,10 @@ def _constants(
 
 @lru_cache(maxsize=256)
 def gated_with(activation: Activation) -> BoundGated | None:
-    """Return the kernels of the catalogue's gated function with this gate, or None."""
+    """Return the kernels of the catalogue's act(gate)·other with this gate, or None."""
     for function in gated_functions().values():
-        if function.entry.act.definition is activation.entry.definition:
+        same_gate = function.entry.act.definition is activation.entry.definition
+        if same_gate and function.factor is None:
             values = activation.parameters
             return cast(BoundGated, bind(function.bind(**values), None, values))
     return None

@@ -145,7 +145,7 @@ class BoundActivation(BoundFunction):
 class BoundGated(BoundFunction):
     """A gated function with fixed parameters: two operands, one or two results."""
 
-    __slots__ = ("act", "in_rows")
+    __slots__ = ("act", "factor", "in_rows")
     function: Gated
 
     def __init__(
@@ -155,10 +155,11 @@ class BoundGated(BoundFunction):
         parameters: Parameters,
         arithmetic: str | None,
         act: BoundActivation,
+        factor: BoundActivation | None,
     ) -> None:
         super().__init__(gated, key, parameters, arithmetic)
-        self.act = act
-        """The activation of the gate, from which second derivatives are composed."""
+        self.act, self.factor = act, factor
+        """The functions of gate and other operand, from which second derivatives are composed."""
         self.in_rows: dict[tuple[str, torch.dtype], Route] = {}
 
     def value(self, gate: torch.Tensor, other: torch.Tensor) -> torch.Tensor:

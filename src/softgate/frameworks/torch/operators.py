@@ -10,6 +10,7 @@ because an operator written in Python takes several times as long as a small ten
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 from weakref import WeakValueDictionary
 
@@ -17,7 +18,7 @@ import torch
 from torch import Tensor
 
 from softgate.runtime.gated import Gated
-from softgate.runtime.registry import functions
+from softgate.runtime.registry import functions, gated
 
 from .memory import BoundActivation, BoundFunction, BoundGated, matched
 
@@ -35,11 +36,19 @@ FINGERPRINT = "#"
 
 def key_of(function: Function) -> str:
     """Return the string by which operators refer to a function."""
-    if functions().get(function.name) is function:
+    known = functions().get(function.name) or _parts().get(function.name)
+    if known is not None and known.entry is function.entry:
         return function.name
     key = f"{function.name}@{id(function):x}"
     _users[key] = function
     return key
+
+
+@cache
+def _parts() -> dict[str, Function]:
+    """Return the activations and factors that only gated functions have, by name."""
+    parts = (part for function in gated().values() for part in (function.act, function.factor))
+    return {part.name: part for part in parts if part is not None and part.name not in functions()}
 
 
 def bound_of(key: str, parameters: list[float], arithmetic: str) -> Any:
@@ -48,13 +57,16 @@ def bound_of(key: str, parameters: list[float], arithmetic: str) -> Any:
     bound = _bound.get(index)
     if bound is None:
         name = key.partition(FINGERPRINT)[0]
-        function = functions().get(name) or _users.get(name)
+        function = functions().get(name) or _parts().get(name) or _users.get(name)
         if function is None:
             raise RuntimeError(f"the function {key!r} of a traced graph no longer exists")
         values = tuple(zip(function.parameters, parameters, strict=True))
         if isinstance(function, Gated):
             act = bound_of(function.entry.act.name, parameters, arithmetic)
-            bound = BoundGated(function, key, values, arithmetic or None, act)
+            factor = None
+            if function.entry.factor is not None:
+                factor = bound_of(function.entry.factor.name, parameters, arithmetic)
+            bound = BoundGated(function, key, values, arithmetic or None, act, factor)
         else:
             activation = cast("Activation", function)
             bound = BoundActivation(activation, key, values, arithmetic or None)
@@ -189,7 +201,7 @@ polynomials."""
 
 
 class Product(torch.autograd.Function):
-    """act(gate)·other, with derivatives of every order, in both modes."""
+    """act(gate)·factor(other), with derivatives of every order, in both modes."""
 
     @staticmethod
     def forward(gate: Tensor, other: Tensor, key: str, p: list[float], a: str) -> Tensor:
@@ -203,19 +215,21 @@ class Product(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> Any:
         """Return both partial derivatives times `grad`, those that are needed."""
         gate, other = ctx.saved_tensors
-        if not ctx.needs_input_grad[0]:
+        if not ctx.needs_input_grad[0] and _factor(*ctx.rest) is None:
             return None, Product.apply(gate, grad, *ctx.rest), None, None, None
         return *Partials.apply(gate, other, grad, *ctx.rest), None, None, None
 
     @staticmethod
     def jvp(ctx: Any, along_gate: Any, along_other: Any, *_: Any) -> Tensor:
-        """Return slope(gate)·other·along_gate + act(gate)·along_other."""
+        """Return slope(gate)·factor·along_gate + act(gate)·factor'·along_other."""
         gate, other = ctx.saved_tensors
         change = torch.zeros_like(gate)
         if along_gate is not None:
-            change = Backward.apply(gate, other * along_gate, *_act(*ctx.rest))
+            factor = _of_other(other, *ctx.rest)
+            change = Backward.apply(gate, factor * along_gate, *_act(*ctx.rest))
         if along_other is not None:
-            change = change + Product.apply(gate, along_other, *ctx.rest)
+            along = _by_other(other, along_other, *ctx.rest)
+            change = change + _gate_times(gate, along, *ctx.rest)
         return change
 
     @staticmethod
@@ -227,7 +241,10 @@ class Product(torch.autograd.Function):
 
 
 class Partials(torch.autograd.Function):
-    """slope(gate)·other·grad and act(gate)·grad in one pass, differentiable in all three."""
+    """slope(gate)·factor·grad and act(gate)·factor'·grad in one pass, differentiable in all three.
+
+    The factor is piecewise linear: its slope has no derivative.
+    """
 
     @staticmethod
     def forward(gate: Tensor, other: Tensor, grad: Tensor, key: str, p: list[float], a: str) -> Any:
@@ -241,29 +258,31 @@ class Partials(torch.autograd.Function):
     def backward(ctx: Any, to_gate: Tensor, to_other: Tensor) -> Any:
         """Return the derivatives of both results by gate, other and grad."""
         gate, other, grad = ctx.saved_tensors
-        act = _act(*ctx.rest)
-        of_gate = _bend(gate, other * grad * to_gate, act)
+        act, factor = _act(*ctx.rest), _of_other(other, *ctx.rest)
+        to_other = _by_other(other, to_other, *ctx.rest)
+        of_gate = _bend(gate, factor * grad * to_gate, act)
         of_gate = of_gate + Backward.apply(gate, grad * to_other, *act)
-        of_other = Backward.apply(gate, grad * to_gate, *act)
-        of_grad = Backward.apply(gate, other * to_gate, *act)
-        of_grad = of_grad + Product.apply(gate, to_other, *ctx.rest)
+        of_other = _by_other(other, Backward.apply(gate, grad * to_gate, *act), *ctx.rest)
+        of_grad = Backward.apply(gate, factor * to_gate, *act)
+        of_grad = of_grad + _gate_times(gate, to_other, *ctx.rest)
         return of_gate, of_other, of_grad, None, None, None
 
     @staticmethod
     def jvp(ctx: Any, along_gate: Any, along_other: Any, along_grad: Any, *_: Any) -> Any:
         """Return the change of both results along three tangents."""
         gate, other, grad = ctx.saved_tensors
-        act = _act(*ctx.rest)
+        act, factor = _act(*ctx.rest), _of_other(other, *ctx.rest)
         first, second = torch.zeros_like(gate), torch.zeros_like(gate)
         if along_gate is not None:
-            first = _bend(gate, other * grad * along_gate, act)
+            first = _bend(gate, factor * grad * along_gate, act)
             second = Backward.apply(gate, grad * along_gate, *act)
         if along_other is not None:
-            first = first + Backward.apply(gate, grad * along_other, *act)
+            along = _by_other(other, grad * along_other, *ctx.rest)
+            first = first + Backward.apply(gate, along, *act)
         if along_grad is not None:
-            first = first + Backward.apply(gate, other * along_grad, *act)
-            second = second + Product.apply(gate, along_grad, *ctx.rest)
-        return first, second
+            first = first + Backward.apply(gate, factor * along_grad, *act)
+            second = second + _gate_times(gate, along_grad, *ctx.rest)
+        return first, _by_other(other, second, *ctx.rest)
 
     @staticmethod
     def vmap(
@@ -274,13 +293,52 @@ class Partials(torch.autograd.Function):
         return Partials.apply(*tensors, *rest), (0, 0)
 
 
-def _act(key: str, p: list[float], a: str) -> tuple[str, list[float], str]:
+Arguments = tuple[str, list[float], str]
+
+
+def _act(key: str, p: list[float], a: str) -> Arguments:
     """Return the arguments that refer to the activation of the gate."""
-    arguments: tuple[str, list[float], str] = bound_of(key, p, a).act.arguments
+    arguments: Arguments = bound_of(key, p, a).act.arguments
     return arguments
 
 
-def _bend(gate: Tensor, factor: Tensor, act: tuple[str, list[float], str]) -> Any:
+def _factor(key: str, p: list[float], a: str) -> Arguments | None:
+    """Return the arguments that refer to the function of the other operand, if it has one."""
+    factor: BoundActivation | None = bound_of(key, p, a).factor
+    return None if factor is None else factor.arguments
+
+
+def _of_other(other: Tensor, *rest: Any) -> Tensor:
+    """Return the factor: `other`, or its function."""
+    factor = _factor(*rest)
+    if factor is None:
+        return other
+    key, p, a = factor
+    result: Tensor = Evaluate.apply(other, key, "value", p, a)
+    return result
+
+
+def _by_other(other: Tensor, change: Tensor, *rest: Any) -> Tensor:
+    """Return `change` times the slope of the factor."""
+    factor = _factor(*rest)
+    if factor is None:
+        return change
+    result: Tensor = Backward.apply(other, change, *factor)
+    return result
+
+
+def _gate_times(gate: Tensor, change: Tensor, *rest: Any) -> Tensor:
+    """Return act(gate)·change."""
+    result: Tensor
+    if _factor(*rest) is None:
+        result = Product.apply(gate, change, *rest)
+    else:
+        key, p, a = _act(*rest)
+        result = change * Evaluate.apply(gate, key, "value", p, a)
+    return result
+
+
+def _bend(gate: Tensor, factor: Tensor, act: Arguments) -> Any:
     key, p, a = act
     return factor * Evaluate.apply(gate, key, "curvature", p, a)
 

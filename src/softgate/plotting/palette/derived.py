@@ -46,6 +46,7 @@ TABLE: dict[str, tuple[str, str]] = {
     "sqrtsoftplus": ("#876cb4", "spaced"),
     "xielu": ("#875abd", "longdot"),
     "log_ndtr": ("#fc5a6c", "spaced"),
+    "clamped_swiglu": ("#bd1b36", "longdot"),
 }
 
 POOL: tuple[str, ...] = (
@@ -60,10 +61,9 @@ POOL: tuple[str, ...] = (
     "#5a6c51",
     "#007ebd",
     "#635ae1",
-    "#c60063",
+    "#e10087",
     "#007e5a",
     "#997500",
-    "#e10987",
     "#a2513f",
     "#d87575",
     "#c648a2",
@@ -73,4 +73,5 @@ POOL: tuple[str, ...] = (
     "#bd8763",
     "#487e7e",
     "#bd00bd",
+    "#c60063",
 )

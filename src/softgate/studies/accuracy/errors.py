@@ -26,7 +26,7 @@ from softgate.catalogue import Entry
 from softgate.formula import rounding
 from softgate.formula.derivative import derivative
 from softgate.formula.formats import FLOAT64, Format
-from softgate.formula.graph import Node
+from softgate.formula.graph import Node, walk
 from softgate.runtime import kernels
 from softgate.runtime.tables import truth_graph
 
@@ -41,7 +41,7 @@ FIRST_BITS = 256
 
 
 def gate(entry: Entry) -> Node | None:
-    """Return g where the definition is x·g, or that between two constants; else None."""
+    """Return g where the definition is x·g, or that up to a bound; else None."""
     root = entry.define()
     while _clips(root):
         root = root.args[1]
@@ -51,11 +51,17 @@ def gate(entry: Entry) -> Node | None:
 
 
 def _clips(root: Node) -> bool:
-    """Return whether a graph is the maximum or minimum of an expression and a constant."""
+    """Return whether a graph is an expression up to a bound and a constant beyond it.
+
+    That is the maximum or minimum of the two, or the expression's value at a parameter.
+    """
     if root.op != "where":
         return False
     condition, *branches = root.args
-    return branches[1].op == "const" and set(condition.args) == set(branches)
+    leaves = {node.op for node in walk(branches[1]) if not node.args}
+    if leaves == {"const"}:
+        return set(condition.args) == set(branches)
+    return "input" not in leaves
 
 
 def scale_graphs(entry: Entry, quantity: str) -> tuple[Node, ...]:

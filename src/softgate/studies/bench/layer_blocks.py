@@ -170,7 +170,11 @@ def make(
     act = function.act.bind(**function.parameters) if isinstance(function, Gated) else function
     ours = implementation == OURS
     hidden: feedforward.Hidden
-    if ours:
+    if isinstance(function, Gated) and function.factor is not None:
+        if not ours:  # torch has no such operator
+            return None
+        hidden = feedforward.GatedFunctionHidden(function.bind(gate="first"))
+    elif ours:
         hidden = feedforward.GatedHidden(act) if gated else feedforward.ActivatedHidden(act)
     else:
         operator = native(act, act.parameters)

@@ -129,11 +129,6 @@ def choose_functions(
                 f"{function.name} is defined in the program itself, and other processes cannot "
                 "import it: put it into a module"
             )
-        if function.__module__.startswith(resolve.PRIVATE):
-            raise ValueError(
-                f"{function.name} is defined in a file with the name of another module, which "
-                "other processes would import: rename the file"
-            )
     return tuple({label(function): function for function in chosen}.values())
 
 

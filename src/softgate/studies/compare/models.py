@@ -129,11 +129,13 @@ class GatedLayer(nn.Module):
     def __init__(self, inputs: int, width: int, function: Gated) -> None:
         super().__init__()
         self.gate, self.up = nn.Linear(inputs, width), nn.Linear(inputs, width)
+        self.function = function.bind(gate="first")
         self.act = make(gate_activation(function))
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the product."""
-        y: Tensor = self.act(self.gate(x)) * self.up(x)
+        gate, up = self.gate(x), self.up(x)
+        y: Tensor = self.act(gate) * up if self.function.factor is None else self.function(gate, up)
         return y
 
 
@@ -233,7 +235,8 @@ def draw_weights(model: Any, seed: int, init: str, gain: float) -> None:
                 module.bias.zero_()
         for module in model.modules():
             if isinstance(module, GatedLayer):
-                module.up.bias.fill_(1.0)
+                # clamped_swiglu multiplies by up + 1.
+                module.up.bias.fill_(1.0 if module.function.factor is None else 0.0)
         for values, factor in model.weights(init, gain):
             drawn = torch.randn(values.shape, generator=generator)
             if init == "rows":

@@ -171,7 +171,10 @@ def _split_softgate(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> GatedCa
     if not {"out", "arithmetic"}.isdisjoint(options):
         return None
     gate, other = gate_and_other(function, tuple(operands), axis, position)
-    act = function.act.bind(**{**function.parameters, **options})
+    parameters = {**function.parameters, **options}
+    act = function.act.bind(**parameters)
+    if function.factor is not None:
+        other = function.factor(other, **parameters)
     return GatedCall(function.name, ACTIVATION.wrapper, (act, gate), other)
 
 

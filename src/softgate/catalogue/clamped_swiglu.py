@@ -1,0 +1,144 @@
+"""clamped_swiglu(a, b) = g·sigmoid(alpha·g)·(u + 1), g = min(a, limit), u = b clamped: gpt-oss'.
+
+Both factors are functions of one operand, `gate` and `factor`; `catalogue.gated` multiplies them.
+The slope of a clamped operand is 1 at the limit, as that of `torch.clamp`, and 0 beyond it.
+"""
+
+from softgate.blocks import Kernel, TwoFloat
+from softgate.formula.arithmetic import Definition
+from softgate.formula.graph import Node
+
+from . import silu
+from .entry import Bound, Entry, Parameter
+
+PAPER = "OpenAI 2025, gpt-oss-120b & gpt-oss-20b model card (arXiv:2508.10925)"
+PARAMETERS = (
+    Parameter(
+        "alpha", 1.702, above=0.0, below=1e38, doc="Steepness of the gate.", tested=(1.0, 0.3)
+    ),
+    Parameter(
+        "limit",
+        7.0,
+        above=0.0,
+        below=1e38,
+        doc="Largest gate, and largest absolute value of the other operand.",
+        tested=(1.0, 0.7),
+    ),
+)
+
+
+def gate_definition(f: Definition, x: Node, alpha: Node, limit: Node) -> Node:
+    return f.where(x <= limit, x * f.sigmoid(alpha * x), limit * f.sigmoid(alpha * limit))
+
+
+def gate_operators(f: Definition, x: Node, alpha: Node, limit: Node) -> Node:
+    # Frameworks' functions take arrays, which alpha·limit is not.
+    g = f.where(x <= limit, x, limit)
+    return g * f.sigmoid(alpha * g)
+
+
+def capped(f: Kernel, x: Node, limit: TwoFloat) -> Node:
+    """Return min(x, limit); NaN propagates from `x`."""
+    return f.where(x > limit.hi, limit.hi, x)
+
+
+def gate_value(f: Kernel, x: Node, alpha: TwoFloat, limit: TwoFloat) -> Node:
+    return silu.value(f, capped(f, x, limit), alpha)
+
+
+def below(f: Kernel, x: Node, limit: TwoFloat, result: Node) -> Node:
+    """Return `result` up to the limit, else 0: a select, since 0 times infinity would be NaN."""
+    return f.where(f.exceeds(x, limit), 0, result)
+
+
+def gate_slope(f: Kernel, x: Node, alpha: TwoFloat, limit: TwoFloat) -> Node:
+    return below(f, x, limit, silu.slope(f, capped(f, x, limit), alpha))
+
+
+def gate_both(f: Kernel, x: Node, alpha: TwoFloat, limit: TwoFloat) -> tuple[Node, Node]:
+    """Return value and slope; the slope with the smaller error that a product needs."""
+    g = capped(f, x, limit)
+    if alpha.is_one:
+        value, slope = silu.both(f, g, alpha)
+    else:
+        _, b = silu.argument(f, g, alpha, f.exponential_limit)
+        assert b.lo is not None
+        tail = f.fine_product_slope(f.logistic(f.reduce(*b)), b.hi, b.lo)
+        value, slope = silu.value(f, g, alpha), f.step(g, tail)
+    return value, below(f, x, limit, slope)
+
+
+def gate_backward(f: Kernel, x: Node, grad: Node, alpha: TwoFloat, limit: TwoFloat) -> Node:
+    # The slope of `gate_both`, so that a gated kernel computes it once.
+    return below(f, x, limit, f.ieee_product(gate_both(f, x, alpha, limit)[1], grad))
+
+
+def gate_curvature(f: Kernel, x: Node, alpha: TwoFloat, limit: TwoFloat) -> Node:
+    return below(f, x, limit, silu.curvature(f, capped(f, x, limit), alpha))
+
+
+def factor_definition(f: Definition, x: Node, alpha: Node, limit: Node) -> Node:
+    return f.where(x <= limit, f.where(x >= -limit, x, -limit), limit) + 1
+
+
+def factor_parts(f: Kernel, x: Node, alpha: TwoFloat, limit: TwoFloat) -> TwoFloat:
+    """Return u + 1 in two parts, exact but for the second part of the limit."""
+    u = f.where(f.abs(x) > limit.hi, f.copysign(limit.hi, x), x)
+    hi = u + 1
+    one = hi - u
+    lo = (u - (hi - one)) + (1 - one)
+    if limit.lo is not None:
+        lo = lo + f.where(f.exceeds(f.abs(x), limit), f.where(x < 0, -limit.lo, limit.lo), 0)
+    return TwoFloat(hi, lo)
+
+
+def factor_value(f: Kernel, x: Node, alpha: TwoFloat, limit: TwoFloat) -> Node:
+    hi, lo = factor_parts(f, x, alpha, limit)
+    # With a limit in two parts, 1 - limit may cancel.
+    return hi if limit.lo is None or lo is None else hi + lo
+
+
+def inside(f: Kernel, x: Node, limit: TwoFloat, result: Node) -> Node:
+    """Return `result` where |x| <= limit, else 0; NaN propagates from `x`."""
+    return f.where(f.within(f.abs(x), limit), result, f.keep_nan(x, 0))
+
+
+def factor_slope(f: Kernel, x: Node, alpha: TwoFloat, limit: TwoFloat) -> Node:
+    return inside(f, x, limit, f.lift(1))
+
+
+def factor_backward(f: Kernel, x: Node, grad: Node, alpha: TwoFloat, limit: TwoFloat) -> Node:
+    return inside(f, x, limit, grad)
+
+
+def factor_curvature(f: Kernel, x: Node, alpha: TwoFloat, limit: TwoFloat) -> Node:
+    return f.keep_nan(x, 0)
+
+
+gate = Entry(
+    name="clamped_silu",
+    formula="g*sigmoid(alpha*g), g = min(x, limit)",
+    paper=PAPER,
+    definition=gate_definition,
+    operators=gate_operators,
+    value=gate_value,
+    slope=gate_slope,
+    curvature=gate_curvature,
+    backward=gate_backward,
+    bounds={"float32": Bound(3.5, 2.8), "float64": Bound(3.5, 2.6)},
+    intervals=((-1.0, 1.0), (-20.0, 20.0), (6.0, 8.0), (-66.0, -50.0), (-445.0, -410.0)),
+    parameters=PARAMETERS,
+)
+factor = Entry(
+    name="clamped_plus_one",
+    formula="min(max(x, -limit), limit) + 1",
+    paper=PAPER,
+    definition=factor_definition,
+    value=factor_value,
+    slope=factor_slope,
+    curvature=factor_curvature,
+    backward=factor_backward,
+    bounds={"float32": Bound(1.0, 0.0), "float64": Bound(0.5, 0.0)},
+    intervals=((-2.0, 0.0), (0.0, 1.0), (-8.0, 8.0)),
+    parameters=PARAMETERS,
+)
