@@ -1184,7 +1184,7 @@ left, times an infinite other is NaN.
 """
 
 clamped_swiglu: GatedWithAlphaLimit
-"""clamped_swiglu(a, b) = g*sigmoid(alpha*g)*(u + 1), g = min(a, limit), u = min(max(b, -limit), limit), applied to each pair of elements.
+"""clamped_swiglu(a, b) = g*sigmoid(alpha*g)*(1 + clip(b, -limit, limit)), g = min(a, limit), applied to each pair of elements.
 
 The first operand is the gate. One array is cut in two halves, a and b.
 

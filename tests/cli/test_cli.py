@@ -135,10 +135,16 @@ def test_ones_own_formula_by_module_and_name(tmp_path: Path) -> None:
 
 
 def test_doctor_checks_a_kernel_of_each_dtype(tmp_path: Path) -> None:
-    result = softgate("doctor", "--json", "-o", str(tmp_path / "doctor.json"))
+    files = [tmp_path / f"doctor.{kind}" for kind in ("json", "csv", "html")]
+    result = softgate("doctor", "--json", *(word for file in files for word in ("-o", str(file))))
     assert result.returncode == 0, result.stderr
     content = json.loads(result.stdout)
-    assert content == json.loads((tmp_path / "doctor.json").read_text(encoding="utf-8"))
+    texts = [file.read_text(encoding="utf-8") for file in files]
+    assert content == json.loads(texts[0])
+    assert texts[1].startswith("item,finding\nsoftgate,")
+    assert "<td>" in texts[2]
+    assert "kernel float32" in texts[1]
+    assert "kernel float32" in texts[2]
     assert {check["dtype"] for check in content["kernels"]} == {
         "float16", "bfloat16", "float32", "float64",
     }  # fmt: skip

@@ -10,14 +10,17 @@ from xml.etree import ElementTree
 import matplotlib as mpl
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from matplotlib.figure import Figure
 
 import softgate as sg
 from softgate.catalogue import Bound, Entry
+from softgate.cli.plot import command
 from softgate.formula.arithmetic import Definition
 from softgate.formula.graph import Node
 from softgate.plotting.curves import Curve, curve
 from softgate.plotting.palette import style
+from softgate.plotting.plot import PlotData
 from softgate.plotting.plot_spec import apart
 from softgate.runtime.activation import Activation
 
@@ -152,6 +155,30 @@ def test_pyplot_has_no_open_figure() -> None:
     assert (
         "matplotlib.pyplot" not in sys.modules or not sys.modules["matplotlib.pyplot"].get_fignums()
     )
+
+
+def test_the_points_of_curves_are_data(tmp_path: Path) -> None:
+    """The same rows in a file and on stdout; a jump starts a new piece."""
+    arguments = ["hardshrink", "gelu", "--at", "-2:2"]
+    stdout = {
+        form: CliRunner().invoke(command, [*arguments, f"--{form}"], standalone_mode=False).stdout
+        for form in ("csv", "json")
+    }
+    files = {form: tmp_path / f"points.{form}" for form in ("csv", "json", "html")}
+    for file in files.values():
+        sg.plot("hardshrink", "gelu", at=(-2, 2), output=file)
+    assert files["csv"].read_text() == stdout["csv"]
+    record = PlotData.from_json(files["json"].read_text())
+    assert record == PlotData.from_json(stdout["json"])
+    shrunk, gelu = record.curves
+    assert (shrunk.function, len(shrunk.pieces), len(gelu.pieces)) == ("hardshrink", 3, 1)
+    assert np.array_equal(gelu.pieces[0].y, sg.gelu(gelu.pieces[0].x))
+    header, *rows = stdout["csv"].splitlines()
+    assert header == "function,piece,x,value"
+    assert len(rows) == sum(len(piece.x) for curve in record.curves for piece in curve.pieces)
+    assert "<svg" in files["html"].read_text(encoding="utf-8")
+    both = CliRunner().invoke(command, ["gelu", "--csv", "--json"], standalone_mode=False)
+    assert "two formats" in str(both.exception)
 
 
 @pytest.mark.parametrize("kind", ["svg", "png", "pdf"])
@@ -311,7 +338,7 @@ def test_a_log_plot_reaches_down_to_the_smallest_floats() -> None:
         (["gelu"], {"at": (3, -3)}, "empty"),
         (["gelu"], {"at": (0, float("inf"))}, "not finite"),
         (["gelu"], {"at": (float("nan"), 1)}, "not finite"),
-        (["gelu"], {"output": "x.bmp"}, r"\.svg, \.png or \.pdf"),
+        (["gelu"], {"output": "x.bmp"}, r"\.svg, \.png, \.pdf, \.html, \.json or \.csv"),
         (["gelu"], {"width": 0.1}, "between 2 and 100"),
         (["gelu"], {"width": 1, "height": 1}, "between 2 and 100"),
         (["gelu"], {"output": ""}, "is empty"),

@@ -222,8 +222,7 @@ GATED = (
         factor=clamped_swiglu.factor,
         parts=clamped_swiglu.factor_parts,
         aliases=("swigluoai",),
-        product="g*sigmoid(alpha*g)*(u + 1), g = min({gate}, limit), "
-        "u = min(max({other}, -limit), limit)",
+        product="g*sigmoid(alpha*g)*(1 + clip({other}, -limit, limit)), g = min({gate}, limit)",
         position="first",
         paper=clamped_swiglu.PAPER,
         bounds={"float32": Bound(3.05, 3.7), "float64": Bound(3.05, 3.7)},

@@ -203,4 +203,4 @@ swiglu: GatedActivation
 """swiglu(a, b) = silu(a)*b, applied to each pair of elements."""
 
 clamped_swiglu: GatedActivation
-"""clamped_swiglu(a, b) = g*sigmoid(alpha*g)*(u + 1), g = min(a, limit), u = min(max(b, -limit), limit), applied to each pair of elements."""
+"""clamped_swiglu(a, b) = g*sigmoid(alpha*g)*(1 + clip(b, -limit, limit)), g = min(a, limit), applied to each pair of elements."""
