@@ -115,8 +115,9 @@ class _Block(nn.Module):
             if recomputed and unobserved(x, act, last):
                 how += ", which is recomputed for the gradient"
                 memory += ", not saved"
-        known = isinstance(act, modules.Activation | _GatedProduct)
-        name = act.activation.name if known else type(act).__name__
+        name = type(act).__name__
+        if isinstance(act, modules.Activation | _GatedProduct):
+            name = act.activation.name
         return Explanation(
             activation=f"{type(self).__name__} with {name}",
             quantity="value",
