@@ -11,7 +11,8 @@ import ctypes
 import itertools
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -241,6 +242,47 @@ def never_free(resource: Any, increment: Any = ctypes.pythonapi.Py_IncRef) -> No
 
 def _release(resource: Any, decrement: Any = ctypes.pythonapi.Py_DecRef) -> None:
     decrement(ctypes.py_object(resource))
+
+
+FLUSH_X86 = 1 << 15 | 1 << 6
+"""The bits of MXCSR that flush subnormal results and operands to 0."""
+FLUSH_ARM = 1 << 24 | 1 << 19
+"""The bits of FPCR that do so for all formats and for float16."""
+
+
+@contextmanager
+def gradual_underflow(b: ir.IRBuilder, target: Target = HOST) -> Iterator[None]:
+    """Emit code that does not flush subnormal numbers to 0, and restores the thread's mode.
+
+    Threads of XLA and TensorFlow flush them. Nothing is emitted for architectures other than x86-64
+    and AArch64. Floating-point operations within must be in functions that are called: LLVM assumes
+    that the mode does not change.
+    """
+    architecture = _architecture(target.triple)
+    if architecture == "x86_64":
+        kind = ir.FunctionType(ir.VoidType(), [POINTER])
+        read, write = (_declare(b, f"llvm.x86.sse.{name}mxcsr", kind) for name in ("st", "ld"))
+        before, during = b.alloca(WORD), b.alloca(WORD)
+        b.call(read, [before])
+        b.store(b.and_(b.load(before, typ=WORD), WORD(0xFFFFFFFF - FLUSH_X86)), during)
+        b.call(write, [during])
+        yield
+        b.call(write, [before])
+    elif architecture in ("aarch64", "arm64"):
+        get = _declare(b, "llvm.aarch64.get.fpcr", ir.FunctionType(LONG, []))
+        put = _declare(b, "llvm.aarch64.set.fpcr", ir.FunctionType(ir.VoidType(), [LONG]))
+        mode = b.call(get, [])
+        b.call(put, [b.and_(mode, LONG((1 << 64) - 1 - FLUSH_ARM))])
+        yield
+        b.call(put, [mode])
+    else:
+        yield
+
+
+def _declare(b: ir.IRBuilder, name: str, kind: ir.FunctionType) -> ir.Function:
+    """Return the declaration of a function, one in each module."""
+    known = b.module.globals.get(name)
+    return ir.Function(b.module, kind, name) if known is None else known
 
 
 REBIAS = (127 - 15) << 23

@@ -1,9 +1,11 @@
 """Adapter for TensorFlow tensors.
 
-- an eager CPU tensor: the kernels, over the tensor's memory;
-- a symbolic one (in tf.function, under XLA), or one on another device: TensorFlow's operators.
+- an eager CPU tensor: the kernels, as an op (`native_ops`) or over the tensor's memory;
+- a symbolic one (in tf.function): TensorFlow's operators, which kernels replace where a CPU runs
+  the graph without XLA;
+- a tensor on another device: TensorFlow's operators.
 
-Both have derivatives of every order, except that TensorFlow stores only first gradients in a
+All have derivatives of every order, except that TensorFlow stores only first gradients in a
 SavedModel. The operators compute float16 and bfloat16 in float32, rounded once: near the midpoint
 of two numbers the result may not be the nearest, as a kernel's is.
 """
@@ -28,6 +30,7 @@ from softgate.runtime.gated import Gated
 from softgate.runtime.threads import POOL
 
 from ..gated import Operators, compute_gated, explain_composed, refuse_out
+from . import native_ops
 from .derivatives import STABLE, Derivatives, derivatives
 from .memory import ACCEPTED, DTYPES, on_cpu
 
@@ -74,19 +77,28 @@ def explain(call: Call) -> Explanation:
         )
     x = _tensor(function, call.operands[0])
     shape = () if x.shape.rank is None else tuple(x.shape)
-    bound = _bind(function, call)
-    if not on_cpu(x):
+    bound, reason = _bind(function, call), native_ops.unavailable()
+    in_graph = tf.is_symbolic_tensor(x)
+    if not on_cpu(x) and not (in_graph and reason is None):
         fmt = bound.computed_in(quantity, x.dtype).name
         how = f"the {fmt} kernel's formula in TensorFlow operators"
         if fmt != x.dtype.name:
             how += f", rounded once to {x.dtype.name}"
+        if in_graph:
+            how += f" (no kernels in graphs: {reason})"
         passes = "one pass under XLA (jit_compile=True), else one for each operator"
         return Explanation(function.name, quantity, shape, x.dtype.name, how, passes, 1)
-    route = function.route(quantity, DTYPES[x.dtype], call.arithmetic, dict(bound.parameters))
-    threads = POOL.plan(int(tf.size(x)), x.dtype.size * (len(route.inputs) + route.results))
-    memory = "input not copied"
+    route = bound.route(quantity, x.dtype)
+    how, elements = route.describe(), x.shape.num_elements()
+    item_bytes = x.dtype.size * (len(route.inputs) + route.results)
+    if in_graph:
+        how += " where TensorFlow runs the graph (its operators under XLA and in files)"
+    if reason is None and x.dtype in native_ops.ENUMS:
+        threads = native_ops.threads(None if elements is None else elements * item_bytes)
+    else:
+        threads = POOL.plan(elements, item_bytes)
     return Explanation(
-        function.name, quantity, shape, x.dtype.name, route.describe(), memory, threads
+        function.name, quantity, shape, x.dtype.name, how, "input not copied", threads
     )
 
 

@@ -8,7 +8,7 @@ and NaN gradients where the branch of a `where` that is not taken is NaN.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,10 +19,12 @@ from softgate.formula.derivative import derivative
 from softgate.formula.formats import FLOAT32, FLOAT64, Format
 from softgate.lower.tensorflow import definition_form, stable_form
 from softgate.runtime import kernels
-from softgate.runtime.routes import Runner
+from softgate.runtime.routes import Route, Runner
 
 from ..asymptotes import ends
-from .memory import DTYPES, call, on_cpu
+from . import native_ops
+from .memory import DTYPES, call, has_tangent, on_cpu
+from .native_ops import GraphFunction, Kernel
 
 if TYPE_CHECKING:
     from softgate.formula.graph import Node
@@ -44,9 +46,13 @@ class Derivatives:
         self._graphs: list[Node] = []
         self._forms: dict[tuple[str | int, Format], Form] = {}
         self._runners: dict[tuple[str, Any], Runner] = {}
+        self._kernels: dict[tuple[str, Any], Kernel] = {}
+        self._functions: dict[tuple[str, Any], GraphFunction] = {}
 
     def __call__(self, order: int, x: Any) -> Any:
         """Return a derivative (0: the value), differentiable."""
+        if order < len(STABLE) and (kernel := self._eager_op(STABLE[order], x)):
+            return native_ops.evaluate(kernel, x)
         x = _here(x)
 
         @tf.custom_gradient
@@ -57,38 +63,91 @@ class Derivatives:
 
     def pull(self, order: int, x: Any, grad: Any) -> Any:
         """Return `grad` times the derivative of order `order + 1`, differentiable in both."""
+        if order == 0 and (kernel := self._eager_op("backward", x, grad)):
+            return native_ops.evaluate(kernel, x, grad)
         x, grad = _here(x), _here(grad)
 
         @tf.custom_gradient
         def run(x: Any, grad: Any) -> Any:
             def pulled(again: Any) -> Any:
-                return self.pull(order + 1, x, again * grad), self.pull(order, x, again)
+                return self._pull_pair(order, x, grad, again)
 
             return self._times_next(order, x, grad), pulled
 
         return run(x, grad)
 
+    def _pull_pair(self, order: int, x: Any, grad: Any, again: Any) -> tuple[Any, Any]:
+        """Return the gradients of both operands of `pull`, given that of its result."""
+        return self.pull(order + 1, x, again * grad), self.pull(order, x, again)
+
     def _evaluate(self, order: int, x: Any) -> Any:
         if order >= len(STABLE):
             return self._computed(order, FLOAT64, x)
-        quantity = STABLE[order]
-        if on_cpu(x):
-            return call(self._runner(quantity, x.dtype), x)
-        return self._computed(quantity, self.computed_in(quantity, x.dtype), x)
+        return self._run(STABLE[order], x)
 
     def _times_next(self, order: int, x: Any, grad: Any) -> Any:
         if order > 0:
             return self._evaluate(order + 1, x) * grad
-        if on_cpu(x) and on_cpu(grad):
-            return call(self._runner("backward", x.dtype), x, grad)
-        return self._computed("backward", self.computed_in("backward", x.dtype), x, grad)
+        return self._run("backward", x, grad)
+
+    def _run(self, quantity: str, *operands: Any) -> Any:
+        dtype = operands[0].dtype
+        if all(map(on_cpu, operands)):
+            return call(self._runner(quantity, dtype), *operands)
+        if not tf.executing_eagerly() and native_ops.unavailable() is None:
+            return self._function(quantity, dtype)(*operands)
+        return self._computed(quantity, self.computed_in(quantity, dtype), *operands)
+
+    def _eager_op(self, quantity: str, *operands: Any) -> Kernel | None:
+        """Return the kernel that computes a quantity of eager CPU tensors as an op, or None."""
+        dtype = operands[0].dtype
+        if dtype not in native_ops.ENUMS or not all(map(on_cpu, operands)):
+            return None
+        kernel = self._kernels.get((quantity, dtype))
+        if kernel is None:
+            if native_ops.unavailable() is not None:
+                return None
+            kernel = self._kernel(quantity, dtype)
+        return kernel if native_ops.may_run_eagerly(kernel) else None
+
+    def _kernel(self, quantity: str, dtype: Any) -> Kernel:
+        kernel = self._kernels.get((quantity, dtype))
+        if kernel is None:
+            gradient: Any
+            if quantity == "backward":
+
+                def gradient(x: Any, grad: Any, again: Any) -> tuple[Any, ...]:
+                    return self._pull_pair(0, x, grad, again)
+            else:
+                order = STABLE.index(quantity)
+
+                def gradient(x: Any, grad: Any) -> tuple[Any, ...]:
+                    return (self.pull(order, x, grad),)
+
+            kernel = native_ops.kernel_of(self.route(quantity, dtype), dtype, gradient)
+            self._kernels[quantity, dtype] = kernel
+        return kernel
+
+    def _function(self, quantity: str, dtype: Any) -> GraphFunction:
+        function = self._functions.get((quantity, dtype))
+        if function is None:
+            name = f"{self.activation.name}_{quantity}_{dtype.name}"
+            operators = partial(self._computed, quantity, self.computed_in(quantity, dtype))
+            kernel = self._kernel(quantity, dtype)
+            function = native_ops.GraphFunction(name, operators, kernel)
+            self._functions[quantity, dtype] = function
+        return function
+
+    def route(self, quantity: str, dtype: Any) -> Route:
+        """Return the kernel or table for a quantity of tensors of a dtype."""
+        return self.activation.route(
+            quantity, DTYPES[dtype], self.arithmetic, dict(self.parameters)
+        )
 
     def _runner(self, quantity: str, dtype: Any) -> Runner:
         runner = self._runners.get((quantity, dtype))
         if runner is None:
-            values = dict(self.parameters)
-            route = self.activation.route(quantity, DTYPES[dtype], self.arithmetic, values)
-            runner = self._runners[quantity, dtype] = route.runner()
+            runner = self._runners[quantity, dtype] = self.route(quantity, dtype).runner()
         return runner
 
     def computed_in(self, quantity: str, dtype: Any) -> Format:
@@ -150,7 +209,14 @@ def _here(x: Any) -> Any:
     A gradient is traced into a second graph, and the gradient's gradient into a third, which can
     access tensors of the second only: a gradient must not refer to those of the first.
     """
-    return x if tf.executing_eagerly() else tf.identity(x)
+    if tf.executing_eagerly():
+        return x
+    if has_tangent(x):
+        raise NotImplementedError(
+            "tf.autodiff.ForwardAccumulator in a tf.function: TensorFlow ignores custom gradients "
+            "there; call the function eagerly, or use tf.GradientTape"
+        )
+    return tf.identity(x)
 
 
 @lru_cache(maxsize=256)

@@ -37,6 +37,13 @@ def on_cpu(x: Any) -> bool:
     return not tf.is_symbolic_tensor(x) and tf.executing_eagerly() and "CPU" in x.device
 
 
+def has_tangent(x: Any) -> bool:
+    """Return whether a tensor is differentiated in forward mode."""
+    from tensorflow.python.eager import forwardprop_util
+
+    return bool(forwardprop_util.pack_tangents([x]).tangents)
+
+
 def array_of(x: Any) -> Array:
     """Return the memory of an eager CPU tensor as an array, not to be written to."""
     return np.asarray(x.__array__())

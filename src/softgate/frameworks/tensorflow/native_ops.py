@@ -1,0 +1,319 @@
+"""softgate's kernels as one op of TensorFlow on the CPU, registered through its C API.
+
+Eagerly the op is called; its gradient is registered. A graph never contains it, because XLA cannot
+compile it and a file with it could not be loaded elsewhere. A graph calls a function in operators
+of TensorFlow, and a second function with the op implements the same interface on CPUs: Grappler's
+implementation selector replaces the first by the second when the runtime prepares a graph for a
+CPU. Everything else processes the operators: XLA, SavedModel, TFLite, vectorized_map, tf.data,
+other devices.
+
+Kernels that TensorFlow may call are never freed: its caches have no end that could be observed.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import inspect
+import itertools
+import os
+import platform
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
+
+import tensorflow as tf
+
+from softgate.lower import tensorflow_op
+from softgate.lower.llvm import compile_chunk_loop
+from softgate.runtime import kernels
+from softgate.runtime.routes import Route, Runner
+from softgate.runtime.threads import MIN_CHUNK_BYTES, available
+
+OP = "Softgate>Evaluate"
+INTERFACE, DEVICE = "api_implements", "api_preferred_device"
+"""Attributes of functions that Grappler's implementation selector reads."""
+ENUMS = {
+    dtype: dtype.as_datatype_enum for dtype in (tf.float16, tf.bfloat16, tf.float32, tf.float64)
+}
+
+MOST_EAGER = 512
+"""Kernels called eagerly at most, since TensorFlow never forgets a function with its parameters;
+further ones run over the tensor's memory."""
+
+PROCESS = int.from_bytes(os.urandom(7), "little")
+"""Identifies this process, whose addresses nodes hold, and its children."""
+
+Gradient = Callable[..., Sequence[Any]]
+
+
+class Kernel(NamedTuple):
+    """A kernel that nodes refer to by its address."""
+
+    words: ctypes.Array[ctypes.c_int64]
+    runner: Runner
+    gradient: Gradient
+    """Returns the gradients of the operands from those and the gradient of the result."""
+
+    @property
+    def address(self) -> int:
+        """The attribute `kernel` of a node."""
+        return ctypes.addressof(self.words)
+
+
+_kernels: dict[int, Kernel] = {}
+_eager: set[int] = set()
+_functions: WeakKeyDictionary[Any, set[GraphFunction]] = WeakKeyDictionary()
+"""The functions that each graph calls: TensorFlow forgets those that Python does not refer to."""
+_interfaces = itertools.count()
+
+
+def unavailable() -> str | None:
+    """Return why graphs run TensorFlow's operators only; None if they run kernels."""
+    reason = _registration()
+    if reason is not None:
+        return reason
+    devices = tf.config.list_logical_devices()
+    others = sorted({device.device_type for device in devices} - {"CPU"})
+    if others:
+        return f"a {others[0]} is visible"
+    if len({device.name.rpartition("/device:")[0] for device in devices}) > 1:
+        return "other processes run parts of graphs"
+    with tf.init_scope():
+        if not tf.executing_eagerly():
+            return "eager execution is disabled"
+    options = tf.config.optimizer.get_experimental_options()
+    if options.get("disable_meta_optimizer") or not options.get("implementation_selector", True):
+        return "tf.config.optimizer disables the implementation selector"
+    return None
+
+
+def threads(moved: int | None) -> int:
+    """Return how many threads compute results with `moved` bytes read and written."""
+    size = 1 + _workers()
+    return size if moved is None else max(1, min(size, moved // MIN_CHUNK_BYTES))
+
+
+def kernel_of(route: Route, dtype: Any, gradient: Gradient) -> Kernel:
+    """Return the kernel of a route for tensors of a dtype."""
+    runner, operands = route.runner(), len(route.inputs) + route.results
+    loop = kernels.once(("share", operands, False), lambda: compile_chunk_loop(operands))
+    chunks = _address(loop)
+    sizes = (len(route.inputs), route.results, dtype.size, ENUMS[dtype])
+    words = (runner.code, runner.address, chunks, *sizes)
+    kernel = Kernel((ctypes.c_int64 * len(words))(*words), runner, gradient)
+    _kernels[kernel.address] = kernel
+    return kernel
+
+
+def may_run_eagerly(kernel: Kernel) -> bool:
+    """Return whether a kernel is called as an op eagerly; see `MOST_EAGER`."""
+    if kernel.address not in _eager and len(_eager) < MOST_EAGER:
+        _eager.add(kernel.address)
+    return kernel.address in _eager
+
+
+def evaluate(kernel: Kernel, *operands: Any) -> Any:
+    """Return the result of a kernel at eager CPU tensors of one shape, differentiable."""
+    from tensorflow.python import pywrap_tfe
+    from tensorflow.python.eager import context, core
+    from tensorflow.python.framework import ops
+
+    attributes = ("kernel", kernel.address, "process", PROCESS, "M", 1)
+    try:
+        (result,) = pywrap_tfe.TFE_Py_FastPathExecute(
+            context.context(), OP, None, list(operands), *attributes
+        )
+    except core._NotOkStatusException as error:
+        ops.raise_from_not_ok_status(error, None)
+    return result
+
+
+class GraphFunction:
+    """A function that graphs call: in operators, replaced by a kernel where a CPU runs them."""
+
+    def __init__(self, name: str, operators: Callable[..., Any], kernel: Kernel) -> None:
+        inputs, dtype = kernel.words[3], tf.as_dtype(kernel.words[6])
+        interface = f"softgate_{PROCESS:x}_{next(_interfaces)}"
+
+        def portable(*operands: Any) -> Any:
+            return operators(*operands)
+
+        def native(*operands: Any) -> Any:
+            from tensorflow.python.framework import op_def_library
+
+            attributes = {"kernel": kernel.address, "process": PROCESS, "M": 1}
+            return op_def_library.apply_op(OP, x=list(operands), **attributes)[0]
+
+        portable.__name__, native.__name__ = name, f"{name}_native"
+        spec = [tf.TensorSpec(None, dtype)] * inputs
+        with tf.init_scope(), tf.device(None):
+            self._portable, self._native = (
+                tf.function(
+                    function, autograph=False, experimental_attributes={INTERFACE: interface} | more
+                ).get_concrete_function(*spec)
+                for function, more in ((portable, {}), (native, {DEVICE: "CPU"}))
+            )
+
+    def __call__(self, *operands: Any) -> Any:
+        """Return the result as a tensor of the graph that is being built."""
+        x = operands[0]
+        (result,) = tf.raw_ops.PartitionedCall(args=operands, Tout=[x.dtype], f=self._portable)
+        result.set_shape(x.shape)
+        _functions.setdefault(tf.compat.v1.get_default_graph(), set()).add(self)
+        return result
+
+
+@cache
+def _registration() -> str | None:
+    """Register the op, once; return why that is impossible, or None."""
+    try:
+        _register()
+    except _UnavailableError as error:
+        return str(error)
+    return None
+
+
+class _UnavailableError(Exception):
+    """TensorFlow or the machine lacks what the op needs."""
+
+
+def _register() -> None:
+    version = f"TensorFlow {tf.__version__}"
+    if platform.machine().lower() not in ("x86_64", "amd64", "aarch64", "arm64"):
+        raise _UnavailableError(f"there is no op for {platform.machine()}")
+    if "experimental_attributes" not in inspect.signature(tf.function).parameters:
+        raise _UnavailableError(f"{version} has functions without attributes")
+    try:
+        from tensorflow.python.eager import context, core
+        from tensorflow.python.framework import op_def_library, ops
+        from tensorflow.python.pywrap_tfe import TFE_Py_FastPathExecute
+
+        _ = context.context, core._NotOkStatusException, TFE_Py_FastPathExecute
+        _ = op_def_library.apply_op, ops.raise_from_not_ok_status
+    except (ImportError, AttributeError) as error:
+        raise _UnavailableError(f"{version} differs from what softgate expects: {error}") from None
+    library = _Library(version)
+    symbols = {name: library.address(name) for name in tensorflow_op.FUNCTIONS}
+    pool = _pool()
+    if pool is not None:
+        process = ctypes.CDLL(None)
+        functions = tensorflow_op.THREAD_FUNCTIONS
+        symbols |= {name: _address(getattr(process, name)) for name in functions}
+    made = [
+        tensorflow_op.compile_create(symbols, PROCESS),
+        tensorflow_op.compile_compute(symbols, pool),
+        tensorflow_op.compile_shape(symbols),
+    ]
+    _callbacks.extend(made)
+    create, compute, shape = map(_address, made)
+    library.register(create, compute, shape)
+    tf.RegisterGradient(OP)(_gradient)
+    if pool is not None:
+        _start_workers(pool, symbols)
+
+
+_callbacks: list[Any] = []
+"""Compiled functions that TensorFlow and threads call."""
+
+
+def _gradient(op: Any, grad: Any) -> Sequence[Any]:
+    return _kernels[op.get_attr("kernel")].gradient(*op.inputs, grad)
+
+
+def _address(function: Any) -> int:
+    return ctypes.cast(function, ctypes.c_void_p).value or 0
+
+
+class _Library:
+    """TensorFlow's C API."""
+
+    def __init__(self, version: str) -> None:
+        self._version = version
+        folder = Path(tf.sysconfig.get_lib())
+        found = sorted(folder.glob("libtensorflow_framework*"))
+        if not found:
+            raise _UnavailableError(f"{version} has no library with its C API")
+        self._library = ctypes.CDLL(str(found[0]))
+
+    def address(self, name: str) -> int:
+        """Return the address of a function."""
+        return _address(self._function(name))
+
+    def _function(self, name: str) -> Any:
+        try:
+            return self._library[name]
+        except AttributeError:
+            raise _UnavailableError(f"the C API of {self._version} lacks {name}") from None
+
+    def _call(self, name: str, *arguments: Any, returns: Any = None) -> Any:
+        function = self._function(name)
+        function.restype = returns
+        pointers = (ctypes.c_void_p(a) if isinstance(a, int) else a for a in arguments)
+        return function(*pointers)
+
+    def register(self, create: int, compute: int, shape: int) -> None:
+        """Register the op and its kernel for CPUs."""
+        pointer, op = ctypes.c_void_p, OP.encode()
+        status = self._call("TF_NewStatus", returns=pointer)
+        builder = self._call("TF_NewOpDefinitionBuilder", op, returns=pointer)
+        for attribute in (
+            b"T: {half, bfloat16, float, double}",
+            b"N: int >= 1",
+            b"M: int >= 1",
+            b"kernel: int",
+            b"process: int",
+        ):
+            self._call("TF_OpDefinitionBuilderAddAttr", builder, attribute)
+        self._call("TF_OpDefinitionBuilderAddInput", builder, b"x: N * T")
+        self._call("TF_OpDefinitionBuilderAddOutput", builder, b"y: M * T")
+        self._call("TF_OpDefinitionBuilderSetShapeInferenceFunction", builder, shape)
+        self._call("TF_RegisterOpDefinition", builder, status)
+        self._check(status)
+        kernel = self._call("TF_NewKernelBuilder", op, b"CPU", create, compute, 0, returns=pointer)
+        self._call("TF_RegisterKernelBuilder", op, kernel, status)
+        self._check(status)
+        self._call("TF_DeleteStatus", status)
+
+    def _check(self, status: int) -> None:
+        if self._call("TF_GetCode", status, returns=ctypes.c_int):
+            message = self._call("TF_Message", status, returns=ctypes.c_char_p).decode()
+            raise _UnavailableError(f"{self._version} does not register the op: {message}")
+
+
+@cache
+def _workers() -> int:
+    """Return the number of threads besides the caller: as many as TensorFlow's own."""
+    if sys.platform != "linux":  # elsewhere semaphores have other names
+        return 0
+    return (tf.config.threading.get_intra_op_parallelism_threads() or available()) - 1
+
+
+@cache
+def _pool() -> tensorflow_op.Pool | None:
+    """Return the memory that callers and threads share; None if there is one thread."""
+    workers = _workers()
+    if workers < 1:
+        return None
+    memory = (ctypes.c_char * ((workers + 2) * tensorflow_op.SLOT))()
+    _callbacks.append(memory)
+    start = ctypes.addressof(memory)
+    return tensorflow_op.Pool(start + -start % tensorflow_op.LINE, MIN_CHUNK_BYTES)
+
+
+def _start_workers(pool: tensorflow_op.Pool, symbols: tensorflow_op.Symbols) -> None:
+    serve = tensorflow_op.compile_serve(symbols)
+    _callbacks.append(serve)
+    process = ctypes.CDLL(None)
+    for i in range(_workers()):
+        slot = pool.address + (i + 1) * tensorflow_op.SLOT
+        process.sem_init(ctypes.c_void_p(slot + tensorflow_op.LINE), 0, 0)
+        name = "softgate-tensorflow"
+        threading.Thread(target=serve, args=(slot,), name=name, daemon=True).start()
+    count = ctypes.c_int64.from_address(pool.address)
+    count.value = _workers()
+    # A forked child has no threads.
+    os.register_at_fork(after_in_child=lambda: setattr(count, "value", 0))
