@@ -11,11 +11,6 @@ def test_everything_holds() -> None:
     all_hold(report("tensorflow_checks.py"))
 
 
-def test_expressions_around_activations() -> None:
-    pytest.importorskip("tensorflow", reason="TensorFlow is not installed")
-    all_hold(report("tensorflow_compositions.py"))
-
-
 @pytest.mark.exhaustive
 def test_every_expression_around_every_activation() -> None:
     pytest.importorskip("tensorflow", reason="TensorFlow is not installed")

@@ -47,7 +47,7 @@ class Derivatives:
         self._forms: dict[tuple[str | int, Format], Form] = {}
         self._runners: dict[tuple[str, Any], Runner] = {}
         self._kernels: dict[tuple[str, Any], Kernel] = {}
-        self._functions: dict[tuple[str, Any], GraphFunction] = {}
+        self._functions: dict[tuple[str, Any, bool], GraphFunction] = {}
 
     def __call__(self, order: int, x: Any) -> Any:
         """Return a derivative (0: the value), differentiable."""
@@ -94,9 +94,10 @@ class Derivatives:
         dtype = operands[0].dtype
         if all(map(on_cpu, operands)):
             return call(self._runner(quantity, dtype), *operands)
-        if not tf.executing_eagerly() and native_ops.unavailable() is None:
-            return self._function(quantity, dtype)(*operands)
-        return self._computed(quantity, self.computed_in(quantity, dtype), *operands)
+        operators = partial(self._computed, quantity, self.computed_in(quantity, dtype))
+        if tf.executing_eagerly() or not tf.compat.v1.executing_eagerly_outside_functions():
+            return operators(*operands)
+        return self._function(quantity, operators, operands)(*operands)
 
     def _eager_op(self, quantity: str, *operands: Any) -> Kernel | None:
         """Return the kernel that computes a quantity of eager CPU tensors as an op, or None."""
@@ -128,14 +129,14 @@ class Derivatives:
             self._kernels[quantity, dtype] = kernel
         return kernel
 
-    def _function(self, quantity: str, dtype: Any) -> GraphFunction:
-        function = self._functions.get((quantity, dtype))
+    def _function(self, quantity: str, operators: Form, operands: tuple[Any, ...]) -> GraphFunction:
+        dtype, replaced = operands[0].dtype, native_ops.unavailable() is None
+        function = self._functions.get((quantity, dtype, replaced))
         if function is None:
             name = f"{self.activation.name}_{quantity}_{dtype.name}"
-            operators = partial(self._computed, quantity, self.computed_in(quantity, dtype))
-            kernel = self._kernel(quantity, dtype)
-            function = native_ops.GraphFunction(name, operators, kernel)
-            self._functions[quantity, dtype] = function
+            kernel = self._kernel(quantity, dtype) if replaced else None
+            function = native_ops.GraphFunction(name, operators, operands, kernel)
+            self._functions[quantity, dtype, replaced] = function
         return function
 
     def route(self, quantity: str, dtype: Any) -> Route:

@@ -82,9 +82,8 @@ def unavailable() -> str | None:
         return f"a {others[0]} is visible"
     if len({device.name.rpartition("/device:")[0] for device in devices}) > 1:
         return "other processes run parts of graphs"
-    with tf.init_scope():
-        if not tf.executing_eagerly():
-            return "eager execution is disabled"
+    if not tf.compat.v1.executing_eagerly_outside_functions():
+        return "eager execution is disabled"
     options = tf.config.optimizer.get_experimental_options()
     if options.get("disable_meta_optimizer") or not options.get("implementation_selector", True):
         return "tf.config.optimizer disables the implementation selector"
@@ -133,30 +132,30 @@ def evaluate(kernel: Kernel, *operands: Any) -> Any:
 
 
 class GraphFunction:
-    """A function that graphs call: in operators, replaced by a kernel where a CPU runs them."""
+    """A function in operators that graphs call, traced once.
 
-    def __init__(self, name: str, operators: Callable[..., Any], kernel: Kernel) -> None:
-        inputs, dtype = kernel.words[3], tf.as_dtype(kernel.words[6])
-        interface = f"softgate_{PROCESS:x}_{next(_interfaces)}"
+    With a kernel, that replaces the operators where a CPU runs the graph.
+    """
 
+    def __init__(
+        self,
+        name: str,
+        operators: Callable[..., Any],
+        operands: Sequence[Any],
+        kernel: Kernel | None = None,
+    ) -> None:
         def portable(*operands: Any) -> Any:
             return operators(*operands)
 
-        def native(*operands: Any) -> Any:
-            from tensorflow.python.framework import op_def_library
-
-            attributes = {"kernel": kernel.address, "process": PROCESS, "M": 1}
-            return op_def_library.apply_op(OP, x=list(operands), **attributes)[0]
-
-        portable.__name__, native.__name__ = name, f"{name}_native"
-        spec = [tf.TensorSpec(None, dtype)] * inputs
+        portable.__name__ = name
+        attributes = {}
+        if kernel is not None:
+            attributes[INTERFACE] = f"softgate_{PROCESS:x}_{next(_interfaces)}"
+        spec = [tf.TensorSpec(None, x.dtype) for x in operands]
         with tf.init_scope(), tf.device(None):
-            self._portable, self._native = (
-                tf.function(
-                    function, autograph=False, experimental_attributes={INTERFACE: interface} | more
-                ).get_concrete_function(*spec)
-                for function, more in ((portable, {}), (native, {DEVICE: "CPU"}))
-            )
+            self._portable = _traced(portable, spec, attributes)
+            if kernel is not None:
+                self._native = _traced(_op(kernel), spec, attributes | {DEVICE: "CPU"})
 
     def __call__(self, *operands: Any) -> Any:
         """Return the result as a tensor of the graph that is being built."""
@@ -165,6 +164,21 @@ class GraphFunction:
         result.set_shape(x.shape)
         _functions.setdefault(tf.compat.v1.get_default_graph(), set()).add(self)
         return result
+
+
+def _traced(function: Callable[..., Any], spec: Sequence[Any], attributes: dict[str, str]) -> Any:
+    made = tf.function(function, autograph=False, experimental_attributes=attributes)
+    return made.get_concrete_function(*spec)
+
+
+def _op(kernel: Kernel) -> Callable[..., Any]:
+    from tensorflow.python.framework import op_def_library
+
+    def native(*operands: Any) -> Any:
+        attributes = {"kernel": kernel.address, "process": PROCESS, "M": 1}
+        return op_def_library.apply_op(OP, x=list(operands), **attributes)[0]
+
+    return native
 
 
 @cache
