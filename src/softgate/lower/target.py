@@ -246,8 +246,8 @@ def _release(resource: Any, decrement: Any = ctypes.pythonapi.Py_DecRef) -> None
 
 FLUSH_X86 = 1 << 15 | 1 << 6
 """The bits of MXCSR that flush subnormal results and operands to 0."""
-FLUSH_ARM = 1 << 24 | 1 << 19
-"""The bits of FPCR that do so for all formats and for float16."""
+FLUSH_ARM = 1 << 24 | 1 << 19 | 1 << 0
+"""The bits of FPCR that do so: FZ, FZ16 and FIZ."""
 
 
 @contextmanager

@@ -19,7 +19,18 @@ from contextlib import contextmanager
 
 from llvmlite import ir
 
-from .target import BYTE, HOST, INDEX, POINTER, WORD, Target, compile_module, function, never_free
+from .target import (
+    BYTE,
+    HOST,
+    INDEX,
+    POINTER,
+    WORD,
+    Target,
+    compile_module,
+    function,
+    gradual_underflow,
+    never_free,
+)
 
 SLOT_FIELDS = ("kernel", "beside", "item", "step", "inputs", "results")
 """A slot, in 64-bit words: what a stub passes to the handler.
@@ -64,10 +75,6 @@ API_FUNCTIONS = {
 """Offsets in bytes of the functions in XLA_FFI_Api."""
 
 NULL = ir.Constant(POINTER, None)
-X86_FLUSH = 1 << 15 | 1 << 6
-"""FTZ and DAZ in MXCSR: results and operands."""
-ARM_FLUSH = 1 << 24 | 1 << 19 | 1 << 0
-"""FZ, FZ16 and FIZ in FPCR."""
 
 
 class _Memory:
@@ -118,33 +125,6 @@ def call(
 def is_null(b: ir.IRBuilder, pointer: ir.Value) -> ir.Value:
     """Return whether a pointer is null."""
     return b.icmp_unsigned("==", pointer, NULL)
-
-
-@contextmanager
-def gradual_underflow(b: ir.IRBuilder, target: Target) -> Iterator[None]:
-    """Emit the code of the `with` block between instructions that turn flushing off and back on."""
-    architecture = target.triple.partition("-")[0]
-    if architecture == "x86_64":
-        before, during = b.alloca(WORD), b.alloca(WORD)
-        kind = ir.FunctionType(ir.VoidType(), [POINTER])
-        read = ir.Function(b.module, kind, "llvm.x86.sse.stmxcsr")
-        write = ir.Function(b.module, kind, "llvm.x86.sse.ldmxcsr")
-        b.call(read, [before])
-        b.store(b.and_(b.load(before, typ=WORD), WORD(~X86_FLUSH & 0xFFFFFFFF)), during)
-        b.call(write, [during])
-        yield
-        b.call(write, [before])
-    elif architecture in ("aarch64", "arm64"):
-        read = ir.Function(b.module, ir.FunctionType(INDEX, []), "llvm.aarch64.get.fpcr")
-        write = ir.Function(
-            b.module, ir.FunctionType(ir.VoidType(), [INDEX]), "llvm.aarch64.set.fpcr"
-        )
-        state = b.call(read, [])
-        b.call(write, [b.and_(state, INDEX(~ARM_FLUSH))])
-        yield
-        b.call(write, [state])
-    else:  # XLA changes nothing there
-        yield
 
 
 def build_stubs(
