@@ -76,6 +76,15 @@ class Derivatives:
 
         return run(x, grad)
 
+    def gradients(self, quantity: str, x: Any, *grads: Any) -> tuple[Any, ...]:
+        """Return the gradients of a kernel's operands.
+
+        The arguments are these operands, x and for "backward" grad, and the result's gradient.
+        """
+        if quantity == "backward":
+            return self._pull_pair(0, x, *grads)
+        return (self.pull(STABLE.index(quantity), x, *grads),)
+
     def _pull_pair(self, order: int, x: Any, grad: Any, again: Any) -> tuple[Any, Any]:
         """Return the gradients of both operands of `pull`, given that of its result."""
         return self.pull(order + 1, x, again * grad), self.pull(order, x, again)
@@ -114,16 +123,11 @@ class Derivatives:
     def _kernel(self, quantity: str, dtype: Any) -> Kernel:
         kernel = self._kernels.get((quantity, dtype))
         if kernel is None:
-            gradient: Any
-            if quantity == "backward":
+            # Kernels are never freed: this one must not refer to traced functions.
+            key = (self.activation, self.parameters, self.arithmetic)
 
-                def gradient(x: Any, grad: Any, again: Any) -> tuple[Any, ...]:
-                    return self._pull_pair(0, x, grad, again)
-            else:
-                order = STABLE.index(quantity)
-
-                def gradient(x: Any, grad: Any) -> tuple[Any, ...]:
-                    return (self.pull(order, x, grad),)
+            def gradient(*operands: Any) -> tuple[Any, ...]:
+                return derivatives(*key).gradients(quantity, *operands)
 
             kernel = native_ops.kernel_of(self.route(quantity, dtype), dtype, gradient)
             self._kernels[quantity, dtype] = kernel

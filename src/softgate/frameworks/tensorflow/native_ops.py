@@ -121,14 +121,13 @@ def evaluate(kernel: Kernel, *operands: Any) -> Any:
     from tensorflow.python.eager import context, core
     from tensorflow.python.framework import ops
 
-    attributes = ("kernel", kernel.address, "process", PROCESS, "M", 1)
+    attributes = ("kernel", kernel.address, "process", PROCESS)
     try:
-        (result,) = pywrap_tfe.TFE_Py_FastPathExecute(
+        return pywrap_tfe.TFE_Py_FastPathExecute(
             context.context(), OP, None, list(operands), *attributes
         )
     except core._NotOkStatusException as error:
         ops.raise_from_not_ok_status(error, None)
-    return result
 
 
 class GraphFunction:
@@ -175,8 +174,8 @@ def _op(kernel: Kernel) -> Callable[..., Any]:
     from tensorflow.python.framework import op_def_library
 
     def native(*operands: Any) -> Any:
-        attributes = {"kernel": kernel.address, "process": PROCESS, "M": 1}
-        return op_def_library.apply_op(OP, x=list(operands), **attributes)[0]
+        attributes = {"kernel": kernel.address, "process": PROCESS}
+        return op_def_library.apply_op(OP, x=list(operands), **attributes)
 
     return native
 
@@ -248,10 +247,10 @@ class _Library:
     def __init__(self, version: str) -> None:
         self._version = version
         folder = Path(tf.sysconfig.get_lib())
-        found = sorted(folder.glob("libtensorflow_framework*"))
-        if not found:
+        libraries = sorted(folder.glob("libtensorflow_framework*"))
+        if not libraries:
             raise _UnavailableError(f"{version} has no library with its C API")
-        self._library = ctypes.CDLL(str(found[0]))
+        self._library = ctypes.CDLL(str(libraries[0]))
 
     def address(self, name: str) -> int:
         """Return the address of a function."""
@@ -277,13 +276,12 @@ class _Library:
         for attribute in (
             b"T: {half, bfloat16, float, double}",
             b"N: int >= 1",
-            b"M: int >= 1",
             b"kernel: int",
             b"process: int",
         ):
             self._call("TF_OpDefinitionBuilderAddAttr", builder, attribute)
         self._call("TF_OpDefinitionBuilderAddInput", builder, b"x: N * T")
-        self._call("TF_OpDefinitionBuilderAddOutput", builder, b"y: M * T")
+        self._call("TF_OpDefinitionBuilderAddOutput", builder, b"y: T")
         self._call("TF_OpDefinitionBuilderSetShapeInferenceFunction", builder, shape)
         self._call("TF_RegisterOpDefinition", builder, status)
         self._check(status)
