@@ -114,11 +114,11 @@ class Derivatives:
         if dtype not in native_ops.ENUMS or not all(map(on_cpu, operands)):
             return None
         kernel = self._kernels.get((quantity, dtype))
-        if kernel is None:
-            if native_ops.unavailable() is not None:
-                return None
+        if not native_ops.may_run_eagerly(kernel):
+            return None
+        if kernel is None and native_ops.unavailable() is None:
             kernel = self._kernel(quantity, dtype)
-        return kernel if native_ops.may_run_eagerly(kernel) else None
+        return kernel
 
     def _kernel(self, quantity: str, dtype: Any) -> Kernel:
         kernel = self._kernels.get((quantity, dtype))

@@ -108,11 +108,9 @@ def kernel_of(route: Route, dtype: Any, gradient: Gradient) -> Kernel:
     return kernel
 
 
-def may_run_eagerly(kernel: Kernel) -> bool:
-    """Return whether a kernel is called as an op eagerly; see `MOST_EAGER`."""
-    if kernel.address not in _eager and len(_eager) < MOST_EAGER:
-        _eager.add(kernel.address)
-    return kernel.address in _eager
+def may_run_eagerly(kernel: Kernel | None) -> bool:
+    """Return whether a kernel, or a new one, is called as an op eagerly; see `MOST_EAGER`."""
+    return len(_eager) < MOST_EAGER or (kernel is not None and kernel.address in _eager)
 
 
 def evaluate(kernel: Kernel, *operands: Any) -> Any:
@@ -121,6 +119,7 @@ def evaluate(kernel: Kernel, *operands: Any) -> Any:
     from tensorflow.python.eager import context, core
     from tensorflow.python.framework import ops
 
+    _eager.add(kernel.address)
     attributes = ("kernel", kernel.address, "process", PROCESS)
     try:
         return pywrap_tfe.TFE_Py_FastPathExecute(
@@ -180,14 +179,21 @@ def _op(kernel: Kernel) -> Callable[..., Any]:
     return native
 
 
-@cache
+_registered: list[str | None] = []
+
+
 def _registration() -> str | None:
     """Register the op, once; return why that is impossible, or None."""
-    try:
-        _register()
-    except _UnavailableError as error:
-        return str(error)
-    return None
+    if not _registered:
+        with kernels.BUILDING:
+            if not _registered:
+                try:
+                    _register()
+                except _UnavailableError as error:
+                    _registered.append(str(error))
+                else:
+                    _registered.append(None)
+    return _registered[0]
 
 
 class _UnavailableError(Exception):
