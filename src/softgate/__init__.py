@@ -41,6 +41,7 @@ _MODULES = {
     "properties": "studies.properties",
     "quantized": "studies.quantized",
     "report": "reporting",
+    "scan": "studies.scan",
     "set_threads": "runtime.threads",
     "table": "studies.table",
 }

@@ -37,6 +37,7 @@ from softgate.studies.identify import identify as identify
 from softgate.studies.properties import properties as properties
 from softgate.studies.quantized import quantized as quantized
 from softgate.studies.reproducibility import check_bits as check_bits
+from softgate.studies.scan import scan as scan
 from softgate.studies.table import table as table
 from typing import Any
 from typing import overload
@@ -1271,6 +1272,7 @@ __all__ = [
     "relu6",
     "report",
     "rrelu",
+    "scan",
     "selu",
     "set_threads",
     "sigmoid",

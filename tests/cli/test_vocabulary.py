@@ -27,6 +27,7 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], ...]] = {
     "plot": (sg.plot,),
     "names": (sg.names,),
     "identify": (sg.identify,),
+    "scan": (sg.scan,),
     "certify": (sg.certify, Certificate.failures, Certificate.regressions),
     "bench": (sg.bench, measure_layer, measure_pareto),
     "emit": (sg.emit,),
@@ -57,6 +58,10 @@ OPTIONS_ONLY = {
         "what_if": "selects what_if; its value is the positional `replacement`",
         "fail_on": "decides the exit code",
         "threshold": "one of **thresholds",
+    },
+    "scan": {
+        "all": "also prints the record's `unidentified`",
+        "strict": "decides the exit code",
     },
     "compare": {
         "task": "the positional `what`, a name",

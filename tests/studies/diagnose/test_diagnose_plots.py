@@ -111,14 +111,14 @@ def test_deaths_are_the_moments_of_sites_with_enough_inputs() -> None:
 
 def test_gradients_without_a_logarithm_are_named() -> None:
     seen = diagnosed.exploding()
-    result = chart_data.flows(seen.sites)
+    result = chart_data.gradient_norms(seen.sites)
     assert chart_data.decades(result) == (-1, 0)
     names = chart_data.names(seen.sites)
     shown = text.silent(names, result)
     assert "0 at layer.1.act, layer.2.act" in shown
     assert "NaN or inf at last" in shown
     assert text.silent(names, result[:2]) == ""
-    assert chart_data.decades(chart_data.flows([diagnosed.site(gradient=None)])) is None
+    assert chart_data.decades(chart_data.gradient_norms([diagnosed.site(gradient=None)])) is None
 
 
 @pytest.mark.parametrize(
@@ -166,7 +166,7 @@ def test_the_figure_is_drawn_and_written(seen: Diagnosis, tmp_path: Path) -> Non
     expected = {text.OUTPUTS, text.UNITS}
     if chart_data.deaths(seen, seen.sites):
         expected.add(text.DEATHS)
-    if chart_data.decades(chart_data.flows(seen.sites)) is not None:
+    if chart_data.decades(chart_data.gradient_norms(seen.sites)) is not None:
         expected.add(text.GRADIENTS)
     columns = seen.figure().spec["hconcat"]
     titles = [panel["title"]["text"] for column in columns for panel in column["vconcat"]]

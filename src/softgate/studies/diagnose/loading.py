@@ -45,7 +45,7 @@ Loss = Callable[[Any, Any], Tensor]
 """A function of a model's output and of its batch."""
 
 
-def load_model(target: Any, *, trust: bool = False) -> nn.Module:
+def load_model(target: Any, *, trust: bool = False, allow_missing: bool = False) -> nn.Module:
     """Return a model; raise ValueError or TypeError if it cannot be loaded.
 
     Parameters
@@ -53,8 +53,10 @@ def load_model(target: Any, *, trust: bool = False) -> nn.Module:
     target : str, path, callable or torch.nn.Module
         A folder written by `save_pretrained`, `module:function` or `file.py:function`; a function
         or a class, which is called without arguments; or the model itself.
-    trust : bool
+    trust : bool, default False
         Whether code in a folder may run (`auto_map` in its config.json).
+    allow_missing : bool, default False
+        Accept a folder whose checkpoint lacks weights of the model; they are random then.
 
     Examples
     --------
@@ -69,7 +71,7 @@ def load_model(target: Any, *, trust: bool = False) -> nn.Module:
         raise TypeError(f"the model is {a_type(target)}: expected {MODELS}")
     text = os.fspath(target)
     if Path(text).is_dir():
-        return _from_folder(Path(text), trust)
+        return _from_folder(Path(text), trust, allow_missing)
     place, name = resolve.split(text) if resolve.is_code(text) else resolve.split_path(text)
     if not place:
         raise ValueError(f"{text!r} is neither a folder nor a function: expected {MODELS}")
@@ -83,7 +85,8 @@ def target_name(target: Any) -> str:
     return str(getattr(target, "__qualname__", type(target).__name__))
 
 
-def _from_folder(folder: Path, trust: bool) -> nn.Module:
+def _from_folder(folder: Path, trust: bool, allow_missing: bool) -> nn.Module:
+    """Return the model of the class that its configuration names, or the base model."""
     if not (folder / "config.json").is_file():
         raise ValueError(
             f"{folder} has no config.json: expected a folder written by save_pretrained"
@@ -92,13 +95,39 @@ def _from_folder(folder: Path, trust: bool) -> nn.Module:
         raise ValueError(f"{folder} has no .safetensors: save it again with save_pretrained")
     transformers = _transformers()
     try:
-        model: nn.Module = transformers.AutoModel.from_pretrained(
-            str(folder), local_files_only=True, use_safetensors=True, trust_remote_code=trust
+        configuration = transformers.AutoConfig.from_pretrained(
+            str(folder), local_files_only=True, trust_remote_code=trust
+        )
+        model, information = _class_of(configuration, transformers).from_pretrained(
+            str(folder),
+            local_files_only=True,
+            use_safetensors=True,
+            output_loading_info=True,
+            trust_remote_code=trust,
         )
     except Exception as error:  # transformers may raise anything
         _raise_for_code(folder, error)
         raise ValueError(f"{folder} cannot be read: {_line(error)}") from error
-    return model.float()
+    missing = sorted(information["missing_keys"])
+    if missing and not allow_missing:
+        shown = ", ".join(missing[:3]) + (", …" if len(missing) > 3 else "")
+        raise ValueError(
+            f"{folder}: the checkpoint lacks {len(missing)} weights of {type(model).__name__} "
+            f"({shown}); allow_missing (--allow-missing) accepts random ones"
+        )
+    module: nn.Module = model.float()
+    return module
+
+
+def _class_of(configuration: Any, transformers: Any) -> Any:
+    """Return the class that `architectures` names, in transformers or in the folder's code."""
+    names = configuration.architectures or ()
+    for name in names:
+        if hasattr(transformers, name):
+            return getattr(transformers, name)
+    code = getattr(configuration, "auto_map", None) or {}
+    automatic = [key for key, value in code.items() if str(value).split(".")[-1] in names]
+    return getattr(transformers, automatic[0] if automatic else "AutoModel")
 
 
 def _raise_for_code(folder: Path, error: Exception) -> None:

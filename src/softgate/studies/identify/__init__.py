@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -106,9 +106,26 @@ def identified(
 ) -> Identification:
     """Return the activation that the subject of a session computes."""
     fmt = _format(session, dtype, shown)
-    probe = _prober(session, fmt)
+    return identify_values(partial(session.evaluate, "value"), fmt, shown, among)
+
+
+def identify_values(
+    evaluate: Callable[[Any], Any],
+    fmt: Format,
+    shown: str,
+    among: Iterable[Activation] | None = None,
+) -> Identification:
+    """Return the activation that `evaluate`, a function of arrays of one format, computes."""
+    probe = _prober(evaluate, fmt)
     seen = probe(points(fmt).astype(np.float64))
     return _record(shown, seen, rank(seen, probe, among))
+
+
+def is_default(evaluate: Callable[[Any], Any], fmt: Format) -> bool:
+    """Return whether an activation with its default parameters is computed; without a search."""
+    seen = _prober(evaluate, fmt)(points(fmt).astype(np.float64))
+    screen = _screen(_catalogue(), fmt)
+    return any(candidate.holds for candidate in screen.plain(seen) if not candidate.affine.free)
 
 
 def _format(session: Session, dtype: str | None, shown: str) -> Format:
@@ -120,12 +137,12 @@ def _format(session: Session, dtype: str | None, shown: str) -> Format:
     return FORMATS[dtype]
 
 
-def _prober(session: Session, fmt: Format) -> Probe:
-    """Return a function that calls the subject at numbers rounded to its format."""
+def _prober(evaluate: Callable[[Any], Any], fmt: Format) -> Probe:
+    """Return a function that evaluates at numbers rounded to the format."""
 
     def probe(x: Float64s) -> Observation:
         rounded = np.unique(x.astype(dtype_of(fmt)))
-        y = session.evaluate("value", rounded)
+        y = evaluate(rounded)
         return Observation(rounded.astype(np.float64), y.astype(np.float64), fmt)
 
     return probe
@@ -137,9 +154,7 @@ def rank(
     among: Iterable[Activation] | None = None,
 ) -> list[FittedFunction]:
     """Return the best fit of each function, the best first; the nearest ones if none holds."""
-    if among is None:
-        among = (a for a in activations().values() if not a.entry.special_case_of)
-    screen = _screen(tuple(among), seen.fmt)
+    screen = _screen(_catalogue() if among is None else tuple(among), seen.fmt)
     plain, searched = screen.plain(seen), list[FittedFunction]()
     for kind in ("itself", "both"):
         for start in screen.promising(seen, kind, SEARCHED):
@@ -195,6 +210,11 @@ def _with_late_threshold(
     ):
         return with_threshold(seen, candidate, probe)
     return candidate
+
+
+def _catalogue() -> tuple[Activation, ...]:
+    """Return the catalogue without entries that equal another one with other parameters."""
+    return tuple(a for a in activations().values() if not a.entry.special_case_of)
 
 
 @lru_cache(maxsize=16)

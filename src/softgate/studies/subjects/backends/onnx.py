@@ -41,7 +41,8 @@ class Onnx(SubjectBackend):
         inputs, outputs = self.session.get_inputs(), self.session.get_outputs()
         if (len(inputs), len(outputs)) != (1, 1):
             raise Mistake(
-                f"{file} has {len(inputs)} inputs and {len(outputs)} outputs: expected one of each"
+                f"{file} has {len(inputs)} inputs and {len(outputs)} outputs: expected 1 of each. "
+                "`softgate scan` lists the activations inside a model."
             )
         self.input, self.output = inputs[0].name, outputs[0].name
         if inputs[0].type not in TYPES:

@@ -1,0 +1,284 @@
+"""`scan`: every activation inside a model, identified by what it computes.
+
+    scan            what it is given                               what is run
+    torch_model     a module, a Hugging Face folder, an exported   the model, once
+                    or a scripted program, a factory
+    onnx_model      an ONNX file                                   elementwise parts of its graph
+    keras_model     a Keras model or a .keras file                 its activations
+
+`graph` cuts the elementwise functions out of a graph, `probing` identifies them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from softgate.runtime import resolve
+from softgate.runtime.activation import Activation
+from softgate.runtime.names import get
+from softgate.runtime.packages import require
+from softgate.runtime.registry import activations, label
+
+from ..identify import UNKNOWN
+from ..worker import Worker
+from .graph import Subgraph
+from .probing import IdentifiedPart
+from .record import Scan as Scan
+from .record import ScannedActivation as ScannedActivation
+
+PROGRAMS = (".pt", ".pt2", ".ts", ".torchscript")
+"""Extensions of exported (.pt2) and scripted programs."""
+NEAR = 0.05
+"""Two activations that differ by less than this are variants of one function, as GELU's are."""
+CLAIMS = (
+    "hidden_act", "hidden_activation", "activation_function", "dense_act_fn", "activation",
+    "act_fn", "ffn_activation", "mlp_hidden_act",
+)  # fmt: skip
+"""Fields of a Hugging Face configuration that name the activation of the feed-forward layers."""
+TIME_LIMIT_S = 60
+"""The longest time that reading an ONNX file may take."""
+TARGETS = (
+    "a model, a Hugging Face folder, an .onnx or .keras file; with trust (--trust) also "
+    "module:factory, file.py:factory, TorchScript (.pt) and .pt2"
+)
+
+
+class Graph(Protocol):
+    """A graph of a model whose elementwise functions were identified."""
+
+    def parts(self) -> Iterable[IdentifiedPart]:
+        """Yield the elementwise functions in the order of execution."""
+
+    def path(self, subgraph: Subgraph) -> str:
+        """Return where a function is."""
+
+    def operators(self, subgraph: Subgraph) -> str:
+        """Return how it is written."""
+
+    def elements(self, subgraph: Subgraph) -> int | None:
+        """Return the elements of its input."""
+
+    def dtype(self, subgraph: Subgraph) -> str:
+        """Return the dtype of its input."""
+
+    def is_reduced(self, subgraph: Subgraph) -> bool:
+        """Return whether its input is computed from reductions alone."""
+
+    @property
+    def skipped(self) -> int:
+        """The number of functions that were not evaluated."""
+
+
+def scan(
+    target: Any,
+    *,
+    data: Any = None,
+    trust: bool = False,
+    allow_missing: bool = False,
+) -> Scan:
+    """Find every activation inside a model, and which function each one computes.
+
+    Functions are identified by their values, not by the names of modules or operators. A PyTorch
+    model is run once on a small input, and the operators that execute are examined; of an ONNX file
+    the elementwise parts of the graph are evaluated; of a Keras model its activations.
+
+    Parameters
+    ----------
+    target : object, str or path
+        A `torch.nn.Module` or a Keras model; a Hugging Face folder (config.json and safetensors),
+        an .onnx or a .keras file. With `trust`, also "module:factory", "file.py:factory",
+        TorchScript (.pt) and .pt2.
+    data : optional
+        Inputs of a PyTorch model, as for `softgate.torch.diagnose`: a tensor, arguments, or a file.
+        Without it, a small input is made from the model's configuration or first layer.
+    trust : bool, default False
+        Run code of the target.
+    allow_missing : bool, default False
+        Accept a folder whose checkpoint lacks weights of the model.
+
+    Returns
+    -------
+    Scan
+        A record: each activation with its path, function, parameters, operators and elements, and
+        whether the configuration claims another function.
+
+    Raises
+    ------
+    ValueError
+        If the model cannot be read or run, or needs `trust`.
+
+    Examples
+    --------
+    >>> import torch, softgate as sg
+    >>> model = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.GELU(approximate="tanh"))
+    >>> [(a.path, a.function, a.elements) for a in sg.scan(model).activations]
+    [('1', 'gelu_tanh', 8)]
+    """
+    if not isinstance(target, str | os.PathLike):
+        return _scan_object(target, data)
+    text = os.fspath(target)
+    path = Path(text)
+    suffix = path.suffix.lower()
+    if suffix in (".onnx", ".keras"):
+        if not path.is_file():
+            raise ValueError(f"there is no file {text}: expected {TARGETS}")
+        if suffix == ".keras":
+            from .keras_model import scan_keras
+
+            return scan_keras(text)
+        return scan_onnx(text)
+    require("torch", purpose="a PyTorch model")
+    from .torch_model import load_program, scan_torch
+
+    if path.is_dir():
+        from ..diagnose.loading import load_model
+
+        return scan_torch(load_model(text, allow_missing=allow_missing), text, data)
+    code = resolve.is_code(text)
+    if suffix not in PROGRAMS and not code:
+        raise ValueError(f"{text!r} is not a model: expected {TARGETS}")
+    if not code and not path.is_file():
+        raise ValueError(f"there is no file {text}: expected {TARGETS}")
+    if not trust:
+        raise ValueError(
+            f"{text} contains code, which scan does not run: pass trust=True (--trust) to run it"
+        )
+    if code:
+        from ..diagnose.loading import load_model
+
+        return scan_torch(load_model(text), text, data)
+    return scan_torch(load_program(path), text, data)
+
+
+def _scan_object(target: Any, data: Any) -> Scan:
+    modules = {base.__module__.split(".")[0] for base in type(target).__mro__}
+    if "torch" in modules:
+        from .torch_model import scan_torch
+
+        return scan_torch(target, type(target).__name__, data)
+    if "keras" in modules:
+        from .keras_model import scan_keras
+
+        return scan_keras(target)
+    raise TypeError(f"the model is a {type(target).__name__}: expected {TARGETS}")
+
+
+def scan_onnx(file: str) -> Scan:
+    """Return the activations of an ONNX file, read in a worker process."""
+    require("onnx", purpose="an ONNX file")
+    require("onnxruntime", purpose="an ONNX file")
+    with Worker("softgate.studies.scan.onnx_model") as worker:
+        worker.send({"file": file})
+        try:
+            answer = worker.receive(TIME_LIMIT_S)
+        except TimeoutError:
+            raise ValueError(f"{file}: reading it took more than {TIME_LIMIT_S} s") from None
+        if answer is None:
+            raise ValueError(f"{file} cannot be read: onnx failed ({worker.kill(1.0).reason})")
+    if "mistake" in answer:
+        raise ValueError(answer["mistake"])
+    return Scan.from_json(json.dumps(answer["scan"]))
+
+
+def skipped_note(graph: Graph) -> list[str]:
+    """Return a note on functions that were not evaluated, if there are any."""
+    if not graph.skipped:
+        return []
+    return [f"{graph.skipped} elementwise functions were not evaluated: there are too many"]
+
+
+def collect(
+    graph: Graph, per: int = 1
+) -> tuple[tuple[ScannedActivation, ...], tuple[ScannedActivation, ...]]:
+    """Return the activations of a graph, and the elementwise functions that are none.
+
+    A function that is computed several times in one place is one activation. `per` is the number of
+    tokens or samples that were run.
+    """
+    activations, others = dict[Any, ScannedActivation](), dict[Any, ScannedActivation]()
+    for part in graph.parts():
+        if part.affine:
+            continue
+        activation = _scanned(graph, part, per)
+        # A clamp of a variance computes relu, but is no activation of the network.
+        reduced = graph.is_reduced(part.subgraph)
+        merged = others if reduced or activation.function == UNKNOWN else activations
+        key = (activation.path, activation.answer, activation.operators)
+        merged[key] = _joined(merged[key], activation) if key in merged else activation
+    return tuple(activations.values()), tuple(others.values())
+
+
+def _scanned(graph: Graph, part: IdentifiedPart, per: int) -> ScannedActivation:
+    match, elements = part.identification, graph.elements(part.subgraph)
+    return ScannedActivation(
+        path=graph.path(part.subgraph),
+        function=UNKNOWN if match is None else match.function,
+        parameters={} if match is None else changed_parameters(match.function, match.parameters),
+        scale=1.0 if match is None else match.scale,
+        offset=0.0 if match is None else match.offset,
+        dtype=graph.dtype(part.subgraph),
+        max_difference=None if match is None or not part.known else match.max_difference,
+        operators=graph.operators(part.subgraph),
+        calls=1,
+        elements=None if elements is None or elements % per else elements // per,
+    )
+
+
+def changed_parameters(function: str, parameters: Mapping[str, float]) -> dict[str, float]:
+    """Return the parameters that differ from the defaults."""
+    known = activations().get(function)
+    defaults = known.parameters if known is not None else {}
+    return {name: value for name, value in parameters.items() if defaults.get(name) != value}
+
+
+def _joined(first: ScannedActivation, second: ScannedActivation) -> ScannedActivation:
+    sizes = [a.elements for a in (first, second)]
+    elements = None if None in sizes else sum(size for size in sizes if size is not None)
+    return replace(first, calls=first.calls + second.calls, elements=elements)
+
+
+def with_claim(
+    scanned: tuple[ScannedActivation, ...], field: str, name: str
+) -> tuple[tuple[ScannedActivation, ...], str, list[str]]:
+    """Return the activations with what a configuration claims, the claim as text, and notes.
+
+    The claim is for the feed-forward layers; a tanh in a pooler does not contradict it. An
+    activation contradicts the claim if it is a variant of the claimed function, as the forms of
+    GELU are; if no activation computes the claimed function, the most frequent one contradicts it.
+    """
+    text = f"{field} = {name}"
+    try:
+        claimed = get(name, source="huggingface")
+    except ValueError as error:
+        return scanned, text, [f"{text}: {error}"]
+    if not isinstance(claimed, Activation):
+        return scanned, text, []
+    meant = label(claimed)
+    same = [a for a in scanned if a.label == meant]
+    wrong = {a.answer for a in scanned if a not in same and _is_variant(a, claimed)}
+    if not same and not wrong and scanned:
+        answers = [a.answer for a in scanned]
+        wrong = {max(answers, key=answers.count)}
+    marked = tuple(
+        replace(a, claim=meant, mismatch=a.answer in wrong) if a in same or a.answer in wrong else a
+        for a in scanned
+    )
+    count = sum(a.mismatch for a in marked)
+    places = "1 activation computes" if count == 1 else f"{count} activations compute"
+    notes = [f"{text} means {meant}, but {places} {', '.join(sorted(wrong))}"] if count else []
+    return marked, text if meant == name else f"{text} ({meant})", notes
+
+
+def _is_variant(activation: ScannedActivation, claimed: Activation) -> bool:
+    """Return whether an activation differs from the claimed one, but little."""
+    x = np.linspace(-8, 8, 161)
+    y = activations()[activation.function].bind(**activation.parameters)(x)
+    apart = np.abs(activation.scale * y + activation.offset - claimed(x))
+    return bool(np.max(apart) <= NEAR)

@@ -1,0 +1,133 @@
+"""Elementwise functions inside the graph of a model: where they start, where they end.
+
+A graph is a list of operations in the order of their execution. An elementwise operation whose
+other inputs are scalar constants is a function of one value; so is a composition of them that
+starts from one value. `cut` returns the largest such compositions: x/sqrt(2), erf, + 1, times x,
+times 0.5 is one function of x, however it is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable, Iterator, Sequence
+from dataclasses import dataclass
+
+Value = Hashable
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One operation: the values that it depends on, without constants, and its results."""
+
+    kind: str
+    inputs: tuple[Value, ...]
+    outputs: tuple[Value, ...]
+    elementwise: bool
+    """Whether it is elementwise, has one result, and its constants are scalars."""
+    reduction: bool = False
+    """Whether each result is computed from many elements, as a mean is."""
+
+
+@dataclass(frozen=True)
+class Subgraph:
+    """Elementwise operations that compute `output` from `input` alone.
+
+    `between` are the values from the input to the output through which every path passes, both
+    included: the function can be divided there into functions of one value.
+    """
+
+    input: Value
+    output: Value
+    operations: tuple[int, ...]
+    between: tuple[Value, ...]
+
+
+class ElementwiseGraph:
+    """The values of a graph that are functions of one other value.
+
+    Parameters
+    ----------
+    operations : sequence of Operation
+        In the order of execution.
+    results : collection
+        The values that the model returns.
+    """
+
+    def __init__(self, operations: Sequence[Operation], results: Collection[Value]) -> None:
+        self._operations = operations
+        self._producer: dict[Value, int] = {}
+        self._source: dict[Value, Value] = {}
+        """The nearest value that all paths to a value pass, if it is a function of one."""
+        self._depth: dict[Value, int] = {}
+        self._reduced: set[Value] = set()
+        """Values that are computed from reductions alone, such as the variance in a norm."""
+        for i, operation in enumerate(operations):
+            if operation.reduction or (
+                operation.inputs and all(value in self._reduced for value in operation.inputs)
+            ):
+                self._reduced.update(operation.outputs)
+            source = self._common_source(operation) if operation.elementwise else None
+            for output in operation.outputs:
+                self._producer[output] = i
+                if source is not None:
+                    self._source[output] = source
+                    self._depth[output] = self._depth.get(source, 0) + 1
+        self._ends = self._used_outside(results)
+
+    def _common_source(self, operation: Operation) -> Value | None:
+        """Return the nearest value that all inputs are functions of, or None."""
+        if not operation.inputs:
+            return None
+        common, *others = operation.inputs
+        for value in others:
+            nearest = self._nearest(common, value)
+            if nearest is None:
+                return None
+            common = nearest
+        return common
+
+    def _nearest(self, a: Value, b: Value) -> Value | None:
+        """Return the nearest value that both are functions of, or None."""
+        while a != b:
+            if self._depth.get(a, 0) < self._depth.get(b, 0):
+                a, b = b, a
+            if a not in self._source:  # the deeper one: both have no source
+                return None
+            a = self._source[a]
+        return a
+
+    def _used_outside(self, results: Collection[Value]) -> set[Value]:
+        """Return the values that are functions of one value and used by other operations."""
+        used = set(results)
+        for operation in self._operations:
+            if not any(output in self._source for output in operation.outputs):
+                used.update(operation.inputs)
+        return {value for value in used if value in self._source}
+
+    def cut(self) -> Iterator[Subgraph]:
+        """Yield the largest functions of one value, in the order of execution.
+
+        A function starts at a value that is not itself a function of one, or at the end of another.
+        """
+        for value in self._source:
+            if value in self._ends:
+                start = self._source[value]
+                while start in self._source and start not in self._ends:
+                    start = self._source[start]
+                yield self.between(start, value)
+
+    def is_reduced(self, subgraph: Subgraph) -> bool:
+        """Return whether the input of a function is computed from reductions alone."""
+        return subgraph.input in self._reduced
+
+    def between(self, start: Value, end: Value) -> Subgraph:
+        """Return the function that computes `end` from `start`, one of its sources."""
+        chain = [end]
+        while chain[-1] != start:
+            chain.append(self._source[chain[-1]])
+        indices, pending = set[int](), [end]
+        while pending:
+            value = pending.pop()
+            if value != start and self._producer[value] not in indices:
+                indices.add(self._producer[value])
+                pending.extend(self._operations[self._producer[value]].inputs)
+        return Subgraph(start, end, tuple(sorted(indices)), tuple(reversed(chain)))

@@ -1,0 +1,132 @@
+"""The activations of a Keras model: those of its layers, and operations that are activations."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+from math import prod
+from typing import Any
+
+from softgate.runtime.activation import Activation
+from softgate.runtime.names import get
+from softgate.runtime.packages import require
+from softgate.runtime.registry import label
+
+from ..identify import UNKNOWN, Identification, identify
+from ..subjects import SubjectFailure
+from . import changed_parameters
+from .record import Scan, ScannedActivation
+
+FIELDS = ("activation", "recurrent_activation")
+"""Attributes of layers that hold an activation."""
+
+
+def scan_keras(target: Any) -> Scan:
+    """Return the activations of a Keras model or of a .keras file.
+
+    A file is loaded in Keras' safe mode, in which it runs no code of its own.
+    """
+    require("keras", purpose="a Keras model")
+    import keras
+
+    name = getattr(target, "name", "")
+    if isinstance(target, str | os.PathLike):
+        name = os.fspath(target)
+        try:
+            target = keras.saving.load_model(name, compile=False, safe_mode=True)
+        except Exception as error:  # Keras may raise anything on a damaged file
+            lines = str(error).strip().splitlines() or [""]
+            raise ValueError(
+                f"{name} cannot be loaded: {type(error).__name__}: {lines[0]}"
+            ) from None
+    if not isinstance(target, keras.Model):
+        raise TypeError(f"the model is a {type(target).__name__}: expected a keras.Model")
+    scanned = list(_scanned(target))
+    activations = tuple(a for a in scanned if a.function not in (UNKNOWN, "identity"))
+    others = tuple(a for a in scanned if a.function == UNKNOWN)
+    notes = tuple(
+        f"{a.path} is called {a.claim}, but computes {a.answer}" for a in activations if a.mismatch
+    )
+    return Scan(name, "keras", "sample", None, activations, others, notes)
+
+
+def _scanned(model: Any) -> Iterator[ScannedActivation]:
+    import keras
+
+    layers = list(model._flatten_layers(include_self=False, recursive=True))
+    known = {id(layer) for layer in layers}
+    operations = [o for o in getattr(model, "operations", ()) if id(o) not in known]
+    for layer in layers:
+        functions = [(f, getattr(layer, f, None)) for f in FIELDS]
+        functions = [(field, function) for field, function in functions if callable(function)]
+        for field, function in functions:
+            claim = _claim(function)
+            path = _path(layer) if field == "activation" else f"{_path(layer)}/{field}"
+            yield _activation(path, function, _size(layer), claim)
+        if not functions and type(layer).__module__.startswith("keras.src.layers.activations"):
+            yield _activation(_path(layer), layer, _size(layer), None)
+    for operation in operations:
+        if not isinstance(operation, keras.layers.InputLayer) and operation._inbound_nodes:
+            arguments = operation._inbound_nodes[0].arguments
+            if len(arguments.keras_tensors) == 1:
+                scanned = _activation(operation.name, operation, _size(operation), None)
+                if scanned.function != UNKNOWN:  # reshapes and reductions are no functions
+                    yield scanned
+
+
+def _activation(
+    path: str, function: Any, elements: int | None, claim: str | None
+) -> ScannedActivation:
+    match = _identified(function)
+    unknown = match is None or match.function == UNKNOWN
+    scanned = ScannedActivation(
+        path=path,
+        function=UNKNOWN if match is None else match.function,
+        parameters={} if match is None else changed_parameters(match.function, match.parameters),
+        scale=1.0 if match is None else match.scale,
+        offset=0.0 if match is None else match.offset,
+        dtype="float32",
+        max_difference=None if match is None or unknown else match.max_difference,
+        operators=getattr(function, "__name__", type(function).__name__),
+        calls=1,
+        elements=elements,
+        claim=claim,
+    )
+    if claim is None or unknown:
+        return scanned
+    return replace(scanned, mismatch=scanned.label != claim)
+
+
+def _identified(function: Any) -> Identification | None:
+    try:
+        return identify(function, framework="keras", dtype="float32")
+    except (SubjectFailure, RuntimeError, TypeError, ValueError, IndexError):
+        return None
+
+
+def _claim(function: Any) -> str | None:
+    """Return the function of the catalogue that Keras calls by this name; None if it has none."""
+    name = getattr(function, "__name__", None)
+    if name is None:
+        return None
+    try:
+        claimed = get(name, source="keras")
+    except ValueError:
+        return None
+    return label(claimed) if isinstance(claimed, Activation) else None
+
+
+def _size(layer: Any) -> int | None:
+    """Return the elements of a layer's output for one sample; None if they are not known."""
+    try:
+        shape = layer.output.shape
+    except (AttributeError, ValueError):
+        return None
+    sizes = tuple(shape)[1:]
+    return prod(sizes) if all(isinstance(size, int) for size in sizes) else None
+
+
+def _path(layer: Any) -> str:
+    """Return the path of a layer in its model; a layer without variables has only a name."""
+    return str(layer.path or layer.name)

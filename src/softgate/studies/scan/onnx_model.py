@@ -1,0 +1,407 @@
+"""The graph of an ONNX file, read without its weights and evaluated part by part.
+
+The file itself is not run. The parts are new models of elementwise operators with scalar constants,
+run by onnxruntime without its optimiser, so that they are evaluated as they are written.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Hashable, Iterator, Mapping
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from softgate.formula.formats import FORMATS, Format
+
+from ..worker import Parent
+from . import collect, skipped_note
+from .graph import ElementwiseGraph, Operation, Subgraph
+from .probing import Array, IdentifiedPart, ProbeError, Prober
+from .record import Scan
+
+MEMORY = 2**31
+"""The memory of the worker process beside three times the size of the file."""
+MOST_BYTES = 2**31
+"""The largest file: that of protobuf."""
+MOST_NODES = 200_000
+MOST_DEPTH = 16
+"""The most levels of graphs inside graphs."""
+STANDARD = frozenset({
+    "Abs", "Acos", "Acosh", "Add", "And", "Asin", "Asinh", "Atan", "Atanh", "Cast", "Ceil",
+    "Celu", "Clip", "Cos", "Cosh", "Div", "Dropout", "Elu", "Equal", "Erf", "Exp", "Floor",
+    "Gelu", "Greater", "GreaterOrEqual", "HardSigmoid", "HardSwish", "Identity", "IsInf",
+    "IsNaN", "LeakyRelu", "Less", "LessOrEqual", "Log", "Max", "Mean", "Min", "Mish", "Mul",
+    "Neg", "Not", "Or", "PRelu", "Pow", "Reciprocal", "Relu", "Round", "Selu", "Shrink",
+    "Sigmoid", "Sign", "Sin", "Sinh", "Softplus", "Softsign", "Sqrt", "Sub", "Sum", "Swish",
+    "Tan", "Tanh", "ThresholdedRelu", "Where", "Xor",
+})  # fmt: skip
+MICROSOFT = frozenset({"BiasGelu", "FastGelu", "Gelu", "QuickGelu"})
+ELEMENTWISE = {"": STANDARD, "ai.onnx": STANDARD, "com.microsoft": MICROSOFT}
+"""The elementwise operators of each domain."""
+BIASED = frozenset({"BiasGelu", "FastGelu"})
+"""Operators of com.microsoft whose second input is added to the first: evaluated with 0."""
+RECURRENT = frozenset({"GRU", "LSTM", "RNN"})
+FORMAT_OF = {1: "float32", 10: "float16", 11: "float64"}
+"""Formats by the element type of onnx.TensorProto."""
+
+
+def main() -> None:
+    """Reply to the file of the first message with its record, in a worker process."""
+    parent = Parent()
+    file = next(parent.messages())["file"]
+    try:
+        limit_memory(MEMORY + 3 * Path(file).stat().st_size)
+        scan = scan_file(file)
+    except (ValueError, OSError) as error:
+        parent.send({"mistake": str(error)})
+    except MemoryError:
+        parent.send({"mistake": f"{file} needs more memory than scan uses ({MEMORY:,} bytes)"})
+    except RecursionError:
+        parent.send({"mistake": f"{file} is not a model that can be read: it is nested too deeply"})
+    else:
+        parent.send({"scan": scan.to_dict()})
+
+
+def limit_memory(size: int) -> None:
+    """Limit the memory of this process, where the system can."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return
+    resource.setrlimit(resource.RLIMIT_DATA, (size, size))
+
+
+def scan_file(file: str) -> Scan:
+    """Return the activations of an ONNX file."""
+    graph = OnnxGraph(file)
+    identified, others = collect(graph)
+    notes = [
+        f"{name} computes activations inside, which are not examined" for name in graph.recurrent
+    ]
+    return Scan(file, "onnx", "sample", None, identified, others, (*notes, *skipped_note(graph)))
+
+
+class OnnxGraph:
+    """The operators of a model, and the functions that they compute.
+
+    Raises ValueError if the file is not a model that can be read.
+    """
+
+    def __init__(self, file: str | os.PathLike[str]) -> None:
+        model = _load(Path(file))
+        self._opsets, self._version = list(model.opset_import), model.ir_version
+        self._nodes: list[Any] = []
+        self._operations: list[Operation] = []
+        self._constants: dict[str, Any] = {}
+        self._variable: set[str] = set()
+        self._types: dict[str, int] = {}
+        self._shapes: dict[str, tuple[int | None, ...]] = {}
+        self.recurrent: list[str] = []
+        """Nodes with activations inside that are not elementwise operators of the graph."""
+        results = self._read(model.graph, 0)
+        self._infer_types()
+        self._graph = ElementwiseGraph(self._operations, results)
+        self._prober = Prober(self._graph, self._evaluate, self.format_of, self._signature)
+
+    def parts(self) -> Iterator[IdentifiedPart]:
+        """Yield the elementwise functions, in the order of the graph."""
+        return self._prober.parts()
+
+    def dtype(self, subgraph: Subgraph) -> str:
+        """Return the dtype of a subgraph's input."""
+        return FORMAT_OF[self._types[str(subgraph.input)]]
+
+    def is_reduced(self, subgraph: Subgraph) -> bool:
+        """Return whether the input is computed from reductions alone."""
+        return self._graph.is_reduced(subgraph)
+
+    @property
+    def skipped(self) -> int:
+        """The number of functions that were not evaluated."""
+        return self._prober.skipped
+
+    def _read(self, graph: Any, depth: int) -> set[str]:
+        """Add the nodes of a graph and of the graphs in its attributes; return its outputs."""
+        if depth > MOST_DEPTH:
+            raise ValueError(f"graphs are nested more than {MOST_DEPTH} deep")
+        for tensor in graph.initializer:
+            if prod(tensor.dims) == 1:
+                self._constants[tensor.name] = tensor
+            else:
+                self._types[tensor.name] = tensor.data_type
+        initialised = {tensor.name for tensor in graph.initializer}
+        for value in (*graph.input, *graph.value_info, *graph.output):
+            kind = value.type.tensor_type
+            self._types.setdefault(value.name, kind.elem_type)
+            if kind.HasField("shape"):
+                self._shapes[value.name] = tuple(
+                    d.dim_value if d.HasField("dim_value") else None for d in kind.shape.dim
+                )
+        self._variable |= {v.name for v in graph.input if v.name not in initialised}
+        used_inside = set[str]()
+        for node in _sorted(graph):
+            for attribute in node.attribute:
+                for inner in (*([attribute.g] if attribute.HasField("g") else []),
+                              *attribute.graphs):  # fmt: skip
+                    used_inside |= self._read(inner, depth + 1)
+                    used_inside |= {name for n in inner.node for name in n.input}
+            self._add(node)
+        return {value.name for value in graph.output} | used_inside
+
+    def _add(self, node: Any) -> None:
+        if len(self._nodes) >= MOST_NODES:
+            raise ValueError(f"the model has more than {MOST_NODES:,} nodes")
+        if node.op_type == "Constant" and node.domain in ("", "ai.onnx"):
+            self._add_constant(node)
+            return
+        if node.op_type in RECURRENT:
+            self.recurrent.append(f"{node.op_type} {node.name or node.output[0]}".strip())
+        inputs = [name for name in node.input if name]
+        if node.op_type in BIASED and node.domain == "com.microsoft":
+            inputs = inputs[:1]
+        variables = tuple(dict.fromkeys(name for name in inputs if name in self._variable))
+        elementwise = node.op_type in ELEMENTWISE.get(node.domain, ())
+        scalar = all(name in self._variable or name in self._constants for name in inputs)
+        if elementwise and scalar and not variables:
+            self._constants[node.output[0]] = node  # computed from scalars
+            return
+        outputs = tuple(name for name in node.output if name)
+        if not outputs:
+            return
+        self._variable |= set(outputs)
+        if elementwise and scalar:
+            outputs = outputs[:1]  # Dropout also has a mask
+        self._nodes.append(node)
+        self._operations.append(
+            Operation(
+                kind=node.op_type,
+                inputs=variables,
+                outputs=outputs,
+                elementwise=elementwise and scalar,
+                reduction=node.op_type.startswith("Reduce"),
+            )
+        )
+
+    def _add_constant(self, node: Any) -> None:
+        import onnx
+
+        for attribute in node.attribute:
+            value = onnx.helper.get_attribute_value(attribute)
+            if attribute.name == "value" and prod(value.dims) == 1:
+                self._constants[node.output[0]] = value
+            elif attribute.name in ("value_float", "value_int"):
+                kind = np.float32 if attribute.name == "value_float" else np.int64
+                tensor = onnx.numpy_helper.from_array(np.asarray(value, kind))
+                self._constants[node.output[0]] = tensor
+
+    def _infer_types(self) -> None:
+        """Fill in the element types of values that the file does not state, and shapes."""
+        for node, operation in zip(self._nodes, self._operations, strict=True):
+            first = next((name for name in node.input if self._types.get(name)), None)
+            for output in operation.outputs:
+                if self._types.get(str(output)):
+                    continue
+                if node.op_type == "Cast":
+                    self._types[str(output)] = next(a.i for a in node.attribute if a.name == "to")
+                elif node.op_type == "DequantizeLinear" and len(node.input) > 1:
+                    self._types[str(output)] = self._constant_type(node.input[1])
+                elif first is not None and operation.elementwise:
+                    self._types[str(output)] = self._types[first]
+                else:
+                    kinds = [self._types.get(n, 0) for n in node.input]
+                    floats = [k for k in kinds if k in FORMAT_OF]
+                    self._types[str(output)] = floats[0] if floats else 1
+
+    def _constant_type(self, name: str) -> int:
+        tensor = self._constants.get(name)
+        return int(getattr(tensor, "data_type", 0)) or self._types.get(name, 1)
+
+    def format_of(self, subgraph: Subgraph) -> Format | None:
+        """Return the format of a subgraph's input, or None if it is not a float."""
+        name = FORMAT_OF.get(self._types.get(str(subgraph.input), 0))
+        return FORMATS[name] if name else None
+
+    def elements(self, subgraph: Subgraph) -> int | None:
+        """Return the elements of a sample, without the first dimension; None if not stated."""
+        for value in (subgraph.input, subgraph.output):
+            shape = self._shapes.get(str(value))
+            if shape is not None and len(shape) > 1 and all(shape[1:]):
+                return prod(size for size in shape[1:] if size is not None)
+        return None
+
+    def path(self, subgraph: Subgraph) -> str:
+        """Return the name of the last node, or of its output."""
+        return str(self._nodes[subgraph.operations[-1]].name or subgraph.output)
+
+    def nodes(self, subgraph: Subgraph) -> list[Any]:
+        """Return the nodes of a subgraph."""
+        return [self._nodes[i] for i in subgraph.operations]
+
+    def operators(self, subgraph: Subgraph) -> str:
+        """Return the operators of a subgraph."""
+        return ", ".join(node.op_type for node in self.nodes(subgraph))
+
+    def _signature(self, subgraph: Subgraph) -> Hashable:
+        names: dict[str, int] = {str(subgraph.input): 0}
+        return self._types.get(str(subgraph.input)), tuple(
+            self._node_signature(node, names) for node in self.nodes(subgraph)
+        )
+
+    def _node_signature(self, node: Any, names: dict[str, int]) -> Hashable:
+        inputs = tuple(
+            names[name] if name in names else self._constant_signature(name)
+            for name in self._inputs(node)
+        )
+        names[node.output[0]] = len(names)
+        attributes = sorted(a.SerializeToString() for a in node.attribute)
+        return node.domain, node.op_type, inputs, tuple(attributes)
+
+    def _constant_signature(self, name: str) -> Hashable:
+        constant = self._constants.get(name)
+        if constant is None:
+            return name
+        if hasattr(constant, "op_type"):
+            return self._node_signature(constant, {})
+        return _without_name(constant)
+
+    def _inputs(self, node: Any) -> list[str]:
+        biased = node.op_type in BIASED and node.domain == "com.microsoft"
+        return list(node.input)[:1] if biased else list(node.input)
+
+    def _evaluate(self, subgraph: Subgraph, x: Array) -> Array:
+        import onnx
+        import onnxruntime
+
+        helper = onnx.helper
+        kind = self._types[str(subgraph.input)]
+        source = helper.make_tensor_value_info(str(subgraph.input), kind, ["n"])
+        result = helper.make_empty_tensor_value_info(str(subgraph.output))
+        nodes, constants = self._extracted(subgraph)
+        graph = helper.make_graph(nodes, "part", [source], [result], constants)
+        model = helper.make_model(graph, opset_imports=self._opsets)
+        model.ir_version = self._version
+        options = onnxruntime.SessionOptions()
+        options.log_severity_level = 4
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+        options.intra_op_num_threads = 1
+        try:
+            session = onnxruntime.InferenceSession(
+                model.SerializeToString(), options, providers=["CPUExecutionProvider"]
+            )
+            (y,) = session.run(None, {str(subgraph.input): x})
+        except Exception as error:  # onnxruntime's exceptions have no common base class
+            raise ProbeError(str(error).splitlines()[0]) from None
+        return np.asarray(y)
+
+    def _extracted(self, subgraph: Subgraph) -> tuple[list[Any], list[Any]]:
+        """Return the nodes of a subgraph and its constants as scalars."""
+        import onnx
+
+        nodes, tensors, seen = list[Any](), list[Any](), set[str]()
+
+        def add_constant(name: str) -> None:
+            if name in seen or name not in self._constants:
+                return
+            seen.add(name)
+            constant = self._constants[name]
+            if hasattr(constant, "op_type"):
+                for inner in constant.input:
+                    add_constant(inner)
+                nodes.append(constant)
+                return
+            tensor = onnx.TensorProto()
+            tensor.CopyFrom(constant)
+            tensor.name = name
+            if tensor.HasField("data_location") and tensor.data_location:
+                raise ProbeError(f"the constant {name} is in another file")
+            del tensor.dims[:]
+            tensors.append(tensor)
+
+        for node in self.nodes(subgraph):
+            for name in self._inputs(node):
+                add_constant(name)
+            if len(self._inputs(node)) < len(node.input):
+                plain = onnx.NodeProto()
+                plain.CopyFrom(node)
+                del plain.input[1:]
+                if plain.op_type == "BiasGelu":
+                    plain.op_type = "Gelu"  # the same without a bias
+                nodes.append(plain)
+            else:
+                nodes.append(node)
+        return nodes, tensors
+
+
+def _without_name(tensor: Any) -> bytes:
+    copy = type(tensor)()
+    copy.CopyFrom(tensor)
+    copy.name = ""
+    content: bytes = copy.SerializeToString(deterministic=True)
+    return content
+
+
+def _load(file: Path) -> Any:
+    """Return a model with its local functions inlined and types inferred where that succeeds."""
+    import onnx
+    import onnx.shape_inference
+
+    size = file.stat().st_size
+    if size >= MOST_BYTES:
+        raise ValueError(f"{file} has {size:,} bytes: an ONNX file has fewer than {MOST_BYTES:,}")
+    model = onnx.ModelProto()
+    try:
+        model.ParseFromString(file.read_bytes())
+    except Exception as error:  # protobuf's exceptions have no common base class
+        raise ValueError(f"{file} is not an ONNX model: {str(error).splitlines()[0]}") from None
+    if not model.graph.node:
+        raise ValueError(f"{file} is not an ONNX model: it has no nodes")
+    _drop_weights(model)
+    if model.functions:
+        import onnx.inliner
+
+        _check_functions(file, model)
+        try:
+            model = onnx.inliner.inline_local_functions(model)
+        except Exception as error:
+            raise ValueError(f"{file}: {str(error).splitlines()[0]}") from None
+    try:
+        return onnx.shape_inference.infer_shapes(model)
+    except Exception:  # a wrong shape in the file: types are then inferred from the inputs
+        return model
+
+
+def _drop_weights(model: Any) -> None:
+    """Remove the data of tensors that are not scalars."""
+    for tensor in model.graph.initializer:
+        if prod(tensor.dims) != 1 and tensor.data_type != 7:  # int64: shapes
+            for field in ("raw_data", "float_data", "int32_data", "double_data", "uint64_data"):
+                tensor.ClearField(field)
+            tensor.ClearField("external_data")
+            tensor.ClearField("data_location")
+
+
+def _check_functions(file: Path, model: Any) -> None:
+    """Raise ValueError if a local function calls itself, directly or through others."""
+    bodies: Mapping[tuple[str, str], Any] = {(f.domain, f.name): f for f in model.functions}
+    calls = {
+        key: {(n.domain, n.op_type) for n in body.node} & bodies.keys()
+        for key, body in bodies.items()
+    }
+    done = set[tuple[str, str]]()
+    while len(done) < len(calls):
+        leaves = {key for key, inner in calls.items() if key not in done and inner <= done}
+        if not leaves:
+            name = next(key[1] for key in calls if key not in done)
+            raise ValueError(f"{file}: the local function {name} calls itself")
+        done |= leaves
+
+
+def _sorted(graph: Any) -> list[Any]:
+    """Return the nodes in an order in which each follows what it needs; raise if there is none."""
+    produced = {name: i for i, node in enumerate(graph.node) for name in node.output if name}
+    if all(produced.get(name, -1) < i for i, node in enumerate(graph.node) for name in node.input):
+        return list(graph.node)
+    raise ValueError(f"the nodes of {graph.name or 'the graph'} are not in the order of execution")

@@ -1,0 +1,355 @@
+"""The operators that a PyTorch model executes, recorded in one run on a small input.
+
+What executes is recorded, not what the model's modules are called: functional calls, shared
+modules, classes of other libraries, scripted and exported programs are all operators of ATen here.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Hashable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_flatten, tree_unflatten
+
+from softgate.formula.formats import FORMATS, Format
+
+from ..diagnose.loading import load_batches, model_errors
+from . import CLAIMS, collect, skipped_note, with_claim
+from .graph import ElementwiseGraph, Operation, Subgraph, Value
+from .probing import Array, IdentifiedPart, ProbeError, Prober
+from .record import Scan
+
+UNTAGGED = frozenset(
+    {"_prelu_kernel", "_to_copy", "alias", "clone", "detach", "gelu_", "hardswish", "hardswish_"}
+    | {"log_sigmoid_forward", "masked_fill", "mish_", "threshold_"}
+)
+"""Elementwise operators of ATen that do not have torch's tag for them."""
+MOST_OPERATORS = 200_000
+TOKENS, SIDE = 8, 64
+"""The tokens of an example text, and the length of the sides of an example image."""
+
+
+class Reference:
+    """A tensor argument of a recorded call: the number of the value that it was."""
+
+    def __init__(self, value: int) -> None:
+        self.value = value
+
+
+class Call:
+    """One call of an operator, with its tensors as `Reference`s and scalar constants as tensors."""
+
+    def __init__(self, function: Any, arguments: list[Any], layout: Any, path: str) -> None:
+        self.function, self.arguments, self.layout, self.path = function, arguments, layout, path
+
+    @property
+    def name(self) -> str:
+        """The name of the operator, as torch writes it."""
+        namespace, _, name = str(self.function._schema.name).partition("::")
+        return name if namespace == "aten" else f"{namespace}.{name}"
+
+    def signature(self, numbers: Mapping[int, int]) -> Hashable:
+        """Return the operator and its constants; values by their position in the subgraph."""
+        return self.function, tuple(
+            ("value", numbers.get(argument.value))
+            if isinstance(argument, Reference)
+            else (str(argument.dtype), argument.tolist())
+            if isinstance(argument, Tensor)
+            else repr(argument)
+            for argument in self.arguments
+        )
+
+    def run(self, values: Mapping[int, Tensor]) -> Any:
+        """Call the operator with other values."""
+        mutable = self.function._schema.is_mutable
+        arguments = [
+            (values[argument.value].clone() if mutable else values[argument.value])
+            if isinstance(argument, Reference)
+            else argument
+            for argument in self.arguments
+        ]
+        args, kwargs = tree_unflatten(arguments, self.layout)
+        return self.function(*args, **kwargs)
+
+
+class Recorder(TorchDispatchMode):
+    """Records the operators that are called on values that depend on the model's input."""
+
+    def __init__(self, inputs: Any) -> None:
+        super().__init__()
+        self.calls: list[Call] = []
+        self.operations: list[Operation] = []
+        self.dtypes: dict[Value, torch.dtype] = {}
+        self.sizes: dict[Value, int] = {}
+        self.paths: list[str] = [""]
+        self._numbers: dict[int, int] = {}
+        """Numbers of values by the id of the tensor; an id that is used again is overwritten."""
+        self._alive: list[Tensor] = []
+        for tensor in tree_flatten(inputs)[0]:
+            if isinstance(tensor, Tensor):
+                self._alive.append(tensor)
+                self._new(tensor)
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Call an operator and record it."""
+        kwargs = kwargs or {}
+        flat, layout = tree_flatten((args, kwargs))
+        numbers = [self._numbers.get(id(a)) if isinstance(a, Tensor) else None for a in flat]
+        result = func(*args, **kwargs)
+        results = [r for r in tree_flatten(result)[0] if isinstance(r, Tensor)]
+        if all(number is None for number in numbers):
+            for tensor in results:  # a constant, possibly with the id of a value that was freed
+                self._numbers.pop(id(tensor), None)
+            return result
+        if len(self.calls) >= MOST_OPERATORS:
+            raise ValueError(f"the model calls more than {MOST_OPERATORS:,} operators")
+        inputs = tuple(dict.fromkeys(number for number in numbers if number is not None))
+        arguments = [
+            Reference(number)
+            if number is not None
+            else a.detach().reshape(()).clone()
+            if isinstance(a, Tensor) and a.numel() == 1
+            else a
+            for a, number in zip(flat, numbers, strict=True)
+        ]
+        plain = not any(isinstance(argument, Tensor) and argument.dim() for argument in arguments)
+        if func is torch.ops.aten.log_sigmoid_forward.default:
+            results = results[:1]  # the other one is a buffer for the backward
+        elementwise = plain and len(results) == 1 and _is_elementwise(func)
+        self.calls.append(Call(func, arguments if elementwise else [], layout, self.paths[-1]))
+        outputs = tuple(map(self._new, results))
+        name = self.calls[-1].name
+        self.operations.append(
+            Operation(name, inputs, outputs, elementwise, torch.Tag.reduction in func.tags)
+        )
+        return result
+
+    def _new(self, tensor: Tensor) -> int:
+        number = len(self.dtypes)
+        self._numbers[id(tensor)] = number
+        self.dtypes[number], self.sizes[number] = tensor.dtype, tensor.numel()
+        return number
+
+    def results(self, output: Any) -> set[int]:
+        """Return the numbers of the tensors that the model returned."""
+        flat = [self._numbers.get(id(t)) for t in tree_flatten(output)[0] if isinstance(t, Tensor)]
+        return {number for number in flat if number is not None}
+
+
+def _is_elementwise(function: Any) -> bool:
+    if torch.Tag.nondeterministic_seeded in function.tags:
+        return False
+    namespace, _, name = str(function._schema.name).partition("::")
+    return (
+        torch.Tag.pointwise in function.tags
+        or (namespace == "aten" and name in UNTAGGED)
+        or namespace == "softgate"
+    )
+
+
+@contextmanager
+def _paths(model: nn.Module, recorder: Recorder) -> Iterator[None]:
+    """Keep the path of the module that runs in `recorder.paths`."""
+    names = {module: name for name, module in model.named_modules()}
+
+    def enter(module: nn.Module, _: Any) -> None:
+        recorder.paths.append(names.get(module, recorder.paths[-1]))
+
+    def leave(*_: Any) -> None:
+        recorder.paths.pop()
+
+    with ExitStack() as stack:
+        for module in names:
+            if not isinstance(module, torch.jit.ScriptModule):
+                stack.callback(module.register_forward_pre_hook(enter).remove)
+                stack.callback(module.register_forward_hook(leave, always_call=True).remove)
+        yield
+
+
+class TorchGraph:
+    """The operators of one run of a model, and the functions that they compute.
+
+    Parameters
+    ----------
+    model : nn.Module
+        The model, run once in evaluation mode.
+    args, kwargs : tuple and mapping
+        Its arguments.
+    """
+
+    def __init__(self, model: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+        self._recorder = recorder = Recorder((args, dict(kwargs)))
+        training = {module: module.training for module in model.modules()}
+        fast = torch.backends.mha.get_fastpath_enabled()
+        for module in training:  # an exported program has no `eval`
+            module.training = False
+        # The fast path of nn.TransformerEncoderLayer is one operator with the activation inside.
+        torch.backends.mha.set_fastpath_enabled(False)
+        try:
+            with _paths(model, recorder), torch.no_grad(), recorder:
+                output = model(*args, **kwargs)
+        finally:
+            torch.backends.mha.set_fastpath_enabled(fast)
+            for module, mode in training.items():
+                module.training = mode
+        self._graph = ElementwiseGraph(recorder.operations, recorder.results(output))
+        self._prober = Prober(self._graph, self._evaluate, self.format_of, self._signature)
+
+    def parts(self) -> Iterator[IdentifiedPart]:
+        """Yield the elementwise functions, in the order of execution."""
+        return self._prober.parts()
+
+    def dtype(self, subgraph: Subgraph) -> str:
+        """Return the dtype of a subgraph's input."""
+        return str(self._recorder.dtypes[subgraph.input]).removeprefix("torch.")
+
+    def is_reduced(self, subgraph: Subgraph) -> bool:
+        """Return whether the input is computed from reductions alone."""
+        return self._graph.is_reduced(subgraph)
+
+    @property
+    def skipped(self) -> int:
+        """The number of functions that were not evaluated."""
+        return self._prober.skipped
+
+    def format_of(self, subgraph: Subgraph) -> Format | None:
+        """Return the format of a subgraph's input and result, or None if they are not floats."""
+        dtypes = self._recorder.dtypes
+        if not dtypes[subgraph.output].is_floating_point:
+            return None
+        name = str(dtypes[subgraph.input]).removeprefix("torch.")
+        return FORMATS.get(name)
+
+    def elements(self, subgraph: Subgraph) -> int:
+        """Return the number of elements of a subgraph's input."""
+        return self._recorder.sizes[subgraph.input]
+
+    def path(self, subgraph: Subgraph) -> str:
+        """Return the path of the innermost module in which all operators of a subgraph ran."""
+        paths = [self._recorder.calls[i].path.split(".") for i in subgraph.operations]
+        shared = []
+        for parts in zip(*paths, strict=False):
+            if len(set(parts)) > 1:
+                break
+            shared.append(parts[0])
+        return ".".join(shared)
+
+    def operators(self, subgraph: Subgraph) -> str:
+        """Return the names of the operators of a subgraph."""
+        return ", ".join(self._recorder.calls[i].name for i in subgraph.operations)
+
+    def _signature(self, subgraph: Subgraph) -> Hashable:
+        operations = [self._recorder.operations[i] for i in subgraph.operations]
+        values = [subgraph.input, *(op.outputs[0] for op in operations)]
+        numbers: dict[Any, int] = {value: i for i, value in enumerate(values)}
+        calls = tuple(self._recorder.calls[i].signature(numbers) for i in subgraph.operations)
+        return self._recorder.dtypes[subgraph.input], calls
+
+    def _evaluate(self, subgraph: Subgraph, x: Array) -> Array:
+        dtype = self._recorder.dtypes[subgraph.input]
+        start = torch.from_numpy(x.astype(np.float64)).to(dtype)
+        values: dict[Any, Tensor] = {subgraph.input: start}
+        try:
+            with torch.no_grad():
+                for i in subgraph.operations:
+                    result = self._recorder.calls[i].run(values)
+                    first = result[0] if isinstance(result, tuple) else result
+                    values[self._recorder.operations[i].outputs[0]] = first
+        except (RuntimeError, TypeError, ValueError, KeyError, IndexError) as error:
+            raise ProbeError(str(error)) from None
+        return values[subgraph.output].double().numpy().astype(x.dtype)
+
+
+def scan_torch(model: Any, name: str, data: Any = None) -> Scan:
+    """Return the activations that a model computes in one run; `name` is for messages."""
+    if not isinstance(model, nn.Module):
+        raise TypeError(f"{name} is a {type(model).__name__}: expected a torch.nn.Module")
+    batch, unit, count = _batch(model, name, data)
+    with model_errors(name, "a small input" if data is None else "its data"):
+        args, kwargs = _arguments(batch)
+        graph = TorchGraph(model, args, kwargs)
+    identified, others = collect(graph, count)
+    notes = skipped_note(graph)
+    configuration = getattr(model, "config", None)
+    field = next((n for n in CLAIMS if isinstance(getattr(configuration, n, None), str)), None)
+    if field is None:
+        return Scan(name, "torch", unit, None, identified, others, tuple(notes))
+    identified, claim, mismatches = with_claim(identified, field, getattr(configuration, field))
+    return Scan(name, "torch", unit, claim, identified, others, (*mismatches, *notes))
+
+
+def _arguments(batch: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    if isinstance(batch, Mapping):
+        return (), dict(batch)
+    return (tuple(batch), {}) if isinstance(batch, tuple | list) else ((batch,), {})
+
+
+def _batch(model: nn.Module, name: str, data: Any) -> tuple[Any, str, int]:
+    """Return a small batch, what its elements are counted for, and how many there are."""
+    if data is None:
+        batch = example_inputs(model, name)
+    elif isinstance(data, Tensor | Mapping | tuple | list):
+        batch = data
+    else:
+        batches, _ = load_batches(data, model, name, 1)
+        batch = batches[0]
+    args, kwargs = _arguments(batch)
+    tokens = next((v for k, v in kwargs.items() if k.endswith("input_ids")), None)
+    if isinstance(tokens, Tensor):
+        return batch, "token", tokens.numel()
+    first = next((t for t in tree_flatten((args, kwargs))[0] if isinstance(t, Tensor)), None)
+    return batch, "sample", len(first) if first is not None and first.dim() else 1
+
+
+def example_inputs(model: nn.Module, name: str) -> Any:
+    """Return a small input, from the configuration of a model or from its first layer."""
+    configuration = getattr(model, "config", None)
+    main = getattr(model, "main_input_name", None)
+    takes = set(inspect.signature(model.forward).parameters)
+    floats = (p.dtype for p in model.parameters() if p.is_floating_point())
+    dtype = next(floats, torch.float32)
+    if configuration is not None and main == "input_ids":
+        vocabulary = int(getattr(configuration, "vocab_size", 2) or 2)
+        ids = torch.arange(1, 1 + TOKENS).remainder(vocabulary).unsqueeze(0)
+        inputs = {"input_ids": ids}
+        if getattr(configuration, "is_encoder_decoder", False) and "decoder_input_ids" in takes:
+            inputs["decoder_input_ids"] = ids
+        return inputs
+    if configuration is not None and main == "pixel_values":
+        vision = getattr(configuration, "vision_config", configuration)
+        size = getattr(vision, "image_size", 224)
+        height, width = size if isinstance(size, tuple | list) else (size, size)
+        channels = int(getattr(vision, "num_channels", 3))
+        return {"pixel_values": torch.zeros(1, channels, int(height), int(width), dtype=dtype)}
+    for layer in model.modules():
+        if isinstance(layer, nn.Linear):
+            return torch.linspace(-1, 1, layer.in_features, dtype=dtype).unsqueeze(0)
+        if isinstance(layer, nn.Embedding):
+            return torch.arange(TOKENS).remainder(layer.num_embeddings).unsqueeze(0)
+        if isinstance(layer, nn.Conv1d | nn.Conv2d | nn.Conv3d):
+            sides = (SIDE,) * len(layer.kernel_size)
+            return torch.zeros(1, layer.in_channels, *sides, dtype=dtype)
+        if isinstance(layer, nn.TransformerEncoderLayer | nn.TransformerDecoderLayer):
+            break
+    if not any(True for _ in model.parameters()):
+        return torch.linspace(-1, 1, TOKENS).unsqueeze(0)
+    raise ValueError(f"{name}: no input can be made for it; pass data= (--data)")
+
+
+def load_program(file: Path) -> nn.Module:
+    """Return an exported program (.pt2) or a scripted one; code in it runs."""
+    try:
+        if file.suffix == ".pt2":
+            return torch.export.load(str(file)).module()
+        program: nn.Module = torch.jit.load(str(file), map_location="cpu")
+        return program
+    except Exception as error:  # torch may raise anything on a damaged file
+        first = str(error).strip().split("\n", 1)[0]
+        raise ValueError(f"{file} cannot be loaded: {type(error).__name__}: {first}") from None
