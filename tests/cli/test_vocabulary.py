@@ -53,6 +53,7 @@ OPTIONS_ONLY = {
     },
     "diagnose": {
         "data": "a file that is loaded as `batches`",
+        "allow_missing": "an argument of load_model",
         "batch": "the rows of each of those batches",
         "limit": "the number of those batches",
         "what_if": "selects what_if; its value is the positional `replacement`",

@@ -78,6 +78,10 @@ trust_option = click.option(
     "--trust", is_flag=True, help="Run Python code in the folder of a Hugging Face model."
 )
 """The option `--trust` of commands that take a model."""
+allow_missing_option = click.option(
+    "--allow-missing", is_flag=True, help="Accept a checkpoint that lacks weights of the model."
+)
+"""The option `--allow-missing` of commands that take a model."""
 MODELS = """A MODEL is a Hugging Face folder with safetensors, or a function or class that makes a
 torch module, as module:function or file.py:function. DATA is a file, or a function that returns
 batches, as module:function or file.py:function."""

@@ -9,7 +9,7 @@ import click
 
 from softgate.runtime.files import PICTURES, TABLES, file_format
 
-from .arguments import ACTIVATION, FUNCTIONS, MODELS, trust_option
+from .arguments import ACTIVATION, FUNCTIONS, MODELS, allow_missing_option, trust_option
 from .output import Format, echo, echo_json, emit, formats, save
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     help="Limit from which on a figure is a finding, as flat=0.001 or dead=5%. May be repeated.",
 )  # fmt: skip
 @trust_option
+@allow_missing_option
 @click.option("--no-gradients", is_flag=True, help="Do not measure gradients.")
 @formats(*TABLES, *PICTURES)
 def command(
@@ -105,11 +106,13 @@ def _run(
         return diagnosis, what_if(model, batches, replacement, only=only, loss=loss)
 
 
-def _load(target: str, data: str, batch: int, limit: int | None, trust: bool) -> tuple[Any, ...]:
+def _load(
+    target: str, data: str, batch: int, limit: int | None, trust: bool, allow_missing: bool
+) -> tuple[Any, ...]:
     """Return the model, its batches and a loss or None."""
     from softgate.studies.diagnose.loading import load_batches, load_model
 
-    model = load_model(target, trust=trust)
+    model = load_model(target, trust=trust, allow_missing=allow_missing)
     batches, loss = load_batches(data, model, target, batch, trust=trust)
     return model, batches[:limit], loss
 

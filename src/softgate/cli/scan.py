@@ -9,6 +9,7 @@ import click
 
 from softgate.runtime.files import TABLES
 
+from .arguments import allow_missing_option
 from .output import Format, emit, formats, save, show
 
 
@@ -16,7 +17,7 @@ from .output import Format, emit, formats, save, show
 @click.argument("target", metavar="MODEL")
 @click.option("--data", metavar="DATA", help="Inputs: .npz or .safetensors.  [default: made up]")
 @click.option("--trust", is_flag=True, help="Run code of MODEL: factories, TorchScript, .pt2.")
-@click.option("--allow-missing", is_flag=True, help="Accept a checkpoint that lacks weights.")
+@allow_missing_option
 @click.option("--all", "everything", is_flag=True, help="List unidentified functions too.")
 @click.option("--strict", is_flag=True, help="Exit with 1 if an activation is not what is claimed.")
 @formats(*TABLES)

@@ -140,7 +140,7 @@ def scan(
     if path.is_dir():
         from ..diagnose.loading import load_model
 
-        return scan_torch(load_model(text, allow_missing=allow_missing), text, data)
+        return scan_torch(load_model(text, trust=trust, allow_missing=allow_missing), text, data)
     code = resolve.is_code(text)
     if suffix not in PROGRAMS and not code:
         raise ValueError(f"{text!r} is not a model: expected {TARGETS}")
