@@ -22,7 +22,7 @@ from softgate.runtime.files import (
     ("file", "message"),
     [
         ("x.txt", r"x\.txt has the format \.txt: expected \.svg, \.png or \.pdf"),
-        ("x", r"x has the format no extension: expected \.svg"),
+        ("x", r"x has no extension: expected \.svg"),
         ("", "output is empty: expected a file"),
     ],
 )

@@ -305,6 +305,10 @@ def test_the_gate_of_bias_split_gelu_is_the_second_half() -> None:
     x = np.random.default_rng(2).standard_normal((3, 8))
     result = sg.get("com.microsoft.BiasSplitGelu")(x)
     assert np.allclose(result, x[:, :4] * sg.gelu(x[:, 4:]), rtol=1e-14)
+    assert np.array_equal(result, sg.geglu(x, gate="second"))
+    (record,) = sg.names(name="bias_split_gelu")
+    assert record.computes == 'geglu(gate="second")'
+    assert "geglu(a, b) = a*gelu(b)" in sg.emit("BiasSplitGelu", "c", quantity="value")
 
 
 def test_only_functions_over_an_axis_are_not_implemented() -> None:

@@ -36,8 +36,8 @@ def output_path(file: str | os.PathLike[str], formats: Iterable[str], name: str 
         raise ValueError(f"{name} is empty: expected a file that ends in {_or(known)}")
     path = Path(file)
     if path.suffix.lower() not in known:
-        ending = path.suffix or "no extension"
-        raise ValueError(f"{name} {path} has the format {ending}: expected {_or(known)}")
+        ending = f"the format {path.suffix}" if path.suffix else "no extension"
+        raise ValueError(f"{name} {path} has {ending}: expected {_or(known)}")
     return path
 
 

@@ -282,7 +282,9 @@ def explain_gated(function: Gated, call: Call) -> Explanation:
         threads=torch.get_num_threads(),
     )
     if composes(gate, other):
-        how = f"{function.entry.act.name} in torch operators, times the other operand"
+        factor = function.entry.factor
+        other = "the other operand" if factor is None else factor.name
+        how = f"{function.entry.act.name} in torch operators, times {other}"
         return replace(explanation, computed_by=f"{how}, on {gate.device.type}")
     threads = openmp.plan(gate.numel(), moved)
     explanation = replace(explanation, memory=bound.memory(gate, other), threads=threads)

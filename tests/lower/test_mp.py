@@ -1,0 +1,40 @@
+"""Definitions evaluated with many digits: the decisions that tables need."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+import softgate as sg
+from softgate.lower import mp
+
+
+def test_a_saturated_difference_is_decided_by_few_evaluations(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """x - tanh(x) and x - 1 agree in hundreds of bits: precision is not doubled step by step.
+
+    float16 has 2,048 such inputs, all of which the first call decides.
+    """
+    precisions: list[int] = []
+    evaluate = mp.real
+
+    def counted(root: Any, bits: int, /, **inputs: Any) -> Any:
+        precisions.append(bits)
+        return evaluate(root, bits, **inputs)
+
+    monkeypatch.setattr(mp, "real", counted)
+    root = sg.tanhshrink.entry.define()
+    assert mp.sign_of_difference(root, Fraction(299), x=300.0) == 1  # 2·exp(-600) is 2**-864
+    assert precisions == [256, 320, mp.MAX_BITS, mp.MAX_BITS + 64]
+    precisions.clear()
+    assert mp.sign_of_difference(root, Fraction(2), x=3.0) == 1
+    assert mp.sign_of_difference(root, Fraction(3), x=3.0) == -1
+    assert precisions == [256, 320] * 2
+    precisions.clear()
+    assert (
+        mp.sign_of_difference(sg.hard_sigmoid.entry.define(), Fraction(1, 2), x=0.0, width=6) == 0
+    )
+    assert precisions == []  # a fraction
