@@ -283,8 +283,8 @@ def explain_gated(function: Gated, call: Call) -> Explanation:
     )
     if composes(gate, other):
         factor = function.entry.factor
-        other = "the other operand" if factor is None else factor.name
-        how = f"{function.entry.act.name} in torch operators, times {other}"
+        times = "the other operand" if factor is None else factor.name
+        how = f"{function.entry.act.name} in torch operators, times {times}"
         return replace(explanation, computed_by=f"{how}, on {gate.device.type}")
     threads = openmp.plan(gate.numel(), moved)
     explanation = replace(explanation, memory=bound.memory(gate, other), threads=threads)
