@@ -121,6 +121,9 @@ class Entry:
     """(f, x, **parameters): the summands of the definition, if it has a root where they cancel.
     Errors are measured in ulps of the largest."""
     notes: str = ""
+    tensor_slope: str = ""
+    """The parameter that may be a tensor in torch and TensorFlow, for functions of the form x where
+    x > 0, else parameter·x: it is trained, and broadcasts with x."""
     special_case_of: str = ""
     """The entry that has the same values with other parameters, under which `identify` reports
     this one."""

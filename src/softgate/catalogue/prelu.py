@@ -10,6 +10,7 @@ from .entry import Bound
 entry = replace(
     leaky_relu.entry,
     name="prelu",
+    tensor_slope="slope",
     special_case_of="leaky_relu",
     paper="He, Zhang, Ren & Sun 2015, Delving deep into rectifiers: surpassing human-level "
     "performance on ImageNet classification (arXiv:1502.01852)",

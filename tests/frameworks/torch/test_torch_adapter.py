@@ -375,3 +375,32 @@ def test_linux_says_what_was_forked(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     for flags, forked in ((0x400000, False), (0x400040, True)):
         status.write_text(f"17 (a (name) of 64) R 1 17 17 0 -1 {flags} 5000 0")
         assert openmp._born_by_fork() is forked
+
+
+WITHOUT_SCRATCH = """
+import tempfile
+
+def refuse(*_, **__):
+    raise FileNotFoundError("No usable temporary directory found")
+
+import torch
+tempfile.gettempdir = tempfile.mkdtemp = tempfile.mkstemp = tempfile._get_default_tempdir = refuse
+tempfile.NamedTemporaryFile = tempfile.TemporaryDirectory = refuse
+import softgate as sg
+
+x = torch.ones(5, requires_grad=True)
+sg.gelu(x).sum().backward()
+(sg.swiglu(x, x) + sg.torch.GELU()(x) + sg.torch.functional.relu(x)).sum().backward()
+sg.torch.FeedForward(5, 7, activation="gelu")(x[None]).sum().backward()
+sg.gelu(torch.ones(3).to(torch.float8_e4m3fn))
+sg.gelu(torch.ones(3, dtype=torch.int64))
+print(bool(x.grad.isfinite().all()))
+"""
+
+
+def test_tensors_need_no_temporary_folder() -> None:
+    """torch's compiler, which needs one, is not imported."""
+    result = subprocess.run(
+        [sys.executable, "-c", WITHOUT_SCRATCH], capture_output=True, text=True, check=False
+    )
+    assert (result.stdout, result.returncode) == ("True\n", 0), result.stderr

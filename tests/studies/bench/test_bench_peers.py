@@ -158,9 +158,18 @@ def test_a_peer_that_fails_gets_a_row_that_says_so_and_the_rest_go_on(
     assert benchmark.find("relu").least_ns > 0
 
 
+START = """
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job ignores it
+sys.argv[0] = "softgate"
+from softgate.cli import main
+main()
+"""
+
+
 def program(*arguments: str, cwd: Path) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-m", "softgate", "bench", *arguments],
+        [sys.executable, "-c", START, "bench", *arguments],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=cwd, encoding="utf-8",
     )  # fmt: skip
 

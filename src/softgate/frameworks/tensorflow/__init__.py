@@ -53,8 +53,8 @@ def compute(call: Call) -> Any:
     if isinstance(function, Gated):
         operands = _tensors(function, call.operands)
         return compute_gated(call._replace(operands=operands), OPERATORS)
-    slope = call.parameters.get("slope")
-    if function.name == "prelu" and call.quantity == "value" and tf.is_tensor(slope):
+    slope = call.parameters.get(function.entry.tensor_slope)
+    if call.quantity == "value" and tf.is_tensor(slope):
         # One of the two terms is 0, so the sum is exact; both derivatives are finite at ±inf.
         x = _tensor(function, call.operands[0])
         return tf.nn.relu(x) + tf.cast(slope, x.dtype) * tf.minimum(x, tf.zeros((), x.dtype))

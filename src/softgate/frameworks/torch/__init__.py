@@ -61,18 +61,21 @@ def compute(call: Call) -> Any:
     if isinstance(function, Gated):
         return compute_gated(function, call)
     activation = cast("Activation", function)
-    if activation.name == "prelu" and isinstance(parameters.get("slope"), Tensor):
+    slopes = parameters.get(activation.entry.tensor_slope)
+    if isinstance(slopes, Tensor):
+        name = activation.name
         if quantity != "value" or call.out is not None or arithmetic is not None:
             raise TypeError(
-                f"the {quantity} of prelu with a tensor of slopes: call prelu(x, slope=tensor) "
-                "without options, and autograd for its derivatives"
+                f"the {quantity} of {name} with a tensor of slopes: call {name}(x, "
+                f"{activation.entry.tensor_slope}=tensor) without options, and autograd for its "
+                "derivatives"
             )
         if operands[0].dtype.itemsize == 1:
             raise TypeError(
-                f"prelu of a {operands[0].dtype} tensor with a tensor of slopes: expected "
+                f"{name} of a {operands[0].dtype} tensor with a tensor of slopes: expected "
                 f"{KERNEL_DTYPES}; convert x, because tables need numbers as parameters"
             )
-        return prelu(operands[0], parameters["slope"])
+        return with_slopes(operands[0], slopes)
     if quantity == "backward":
         refuse_out(call)
         return backward(activation, operands[0], operands[1], arithmetic, parameters)
@@ -84,7 +87,7 @@ def compute(call: Call) -> Any:
     return evaluate(activation, quantity, operands[0], arithmetic, parameters)
 
 
-def prelu(x: Tensor, slope: Tensor) -> Tensor:
+def with_slopes(x: Tensor, slope: Tensor) -> Tensor:
     """Return x where x > 0, else slope·x, differentiable in both; `slope` broadcasts with x.
 
     One of the two terms is 0, so the sum is exact; both derivatives are finite at ±inf.
