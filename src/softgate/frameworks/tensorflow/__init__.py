@@ -53,7 +53,7 @@ def compute(call: Call) -> Any:
     if isinstance(function, Gated):
         operands = _tensors(function, call.operands)
         return compute_gated(call._replace(operands=operands), OPERATORS)
-    slope = call.parameters.get(function.entry.tensor_slope)
+    slope = call.parameters.get(cast("Activation", function).entry.tensor_slope)
     if call.quantity == "value" and tf.is_tensor(slope):
         # One of the two terms is 0, so the sum is exact; both derivatives are finite at ±inf.
         x = _tensor(function, call.operands[0])
