@@ -206,7 +206,7 @@ def column_widths(grid: Grid) -> list[int]:
 
 def cut(grid: Grid, width: int) -> Iterator[Grid]:
     """Yield the grid in parts of whole columns that fit into `width`, each with the labels."""
-    again = replace(grid, title=grid.title.partition("\n")[0])
+    again = replace(grid, title="")
     widths = column_widths(grid)
     labels = tuple(range(grid.labels))
     taken = labels

@@ -182,3 +182,33 @@ def test_a_scaled_function_has_the_scaled_slope():
     assert site.function == "-2·relu"
     assert site.negative == pytest.approx(1 - site.flat)
     assert site.unit.trapped == ()  # it falls everywhere: there is no minimum to be left of
+
+
+def small_model() -> nn.Module:
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3))
+
+
+def test_batches_of_a_data_loader_have_a_target() -> None:
+    x, y = torch.randn(20, 4), torch.randint(0, 3, (20,))
+    loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(x, y), batch_size=5)
+    seen = diagnose(small_model(), loader)
+    assert (seen.steps, seen.sites[0].inputs) == (4, 20)
+    assert seen.loss == "the loss of the targets"
+    effect = what_if(small_model(), loader, "gelu")
+    expected = nn.functional.cross_entropy(small_model()(x), y).item()
+    assert effect.loss_before == pytest.approx(expected, rel=1e-5)
+
+
+def test_a_tensor_or_a_mapping_is_one_batch() -> None:
+    x = torch.randn(20, 4)
+    for data in (x, {"input": x}):
+        seen = diagnose(small_model(), data)
+        assert (seen.steps, seen.sites[0].inputs) == (1, 20)
+
+
+@pytest.mark.parametrize("text", ["dead>5", "flat>1.5", "saturated>90"])
+def test_a_share_above_1_without_a_percent_sign_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=r"is a share, at most 1: write \w+>[\d.]+%"):
+        condition(text)
+    assert condition(f"{text}%").limit < 1

@@ -265,3 +265,22 @@ def test_a_folder_of_hugging_face_with_a_text_and_with_arrays(tmp_path):
     (home / "model.safetensors").unlink()
     with pytest.raises(ValueError, match=r"no \.safetensors"):
         load_model(str(home))
+
+
+def test_an_array_that_is_no_input_is_refused(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    np.savez("b.npz", x=np.zeros((4, 6), np.float32))
+    two = "class Two(torch.nn.Module):\n    def forward(self, a, b=None): return torch.tanh(a)\n"
+    (tmp_path / "two.py").write_text(f"import torch\n{two}")
+    message = str(run("two.py:Two", "--data", "b.npz").exception)
+    assert "b.npz has x: the model's forward takes a, b" in message
+
+
+def test_a_folder_without_a_tokenizer_takes_no_text(tmp_path):
+    transformers = pytest.importorskip("transformers")
+    sizes = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2,
+             "intermediate_size": 8, "vocab_size": 32}  # fmt: skip
+    transformers.BertModel(transformers.BertConfig(**sizes)).save_pretrained(tmp_path / "bert")
+    (tmp_path / "text.txt").write_text("some words")
+    failed = run(str(tmp_path / "bert"), "--data", str(tmp_path / "text.txt")).exception
+    assert "has no tokenizer for a text: save one there" in str(failed)

@@ -302,4 +302,9 @@ def condition(text: str) -> Limit:
         limit = math.nan
     if not math.isfinite(limit):
         raise ValueError(f"{text!r}: the limit {number!r} is not a finite number: write dead>5%")
+    if figure in SITE_FIGURES and not percent_sign and limit > 1:
+        raise ValueError(
+            f"{text!r}: {figure} is a share, at most 1: write {figure}{sign}{number}% or "
+            f"{figure}{sign}{limit / 100:g}"
+        )
     return Limit(figure, sign == ">", limit / 100 if percent_sign else limit, text.strip())

@@ -31,6 +31,13 @@ MODELS = (
     "makes a model, as module:function or file.py:function"
 )
 ARRAYS = (".npz", ".safetensors")
+GENERIC = frozenset({"arr_0", "data", "input", "inputs", "x"})
+"""Names of the array for a model with one input, whatever its name; numpy.savez writes arr_0."""
+TOKENIZERS = ("tokenizer.json", "vocab.*", "*.model", "merges.txt", "*.tiktoken", "*.py")
+"""Files of a folder that may hold the vocabulary of a tokenizer."""
+SAVE_TOKENIZER = (
+    "save one there (tokenizer.save_pretrained), or give token ids as input_ids in an .npz"
+)
 TARGETS = ("target", "targets", "labels", "y")
 """Names of an array that a loss compares the output with."""
 
@@ -202,6 +209,8 @@ def load_inputs(
     `load_model`.
     """
     module = load_model(model, trust=trust)
+    if isinstance(data, Tensor | Mapping):
+        return module, [data], loss  # one batch, not one for each row
     if isinstance(data, Iterable) and not isinstance(data, str):
         return module, data, loss
     batches, file_loss = load_batches(data, module, target_name(model), trust=trust)
@@ -216,11 +225,12 @@ def load_batches(
     A function, also written as `module:function` or `file.py:function`, is called without arguments
     and returns batches, or a tensor or mapping, which is one batch.
 
-    In an .npz or .safetensors file, arrays have the names of the arguments of `forward`; a single
-    array may have any name. Floats are converted to the dtype of the model's first parameter. An
-    array called target, targets, labels or y that is not an argument is compared with the output:
-    integers by cross entropy, floats by mean squared error. Any other file is a text, for a folder
-    with a tokenizer; `trust` is that of `load_model`.
+    In an .npz or .safetensors file, arrays have the names of the arguments of `forward`; that of a
+    model with one argument may also be called x, input, inputs, data or arr_0. Floats are converted
+    to the dtype of the model's first parameter. An array called target, targets, labels or y is
+    compared with the output, if it is not an argument: integers by cross entropy, floats by mean
+    squared error. Any other file is a text, for a folder with a tokenizer; `trust` is that of
+    `load_model`.
     """
     if size < 1:
         raise ValueError(f"a batch of {size}: expected at least 1 row")
@@ -255,7 +265,7 @@ def load_batches(
     if targets is None:
         return batches, None
     expected = {id(batch): targets[part] for batch, part in zip(batches, parts, strict=True)}
-    return batches, lambda output, batch: _loss(output, expected[id(batch)])
+    return batches, lambda output, batch: target_loss(output, expected[id(batch)])
 
 
 def _returned(name: str, function: Any) -> list[Batch]:
@@ -315,16 +325,17 @@ def _arguments(
     others = {name: array for name, array in arrays.items() if name not in takes}
     target = next((name for name in others if name in TARGETS), None)
     targets = others.pop(target) if target is not None and len(arrays) > 1 else None
-    if not inputs and len(others) == 1:
+    if not inputs and len(others) == len(takes) == 1 and others.keys() <= GENERIC:
         return {"": next(iter(others.values()))}, targets
     if others or not inputs:
         raise ValueError(
-            f"{file} has {', '.join(arrays)}: the model's forward takes {', '.join(takes)}"
+            f"{file} has {', '.join(arrays)}: the model's forward takes {', '.join(takes)}; "
+            "name the arrays so"
         )
     return inputs, targets
 
 
-def _loss(output: Any, target: Tensor) -> Tensor:
+def target_loss(output: Any, target: Tensor) -> Tensor:
     """Return the cross entropy of the first tensor of an output, or its mean squared error."""
     y = next(tensors(output), None)
     if y is None:
@@ -354,6 +365,9 @@ def _from_text(file: Path, target: str, size: int, trust: bool) -> list[Batch]:
         text = file.read_text(encoding="utf-8")
     except UnicodeDecodeError:
         raise ValueError(f"{file} is neither {', '.join(ARRAYS)} nor a text in UTF-8") from None
+    if not any(file for pattern in TOKENIZERS for file in Path(target).glob(pattern)):
+        # transformers would make one without a vocabulary, for which every word is unknown.
+        raise ValueError(f"{target} has no tokenizer for a text: {SAVE_TOKENIZER}")
     transformers = _transformers()
     try:
         tokenizer = transformers.AutoTokenizer.from_pretrained(
@@ -362,8 +376,7 @@ def _from_text(file: Path, target: str, size: int, trust: bool) -> list[Batch]:
     except Exception as error:  # transformers may raise anything
         _raise_for_code(Path(target), error)
         raise ValueError(
-            f"{target} has no tokenizer for a text: {_line(error)}; save one there "
-            "(tokenizer.save_pretrained), or give token ids as input_ids in an .npz"
+            f"{target} has no tokenizer for a text: {_line(error)}; {SAVE_TOKENIZER}"
         ) from error
     ids = tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]
     if not ids:

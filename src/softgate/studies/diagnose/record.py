@@ -350,7 +350,10 @@ class WhatIf(Record):
         dead = f"{100 * self.dead_before:.3g} % → {100 * self.dead_after:.3g} %"
         parts.append(f"dead units: {dead} of {self.units:,}")
         title = f"{self.model} with {self.replacement}, not trained further: {'; '.join(parts)}"
-        header = ("site", "now", "then", "units", "moves", "dead", "then", "flat", "then")
+        header = (
+            "site", "now", "then", "units", "moves", "dead\nnow", "dead\nthen", "flat\nnow",
+            "flat\nthen",
+        )  # fmt: skip
         rows = tuple(
             (*cells[:3], f"{cells[3]:,}", *map(_share, cells[4:])) for cells in self.table()[1]
         )

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from inspect import Parameter
 from typing import Any
 
 import torch
@@ -14,7 +16,7 @@ from softgate.runtime.activation import Activation
 from softgate.runtime.encoding import a_type
 from softgate.runtime.registry import label
 
-from .loading import Loss, load_inputs, tensors
+from .loading import Loss, load_inputs, target_loss, tensors
 from .observer import ActivationCall
 from .recognition import Recognised
 from .record import Diagnosis, Exchanged, WhatIf
@@ -42,9 +44,11 @@ def diagnose(
         as `softgate diagnose` takes it: a Hugging Face folder, "module:function",
         "file.py:function", a function or a class.
     batches : iterable, str or callable
-        Each a tensor, a tuple or list of arguments, or a mapping of keyword arguments. Or how to
-        load them, as `softgate diagnose` takes it: an .npz or .safetensors file, a text,
-        "module:function", "file.py:function" or a function.
+        Each a tensor, a tuple or list of arguments, or a mapping of keyword arguments. The last of
+        a tuple or list may be a target that the model does not take, as in a DataLoader of (x, y).
+        A single tensor or mapping is one batch. Or how to load them, as `softgate diagnose` takes
+        it: an .npz or .safetensors file, a text, "module:function", "file.py:function" or a
+        function.
     loss : callable, optional
         loss(output, batch), for gradients. By default the output's `loss` attribute, if it has one,
         or outputs times random signs, over the root of their number; the record states which.
@@ -74,7 +78,7 @@ def diagnose(
         for batch in batches:
             output = call_model(model, batch)
             if gradients:
-                value, watch.loss = _loss(output, batch, loss)
+                value, watch.loss = _loss(model, output, batch, loss)
                 if value.requires_grad:
                     torch.autograd.grad(value, parameters, allow_unused=True)
     return watch.report()
@@ -111,8 +115,9 @@ class Exchange(Watch):
             for batch in batches:
                 output = call_model(model, batch)
                 self.outputs += [tensor.clone() for tensor in tensors(output)]
-                if loss is not None or getattr(output, "loss", None) is not None:
-                    value, self.loss = _loss(output, batch, loss)
+                own = getattr(output, "loss", None) is not None
+                if loss is not None or own or target_of(model, batch) is not None:
+                    value, self.loss = _loss(model, output, batch, loss)
                     self.losses.append(float(value))
 
 
@@ -226,16 +231,34 @@ def call_model(model: nn.Module, batch: Any) -> Any:
     if isinstance(batch, Mapping):
         return model(**batch)
     if isinstance(batch, tuple | list):
-        return model(*batch)
+        return model(*(batch if target_of(model, batch) is None else batch[:-1]))
     return model(batch)
 
 
-def _loss(output: Any, batch: Any, loss: Loss | None) -> tuple[Tensor, str]:
+def target_of(model: nn.Module, batch: Any) -> Tensor | None:
+    """Return the target in a batch (x, y) of a data loader, which the model does not take.
+
+    None if the model takes all of them, or if the batch is not a tuple or list.
+    """
+    if not isinstance(batch, tuple | list) or len(batch) < 2 or not isinstance(batch[-1], Tensor):
+        return None
+    takes = inspect.signature(model.forward).parameters.values()
+    if any(p.kind is Parameter.VAR_POSITIONAL for p in takes):
+        return None
+    places = [p for p in takes if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    target: Tensor | None = batch[-1] if len(places) == len(batch) - 1 else None
+    return target
+
+
+def _loss(model: nn.Module, output: Any, batch: Any, loss: Loss | None) -> tuple[Tensor, str]:
     if loss is not None:
         return loss(output, batch), "the loss"
     model_loss = getattr(output, "loss", None)
     if isinstance(model_loss, Tensor):
         return model_loss, "the model's own loss"
+    target = target_of(model, batch)
+    if target is not None:
+        return target_loss(output, target), "the loss of the targets"
     parts = [_projected(tensor.float()) for tensor in tensors(output)]
     if not parts:
         raise ValueError(
