@@ -258,6 +258,20 @@ def test_completion_offers_commands_and_activations(words: str, index: str, offe
     assert f"plain,{offered}" in result.stdout
 
 
+def test_completion_without_its_variables_is_one_line(
+    run_here: RunHere, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("_SOFTGATE_COMPLETE", "bash_complete")
+    for name in ("COMP_WORDS", "COMP_CWORD"):
+        monkeypatch.delenv(name, raising=False)
+    result = run_here("table", "gelu")
+    assert result.returncode == 2
+    assert result.stderr.startswith("Error: _SOFTGATE_COMPLETE is set without COMP_WORDS: unset it")
+    monkeypatch.setenv("COMP_WORDS", "softgate")
+    monkeypatch.setenv("COMP_CWORD", "x")
+    assert run_here("table", "gelu").returncode == 2
+
+
 def test_a_users_module_that_fails_is_named(tmp_path: Path) -> None:
     (tmp_path / "boom.py").write_text("x = 1\ny = x / 0\n", encoding="utf-8")
     result = subprocess.run(

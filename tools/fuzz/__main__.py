@@ -30,7 +30,9 @@ MOST_SHOWN = 5
 sys.path.insert(0, str(Path(__file__).parent))
 
 Case = Callable[[Random], int]
-SHARES = {"arrays": 6, "tensors": 4, "guard pages": 4, "formulas": 2, "killed comparisons": 3}
+SHARES = {
+    "arrays": 6, "tensors": 4, "guard pages": 4, "formulas": 2, "csv": 2, "killed comparisons": 3,
+}  # fmt: skip
 """Parts of the time; other attacks have one."""
 
 

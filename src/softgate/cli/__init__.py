@@ -39,6 +39,9 @@ COMMANDS = {
 MISTAKES = (ValueError, TypeError, OSError, ImportError, MemoryError)
 """Errors of the library and of the machine that are reported in one line."""
 
+COMPLETE = "_SOFTGATE_COMPLETE"
+"""The environment variable by which a shell's completion script calls the program."""
+
 UNREADABLE = (
     click.MissingParameter,
     click.NoSuchOption,
@@ -108,7 +111,18 @@ def completion(ctx: click.Context, shell: str) -> None:
 
     script = get_completion_class(shell)
     assert script is not None
-    click.echo(script(ctx.find_root().command, {}, "softgate", "_SOFTGATE_COMPLETE").source())
+    click.echo(script(ctx.find_root().command, {}, "softgate", COMPLETE).source())
+
+
+def check_completion() -> None:
+    """Raise a usage error if a shell's completion lacks a variable, for which click has none."""
+    if os.environ.get(COMPLETE, "").endswith("_complete"):
+        for name in ("COMP_WORDS", "COMP_CWORD"):
+            if name not in os.environ:
+                raise click.UsageError(
+                    f"{COMPLETE} is set without {name}: unset it, or use the script that "
+                    "`softgate completion` prints."
+                )
 
 
 def interrupted(error: BaseException | None) -> bool:
@@ -194,6 +208,7 @@ def main() -> None:
         click.echo("Error: stdout is closed, so that data cannot be written", err=True)
         sys.exit(1)
     try:
+        check_completion()
         code = softgate.main(prog_name="softgate", standalone_mode=False)
     except click.ClickException as error:
         show(error)

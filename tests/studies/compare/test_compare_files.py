@@ -107,6 +107,27 @@ def test_invalid_idx_files(tmp_path: Path, content: bytes, message: str) -> None
         read_idx(file)
 
 
+def test_a_small_file_with_gigabytes_inside_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from softgate.studies.compare.tasks import images
+
+    monkeypatch.setattr(images, "LARGEST", 1 << 20)
+    read: list[int | None] = []
+
+    class Stream(gzip.GzipFile):
+        def read(self, size: int | None = -1) -> bytes:
+            read.append(size)
+            return super().read(size)
+
+    monkeypatch.setattr(images.gzip, "open", Stream)
+    file = tmp_path / "images.gz"
+    file.write_bytes(gzip.compress(b"\0\0\x08\x01" + b"\x7f" * 4 + bytes(1 << 24)))
+    with pytest.raises(ValueError, match="has more than 1,048,576 bytes"):
+        images.read_idx(file)
+    assert read == [(1 << 20) + 1]
+
+
 def test_mismatched_idx_files(mnist: Path) -> None:
     (mnist / IDX[0]).write_bytes(idx(np.zeros((9, 4, 4), np.uint8)))
     with pytest.raises(ValueError, match="as many labels"):

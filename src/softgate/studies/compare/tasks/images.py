@@ -31,6 +31,8 @@ VALIDATION = 5000
 """Number of training images used for validation, as in the GELU paper."""
 IDX = ("train-images-idx3-ubyte", "train-labels-idx1-ubyte",
        "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte")  # fmt: skip
+LARGEST = 1 << 28
+"""Bytes of a decompressed file, at most: five times MNIST's largest."""
 BATCHES = (*(f"data_batch_{i}" for i in range(1, 6)), "test_batch")
 
 
@@ -67,10 +69,7 @@ def read_idx(file: Path) -> npt.NDArray[np.uint8]:
     """
     content = file.read_bytes()
     if content[:2] == b"\x1f\x8b":
-        try:
-            content = gzip.decompress(content)
-        except (EOFError, OSError, zlib.error) as error:
-            raise ValueError(f"{file} cannot be decompressed: {error}") from None
+        content = _decompressed(file)
     if len(content) < 4 or content[:3] != b"\0\0\x08":
         raise ValueError(f"{file} begins with {content[:4]!r}: expected IDX, bytes 0 0 8 and axes")
     start = 4 + 4 * content[3]
@@ -81,6 +80,18 @@ def read_idx(file: Path) -> npt.NDArray[np.uint8]:
             f"shape {shape} in its header; it may be truncated"
         )
     return np.frombuffer(content, np.uint8, offset=start).reshape(shape)
+
+
+def _decompressed(file: Path) -> bytes:
+    """Return the content of a gzip file; raise ValueError if it is damaged or absurdly large."""
+    try:
+        with gzip.open(file) as stream:
+            content: bytes = stream.read(LARGEST + 1)
+    except (EOFError, OSError, zlib.error) as error:
+        raise ValueError(f"{file} cannot be decompressed: {error}") from None
+    if len(content) > LARGEST:
+        raise ValueError(f"{file} has more than {LARGEST:,} bytes: expected a set of small images")
+    return content
 
 
 class PicklePlaceholder:
