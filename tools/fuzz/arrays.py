@@ -125,11 +125,11 @@ def attack_arrays(rng: Random) -> int:
             target = Layout(rng, shape)
             memory = filled(rng, target, dtype)
             outside = target.outside()
-            kept = memory.view(np.uint8).reshape(target.size, -1)[outside].tobytes()
+            untouched = memory.view(np.uint8).reshape(target.size, -1)[outside].tobytes()
             result = called(function, quantity, operands, out=target.view(memory))
             assert [base.tobytes() for base in bases] == before, "an operand has changed"
             now = memory.view(np.uint8).reshape(target.size, -1)[outside].tobytes()
-            assert now == kept, "memory outside `out` has changed"
+            assert now == untouched, "memory outside `out` has changed"
         else:
             base, layout = bases[0], layouts[0]
             out = operands[0]
@@ -139,10 +139,10 @@ def attack_arrays(rng: Random) -> int:
                 outside = np.ones(base.size, bool)
                 outside[PAD - 1 : PAD - 1 + out.size] = False
                 out = flat.reshape(shape)
-            kept = base.view(np.uint8).reshape(base.size, -1)[outside].tobytes()
+            untouched = base.view(np.uint8).reshape(base.size, -1)[outside].tobytes()
             result = called(function, quantity, operands, out=out)
             now = base.view(np.uint8).reshape(base.size, -1)[outside].tobytes()
-            assert now == kept, "memory outside `out` has changed"
+            assert now == untouched, "memory outside `out` has changed"
         same = np.array_equal(bits(result), expected)
         assert same, f"{function.name} {quantity} {dtype} {shape} {kind}: other bits"
     return CASES

@@ -185,11 +185,11 @@ def attack_compare(rng: Random) -> int:
 
 def scores(text: str) -> list[Any]:
     """Return the scores of all trials of a comparison."""
-    found: list[Any] = []
+    numbers: list[Any] = []
 
     def walk(part: Any) -> None:
         if isinstance(part, dict):
-            found.extend(part[name] for name in sorted(part) if name in ("score", "mean"))
+            numbers.extend(part[name] for name in sorted(part) if name in ("score", "mean"))
             for name in sorted(part):
                 walk(part[name])
         elif isinstance(part, list):
@@ -197,4 +197,4 @@ def scores(text: str) -> list[Any]:
                 walk(item)
 
     walk(json.loads(text))
-    return found
+    return numbers
