@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import softgate as sg
-from softgate.studies.scan.onnx_model import OnnxGraph, scan_file
+from softgate.studies.scan.onnx_model import read_graph, scan_file
 from softgate.studies.scan.record import Scan
 
 onnx = pytest.importorskip("onnx")
@@ -306,5 +306,38 @@ def test_nothing_is_computed_at_the_size_that_a_file_states(tmp_path: Path) -> N
 
 def test_weights_are_not_kept(tmp_path: Path) -> None:
     m = Model()
-    graph = OnnxGraph(m.save(tmp_path / "m.onnx", m.add("Relu", "h")))
+    graph = read_graph(m.save(tmp_path / "m.onnx", m.add("Relu", "h")))
     assert "weights" not in graph._constants
+
+
+def mutated(content: bytes, random: np.random.Generator) -> bytes:
+    """Return a file with bytes changed, removed or repeated."""
+    changed = bytearray(content)
+    at = int(random.integers(len(changed)))
+    kind = random.integers(4)
+    if kind == 0:
+        return bytes(changed[:at])
+    if kind == 1:
+        return bytes(changed[:at] + changed[at // 2 :])
+    for i in random.integers(len(changed), size=random.choice([1, 3, 30])):
+        changed[i] = int(random.integers(256))
+    return bytes(changed)
+
+
+def test_mutated_files_are_read_or_refused(tmp_path: Path) -> None:
+    """2,000 files are read and cut; some of them are evaluated, too."""
+    m = Model()
+    source = m.save(tmp_path / "m.onnx", m.add("Relu", hard_swish_form(m, "h"))).read_bytes()
+    random, file = np.random.default_rng(1), tmp_path / "mutated.onnx"
+    read, messages = 0, list[str]()
+    for i in range(2000):
+        file.write_bytes(mutated(source, random))
+        try:
+            read += len(list(read_graph(file)._graph.cut()))
+            if i % 100 == 0:
+                scan_file(str(file))
+        except ValueError as error:
+            messages.append(str(error))
+    assert read > 100
+    assert messages
+    assert not [message for message in messages if "\n" in message]

@@ -55,12 +55,10 @@ def main() -> None:
     try:
         limit_memory(MEMORY + 3 * Path(file).stat().st_size)
         scan = scan_file(file)
-    except (ValueError, OSError) as error:
-        parent.send({"mistake": str(error)})
     except MemoryError:
         parent.send({"mistake": f"{file} needs more memory than scan uses ({MEMORY:,} bytes)"})
-    except RecursionError:
-        parent.send({"mistake": f"{file} is not a model that can be read: it is nested too deeply"})
+    except Exception as error:  # reported in one line by the parent
+        parent.send({"mistake": str(error)})
     else:
         parent.send({"scan": scan.to_dict()})
 
@@ -75,8 +73,8 @@ def limit_memory(size: int) -> None:
 
 
 def scan_file(file: str) -> Scan:
-    """Return the activations of an ONNX file."""
-    graph = OnnxGraph(file)
+    """Return the activations of an ONNX file; raise ValueError if it cannot be read."""
+    graph = read_graph(file)
     identified, others = collect(graph)
     notes = [
         f"{name} computes activations inside, which are not examined" for name in graph.recurrent
@@ -84,11 +82,18 @@ def scan_file(file: str) -> Scan:
     return Scan(file, "onnx", "sample", None, identified, others, (*notes, *skipped_note(graph)))
 
 
-class OnnxGraph:
-    """The operators of a model, and the functions that they compute.
+def read_graph(file: str | os.PathLike[str]) -> OnnxGraph:
+    """Return the graph of a file; raise ValueError if it is not a model that can be read."""
+    try:
+        return OnnxGraph(file)
+    except (ValueError, OSError, MemoryError):
+        raise
+    except Exception as error:  # a damaged file may have bytes for text, or wrong types
+        raise ValueError(f"{file} cannot be read: {type(error).__name__}: {error}") from error
 
-    Raises ValueError if the file is not a model that can be read.
-    """
+
+class OnnxGraph:
+    """The operators of a model, and the functions that they compute."""
 
     def __init__(self, file: str | os.PathLike[str]) -> None:
         model = _load(Path(file))
