@@ -110,7 +110,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--counts", default="64,4096,65536,262144,1048576", help="elements, with commas")
+    parser.add_argument(
+        "--counts", default="64,4096,65536,262144,1048576", help="elements, with commas"
+    )
     parser.add_argument("--rounds", type=int, default=100)
     parser.add_argument("--json", type=Path, help="write the times in ns there")
     options = parser.parse_args()

@@ -119,7 +119,7 @@ prints it, on {system}. Versions: {versions}.
 - An ulp is the spacing of the format at the exact result. For a slope of x·g it is the spacing at
   max(|g|, |x·g'|): near a root, ulps of the result are arbitrarily small. "NaN or inf": where
   the exact result is finite.
-- "0 for a normal number" counts results that are 0 in place of a normal number. The operators of JAX
+- "0 for a normal number" counts results that are 0 in place of a normal number. Operators of JAX
   and TensorFlow flush subnormal inputs and results to 0 on a CPU, which is counted too; "normal
   numbers" is the largest error where neither is subnormal.
 - A slope is the framework's automatic derivative; functions without one have values only.
