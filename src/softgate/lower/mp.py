@@ -45,7 +45,11 @@ def fraction(value: Any) -> Fraction:
 
 
 def sign_of_difference(root: Node, boundary: Fraction, **inputs: float | Fraction) -> int:
-    """Return the sign of root - boundary; 0 only where they are equal, or 4096 bits show it."""
+    """Return the sign of root - boundary; 0 only where they are equal, or 4096 bits show it.
+
+    x - tanh(x) differs from x - 1 in the 5900th bit at x = 2050. That tanh does not reach its limit
+    decides such a case.
+    """
     rational = _rational(root, inputs)
     if rational is not None:
         return (rational > boundary) - (rational < boundary)
@@ -55,6 +59,10 @@ def sign_of_difference(root: Node, boundary: Fraction, **inputs: float | Fractio
         rough, value = (real(root, precision, **inputs) for precision in (bits, bits + 64))
         exact = _fraction(boundary)
         difference = value - exact
+        if difference == 0 == value - rough:
+            difference = interpret(root, SATURATING, _fraction, inputs) - exact
+            if difference != 0:
+                return int(_CONTEXT.sign(difference))
         unknown = abs(exact) * _CONTEXT.mpf(2) ** (32 - bits) + 4 * abs(value - rough)
         if abs(difference) > unknown:
             return int(_CONTEXT.sign(difference))
@@ -117,3 +125,17 @@ def _real(operation: Any) -> Any:
 
 REAL = {name: _real(operation) for name, operation in OPERATIONS.items()}
 """The same operations, with NaN where the result is not real."""
+
+
+def _below_one(operation: Any) -> Any:
+    def below(x: Any) -> Any:
+        result = operation(x)
+        return (
+            result * (1 - _CONTEXT.mpf(2) ** (64 - _CONTEXT.prec)) if abs(result) == 1 else result
+        )
+
+    return below
+
+
+SATURATING = REAL | {name: _below_one(REAL[name]) for name in ("tanh", "erf")}
+"""The same operations, but functions that approach ±1 stay below, by 64 bits of precision."""
