@@ -26,7 +26,7 @@ from typing import Any
 import torch
 
 import softgate as sg
-from softgate.frameworks.torch.native_ops import native
+from softgate.frameworks.torch.decompositions import native
 from softgate.lower import inductor
 
 DTYPES = {name: getattr(torch, name) for name in ("float32", "float64", "float16", "bfloat16")}

@@ -54,7 +54,7 @@ FILES = (
     "test_graph.py",
     "test_numpy.py",
     "test_threads.py",
-    "test_unfused.py",
+    "test_without_fma.py",
 )
 """Formulas, kernels, tables and the NumPy front end."""
 

@@ -143,7 +143,7 @@ class Machine(Arithmetic):
         super().__init__(graph)
         self.fmt = fmt
         self.fused = fused
-        """Whether fma rounds once: False for frameworks without fma (`lower.unfused`)."""
+        """Whether fma rounds once: False for frameworks without fma (`lower.without_fma`)."""
 
     def fma(self, a: Node | Number, b: Node | Number, c: Node | Number) -> Node:
         """Return a·b + c, rounded once."""

@@ -10,7 +10,7 @@ To add a framework, write a module with a `Dialect`:
   definitions these are the arithmetic, the comparisons, `where`, and those of `formula.FUNCTIONS`.
   For stable forms (graphs over a `Kernel`) they are arithmetic, comparisons, `where`, `sqrt`,
   `copysign`, the three operations on exponent bits of `formula.Machine`, and the two of
-  `lower.unfused`, which must be run first if the framework has no fma;
+  `lower.without_fma`, which must be run first if the framework has no fma;
 - `modules` are the objects that the templates name;
 - `whole` returns an array like `x` filled with a number: for a root that does not depend on `x`;
 - `scalar` returns a number in the format of `x`: for a `where` between two numbers.

@@ -1,10 +1,10 @@
 """Graphs in JAX operators: stable forms in float32 and float64, definitions in any format.
 
-A stable form is a chain of elementwise operations, which XLA fuses into one pass.
-XLA has no fma operation (`unfused` describes the replacement), though on CPUs and GPUs it contracts
-a·b + c to one. It simplifies (x + K) - K to x and merges constants of consecutive products, also
-with those of the code around a form; `reduce_precision` to the same format prevents
-both. On CPUs it flushes subnormal numbers to 0.
+A stable form is a chain of elementwise operations, which XLA fuses into one pass. XLA has no fma
+operation (`without_fma` describes the replacement), though on CPUs and GPUs it contracts a·b + c to
+one. It simplifies (x + K) - K to x and merges constants of consecutive products, also with those of
+the code around a form; `reduce_precision` to the same format prevents both. On CPUs it flushes
+subnormal numbers to 0.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from softgate.formula.formats import FLOAT32, Format
 from softgate.formula.graph import Node
 
 from . import framework
-from .unfused import unfused
+from .without_fma import without_fma
 
 Form = Callable[..., jax.Array]
 
@@ -153,6 +153,6 @@ def stable_form(
     root: Node, fmt: Format, parameters: tuple[str, ...] = (), inputs: tuple[str, ...] = ("x",)
 ) -> Form:
     """Return a stable form as a function of arrays and parameters of one format."""
-    (plain,) = unfused(fmt, root)
+    (plain,) = without_fma(fmt, root)
     function: Form = framework.form(plain, stable_dialect(fmt), parameters, inputs)
     return function

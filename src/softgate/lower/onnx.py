@@ -1,9 +1,9 @@
 """Stable forms as ONNX: models of standard operators, or local functions for use in other models.
 
-ONNX has no fma (`unfused` describes the replacement) and few runtimes have a cast between the bits
-of floats and integers: powers of two are Pow(2, n), exponents come from Log and two comparisons.
-Every format is computed in float64 and rounded once: that is more exact than float32 arithmetic
-without fma, and takes no second graph.
+ONNX has no fma (`without_fma` describes the replacement) and few runtimes have a cast between the
+bits of floats and integers: powers of two are Pow(2, n), exponents come from Log and two
+comparisons. Every format is computed in float64 and rounded once: that is more exact than float32
+arithmetic without fma, and takes no second graph.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from softgate.formula.graph import walk
 from . import source
 from .interpret import interpret
 from .source import Function, Unit
-from .unfused import unfused
+from .without_fma import without_fma
 
 OPSET = 18
 IR_VERSION = 8
@@ -202,7 +202,7 @@ class Builder:
         }
         inputs |= function.constants
         operations, results = self.operations(), []
-        for root in unfused(FLOAT64, *function.roots):
+        for root in without_fma(FLOAT64, *function.roots):
             result = interpret(root, operations, self.number, inputs)
             if not any(node.op == "input" for node in walk(root)):
                 shape = self.node("Shape", function.operands[0])

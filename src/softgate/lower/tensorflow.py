@@ -1,7 +1,7 @@
 """Graphs in TensorFlow operators: stable forms in float32 and float64, definitions in any format.
 
 A stable form is a chain of elementwise operators, which XLA fuses into one pass and TensorFlow
-runs one by one. Neither has an fma (`unfused` describes the replacement); both simplify
+runs one by one. Neither has an fma (`without_fma` describes the replacement); both simplify
 (x + K) - K to x and merge constants of consecutive products, which `keep` prevents; and both flush
 subnormals to 0 on CPUs.
 """
@@ -19,7 +19,7 @@ from softgate.formula.formats import FLOAT32, Format
 from softgate.formula.graph import Graph, Node, walk
 
 from . import framework
-from .unfused import scales, unfused
+from .without_fma import scales, without_fma
 
 Form = Callable[..., Any]
 
@@ -145,7 +145,7 @@ def stable_form(
     root: Node, fmt: Format, parameters: tuple[str, ...] = (), inputs: tuple[str, ...] = ("x",)
 ) -> Form:
     """Return a stable form as a function of tensors and parameters of one format."""
-    (plain,) = unfused(fmt, root)
+    (plain,) = without_fma(fmt, root)
     return framework.form(ordered(plain), dialect(fmt), parameters, inputs)
 
 

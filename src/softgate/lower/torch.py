@@ -25,7 +25,7 @@ from softgate.formula.graph import Graph, Node, walk
 from . import framework
 from .float64 import evaluate
 from .interpret import ARITHMETIC
-from .unfused import holds
+from .without_fma import holds
 
 Form = Callable[..., torch.Tensor]
 

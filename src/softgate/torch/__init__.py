@@ -22,7 +22,7 @@ else:
     check("torch", _torch.__version__)
 
 from softgate.frameworks.block_arguments import matched_width
-from softgate.frameworks.torch.native_ops import prefer_torch_operators
+from softgate.frameworks.torch.decompositions import prefer_torch_operators
 
 from . import functional as functional
 from .attention import SelfAttention

@@ -1,6 +1,6 @@
 # Written by tools/write_stubs.py: edit that or the sources, then run `make stubs`.
 from softgate.frameworks.block_arguments import matched_width as matched_width
-from softgate.frameworks.torch.native_ops import prefer_torch_operators as prefer_torch_operators
+from softgate.frameworks.torch.decompositions import prefer_torch_operators as prefer_torch_operators
 from softgate.studies.diagnose.run import diagnose as diagnose
 from softgate.studies.diagnose.run import what_if as what_if
 from softgate.studies.diagnose.watch import Watch as Watch

@@ -17,7 +17,7 @@ from softgate.blocks import Kernel
 from softgate.formula.formats import FLOAT32
 from softgate.lower import framework
 from softgate.lower.jax import stable_dialect
-from softgate.lower.unfused import unfused
+from softgate.lower.without_fma import without_fma
 from softgate.runtime.activation import Activation
 
 pytestmark = pytest.mark.usefixtures("jax_operators")
@@ -74,7 +74,7 @@ def test_reductions_of_any_length(n: int) -> None:
 def test_xla_merges_constants_across_forms_that_are_not_kept() -> None:
     # Why the tests above exist: without `unscale` and `keep`, 2**-64 times 2**-64 is flushed to 0.
     kernel = Kernel(FLOAT32, fused=False)
-    (graph,) = unfused(FLOAT32, sg.sigmoid.entry.trace("value", kernel))
+    (graph,) = without_fma(FLOAT32, sg.sigmoid.entry.trace("value", kernel))
     assert [graph.op, graph.args[0].op] == ["keep", "unscale"]
     product = graph.graph.node("mul", *graph.args[0].args)
     form = framework.form(product, stable_dialect(FLOAT32))

@@ -4,7 +4,7 @@
 - the same under functorch, forward mode, a dispatch mode, or as a subclass: `operators`;
 - under torch.compile: `operators`, which `inductor` fuses with their neighbours, or torch's if
   functorch transforms the compiled function;
-- exported, traced, or on another device: torch's operators (`native_ops`).
+- exported, traced, or on another device: torch's operators (`decompositions`).
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ from softgate.runtime.gated import Gated
 from ..gated import refuse_out
 from . import inductor, openmp, operators, proxies, sharding
 from .compiled import compiled, compiled_backward
+from .cpu_kernels import DTYPES, BoundActivation, dense, has_memory, of_result
+from .decompositions import QUANTITIES
 from .dispatch import is_nested, path, plain
 from .eager import from_input, from_value
 from .gated import compute_gated, explain_gated
 from .integers import as_floats, integer_value, is_integer
-from .memory import DTYPES, BoundActivation, dense, has_memory, of_result
-from .native_ops import QUANTITIES
 from .operators import bind
 
 if TYPE_CHECKING:

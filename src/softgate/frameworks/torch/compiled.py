@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.fx.experimental.symbolic_shapes import guard_scalar
 
-from . import inductor, native_ops, sharding
+from . import decompositions, inductor, sharding
+from .decompositions import QUANTITIES, constant_when_compiled
 from .dispatch import inside_functorch, path
-from .native_ops import QUANTITIES, constant_when_compiled
 from .operators import bind
 
 if TYPE_CHECKING:
@@ -30,10 +30,10 @@ def compiled(
 ) -> torch.Tensor:
     """Record softgate's operator; inside functorch and exports, torch's operators."""
     wanted = _wanted(x)
-    options = (arithmetic, numbers(parameters), x.dtype, wanted, native_ops.must_be_ours(x))
+    options = (arithmetic, numbers(parameters), x.dtype, wanted, decompositions.must_be_ours(x))
     key, values, form = _constants(activation, quantity, *options)
     if wanted:
-        return getattr(native_ops.COMPILED, form)(x, *values)
+        return getattr(decompositions.COMPILED, form)(x, *values)
     return torch.ops.softgate.evaluate(x, key, quantity, values, arithmetic or "")
 
 
@@ -47,10 +47,10 @@ def compiled_backward(
     """Return slope(x)·grad, recorded as by `compiled`."""
     x, grad = torch.broadcast_tensors(x, grad)
     wanted = _wanted(x)
-    options = (arithmetic, numbers(parameters), x.dtype, wanted, native_ops.must_be_ours(x))
+    options = (arithmetic, numbers(parameters), x.dtype, wanted, decompositions.must_be_ours(x))
     key, values, form = _constants(activation, "slope", *options)
     if wanted:
-        return getattr(native_ops.COMPILED, form)(x, *values) * grad
+        return getattr(decompositions.COMPILED, form)(x, *values) * grad
     return torch.ops.softgate.backward(x, grad, key, values, arithmetic or "")
 
 
@@ -106,9 +106,9 @@ def _constants(
     name = name.replace(".", "_point_")
     if order == 0 and operator is not None:
         name = f"operator of {name}"
-        setattr(native_ops.COMPILED, name, lambda x, *_: operator(x))
+        setattr(decompositions.COMPILED, name, lambda x, *_: operator(x))
     elif wanted == "definition" and dtype.itemsize > 1:
-        setattr(native_ops.COMPILED, name, bound.forms.defined(order))
+        setattr(decompositions.COMPILED, name, bound.forms.defined(order))
     else:
-        setattr(native_ops.COMPILED, name, bound.forms.form(order, dtype))
+        setattr(decompositions.COMPILED, name, bound.forms.form(order, dtype))
     return bound.key, bound.values, name

@@ -8,8 +8,8 @@ from contextlib import nullcontext
 import torch
 from torch.autograd import forward_ad
 
-from .memory import DTYPES
-from .native_ops import constant_when_compiled, exporting, functionalizing, on_cpu
+from .cpu_kernels import DTYPES
+from .decompositions import constant_when_compiled, exporting, functionalizing, on_cpu
 
 _functorch = torch._C._functorch
 _keys, _local = torch._C._dispatch_keys, torch._C._dispatch_tls_local_include_set

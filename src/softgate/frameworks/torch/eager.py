@@ -13,8 +13,8 @@ import torch
 from torch import Tensor
 
 from . import operators
+from .cpu_kernels import BoundActivation, BoundGated, halves, matched
 from .dispatch import all_plain, both_plain
-from .memory import BoundActivation, BoundGated, halves, matched
 
 _is_batched = torch._C._functorch.is_legacy_batchedtensor
 

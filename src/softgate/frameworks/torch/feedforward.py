@@ -17,9 +17,9 @@ from torch.autograd import forward_ad
 from torch.compiler import is_dynamo_compiling
 
 from . import gated as gated_calls
+from .cpu_kernels import BoundActivation, run
 from .dispatch import inside_functorch, path, plain
 from .eager import partials, times_slope
-from .memory import BoundActivation, run
 from .operators import bind
 
 if TYPE_CHECKING:

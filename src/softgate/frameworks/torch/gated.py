@@ -24,11 +24,11 @@ from softgate.runtime.registry import gated as gated_functions
 from ..gated import refuse_out
 from . import inductor, openmp, operators, sharding
 from .compiled import numbers
+from .cpu_kernels import BoundGated, halves
+from .decompositions import constant_when_compiled
 from .dispatch import both_plain, inside_functorch, is_nested, path, plain
 from .eager import from_halves, from_pair, partials
 from .integers import as_floats
-from .memory import BoundGated, halves
-from .native_ops import constant_when_compiled
 from .operators import bind
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ from softgate.lower import inductor
 from softgate.runtime.dispatch import Explanation
 from softgate.runtime.routes import Route
 
-from .memory import BoundActivation, BoundFunction
+from .cpu_kernels import BoundActivation, BoundFunction
 from .operators import FINGERPRINT, bound_of
 
 if TYPE_CHECKING:

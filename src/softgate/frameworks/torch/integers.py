@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 import torch.nn.functional as F
 
-from .native_ops import constant_when_compiled
+from .decompositions import constant_when_compiled
 
 if TYPE_CHECKING:
     from softgate.runtime.activation import Activation

@@ -20,7 +20,7 @@ from torch import Tensor
 from softgate.runtime.gated import Gated
 from softgate.runtime.registry import functions, gated
 
-from .memory import BoundActivation, BoundFunction, BoundGated, matched
+from .cpu_kernels import BoundActivation, BoundFunction, BoundGated, matched
 
 if TYPE_CHECKING:
     from softgate.runtime.activation import Activation, Function

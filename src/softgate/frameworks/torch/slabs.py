@@ -13,9 +13,9 @@ import torch
 from torch import Tensor, nn
 
 from . import huge_pages
+from .cpu_kernels import DTYPES
 from .dispatch import all_plain
 from .feedforward import watched
-from .memory import DTYPES
 
 TOKENS = 512
 """Most tokens in a slab on one thread: enough for the products, few for the hidden layer's memory.

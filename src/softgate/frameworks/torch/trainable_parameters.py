@@ -19,11 +19,11 @@ from softgate.formula.rounding import format_of
 from softgate.runtime import kernels
 from softgate.runtime.routes import SMALL_PARAMETER, Runner
 
+from .cpu_kernels import ACCEPTED_BY_KERNELS, DTYPES, alike, dense, run
 from .dispatch import both_plain
 from .eager import straight, untraced
 from .huge_pages import empty_like
 from .integers import as_floats
-from .memory import ACCEPTED_BY_KERNELS, DTYPES, alike, dense, run
 
 _SATURATED = 1000.0
 """Beyond this |beta·x| sigmoid is 0 or 1 in every format."""

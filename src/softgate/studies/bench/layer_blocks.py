@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from softgate.frameworks.torch import feedforward
-from softgate.frameworks.torch.native_ops import Native, native
+from softgate.frameworks.torch.decompositions import Native, native
 from softgate.runtime.activation import Activation
 from softgate.runtime.gated import Gated
 from softgate.torch import FeedForward, GatedFeedForward

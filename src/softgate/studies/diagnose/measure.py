@@ -22,7 +22,7 @@ from torch import Tensor
 
 from softgate.formula.rounding import format_of
 from softgate.frameworks.torch import openmp
-from softgate.frameworks.torch.memory import DTYPES
+from softgate.frameworks.torch.cpu_kernels import DTYPES
 from softgate.lower.column_sums import FIELDS, SETTINGS, compile_tally
 from softgate.runtime import kernels
 from softgate.runtime.routes import Runner

@@ -26,7 +26,7 @@ from torch.nn.utils.parametrize import ParametrizationList
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 
-from softgate.frameworks.torch.memory import has_memory
+from softgate.frameworks.torch.cpu_kernels import has_memory
 from softgate.runtime.encoding import a_type, visible
 
 from .activation_calls import ACTIVATIONS, GATED_CALLS, LAYERS, PRODUCTS, SCALING, patched_calls

@@ -22,8 +22,8 @@ from softgate.runtime.arrays import KERNEL_DTYPES, SERIAL
 from softgate.runtime.halves import SHORT_ROW
 
 from . import huge_pages, openmp
+from .decompositions import Decomposition
 from .huge_pages import empty_like
-from .native_ops import Decomposition
 
 if TYPE_CHECKING:
     from softgate.runtime.activation import Activation, Function

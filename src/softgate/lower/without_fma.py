@@ -35,7 +35,7 @@ NARROW = 12
 exact. Those of sines and cosines have more bits."""
 
 
-def unfused(fmt: Format, *roots: Node) -> tuple[Node, ...]:
+def without_fma(fmt: Format, *roots: Node) -> tuple[Node, ...]:
     """Return the same graphs without fma, constants rounded to the format.
 
     Examples
@@ -44,12 +44,12 @@ def unfused(fmt: Format, *roots: Node) -> tuple[Node, ...]:
     >>> from softgate.formula.arithmetic import Machine
     >>> f = Machine(FLOAT32)
     >>> a, b = f.graph.input("a"), f.graph.input("b")
-    >>> unfused(FLOAT32, f.fma(a, b, 1))
+    >>> without_fma(FLOAT32, f.fma(a, b, 1))
     (keep(add(mul(keep(a), keep(b)), 1)),)
-    >>> unfused(FLOAT32, f.fma(a, a, -(a * a)))[0].args[0].op
+    >>> without_fma(FLOAT32, f.fma(a, a, -(a * a)))[0].args[0].op
     'add'
     """
-    copy = _Unfused(fmt)
+    copy = _WithoutFma(fmt)
     for node in walk(*roots):
         copy.new[node] = copy.translate(node)
     return tuple(copy.keep(copy.new[root]) for root in roots)
@@ -145,7 +145,7 @@ def _multiple(node: Node) -> tuple[Node, Fraction] | None:
     return None
 
 
-class _Unfused:
+class _WithoutFma:
     """One graph being copied."""
 
     def __init__(self, fmt: Format) -> None:

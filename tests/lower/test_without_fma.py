@@ -13,7 +13,7 @@ from softgate.formula.arithmetic import Machine
 from softgate.formula.formats import FLOAT32, FLOAT64
 from softgate.formula.graph import Node, walk
 from softgate.lower.interpret import ARITHMETIC, interpret
-from softgate.lower.unfused import unfused
+from softgate.lower.without_fma import without_fma
 
 F32 = np.float32
 RNG = np.random.default_rng(0)
@@ -39,7 +39,7 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
 
 def run(root: Node, **inputs: Any) -> Any:
     """Evaluate a graph without fma, in float32."""
-    (plain,) = unfused(FLOAT32, root)
+    (plain,) = without_fma(FLOAT32, root)
     assert all(node.op != "fma" for node in walk(plain))
     result = interpret(
         plain, OPERATIONS, lambda v: F32(v) if isinstance(v, Fraction) else v, inputs
@@ -97,28 +97,28 @@ def test_multiples_of_a_constant_cancel() -> None:
 
 def test_sums_with_constants_are_kept() -> None:
     f, a, _ = make()
-    (plain,) = unfused(FLOAT32, (a + 1) - 1)
+    (plain,) = without_fma(FLOAT32, (a + 1) - 1)
     assert repr(plain) == "keep(sub(keep(add(keep(a), 1)), 1))"
-    (plain,) = unfused(FLOAT32, (a + f.abs(a)) - 1)
+    (plain,) = without_fma(FLOAT32, (a + f.abs(a)) - 1)
     assert repr(plain) == "keep(sub(add(keep(a), abs(keep(a))), 1))"
 
 
 def test_scaled_products_are_kept() -> None:
     _, a, b = make()
-    (plain,) = unfused(FLOAT32, a * Fraction(1, 1 << 64) * b)
+    (plain,) = without_fma(FLOAT32, a * Fraction(1, 1 << 64) * b)
     assert repr(plain).startswith("keep(mul(keep(unscale(keep(a), ")
-    (plain,) = unfused(FLOAT32, a * Fraction(1, 3) * b)
+    (plain,) = without_fma(FLOAT32, a * Fraction(1, 3) * b)
     assert repr(plain).startswith("keep(mul(mul(keep(a), ")
 
 
 def test_numbers_are_rounded_once_and_choices_made() -> None:
     f, a, _ = make()
     third = f.lift(1) / 3
-    residual = unfused(FLOAT32, a + f.fma(-third, 3, 1))[0].args[0].args[1]
+    residual = without_fma(FLOAT32, a + f.fma(-third, 3, 1))[0].args[0].args[1]
     assert residual.attr == 1 - 3 * Fraction(FLOAT32.round(Fraction(1, 3)))
-    (chosen,) = unfused(FLOAT32, f.where(f.lift(2) < 1, a, -a))
+    (chosen,) = without_fma(FLOAT32, f.where(f.lift(2) < 1, a, -a))
     assert repr(chosen) == "keep(neg(keep(a)))"
-    (wide,) = unfused(FLOAT64, a * Fraction(1, 10))
+    (wide,) = without_fma(FLOAT64, a * Fraction(1, 10))
     assert wide.args[0].args[1].attr == Fraction(0.1)
 
 
@@ -129,7 +129,7 @@ def test_small_factors_are_not_cut(size: float) -> None:
         return np.where(np.abs(x) < np.finfo(F32).smallest_normal, F32(0), x)
 
     f, a, b = make()
-    (plain,) = unfused(FLOAT32, f.fma(a, b, -(a * b)))
+    (plain,) = without_fma(FLOAT32, f.fma(a, b, -(a * b)))
     sub = OPERATIONS["sub"]
     operations = {**OPERATIONS, "sub": lambda x, y: flushed(sub(x, y))}
     x = (np.abs(A) * F32(size) + F32(size)).astype(F32)
@@ -143,7 +143,7 @@ def test_sums_with_a_constant_are_kept_from_compilers() -> None:
     _, a, _ = make()
     difference = a - Fraction(1, 4)
     back = difference - a
-    (plain,) = unfused(FLOAT32, (a - (difference - back)) - (back + Fraction(1, 4)))
+    (plain,) = without_fma(FLOAT32, (a - (difference - back)) - (back + Fraction(1, 4)))
     sums = {n for n in walk(plain) if n.op in ("add", "sub")}
     constant = {n for n in sums if any(arg.op == "const" for arg in n.args)}
     assert len(constant) == 2
