@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Protocol
 
 from softgate.runtime.activation import Activation
 from softgate.runtime.records import Cell, Grid, Record
@@ -48,7 +48,7 @@ class Identification(Record):
     @property
     def answer(self) -> str:
         """The function with its numbers as text."""
-        return _call(self) if self.function != UNKNOWN else "unknown: nothing fits"
+        return written_call(self) if self.function != UNKNOWN else "unknown: nothing fits"
 
     @property
     def activation(self) -> Activation | None:
@@ -63,7 +63,7 @@ class Identification(Record):
         """Return the answer as a title and the candidates as rows."""
         rows = tuple(
             (
-                _call(candidate),
+                written_call(candidate),
                 f"{candidate.max_difference:.3g}",
                 f"{candidate.confidence:.2f}",
             )
@@ -81,11 +81,32 @@ class Identification(Record):
         ]
 
 
-def _call(record: Candidate | Identification) -> str:
-    inside = _written(record.parameters)
-    name = f"{record.function}({inside})" if inside else record.function
-    scaled = name if record.scale == 1 else f"{record.scale:.12g}·{name}"
-    return scaled if record.offset == 0 else f"{scaled} {record.offset:+.12g}"
+class IdentifiedFunction(Protocol):
+    """A function of the catalogue with its numbers."""
+
+    @property
+    def function(self) -> str:
+        """Its name."""
+
+    @property
+    def parameters(self) -> Mapping[str, float]:
+        """Its parameters."""
+
+    @property
+    def scale(self) -> float:
+        """The factor of its values."""
+
+    @property
+    def offset(self) -> float:
+        """What is added to them."""
+
+
+def written_call(identified: IdentifiedFunction) -> str:
+    """Return a function with its numbers as text: 0.5·elu(alpha=2) +1."""
+    inside = _written(identified.parameters)
+    name = f"{identified.function}({inside})" if inside else identified.function
+    scaled = name if identified.scale == 1 else f"{identified.scale:.12g}·{name}"
+    return scaled if identified.offset == 0 else f"{scaled} {identified.offset:+.12g}"
 
 
 def _written(parameters: Mapping[str, float]) -> str:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -216,26 +216,14 @@ def collect(
 
 
 def _scanned(graph: Graph, part: IdentifiedPart, per: int) -> ScannedActivation:
-    match, elements = part.identification, graph.elements(part.subgraph)
-    return ScannedActivation(
-        path=graph.path(part.subgraph),
-        function=UNKNOWN if match is None else match.function,
-        parameters={} if match is None else changed_parameters(match.function, match.parameters),
-        scale=1.0 if match is None else match.scale,
-        offset=0.0 if match is None else match.offset,
+    elements = graph.elements(part.subgraph)
+    return ScannedActivation.of(
+        graph.path(part.subgraph),
+        part.identification,
         dtype=graph.dtype(part.subgraph),
-        max_difference=None if match is None or not part.known else match.max_difference,
         operators=graph.operators(part.subgraph),
-        calls=1,
         elements=None if elements is None or elements % per else elements // per,
     )
-
-
-def changed_parameters(function: str, parameters: Mapping[str, float]) -> dict[str, float]:
-    """Return the parameters that differ from the defaults."""
-    known = activations().get(function)
-    defaults = known.parameters if known is not None else {}
-    return {name: value for name, value in parameters.items() if defaults.get(name) != value}
 
 
 def _joined(first: ScannedActivation, second: ScannedActivation) -> ScannedActivation:

@@ -15,7 +15,6 @@ from softgate.runtime.registry import label
 
 from ..identify import UNKNOWN, Identification, identify
 from ..subjects import SubjectFailure
-from . import changed_parameters
 from .record import Scan, ScannedActivation
 
 FIELDS = ("activation", "recurrent_activation")
@@ -78,24 +77,13 @@ def _scanned(model: Any) -> Iterator[ScannedActivation]:
 def _activation(
     path: str, function: Any, elements: int | None, claim: str | None
 ) -> ScannedActivation:
+    name = getattr(function, "__name__", type(function).__name__)
     match = _identified(function)
-    unknown = match is None or match.function == UNKNOWN
-    scanned = ScannedActivation(
-        path=path,
-        function=UNKNOWN if match is None else match.function,
-        parameters={} if match is None else changed_parameters(match.function, match.parameters),
-        scale=1.0 if match is None else match.scale,
-        offset=0.0 if match is None else match.offset,
-        dtype="float32",
-        max_difference=None if match is None or unknown else match.max_difference,
-        operators=getattr(function, "__name__", type(function).__name__),
-        calls=1,
-        elements=elements,
-        claim=claim,
+    scanned = ScannedActivation.of(
+        path, match, dtype="float32", operators=name, elements=elements, claim=claim
     )
-    if claim is None or unknown:
-        return scanned
-    return replace(scanned, mismatch=scanned.label != claim)
+    wrong = scanned.function != UNKNOWN and claim not in (None, scanned.label)
+    return replace(scanned, mismatch=wrong)
 
 
 def _identified(function: Any) -> Identification | None:

@@ -9,7 +9,8 @@ from typing import ClassVar
 from softgate.runtime.records import Cell, Grid, Record
 from softgate.runtime.registry import activations, label
 
-from ..identify import UNKNOWN
+from ..identify import UNKNOWN, Identification
+from ..identify.record import written_call
 
 
 @dataclass(frozen=True)
@@ -37,15 +38,32 @@ class ScannedActivation:
     mismatch: bool = False
     """Whether it computes another function than the one claimed."""
 
+    @classmethod
+    def of(
+        cls,
+        path: str,
+        match: Identification | None,
+        *,
+        dtype: str,
+        operators: str,
+        elements: int | None,
+        claim: str | None = None,
+    ) -> ScannedActivation:
+        """Return what was identified at a path; `match` is None if it could not be evaluated."""
+        function = UNKNOWN if match is None else match.function
+        if match is None or function == UNKNOWN:
+            return cls(path, function, {}, 1.0, 0.0, dtype, None, operators, 1, elements, claim)
+        defaults = activations()[function].parameters
+        changed = {n: value for n, value in match.parameters.items() if defaults.get(n) != value}
+        return cls(
+            path, function, changed, match.scale, match.offset, dtype, match.max_difference,
+            operators, 1, elements, claim,
+        )  # fmt: skip
+
     @property
     def answer(self) -> str:
         """The function with its numbers as text."""
-        if self.function == UNKNOWN:
-            return UNKNOWN
-        inside = ", ".join(f"{name}={value:.6g}" for name, value in self.parameters.items())
-        name = f"{self.function}({inside})" if inside else self.function
-        scaled = name if self.scale == 1 else f"{self.scale:.6g}·{name}"
-        return scaled if self.offset == 0 else f"{scaled} {self.offset:+.6g}"
+        return UNKNOWN if self.function == UNKNOWN else written_call(self)
 
     @property
     def label(self) -> str:
