@@ -272,6 +272,8 @@ def _opens_text(call: ast.Call) -> bool:
     modes = [str(x.value) for x in call.args if isinstance(x, ast.Constant)]
     if name == "open":  # softgate's methods of that name take no mode
         return not of_os and any(set(mode) <= set("rwax+t") for mode in modes)
+    if name in ("read_text", "write_text") and isinstance(call.func, ast.Name):
+        return False  # softgate's functions, which use UTF-8
     return name in ("read_text", "write_text", "fdopen") and not any("b" in m for m in modes[1:])
 
 
