@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
 import softgate as sg
-from conftest import RunHere
 from softgate.runtime.encoding import CONTROL, escape, message_line, printable, visible
 from softgate.runtime.records import Grid, html_page
 
+RunHere = Callable[..., subprocess.CompletedProcess[str]]
 NASTY = "a\x1b[31m\x07\x00\x7f\x9b2J\u202e\ud800\ufffeb"
 SOURCES = Path(sg.__file__).parent
 
