@@ -27,8 +27,32 @@ def derivative(call: Callable[[Any], Any], x: Any) -> Any:
     return jax.jvp(call, (x,), (jnp.ones_like(x),))[1]
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-def test_expressions_around_an_activation(activation: Activation, shape: str) -> None:
+ARRAYS = [shape for shape in SHAPES if shape != "scalar"]
+PLACES = {name: i for i, name in enumerate(sg.activations())}
+
+
+def test_expressions_of_a_scalar(activation: Activation) -> None:
+    check_expressions(activation, "scalar")
+
+
+def test_expressions_of_an_array(activation: Activation) -> None:
+    """One of the shapes, in turn; `make exhaustive` looks at all of them."""
+    check_expressions(activation, ARRAYS[PLACES[activation.name] % len(ARRAYS)])
+
+
+@pytest.mark.parametrize("name", ["sigmoid", "elu", "softplus", "tanh"])
+@pytest.mark.parametrize("shape", ARRAYS)
+def test_expressions_of_every_shape(name: str, shape: str) -> None:
+    check_expressions(sg.activations()[name], shape)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("shape", ARRAYS)
+def test_expressions_of_every_activation_and_shape(activation: Activation, shape: str) -> None:
+    check_expressions(activation, shape)
+
+
+def check_expressions(activation: Activation, shape: str) -> None:
     x, y = operands(shape)
     narrow = [jnp.asarray(v, jnp.float32) for v in (x, y)]
     calls = expressions(activation, derivative, thorough=shape == "scalar")
