@@ -173,6 +173,8 @@ def _build_run(module: ir.Module, target: Target) -> ir.Function:
     memory = _Memory(b)
     count, slot = memory.word(job, _JOB, "count"), memory.get(job, 8 * _JOB.index("slot"))
     step, item = (memory.word(slot, SLOT_FIELDS, name) for name in ("step", "item"))
+    finished = b.alloca(ir.IntType(1))
+    b.store(ir.IntType(1)(0), finished)
     with gradual_underflow(b, target):
         take, work = b.append_basic_block("take"), b.append_basic_block("work")
         taken, done = b.append_basic_block("taken"), b.append_basic_block("done")
@@ -186,13 +188,16 @@ def _build_run(module: ir.Module, target: Target) -> ir.Function:
         _call_loop(b, job, slot, b.mul(start, item), size, taken)
         b.position_at_end(taken)
         left = b.atomic_rmw("sub", memory.at(job, 8 * _JOB.index("left")), size, "acq_rel")
-        future = memory.get(job, 8 * _JOB.index("future"))
-        last = b.icmp_signed("==", left, size)
-        with b.if_then(b.and_(last, b.not_(is_null(b, future)))):
-            api = memory.get(job, 8 * _JOB.index("api"))
-            memory.call(api, "Future_SetAvailable", memory.structure(future))
+        b.store(b.icmp_signed("==", left, size), finished)
         b.branch(take)
         b.position_at_end(done)
+    # XLA runs the operations that wait for the result inside this call, so it is made only after
+    # the thread flushes subnormal numbers again.
+    future = memory.get(job, 8 * _JOB.index("future"))
+    last = b.load(finished, typ=ir.IntType(1))
+    with b.if_then(b.and_(last, b.not_(is_null(b, future)))):
+        api = memory.get(job, 8 * _JOB.index("api"))
+        memory.call(api, "Future_SetAvailable", memory.structure(future))
     b.ret_void()
     return run
 

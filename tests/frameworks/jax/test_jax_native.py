@@ -261,10 +261,11 @@ def test_large_arrays_on_several_threads_at_once() -> None:
 def test_flushing_is_turned_off_for_kernels_only() -> None:
     x = jnp.asarray(np.full(100_000, 1e-39, np.float32))
     program = jax.jit(lambda x: (sg.gelu(x), x * 0.5, sg.gelu(x * 2)))
-    kernel, product, after = program(x)
-    assert np.all(np.asarray(kernel) == np.float32(5e-40))
-    assert not np.any(np.asarray(product))  # flushed by XLA
-    assert not np.any(np.asarray(after))
+    for _ in range(100):  # which thread runs what is left differs from call to call
+        kernel, product, after = program(x)
+        assert np.all(np.asarray(kernel) == np.float32(5e-40))
+        assert not np.any(np.asarray(product))  # flushed by XLA
+        assert not np.any(np.asarray(after))
 
 
 def test_a_registered_kernel_outlives_its_function() -> None:
