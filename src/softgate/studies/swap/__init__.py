@@ -1,0 +1,11 @@
+"""`swap`: the activations inside a model, replaced by other functions.
+
+`selection` decides which ones by which functions; `record` is the result for all kinds of models.
+"""
+
+from __future__ import annotations
+
+from .record import Swap as Swap
+from .record import SwapError as SwapError
+from .record import SwappedActivation as SwappedActivation
+from .record import UnswappedActivation as UnswappedActivation

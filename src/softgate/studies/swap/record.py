@@ -1,0 +1,96 @@
+"""The result of `swap`: which activations of a model were replaced, and which were not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from softgate.runtime.records import Cell, Grid, Record
+
+
+@dataclass(frozen=True)
+class SwappedActivation:
+    """One place of a model at which another function is computed now."""
+
+    path: str
+    """The module, layer or node."""
+    before: str
+    """The function that was computed, as commands accept it."""
+    after: str
+    """The function that is computed now."""
+    how: str
+    """What was replaced: "module", "attribute", "call", "layer" or "nodes"."""
+
+
+@dataclass(frozen=True)
+class UnswappedActivation:
+    """One place of a model at which the function could not be replaced."""
+
+    path: str
+    function: str
+    operators: str
+    """The operators that compute it."""
+    reason: str
+
+
+@dataclass(frozen=True)
+class Swap(Record):
+    """The activations of a model that were replaced, and those that could not be."""
+
+    schema: ClassVar[str] = "softgate.swap"
+
+    target: str
+    kind: str
+    """torch, onnx or keras."""
+    swapped: tuple[SwappedActivation, ...]
+    unswapped: tuple[UnswappedActivation, ...]
+    """Activations that should have been replaced; empty unless a partial swap was allowed."""
+    notes: tuple[str, ...]
+    """What else was changed, such as a configuration, and what was left."""
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """The number of places of each replacement, such as "gelu -> gelu_tanh"."""
+        counts: dict[str, int] = {}
+        for swapped in self.swapped:
+            key = f"{swapped.before} -> {swapped.after}"
+            counts[key] = counts.get(key, 0) + 1
+        return counts
+
+    def grids(self) -> tuple[Grid, ...]:
+        """Return a grid of what was replaced, and one of what was not."""
+        totals = ", ".join(f"{count} {name}" for name, count in self.counts.items())
+        lines = [f"{self.target} ({self.kind}): {totals or 'nothing was replaced'}"]
+        lines += [f"note: {note}" for note in self.notes]
+        header = ("path", "before", "after", "replaced")
+        rows = tuple((s.path, s.before, s.after, s.how) for s in self.swapped)
+        grids = (Grid("\n".join(lines), header, rows, text=True),)
+        if not self.unswapped:
+            return grids
+        left = tuple((u.path, u.function, u.operators, u.reason) for u in self.unswapped)
+        header = ("path", "function", "operators", "why it is unchanged")
+        return (*grids, Grid("not replaced", header, left, text=True))
+
+    def table(self) -> tuple[tuple[str, ...], list[tuple[Cell, ...]]]:
+        """Return a row for each activation that was, or should have been, replaced."""
+        header = ("path", "before", "after", "how", "operators", "reason")
+        rows: list[tuple[Cell, ...]] = [
+            (s.path, s.before, s.after, s.how, None, None) for s in self.swapped
+        ]
+        rows += [
+            (u.path, u.function, u.function, None, u.operators, u.reason) for u in self.unswapped
+        ]
+        return header, rows
+
+
+class SwapError(ValueError):
+    """Activations of a model could not be replaced; `unswapped` lists them."""
+
+    def __init__(self, target: str, total: int, unswapped: tuple[UnswappedActivation, ...]) -> None:
+        self.unswapped = unswapped
+        lines = [
+            f"{target}: {len(unswapped)} of {total} activations cannot be swapped, and nothing was "
+            "changed; partial=True swaps the others:"
+        ]
+        lines += [f"  {u.path or target}: {u.function} ({u.operators}): {u.reason}" for u in unswapped]
+        super().__init__("\n".join(lines))
