@@ -92,5 +92,7 @@ class SwapError(ValueError):
             f"{target}: {len(unswapped)} of {total} activations cannot be swapped, and nothing was "
             "changed; partial=True swaps the others:"
         ]
-        lines += [f"  {u.path or target}: {u.function} ({u.operators}): {u.reason}" for u in unswapped]
+        lines += [
+            f"  {u.path or target}: {u.function} ({u.operators}): {u.reason}" for u in unswapped
+        ]
         super().__init__("\n".join(lines))
