@@ -12,6 +12,7 @@ STAMP   := $(VENV)/.installed
 BYTES   := $(VENV)/.compiled
 LACKING := $(VENV)/.lacking
 PAGE    ?= report.html
+SITE    ?= build/docs
 FUZZ_S  ?= 600
 QUICK   := tests/formula tests/runtime tests/lower/test_unfused.py tests/project/test_architecture.py \
   tests/project/test_wording.py
@@ -20,13 +21,16 @@ SLOW    := $(addprefix tests/runtime/test_,array_libraries.py names.py threads.p
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help report test check lint lint-and-bytes format exhaustive certificates quantized accuracy speed figures bench fuzz fits digests stubs support arm install clean distclean
+.PHONY: help report docs test check lint lint-and-bytes format exhaustive certificates quantized accuracy speed figures bench fuzz fits digests stubs support arm install clean distclean
 
 help: ## say what can be made
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
 
 report: $(STAMP) ## the main job: which activation, and what does it cost here? writes report.html
 	$(PY) -m softgate report -o $(PAGE)
+
+docs: $(STAMP) ## the documentation site in build/docs, with links checked and warnings as errors
+	$(PY) tools/docs/build_site.py -o $(SITE)
 
 test: lint-and-bytes ## install what tests need, then lint, types, layers and all tests
 	$(PY) -m pytest -n $(JOBS) --dist worksteal

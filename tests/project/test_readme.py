@@ -1,4 +1,4 @@
-"""The examples of the README and of two guides run unchanged, in a separate process."""
+"""The examples of the README and of the pages of docs/ run unchanged, in a separate process."""
 
 from __future__ import annotations
 
@@ -10,12 +10,20 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from places import ROOT
+from places import ROOT, SUPPORT
 
 from softgate.runtime.packages import FRAMEWORKS
 
 RunHere = Callable[..., subprocess.CompletedProcess[str]]
-NAMES = ("README.md", "docs/diagnose.md", "docs/guide.md")
+ELSEWHERE_TESTED = {"compare.md"}  # tests/studies/compare/test_compare_page.py
+NAMES = (
+    "README.md",
+    *(
+        f"docs/{it.name}"
+        for it in sorted((ROOT / "docs").glob("*.md"))
+        if it.name not in ELSEWHERE_TESTED
+    ),
+)
 PAGES = {name: (ROOT / name).read_text(encoding="utf-8") for name in NAMES}
 COMMANDS = sorted(
     {
@@ -26,27 +34,37 @@ COMMANDS = sorted(
 )
 ELSEWHERE = ("libkernels.so", "model.onnx", "my_module", "bert-folder")
 """Files that a reader has and we do not."""
-LONG = ("certify", "compare", "identify", "bench", "report")
+LONG = ("certify", "compare", "doctor --full", "identify", "bench", "report")
 """Commands that have tests of their own; here their options are looked up."""
 
 
 def blocks(page: str) -> list[str]:
-    return re.findall(r"(?ms)^```python\n(.*?)^```", PAGES[page])
+    return re.findall(r"(?ms)^```(?:python|pycon)\n(.*?)^```", PAGES[page])
 
 
 def test_the_pages_show_something() -> None:
-    assert all(len(blocks(page)) >= 2 for page in PAGES)
+    assert sum(len(blocks(page)) for page in PAGES) >= 12
     assert len(COMMANDS) >= 12
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_python_runs(page: str) -> None:
-    """The blocks one after the other, as a reader would paste them."""
+def test_python_runs(tmp_path: Path) -> None:
+    """All pages in one process, in which each framework is imported once."""
+    pages = [str(ROOT / page) for page in PAGES if blocks(page)]
     done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", "\n".join(blocks(page))],
-        capture_output=True, text=True, timeout=300, check=False,
+        [sys.executable, str(SUPPORT / "run_pages.py"), *pages],
+        cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
+
+
+def test_a_wrong_example_is_reported(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    for text in ("```python\n1 / 0\n```\n", "```pycon\n>>> 1 + 1\n3\n```\n"):
+        page.write_text(f"```python\nx = 1\n```\n{text}", encoding="utf-8")
+        command = [sys.executable, str(SUPPORT / "run_pages.py"), str(page)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        assert done.returncode == 1
+        assert "page.md, block 2" in done.stderr
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -55,7 +73,9 @@ def test_commands_are_known(
 ) -> None:
     """Each command with all its options; those that take long or need a file are only parsed."""
     words = shlex.split(command)[1:]
-    if words[0] in LONG or any(name in command for name in ELSEWHERE):
+    if command.removeprefix("softgate ").startswith(LONG) or any(
+        name in command for name in ELSEWHERE
+    ):
         words = [words[0], "--help"]
     monkeypatch.chdir(tmp_path)
     done = run_here(*words)
@@ -64,12 +84,15 @@ def test_commands_are_known(
         assert option in done.stdout
 
 
+GENERATED = ("gallery.md", "claims.md", "api/index.rst")
+"""Pages that are only part of the built site."""
+
+
 @pytest.mark.parametrize("page", PAGES)
 def test_links_and_pictures_are_there(page: str) -> None:
-    targets = re.findall(r"\]\(([^)#]+)\)", PAGES[page])
-    assert targets
-    for target in targets:
-        assert ((ROOT / page).parent / target).exists(), f"{page} points to {target}"
+    for target in re.findall(r"\]\(([^)#\s]+)", PAGES[page]):
+        if target.partition(":")[0] not in ("http", "https") and target not in GENERATED:
+            assert ((ROOT / page).parent / target).exists(), f"{page} points to {target}"
 
 
 def test_targets_of_make_are_there() -> None:

@@ -1,0 +1,215 @@
+"""The gallery: every activation with its curve, formula, properties, names, errors and cost.
+
+Curves, formulas, properties and names are computed from the catalogue. Measured errors and times
+are read from docs/accuracy.md and docs/speed.md, which `make certificates` and `make speed` write.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from html import escape
+
+import markdown_tables
+
+import softgate as sg
+from softgate.catalogue.entry import Bound, Parameter
+from softgate.formula.graph import Node
+from softgate.runtime.activation import Activation
+from softgate.runtime.framework_names import SOURCES, Name
+from softgate.runtime.gated import Gated
+from softgate.studies.bench.flops import kernel_operations
+from softgate.studies.properties.card import explanations, formula, known_of, picture
+
+CATALOGUE_ERRORS = "The whole catalogue: max ulp"
+TIMED = "float32"
+Times = Mapping[str, Mapping[str, Mapping[str, str]]]
+"""Rows of tables of times, by quantity and by function."""
+INTRODUCTION = """\
+# Gallery
+
+Every activation of softgate. Each section has the curve (value: thick line, slope: thin line), the
+formula, the properties that `sg.properties` computes, the names in other libraries, the errors and
+the cost.
+
+- **Error** is the largest measured error in ulps against the exact value, from
+  [Accuracy](accuracy.md); "bound" is the limit that tests enforce.
+- **Cost** is the time per element in float32 on one thread, with the time of a copy of the same
+  bytes and of softgate's relu for comparison, from [Speed](speed.md), which names the machine.
+  Operations are counted in the kernel's graph (an fma counts as two).
+"""
+
+
+def pages(names: Collection[str] | None = None) -> dict[str, str]:
+    """Return the source of the page, by file name; of all functions unless `names` are given."""
+    errors = {row["function"]: row for row in markdown_tables.rows("accuracy.md", CATALOGUE_ERRORS)}
+    times = {
+        quantity: {
+            row["function"]: row for row in markdown_tables.rows("speed.md", TIMED, quantity)
+        }
+        for quantity in ("value", "backward")
+    }
+    activations, gated = (
+        [function for name, function in functions.items() if names is None or name in names]
+        for functions in (sg.activations(), sg.gated())
+    )
+    parts = [INTRODUCTION, overview(activations)]
+    parts += [section(it, errors.get(it.name, {}), times) for it in activations]
+    parts.append("## Gated functions\n\nProducts of an activation of one operand with the other.")
+    parts += [gated_section(function) for function in gated]
+    return {"gallery.md": "\n\n".join(parts) + "\n"}
+
+
+def overview(functions: Iterable[Activation]) -> str:
+    """Return a table with a line for each activation."""
+    rows = ["| function | formula | range | monotone | gain |", "| --- | --- | --- | --- | --- |"]
+    for function in functions:
+        texts, gain = dict(known_of(function)), function.properties.gain
+        rows.append(
+            f"| [{function.name}](#{anchor(function.name)}) | {math(function)} | "
+            f"`{texts['range']}` | {texts['monotone']} | {'–' if gain is None else f'{gain:.4f}'} |"
+        )
+    return "\n".join(rows)
+
+
+def anchor(name: str) -> str:
+    """Return the target of a function's section: Phi and phi need different ones."""
+    return f"function-{'capital-' if name[0].isupper() else ''}{name.replace('_', '-')}"
+
+
+def math(function: Activation | Gated) -> str:
+    """Return the definition as MathML, in one line."""
+    return formula(function.name, operands(function), defined(function))
+
+
+def operands(function: Activation | Gated) -> tuple[str, ...]:
+    """Return the names of a function's inputs."""
+    if isinstance(function, Activation):
+        return ("x",)
+    return ("gate", "other") if function.entry.position == "first" else ("other", "gate")
+
+
+def defined(function: Activation | Gated) -> Node:
+    """Return the graph of a function's definition."""
+    node: Node = function.entry.define()
+    return node
+
+
+def section(function: Activation, errors: Mapping[str, str], times: Times) -> str:
+    """Return the section of an activation."""
+    rows = [*known_of(function), *error_rows(function, errors), *cost_rows(function, times)]
+    left = statement(function) + picture(function, function.name)
+    inside = f"<div>{left}</div><div>{table(rows)}</div>"
+    return (
+        heading(function.name)
+        + f'<div class="gallery">{inside}</div>\n\n'
+        + names_table(function.name)
+    )
+
+
+def gated_section(function: Gated) -> str:
+    """Return the section of a gated function, which has no curve."""
+    rows = bound_rows(function.entry.bounds)
+    inside = f"<div>{statement(function)}</div><div>{table(rows)}</div>"
+    return (
+        heading(function.name, 3)
+        + f'<div class="gallery">{inside}</div>\n\n'
+        + names_table(function.name)
+    )
+
+
+def heading(name: str, level: int = 2) -> str:
+    """Return the heading of a function, with a target for links."""
+    return f"({anchor(name)})=\n{'#' * level} {name}\n\n"
+
+
+def statement(function: Activation | Gated) -> str:
+    """Return formula, meaning of its symbols, parameters and source."""
+    root = defined(function)
+    lines = [f'<div class="formula">{formula(function.name, operands(function), root)}</div>']
+    lines.append(explanations(root))
+    lines += [f"<div>{parameter(it)}</div>" for it in function.entry.parameters]
+    if function.entry.paper:
+        lines.append(f"<div>Source: {escape(function.entry.paper)}.</div>")
+    return "".join(lines)
+
+
+def parameter(it: Parameter) -> str:
+    """Return a parameter with its default, its range and its meaning."""
+    limits = f" (accepted: {it.range})" if it.range else ""
+    return f"<code>{escape(it.name)}</code> = {it.default:g}{escape(limits)}. {escape(it.doc)}"
+
+
+def error_rows(function: Activation, errors: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Return the measured errors, and the bounds that tests enforce."""
+    rows = [
+        (
+            f"{dtype} error, ulp",
+            f"value {errors[f'{dtype} value']}, slope {errors[f'{dtype} slope']}",
+        )
+        for dtype in ("float32", "float64")
+        if errors
+    ]
+    return rows + bound_rows(function.entry.bounds)
+
+
+def bound_rows(bounds: Mapping[str, Bound]) -> list[tuple[str, str]]:
+    """Return the bounds of errors by dtype."""
+    return [
+        (f"{dtype} bound, ulp", f"value {bound.value:g}, slope {bound.slope:g}")
+        for dtype, bound in bounds.items()
+    ]
+
+
+def cost_rows(function: Activation, times: Times) -> list[tuple[str, str]]:
+    """Return times, where the function was timed, and counted operations."""
+    rows = []
+    for quantity, timed in times.items():
+        if function.name in timed:
+            row = timed[function.name]
+            text = f"{row['softgate']} ns ({row['x copy']} × copy, {row['x relu']} × relu)"
+            rows.append((f"{quantity}, per element", text))
+    counted = kernel_operations(function.entry, "value", "float32", function.parameters)
+    if counted is not None:
+        rows.append(("operations", f"{counted.flops} arithmetic, {counted.moves} moves"))
+    return rows
+
+
+def table(rows: Iterable[tuple[str, str]]) -> str:
+    """Return names and values in two columns."""
+    lines = (
+        f'<tr><th scope="row">{escape(name)}</th><td>{escape(value)}</td></tr>'
+        for name, value in rows
+    )
+    return f"<table>{''.join(lines)}</table>"
+
+
+def names_table(function: str) -> str:
+    """Return what other libraries call a function, with the argument that selects it."""
+    by_source: dict[str, list[str]] = {}
+    for name in sg.names():
+        if name.source != "softgate":
+            by_source.setdefault(SOURCES[name.source], []).extend(spellings(name, function))
+    lines = [
+        f"- {source}: {', '.join(dict.fromkeys(spelled))}"
+        for source, spelled in by_source.items()
+        if spelled
+    ]
+    return (
+        "\n".join(["Names elsewhere:", "", *lines])
+        if lines
+        else "No other library has a name for it."
+    )
+
+
+def spellings(name: Name, function: str) -> list[str]:
+    """Return the calls of a name that compute a function."""
+    calls = []
+    if name.function == function:
+        given = [f"{parameter}={value:g}" for parameter, value in name.parameters.items()]
+        given += [f'gate="{name.gate}"'] if name.gate is not None else []
+        note = f" ({', '.join(given)})" if given else ""
+        calls.append(f"`{name.path}`{note}")
+    calls += [
+        f"`{name.path}({argument})`" for argument, other in name.switches if other == function
+    ]
+    return calls
