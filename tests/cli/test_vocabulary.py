@@ -28,6 +28,7 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], ...]] = {
     "names": (sg.names,),
     "identify": (sg.identify,),
     "scan": (sg.scan,),
+    "swap": (sg.swap,),
     "certify": (sg.certify, Certificate.failures, Certificate.regressions),
     "bench": (sg.bench, measure_layer, measure_pareto),
     "emit": (sg.emit,),
@@ -63,6 +64,10 @@ OPTIONS_ONLY = {
     "scan": {
         "all": "also prints the record's `unidentified`",
         "strict": "decides the exit code",
+    },
+    "swap": {
+        "from": "a key of the positional `replacements`",
+        "to": "a value of it, or the function that replaces all",
     },
     "compare": {
         "task": "the positional `what`, a name",

@@ -26,6 +26,7 @@ COMMANDS = {
     "names": "each name in PyTorch, Keras, TensorFlow, JAX, Hugging Face, timm and ONNX",
     "identify": "which activation a function, a module or a model computes, by its values",
     "scan": "every activation inside a model, and which function it computes",
+    "swap": "other activations inside an ONNX file, or the same ones in other operators",
     "certify": "how accurate your function, or one of a framework, ONNX file or C library, is",
     "bench": "ns per element of every activation in every implementation installed here",
     "emit": "source code in C, JavaScript or Triton, with error bounds",

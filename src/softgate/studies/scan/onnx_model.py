@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Hashable, Iterator, Mapping
+from contextlib import contextmanager
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from softgate.formula.formats import FORMATS, Format
 
 from ..worker import Parent
 from . import collect, skipped_note
-from .graph import ElementwiseGraph, Operation, Subgraph
+from .graph import ElementwiseGraph, Operation, Subgraph, Value
 from .probing import Array, IdentifiedPart, ProbeError, Prober
 from .record import Scan
 
@@ -84,8 +85,15 @@ def scan_file(file: str) -> Scan:
 
 def read_graph(file: str | os.PathLike[str]) -> OnnxGraph:
     """Return the graph of a file; raise ValueError if it is not a model that can be read."""
+    with reading(file):
+        return OnnxGraph(with_types(load_model(file, weights=False)))
+
+
+@contextmanager
+def reading(file: str | os.PathLike[str]) -> Iterator[None]:
+    """Raise ValueError for whatever a damaged file leads to."""
     try:
-        return OnnxGraph(file)
+        yield
     except (ValueError, OSError, MemoryError):
         raise
     except Exception as error:  # a damaged file may have bytes for text, or wrong types
@@ -93,10 +101,15 @@ def read_graph(file: str | os.PathLike[str]) -> OnnxGraph:
 
 
 class OnnxGraph:
-    """The operators of a model, and the functions that they compute."""
+    """The operators of a model, and the functions that they compute.
 
-    def __init__(self, file: str | os.PathLike[str]) -> None:
-        model = _load(Path(file))
+    Parameters
+    ----------
+    model : onnx.ModelProto
+        Without local functions, and with types where they could be inferred.
+    """
+
+    def __init__(self, model: Any) -> None:
         self._opsets, self._version = list(model.opset_import), model.ir_version
         self._nodes: list[Any] = []
         self._operations: list[Operation] = []
@@ -118,6 +131,14 @@ class OnnxGraph:
     def dtype(self, subgraph: Subgraph) -> str:
         """Return the dtype of a subgraph's input."""
         return FORMAT_OF[self._types[str(subgraph.input)]]
+
+    def type_of(self, value: Value) -> int:
+        """Return the element type of a value, as in onnx.TensorProto; 0 if it is not known."""
+        return self._types.get(str(value), 0)
+
+    def between(self, start: Value, end: Value) -> Subgraph:
+        """Return the function that computes `end` from `start`, one of its sources."""
+        return self._graph.between(start, end)
 
     def is_reduced(self, subgraph: Subgraph) -> bool:
         """Return whether the input is computed from reductions alone."""
@@ -348,11 +369,14 @@ def _without_name(tensor: Any) -> bytes:
     return content
 
 
-def _load(file: Path) -> Any:
-    """Return a model with its local functions inlined and types inferred where that succeeds."""
-    import onnx
-    import onnx.shape_inference
+def load_model(file: str | os.PathLike[str], *, weights: bool) -> Any:
+    """Return the model in a file with its local functions inlined; raise ValueError if it is none.
 
+    Without `weights`, tensors that are neither scalars nor shapes have no data.
+    """
+    import onnx
+
+    file = Path(file)
     size = file.stat().st_size
     if size >= MOST_BYTES:
         raise ValueError(f"{file} has {size:,} bytes: an ONNX file has fewer than {MOST_BYTES:,}")
@@ -363,22 +387,30 @@ def _load(file: Path) -> Any:
         raise ValueError(f"{file} is not an ONNX model: {str(error).splitlines()[0]}") from None
     if not model.graph.node:
         raise ValueError(f"{file} is not an ONNX model: it has no nodes")
-    _drop_weights(model)
-    if model.functions:
-        import onnx.inliner
+    if not weights:
+        drop_weights(model)
+    if not model.functions:
+        return model
+    import onnx.inliner
 
-        _check_functions(file, model)
-        try:
-            model = onnx.inliner.inline_local_functions(model)
-        except Exception as error:
-            raise ValueError(f"{file}: {str(error).splitlines()[0]}") from None
+    _check_functions(file, model)
+    try:
+        return onnx.inliner.inline_local_functions(model)
+    except Exception as error:
+        raise ValueError(f"{file}: {str(error).splitlines()[0]}") from None
+
+
+def with_types(model: Any) -> Any:
+    """Return a model with types and shapes inferred where that succeeds."""
+    import onnx.shape_inference
+
     try:
         return onnx.shape_inference.infer_shapes(model)
     except Exception:  # a wrong shape in the file: types are then inferred from the inputs
         return model
 
 
-def _drop_weights(model: Any) -> None:
+def drop_weights(model: Any) -> None:
     """Remove the data of tensors that are not scalars."""
     for tensor in model.graph.initializer:
         if prod(tensor.dims) != 1 and tensor.data_type != 7:  # int64: shapes

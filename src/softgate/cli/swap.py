@@ -1,0 +1,85 @@
+"""`softgate swap`: other activations inside an ONNX file, or the same ones in other operators."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from softgate.runtime.files import TABLES, file_format
+
+from .arguments import ACTIVATION, FUNCTIONS
+from .output import Format, echo, emit, formats
+
+if TYPE_CHECKING:
+    from softgate.runtime.activation import Activation
+
+
+@click.command(epilog=FUNCTIONS)
+@click.argument("model", metavar="MODEL")
+@click.option(
+    "--from", "old", multiple=True, metavar="WHICH",
+    help="A function, a path or a pattern of paths; one for each --to.  [default: all]",
+)  # fmt: skip
+@click.option(
+    "--to", "new", type=ACTIVATION, multiple=True, metavar="FUNCTION",
+    help="The function that replaces it. May be repeated.",
+)  # fmt: skip
+@click.option(
+    "--spell", type=click.Choice(("op", "primitives", "microsoft")),
+    help="Rewrite every activation: as ONNX's operator, in operators that every runtime has, or in "
+    "onnxruntime's.",
+)  # fmt: skip
+@click.option("--opset", type=int, help="The highest opset for --spell op.  [default: as needed]")
+@click.option("--inputs", metavar="FILE", help="Compare the outputs on these inputs too: .npz.")
+@click.option("--partial", is_flag=True, help="Replace what can be replaced.")
+@formats("onnx", *TABLES, charts=False)
+def command(
+    model: str,
+    old: tuple[str, ...],
+    new: tuple[Activation, ...],
+    spell: str | None,
+    opset: int | None,
+    inputs: str | None,
+    partial: bool,
+    form: Format,
+    output: tuple[Path, ...],
+) -> None:
+    """Replace activations inside the ONNX file MODEL, or write them in other operators.
+
+    Activations are identified by their values, as `softgate scan` does. Weights and other nodes are
+    unchanged. The new model is checked by onnx, and its outputs are compared with those of MODEL
+    on random inputs and on --inputs. Without -o FILE.onnx, what would change is shown. MODEL is
+    never overwritten; an activation that cannot be replaced is an error, unless --partial.
+
+    \b
+    softgate swap model.onnx --to gelu_tanh -o out.onnx
+    softgate swap model.onnx --from gelu --to gelu_tanh --from relu --to silu
+    softgate swap model.onnx --from "/encoder/*" --to gelu_tanh --inputs x.npz
+    softgate swap model.onnx --spell primitives -o out.onnx
+    """
+    from softgate.studies.swap import swap
+
+    files = [path for path in output if file_format(path) == "onnx"]
+    if len(files) > 1:
+        raise click.UsageError("-o names two models: one is written.")
+    if len(old) != len(new) and (old or len(new) > 1):
+        raise click.UsageError(
+            f"{len(old)} --from and {len(new)} --to: expected one --to for each --from."
+        )
+    if len(set(old)) < len(old):
+        raise click.UsageError("--from names the same activations twice.")
+    replacements = dict(zip(old, new, strict=True)) if old else new[0] if new else None
+    record = swap(
+        model,
+        replacements,
+        spell=spell,
+        opset=opset,
+        inputs=inputs,
+        output=files[0] if files else None,
+        partial=partial,
+    )
+    emit(record, form, [path for path in output if path not in files])
+    if record.output is not None:
+        echo(f"Wrote {record.output}", err=True)

@@ -1,0 +1,106 @@
+"""The process that holds an ONNX model, as the process that asked for it sees it."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64encode
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from softgate.formula.formats import FORMATS
+from softgate.runtime.activation import Activation
+from softgate.runtime.packages import require
+
+from ..scan.record import Scan, ScannedActivation
+from ..worker import Message, Worker
+
+CPU_S, CPU_S_PER_MB = 9, 2
+"""Seconds of CPU time for a file: at least, and for each MB of it and of its inputs."""
+WAITING = 7
+"""Seconds for a reply over seconds of CPU time: the machine may be busy."""
+
+
+class OnnxModel:
+    """An ONNX file that is read, edited and run in a worker process.
+
+    Raises ValueError if the file cannot be read.
+    """
+
+    def __init__(self, file: str) -> None:
+        require("onnx", "onnxruntime", purpose="an ONNX file")
+        self.file = file
+        if not Path(file).is_file():
+            raise ValueError(f"there is no file {file}: expected an .onnx file")
+        self._worker = Worker("softgate.studies.swap.onnx_edit")
+        try:
+            self.description = self.ask({"command": "open"})
+        except BaseException:
+            self._worker.kill()
+            raise
+        self.scan = _scan(self.description["scan"])
+        self.activations = _scan(self.description["activations"]).activations
+
+    @property
+    def opset(self) -> int:
+        """The version of its standard operators."""
+        return int(self.description["opset"])
+
+    def ask(self, message: Message, input_bytes: int = 0) -> Message:
+        """Return the reply to a message; raise ValueError for a mistake or if there is none.
+
+        The time is limited by the size of the file and of the inputs with which it is run.
+        """
+        size = Path(self.file).stat().st_size + 5 * input_bytes
+        cpu_s = CPU_S + CPU_S_PER_MB * size / 1e6
+        self._worker.send({"file": self.file, "cpu_s": cpu_s, **message})
+        try:
+            reply = self._worker.receive(WAITING * cpu_s)
+        except TimeoutError:
+            raise ValueError(f"{self.file}: it took more than {WAITING * cpu_s:.0f} s") from None
+        if reply is None:
+            reason = self._worker.kill(1.0).reason
+            if reason == "SIGXCPU":
+                raise ValueError(f"{self.file}: it took more than {cpu_s:.0f} s of CPU time")
+            raise ValueError(f"{self.file} cannot be read: onnx failed ({reason})")
+        if "mistake" in reply:
+            raise ValueError(reply["mistake"])
+        return reply
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._worker.kill()
+
+
+def _scan(content: Message) -> Scan:
+    return Scan.from_json(json.dumps(content))
+
+
+def encoded(graphs: Mapping[int, Any]) -> list[tuple[int, str]]:
+    """Return graphs as they are sent in a message."""
+    return [(i, b64encode(graph.SerializeToString()).decode()) for i, graph in graphs.items()]
+
+
+def spelled_for(
+    scanned: ScannedActivation,
+    new: Activation,
+    opset: int,
+    spelling: str | None = None,
+    most: int | None = None,
+) -> Any:
+    """Return how a function is written in place of a scanned activation: with its scale and offset.
+
+    Raises `NotSpelled` if it cannot be written there.
+    """
+    from .spelling import spell
+
+    fmt = FORMATS[scanned.dtype]
+    return spell(new, fmt, opset, spelling, most, scanned.scale, scanned.offset)
