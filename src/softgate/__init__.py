@@ -43,7 +43,7 @@ _MODULES = {
     "report": "reporting",
     "scan": "studies.scan",
     "set_threads": "runtime.threads",
-    "swap": "studies.swap",
+    "swap": "studies.swap.onnx_swap",
     "table": "studies.table",
 }
 """The module of each public name, except activations."""

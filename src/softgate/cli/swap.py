@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -39,12 +39,9 @@ def command(
     model: str,
     old: tuple[str, ...],
     new: tuple[Activation, ...],
-    spell: str | None,
-    opset: int | None,
-    inputs: str | None,
-    partial: bool,
     form: Format,
     output: tuple[Path, ...],
+    **options: Any,
 ) -> None:
     """Replace activations inside the ONNX file MODEL, or write them in other operators.
 
@@ -59,7 +56,7 @@ def command(
     softgate swap model.onnx --from "/encoder/*" --to gelu_tanh --inputs x.npz
     softgate swap model.onnx --spell primitives -o out.onnx
     """
-    from softgate.studies.swap import swap
+    from softgate.studies.swap.onnx_swap import swap
 
     files = [path for path in output if file_format(path) == "onnx"]
     if len(files) > 1:
@@ -71,15 +68,7 @@ def command(
     if len(set(old)) < len(old):
         raise click.UsageError("--from names the same activations twice.")
     replacements = dict(zip(old, new, strict=True)) if old else new[0] if new else None
-    record = swap(
-        model,
-        replacements,
-        spell=spell,
-        opset=opset,
-        inputs=inputs,
-        output=files[0] if files else None,
-        partial=partial,
-    )
+    record = swap(model, replacements, output=files[0] if files else None, **options)
     emit(record, form, [path for path in output if path not in files])
     if record.output is not None:
         echo(f"Wrote {record.output}", err=True)

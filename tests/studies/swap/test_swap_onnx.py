@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -49,10 +48,9 @@ class HereWorker:
 
 
 @pytest.fixture
-def here(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def here(monkeypatch: pytest.MonkeyPatch) -> None:
     """Edit and run models in this process."""
     monkeypatch.setattr(onnx_client, "Worker", HereWorker)
-    yield
 
 
 def node(kind: str, inputs: str, output: str, domain: str = "", **attributes: Any) -> Any:
@@ -146,7 +144,7 @@ def test_a_user_formula_is_written_in_primitives(here: None, tmp_path: Path) -> 
 
     out = tmp_path / "bent.onnx"
     record = sg.swap(gelu_file(tmp_path), {"gelu": bent}, output=out)
-    assert record.replaced[0].replacement == "bent"
+    assert record.swapped[0].after == "bent"
     assert "Sqrt" in kinds(out)
 
 
@@ -160,8 +158,8 @@ def test_only_the_activation_changes(here: None, tmp_path: Path) -> None:
     assert new.graph.initializer[0] == old.graph.initializer[0]
     assert new.graph.node[0] == old.graph.node[0]
     assert refusal(new) is None
-    ((only,),) = (record.replaced,)
-    assert (only.path, only.function, only.replacement) == ("n_y", "gelu", "gelu_tanh")
+    (only,) = record.swapped
+    assert (only.path, only.before, only.after) == ("n_y", "gelu", "gelu_tanh")
     assert only.operators == "Div, Erf, Add, Mul, Mul"
     (difference,) = record.differences
     assert (difference.inputs, difference.output) == ("random", "y")
@@ -177,8 +175,8 @@ def test_without_an_output_nothing_is_written(here: None, tmp_path: Path) -> Non
     record = sg.swap(file, {"gelu": "relu"}, inputs={"x": np.ones((3, 8))})
     assert record.output is None
     assert [d.inputs == "random" for d in record.differences] == [True, False]
-    assert os.listdir(tmp_path) == ["model.onnx"]
-    assert "1 activation would be replaced" in str(record)
+    assert [path.name for path in tmp_path.iterdir()] == ["model.onnx"]
+    assert "1 gelu -> relu\nnothing was written" in str(record)
     assert Swap.from_json(record.to_json()) == record
 
 
@@ -205,14 +203,14 @@ def test_spellings_change_no_values(here: None, tmp_path: Path) -> None:
         record = sg.swap(file, spell=spelling, output=out)
         assert kind in kinds(out)
         assert refusal(onnx.load(out)) is None
-        assert record.new_opset == (20 if spelling == "op" else 17)
+        assert record.notes == (("opset 17 -> 20",) if spelling == "op" else ())
         np.testing.assert_allclose(outputs(out), expected, atol=1e-6)
         back = tmp_path / "back.onnx"
         sg.swap(out, spell="primitives", output=back)
         np.testing.assert_allclose(outputs(back), expected, atol=1e-6)
     limited = sg.swap(file, spell="op", opset=18)
-    assert limited.new_opset == 17
-    assert limited.replaced[0].new_operators == "Mul, Erf, Add, Mul, Mul"
+    assert limited.notes == ()
+    assert limited.swapped[0].new_operators == "Mul, Erf, Add, Mul, Mul"
 
 
 def test_an_opset_in_which_operators_changed_is_converted(here: None, tmp_path: Path) -> None:
@@ -220,7 +218,7 @@ def test_an_opset_in_which_operators_changed_is_converted(here: None, tmp_path: 
     nodes = [node("Softplus", "h", "s"), node("Tanh", "s", "t"), node("Mul", "h t", "g"), axes]
     file, out = save(tmp_path / "m.onnx", nodes, opset=13), tmp_path / "out.onnx"
     record = sg.swap(file, spell="op", output=out)
-    assert (record.opset, record.new_opset) == (13, 18)
+    assert record.notes == ("opset 13 -> 18",)
     assert "Mish" in kinds(out)
     assert onnx.load(out).graph.initializer[0] == onnx.load(file).graph.initializer[0]
     np.testing.assert_allclose(outputs(out), outputs(file), atol=1e-6)
@@ -283,25 +281,25 @@ def test_what_cannot_be_replaced_is_an_error_unless_partial(here: None, tmp_path
         node("Tanh", "h", "y"),
     ]  # fmt: skip
     file, out = save(tmp_path / "m.onnx", nodes, tensors=weights), tmp_path / "out.onnx"
-    with pytest.raises(ValueError, match=r"1 of 2 activations cannot be replaced \(n_l: inside LS"):
+    with pytest.raises(ValueError, match=r"1 of 2 activations cannot be swapped"):
         sg.swap(file, {"tanh": "relu"}, output=out)
     assert not out.exists()
     record = sg.swap(file, {"tanh": "relu"}, output=out, partial=True)
-    assert [n.path for n in record.not_replaced] == ["n_l"]
-    assert "Not replaced" in str(record)
+    assert [u.path for u in record.unswapped] == ["n_l"]
+    assert "not replaced" in str(record)
     assert "Relu" in kinds(out)
 
 
 def test_a_key_that_matches_nothing_lists_what_there_is(here: None, tmp_path: Path) -> None:
     file = gelu_file(tmp_path)
     for key in ("relu", "encoder.*", "no such"):
-        with pytest.raises(ValueError, match=r"no activation is .*: the model has 1 gelu at n_y"):
+        with pytest.raises(ValueError, match="it has gelu at n_y"):
             sg.swap(file, {key: "silu"})
     with pytest.raises(ValueError, match="spell = 'ops': choose from op, primitives, microsoft"):
         sg.swap(file, spell="ops")
     with pytest.raises(ValueError, match="nothing to do"):
         sg.swap(file)
-    with pytest.raises(ValueError, match="the inputs are a, b: .* takes x"):
+    with pytest.raises(ValueError, match=r"the inputs are a, b: .* takes x"):
         sg.swap(file, "relu", inputs={"a": np.ones(1), "b": np.ones(1)})
     with pytest.raises(TypeError, match=r"softgate\.torch\.swap"):
         sg.swap(sg.gelu, "relu")  # type: ignore[arg-type]
@@ -320,8 +318,7 @@ def test_external_data_is_copied_and_stays_inside(tmp_path: Path) -> None:
     assert (other / "w.bin").read_bytes() == (folder / "w.bin").read_bytes()
     assert onnx.load(other / "out.onnx").graph.initializer[0].raw_data
     model = onnx.load(folder / "m.onnx", load_external_data=False)
-    for tensor in model.graph.initializer:
-        tensor.external_data[0].value = "../b/w.bin"
+    model.graph.initializer[0].external_data[0].value = "../b/w.bin"
     onnx.save(model, folder / "m.onnx")
     with pytest.raises(ValueError, match="not inside the folder of the model"):
         sg.swap(folder / "m.onnx", {"gelu": "relu"})
@@ -336,7 +333,7 @@ def test_the_command(here: None, tmp_path: Path, run_here: Any) -> None:
     assert f"Wrote {out}" in done.stderr
     assert table.read_text().splitlines()[1].startswith("n_y,gelu,gelu_tanh")
     shown = run_here("swap", str(out), "--from", "n_*", "--to", "silu", "--json")
-    assert Swap.from_json(shown.stdout).replaced[0].replacement == "silu"
+    assert Swap.from_json(shown.stdout).swapped[0].after == "silu"
     for wrong in (["--from", "gelu"], ["--to", "gelu", "--to", "relu"], []):
         failed = run_here("swap", str(file), *wrong)
         assert (failed.returncode, failed.stdout) == (2, "")
@@ -396,7 +393,7 @@ def test_mutated_files_are_edited_or_refused(tmp_path: Path) -> None:
     random, file = np.random.default_rng(1), tmp_path / "mutated.onnx"
     graph = spell(sg.relu, FORMATS["float32"], 17).graph
     edited = 0
-    for _ in range(60):
+    for _ in range(40):
         changed = bytearray(source)
         for i in random.integers(len(changed), size=random.choice([1, 3])):
             changed[i] = int(random.integers(256))

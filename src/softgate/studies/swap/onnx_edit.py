@@ -114,12 +114,15 @@ class EditableModel:
         for part in self.graph.parts():
             if part.known and not part.affine and not self.graph.is_reduced(part.subgraph):
                 subgraph = self._narrowed(part.subgraph)
-                yield subgraph, ScannedActivation.of(
-                    self.graph.path(part.subgraph),
-                    part.identification,
-                    dtype=self.graph.dtype(subgraph),
-                    operators=self.graph.operators(subgraph),
-                    elements=self.graph.elements(subgraph),
+                yield (
+                    subgraph,
+                    ScannedActivation.of(
+                        self.graph.path(part.subgraph),
+                        part.identification,
+                        dtype=self.graph.dtype(subgraph),
+                        operators=self.graph.operators(subgraph),
+                        elements=self.graph.elements(subgraph),
+                    ),
                 )
 
     def _narrowed(self, subgraph: Subgraph) -> Subgraph:
@@ -188,9 +191,8 @@ class EditableModel:
     def describe(self) -> Message:
         """Return the scan of the model, its activations, its opset and its external files."""
         identified, others = collect(self.graph)
-        notes = [f"{name} computes activations inside" for name in self.graph.recurrent]
-        notes += skipped_note(self.graph)
-        scan = Scan(self.file, "onnx", "sample", None, identified, others, tuple(notes))
+        notes = tuple(skipped_note(self.graph))
+        scan = Scan(self.file, "onnx", "sample", None, identified, others, notes)
         activations = Scan(
             self.file, "onnx", "sample", None, tuple(p.activation for p in self.places), (), ()
         )
@@ -201,6 +203,7 @@ class EditableModel:
             "opset": self.opset,
             "external": self.external,
             "inputs": [value.name for value in self.inputs()],
+            "recurrent": self.graph.recurrent,
         }
 
     def swap(self, message: Message) -> Message:
@@ -215,7 +218,6 @@ class EditableModel:
             "operators": operators,
             "differences": differences,
             "notes": notes + more,
-            "opset": next(o.version for o in edited.opset_import if o.domain in ("", "ai.onnx")),
         }
 
     def run(self, message: Message) -> Message:
@@ -233,7 +235,7 @@ class EditableModel:
             values = self._captured(model, feeds)
             captured = list(values)
             arrays |= {f"a{i}": array for i, array in values.items()}
-        np.savez(message["result"], **arrays)
+        np.savez(message["result"], **arrays)  # type: ignore[arg-type]
         return {"outputs": list(outputs), "captured": captured}
 
     def _captured(self, model: Any, feeds: Arrays) -> dict[int, Any]:
@@ -326,8 +328,7 @@ class EditableModel:
         return differences, notes
 
     def _made_up_run(self) -> tuple[Arrays, Arrays] | str:
-        """Return random inputs with which the model runs, and its outputs; or why there are none.
-        """
+        """Return random inputs with which the model runs, and its outputs; or why there are none."""
         reason = ""
         for high, mask in ANSWERS:
             for size in SIZES:
@@ -466,11 +467,10 @@ class Editor:
         start, end = str(subgraph.input), str(subgraph.output)
         nodes = []
         bias = _bias(old[0])
-        only = graph.node[0] if len(graph.node) == 1 else None
-        joined = bool(bias) and only is not None and only.domain == MICROSOFT
-        if joined and only.op_type == "Gelu":
-            only.op_type = "BiasGelu"
-        joined = joined and only is not None and only.op_type in BIASED
+        joined = bool(bias) and [n.domain for n in graph.node] == [MICROSOFT]
+        if joined and graph.node[0].op_type == "Gelu":
+            graph.node[0].op_type = "BiasGelu"
+        joined = joined and graph.node[0].op_type in BIASED
         if bias and not joined:
             start = self._fresh(f"{path}_biased")
             nodes.append(
@@ -651,4 +651,3 @@ def compared(inputs: str, before: Arrays, after: Arrays) -> list[Message]:
             "max_difference": apart.max_difference, "relative": apart.relative, "ulps": apart.ulps,
         })  # fmt: skip
     return rows
-

@@ -20,6 +20,10 @@ class SwappedActivation:
     """The function that is computed now."""
     how: str
     """What was replaced: "module", "attribute", "call", "layer" or "nodes"."""
+    operators: str = ""
+    """The operators that computed it; of ONNX files only."""
+    new_operators: str = ""
+    """Those that compute it now."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +35,22 @@ class UnswappedActivation:
     operators: str
     """The operators that compute it."""
     reason: str
+
+
+@dataclass(frozen=True)
+class OutputDifference:
+    """How far an output of the new model is from that of the original one."""
+
+    inputs: str
+    """random, or the file with the inputs."""
+    output: str
+    shape: tuple[int, ...]
+    dtype: str
+    max_difference: float
+    relative: float
+    """The largest difference over the largest magnitude of the output."""
+    ulps: float
+    """The most numbers of the dtype between two elements."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +67,10 @@ class Swap(Record):
     """Activations that should have been replaced; empty unless a partial swap was allowed."""
     notes: tuple[str, ...]
     """What else was changed, such as a configuration, and what was left."""
+    output: str | None = None
+    """The ONNX file that was written."""
+    differences: tuple[OutputDifference, ...] = ()
+    """The effect on the outputs of an ONNX file."""
 
     @property
     def counts(self) -> dict[str, int]:
@@ -62,20 +86,40 @@ class Swap(Record):
         totals = ", ".join(f"{count} {name}" for name, count in self.counts.items())
         lines = [f"{self.target} ({self.kind}): {totals or 'nothing was replaced'}"]
         lines += [f"note: {note}" for note in self.notes]
-        header = ("path", "before", "after", "replaced")
-        rows = tuple((s.path, s.before, s.after, s.how) for s in self.swapped)
-        grids = (Grid("\n".join(lines), header, rows, text=True),)
-        if not self.unswapped:
-            return grids
-        left = tuple((u.path, u.function, u.operators, u.reason) for u in self.unswapped)
-        header = ("path", "function", "operators", "why it is unchanged")
-        return (*grids, Grid("not replaced", header, left, text=True))
+        header: tuple[str, ...] = ("path", "before", "after", "replaced")
+        rows: tuple[tuple[str, ...], ...] = tuple(
+            (s.path, s.before, s.after, s.how) for s in self.swapped
+        )
+        if self.kind == "onnx":
+            verb = "nothing was written" if self.output is None else f"written to {self.output}"
+            lines.append(verb)
+            header = ("path", "before", "after", "operators", "new operators")
+            rows = tuple(
+                (s.path, s.before, s.after, s.operators, s.new_operators) for s in self.swapped
+            )
+        grids = [Grid("\n".join(lines), header, rows, text=True)]
+        if self.unswapped:
+            left = tuple((u.path, u.function, u.operators, u.reason) for u in self.unswapped)
+            header = ("path", "function", "operators", "why it is unchanged")
+            grids.append(Grid("not replaced", header, left, text=True))
+        if self.differences:
+            cells = tuple(
+                (
+                    d.output, d.inputs, f"{d.dtype} {list(d.shape)}", f"{d.max_difference:.3g}",
+                    f"{d.relative:.3g}", f"{d.ulps:.4g}",
+                )
+                for d in self.differences
+            )  # fmt: skip
+            title = "difference of the outputs from those of the original model"
+            header = ("output", "inputs", "dtype", "largest", "relative", "ulps")
+            grids.append(Grid(title, header, cells, labels=2))
+        return tuple(grids)
 
     def table(self) -> tuple[tuple[str, ...], list[tuple[Cell, ...]]]:
         """Return a row for each activation that was, or should have been, replaced."""
         header = ("path", "before", "after", "how", "operators", "reason")
         rows: list[tuple[Cell, ...]] = [
-            (s.path, s.before, s.after, s.how, None, None) for s in self.swapped
+            (s.path, s.before, s.after, s.how, s.operators or None, None) for s in self.swapped
         ]
         rows += [
             (u.path, u.function, u.function, None, u.operators, u.reason) for u in self.unswapped

@@ -1,5 +1,6 @@
-"""How an activation is written in an ONNX model: as an operator, in primitives, or in operators of
-com.microsoft. Each form is run once on a few numbers; one that fails here is not used.
+"""Activations in the operators of ONNX: as one, in primitives, or in those of com.microsoft.
+
+Each form is run once on a few numbers; one that fails here is not used.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from softgate.lower.onnx_operators import (
 )
 from softgate.runtime.activation import Activation
 from softgate.runtime.framework_names import Name, catalogue_of_names
-from softgate.runtime.registry import label
+from softgate.runtime.registry import activations, label
 
 from ..emit import emit
 
@@ -97,10 +98,11 @@ def _spelled(
     offset: float,
 ) -> Spelled:
     fmt = FORMATS[format_name]
-    for spelled in _forms(activation, fmt, opset, spelling, most):
+    for form in _forms(activation, fmt, opset, spelling, most):
+        spelled = form
         if scale != 1.0 or offset != 0.0:
-            graph = scaled_graph(spelled.graph, scale, offset, fmt, spelled.opset)
-            spelled = Spelled(graph, spelled.opset)
+            graph = scaled_graph(form.graph, scale, offset, fmt, form.opset)
+            spelled = Spelled(graph, form.opset)
         if _is_right(spelled, activation, fmt, scale, offset):
             return spelled
     raise NotSpelled(f"{label(activation)} in {fmt.name} has no form in opset {opset} that runs")
@@ -113,7 +115,7 @@ def _forms(
     limit = opset if spelling != "op" else max(opset, most or onnx.defs.onnx_opset_version())
     if spelling == "primitives":
         limit = min(opset, UNIVERSAL)
-    operators = list(_operators(activation))
+    operators = [] if activation.entry.user else list(_operators(activation))
     operators.sort(key=lambda o: (spelling == "microsoft") != (o.domain == MICROSOFT))
     for operator in operators:
         if operator.domain and spelling != "microsoft":
@@ -173,16 +175,8 @@ def _attributes(name: Name, activation: Activation) -> dict[str, Any] | None:
             attributes[attribute] = 1 / value if reciprocal else value
     if not selected:
         return None
-    defaults = {p.name: p.default for p in activation.entry.parameters}
-    usual = _catalogue_defaults(activation) or defaults
-    return attributes if all(usual.get(n) == value for n, value in rest.items()) else None
-
-
-def _catalogue_defaults(activation: Activation) -> dict[str, float]:
-    from softgate.runtime.registry import activations
-
-    known = activations().get(activation.name)
-    return dict(known.parameters) if known is not None else {}
+    usual = {**activations()[activation.name].parameters, **name.parameters}
+    return attributes if all(usual[n] == value for n, value in rest.items()) else None
 
 
 def _is_right(

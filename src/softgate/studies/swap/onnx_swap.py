@@ -1,0 +1,268 @@
+"""`sg.swap`: other activations inside an ONNX file, or the same ones in other operators."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from filecmp import cmp
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+
+from softgate.runtime.activation import Activation
+from softgate.runtime.encoding import a_type
+from softgate.runtime.files import check_writable, output_path, write_file
+from softgate.runtime.registry import activations, label
+
+from ..scan.record import ScannedActivation
+from .onnx_client import OnnxModel, encoded, spelled_for
+from .record import OutputDifference, Swap, SwapError, SwappedActivation, UnswappedActivation
+from .selection import Replacements, select
+
+SPELLINGS = ("op", "primitives", "microsoft")
+INSIDE_RECURRENT = frozenset({"sigmoid", "tanh"})
+"""Functions that LSTM, GRU and RNN compute inside."""
+
+
+def swap(
+    model: str | os.PathLike[str],
+    replacements: Replacements | None = None,
+    *,
+    spell: str | None = None,
+    opset: int | None = None,
+    inputs: Any = None,
+    output: str | os.PathLike[str] | None = None,
+    partial: bool = False,
+) -> Swap:
+    """Replace activations inside an ONNX file, or write them in other operators.
+
+    Activations are identified by their values, as in `scan`. Their nodes are replaced; weights and
+    all other nodes are unchanged. The new model is checked by onnx, and run by onnxruntime beside
+    the original one. For models in memory there are `softgate.torch.swap` and
+    `softgate.keras.swap`.
+
+    Parameters
+    ----------
+    model : str or path
+        An .onnx file. It is never overwritten.
+    replacements : str, callable or mapping, optional
+        A function that replaces all activations, if they compute one function; or a mapping from
+        functions ("gelu"), paths ("/encoder/0") or patterns of paths ("/encoder/*") to functions,
+        as in `softgate.torch.swap`. A path goes before a pattern, and a pattern before a function.
+        Functions are written as everywhere: "gelu_tanh", "elu:alpha=0.5", "file.py:function", or a
+        callable.
+    spell : {"op", "primitives", "microsoft"}, optional
+        Rewrite every activation: as the operator of ONNX, such as Gelu, for which the opset is
+        raised if needed; in operators that every runtime has, such as Erf, Tanh and Sigmoid; or in
+        those of onnxruntime: com.microsoft Gelu, FastGelu and QuickGelu. A function without such
+        an operator is written in primitives.
+    opset : int, optional
+        The highest opset that `spell="op"` may raise the model to; by default what it needs.
+    inputs : path, mapping or array, optional
+        Inputs on which the outputs are compared, beside random ones: an .npz file, or arrays.
+    output : str or path, optional
+        The .onnx file to write. Without it, nothing is written.
+    partial : bool, default False
+        Replace what can be replaced; otherwise an activation that cannot be is an error.
+
+    Returns
+    -------
+    Swap
+        A record: each activation with its replacement, those that could not be replaced with the
+        reason, and the difference of each output.
+
+    Raises
+    ------
+    ValueError
+        If the file cannot be read, an activation cannot be replaced, or `output` is `model`.
+
+    Examples
+    --------
+    >>> import softgate as sg
+    >>> import onnx, tempfile, os
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> file = os.path.join(folder.name, "model.onnx")
+    >>> onnx.save(sg.emit("relu", "onnx"), file)
+    >>> record = sg.swap(file, {"relu": "silu"}, output=file.replace(".onnx", "_silu.onnx"))
+    >>> record.swapped[0].after, record.swapped[0].new_operators
+    ('silu', 'Sigmoid, Mul')
+    >>> folder.cleanup()
+    """
+    if not isinstance(model, str | os.PathLike):
+        raise TypeError(
+            f"the model is {a_type(model)}: expected an .onnx file; for a model in memory, use "
+            "softgate.torch.swap or softgate.keras.swap"
+        )
+    file = os.fspath(model)
+    if Path(file).suffix.lower() != ".onnx":
+        raise ValueError(f"{file} is not an .onnx file: expected one")
+    if spell is not None and spell not in SPELLINGS:
+        raise ValueError(f"spell = {spell!r}: choose from {', '.join(SPELLINGS)}")
+    if replacements is None and spell is None:
+        raise ValueError(
+            "nothing to do: pass replacements such as {'gelu': 'gelu_tanh'} (--to), or spell "
+            "(--spell)"
+        )
+    path = None if output is None else _checked_output(Path(file), output)
+    with inputs_file(inputs) as data, OnnxModel(file) as opened:
+        return _swap(opened, replacements, spell, opset, data, path, partial)
+
+
+def _checked_output(original: Path, output: str | os.PathLike[str]) -> Path:
+    path = output_path(output, ("onnx",), "output")
+    if os.path.realpath(path) == os.path.realpath(original) or (
+        path.exists() and original.exists() and path.samefile(original)
+    ):
+        raise ValueError(f"{path} is the original model: name another file")
+    check_writable(path)
+    return path
+
+
+@contextmanager
+def inputs_file(inputs: Any) -> Iterator[str | None]:
+    """Yield the absolute path of an .npz file with inputs: that of the user, or one of arrays."""
+    if inputs is None:
+        yield None
+    elif isinstance(inputs, str | os.PathLike):
+        path = Path(inputs)
+        if path.suffix.lower() != ".npz" or not path.is_file():
+            raise ValueError(f"inputs {path}: expected an .npz file that exists")
+        yield str(path.resolve())
+    else:
+        arrays = inputs if isinstance(inputs, Mapping) else {"x": inputs}
+        converted = {str(name): np.asarray(array) for name, array in arrays.items()}
+        bad = [name for name, array in converted.items() if array.dtype.kind not in "biufV"]
+        if bad or not converted:
+            raise TypeError(f"inputs are {a_type(inputs)}: expected arrays of numbers, or an .npz")
+        with TemporaryDirectory() as folder:
+            file = str(Path(folder, "inputs.npz"))
+            np.savez(file, **converted)  # type: ignore[arg-type]
+            yield file
+
+
+def _swap(
+    model: OnnxModel,
+    replacements: Replacements | None,
+    spell: str | None,
+    opset: int | None,
+    data: str | None,
+    output: Path | None,
+    partial: bool,
+) -> Swap:
+    chosen: Sequence[Activation | None] = [None] * len(model.activations)
+    if replacements is not None:
+        chosen = select(model.activations, replacements, model.file, separator="/")
+    plan = _Plan(model, chosen, spell, opset)
+    if plan.unswapped and not partial:
+        raise SwapError(model.file, plan.wanted, tuple(plan.unswapped))
+    if not plan.graphs:
+        notes = (*model.scan.notes, "every activation is so already")
+        return Swap(model.file, "onnx", (), tuple(plan.unswapped), notes)
+    with TemporaryDirectory() as folder:
+        staged = Path(folder, "model.onnx")
+        reply = model.ask({
+            "command": "swap",
+            "replacements": encoded(plan.graphs),
+            "opset": plan.opset,
+            "inputs": data,
+            "staged": None if output is None else str(staged),
+        })  # fmt: skip
+        if output is not None:
+            _copy_external(model, output)
+            write_file(output, staged.read_bytes())
+    raised = [f"opset {model.opset} -> {plan.opset}"] if plan.opset != model.opset else []
+    return Swap(
+        target=model.file,
+        kind="onnx",
+        swapped=tuple(
+            SwappedActivation(
+                model.activations[i].path,
+                model.activations[i].label,
+                plan.labels[i],
+                "nodes",
+                model.activations[i].operators,
+                operators,
+            )
+            for i, operators in reply["operators"]
+        ),
+        unswapped=tuple(plan.unswapped),
+        notes=(*raised, *model.scan.notes, *reply["notes"]),
+        output=None if output is None else str(output),
+        differences=tuple(
+            OutputDifference(**{**row, "shape": tuple(row["shape"])})
+            for row in reply["differences"]
+        ),
+    )
+
+
+class _Plan:
+    """The graph that replaces each activation, and what cannot be replaced."""
+
+    def __init__(
+        self,
+        model: OnnxModel,
+        chosen: Sequence[Activation | None],
+        spell: str | None,
+        most: int | None,
+    ) -> None:
+        self.graphs: dict[int, Any] = {}
+        self.labels: dict[int, str] = {}
+        self.unswapped: list[UnswappedActivation] = []
+        self.opset, self.wanted = model.opset, 0
+        self._spell, self._most = spell, most
+        replaced = set()
+        for i, (scanned, wanted) in enumerate(zip(model.activations, chosen, strict=True)):
+            same = wanted is not None and label(wanted) == scanned.label
+            new = None if same else wanted
+            if new is None and spell is None:
+                continue
+            self.wanted += 1
+            replaced |= {scanned.function} if new is not None else set()
+            reason = model.description["reasons"][i] or self._add(i, scanned, new)
+            if reason:
+                self._refuse(scanned.path, scanned.label, scanned.operators, reason)
+        if replaced & INSIDE_RECURRENT:
+            for name in model.description["recurrent"]:
+                self.wanted += 1
+                kind, _, path = name.partition(" ")
+                self._refuse(path, ", ".join(sorted(INSIDE_RECURRENT)), kind, f"inside {kind}")
+
+    def _refuse(self, path: str, function: str, operators: str, reason: str) -> None:
+        self.unswapped.append(UnswappedActivation(path, function, operators, reason))
+
+    def _add(self, i: int, scanned: ScannedActivation, new: Activation | None) -> str:
+        """Add the graph of one activation; return why it cannot be written, or an empty text."""
+        from .spelling import NotSpelled
+
+        same = activations()[scanned.function].bind(**scanned.parameters)
+        try:
+            spelled = spelled_for(scanned, new or same, self.opset, self._spell, self._most)
+        except NotSpelled as error:
+            return str(error)
+        operators = ", ".join(n.op_type for n in spelled.graph.node if n.op_type != "Constant")
+        domains = {node.domain for node in spelled.graph.node}
+        if new is None and operators == scanned.operators and domains == {""}:
+            self.wanted -= 1  # written so already
+            return ""
+        self.graphs[i], self.labels[i] = spelled.graph, label(new or same)
+        self.opset = max(self.opset, spelled.opset)
+        return ""
+
+
+def _copy_external(model: OnnxModel, output: Path) -> None:
+    """Copy the files with external data to the folder of the output, unless they are there."""
+    source, target = Path(model.file).resolve().parent, output.resolve().parent
+    if source == target:
+        return
+    for location in model.description["external"]:
+        new = target / location
+        if new.exists():
+            if new.samefile(source / location) or cmp(source / location, new, shallow=False):
+                continue
+            raise ValueError(f"{new} exists and differs from the model's data: name another folder")
+        new.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(source / location, new)
