@@ -69,7 +69,7 @@ class GraphBuilder:
         return name
 
     def number(self, value: Operand) -> str:
-        """Return the name of a constant in the format of the graph; a name is returned unchanged."""
+        """Return the name of a constant in the format of the graph, or a name itself."""
         if isinstance(value, str):
             return value
         key = float(value).hex()

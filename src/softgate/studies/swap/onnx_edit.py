@@ -328,7 +328,7 @@ class EditableModel:
         return differences, notes
 
     def _made_up_run(self) -> tuple[Arrays, Arrays] | str:
-        """Return random inputs with which the model runs, and its outputs; or why there are none."""
+        """Return random inputs on which the model runs and its outputs, or why not."""
         reason = ""
         for high, mask in ANSWERS:
             for size in SIZES:
