@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 from llvmlite import ir
 
+from .c_calls import FunctionBuilder, Symbols
 from .llvm import CHUNK_FIELDS
 from .target import BYTE, INDEX, POINTER, WORD, Counted, compile_module, gradual_underflow
 
@@ -64,9 +65,6 @@ THREAD_FUNCTIONS = ("sem_wait", "sem_post", "sched_yield")
 INVALID_ARGUMENT = 3
 """TensorFlow's status code of an invalid argument."""
 
-Symbols = Mapping[str, int]
-"""Addresses of C functions by name."""
-
 
 class Pool(NamedTuple):
     """Memory that callers and threads share: the number of threads, then a `SLOT` for each."""
@@ -82,7 +80,7 @@ def compile_create(symbols: Symbols, process: int) -> Callable[..., None]:
     It is the attribute `kernel` of the node, valid in the process with the same attribute `process`
     only; a node from elsewhere fails with a message.
     """
-    code = _Code(symbols, POINTER, 1)
+    code = FunctionBuilder(symbols, POINTER, 1)
     b, (construction,) = code.builder, code.arguments
     status = code.call("TF_NewStatus", POINTER)
     words = [code.slot(INDEX), code.slot(INDEX)]
@@ -102,7 +100,7 @@ def compile_create(symbols: Symbols, process: int) -> Callable[..., None]:
 
 def compile_shape(symbols: Symbols) -> Callable[..., None]:
     """Compile shape(context, status): results have the shape of the first operand."""
-    code = _Code(symbols, VOID, 2)
+    code = FunctionBuilder(symbols, VOID, 2)
     context, status = code.arguments
     shape = code.call("TF_NewShapeHandle", POINTER)
     code.call("TF_ShapeInferenceContextGetInput", VOID, context, WORD(0), shape, status)
@@ -117,7 +115,7 @@ def compile_compute(symbols: Symbols, pool: Pool | None) -> Callable[..., None]:
 
     TensorFlow's threads flush subnormal numbers to 0; while a kernel runs they do not.
     """
-    code = _Code(symbols, VOID, 2)
+    code = FunctionBuilder(symbols, VOID, 2)
     b, (kernel, context) = code.builder, code.arguments
     fields = {name: code.word(kernel, i) for i, name in enumerate(KERNEL_FIELDS)}
     operands = b.add(fields["inputs"], fields["results"])
@@ -159,7 +157,7 @@ def compile_compute(symbols: Symbols, pool: Pool | None) -> Callable[..., None]:
 
 
 def _open_tensors(
-    code: _Code,
+    code: FunctionBuilder,
     context: ir.Value,
     fields: Mapping[str, ir.Value],
     tensors: ir.Value,
@@ -192,7 +190,7 @@ def _open_tensors(
 
 def compile_serve(symbols: Symbols) -> Callable[..., None]:
     """Compile serve(slot): process the jobs posted to a slot, without end."""
-    code = _Code(symbols, VOID, 1)
+    code = FunctionBuilder(symbols, VOID, 1)
     b, (slot,) = code.builder, code.arguments
     semaphore = b.gep(slot, [INDEX(LINE)], source_etype=BYTE)
     with gradual_underflow(b):  # a thread inherits the mode of the one that started it
@@ -216,7 +214,7 @@ def compile_serve(symbols: Symbols) -> Callable[..., None]:
     return compile_module(code.module, pointers=1, counts=0)
 
 
-def _threads(code: _Code, moved: ir.Value, pool: Pool | None) -> ir.Value:
+def _threads(code: FunctionBuilder, moved: ir.Value, pool: Pool | None) -> ir.Value:
     """Emit the number of threads for `moved` bytes read and written."""
     if pool is None:
         return INDEX(1)
@@ -227,7 +225,7 @@ def _threads(code: _Code, moved: ir.Value, pool: Pool | None) -> ir.Value:
     return b.select(b.icmp_unsigned("<", threads, INDEX(1)), INDEX(1), threads)
 
 
-def _run(code: _Code, job: ir.Value, threads: ir.Value, pool: Pool | None) -> None:
+def _run(code: FunctionBuilder, job: ir.Value, threads: ir.Value, pool: Pool | None) -> None:
     """Emit the call of the chunk loop on this thread and, if there are more, on idle ones."""
     b = code.builder
     if pool is None:
@@ -258,7 +256,7 @@ def _run(code: _Code, job: ir.Value, threads: ir.Value, pool: Pool | None) -> No
                 _wait_while(code, slot, running)
 
 
-def _wait_while(code: _Code, slot: ir.Value, running: ir.Value) -> None:
+def _wait_while(code: FunctionBuilder, slot: ir.Value, running: ir.Value) -> None:
     b = code.builder
     look, again, done = (b.append_basic_block(name) for name in ("look", "again", "done"))
     b.branch(look)
@@ -271,7 +269,7 @@ def _wait_while(code: _Code, slot: ir.Value, running: ir.Value) -> None:
     b.position_at_end(done)
 
 
-def _process(code: _Code, job: ir.Value) -> None:
+def _process(code: FunctionBuilder, job: ir.Value) -> None:
     """Emit the call of a job's chunk loop: the address of the loop, then its argument."""
     b = code.builder
     loop = b.inttoptr(code.word(job, 0), ir.FunctionType(VOID, [POINTER]).as_pointer())
@@ -281,46 +279,3 @@ def _process(code: _Code, job: ir.Value) -> None:
 def _slot(b: ir.IRBuilder, head: ir.Value, i: ir.Value) -> ir.Value:
     offset = b.mul(b.add(i, INDEX(1)), INDEX(SLOT))
     return b.gep(head, [offset], source_etype=BYTE)
-
-
-class _Code:
-    """A function under construction that calls C functions by their addresses."""
-
-    def __init__(self, symbols: Symbols, result: ir.Type, pointers: int) -> None:
-        self.symbols, self.module = symbols, ir.Module("softgate")
-        kind = ir.FunctionType(result, [POINTER] * pointers)
-        function = ir.Function(self.module, kind, "kernel")
-        entry = function.append_basic_block("entry")
-        body = function.append_basic_block("body")
-        self._entry = ir.IRBuilder(entry)
-        self._entry.branch(body)
-        self._entry.position_at_start(entry)
-        self.builder = ir.IRBuilder(body)
-        self.arguments = list(function.args)
-
-    def call(self, name: str, result: ir.Type, *arguments: ir.Value) -> ir.Value:
-        """Emit a call of a C function."""
-        kind = ir.FunctionType(result, [argument.type for argument in arguments])
-        address = INDEX(self.symbols[name])
-        return self.builder.call(self.builder.inttoptr(address, kind.as_pointer()), arguments)
-
-    def slot(self, kind: ir.Type, count: int = 1) -> ir.Value:
-        """Return memory on the stack, allocated once at the start of the function."""
-        return self._entry.alloca(kind, size=count)
-
-    def text(self, text: str) -> ir.Value:
-        """Return the address of a string constant."""
-        data = bytearray(text.encode() + b"\0")
-        constant = ir.Constant(ir.ArrayType(BYTE, len(data)), data)
-        name = f"text{len(self.module.globals)}"
-        place = ir.GlobalVariable(self.module, constant.type, name)
-        place.initializer, place.linkage = constant, "internal"
-        return place
-
-    def place(self, base: ir.Value, index: ir.Value) -> ir.Value:
-        """Return the address of a 64-bit word, an integer or a pointer."""
-        return self.builder.gep(base, [self.builder.mul(index, INDEX(8))], source_etype=BYTE)
-
-    def word(self, base: ir.Value, index: int) -> ir.Value:
-        """Return a 64-bit word of memory."""
-        return self.builder.load(self.place(base, INDEX(index)), typ=INDEX)

@@ -28,6 +28,7 @@ from weakref import WeakKeyDictionary
 import tensorflow as tf
 
 from softgate.lower import tensorflow_op
+from softgate.lower.c_calls import Symbols
 from softgate.lower.llvm import compile_chunk_loop
 from softgate.runtime import kernels
 from softgate.runtime.routes import Route, Runner
@@ -322,7 +323,7 @@ def _pool() -> tensorflow_op.Pool | None:
     return tensorflow_op.Pool(start + -start % tensorflow_op.LINE, MIN_CHUNK_BYTES)
 
 
-def _start_workers(pool: tensorflow_op.Pool, symbols: tensorflow_op.Symbols) -> None:
+def _start_workers(pool: tensorflow_op.Pool, symbols: Symbols) -> None:
     serve = tensorflow_op.compile_serve(symbols)
     _callbacks.append(serve)
     process = ctypes.CDLL(None)

@@ -1,6 +1,7 @@
 """Adapter for torch tensors.
 
-- a plain CPU tensor in eager mode: the kernels, called directly (`eager`);
+- a plain CPU tensor in eager mode: the kernels, called directly (`eager`), by an operator without
+  Python if it is small (`small_tensors`);
 - the same under functorch, forward mode, a dispatch mode, or as a subclass: `operators`;
 - under torch.compile: `operators`, which `inductor` fuses with their neighbours, or torch's if
   functorch transforms the compiled function;
@@ -24,14 +25,15 @@ else:
     check_version("torch", torch.__version__)
 
 from torch import Tensor
+from torch.autograd import forward_ad
 from torch.compiler import is_dynamo_compiling
 
-from softgate.runtime.arrays import KERNEL_DTYPES, SERIAL
+from softgate.runtime.arrays import KERNEL_DTYPES
 from softgate.runtime.dispatch import NO_PARAMETERS, Call, Explanation
 from softgate.runtime.gated import Gated
 
 from ..gated import refuse_out
-from . import inductor, openmp, operators, proxies, sharding
+from . import inductor, openmp, operators, proxies, sharding, small_tensors
 from .compiled import compiled, compiled_backward
 from .cpu_kernels import DTYPES, BoundActivation, dense, has_memory, of_result
 from .decompositions import QUANTITIES
@@ -43,7 +45,6 @@ from .operators import bind
 
 if TYPE_CHECKING:
     from softgate.runtime.activation import Activation
-    from softgate.runtime.routes import Runner
 
 __all__ = ["compute", "explain", "proxies"]
 """The `Adapter`; `proxies` is the one for `torch.fx.Proxy`."""
@@ -119,7 +120,8 @@ def evaluate(
         if not (x.requires_grad and torch.is_grad_enabled()):
             return bound.unary(quantity, x)
         if quantity == "value":
-            result: Tensor = (from_value if bound.saves_value(x.dtype) else from_input)(x, bound)
+            apply = from_value if bound.saves_value(x.dtype) else from_input
+            result: Tensor = apply(x, (bound.unary("value", x), bound))
             return result
     check_dtype(bound, x)
     sharding.prepare(x)
@@ -166,27 +168,20 @@ def backward(
 
 
 def short_way(activation: Activation) -> Callable[[Tensor], Tensor]:
-    """Return a function that computes the value of plain tensors with the least overhead."""
+    """Return a function that computes the value of small plain tensors with the least overhead."""
     bound: BoundActivation = bind(activation, None, {})
-    runners: dict[torch.dtype, Runner] = {}
+    unary, table = small_tensors.operators().unary, bound.tables["value"]
+    compiling, grad_enabled = is_dynamo_compiling, torch.is_grad_enabled
     apply = from_value if bound.from_value else from_input
-    empty_like, compiling = torch.empty_like, is_dynamo_compiling
 
     def value(x: Tensor) -> Tensor:
-        if not compiling() and plain(x):
-            if x.requires_grad and torch.is_grad_enabled():
-                result: Tensor = (apply if x.dtype.itemsize > 1 else from_input)(x, bound)
+        if not compiling() and forward_ad._current_level < 0:
+            y = unary(x, table.address)
+            if y is not None:
+                if not (x.requires_grad and grad_enabled()):
+                    return y
+                result: Tensor = (apply if x.dtype.itemsize > 1 else from_input)(x, (y, bound))
                 return result
-            runner, count = runners.get(x.dtype), x.numel()
-            if runner is not None and count < SERIAL and x.is_contiguous():
-                address = x.data_ptr()
-                if address:
-                    out = empty_like(x)
-                    runner.run(out.data_ptr(), address, runner.address, count)
-                    return out
-            if x.dtype in DTYPES:
-                runners[x.dtype] = bound.runner("value", x.dtype)
-                return bound.unary("value", x)
         return evaluate(activation, "value", x)
 
     return value
@@ -233,5 +228,8 @@ def explain(call: Call) -> Explanation:
     memory += of_result(x.nbytes)
     moved = x.element_size() * (len(route.inputs) + route.results)
     threads = openmp.plan(x.numel(), moved)
-    explanation = replace(by_torch, computed_by=route.describe(), memory=memory, threads=threads)
+    how = route.describe()
+    if plain(x) and not call.compiled and small_tensors.used_for(quantity, x):
+        how += ", called by libtorch"
+    explanation = replace(by_torch, computed_by=how, memory=memory, threads=threads)
     return inductor.explain(explanation, x.dtype) if call.compiled else explanation

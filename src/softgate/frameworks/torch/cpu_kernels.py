@@ -8,6 +8,7 @@ which kernels run.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,7 @@ from softgate.runtime.halves import SHORT_ROW
 from . import huge_pages, openmp
 from .decompositions import Decomposition
 from .huge_pages import empty_like
+from .small_tensors import Table
 
 if TYPE_CHECKING:
     from softgate.runtime.activation import Activation, Function
@@ -58,7 +60,9 @@ Tensors = Sequence[torch.Tensor]
 class BoundFunction:
     """A function with fixed parameters and its kernels, each looked up once per dtype."""
 
-    __slots__ = ("arithmetic", "fingerprint", "function", "key", "parameters", "runners", "values")
+    __slots__ = (
+        "arithmetic", "fingerprint", "function", "key", "parameters", "runners", "tables", "values",
+    )  # fmt: skip
 
     def __init__(
         self, function: Function, key: str, parameters: Parameters, arithmetic: str | None
@@ -69,6 +73,8 @@ class BoundFunction:
         self.fingerprint: str | None = None
         """A hash of the formulas, once a compiled graph needs it."""
         self.runners: dict[tuple[str, torch.dtype, str | None], Runner] = {}
+        self.tables: defaultdict[str, Table] = defaultdict(Table)
+        """The same kernels by quantity, for the operators of small tensors."""
 
     @property
     def arguments(self) -> tuple[str, list[float], str]:
@@ -86,8 +92,10 @@ class BoundFunction:
         """Return the kernel for a quantity of tensors of `dtype`; raise if there is none."""
         runner = self.runners.get((quantity, dtype, alias))
         if runner is None:
-            runner = self.route(quantity, dtype).runner(alias)
-            self.runners[quantity, dtype, alias] = runner
+            route = self.route(quantity, dtype)
+            runner = self.runners[quantity, dtype, alias] = route.runner(alias)
+            if alias is None and route.results == 1:
+                self.tables[quantity].add(dtype, runner)
         return runner
 
 
@@ -195,7 +203,7 @@ class BoundGated(BoundFunction):
             for result, wider in zip(results, wide, strict=True):
                 result.copy_(wider)
             return
-        self.runners[quantity, dtype, None] = route.runner()
+        self.runner(quantity, dtype)
         _over(route, results, [x.resolve_neg() for x in operands])
 
     def halves(self, x: torch.Tensor, dim: int, gate_first: bool) -> torch.Tensor:

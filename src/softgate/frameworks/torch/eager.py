@@ -11,8 +11,9 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd import forward_ad
 
-from . import operators
+from . import operators, small_tensors
 from .cpu_kernels import BoundActivation, BoundGated, halves, matched
 from .dispatch import all_plain, both_plain
 
@@ -32,11 +33,11 @@ class BackwardFromInput(torch.autograd.Function):
     """The value; the input is saved for the gradient."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, bound: BoundActivation) -> Tensor:
-        """Run the kernel."""
+    def forward(ctx: Any, x: Tensor, computed: tuple[Tensor, BoundActivation]) -> Tensor:
+        """Return the value, which a kernel has computed."""
         ctx.save_for_backward(x)
-        ctx.bound = bound
-        return bound.unary("value", x)
+        y, ctx.bound = computed
+        return y
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
@@ -49,11 +50,10 @@ class BackwardFromOutput(torch.autograd.Function):
     """The value, which is saved for the gradient: the next operator often saves it too."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, bound: BoundActivation) -> Tensor:
-        """Run the kernel."""
-        y = bound.unary("value", x)
+    def forward(ctx: Any, x: Tensor, computed: tuple[Tensor, BoundActivation]) -> Tensor:
+        """Return the value, which a kernel has computed."""
+        y, ctx.bound = computed
         ctx.save_for_backward(y)
-        ctx.bound = bound
         return y
 
     @staticmethod
@@ -67,11 +67,13 @@ class GatedFunction(torch.autograd.Function):
     """act(gate)·other; both operands are saved for the gradient."""
 
     @staticmethod
-    def forward(ctx: Any, gate: Tensor, other: Tensor, bound: BoundGated) -> Tensor:
-        """Run the kernel."""
+    def forward(
+        ctx: Any, gate: Tensor, other: Tensor, computed: tuple[Tensor, BoundGated]
+    ) -> Tensor:
+        """Return the value, which a kernel has computed."""
         ctx.save_for_backward(gate, other)
-        ctx.bound = bound
-        return bound.value(gate, other)
+        y, ctx.bound = computed
+        return y
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
@@ -128,9 +130,14 @@ def times_slope(
 
     `saved` is the input, or the value where `quantity` is "from_value".
     """
+    differentiable = torch.is_grad_enabled()
+    if not differentiable and forward_ad._current_level < 0:
+        product = small_tensors.operators().binary(saved, grad, bound.tables[quantity].address)
+        if product is not None:
+            return product
     if saved.dtype is not grad.dtype:  # a hook may have changed the dtype of saved tensors
         saved = saved.to(grad.dtype)
-    if not torch.is_grad_enabled() and both_plain(saved, grad):
+    if not differentiable and both_plain(saved, grad):
         return bound.binary(quantity, saved, grad)
     apply = (operators.Backward if quantity == "backward" else operators.BackwardFromOutput).apply
     if _is_batched(grad):  # is_grads_batched

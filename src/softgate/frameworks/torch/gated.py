@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, Any, cast
 
 import torch
 from torch import Tensor
+from torch.autograd import forward_ad
 from torch.compiler import is_dynamo_compiling
 
-from softgate.runtime.arrays import SERIAL
 from softgate.runtime.dispatch import Call, Explanation
 from softgate.runtime.encoding import a_type
 from softgate.runtime.registry import gated as gated_functions
 
 from ..gated import refuse_out
-from . import inductor, openmp, operators, sharding
+from . import inductor, openmp, operators, sharding, small_tensors
 from .compiled import numbers
 from .cpu_kernels import BoundGated, halves
 from .decompositions import constant_when_compiled
@@ -105,7 +105,7 @@ def product(bound: BoundGated, gate: Tensor, other: Tensor) -> Tensor:
     """Return act(gate)·other of two tensors of one shape and format, outside of compilers."""
     if both_plain(gate, other):
         if _recorded(gate, other):
-            result: Tensor = from_pair(gate, other, bound)
+            result: Tensor = from_pair(gate, other, (bound.value(gate, other), bound))
             return result
         return bound.value(gate, other)
     bound.route("value", gate.dtype)
@@ -182,39 +182,24 @@ def short_way(function: Gated) -> Callable[..., Tensor]:
     """Return a function that computes the value of plain tensors with the least overhead."""
     bound: BoundGated = bind(function, None, function.parameters)
     name, gate_first = function.name, function.entry.position == "first"
-    runners = bound.runners
-    empty_like, compiling = torch.empty_like, is_dynamo_compiling
-
-    def of_two(a: Tensor, b: Tensor) -> Tensor:
-        gate, other = (a, b) if gate_first else (b, a)
-        if _recorded(a, b):
-            result: Tensor = from_pair(gate, other, bound)
-            return result
-        runner, count = runners["value", a.dtype, None], a.numel()
-        if count < SERIAL and a.is_contiguous() and b.is_contiguous():
-            first, second = gate.data_ptr(), other.data_ptr()
-            if first and second:
-                out = empty_like(a)
-                runner.run(out.data_ptr(), first, second, runner.address, count)
-                return out
-        return bound.value(gate, other)
+    binary, table = small_tensors.operators().binary, bound.tables["value"]
+    compiling = is_dynamo_compiling
 
     def value(a: Tensor, b: Tensor | None = None, axis: int | None = None) -> Tensor:
         if not compiling():
             if b is None:
                 if plain(a) and ("value", a.dtype) in bound.in_rows:
                     return _of_halves(bound, a, _split_axis(name, a, axis), gate_first)
-            elif (
-                axis is None
-                and both_plain(a, b)
-                and a.dtype is b.dtype
-                and a.shape == b.shape
-                and ("value", a.dtype, None) in runners
-            ):
-                return of_two(a, b)
+            elif axis is None and forward_ad._current_level < 0:
+                gate, other = (a, b) if gate_first else (b, a)
+                product = binary(gate, other, table.address)
+                if product is not None and a.shape == b.shape:
+                    if not _recorded(a, b):
+                        return product
+                    result: Tensor = from_pair(gate, other, (product, bound))
+                    return result
         operands = (a,) if b is None else (a, b)
-        result: Tensor = compute_gated(function, Call(function, "value", operands, axis=axis))
-        return result
+        return cast("Tensor", compute_gated(function, Call(function, "value", operands, axis=axis)))
 
     return value
 

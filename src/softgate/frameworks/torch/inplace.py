@@ -28,8 +28,10 @@ if TYPE_CHECKING:
 _autograd = torch._C._autograd
 
 
-class InPlace(BackwardFromOutput):
+class InPlace(torch.autograd.Function):
     """The value in the memory of the input, where it is saved for the gradient."""
+
+    backward = BackwardFromOutput.backward
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, bound: BoundActivation) -> Tensor:

@@ -1,0 +1,149 @@
+"""Small plain tensors: operators of libtorch's stable C ABI, whose kernels run without Python.
+
+A call from Python of an operator with compiled code takes a third of the time that the same checks,
+the allocation and the call of a kernel take in Python. The dispatcher makes the checks: a mode, a
+tracer, functorch, autocast, a tensor that is negated when read or lies on another device selects a
+kernel that declines. The operators take addresses, so they never appear in a graph.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import torch
+
+from softgate.lower import torch_op
+from softgate.lower.target import never_free
+from softgate.runtime.arrays import SERIAL
+
+if TYPE_CHECKING:
+    from softgate.runtime.routes import Runner
+
+VERSION = 2 << 56 | 10 << 48
+"""PyTorch 2.10, the first version with the registration function below."""
+REGISTER = ("aoti_torch_library_init_impl", "torch_library_impl")
+
+DECLINED = (
+    "AutocastCPU", "Autograd", "AutogradNestedTensor", "Batched", "BatchedNestedTensor",
+    "CompositeExplicitAutograd", "Conjugate", "FuncTorchBatched", "FuncTorchDynamicLayerBackMode",
+    "FuncTorchDynamicLayerFrontMode", "FuncTorchGradWrapper", "FuncTorchVmapMode", "Functionalize",
+    "Negative", "NestedTensorCPU", "PreDispatch", "Python", "PythonDispatcher",
+    "PythonTLSSnapshot", "Tracer", "VmapMode", "ZeroTensor",
+)  # fmt: skip
+"""The dispatch keys of tensors and modes that the kernels do not compute for; CPU tensors have the
+key of autograd too, and pass it."""
+
+Operator = Callable[..., torch.Tensor | None]
+
+
+def decline(*_: Any) -> None:
+    """Decline every call: libtorch lacks a part of the C ABI."""
+
+
+class Operators(NamedTuple):
+    """The operators: they return None where they decline."""
+
+    unary: Operator = decline
+    """Of a tensor and the address of a table."""
+    binary: Operator = decline
+    """Of two tensors and the address of a table."""
+
+
+class Table:
+    """The loops of one quantity by dtype, at an address that operators take.
+
+    Each new loop makes a new table: operators in other threads may still read the old one.
+    """
+
+    __slots__ = ("_old", "_runners", "_words", "address")
+
+    def __init__(self) -> None:
+        self._runners: dict[int, Runner] = {}
+        self._old: list[Any] = []
+        self._fill()
+
+    def add(self, dtype: torch.dtype, runner: Runner) -> None:
+        """Add the loop for tensors of `dtype`."""
+        number = _number(dtype)
+        if number is not None and number not in self._runners:
+            self._runners[number] = runner
+            self._old.append(self._words)
+            self._fill()
+
+    def _fill(self) -> None:
+        words = torch_op.table({n: (r.code, r.address) for n, r in self._runners.items()})
+        self._words = (ctypes.c_int64 * len(words))(*words)
+        self.address: int = ctypes.addressof(self._words)
+
+
+@cache
+def _number(dtype: torch.dtype) -> int | None:
+    """Return the number of a dtype in libtorch; None if it has none there."""
+    name = "aoti_torch_dtype_" + str(dtype).removeprefix("torch.")
+    library = _library()
+    number: int | None = getattr(library, name)() if hasattr(library, name) else None
+    return number if number is not None and number < torch_op.MOST_DTYPES else None
+
+
+@cache
+def _library() -> Any:
+    """Return libtorch, or None where it is not a file next to torch."""
+    names = {"win32": "torch_cpu.dll", "darwin": "libtorch_cpu.dylib"}
+    file = Path(torch.__file__).parent / "lib" / names.get(sys.platform, "libtorch_cpu.so")
+    try:
+        return ctypes.CDLL(str(file))
+    except OSError:
+        return None
+
+
+@cache
+def operators() -> Operators:
+    """Register both operators and return them; they decline where the C ABI is incomplete."""
+    library = _library()
+    if not all(hasattr(library, name) for name in (*torch_op.FUNCTIONS, *REGISTER)):
+        return Operators()
+    symbols = {name: _address(getattr(library, name)) for name in torch_op.FUNCTIONS}
+    definitions = torch.library.Library("softgate", "FRAGMENT")
+    never_free(definitions)
+    calls = []
+    for name, inputs in (("small_unary", 1), ("small_binary", 2)):
+        tensors = ", ".join(f"Tensor x{i}" for i in range(inputs))
+        definitions.define(f"{name}({tensors}, int table) -> Tensor")
+        declines = torch_op.compile_decline(symbols, inputs)
+        for key in DECLINED:
+            _register(library, name, key, declines)
+        _register(library, name, "CPU", torch_op.compile_small(symbols, inputs, SERIAL))
+        for key in ("AutogradCPU", "ADInplaceOrView"):
+            definitions.impl(name, torch.library.fallthrough_kernel, key)
+        overload = getattr(torch.ops.softgate, name).default
+        calls.append(getattr(overload, "_op", overload))  # without a layer of Python
+    return Operators(*calls)
+
+
+def used_for(quantity: str, x: torch.Tensor) -> bool:
+    """Return whether an operator computes a quantity of a plain tensor."""
+    small = x.numel() < SERIAL and x.is_contiguous() and operators().unary is not decline
+    return small and quantity == "value"
+
+
+def _address(function: Any) -> int:
+    address = ctypes.cast(function, ctypes.c_void_p).value
+    assert address is not None
+    return address
+
+
+def _register(library: Any, name: str, key: str, kernel: Callable[..., None]) -> None:
+    """Register a kernel of an operator for a dispatch key, for as long as the process runs."""
+    handle = ctypes.c_void_p()
+    start, implement = (getattr(library, part) for part in REGISTER)
+    failed = start(b"softgate", key.encode(), b"softgate", ctypes.c_uint32(0), ctypes.byref(handle))
+    address = ctypes.c_void_p(_address(kernel))
+    failed = failed or implement(handle, name.encode(), address, ctypes.c_uint64(VERSION))
+    if failed:
+        raise RuntimeError(f"libtorch refused the kernel of softgate::{name} for the key {key}")
+    never_free(kernel)
