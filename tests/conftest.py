@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -17,16 +18,31 @@ collect_ignore = ["support"]
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Parametrise over the catalogue.
+
+    By the scope, all tests of a module that take one activation follow each other, and share its
+    tables and compiled graphs, of which only some are cached.
+    """
     if "activation" in metafunc.fixturenames:
         known = sg.activations()
-        metafunc.parametrize("activation", list(known.values()), ids=list(known))
+        metafunc.parametrize("activation", list(known.values()), ids=list(known), scope="module")
     if "variant" in metafunc.fixturenames:
         variants = [
             (activation, parameters)
             for activation in sg.activations().values()
             for parameters in parameter_sets(activation)
         ]
-        metafunc.parametrize("variant", variants, ids=[named(*variant) for variant in variants])
+        ids = [named(*variant) for variant in variants]
+        metafunc.parametrize("variant", variants, ids=ids, scope="module")
+
+
+def pytest_collection_finish() -> None:
+    """Exclude what is loaded now, frameworks and thousands of tests, from garbage collection.
+
+    A full collection would take a second, and statsmodels and others start one at each call.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture

@@ -37,9 +37,13 @@ def softgate(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedPr
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("language", TEXT)
-def test_comments_say_what_it_is(activation: Activation, language: str) -> None:
+def test_comments_say_what_it_is(activation: Activation) -> None:
     """Formula, paper, bound, command, version and licence; every parameter with its default."""
+    for language in TEXT:
+        check_comment(activation, language)
+
+
+def check_comment(activation: Activation, language: str) -> None:
     text = sg.emit(activation, language)
     marks = COMMENTS[language]
     comment = " ".join(

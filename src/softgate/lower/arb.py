@@ -7,6 +7,7 @@ Comparisons of exact inputs are exact; a comparison of overlapping balls raises 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from contextlib import suppress
 from fractions import Fraction
 from functools import lru_cache, partial
@@ -33,8 +34,8 @@ def evaluate(root: Node, bits: int, /, **inputs: float | Fraction | arb) -> arb:
     before = flint.ctx.prec
     flint.ctx.prec = bits
     try:
-        run, _ = program(root)
-        ball: arb = run(OPERATIONS, exact, inputs, _constants(root, bits))
+        bind, _ = program(root)
+        ball: arb = bind(OPERATIONS, exact, inputs, _constants(root, bits))(inputs)
     finally:
         flint.ctx.prec = before
     return ball
@@ -64,10 +65,47 @@ def truth(root: Node, relative_bits: int = 80, /, **inputs: float | Fraction) ->
     while bits <= MAX_BITS:
         with suppress(Undecided):
             ball = evaluate(root, bits, **inputs)
-            if ball.rel_accuracy_bits() >= relative_bits or ball.abs_upper() < BELOW_ALL:
+            if _is_resolved(ball, relative_bits):
                 return ball
         bits *= 2
     raise ArithmeticError(f"{root!r} at {inputs} is not resolved with {MAX_BITS} bits")
+
+
+def truths(
+    root: Node, points: Sequence[float], relative_bits: int = 80, /, **parameters: float | Fraction
+) -> list[arb]:
+    """Return the balls of `truth` at many inputs x, in half the time.
+
+    Examples
+    --------
+    >>> from softgate.formula.arithmetic import Definition
+    >>> f = Definition()
+    >>> x = f.graph.input("x")
+    >>> [float(ball.mid()) for ball in truths(x * f.Phi(x), [-5.5, 1.0])]
+    [-1.04442593562...e-07, 0.8413447460685429]
+    """
+    bits, before = 2 * relative_bits, flint.ctx.prec
+    balls: list[arb | None] = []
+    flint.ctx.prec = bits
+    try:
+        run = program(root)[0](OPERATIONS, exact, parameters, _constants(root, bits))
+        for point in points:
+            try:
+                ball = run({"x": point})
+            except Undecided:
+                balls.append(None)
+            else:
+                balls.append(ball if _is_resolved(ball, relative_bits) else None)
+    finally:
+        flint.ctx.prec = before
+    return [
+        truth(root, relative_bits, x=point, **parameters) if ball is None else ball
+        for ball, point in zip(balls, points, strict=True)
+    ]
+
+
+def _is_resolved(ball: arb, relative_bits: int) -> bool:
+    return bool(ball.rel_accuracy_bits() >= relative_bits or ball.abs_upper() < BELOW_ALL)
 
 
 def hull(*points: float) -> arb:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -27,13 +28,20 @@ MARGIN = 2.0**-40
 
 Key = tuple[tuple[str, float], ...]
 
+_truth_graphs: WeakKeyDictionary[Entry, dict[str, Node]] = WeakKeyDictionary()
+"""What `truth_graph` has returned: programs compiled from a graph are cached by its root."""
+_INTEGRAL = {"slope": "value", "curvature": "slope"}
+
 
 def truth_graph(entry: Entry, quantity: str) -> Node:
     """Return the definition of a quantity: the value, or its first or second derivative."""
-    root = entry.define()
-    for _ in range(("value", "slope", "curvature").index(quantity)):
-        root = derivative(root)
-    return root
+    graphs = _truth_graphs.setdefault(entry, {})
+    if quantity not in graphs:
+        if quantity == "value":
+            graphs[quantity] = entry.define()
+        else:
+            graphs[quantity] = derivative(truth_graph(entry, _INTEGRAL[quantity]))
+    return graphs[quantity]
 
 
 @lru_cache(maxsize=128)

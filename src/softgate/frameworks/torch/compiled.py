@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch.fx.experimental.symbolic_shapes import guard_scalar
 
 from . import decompositions, inductor, sharding
 from .decompositions import QUANTITIES, constant_when_compiled
@@ -18,6 +17,8 @@ from .dispatch import inside_functorch, path
 from .operators import bind
 
 if TYPE_CHECKING:
+    import torch.fx.experimental.symbolic_shapes
+
     from softgate.runtime.activation import Activation
 
 
@@ -70,7 +71,9 @@ def follows(
 
 def numbers(parameters: Mapping[str, float]) -> dict[str, float]:
     """Return parameters as numbers, including those that a compiler replaced by symbols."""
-    return {name: guard_scalar(value) for name, value in parameters.items()}
+    # Every compiler of torch has imported this module, which imports sympy for half a second.
+    symbols = torch.fx.experimental.symbolic_shapes
+    return {name: symbols.guard_scalar(value) for name, value in parameters.items()}
 
 
 @constant_when_compiled
