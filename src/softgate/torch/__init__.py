@@ -64,6 +64,7 @@ from .stack import Stack
 if TYPE_CHECKING:
     from softgate.studies.diagnose.run import diagnose, what_if
     from softgate.studies.diagnose.watch import Watch, watch
+    from softgate.studies.swap.torch_model import swap
 
 __all__ = [
     "CELU",
@@ -108,19 +109,26 @@ __all__ = [
     "prefer_torch_operators",
     "preset",
     "saved_bytes",
+    "swap",
     "watch",
     "what_if",
 ]
 
-_STUDIES = {"Watch": "watch", "diagnose": "run", "watch": "watch", "what_if": "run"}
-"""Modules of `softgate.studies.diagnose`, imported on first use because they load the compiler."""
+_STUDIES = {
+    "Watch": "diagnose.watch",
+    "diagnose": "diagnose.run",
+    "swap": "swap.torch_model",
+    "watch": "diagnose.watch",
+    "what_if": "diagnose.run",
+}
+"""Modules of `softgate.studies`, imported on first use because they load the compiler."""
 
 
 def __getattr__(name: str) -> Any:
     """Return a public name that is imported on first use."""
     if name not in _STUDIES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module = import_module(f"softgate.studies.diagnose.{_STUDIES[name]}")
+    module = import_module(f"softgate.studies.{_STUDIES[name]}")
     globals()[name] = getattr(module, name)
     return globals()[name]
 

@@ -5,6 +5,7 @@ from softgate.studies.diagnose.run import diagnose as diagnose
 from softgate.studies.diagnose.run import what_if as what_if
 from softgate.studies.diagnose.watch import Watch as Watch
 from softgate.studies.diagnose.watch import watch as watch
+from softgate.studies.swap.torch_model import swap as swap
 from softgate.torch import functional as functional
 from softgate.torch.attention import SelfAttention as SelfAttention
 from softgate.torch.blocks import TransformerBlock as TransformerBlock
@@ -87,6 +88,7 @@ __all__ = [
     "prefer_torch_operators",
     "preset",
     "saved_bytes",
+    "swap",
     "watch",
     "what_if",
 ]

@@ -98,8 +98,12 @@ class Recorder(TorchDispatchMode):
                 self._new(tensor)
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """Call an operator and record it."""
+        """Call an operator and record it; that of a gated linear unit as its parts."""
         kwargs = kwargs or {}
+        if func is torch.ops.aten.glu.default:
+            with self:
+                value, gate = args[0].chunk(2, *(args[1:] or (-1,)))
+                return value * torch.sigmoid(gate)
         flat, layout = tree_flatten((args, kwargs))
         numbers = [self._numbers.get(id(a)) if isinstance(a, Tensor) else None for a in flat]
         result = func(*args, **kwargs)
