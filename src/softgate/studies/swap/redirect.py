@@ -23,7 +23,8 @@ from typing import Any
 import torch
 import torch.utils.checkpoint
 from torch import Tensor, nn
-from torch._dynamo.eval_frame import set_eval_frame, skip_code
+from torch._C._dynamo.eval_frame import set_eval_frame
+from torch._dynamo.eval_frame import skip_code
 from torch.overrides import TorchFunctionMode
 
 from softgate.runtime.activation import Activation

@@ -213,7 +213,8 @@ def _plain_model(model: Any) -> nn.Module:
         model = model.module
     if hasattr(model, "_orig_mod") or getattr(model, "_compiled_call_impl", None) is not None:
         raise ValueError("the model is compiled: swap its activations first, then compile it")
-    return model
+    plain: nn.Module = model
+    return plain
 
 
 def _scan(model: nn.Module, data: Any) -> Scan:
@@ -236,7 +237,7 @@ def _fused(model: nn.Module, paths: Collection[str]) -> Iterator[ScannedActivati
     for path, module in model.named_modules():
         if path in paths or not isinstance(module, nn.RNNBase | nn.RNNCellBase):
             continue
-        functions = ("sigmoid", "tanh")
+        functions: tuple[str, ...] = ("sigmoid", "tanh")
         if isinstance(module, nn.RNN | nn.RNNCell):
             functions = (str(module.nonlinearity),)
         for function in functions:
@@ -320,7 +321,7 @@ def _new_module(module: nn.Module, target: Target, same: bool) -> nn.Module | No
     for name in HOOKS:
         vars(new)[name] = vars(module)[name]
     if _overwrites(module) and hasattr(new, "inplace"):
-        new.inplace = True
+        vars(new)["inplace"] = True
     return new
 
 
@@ -336,7 +337,7 @@ def _exchange(model: nn.Module, new: Mapping[nn.Module, nn.Module], changes: Cha
     """Replace modules wherever they are in a model."""
     for parent in list(model.modules()):
         for name, child in list(parent._modules.items()):
-            if child in new:
+            if child is not None and child in new:
                 changes.set_module(parent, name, new[child])
 
 
