@@ -56,7 +56,7 @@ class StudyProgress(ProgressLine):
 )  # fmt: skip
 @click.option(
     "--budget", type=float, default=BUDGET_S, show_default=True, metavar="SECONDS",
-    help="Time for certificates; timing takes half as long, all else about 60 s more.",
+    help="Time for certificates; timing takes 60 % of it, all else about 60 s more.",
 )  # fmt: skip
 @click.option(
     "--model", metavar="MODEL", help="Your model, whose units are diagnosed.",

@@ -128,7 +128,7 @@ def report(
     trust : bool
         Whether Python code in the folder of a model may run.
     budget : float
-        Seconds for certificates; timing takes half of that. The page lists what was left out.
+        Seconds for certificates; timing takes 60 % of that. The page lists what was left out.
     command : str
         The command that reproduces the page, which shows it.
     progress : callable, optional

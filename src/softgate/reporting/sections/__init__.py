@@ -59,6 +59,7 @@ STUDIES: Mapping[str, Callable[[ReportRun], Record]] = {
     "units": lambda run: units.units(run.model, run.step),
     "training": lambda run: training.training(run.step),
     "speed": lambda run: speed.speed(run.formulas, run.budget(), run.step),
+    "inside": lambda run: speed.inside(run.budget(), run.step),
     "layer": lambda run: layer.layer(run.formulas, run.budget(), run.step_seconds),
     "accuracy": lambda run: accuracy.accuracy(
         run.formulas, budget_s=run.remaining(), progress=run.step
@@ -76,6 +77,7 @@ RECORDS: dict[str, type[Record]] = {
     "approximation": approximation.Approximations,
     "articles": tables.Articles,
     "speed": Bench,
+    "inside": Bench,
     "layer": Layer,
     "units": units.UnitStudy,
     "training": Comparison,

@@ -42,6 +42,14 @@ SIZE = "64K"
 """Elements of a timed array: few, so that each function is timed many times."""
 FUNCTION, DTYPE = "gelu", "float32"
 """What the chart of error against time is about."""
+INSIDE_HEADING = "<h3>Inside the frameworks</h3>"
+INSIDE = {
+    "PyTorch": ("torch", "softgate.torch"),
+    "JAX, jit": ("jax", "softgate.jax"),
+    "TensorFlow, tf.function": ("tensorflow.function", "softgate.tensorflow"),
+}
+"""The framework's own function and softgate's on the same arrays, by the title of a row."""
+INSIDE_SIZE = "1M"
 PARETO_HEADING, PARETO_HEIGHT = "<h3>Error against time</h3>", 360
 QUANTITIES = {"value": "Value", "backward": "Backward"}
 
@@ -57,6 +65,17 @@ def speed(
         budget=budget_s,
         progress=progress,
     )
+
+
+def inside(budget_s: float, progress: Callable[[str, int, int], None]) -> Bench:
+    """Time softgate's GELU and the framework's own inside each installed framework."""
+    names = [name for pair in INSIDE.values() for name in pair if not absent(name)]
+    if not names:
+        raise MissingRecord("inside", "no framework is installed", skipped=True)
+    return bench(
+        FUNCTION, peers=names, size=INSIDE_SIZE, buffers="fresh", budget=budget_s,
+        progress=progress,
+    )  # fmt: skip
 
 
 def pareto(bench: Bench, accuracy: Accuracy) -> Pareto:
@@ -97,7 +116,7 @@ def section(results: Results) -> Section:
         "Frameworks call their own operators, each in its own process.</p>"
         + notes(record.warnings)
         + chips("speed-names", "Implementations shown", named)
-        + f'<div class="charts">{figures}</div>{tables}{error_against_time}'
+        + f'<div class="charts">{figures}</div>{tables}{_inside(results)}{error_against_time}'
     )
     return Section("speed", TITLE, body, charts, toggle("speed-names", timed))
 
@@ -209,6 +228,32 @@ def _chart(rows: list[Row]) -> dict[str, Any]:
             },
         ],
     }  # fmt: skip
+
+
+def _inside(results: Results) -> str:
+    """Return the table of softgate's functions inside the frameworks, or the reason."""
+    try:
+        record = results.take("inside", Bench)
+    except MissingRecord as missing:
+        return f'{INSIDE_HEADING}<p class="failed" role="note">{shown(str(missing))}.</p>'
+    rows = []
+    settings = record.settings_timed()
+    for setting in settings:
+        times = _timed([row for row in record if row.setting == setting]).get(FUNCTION, {})
+        for framework, (theirs, ours) in INSIDE.items():
+            if theirs in times and ours in times:
+                share = times[ours] / times[theirs]
+                cells = (f"{times[theirs]:.3g}", f"{times[ours]:.3g}", f"{share:.2f}")
+                rows.append((framework, QUANTITIES.get(setting[0], setting[0]), *cells))
+    head = ("framework", "quantity", "its own, ns per element", "softgate, ns per element", "ratio")
+    where = _where(settings[0]) if settings else ""
+    return (
+        f"{INSIDE_HEADING}<p>{shown(FUNCTION)} on the arrays of a framework, in its compiled "
+        "programs: the framework’s own function, and softgate’s kernel, "
+        "whose results have the same bits everywhere.</p>"
+        + notes(record.warnings)
+        + table(f"{FUNCTION}, {DTYPE}, {where}", head, rows)
+    )
 
 
 def _error_against_time(results: Results, charts: dict[str, Any]) -> str:

@@ -48,6 +48,10 @@ IMPLEMENTATIONS = {
         Implementation("jax", "jax.jit", "jax", ("jax",)),
         Implementation("tensorflow", "TensorFlow, eager", "tensorflow", ("tensorflow",)),
         Implementation(
+            "tensorflow.function", "tf.function", "tensorflow", ("tensorflow",),
+            "traces each function",
+        ),
+        Implementation(
             "tensorflow.xla", "tf.function(jit_compile=True)", "tensorflow", ("tensorflow",),
             "compiles each function",
         ),
@@ -77,6 +81,10 @@ IMPLEMENTATIONS = {
             "softgate.jax", "softgate under jax.jit", "jax", ("jax",),
             "runs the kernels that softgate runs",
         ),
+        Implementation(
+            "softgate.tensorflow", "softgate in tf.function", "tensorflow", ("tensorflow",),
+            "runs the kernels that softgate runs",
+        ),
     )
 }  # fmt: skip
 """Every implementation, in the order of a table's columns."""
@@ -90,7 +98,11 @@ TENSOR_PARAMETERS = ("torch.nn.functional.prelu",)
 
 
 OURS = "softgate"
-WITHIN = {"softgate.torch": ("softgate", "torch"), "softgate.jax": ("softgate.jax", "jax")}
+WITHIN = {
+    "softgate.torch": ("softgate", "torch"),
+    "softgate.jax": ("softgate.jax", "jax"),
+    "softgate.tensorflow": ("softgate", "tensorflow"),
+}
 """softgate's functions for a framework's arrays: their module, and the framework."""
 
 PLACES: Mapping[str, tuple[str, tuple[str, ...]]] = {
@@ -98,6 +110,7 @@ PLACES: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "torch.compile": ("torch", ("torch.nn.functional.", "torch.special.")),
     "jax": ("jax", ("jax.nn.", "jax.scipy.special.")),
     "tensorflow": ("tensorflow", ("tf.nn.",)),
+    "tensorflow.function": ("tensorflow", ("tf.nn.",)),
     "tensorflow.xla": ("tensorflow", ("tf.nn.",)),
     "keras": ("keras", ("keras.activations.",)),
 }

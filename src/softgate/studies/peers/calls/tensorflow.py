@@ -1,4 +1,4 @@
-"""Calls of TensorFlow, eager and compiled by XLA; it has no output argument."""
+"""Calls of TensorFlow: eager, in a tf.function, and compiled by XLA; no output argument."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import tensorflow as tf
 from ..registry import Peer
 from ..timed_call import ALLOCATES, FROM_X, Array, BenchTask, TimedCall, load
 
+GRAPHS = ("tensorflow.function", "tensorflow.xla", "softgate.tensorflow")
 TAPE = "through a gradient tape: the backward alone, from the saved tensors"
 
 
@@ -24,17 +25,15 @@ def start(threads: int) -> str:
 
 def make(peer: Peer, task: BenchTask) -> TimedCall:
     """Return the call of a function of tensors."""
-    return of_function(load(peer), task, compiled=peer.implementation == "tensorflow.xla")
+    if peer.implementation in GRAPHS:
+        return _graph(load(peer), task, jit_compile=peer.implementation == "tensorflow.xla")
+    return of_function(load(peer), task)
 
 
-def of_function(
-    function: Callable[[Any], Any], task: BenchTask, *, compiled: bool = False
-) -> TimedCall:
+def of_function(function: Callable[[Any], Any], task: BenchTask) -> TimedCall:
     """Return the call of a function, or of its gradient."""
     x, grad = tf.constant(task.x), tf.constant(task.grad)
     allocates = (ALLOCATES,) if task.reused else ()
-    if compiled:
-        return _compiled(function, task, x, grad, allocates)
     if task.quantity == "value":
         return TimedCall(lambda: function(x), read, allocates, x)
     with tf.GradientTape(persistent=True) as tape:
@@ -43,11 +42,12 @@ def of_function(
     return TimedCall(lambda: tape.gradient(y, x, grad), read, (TAPE, *allocates), grad)
 
 
-def _compiled(
-    function: Callable[[Any], Any], task: BenchTask, x: Any, grad: Any, allocates: tuple[str, ...]
-) -> TimedCall:
+def _graph(function: Callable[[Any], Any], task: BenchTask, *, jit_compile: bool) -> TimedCall:
+    """Return the call of a tf.function of a function, or of its gradient."""
+    x, grad = tf.constant(task.x), tf.constant(task.grad)
+    allocates = (ALLOCATES,) if task.reused else ()
     if task.quantity == "value":
-        value = tf.function(function, jit_compile=True)
+        value = tf.function(function, jit_compile=jit_compile)
         return TimedCall(lambda: value(x), read, allocates)
 
     def vjp(x: Any, grad: Any) -> Any:
@@ -56,7 +56,7 @@ def _compiled(
             y = function(x)
         return tape.gradient(y, x, grad)
 
-    backward = tf.function(vjp, jit_compile=True)
+    backward = tf.function(vjp, jit_compile=jit_compile)
     return TimedCall(lambda: backward(x, grad), read, (FROM_X, *allocates))
 
 
