@@ -303,3 +303,15 @@ def test_failed_formula_does_not_affect_other_functions() -> None:
     body = build_section("tables", results).body_html
     assert "it is too involved" in body
     assert "Properties of every activation" in body
+
+
+def test_functions_inside_the_frameworks_are_beside_their_own() -> None:
+    section = build_section("speed", report_records.results())
+    table = section.body_html.partition("Inside the frameworks")[2].partition("</table>")[0]
+    cells = [re.findall("<t[dh][^>]*>(.*?)</t[dh]>", row) for row in table.split("<tr>")[2:]]
+    assert cells == [
+        ["PyTorch", "Value", "1", "0.6", "0.60"],
+        ["TensorFlow, tf.function", "Value", "4", "1", "0.25"],
+        ["PyTorch", "Backward", "2", "1.2", "0.60"],
+        ["TensorFlow, tf.function", "Backward", "8", "2", "0.25"],
+    ]

@@ -43,6 +43,17 @@ def machine(cpu: str = "a processor") -> Machine:
                    {"numpy": "2.0"})  # fmt: skip
 
 
+INSIDE = {
+    ("relu", "softgate"): 0.1,
+    ("gelu", "softgate"): 0.5,
+    ("gelu", "torch"): 1.0,
+    ("gelu", "softgate.torch"): 0.6,
+    ("gelu", "tensorflow.function"): 4.0,
+    ("gelu", "softgate.tensorflow"): 1.0,
+}
+"""The times of gelu inside frameworks, without JAX."""
+
+
 def speed(times: dict[tuple[str, str], float] = NS, name: str = "gelu") -> Bench:
     settings = Settings((name,), ("softgate", "torch"), ("value", "backward"), ("float32",),
                         ("64K",), (1,), ("randn",), ("reused",), 1.0, 0)  # fmt: skip
@@ -128,6 +139,7 @@ def _records(own: tuple[sg.Activation, ...]) -> dict[str, Record | MissingRecord
         "approximation": approximation,
         "articles": articles(approximation, own),
         "speed": times,
+        "inside": speed(INSIDE),
         "layer": layer(),
         "units": diagnosed.study(),
         "training": compare_outcomes.trained(),
