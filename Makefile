@@ -21,7 +21,7 @@ SLOW    := $(addprefix tests/runtime/test_,array_libraries.py names.py threads.p
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help report docs test check lint lint-and-bytes format exhaustive certificates quantized accuracy speed figures bench fuzz fits digests stubs support arm install clean distclean
+.PHONY: help report docs notebooks test check lint lint-and-bytes format exhaustive certificates quantized accuracy speed figures bench fuzz fits digests stubs support arm install clean distclean
 
 help: ## say what can be made
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -31,6 +31,9 @@ report: $(STAMP) ## the main job: which activation, and what does it cost here? 
 
 docs: $(STAMP) ## the documentation site in build/docs, with links checked and warnings as errors
 	$(PY) tools/docs/build_site.py -o $(SITE)
+
+notebooks: $(STAMP) ## execute the notebooks and store their outputs
+	$(PY) tools/docs/notebooks.py
 
 test: lint-and-bytes ## install what tests need, then lint, types, layers and all tests
 	$(PY) -m pytest -n $(JOBS) --dist worksteal

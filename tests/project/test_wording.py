@@ -19,8 +19,8 @@ LOCALS = {"found", "said", "given", "kept", "told", "asked"}
 PATTERN = re.compile(
     "|".join(rf"\b{word.replace(' ', '').replace('_', ' ')}\b" for word in AVOIDED), re.IGNORECASE
 )
-FOLDERS = ("src", "tests", "tools", "benchmarks", "examples", "docs")
-SUFFIXES = {".py", ".md", ".toml", ".js", ".css", ".json"}
+FOLDERS = ("src", "tests", "tools", "benchmarks", "examples", "docs", "notebooks")
+SUFFIXES = {".py", ".md", ".toml", ".js", ".css", ".json", ".ipynb"}
 
 
 def texts() -> list[Path]:

@@ -2,10 +2,11 @@
 
     python tools/docs/build_site.py [--quick] [-o build/docs]
 
-The pages of docs/, the README, CONTRIBUTING and CHANGELOG are copied beside the pages that are
-generated here, with links adjusted, so that every source also reads well on its own. The lists of
-links in docs/index.md are the navigation. Warnings, such as a link to a page or a heading that does
-not exist, are errors. `--quick` computes the gallery of a few activations only, for tests.
+The pages of docs/, the notebooks, the README, CONTRIBUTING and CHANGELOG are copied beside the
+pages that are generated here, with links adjusted, so that every source also reads well on its own.
+The lists of links in docs/index.md are the navigation. Warnings, such as a link to a page or a
+heading that does not exist, are errors. `--quick` computes the gallery of a few activations only,
+for tests.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from pathlib import Path
 import api_pages
 import claims
 import gallery
+
+import notebooks
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -43,6 +46,8 @@ def adjusted(text: str, folder: Path) -> str:
             return match[0]
         if file.parent == ROOT and file.name in ROOT_PAGES:
             path = ROOT_PAGES[file.name]
+        elif file.parent == notebooks.FOLDER:
+            path = f"{file.stem}.md"
         elif file.is_relative_to(DOCS):
             path = file.relative_to(DOCS).as_posix()
         return f"{match[1]}{path}{mark}{anchor}{match[3]}"
@@ -70,6 +75,8 @@ def pages(quick: bool = False) -> dict[str, str]:
     }
     for name, page in ROOT_PAGES.items():
         result[page] = adjusted((ROOT / name).read_text(encoding="utf-8"), ROOT)
+    for file in notebooks.files():
+        result[f"{file.stem}.md"] = adjusted(notebooks.page(file), notebooks.FOLDER)
     shown = FEW if quick else None
     result |= api_pages.pages() | gallery.pages(shown) | claims.pages()
     result["index.md"] = with_navigation(result["index.md"])

@@ -205,9 +205,9 @@ def spellings(name: Name, function: str) -> list[str]:
     """Return the calls of a name that compute a function."""
     calls = []
     if name.function == function:
-        given = [f"{parameter}={value:g}" for parameter, value in name.parameters.items()]
-        given += [f'gate="{name.gate}"'] if name.gate is not None else []
-        note = f" ({', '.join(given)})" if given else ""
+        values = [f"{parameter}={value:g}" for parameter, value in name.parameters.items()]
+        values += [f'gate="{name.gate}"'] if name.gate is not None else []
+        note = f" ({', '.join(values)})" if values else ""
         calls.append(f"`{name.path}`{note}")
     calls += [
         f"`{name.path}({argument})`" for argument, other in name.switches if other == function
