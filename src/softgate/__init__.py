@@ -36,6 +36,7 @@ _MODULES = {
     "get": "runtime.names",
     "identify": "studies.identify",
     "names": "runtime.names",
+    "parity": "studies.parity",
     "plot": "plotting.plot",
     "get_threads": "runtime.threads",
     "properties": "studies.properties",

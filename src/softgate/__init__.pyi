@@ -34,6 +34,7 @@ from softgate.studies.certify import certify as certify
 from softgate.studies.compare import compare as compare
 from softgate.studies.emit import emit as emit
 from softgate.studies.identify import identify as identify
+from softgate.studies.parity import parity as parity
 from softgate.studies.properties import properties as properties
 from softgate.studies.quantized import quantized as quantized
 from softgate.studies.reproducibility import check_bits as check_bits
@@ -1263,6 +1264,7 @@ __all__ = [
     "log_sigmoid",
     "mish",
     "names",
+    "parity",
     "phi",
     "plot",
     "prelu",

@@ -29,6 +29,7 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], ...]] = {
     "identify": (sg.identify,),
     "scan": (sg.scan,),
     "swap": (sg.swap,),
+    "parity": (sg.parity,),
     "certify": (sg.certify, Certificate.failures, Certificate.regressions),
     "bench": (sg.bench, measure_layer, measure_pareto),
     "emit": (sg.emit,),
@@ -69,6 +70,7 @@ OPTIONS_ONLY = {
         "from": "a key of the positional `replacements`",
         "to": "a value of it, or the function that replaces all",
     },
+    "parity": {"strict": "decides the exit code"},
     "compare": {
         "task": "the positional `what`, a name",
         "script": "the positional `what`, a training loop",

@@ -27,6 +27,7 @@ COMMANDS = {
     "identify": "which activation a function, a module or a model computes, by its values",
     "scan": "every activation inside a model, and which function it computes",
     "swap": "other activations inside an ONNX file, or the same ones in other operators",
+    "parity": "two models on the same inputs: their outputs and activations, and where they differ",
     "certify": "how accurate your function, or one of a framework, ONNX file or C library, is",
     "bench": "ns per element of every activation in every implementation installed here",
     "emit": "source code in C, JavaScript or Triton, with error bounds",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,33 +17,12 @@ from softgate.studies.swap.record import Swap
 onnx = pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")
 from onnx import helper, numpy_helper  # noqa: E402
+from onnx_here import HereWorker  # noqa: E402
 
 from softgate.studies.swap.onnx_edit import EditableModel, evaluate, refusal  # noqa: E402
 from softgate.studies.swap.spelling import run_graph, spell  # noqa: E402
 
 FLOAT, HALF, MICROSOFT = onnx.TensorProto.FLOAT, onnx.TensorProto.FLOAT16, "com.microsoft"
-
-
-class HereWorker:
-    """A worker in this process."""
-
-    def __init__(self, _: str) -> None:
-        self.model: EditableModel | None = None
-        self.answer: dict[str, Any] = {}
-
-    def send(self, message: dict[str, Any]) -> None:
-        try:
-            self.model = self.model or EditableModel(message["file"])
-            answer = self.model.reply(json.loads(json.dumps(message)))
-        except ValueError as error:
-            answer = {"mistake": str(error)}
-        self.answer = json.loads(json.dumps(answer))
-
-    def receive(self, _: float) -> dict[str, Any]:
-        return self.answer
-
-    def kill(self) -> None:
-        pass
 
 
 @pytest.fixture

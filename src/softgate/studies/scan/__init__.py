@@ -134,27 +134,36 @@ def scan(
 
             return scan_keras(text)
         return scan_onnx(text)
-    require("torch", purpose="a PyTorch model")
-    from .torch_model import load_program, scan_torch
+    model = load_torch(text, trust=trust, allow_missing=allow_missing)
+    from .torch_model import scan_torch
 
-    if path.is_dir():
-        from ..diagnose.loading import load_model
+    return scan_torch(model, text, data)
 
-        return scan_torch(load_model(text, trust=trust, allow_missing=allow_missing), text, data)
+
+def load_torch(text: str, *, trust: bool, allow_missing: bool) -> Any:
+    """Return the PyTorch model in a folder or a program, or that a function of the user makes.
+
+    Raises ValueError if there is none, or if it needs `trust`.
+    """
+    path = Path(text)
     code = resolve.is_code(text)
-    if suffix not in PROGRAMS and not code:
-        raise ValueError(f"{text!r} is not a model: expected {TARGETS}")
-    if not code and not path.is_file():
-        raise ValueError(f"there is no file {text}: expected {TARGETS}")
-    if not trust:
-        raise ValueError(
-            f"{text} contains code, which scan does not run: pass trust=True (--trust) to run it"
-        )
-    if code:
+    if not path.is_dir():
+        if path.suffix.lower() not in PROGRAMS and not code:
+            raise ValueError(f"{text!r} is not a model: expected {TARGETS}")
+        if not code and not path.is_file():
+            raise ValueError(f"there is no file {text}: expected {TARGETS}")
+        if not trust:
+            raise ValueError(
+                f"{text} contains code, which is not run: pass trust=True (--trust) to run it"
+            )
+    require("torch", purpose="a PyTorch model")
+    if path.is_dir() or code:
         from ..diagnose.loading import load_model
 
-        return scan_torch(load_model(text), text, data)
-    return scan_torch(load_program(path), text, data)
+        return load_model(text, trust=trust, allow_missing=allow_missing)
+    from .torch_model import load_program
+
+    return load_program(path)
 
 
 def _scan_object(target: Any, data: Any) -> Scan:

@@ -26,6 +26,18 @@ def scan_keras(target: Any) -> Scan:
 
     A file is loaded in Keras' safe mode, in which it runs no code of its own.
     """
+    model, name = load_keras(target)
+    scanned = [activation for _, _, activation in sites(model)]
+    activations = tuple(a for a in scanned if a.function not in (UNKNOWN, "identity"))
+    others = tuple(a for a in scanned if a.function == UNKNOWN)
+    notes = tuple(
+        f"{a.path} is called {a.claim}, but computes {a.answer}" for a in activations if a.mismatch
+    )
+    return Scan(name, "keras", "sample", None, activations, others, notes)
+
+
+def load_keras(target: Any) -> tuple[Any, str]:
+    """Return the Keras model in a file, or the model itself, and its name for messages."""
     require("keras", purpose="a Keras model")
     import keras
 
@@ -41,16 +53,14 @@ def scan_keras(target: Any) -> Scan:
             ) from None
     if not isinstance(target, keras.Model):
         raise TypeError(f"the model is a {type(target).__name__}: expected a keras.Model")
-    scanned = list(_scanned(target))
-    activations = tuple(a for a in scanned if a.function not in (UNKNOWN, "identity"))
-    others = tuple(a for a in scanned if a.function == UNKNOWN)
-    notes = tuple(
-        f"{a.path} is called {a.claim}, but computes {a.answer}" for a in activations if a.mismatch
-    )
-    return Scan(name, "keras", "sample", None, activations, others, notes)
+    return target, name
 
 
-def _scanned(model: Any) -> Iterator[ScannedActivation]:
+def sites(model: Any) -> Iterator[tuple[Any, str, ScannedActivation]]:
+    """Yield every activation of a model: its layer, the attribute that holds it, and what it is.
+
+    Of a layer or an operation that is itself an activation, the attribute is `call`.
+    """
     import keras
 
     layers = list(model._flatten_layers(include_self=False, recursive=True))
@@ -62,16 +72,16 @@ def _scanned(model: Any) -> Iterator[ScannedActivation]:
         for field, function in functions:
             claim = _claim(function)
             path = _path(layer) if field == "activation" else f"{_path(layer)}/{field}"
-            yield _activation(path, function, _size(layer), claim)
+            yield layer, field, _activation(path, function, _size(layer), claim)
         if not functions and type(layer).__module__.startswith("keras.src.layers.activations"):
-            yield _activation(_path(layer), layer, _size(layer), None)
+            yield layer, "call", _activation(_path(layer), layer, _size(layer), None)
     for operation in operations:
         if not isinstance(operation, keras.layers.InputLayer) and operation._inbound_nodes:
             arguments = operation._inbound_nodes[0].arguments
             if len(arguments.keras_tensors) == 1:
                 scanned = _activation(operation.name, operation, _size(operation), None)
                 if scanned.function != UNKNOWN:  # reshapes and reductions are no functions
-                    yield scanned
+                    yield operation, "call", scanned
 
 
 def _activation(

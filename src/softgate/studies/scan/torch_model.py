@@ -177,6 +177,25 @@ def _paths(model: nn.Module, recorder: Recorder) -> Iterator[None]:
         yield
 
 
+def record_run(
+    model: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any], recorder: Recorder
+) -> Any:
+    """Run a model once in evaluation mode under a recorder; return its output."""
+    training = {module: module.training for module in model.modules()}
+    fast = torch.backends.mha.get_fastpath_enabled()
+    for module in training:  # an exported program has no `eval`
+        module.training = False
+    # The fast path of nn.TransformerEncoderLayer is one operator with the activation inside.
+    torch.backends.mha.set_fastpath_enabled(False)
+    try:
+        with _paths(model, recorder), torch.no_grad(), recorder:
+            return model(*args, **kwargs)
+    finally:
+        torch.backends.mha.set_fastpath_enabled(fast)
+        for module, mode in training.items():
+            module.training = mode
+
+
 class TorchGraph:
     """The operators of one run of a model, and the functions that they compute.
 
@@ -190,19 +209,7 @@ class TorchGraph:
 
     def __init__(self, model: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
         self._recorder = recorder = Recorder((args, dict(kwargs)))
-        training = {module: module.training for module in model.modules()}
-        fast = torch.backends.mha.get_fastpath_enabled()
-        for module in training:  # an exported program has no `eval`
-            module.training = False
-        # The fast path of nn.TransformerEncoderLayer is one operator with the activation inside.
-        torch.backends.mha.set_fastpath_enabled(False)
-        try:
-            with _paths(model, recorder), torch.no_grad(), recorder:
-                output = model(*args, **kwargs)
-        finally:
-            torch.backends.mha.set_fastpath_enabled(fast)
-            for module, mode in training.items():
-                module.training = mode
+        output = record_run(model, args, kwargs, recorder)
         self._graph = ElementwiseGraph(recorder.operations, recorder.results(output))
         self._prober = Prober(self._graph, self._evaluate, self.format_of, self._signature)
 

@@ -19,6 +19,7 @@ import onnx
 import onnxruntime
 
 from ..differences import aligned, difference
+from ..inputs import Arrays, bind, load_arrays
 from ..scan import collect, skipped_note
 from ..scan.graph import Subgraph
 from ..scan.onnx_model import (
@@ -44,8 +45,6 @@ SIZES = (8, 32, 64, 1, 224)
 ANSWERS = ((100, 1), (2, 1))
 """The integers that are tried as inputs: below this, and for masks."""
 
-Arrays = dict[str, np.ndarray[Any, np.dtype[Any]]]
-
 
 def main() -> None:
     """Reply to requests about one file, in a worker process."""
@@ -55,8 +54,10 @@ def main() -> None:
         try:
             if not limited:
                 limit_memory(MEMORY + 8 * Path(message["file"]).stat().st_size)
-                limit_cpu(message["cpu_s"])
                 limited = True
+                limit_cpu(message["cpu_s"])
+            elif message["command"] == "run":  # on inputs of the user, which may be large
+                limit_cpu(message["cpu_s"])
             if model is None:
                 model = EditableModel(message["file"])
                 os.chdir(model.folder)  # external data is found from the working directory
@@ -222,7 +223,6 @@ class EditableModel:
 
     def run(self, message: Message) -> Message:
         """Run the model, with activations replaced; write its outputs and those of activations."""
-        limit_cpu(message["cpu_s"])
         inputs = load_arrays(message["inputs"])
         model = self.model
         if message["replacements"]:
@@ -299,12 +299,7 @@ class EditableModel:
         """Return arrays as inputs of the model, by name or, for other names, by order."""
         values = self.inputs()
         names = [value.name for value in values]
-        if set(arrays) <= set(names):
-            feeds = arrays
-        elif len(arrays) == len(names) and not set(arrays) & set(names):
-            feeds = dict(zip(names, arrays.values(), strict=True))
-        else:
-            feeds = {}
+        feeds = bind(arrays, names, self.file)
         if set(feeds) != set(names):
             raise ValueError(
                 f"the inputs are {', '.join(arrays)}: {self.file} takes {', '.join(names)}"
@@ -324,7 +319,7 @@ class EditableModel:
         if file is not None:
             feeds = self.feeds(load_arrays(file))
             outputs = evaluate(self.model, feeds)
-            differences += compared(file, outputs, evaluate(edited, feeds))
+            differences += compared("given", outputs, evaluate(edited, feeds))
         return differences, notes
 
     def _made_up_run(self) -> tuple[Arrays, Arrays] | str:
@@ -386,15 +381,6 @@ def decoded(replacements: Sequence[Sequence[Any]]) -> dict[int, Any]:
         graph.ParseFromString(b64decode(text))
         graphs[int(index)] = graph
     return graphs
-
-
-def load_arrays(file: str) -> Arrays:
-    """Return the arrays of an .npz file; raise ValueError if it cannot be read."""
-    try:
-        with np.load(file, allow_pickle=False) as content:
-            return {name: content[name] for name in content.files}
-    except Exception as error:  # zipfile raises its own exception types
-        raise ValueError(f"{file} cannot be read: {type(error).__name__}: {error}") from None
 
 
 def graphs(graph: Any) -> Iterator[Any]:

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import ExitStack
 from filecmp import cmp
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
-
-import numpy as np
 
 from softgate.runtime.activation import Activation
 from softgate.runtime.encoding import a_type
 from softgate.runtime.files import check_writable, output_path, write_file
 from softgate.runtime.registry import activations, label
 
+from ..inputs import inputs_file, load_arrays
 from ..scan.record import ScannedActivation
 from .onnx_client import OnnxModel, encoded, spelled_for
 from .record import OutputDifference, Swap, SwapError, SwappedActivation, UnswappedActivation
@@ -108,7 +107,11 @@ def swap(
             "(--spell)"
         )
     path = None if output is None else _checked_output(Path(file), output)
-    with inputs_file(inputs) as data, OnnxModel(file) as opened:
+    with ExitStack() as stack:
+        data = None
+        if inputs is not None:
+            data = stack.enter_context(inputs_file(load_arrays(inputs)))
+        opened = stack.enter_context(OnnxModel(file))
         return _swap(opened, replacements, spell, opset, data, path, partial)
 
 
@@ -120,28 +123,6 @@ def _checked_output(original: Path, output: str | os.PathLike[str]) -> Path:
         raise ValueError(f"{path} is the original model: name another file")
     check_writable(path)
     return path
-
-
-@contextmanager
-def inputs_file(inputs: Any) -> Iterator[str | None]:
-    """Yield the absolute path of an .npz file with inputs: that of the user, or one of arrays."""
-    if inputs is None:
-        yield None
-    elif isinstance(inputs, str | os.PathLike):
-        path = Path(inputs)
-        if path.suffix.lower() != ".npz" or not path.is_file():
-            raise ValueError(f"inputs {path}: expected an .npz file that exists")
-        yield str(path.resolve())
-    else:
-        arrays = inputs if isinstance(inputs, Mapping) else {"x": inputs}
-        converted = {str(name): np.asarray(array) for name, array in arrays.items()}
-        bad = [name for name, array in converted.items() if array.dtype.kind not in "biufV"]
-        if bad or not converted:
-            raise TypeError(f"inputs are {a_type(inputs)}: expected arrays of numbers, or an .npz")
-        with TemporaryDirectory() as folder:
-            file = str(Path(folder, "inputs.npz"))
-            np.savez(file, **converted)  # type: ignore[arg-type]
-            yield file
 
 
 def _swap(

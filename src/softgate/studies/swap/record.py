@@ -42,7 +42,7 @@ class OutputDifference:
     """How far an output of the new model is from that of the original one."""
 
     inputs: str
-    """random, or the file with the inputs."""
+    """random or given."""
     output: str
     shape: tuple[int, ...]
     dtype: str

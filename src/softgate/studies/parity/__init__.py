@@ -1,0 +1,208 @@
+"""`parity`: two models on the same inputs, compared output by output and at every activation.
+
+runners       models of all kinds behind one interface; torch_runner and keras_runner are two
+matching      the counterpart of each activation
+variants      the activations with which a model reproduces expected outputs
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from typing import Any
+
+from ..differences import aligned, difference
+from ..inputs import Arrays, load_arrays
+from .matching import match
+from .record import ComparedActivation, ComparedOutput
+from .record import Parity as Parity
+from .runners import Run, Runner, open_runner
+from .variants import search
+
+TOLERANCES = {2: 1e-2}
+"""Default tolerances by the bytes of the coarsest float among the outputs."""
+TOLERANCE = 1e-5
+
+
+def parity(
+    first: Any,
+    second: Any = None,
+    inputs: Any = None,
+    *,
+    expected: Any = None,
+    tolerance: float | None = None,
+    trust: bool = False,
+    allow_missing: bool = False,
+    progress: Callable[[str, int, int], None] | None = None,
+) -> Parity:
+    """Compare two models on the same inputs: their outputs, and each activation.
+
+    Activations are identified by their values, as in `scan`, and matched in the order of execution
+    by their sizes and functions. A first difference far from the inputs shows where two ports of a
+    model separate.
+
+    Parameters
+    ----------
+    first, second : object, str or path
+        Models as in `scan`, in any combination: a `torch.nn.Module` or a Keras model, a Hugging
+        Face folder, an .onnx or .keras file; with `trust` also "module:factory", "file.py:factory",
+        TorchScript and .pt2.
+    inputs : path, mapping or array
+        An .npz file, arrays by the names of the inputs, or one array. Names that neither model has
+        are taken in their order.
+    expected : path, mapping or array, optional
+        Expected outputs, in place of `second`: variants of the activations of the first model are
+        run, one function for all or chosen individually, until one reproduces them.
+    tolerance : float, optional
+        The largest difference relative to the largest magnitude that counts as equal; by default
+        1e-5, and 1e-2 for 16-bit outputs.
+    trust, allow_missing : bool, default False
+        As in `scan`.
+    progress : callable, optional
+        Called with the variant that runs, its number, and the most variants that may run.
+
+    Returns
+    -------
+    Parity
+        A record: `equal`, `first_difference`, each output and activation with its difference, in
+        ulps and relative; for expected outputs `variant`, which reproduces them, or None.
+
+    Raises
+    ------
+    ValueError
+        If a model cannot be read or run on the inputs.
+
+    Examples
+    --------
+    >>> import torch, softgate as sg
+    >>> exact, tanh = (torch.nn.GELU(approximate=form) for form in ("none", "tanh"))
+    >>> x = torch.linspace(-3, 3, 64)
+    >>> record = sg.parity(exact, tanh, x)
+    >>> record.equal, record.first_difference.other_function
+    (False, 'gelu_tanh')
+    >>> sg.parity(exact, inputs=x, expected=tanh(x)).variant.change
+    'gelu -> gelu_tanh'
+    """
+    if (second is None) == (expected is None):
+        raise ValueError("pass a second model, or expected outputs (--expected), and not both")
+    if inputs is None:
+        raise ValueError("inputs are missing: pass an .npz file (--inputs), a mapping or an array")
+    if tolerance is not None and not tolerance >= 0:
+        raise ValueError(f"tolerance = {tolerance!r}: expected a number that is not negative")
+    arrays = load_arrays(inputs)
+    wanted = None if expected is None else load_arrays(expected, "expected")
+    with ExitStack() as stack:
+
+        def opened(target: Any) -> Runner:
+            runner = open_runner(target, arrays, trust=trust, allow_missing=allow_missing)
+            stack.callback(runner.close)
+            return runner
+
+        a = opened(first)
+        if wanted is not None:
+            return _expected(a, wanted, str(_name(expected)), tolerance, progress)
+        return _models(a, opened(second), tolerance)
+
+
+def _name(expected: Any) -> Any:
+    return expected if isinstance(expected, str) or hasattr(expected, "__fspath__") else "expected"
+
+
+def _models(a: Runner, b: Runner, tolerance: float | None) -> Parity:
+    runs = a.run(observe=True), b.run(observe=True)
+    outputs, notes = _outputs(runs[0].outputs, runs[1].outputs)
+    activations = _activations(a, b, runs)
+    if len(a.activations) != len(b.activations):
+        notes.append(
+            f"{a.name} computes {len(a.activations)} activations, {b.name} {len(b.activations)}"
+        )
+    differ = [c for c in activations if c.functions_differ]
+    if differ:
+        pairs = dict.fromkeys(f"{c.function} and {c.other_function}" for c in differ)
+        count = (
+            "1 activation computes" if len(differ) == 1 else f"{len(differ)} activations compute"
+        )
+        notes.append(f"{count} different functions: {', '.join(pairs)}")
+    return Parity(
+        a.name, a.kind, b.name, b.kind, _tolerance(tolerance, runs[0].outputs, runs[1].outputs),
+        outputs, activations, (), tuple(notes),
+    )  # fmt: skip
+
+
+def _expected(
+    a: Runner,
+    wanted: Arrays,
+    name: str,
+    tolerance: float | None,
+    progress: Callable[[str, int, int], None] | None,
+) -> Parity:
+    own = a.run()
+    allowed = _tolerance(tolerance, own.outputs, wanted)
+    outputs, notes = _outputs(own.outputs, wanted)
+    variants, more = search(a, own.outputs, wanted, allowed, progress)
+    return Parity(a.name, a.kind, name, "expected", allowed, outputs, (), variants, (*notes, *more))
+
+
+def _tolerance(tolerance: float | None, *outputs: Arrays) -> float:
+    if tolerance is not None:
+        return tolerance
+    floats = [
+        array.dtype.itemsize
+        for arrays in outputs
+        for array in arrays.values()
+        if array.dtype.kind in "fV"
+    ]
+    return TOLERANCES.get(min(floats, default=4), TOLERANCE)
+
+
+def _outputs(first: Arrays, second: Arrays) -> tuple[tuple[ComparedOutput, ...], list[str]]:
+    """Return the outputs of both models in pairs: by name, or else by order."""
+    pairs = paired(first, second)
+    notes = []
+    if len(first) != len(second):
+        notes.append(f"{len(first)} and {len(second)} outputs: {len(pairs)} compared")
+    compared = []
+    for name, other in pairs:
+        a = first[name]
+        b = aligned(a, second[other])
+        apart = None if b is None else difference(a, b)
+        compared.append(ComparedOutput(name, other, a.shape, str(a.dtype), apart))
+    return tuple(compared), notes
+
+
+def paired(first: Arrays, second: Arrays) -> list[tuple[str, str]]:
+    """Return the names of outputs that belong together; raise ValueError if there are none."""
+    if not first or not second:
+        raise ValueError("a model has no output that is an array of numbers")
+    shared = [(name, name) for name in first if name in second]
+    return shared or list(zip(first, second, strict=False))
+
+
+def _activations(a: Runner, b: Runner, runs: tuple[Run, Run]) -> tuple[ComparedActivation, ...]:
+    pairs = match(_sized(a, runs[0]), _sized(b, runs[1]))
+    compared = []
+    for i, j in pairs:
+        x = None if i is None else runs[0].values.get(i)
+        y = None if j is None else runs[1].values.get(j)
+        moved = None if x is None or y is None else aligned(x, y)
+        apart = None if x is None or moved is None else difference(x, moved)
+        shown = x if x is not None else y
+        compared.append(
+            ComparedActivation(
+                None if i is None else a.activations[i].path,
+                "" if i is None else a.activations[i].label,
+                None if j is None else b.activations[j].path,
+                "" if j is None else b.activations[j].label,
+                () if shown is None else shown.shape,
+                apart,
+            )
+        )
+    return tuple(compared)
+
+
+def _sized(runner: Runner, run: Run) -> list[tuple[int | None, str]]:
+    """Return the size and the function of each activation."""
+    return [
+        (run.values[i].size if i in run.values else None, activation.label)
+        for i, activation in enumerate(runner.activations)
+    ]

@@ -1,0 +1,54 @@
+"""The counterparts of activations: the alignment of two sequences with the fewest changes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+Sized = tuple[int | None, str]
+"""The number of elements of an activation, if it was observed, and its function."""
+MOST = 2000
+"""The most activations that are aligned; of more, the first ones belong together."""
+GAP, OTHER_FUNCTION = 2, 1
+"""The costs of an activation without a counterpart, and of one with another function."""
+
+
+def match(first: Sequence[Sized], second: Sequence[Sized]) -> list[tuple[int | None, int | None]]:
+    """Return pairs of positions in the order of execution; None where there is no counterpart.
+
+    Counterparts have the same number of elements; those with the same function are preferred.
+
+    Examples
+    --------
+    >>> match([(8, "gelu"), (4, "tanh")], [(8, "gelu_tanh"), (8, "relu"), (4, "tanh")])
+    [(0, 0), (None, 1), (1, 2)]
+    """
+    n, m = len(first), len(second)
+    if max(n, m) > MOST:
+        return [(i if i < n else None, i if i < m else None) for i in range(max(n, m))]
+    costs = [[GAP * (i + j) if not i or not j else 0 for j in range(m + 1)] for i in range(n + 1)]
+    for i in range(1, n + 1):
+        for j in range(1, m + 1):
+            costs[i][j] = min(
+                costs[i - 1][j - 1] + _cost(first[i - 1], second[j - 1]),
+                costs[i - 1][j] + GAP,
+                costs[i][j - 1] + GAP,
+            )
+    pairs: list[tuple[int | None, int | None]] = []
+    i, j = n, m
+    while i or j:
+        if i and j and costs[i][j] == costs[i - 1][j - 1] + _cost(first[i - 1], second[j - 1]):
+            i, j = i - 1, j - 1
+            pairs.append((i, j))
+        elif j and (not i or costs[i][j] == costs[i][j - 1] + GAP):
+            j -= 1
+            pairs.append((None, j))
+        else:
+            i -= 1
+            pairs.append((i, None))
+    return pairs[::-1]
+
+
+def _cost(a: Sized, b: Sized) -> int:
+    if a[0] is not None and b[0] is not None and a[0] != b[0]:
+        return 2 * GAP + 1  # never: two gaps cost less
+    return 0 if a[1] == b[1] else OTHER_FUNCTION

@@ -1,0 +1,147 @@
+"""A PyTorch model that is run with some of its activations observed or replaced.
+
+Values are numbered in the order in which operators compute them, as in `scan`, so that functional
+calls are observed and replaced as modules are.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from softgate.runtime.activation import Activation
+
+from ..diagnose.loading import model_errors
+from ..inputs import Array, Arrays, bind
+from ..scan.record import ScannedActivation
+from ..scan.torch_model import Recorder, TorchGraph, record_run
+from .runners import Run, distinct
+
+
+class Observer(Recorder):  # type: ignore[no-untyped-call]
+    """Copies the values with some numbers, and overwrites others by functions of such copies."""
+
+    def __init__(
+        self, inputs: Any, copied: set[int], overwritten: Mapping[int, tuple[int, Activation]]
+    ) -> None:
+        self.copies: dict[int, Tensor] = {}
+        self._copied, self._overwritten = copied, overwritten
+        super().__init__(inputs)
+
+    def _new(self, tensor: Tensor) -> int:
+        number = super()._new(tensor)
+        if number in self._overwritten:
+            source, function = self._overwritten[number]
+            tensor.copy_(function(self.copies[source]))
+        if number in self._copied:
+            self.copies[number] = tensor.detach().clone()
+        return number
+
+
+class TorchRunner:
+    """A module and its arguments."""
+
+    kind = "torch"
+
+    def __init__(self, model: Any, name: str, arrays: Arrays) -> None:
+        if not isinstance(model, nn.Module):
+            raise TypeError(f"{name} is a {type(model).__name__}: expected a torch.nn.Module")
+        self.name, self._model = name, model
+        self._args, self._kwargs = _arguments(model, name, arrays)
+        with model_errors(name, "its inputs"):
+            graph = TorchGraph(model, self._args, self._kwargs)
+        parts = [p for p in graph.parts() if p.known and not graph.is_reduced(p.subgraph)]
+        self._values: list[tuple[Any, Any]] = [(p.subgraph.input, p.subgraph.output) for p in parts]
+        self.activations = distinct(
+            ScannedActivation.of(
+                graph.path(part.subgraph),
+                part.identification,
+                dtype=graph.dtype(part.subgraph),
+                operators=graph.operators(part.subgraph),
+                elements=graph.elements(part.subgraph),
+            )
+            for part in parts
+        )
+
+    def run(
+        self, replacements: Mapping[int, Activation] | None = None, *, observe: bool = False
+    ) -> Run:
+        """Run the model in evaluation mode."""
+        replaced = replacements or {}
+        copied = {self._values[i][0] for i in replaced}
+        if observe:
+            copied |= {output for _, output in self._values}
+        overwritten = {
+            self._values[i][1]: (self._values[i][0], self._scaled(i, new))
+            for i, new in replaced.items()
+        }
+        observer = Observer((self._args, dict(self._kwargs)), copied, overwritten)
+        with model_errors(self.name, "its inputs"):
+            output = record_run(self._model, self._args, self._kwargs, observer)
+        values = {}
+        if observe:
+            values = {
+                i: as_array(observer.copies[output])
+                for i, (_, output) in enumerate(self._values)
+                if output in observer.copies
+            }
+        return Run({name: as_array(t) for name, t in named_tensors(output)}, values)
+
+    def _scaled(self, i: int, new: Activation) -> Any:
+        scale, offset = self.activations[i].scale, self.activations[i].offset
+        if (scale, offset) == (1.0, 0.0):
+            return new
+        return lambda x: scale * new(x) + offset
+
+    def close(self) -> None:
+        """Do nothing: the model is the caller's."""
+
+
+def _arguments(
+    model: nn.Module, name: str, arrays: Arrays
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Return the arguments of a model; floats take the dtype of its first parameter."""
+    floats = (p.dtype for p in model.parameters() if p.is_floating_point())
+    dtype = next(floats, None)
+    parameters = inspect.signature(model.forward).parameters.values()
+    names = [p.name for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+    tensors = {key: _tensor(array, dtype) for key, array in arrays.items()}
+    if not names or (len(tensors) == 1 and next(iter(tensors)) not in names):
+        return tuple(tensors.values()), {}
+    if not set(tensors) & set(names):
+        needed = [p.name for p in parameters if p.default is p.empty and p.name in names]
+        bind(arrays, needed, name)  # by order, if there are as many
+        return tuple(tensors.values()), {}
+    bind(arrays, names, name)
+    return (), tensors
+
+
+def _tensor(array: Array, dtype: torch.dtype | None) -> Tensor:
+    tensor = torch.from_numpy(np.ascontiguousarray(array))
+    return tensor.to(dtype) if tensor.is_floating_point() and dtype is not None else tensor
+
+
+def named_tensors(output: Any, name: str = "") -> Iterator[tuple[str, Tensor]]:
+    """Yield the tensors of a model's output with their names; `output` for a single one."""
+    if isinstance(output, Tensor):
+        yield name or "output", output
+    elif isinstance(output, Mapping):
+        for key, value in output.items():
+            yield from named_tensors(value, f"{name}.{key}" if name else str(key))
+    elif isinstance(output, tuple | list):
+        for i, value in enumerate(output):
+            yield from named_tensors(value, f"{name or 'output'}.{i}")
+
+
+def as_array(tensor: Tensor) -> Array:
+    """Return a tensor as an array; bfloat16 as that of ml_dtypes."""
+    if tensor.dtype == torch.bfloat16:
+        import ml_dtypes
+
+        return tensor.detach().cpu().float().numpy().astype(ml_dtypes.bfloat16)
+    return np.asarray(tensor.detach().cpu())
