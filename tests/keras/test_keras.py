@@ -1,48 +1,52 @@
 """softgate.keras on TensorFlow, JAX and torch, each in a process of its own.
 
-What a torch process writes (blocks' weights, outputs, gradients; saved models) every backend reads.
+What the torch process writes (blocks' weights, outputs, gradients; saved models) every backend
+reads.
 """
 
 from __future__ import annotations
 
-import fcntl
+import json
 import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
-from checking import HERE, all_hold, report
+from checking import all_hold, made_once, report
 
-QUICK = "--xla_backend_optimization_level=0"
-"""Compiling takes most of the time, and what is compiled here runs once."""
+
+def checked(backend: str, folder: Path, *modules: str) -> dict[str, Any]:
+    """Return what the checks of some modules found on a backend.
+
+    Compiling would take most of the time, and what is compiled runs once.
+    """
+    flags = "--xla_backend_optimization_level=0"
+    if backend == "jax":
+        from xla_once import quick_options
+
+        flags = " ".join(f"--{name}={value}" for name, value in quick_options().items())
+    return report(backend, *modules, arguments=(str(folder),), XLA_FLAGS=flags)
 
 
 @pytest.fixture(scope="module")
-def written(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
-    """What torch has written, once for all processes of a test run."""
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What the torch process has written, and the report of its checks."""
     pytest.importorskip("torch", reason="PyTorch is not installed")
-    base = tmp_path_factory.getbasetemp()
-    folder = (base if worker_id == "master" else base.parent) / "softgate-keras"
-    with folder.with_suffix(".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not folder.exists():
-            made = tmp_path_factory.mktemp("keras")
-            subprocess.run(
-                [sys.executable, str(HERE / "keras_written.py"), str(made)],
-                env=os.environ | {"KERAS_BACKEND": "torch"},
-                capture_output=True,
-                check=True,
-                timeout=600,
-            )
-            made.rename(folder)
-    return folder
+    modules = "keras_used", "keras_written", "keras_read"
+    return made_once(
+        "softgate-keras", lambda folder: checked("torch", folder, *modules), tmp_path_factory
+    )
 
 
 @pytest.mark.parametrize("backend", ["torch", "tensorflow", "jax"])
 def test_everything_holds_on(backend: str, written: Path) -> None:
     pytest.importorskip(backend, reason=f"{backend} is not installed")
-    result = report("keras_checks.py", str(written), KERAS_BACKEND=backend, XLA_FLAGS=QUICK)
+    if backend == "torch":
+        result = json.loads((written / "report.json").read_text("utf-8"))
+    else:
+        result = checked(backend, written, "keras_used", "keras_read")
     all_hold(result)
     assert result["checked"][0] == "check_plain_functions_are_saved"
     assert "check_blocks_equal_torchs" in result["checked"]
@@ -91,6 +95,13 @@ def test_what_is_missing_is_said_with_the_extra(missing: str, backend: str, mess
     assert message in output
 
 
+def stub(folder: Path, package: str, version: str, code: str = "") -> None:
+    """Write a package with nothing but a version and some code."""
+    (folder / package).mkdir()
+    text = f"__version__ = {version!r}\n{code}\n"
+    (folder / package / "__init__.py").write_text(text, "utf-8")
+
+
 @pytest.mark.parametrize(
     ("package", "version", "module", "message"),
     [
@@ -102,8 +113,7 @@ def test_what_is_missing_is_said_with_the_extra(missing: str, backend: str, mess
 def test_what_is_too_old_is_said_at_import(
     package: str, version: str, module: str, message: str, tmp_path: Path
 ) -> None:
-    (tmp_path / package).mkdir()
-    (tmp_path / package / "__init__.py").write_text(f"__version__ = {version!r}\n", "utf-8")
+    stub(tmp_path, package, version)
     output = run(f"import {module}", tmp_path)
     assert output.startswith("ImportError: ")
     assert message in output
@@ -114,12 +124,13 @@ def test_what_is_too_old_is_said_at_import(
     ("backend", "version"), [("torch", "2.3.1"), ("tensorflow", "2.17.0"), ("jax", "0.4.38")]
 )
 def test_a_backend_that_is_too_old_is_said_at_import(
-    backend: str, version: str, monkeypatch: pytest.MonkeyPatch
+    backend: str, version: str, tmp_path: Path
 ) -> None:
-    pytest.importorskip(backend, reason=f"{backend} is not installed")
-    monkeypatch.setenv("KERAS_BACKEND", backend)
-    code = f"import {backend}; {backend}.__version__ = {version!r}; import keras"
-    output = run(f"{code}; import softgate.keras")
+    """Of Keras, what softgate reads before it checks: the real one takes seconds to import."""
+    stub(tmp_path, backend, version)
+    name = f"import {backend}, types; backend = types.SimpleNamespace(backend=lambda: {backend!r})"
+    stub(tmp_path, "keras", "3.9.0", name)
+    output = run("import softgate.keras", tmp_path)
     assert output.startswith("ImportError: ")
     assert f"and {version} is installed" in output
     assert f'"softgate[{backend}]"' in output

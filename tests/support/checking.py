@@ -1,16 +1,20 @@
-"""Checks in a process of their own: every function called check_… of a script, what fails as JSON.
+"""Checks in a process of their own: every function called check_… of a module, what fails as JSON.
 
-A framework is imported once a process and many checks share it; a test runs the script.
+    KERAS_BACKEND=... python checking.py MODULE,MODULE... ARGUMENTS...
+
+A framework is imported once a process and many checks share it; a test runs the process.
 """
 
 from __future__ import annotations
 
+import fcntl
+import gc
 import json
 import os
 import subprocess
 import sys
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -18,6 +22,10 @@ from typing import Any
 import pytest
 
 HERE = Path(__file__).parent
+UNUSED = {"matplotlib", "pandas", "sklearn"}
+"""Keras imports these and other backends where they are installed, and no check uses them: that
+would take longer than to import Keras."""
+BACKENDS = {"jax", "tensorflow", "torch"}
 
 
 def raises(error: type[Exception], text: str, call: Callable[[], object]) -> None:
@@ -27,14 +35,15 @@ def raises(error: type[Exception], text: str, call: Callable[[], object]) -> Non
     assert text in str(raised.value), str(raised.value)
 
 
-def run_checks(*scripts: Mapping[str, Any] | str) -> None:
-    """Run what is called check_… in each script and print what went wrong.
+def run_checks(*modules: str) -> None:
+    """Run what is called check_… in each module and print what went wrong.
 
-    A script is what it holds, or the name of a module: that is imported when its turn has come.
+    A module is imported when its turn has come.
     """
     checked, failures = [], {}
-    for script in scripts:
-        functions = vars(import_module(script)) if isinstance(script, str) else script
+    for module in modules:
+        functions = vars(import_module(module))
+        gc.freeze()  # what a framework holds is not searched for garbage
         checks = [(name, call) for name, call in functions.items() if name.startswith("check_")]
         for name, check in checks:
             checked.append(name)
@@ -45,14 +54,20 @@ def run_checks(*scripts: Mapping[str, Any] | str) -> None:
     print(json.dumps({"checked": checked, "failures": failures}))
 
 
-def report(script: str, *arguments: str, **environment: str) -> dict[str, Any]:
-    """Return what a script of checks found, in an environment of its own."""
+def report(
+    backend: str, *modules: str, arguments: tuple[str, ...] = (), **environment: str
+) -> dict[str, Any]:
+    """Return what the checks of some modules found, in an environment of their own.
+
+    They can import Keras on one backend, and none of the others.
+    """
+    environment |= {"KERAS_BACKEND": backend, "TF_CPP_MIN_LOG_LEVEL": "3"}
     done = subprocess.run(
-        [sys.executable, str(HERE / script), *arguments],
+        [sys.executable, str(HERE / "checking.py"), ",".join(modules), *arguments],
         capture_output=True,
         text=True,
         encoding="utf-8",
-        env=os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": ""} | environment,
+        env=os.environ | {"CUDA_VISIBLE_DEVICES": ""} | environment,
         timeout=1200,
         check=False,
     )
@@ -66,3 +81,27 @@ def all_hold(result: dict[str, Any]) -> None:
     """Fail with the tracebacks of what failed."""
     assert result["checked"]
     assert not result["failures"], "\n".join(result["failures"].values())
+
+
+def made_once(
+    name: str, make: Callable[[Path], dict[str, Any]], temporary: pytest.TempPathFactory
+) -> Path:
+    """Return a folder that `make` has filled, once for all processes of a test run.
+
+    What `make` returns is in its file report.json.
+    """
+    base = temporary.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / name
+    with folder.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not folder.exists():
+            made = temporary.mktemp(name)
+            (made / "report.json").write_text(json.dumps(make(made)), "utf-8")
+            made.rename(folder)
+    return folder
+
+
+if __name__ == "__main__":
+    hidden = UNUSED | BACKENDS - {os.environ["KERAS_BACKEND"]}
+    sys.modules |= dict.fromkeys(hidden)
+    run_checks(*sys.argv.pop(1).split(","))

@@ -1,6 +1,6 @@
 """What keras_read.py compares with: torch's blocks and their gradients, and saved models.
 
-Run with KERAS_BACKEND=torch and a directory; it knows nothing of the backends that read it.
+Run with KERAS_BACKEND=torch and a directory (checking.py).
 """
 
 from __future__ import annotations
@@ -35,7 +35,9 @@ def reference(kind: str, arguments: tuple[Any, ...], options: dict[str, Any]) ->
     return results | {"y": y.detach().numpy(), "grad x": x.grad.numpy()}
 
 
-def main(folder: Path) -> None:
+def check_what_is_written() -> None:
+    """Write the files; the other backends read them in their processes."""
+    folder = Path(sys.argv[1])
     for name, (kind, arguments, options) in keras_blocks.BLOCKS.items():
         np.savez(folder / f"{name}.npz", **reference(kind, arguments, options))
     keras.utils.set_random_seed(3)
@@ -46,7 +48,3 @@ def main(folder: Path) -> None:
         answers[name] = np.asarray(model(x).detach()).tolist()
     (folder / "answers.json").write_text(json.dumps(answers), encoding="utf-8")
     assert sg.gelu is softgate.keras.gelu.activation
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]))

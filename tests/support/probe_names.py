@@ -1,10 +1,11 @@
-"""Asks one framework what it has, and what that computes: run by test_names.py in its own process.
+"""Asks frameworks what they have, and what that computes: run by test_names.py in its own process.
 
-    python probe_names.py SOURCE < request.json > answer.json
+    python probe_names.py < requests.json > answers.json
 
-The request has points and calls, each a path and parameters; the answer has the values of each call
-(or the error), and what the framework has that turns an array into an array. Nothing of softgate is
-imported here: what is found does not depend on what is claimed.
+There is a request and an answer for each source. A request has points and calls, each a path and
+parameters; the answer has the values of each call (or the error), and what the framework has that
+turns an array into an array. Nothing of softgate is imported here: what is found does not depend on
+what is claimed.
 """
 
 from __future__ import annotations
@@ -26,7 +27,10 @@ import numpy as np
 
 os.environ |= {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": ""}
 os.environ |= {"JAX_PLATFORMS": "cpu", "JAX_ENABLE_X64": "1"}
+os.environ |= {"XLA_FLAGS": "--xla_backend_optimization_level=0"}  # what is compiled runs once
 os.environ.setdefault("KERAS_BACKEND", "tensorflow")
+# Keras imports these where they are installed, which takes longer than to import itself.
+sys.modules |= dict.fromkeys(("matplotlib", "pandas", "sklearn"))
 
 # What frameworks raise when a function is called with one array and wants something else.
 REFUSALS = (TypeError, ValueError, RuntimeError, IndexError, AttributeError, NotImplementedError)
@@ -369,4 +373,5 @@ def answer(source: str, request: dict[str, Any]) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    json.dump(answer(sys.argv[1], json.load(sys.stdin)), sys.stdout)
+    requests = json.load(sys.stdin)
+    json.dump({source: answer(source, requests[source]) for source in requests}, sys.stdout)

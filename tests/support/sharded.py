@@ -1,10 +1,12 @@
-"""Checks of sharded tensors, run by one of two processes: `python sharded.py RANK FOLDER`.
+"""Checks of sharded tensors in two processes: `python sharded.py FOLDER`.
 
-Each checks that values and gradients of DTensors equal those of the whole tensors, bit for bit.
+Each checks that values and gradients of DTensors equal those of the whole tensors, bit for bit. One
+is a fork of the other, which saves a second import of torch and its compiler.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -20,6 +22,7 @@ sg.gelu(torch.ones(2, requires_grad=True)).sum().backward()
 torch.func.vmap(sg.gelu)(torch.ones(2))
 assert "torch.distributed.tensor" not in sys.modules, "plain calls load torch.distributed"
 
+import torch._dynamo  # noqa: E402 - before the fork
 from torch.distributed.tensor import (  # noqa: E402
     DTensor,
     Partial,
@@ -116,9 +119,12 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    rank, folder = int(sys.argv[1]), sys.argv[2]
     torch.set_num_threads(1)
-    dist.init_process_group("gloo", f"file://{folder}/store", rank=rank, world_size=2)
+    child = os.fork()
+    store = f"file://{sys.argv[1]}/store"
+    dist.init_process_group("gloo", store, rank=int(child == 0), world_size=2)
     MESH = init_device_mesh("cpu", (2,))
     main()
     dist.destroy_process_group()
+    if child:
+        sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))

@@ -10,7 +10,6 @@ import sys
 import threading
 import warnings
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import ml_dtypes
@@ -18,8 +17,8 @@ import numpy as np
 import onnxruntime
 import pytest
 import torch
+from places import SUPPORT
 from torch.autograd import forward_ad
-from torch.utils.data import DataLoader, Dataset
 
 import softgate as sg
 import softgate.torch.functional as F
@@ -393,31 +392,9 @@ def test_many_python_threads() -> None:
     assert not wrong
 
 
-class Numbers(Dataset[torch.Tensor]):
-    """Rows that a worker passes through an activation."""
-
-    def __len__(self) -> int:
-        return 6
-
-    def __getitem__(self, index: int) -> torch.Tensor:
-        result: torch.Tensor = sg.gelu(torch.full((70_000,), float(index) - 3))
-        return result[:2]
-
-
-def load_rows(start: str) -> None:
-    """Check what workers send that were started so."""
-    sg.gelu(torch.randn(300_000))  # the pool is at work before the fork
-    loader = DataLoader(Numbers(), batch_size=3, num_workers=2, multiprocessing_context=start)
-    rows = torch.cat(list(loader))
-    assert torch.equal(rows[:, 0], sg.gelu(torch.arange(6.0) - 3))
-
-
-@pytest.mark.parametrize("start", ["fork", "spawn"])
-def test_data_loader_workers(start: str) -> None:
+def test_data_loader_workers() -> None:
     # In a process of its own: once another test has loaded JAX, that one warns of every fork.
-    script = f"import test_torch; test_torch.load_rows({start!r})"
-    command = [sys.executable, "-c", script]
-    subprocess.run(command, cwd=Path(__file__).parent, check=True, timeout=120)
+    subprocess.run([sys.executable, str(SUPPORT / "data_loading.py")], check=True, timeout=120)
 
 
 def test_parameters_and_arithmetic() -> None:
@@ -564,16 +541,3 @@ def test_onnx_runs_what_is_exported(name: str, operators: set[str] | None) -> No
     x = points().float().numpy() * 60  # exp overflows on the way
     (result,) = session.run(None, {session.get_inputs()[0].name: x})
     assert np.allclose(result, activation(x), rtol=1e-5, atol=1e-6)
-
-
-def test_the_first_tensor_may_arrive_in_an_export() -> None:
-    script = """
-import torch, softgate as sg
-class Model(torch.nn.Module):
-    def forward(self, x):
-        return sg.gelu(x)
-program = torch.export.export(Model(), (torch.ones(3),))
-x = torch.randn(3)
-assert torch.allclose(program.module()(x), sg.gelu(x))
-"""
-    subprocess.run([sys.executable, "-c", script], check=True, timeout=120)

@@ -175,7 +175,7 @@ def test_strict_exports_hold_our_definition() -> None:
     assert "aten.gelu" in str(program.graph)
 
 
-WITHOUT_SOFTGATE = """
+NEW_PROCESS = """
 import sys
 sys.modules["softgate"] = None
 import warnings
@@ -189,17 +189,29 @@ for name in names:
     traced = torch.jit.load(f"{folder}/{name}.pt")
     results[name] = (program(x), traced(x))
 torch.save(results, f"{folder}/results.pt")
+
+del sys.modules["softgate"]
+import softgate as sg
+
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return sg.gelu(x)
+
+program = torch.export.export(Model(), (torch.ones(3),))  # softgate's first tensor
+x = torch.randn(3)
+assert torch.allclose(program.module()(x), sg.gelu(x))
 """
 
 
 def test_exported_programs_run_without_softgate(tmp_path: Path) -> None:
+    """In the same process, softgate is imported and its first tensor arrives in an export."""
     x = torch.cat([torch.linspace(-15, 15, 301), special(torch.float32)])
     functions: dict[str, Any] = {"gelu": sg.gelu, "swiglu": lambda v: sg.swiglu(v, v + 1)}
     for name, function in functions.items():
         torch.export.save(torch.export.export(Model(function), (x,)), tmp_path / f"{name}.pt2")
         traced(function, x).save(tmp_path / f"{name}.pt")
     torch.save(x, tmp_path / "x.pt")
-    command = [sys.executable, "-c", WITHOUT_SOFTGATE, str(tmp_path), *functions]
+    command = [sys.executable, "-c", NEW_PROCESS, str(tmp_path), *functions]
     subprocess.run(command, check=True, capture_output=True, timeout=300)
     for name, results in torch.load(tmp_path / "results.pt").items():
         for result in results:
