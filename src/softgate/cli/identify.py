@@ -27,12 +27,17 @@ from .output import Format, echo, emit, formats
     help="The framework whose arrays it takes.  "
     "[default: that of its module; for your code numpy, or one that it imports]",
 )
+@click.option(
+    "--time-limit", type=float, default=60.0, show_default=True,
+    help="Seconds for loading it, and for each call.",
+)  # fmt: skip
 @formats(*TABLES)
 def command(
     subject: str,
     parameters: tuple[str, ...],
     dtype: str | None,
     framework: str | None,
+    time_limit: float,
     form: Format,
     output: tuple[Path, ...],
 ) -> None:
@@ -59,6 +64,7 @@ def command(
             parameters=parse_parameters(parameters),
             framework=framework,
             isolated=True,
+            time_limit=time_limit,
         )
     except SubjectFailure as failure:
         echo(f"Error: {subject} {failure}", err=True)

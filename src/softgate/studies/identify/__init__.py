@@ -17,6 +17,7 @@ from softgate.runtime.deprecation import renamed
 from softgate.runtime.registry import activations
 
 from ..subjects import Session, describe, open_session
+from ..subjects.session import TIME_LIMIT
 from .families import DENSE, Family, Float64s, Observation, points
 from .fitting import (
     CLOSE,
@@ -50,6 +51,7 @@ def identify(
     framework: str | None = None,
     among: Iterable[str | Callable[..., Any]] | None = None,
     isolated: bool = False,
+    time_limit: float = TIME_LIMIT,
 ) -> Identification:
     """Find which activation a callable, a module or a model computes, with which parameters.
 
@@ -72,6 +74,8 @@ def identify(
         entries that equal another one with other parameters, such as prelu and leaky_relu.
     isolated : bool
         Run it in a separate process, so that a crash does not end this one.
+    time_limit : float
+        Seconds for loading it, and for each call, in that process; inf for no limit.
 
     Returns
     -------
@@ -94,7 +98,7 @@ def identify(
     if dtype is None and described.kind == "c":
         dtype = described.c_dtype
     candidates = None if among is None else [resolve.activation(one) for one in among]
-    with open_session(described, isolated=isolated) as session:
+    with open_session(described, isolated=isolated, time_limit=time_limit) as session:
         return identified(session, described.shown, dtype, candidates)
 
 
