@@ -6,13 +6,16 @@ import os
 import stat
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from softgate.runtime import files
 from softgate.runtime.files import (
     PICTURES,
     TABLES,
     check_writable,
     output_path,
+    read_arrays,
     read_text,
     write_file,
 )
@@ -95,3 +98,25 @@ def test_pipes_and_folders_are_not_read(tmp_path: Path) -> None:
             read_text(tmp_path / "pipe")
     with pytest.raises(FileNotFoundError):
         read_text(tmp_path / "absent")
+
+
+def test_arrays_that_are_damaged_or_expand_beyond_memory_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "x.npz"
+    np.savez_compressed(file, x=np.zeros(1 << 20), y=np.arange(3))
+    assert read_arrays(file)["y"].tolist() == [0, 1, 2]
+    data = file.read_bytes()
+    for damaged in (b"", data[: len(data) // 2], b"no zip file"):
+        (tmp_path / "damaged.npz").write_bytes(damaged)
+        with pytest.raises(ValueError, match=r"is not an \.npz file, or is incomplete"):
+            read_arrays(tmp_path / "damaged.npz")
+    (tmp_path / "changed.npz").write_bytes(data[:200] + bytes(9) + data[209:])
+    with pytest.raises(ValueError, match=r"cannot be read as \.npz"):
+        read_arrays(tmp_path / "changed.npz")
+    np.savez(tmp_path / "objects.npz", x=np.array([{}], object))
+    with pytest.raises(ValueError, match="allow_pickle"):
+        read_arrays(tmp_path / "objects.npz")
+    monkeypatch.setattr(files, "MOST_BYTES", 1000)
+    with pytest.raises(ValueError, match=r"8,388,\d+ bytes of arrays in a file of far fewer"):
+        read_arrays(file)

@@ -12,6 +12,10 @@ import shutil
 from collections.abc import Iterable
 from pathlib import Path
 from tempfile import NamedTemporaryFile
+from typing import Any
+from zipfile import is_zipfile
+
+import numpy as np
 
 TABLES = ("html", "json", "csv")
 """Formats of every record."""
@@ -70,6 +74,32 @@ def read_text(file: str | os.PathLike[str], encoding: str = "utf-8") -> str:
         return path.read_text(encoding=encoding)
     except UnicodeDecodeError as error:
         raise ValueError(f"{file} is not text in UTF-8: {error.reason}") from None
+
+
+MOST_BYTES, MOST_EXPANSION = 1 << 31, 100
+"""An .npz file whose arrays take more bytes than this, and than this multiple of the file, is
+refused: it would fill the memory."""
+
+
+def read_arrays(file: str | os.PathLike[str]) -> dict[str, np.ndarray[Any, Any]]:
+    """Return the arrays of an .npz file; its objects are never unpickled.
+
+    Raises
+    ------
+    ValueError
+        If it is not an .npz file, is damaged, or has far more bytes of arrays than a file has.
+    """
+    if not is_zipfile(file):
+        raise ValueError(f"{file} is not an .npz file, or is incomplete")
+    try:
+        with np.load(file, allow_pickle=False) as content:
+            size = sum(part.file_size for part in content.zip.infolist())
+            if size > max(MOST_BYTES, MOST_EXPANSION * Path(file).stat().st_size):
+                raise ValueError(f"{size:,} bytes of arrays in a file of far fewer")
+            return {name: content[name] for name in content.files}
+    except Exception as error:  # zipfile and NumPy raise their own exception types
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise ValueError(f"{file} cannot be read as .npz: {reason}") from error
 
 
 def check_writable(file: Path) -> None:

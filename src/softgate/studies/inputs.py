@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from softgate.runtime.encoding import a_type
+from softgate.runtime.files import read_arrays
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Arrays = dict[str, Array]
@@ -26,11 +27,7 @@ def load_arrays(source: Any, name: str = "inputs") -> Arrays:
         path = Path(source)
         if path.suffix.lower() != ".npz" or not path.is_file():
             raise ValueError(f"{name} {path}: expected an .npz file that exists")
-        try:
-            with np.load(path, allow_pickle=False) as content:
-                arrays = {key: content[key] for key in content.files}
-        except Exception as error:  # zipfile raises its own exception types
-            raise ValueError(f"{path} cannot be read: {type(error).__name__}: {error}") from None
+        arrays = read_arrays(path)
     else:
         items = source if isinstance(source, Mapping) else {"x": source}
         arrays = {str(key): _array(item) for key, item in items.items()}

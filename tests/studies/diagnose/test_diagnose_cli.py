@@ -198,7 +198,7 @@ MISTAKES = [
     (("{}:broken", "--data", "x.npz"), "KeyError"),
     ((".", "--data", "x.npz"), "no config.json"),
     (("{}:make", "--data", "no.npz"), "there is no file"),
-    (("{}:make", "--data", "broken.npz"), "cannot be read"),
+    (("{}:make", "--data", "broken.npz"), "is not an .npz file"),
     (("{}:make", "--data", "text.txt"), "a text is for a folder"),
     (("{}:make", "--data", "wrong.npz"), "failed on wrong.npz"),
     (("{}:make", "--data", "uneven.npz"), "different numbers of rows"),

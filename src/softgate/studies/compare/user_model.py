@@ -19,6 +19,7 @@ import numpy as np
 from softgate.frameworks.block_arguments import unknown
 from softgate.runtime import resolve
 from softgate.runtime.encoding import a_type
+from softgate.runtime.files import read_arrays
 
 from .fingerprint import fingerprint, function_hash
 from .tasks.task import (
@@ -130,12 +131,7 @@ def load_data(data: Any) -> Any:
 def _from_file(file: Path) -> Any:
     if not file.is_file():
         raise ValueError(f"there is no file {file}: expected an .npz with x and y, or {FORMS}")
-    try:
-        with np.load(file, allow_pickle=False) as content:
-            arrays = {name: content[name] for name in content.files}
-    except Exception as error:  # zipfile and NumPy raise their own exception types
-        reason = resolve.first_line(error)
-        raise ValueError(f"{file} cannot be read as .npz: {reason}") from error
+    arrays = read_arrays(file)
     if arrays.keys() == {"x", "y"}:
         return arrays["x"], arrays["y"]
     parts = {name: (f"{name}_x", f"{name}_y") for name in PARTS}

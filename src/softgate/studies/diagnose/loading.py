@@ -15,13 +15,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from softgate.runtime import resolve
 from softgate.runtime.encoding import a_type
+from softgate.runtime.files import read_arrays
 from softgate.runtime.packages import require
 
 TOKENS = 128
@@ -294,19 +294,17 @@ def tensors(output: Any) -> Iterator[Tensor]:
 
 
 def _read(file: Path, floats: torch.dtype) -> dict[str, Tensor]:
-    try:
-        if file.suffix == ".safetensors":
-            require("safetensors", purpose="a .safetensors file")
-            from safetensors.torch import load_file
+    arrays: dict[str, Tensor]
+    if file.suffix == ".safetensors":
+        require("safetensors", purpose="a .safetensors file")
+        from safetensors.torch import load_file
 
-            arrays: dict[str, Tensor] = load_file(str(file))
-        else:
-            with np.load(file, allow_pickle=False) as content:
-                arrays = {name: torch.from_numpy(content[name]) for name in content.files}
-    except ImportError:
-        raise
-    except Exception as error:  # safetensors and zipfile raise their own exception types
-        raise ValueError(f"{file} cannot be read: {_line(error)}") from error
+        try:
+            arrays = load_file(str(file))
+        except Exception as error:  # safetensors raises its own exception types
+            raise ValueError(f"{file} cannot be read: {_line(error)}") from error
+    else:
+        arrays = {name: torch.from_numpy(array) for name, array in read_arrays(file).items()}
     if not arrays or any(array.dim() == 0 for array in arrays.values()):
         names = ", ".join(arrays) or "no arrays"
         raise ValueError(f"{file} has {names}: expected arrays with rows")
