@@ -111,7 +111,7 @@ def test_arrays_that_are_damaged_or_expand_beyond_memory_are_refused(
         (tmp_path / "damaged.npz").write_bytes(damaged)
         with pytest.raises(ValueError, match=r"is not an \.npz file, or is incomplete"):
             read_arrays(tmp_path / "damaged.npz")
-    (tmp_path / "changed.npz").write_bytes(data[:200] + bytes(9) + data[209:])
+    (tmp_path / "changed.npz").write_bytes(data[:200] + b"\xff" * 9 + data[209:])
     with pytest.raises(ValueError, match=r"cannot be read as \.npz"):
         read_arrays(tmp_path / "changed.npz")
     np.savez(tmp_path / "objects.npz", x=np.array([{}], object))
