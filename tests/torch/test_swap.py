@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import io
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -329,3 +330,78 @@ def test_a_path_that_is_the_name_of_a_function() -> None:
         swap(model, {"relu": "tanh"})
     assert [s.path for s in swap(model, {"softgate.relu": "tanh"}).swapped] == ["act"]
     assert [s.path for s in swap(model, {"[r]elu": "tanh"}).swapped] == ["relu"]
+
+
+@pytest.fixture(scope="module")
+def transformers() -> Any:
+    library = pytest.importorskip("transformers")
+    library.logging.disable_progress_bar()
+    return library
+
+
+SIZES = {"hidden_size": 8, "num_hidden_layers": 2, "num_attention_heads": 2,
+         "intermediate_size": 16, "vocab_size": 32, "max_position_embeddings": 16}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("function", "name"),
+    [("gelu_tanh", "gelu_pytorch_tanh"), ("elu:alpha=0.5", "softgate.elu:alpha=0.5")],
+)
+def test_a_configuration_is_updated(
+    function: str, name: str, transformers: Any, tmp_path: Path
+) -> None:
+    model = transformers.BertForMaskedLM(transformers.BertConfig(**SIZES)).eval()
+    result = swap(model, {"gelu": function})
+    assert model.config.hidden_act == name
+    assert f"config.hidden_act = {name}" in result.notes
+    model.save_pretrained(tmp_path)
+    loaded = transformers.BertForMaskedLM.from_pretrained(tmp_path).eval()
+    ids = torch.arange(8).unsqueeze(0)
+    torch.testing.assert_close(loaded(ids).logits, model(ids).logits)
+    scan = sg.scan(tmp_path)
+    assert [a.label for a in scan.activations] == [function] * 3
+    assert not scan.notes
+    result.undo()
+    assert model.config.hidden_act == "gelu"
+
+
+def test_what_a_configuration_cannot_name(transformers: Any) -> None:
+    model = transformers.BertModel(transformers.BertConfig(**SIZES))
+    result = swap(model, {"encoder.layer.0": "mish", "tanh": bent})
+    assert model.config.hidden_act == "gelu"
+    (note,) = result.notes
+    assert "encoder.layer.0.intermediate.intermediate_act_fn, pooler.activation" in note
+    assert "repeat the swap after from_pretrained" in note
+    result.undo()
+    assert swap(model).notes == ()
+    assert swap(model, {"gelu": bent}).notes[0] == "config.hidden_act = softgate.bent"
+    from transformers.activations import ACT2FN
+
+    assert ACT2FN["softgate.bent"].activation is bent
+
+
+def test_configurations_inside_and_copied(transformers: Any, tmp_path: Path) -> None:
+    sizes = {"d_model": 8, "d_kv": 4, "d_ff": 16, "num_layers": 1, "num_heads": 2, "vocab_size": 32}
+    configuration = transformers.T5Config(feed_forward_proj="gated-gelu", **sizes)
+    model = transformers.T5ForConditionalGeneration(configuration)
+    swap(model, {"gelu_tanh": "silu"})
+    model.save_pretrained(tmp_path)
+    assert sg.scan(tmp_path).counts == {"silu": 2}
+    small = {"hidden_size": 8, "intermediate_size": 16, "num_hidden_layers": 1,
+             "num_attention_heads": 2}  # fmt: skip
+    clip = transformers.CLIPModel(
+        transformers.CLIPConfig(
+            text_config=small | {"vocab_size": 32, "eos_token_id": 2},
+            vision_config=small | {"image_size": 8, "patch_size": 4},
+            projection_dim=4,
+        )
+    )
+    data = {
+        "input_ids": torch.ones(1, 4, dtype=torch.long),
+        "pixel_values": torch.zeros(1, 3, 8, 8),
+    }
+    result = swap(clip, {"quick_gelu": "gelu", "vision_model": "relu"}, data=data)
+    assert set(result.notes) == {
+        "config.text_config.hidden_act = gelu",
+        "config.vision_config.hidden_act = relu",
+    }

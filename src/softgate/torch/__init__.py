@@ -28,6 +28,7 @@ from . import functional as functional
 from .attention import SelfAttention
 from .blocks import TransformerBlock
 from .feed_forward import FeedForward, GatedFeedForward, saved_bytes
+from .huggingface import register_huggingface
 from .modules import (
     CELU,
     ELU,
@@ -108,6 +109,7 @@ __all__ = [
     "matched_width",
     "prefer_torch_operators",
     "preset",
+    "register_huggingface",
     "saved_bytes",
     "swap",
     "watch",

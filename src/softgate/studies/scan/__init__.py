@@ -22,7 +22,7 @@ import numpy as np
 
 from softgate.runtime import resolve
 from softgate.runtime.activation import Activation
-from softgate.runtime.names import get
+from softgate.runtime.names import function, get
 from softgate.runtime.packages import require
 from softgate.runtime.registry import activations, label
 
@@ -42,6 +42,8 @@ CLAIMS = (
     "act_fn", "ffn_activation", "mlp_hidden_act",
 )  # fmt: skip
 """Fields of a Hugging Face configuration that name the activation of the feed-forward layers."""
+OURS = "softgate."
+"""Start of the names of softgate's functions in configurations."""
 TIME_LIMIT_S = 60
 """The longest time that reading an ONNX file may take."""
 TARGETS = (
@@ -252,7 +254,8 @@ def with_claim(
     """
     text = f"{field} = {name}"
     try:
-        claimed = get(name, source="huggingface")
+        ours = name.startswith(OURS)  # registered by softgate.torch.register_huggingface
+        claimed = function(name.removeprefix(OURS)) if ours else get(name, source="huggingface")
     except ValueError as error:
         return scanned, text, [f"{text}: {error}"]
     if not isinstance(claimed, Activation):

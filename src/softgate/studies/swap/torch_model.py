@@ -33,6 +33,7 @@ from ..diagnose.observer import module_problem
 from ..diagnose.recognition import recognise, recognise_module
 from ..scan.record import Scan, ScannedActivation
 from ..scan.torch_model import scan_torch
+from .configuration import update_configurations
 from .record import Swap, SwapError, SwappedActivation, UnswappedActivation
 from .selection import Replacements, computed, select
 
@@ -136,6 +137,10 @@ def swap(
 
     Notes
     -----
+    A Hugging Face configuration is updated if it can name the new function: with transformers' name
+    of it, or with one that `register_huggingface` registers; `notes` has what was written, and what
+    `from_pretrained` will not restore.
+
     The names and values of the state dict do not change. The swap survives `copy.deepcopy`,
     `torch.save` of the model, and DistributedDataParallel. Modules compile as softgate's modules
     do; a module with redirected calls runs eagerly in a compiled model. In a module that
@@ -171,13 +176,16 @@ def swap(
         unswapped = tuple(_unswapped(inner, a) for a in left)
         if unswapped and not partial:
             raise SwapError(name, len(scanned), unswapped)
+        new = {_key(t.scanned): t.new for t in targets if t.how}
+        replaced = [(a, new.get(_key(a))) for a in scanned]
+        notes = update_configurations(inner, replaced, changes.set)
     except BaseException:
         changes.undo()
         raise
     swapped = tuple(
         SwappedActivation(t.path, t.scanned.label, label(t.new), t.how) for t in targets if t.how
     )
-    record = TorchSwap(name, "torch", swapped, unswapped, ())
+    record = TorchSwap(name, "torch", swapped, unswapped, tuple(notes))
     object.__setattr__(record, "_changes", changes)
     return record
 
