@@ -12,6 +12,7 @@ from softgate.torch.blocks import TransformerBlock as TransformerBlock
 from softgate.torch.feed_forward import FeedForward as FeedForward
 from softgate.torch.feed_forward import GatedFeedForward as GatedFeedForward
 from softgate.torch.feed_forward import saved_bytes as saved_bytes
+from softgate.torch.huggingface import register_huggingface as register_huggingface
 from softgate.torch.modules import Activation as Activation
 from softgate.torch.modules import CELU as CELU
 from softgate.torch.modules import ELU as ELU
@@ -87,6 +88,7 @@ __all__ = [
     "matched_width",
     "prefer_torch_operators",
     "preset",
+    "register_huggingface",
     "saved_bytes",
     "swap",
     "watch",
