@@ -35,7 +35,6 @@ TARGETS = {
     "nehalem": "sse4.2 popcnt",
     "sandybridge": "avx popcnt",
     "ivybridge": "avx f16c popcnt",
-    "haswell": "avx2 bmi bmi2 f16c fma lzcnt movbe",
     "x86-64-v3": "avx2 bmi bmi2 f16c fma lzcnt movbe",
     "x86-64-v4": "avx2 bmi bmi2 f16c fma lzcnt movbe avx512bw avx512cd avx512dq avx512f avx512vl",
     "aarch64": "",

@@ -6,12 +6,14 @@ piece ends, and shares come from a dense grid whose cells are refined.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
 from checks import call
 from scipy.stats import norm
 
+from softgate.catalogue import Entry
 from softgate.runtime.activation import Activation
 from softgate.studies.properties.curve import Curve
 
@@ -19,10 +21,16 @@ NODES, WEIGHTS = np.polynomial.legendre.leggauss(60)
 REACH = 14.0
 
 
+@cache
+def breaks(entry: Entry, parameters: tuple[tuple[str, float], ...]) -> list[float]:
+    """Return where one piece of the definition ends and another begins."""
+    return [float(x) for x in Curve(entry, dict(parameters)).breaks]
+
+
 def panels(activation: Activation, mean: float, sd: float) -> Any:
     """Return edges of panels in z: half a standard deviation wide, and cut at every break."""
-    breaks = [float(x) for x in Curve(activation.entry, activation.parameters).breaks]
-    inner = [(x - mean) / sd for x in breaks if abs(x - mean) < REACH * sd]
+    places = breaks(activation.entry, tuple(activation.parameters.items()))
+    inner = [(x - mean) / sd for x in places if abs(x - mean) < REACH * sd]
     return np.array(sorted({*np.arange(-REACH, REACH + 0.25, 0.5).tolist(), *inner}))
 
 

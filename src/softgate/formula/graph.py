@@ -16,6 +16,8 @@ from typing import Any, NoReturn
 Number = int | float | Fraction
 
 COMPARISONS = frozenset({"lt", "le", "eq"})
+POSITIVE = frozenset({"exp", "erfc", "phi", "Phi", "sigmoid", "softplus"})
+"""Operations whose exact results are above 0, whatever the operand."""
 
 DEEPEST, MOST_NODES, LARGEST_POWER = 100, 1000, 1000
 """Limits of a user's formula: nested operations, distinct operations, and an exponent."""

@@ -30,7 +30,7 @@ def interpret(
     return bind(operations, number, inputs, [number(constant) for constant in constants])(inputs)
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=256)
 def program(root: Node) -> tuple[Callable[..., Any], tuple[Fraction, ...]]:
     """Return bind(operations, number, parameters, constants), and the constants that it takes.
 

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 import mpmath
 
 from softgate.formula.graph import Node
 
-from .interpret import ARITHMETIC, COMPARE, choose, interpret
+from .interpret import ARITHMETIC, COMPARE, Operations, choose, interpret, program
 
 MAX_BITS = 4096
 
@@ -25,8 +26,7 @@ _CONTEXT = mpmath.MPContext()
 
 def evaluate(root: Node, bits: int, /, **inputs: float | Fraction) -> Any:
     """Return `root` at these exact inputs as an mpf, computed with `bits` bits."""
-    _CONTEXT.prec = bits
-    return interpret(root, OPERATIONS, _fraction, inputs)
+    return _run(root, OPERATIONS, bits, inputs)
 
 
 def real(root: Node, bits: int, /, **inputs: float | Fraction) -> Any:
@@ -34,8 +34,21 @@ def real(root: Node, bits: int, /, **inputs: float | Fraction) -> Any:
 
     A logarithm of a negative number or a division by 0 may occur in a branch that is not taken.
     """
+    return _run(root, REAL, bits, inputs)
+
+
+def _run(
+    root: Node, operations: Operations, bits: int, inputs: Mapping[str, float | Fraction]
+) -> Any:
     _CONTEXT.prec = bits
-    return interpret(root, REAL, _fraction, inputs)
+    bind, _ = program(root)
+    return bind(operations, _fraction, inputs, _constants(root, bits))(inputs)
+
+
+@lru_cache(maxsize=256)
+def _constants(root: Node, bits: int) -> tuple[Any, ...]:
+    # The caller has set the precision to `bits`.
+    return tuple(_fraction(constant) for constant in program(root)[1])
 
 
 def fraction(value: Any) -> Fraction:
@@ -73,15 +86,38 @@ def sign_of_difference(root: Node, boundary: Fraction, **inputs: float | Fractio
 
 
 def _rational(root: Node, inputs: Mapping[str, float | Fraction]) -> Fraction | None:
-    """Return `root` as an exact fraction, or None if it is not computed by arithmetic alone."""
+    """Return `root` as an exact fraction, or None if it is not computed by arithmetic alone.
+
+    Other operations may occur in a branch that is not taken.
+    """
     try:
-        value: Fraction = interpret(root, RATIONAL, Fraction, inputs)
-    except (KeyError, ZeroDivisionError):  # another operation; a division in a branch not taken
+        value = interpret(root, RATIONAL, Fraction, inputs)
+    except (ZeroDivisionError, TypeError):  # in a branch not taken; a comparison of unknown numbers
         return None
-    return value
+    return value if isinstance(value, Fraction) else None
 
 
-RATIONAL = {**ARITHMETIC, **COMPARE, "where": choose}
+class _Unknown:
+    """The result of an operation other than arithmetic, and of arithmetic with it."""
+
+    def _unknown(self, *_: object) -> _Unknown:
+        return self
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _unknown
+    __truediv__ = __rtruediv__ = __neg__ = __abs__ = _unknown
+    __hash__ = None  # type: ignore[assignment]
+
+    def __eq__(self, other: object) -> bool:
+        raise TypeError("an unknown number is not compared")
+
+
+class _Rational(dict[str, Any]):
+    def __missing__(self, operation: str) -> Any:
+        return lambda *_: _UNKNOWN
+
+
+_UNKNOWN = _Unknown()
+RATIONAL = _Rational({**ARITHMETIC, **COMPARE, "where": choose})
 
 
 def _fraction(value: float | Fraction) -> Any:

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from softgate.catalogue import Entry
-from softgate.formula.graph import COMPARISONS, Node, walk
+from softgate.formula.graph import COMPARISONS, POSITIVE, Node, walk
 from softgate.runtime.kernels import BUILDING
 from softgate.runtime.tables import truth_graph
 
@@ -191,7 +191,11 @@ def turning(root: Node) -> list[Node]:
             nodes[node.args[0]] = None
         elif node.op == "log1p":
             nodes[1 + node.args[0]] = None
-    return [node for node in nodes if any(part.op == "input" for part in walk(node))]
+    return [
+        node
+        for node in nodes
+        if node.op not in POSITIVE and any(part.op == "input" for part in walk(node))
+    ]
 
 
 def locate(

@@ -23,7 +23,7 @@ import numpy.typing as npt
 from softgate.catalogue import Entry
 from softgate.formula.arithmetic import Definition
 from softgate.formula.derivative import derivative
-from softgate.formula.graph import COMPARISONS, Node, walk
+from softgate.formula.graph import COMPARISONS, POSITIVE, Node, walk
 from softgate.lower import decimals
 from softgate.runtime import kernels
 
@@ -166,7 +166,7 @@ def decided(root: Node, x: Fraction) -> Node:
 def _solve(piece: Piece) -> list[Fraction]:
     """Return the zeros of a guard within its piece."""
     guard = piece.branch
-    if exact.is_constant(guard):
+    if exact.is_constant(guard) or guard.op in POSITIVE:
         return []
     slope = derivative(guard)
     if exact.is_constant(slope):
