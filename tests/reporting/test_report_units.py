@@ -28,6 +28,7 @@ from softgate.reporting.sections.units import (
     units,
 )
 from softgate.studies.diagnose.record import Diagnosis
+from softgate.studies.scan.record import Scan, ScannedActivation
 
 HOSTILE = "</script><script>alert('x')</script><b>"
 
@@ -99,7 +100,11 @@ def test_gradients_side_by_side_share_an_axis() -> None:
 def test_hostile_names_are_escaped() -> None:
     sites = [diagnosed.site(HOSTILE + str(i), HOSTILE, dead=1, broken=True) for i in range(2)]
     network = ObservedNetwork(HOSTILE, diagnosed.diagnosis(*sites, model=HOSTILE))
-    record = UnitStudy(HOSTILE, (network,), (diagnosed.what_if(HOSTILE),), (HOSTILE,))
+    activation = ScannedActivation.of(
+        HOSTILE, None, dtype=HOSTILE, operators=HOSTILE, elements=1, claim=HOSTILE
+    )
+    scan = Scan(HOSTILE, "torch", HOSTILE, HOSTILE, (activation,), (), (HOSTILE,))
+    record = UnitStudy(HOSTILE, (network,), (diagnosed.what_if(HOSTILE),), (HOSTILE,), scan)
     drawn = render_page([build_section("units", Results({"units": record}))], "t", "s")
     assert 'class="failed"' not in drawn
     outside = re.sub(r"<script.*?</script>", "", drawn, flags=re.DOTALL)
@@ -230,6 +235,8 @@ def test_users_model_is_on_the_page_and_in_the_records(
     assert [item["replacement"] for item in record["exchanged"]] == ["relu"]
     assert "Sequential with relu, not trained further" in text
     assert "4 dead" in text
+    assert [a["function"] for a in record["scan"]["activations"]] == ["gelu"]
+    assert "units_models:make (torch): 1 gelu" in text
     again = reporting.read(place / "page.json")
     shown = {section.id: section for section in again.sections}["units"]
     assert not shown.failed
@@ -239,8 +246,10 @@ def test_users_model_is_on_the_page_and_in_the_records(
 def test_python_takes_a_module_and_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run_studies, "STUDIES", {"units": run_studies.STUDIES["units"]})
     model = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.SiLU())
-    made = sg.report(model=model, data=[torch.randn(50, 4)] * 2)
+    made = sg.report(model=model, data=[(torch.randn(50, 4), torch.randn(50, 8))] * 2)
     study = made.results.take("units", UnitStudy)
+    assert study.scan is not None
+    assert [(a.path, a.function, a.elements) for a in study.scan.activations] == [("1", "silu", 8)]
     assert study.watched[0].seen.sites[0].inputs == 100
     assert [item.replacement for item in study.exchanged] == ["relu", "gelu"]
     assert not made.missing

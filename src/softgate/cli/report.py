@@ -59,7 +59,7 @@ class StudyProgress(ProgressLine):
     help="Time for certificates; timing takes 60 % of it, all else about 60 s more.",
 )  # fmt: skip
 @click.option(
-    "--model", metavar="MODEL", help="Your model, whose units are diagnosed.",
+    "--model", metavar="MODEL", help="Your model: its activations are listed, its units diagnosed.",
 )  # fmt: skip
 @click.option("--data", metavar="DATA", help="Inputs of --model: .npz, .safetensors or a text.")
 @trust_option

@@ -24,6 +24,8 @@ from softgate.studies.diagnose import chart_data, text
 from softgate.studies.diagnose.plots import GRADIENTS, SHADES, TIMES, css_colour, panels
 from softgate.studies.diagnose.record import Diagnosis, Finding, WhatIf
 from softgate.studies.identify import UNKNOWN
+from softgate.studies.scan import scan
+from softgate.studies.scan.record import Scan
 
 from ..elements import figure, notes, of_grid
 from ..section import Results, Section
@@ -71,10 +73,14 @@ class UnitStudy(Record):
     watched: tuple[ObservedNetwork, ...]
     exchanged: tuple[WhatIf, ...]
     notes: tuple[str, ...] = ()
+    scan: Scan | None = None
+    """The activations of the user's model, identified by their values."""
 
     def grids(self) -> tuple[Grid, ...]:
-        """Return the tables of all diagnoses and replacements."""
-        parts = [*(network.seen for network in self.watched), *self.exchanged]
+        """Return the tables of the scan, of all diagnoses and of replacements."""
+        parts: list[Record] = [*(network.seen for network in self.watched), *self.exchanged]
+        if self.scan is not None:
+            parts.insert(0, self.scan)
         return tuple(grid for part in parts for grid in part.grids())
 
     def table(self) -> tuple[tuple[str, ...], list[tuple[Cell, ...]]]:
@@ -184,7 +190,12 @@ def _study(user_model: LoadedModel) -> UnitStudy:
             for name in REPLACEMENTS
             if replaced not in (None, name)
         )
-    remarks = []
+    scanned, remarks = None, []
+    try:
+        scanned = scan(user_model.model, data=batches[0])
+        scanned = replace(scanned, target=user_model.name)
+    except (ValueError, TypeError) as error:  # the other tables are complete without it
+        remarks.append(f"its activations were not identified: {error}")
     if len(batches) < len(user_model.batches):
         remarks.append(
             f"{len(batches)} of {len(user_model.batches)} batches: all would take about "
@@ -197,9 +208,8 @@ def _study(user_model: LoadedModel) -> UnitStudy:
         f"batch{'es' if len(batches) > 1 else ''}: the model is evaluated, not trained. "
         "`softgate diagnose` prints the same."
     )
-    return UnitStudy(
-        about, (ObservedNetwork(user_model.name, diagnosis),), exchanged, tuple(remarks)
-    )
+    network = ObservedNetwork(user_model.name, diagnosis)
+    return UnitStudy(about, (network,), exchanged, tuple(remarks), scanned)
 
 
 def most_used(diagnosis: Diagnosis) -> str | None:
@@ -283,12 +293,25 @@ def section(results: Results) -> Section:
     body = (
         f"<p>{_coded(record.about)}</p>"
         + notes(record.notes)
+        + ("" if record.scan is None else _scanned(record.scan))
         + "".join(map(_findings, record.watched))
         + (_figures(record, figures) if figures else "")
         + "".join(_table(network) for network in record.watched if network.seen.sites)
         + _exchanged(record.exchanged)
     )
     return Section("units", TITLE, body, specs)
+
+
+def _scanned(scan: Scan) -> str:
+    """Return the activations of a model with the functions that they compute."""
+    (grid,) = scan.grids()
+    title, *lines = grid.title.split("\n")
+    head = f"<h3>Activations, identified by their values</h3><p>{escape(title)}</p>"
+    table = of_grid(replace(grid, title=""), "path, function and operators of each activation")
+    if len(scan.activations) > LONG:
+        count = text.counted(len(scan.activations), "activation")
+        table = f"<details><summary>{escape(count)} as a table</summary>{table}</details>"
+    return head + notes(lines) + table
 
 
 def _figures(record: UnitStudy, figures: Mapping[str, str]) -> str:

@@ -311,6 +311,10 @@ def _batch(model: nn.Module, name: str, data: Any) -> tuple[Any, str, int]:
     else:
         batches, _ = load_batches(data, model, name, 1)
         batch = batches[0]
+    from ..diagnose.run import target_of
+
+    if target_of(model, batch) is not None:
+        batch = batch[:-1]  # a batch (x, y) of a data loader
     args, kwargs = _arguments(batch)
     tokens = next((v for k, v in kwargs.items() if k.endswith("input_ids")), None)
     if isinstance(tokens, Tensor):
