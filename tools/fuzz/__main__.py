@@ -26,6 +26,8 @@ PAGE = ROOT / "docs" / "security.md"
 BLOCK = re.compile(r"(<!-- fuzz -->\n).*?(<!-- end of fuzz -->)", re.DOTALL)
 SILENT_S = 300.0
 """Seconds after which a process without a finished case counts as hung."""
+MORE_S = 30.0
+"""Seconds of a process that continues an attack with too few cases."""
 MOST_SHOWN = 5
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -34,6 +36,8 @@ SHARES = {
     "arrays": 6, "tensors": 4, "guard pages": 4, "formulas": 2, "csv": 2, "killed comparisons": 3,
 }  # fmt: skip
 """Parts of the time; other attacks have one."""
+LEAST = {"scanned models": 100_000}
+"""The least cases of an attack in a run of all of them, whatever time they take."""
 
 
 def attacks() -> dict[str, Case]:
@@ -60,6 +64,8 @@ def attacks() -> dict[str, Case]:
         "idx": files.images,
         "cifar batches": files.batches,
         "onnx": files.onnx,
+        "scanned models": files.attack_scanned_models,
+        "swapped models": files.attack_swapped_models,
         "keras": files.attack_keras,
         "interrupted compilation": interrupts.attack_compilation,
         "interrupted threads": interrupts.attack_threaded_calls,
@@ -79,11 +85,19 @@ class Result:
     failures: list[str] = field(default_factory=list)
 
 
-def run(name: str, seed: int, seconds: float) -> Result:
-    """Run an attack in new processes until the time is over; a process that dies is replaced."""
+def run(name: str, seed: int, seconds: float, least: int = 0) -> Result:
+    """Run an attack in new processes until the time is over; a process that dies is replaced.
+
+    It is continued until there are at least as many cases as stated.
+    """
     result, first = Result(name), 0
     end = time.monotonic() + seconds
-    while (left := end - time.monotonic()) > 0 and len(result.failures) < 100:
+    while len(result.failures) < 100:
+        left = end - time.monotonic()
+        if left <= 0 and result.cases < least:
+            left = MORE_S
+        if left <= 0:
+            break
         start = time.monotonic()
         process = subprocess.Popen(
             [sys.executable, __file__, "--child", name, "--seed", str(seed), "--first", str(first),
@@ -175,7 +189,8 @@ def main() -> int:
     results: list[Any] = []
     for name in chosen:
         part = SHARES.get(name, 1) / sum(SHARES.get(other, 1) for other in chosen)
-        result = run(name, options.seed, part * options.seconds)
+        least = 0 if options.only else LEAST.get(name, 0)
+        result = run(name, options.seed, part * options.seconds, least)
         results.append(result)
         print(f"{name}: {result.cases:,} cases, {len(result.failures)} failures", flush=True)
         for failure in result.failures[:MOST_SHOWN]:

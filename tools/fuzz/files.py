@@ -29,6 +29,8 @@ from softgate.runtime.records import Record
 
 Load = Callable[[Path], object]
 CASES = 20
+SCANNED = 20
+"""Models that are cut for each one that is evaluated."""
 NUMBERS = (
     b"\xff" * 4,
     b"\xff" * 8,
@@ -192,6 +194,66 @@ def run_onnx(file: Path) -> object:
             return session.evaluate("value", np.ones(3, np.float32))
         except SubjectFailure:
             return None
+
+
+@cache
+def model_file() -> bytes:
+    """A layer with an exact GELU, in the operators of exporters."""
+    from onnx import helper, numpy_helper
+
+    numbers = {"root": 2.0**0.5, "one": 1.0, "half": 0.5}
+    tensors = [helper.make_tensor(name, 1, [], [value]) for name, value in numbers.items()]
+    tensors.append(numpy_helper.from_array(np.eye(4, dtype=np.float32), "weights"))
+    chain = [
+        ("MatMul", "x weights", "h"), ("Div", "h root", "a"), ("Erf", "a", "b"),
+        ("Add", "b one", "c"), ("Mul", "h c", "d"), ("Mul", "d half", "y"),
+    ]  # fmt: skip
+    nodes = [helper.make_node(kind, inputs.split(), [out]) for kind, inputs, out in chain]
+    graph = helper.make_graph(
+        nodes, "g", [helper.make_tensor_value_info("x", 1, ["n", 4])],
+        [helper.make_tensor_value_info("y", 1, ["n", 4])], tensors,
+    )  # fmt: skip
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    content: bytes = model.SerializeToString()
+    return content
+
+
+def attack_scanned_models(rng: Random) -> int:
+    """Damaged ONNX files: cut into elementwise functions, some of which are evaluated."""
+    from softgate.studies.scan.onnx_model import read_graph, scan_file
+
+    content, count = model_file(), SCANNED * CASES
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "model.onnx")
+        for i in range(count):
+            file.write_bytes(damaged(rng, content))
+            with contextlib.suppress(*MISTAKES):
+                read_graph(file)
+                if i % SCANNED == 0:
+                    scan_file(str(file))
+    return count
+
+
+def attack_swapped_models(rng: Random) -> int:
+    """Damaged ONNX files whose activations are replaced; one of them is also run by `swap`."""
+    from softgate.formula.formats import FORMATS
+    from softgate.studies.swap.onnx_edit import EditableModel, refusal
+    from softgate.studies.swap.spelling import spell
+
+    content, graph = model_file(), spell(sg.relu, FORMATS["float32"], 17).graph
+    with tempfile.TemporaryDirectory() as folder:
+        file, output = Path(folder, "model.onnx"), Path(folder, "new.onnx")
+        for _ in range(CASES):
+            file.write_bytes(damaged(rng, content))
+            with contextlib.suppress(*MISTAKES):
+                model = EditableModel(str(file))
+                places = [i for i, place in enumerate(model.places) if not place.reason]
+                refusal(model.edited(dict.fromkeys(places, graph), 17)[0])
+        try:
+            sg.swap(file, {"*": "relu"}, output=output)
+        except MISTAKES:
+            assert not output.exists()
+    return CASES + 1
 
 
 @cache

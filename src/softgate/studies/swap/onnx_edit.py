@@ -262,15 +262,17 @@ class EditableModel:
 
         Also returns the operators that compute each of them now.
         """
-        if opset > self.opset:
-            self._raise_opset(opset)
-        model = type(self.model)()
-        model.CopyFrom(self.model)
-        editor = Editor(model, self.graph)
-        operators = [
-            (i, editor.replace(self.places[i].subgraph, graph)) for i, graph in replacements.items()
-        ]
-        editor.finish()
+        with reading(self.file):
+            if opset > self.opset:
+                self._raise_opset(opset)
+            model = type(self.model)()
+            model.CopyFrom(self.model)
+            editor = Editor(model, self.graph)
+            operators = [
+                (i, editor.replace(self.places[i].subgraph, graph))
+                for i, graph in replacements.items()
+            ]
+            editor.finish()
         return model, operators
 
     def _raise_opset(self, opset: int) -> None:
@@ -579,7 +581,10 @@ def converted(file: str, model: Any, opset: int) -> Any:
 
 def _changed_operators(model: Any, opset: int) -> bool:
     """Return whether an operator of a model is another one in a later opset."""
-    now = next(o.version for o in model.opset_import if o.domain in ("", "ai.onnx"))
+    versions = [o.version for o in model.opset_import if o.domain in ("", "ai.onnx")]
+    if not versions:
+        raise ValueError("the model does not state the version of its operators")
+    (now, *_) = versions
     for graph in graphs(model.graph):
         for node in graph.node:
             if node.domain not in ("", "ai.onnx"):
