@@ -20,6 +20,7 @@ from pathlib import Path
 import api_pages
 import claims
 import gallery
+import page_tables
 
 import notebooks
 
@@ -80,7 +81,7 @@ def pages(quick: bool = False) -> dict[str, str]:
     shown = FEW if quick else None
     result |= api_pages.pages() | gallery.pages(shown) | claims.pages()
     result["index.md"] = with_navigation(result["index.md"])
-    return result
+    return {name: page_tables.inserted(text) for name, text in result.items()}
 
 
 def write_sources(folder: Path, quick: bool = False) -> None:
