@@ -50,7 +50,7 @@ def swap(
         An .onnx file. It is never overwritten.
     replacements : str, callable or mapping, optional
         A function that replaces all activations, if they compute one function; or a mapping from
-        functions ("gelu"), paths ("/encoder/0") or patterns of paths ("/encoder/*") to functions,
+        functions ("gelu"), paths ("/encoder/0") or patterns of paths (`"/encoder/*"`) to functions,
         as in `softgate.torch.swap`. A path goes before a pattern, and a pattern before a function.
         Functions are written as everywhere: "gelu_tanh", "elu:alpha=0.5", "file.py:function", or a
         callable.
