@@ -33,7 +33,7 @@ COMMANDS = sorted(
         for line in re.findall(r"(?m)^    (softgate .*)$", text)
     }
 )
-ELSEWHERE = ("libkernels.so", "model.onnx", "my_module", "bert-folder", "my-bert")
+ELSEWHERE = ("libkernels.so", "model.onnx", "my_module", "bert-folder", "my-bert", "model.keras")
 """Files that a reader has and we do not."""
 LONG = ("certify", "compare", "doctor --full", "identify", "bench", "report")
 """Commands that have tests of their own; here their options are looked up."""

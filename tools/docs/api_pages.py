@@ -22,8 +22,6 @@ CLASSES_OF_MODULE = {
     "studies/scan/record.py": ("Scan", "ScannedActivation"),
     "studies/swap/record.py": ("Swap",),
     "studies/parity/record.py": ("Parity",),
-    "studies/swap/record.py": ("Swap",),
-    "studies/parity/record.py": ("Parity",),
     "studies/bench/record.py": ("Bench",),
     "studies/bench/layer.py": ("Layer",),
     "studies/bench/pareto.py": ("Pareto",),

@@ -112,8 +112,9 @@ def swap(
         that softgate accepts), the path of a module, which includes all modules inside it, or a
         pattern of paths (`"encoder.*.act"`). A path takes precedence over a pattern, a pattern over
         a function. A value is a function, written likewise, or one of yours
-        (`@softgate.activation`). One function instead of a mapping replaces the activations of a model that has only one.
-        By default each activation is replaced by softgate's version of the same function.
+        (`@softgate.activation`). One function instead of a mapping replaces the activations of a
+        model that has only one. By default each activation is replaced by softgate's version of the
+        same function.
     data : optional
         Inputs of the model, as for `softgate.scan`. Without it, a small input is made.
     partial : bool, default False
