@@ -341,10 +341,15 @@ def _evaluate(node: ast.expr, module: Any) -> Any:
 
 
 def place_of(error: BaseException) -> str:
-    """Return the file and the line of an error; of a syntax error those that cannot be parsed."""
+    """Return the file and the line of an error; of a syntax error those that cannot be parsed.
+
+    For an error that softgate raised, that is the line of the user's code that called it.
+    """
     if isinstance(error, SyntaxError) and error.filename is not None:
         return f"{error.filename}, line {error.lineno}"
-    frame = traceback.extract_tb(error.__traceback__)[-1]
+    frames, ours = traceback.extract_tb(error.__traceback__), Path(__file__).parents[1]
+    others = [frame for frame in frames if not Path(frame.filename).is_relative_to(ours)]
+    frame = (others or frames)[-1]
     return f"{frame.filename}, line {frame.lineno}"
 
 
