@@ -21,7 +21,7 @@ SLOW    := $(addprefix tests/runtime/test_,array_libraries.py names.py threads.p
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help report docs notebooks test check lint lint-and-bytes format exhaustive certificates quantized accuracy speed figures bench fuzz fits digests stubs support arm install clean distclean
+.PHONY: help report docs notebooks test check lint lint-and-bytes format exhaustive certificates quantized facts accuracy speed figures bench fuzz fits digests stubs support arm install clean distclean
 
 help: ## say what can be made
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -63,13 +63,16 @@ exhaustive: $(STAMP) ## all 2^32 float32 inputs of every activation, and the lon
 	$(PY) tools/exhaustive.py
 	$(PY) -m pytest -m exhaustive
 
-figures: certificates speed quantized ## every table and picture of the README and of docs
+figures: certificates speed quantized facts ## every table and picture of the README and of docs
 
 certificates: $(STAMP) ## certify ours and every installed peer: docs/accuracy.md, README
 	$(PY) tools/docs/accuracy_page.py
 
 quantized: $(STAMP) ## count onnxruntime's int8 entries that are not rounded once: docs/guide.md
 	$(PY) tools/docs/quantized_table.py
+
+facts: $(STAMP) ## measure the facts and run the commands at the top of the README
+	$(PY) tools/docs/readme_facts.py
 
 accuracy: $(STAMP) ## float64 against arb at 200,000 points a function
 	$(PY) tools/against_arb.py

@@ -86,6 +86,28 @@ def test_commands_are_known(
         assert option in done.stdout
 
 
+SHOWN = re.findall(r"(?ms)^\$ softgate (.*?)\n(.*?)(?=^\$|^```)", PAGES["README.md"])
+"""The commands of the README with the output that it shows."""
+
+
+@pytest.mark.parametrize(("command", "output"), SHOWN, ids=[command for command, _ in SHOWN])
+def test_the_readme_shows_the_output_of_commands(
+    command: str, output: str, monkeypatch: pytest.MonkeyPatch, run_here: RunHere
+) -> None:
+    """Output that depends on another library's arithmetic is not compared."""
+    monkeypatch.setenv("COLUMNS", "100")
+    words = shlex.split(command)
+    if words[0] in LONG:
+        words = [words[0], "--help"]
+    done = run_here(*words)
+    assert done.returncode == 0, done.stderr
+    if "--help" not in words:
+        lines = [line.rstrip() for line in done.stdout.rstrip().splitlines()]
+        assert output.rstrip().splitlines() == lines
+    for option in re.findall(r"--[a-z-]+", command) if "--help" in words else ():
+        assert option in done.stdout
+
+
 GENERATED = ("gallery.md", "claims.md", "api/index.rst")
 """Pages that are only part of the built site."""
 

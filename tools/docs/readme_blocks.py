@@ -79,9 +79,9 @@ def accuracy(
     )
     worst = max(item.max_ulp for certificate in ours.values() for item in certificate)
     return f"""\
-The largest error in ulps where input and result are normal numbers, each from a certificate against
-arb; `make certificates` writes this table and [docs/accuracy.md](docs/accuracy.md), which has the
-rest.
+The largest error in ulps where input and result are normal numbers, each from a certificate (the
+record of `softgate certify`) against arb; `make certificates` writes this table and
+[docs/accuracy.md](docs/accuracy.md), which has the rest.
 {versions(named)}.
 
 {first}
