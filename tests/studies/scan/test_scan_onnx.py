@@ -218,6 +218,23 @@ def test_float16_and_local_functions(tmp_path: Path) -> None:
     assert [(a.answer, a.dtype) for a in scan.activations] == [("silu", "float16")]
 
 
+def test_bfloat16_is_evaluated_in_float32(tmp_path: Path) -> None:
+    m = Model(onnx.TensorProto.BFLOAT16)
+    scan = scan_file(str(m.save(tmp_path / "m.onnx", hard_swish_form(m, "h"), silu_form(m, "h"))))
+    assert [(a.answer, a.dtype) for a in scan.activations] == [
+        ("hard_swish", "bfloat16"),
+        ("silu", "bfloat16"),
+    ]
+
+
+def test_a_prelu_with_several_slopes_is_noted(tmp_path: Path) -> None:
+    m = Model()
+    m.constants.append(helper.make_tensor("slopes", FLOAT, [8], np.linspace(0, 1, 8)))
+    scan = scan_file(str(m.save(tmp_path / "m.onnx", m.add("PRelu", "h", "slopes"))))
+    assert scan.activations == ()
+    assert scan.notes == ("n_prelu_1 computes a prelu with several slopes, which is not listed",)
+
+
 def test_branches_and_recurrent_layers(tmp_path: Path) -> None:
     inner = helper.make_graph(
         [helper.make_node("Tanh", ["h"], ["t"], name="inner_tanh")], "then", [],

@@ -212,3 +212,10 @@ def test_a_claim_that_the_model_contradicts(
     found, _, notes = with_claim(scan.activations, "hidden_act", "relu")
     assert all(a.mismatch for a in found)
     assert notes == ["hidden_act = relu means relu, but 3 activations compute gelu"]
+
+
+def test_a_prelu_with_several_slopes_is_noted() -> None:
+    model = nn.Sequential(nn.Linear(4, 8), nn.PReLU(8), nn.PReLU())
+    scan = sg.scan(model)
+    assert [a.path for a in scan.activations] == ["2"]
+    assert scan.notes == ("1 computes a prelu with several slopes, which is not listed",)

@@ -77,6 +77,10 @@ class Graph(Protocol):
     def skipped(self) -> int:
         """The number of functions that were not evaluated."""
 
+    @property
+    def several_slopes(self) -> list[str]:
+        """Where a prelu with several slopes is computed, which is not a function of one value."""
+
 
 def scan(
     target: Any,
@@ -198,11 +202,13 @@ def scan_onnx(file: str) -> Scan:
     return Scan.from_json(json.dumps(answer["scan"]))
 
 
-def skipped_note(graph: Graph) -> list[str]:
-    """Return a note on functions that were not evaluated, if there are any."""
-    if not graph.skipped:
-        return []
-    return [f"{graph.skipped} elementwise functions were not evaluated: there are too many"]
+def graph_notes(graph: Graph) -> list[str]:
+    """Return notes on functions that were not evaluated, if there are any."""
+    notes = [f"{path or 'the model'} computes a prelu with several slopes, which is not listed"
+             for path in graph.several_slopes]  # fmt: skip
+    if graph.skipped:
+        notes.append(f"{graph.skipped} elementwise functions were not evaluated: too many")
+    return notes
 
 
 def collect(

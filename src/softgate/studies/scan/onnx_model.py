@@ -18,7 +18,7 @@ import numpy as np
 from softgate.formula.formats import FORMATS, Format
 
 from ..worker import Parent
-from . import collect, skipped_note
+from . import collect, graph_notes
 from .graph import ElementwiseGraph, Operation, Subgraph, Value
 from .probing import Array, IdentifiedPart, ProbeError, Prober
 from .record import Scan
@@ -45,8 +45,10 @@ ELEMENTWISE = {"": STANDARD, "ai.onnx": STANDARD, "com.microsoft": MICROSOFT}
 BIASED = frozenset({"BiasGelu", "FastGelu"})
 """Operators of com.microsoft whose second input is added to the first: evaluated with 0."""
 RECURRENT = frozenset({"GRU", "LSTM", "RNN"})
-FORMAT_OF = {1: "float32", 10: "float16", 11: "float64"}
+FORMAT_OF = {1: "float32", 10: "float16", 11: "float64", 16: "bfloat16"}
 """Formats by the element type of onnx.TensorProto."""
+FLOAT32, BFLOAT16 = 1, 16
+"""Element types: onnxruntime lacks bfloat16 on the CPU, so such parts are evaluated in float32."""
 
 
 def main() -> None:
@@ -80,7 +82,7 @@ def scan_file(file: str) -> Scan:
     notes = [
         f"{name} computes activations inside, which are not examined" for name in graph.recurrent
     ]
-    return Scan(file, "onnx", "sample", None, identified, others, (*notes, *skipped_note(graph)))
+    return Scan(file, "onnx", "sample", None, identified, others, (*notes, *graph_notes(graph)))
 
 
 def read_graph(file: str | os.PathLike[str]) -> OnnxGraph:
@@ -119,6 +121,7 @@ class OnnxGraph:
         self._shapes: dict[str, tuple[int | None, ...]] = {}
         self.recurrent: list[str] = []
         """Nodes with activations inside that are not elementwise operators of the graph."""
+        self.several_slopes: list[str] = []
         results = self._read(model.graph, 0)
         self._infer_types()
         self._graph = ElementwiseGraph(self._operations, results)
@@ -197,6 +200,8 @@ class OnnxGraph:
         outputs = tuple(name for name in node.output if name)
         if not outputs:
             return
+        if node.op_type == "PRelu" and not scalar:
+            self.several_slopes.append(node.name or outputs[0])
         self._variable |= set(outputs)
         if elementwise and scalar:
             outputs = outputs[:1]  # Dropout also has a mask
@@ -302,7 +307,9 @@ class OnnxGraph:
         import onnxruntime
 
         helper = onnx.helper
-        kind = self._types[str(subgraph.input)]
+        kind, dtype = self._types[str(subgraph.input)], x.dtype
+        if kind == BFLOAT16:
+            kind, x = FLOAT32, x.astype(np.float32)
         source = helper.make_tensor_value_info(str(subgraph.input), kind, ["n"])
         result = helper.make_empty_tensor_value_info(str(subgraph.output))
         nodes, constants = self._extracted(subgraph)
@@ -320,7 +327,8 @@ class OnnxGraph:
             (y,) = session.run(None, {str(subgraph.input): x})
         except Exception as error:  # onnxruntime's exceptions have no common base class
             raise ProbeError(str(error).splitlines()[0]) from None
-        return np.asarray(y)
+        y = np.asarray(y)
+        return y.astype(dtype) if x.dtype != dtype else y
 
     def _extracted(self, subgraph: Subgraph) -> tuple[list[Any], list[Any]]:
         """Return the nodes of a subgraph and its constants as scalars."""
@@ -344,7 +352,7 @@ class OnnxGraph:
             if tensor.HasField("data_location") and tensor.data_location:
                 raise ProbeError(f"the constant {name} is in another file")
             del tensor.dims[:]
-            tensors.append(tensor)
+            tensors.append(_without_bfloat16(tensor))
 
         for node in self.nodes(subgraph):
             for name in self._inputs(node):
@@ -356,9 +364,21 @@ class OnnxGraph:
                 if plain.op_type == "BiasGelu":
                     plain.op_type = "Gelu"  # the same without a bias
                 nodes.append(plain)
+            elif node.op_type == "Cast" and node.attribute[0].i == BFLOAT16:
+                nodes.append(onnx.helper.make_node("Cast", node.input, node.output, to=FLOAT32))
             else:
                 nodes.append(node)
         return nodes, tensors
+
+
+def _without_bfloat16(tensor: Any) -> Any:
+    """Return a scalar constant, in float32 if it is in bfloat16."""
+    import onnx
+
+    if tensor.data_type != BFLOAT16:
+        return tensor
+    value = onnx.numpy_helper.to_array(tensor).astype(np.float32)
+    return onnx.numpy_helper.from_array(value, tensor.name)
 
 
 def _without_name(tensor: Any) -> bytes:

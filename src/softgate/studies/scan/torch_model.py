@@ -21,7 +21,7 @@ from torch.utils._pytree import tree_flatten, tree_unflatten
 from softgate.formula.formats import FORMATS, Format
 
 from ..diagnose.loading import load_batches, model_errors
-from . import CLAIMS, collect, skipped_note, with_claim
+from . import CLAIMS, collect, graph_notes, with_claim
 from .graph import ElementwiseGraph, Operation, Subgraph, Value
 from .probing import Array, IdentifiedPart, ProbeError, Prober
 from .record import Scan
@@ -89,6 +89,7 @@ class Recorder(TorchDispatchMode):
         self.dtypes: dict[Value, torch.dtype] = {}
         self.sizes: dict[Value, int] = {}
         self.paths: list[str] = [""]
+        self.several_slopes: list[str] = []
         self._numbers: dict[int, int] = {}
         """Numbers of values by the id of the tensor; an id that is used again is overwritten."""
         self._alive: list[Tensor] = []
@@ -130,6 +131,8 @@ class Recorder(TorchDispatchMode):
         self.calls.append(Call(func, arguments if elementwise else [], layout, self.paths[-1]))
         outputs = tuple(map(self._new, results))
         name = self.calls[-1].name
+        if name == "_prelu_kernel" and not plain:
+            self.several_slopes.append(self.paths[-1])
         self.operations.append(
             Operation(name, inputs, outputs, elementwise, torch.Tag.reduction in func.tags)
         )
@@ -230,6 +233,11 @@ class TorchGraph:
         """The number of functions that were not evaluated."""
         return self._prober.skipped
 
+    @property
+    def several_slopes(self) -> list[str]:
+        """The modules that compute a prelu with several slopes."""
+        return self._recorder.several_slopes
+
     def format_of(self, subgraph: Subgraph) -> Format | None:
         """Return the format of a subgraph's input and result, or None if they are not floats."""
         dtypes = self._recorder.dtypes
@@ -287,7 +295,7 @@ def scan_torch(model: Any, name: str, data: Any = None) -> Scan:
         args, kwargs = _arguments(batch)
         graph = TorchGraph(model, args, kwargs)
     identified, others = collect(graph, count)
-    notes = skipped_note(graph)
+    notes = graph_notes(graph)
     configuration = getattr(model, "config", None)
     field = next((n for n in CLAIMS if isinstance(getattr(configuration, n, None), str)), None)
     if field is None:

@@ -20,7 +20,7 @@ import onnxruntime
 
 from ..differences import aligned, difference
 from ..inputs import Arrays, bind, load_arrays
-from ..scan import collect, skipped_note
+from ..scan import collect, graph_notes
 from ..scan.graph import Subgraph
 from ..scan.onnx_model import (
     BIASED,
@@ -192,7 +192,7 @@ class EditableModel:
     def describe(self) -> Message:
         """Return the scan of the model, its activations, its opset and its external files."""
         identified, others = collect(self.graph)
-        notes = tuple(skipped_note(self.graph))
+        notes = tuple(graph_notes(self.graph))
         scan = Scan(self.file, "onnx", "sample", None, identified, others, notes)
         activations = Scan(
             self.file, "onnx", "sample", None, tuple(p.activation for p in self.places), (), ()
