@@ -7,7 +7,8 @@ PYTHON ?= python3
 VENV   ?= .venv
 JOBS   ?= 2
 
-PY      := $(VENV)/bin/python
+BIN     := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
+PY      := $(BIN)/python
 STAMP   := $(VENV)/.installed
 BYTES   := $(VENV)/.compiled
 LACKING := $(VENV)/.lacking
@@ -47,7 +48,7 @@ lint: $(STAMP) ## ruff, mypy and the layer contract
 	$(PY) -m ruff check
 	$(PY) -m ruff format --check
 	test -s $(LACKING) || $(PY) -m mypy
-	$(VENV)/bin/lint-imports --no-logo
+	$(BIN)/lint-imports --no-logo
 
 # At once: mypy runs in one process. softgate is compiled here, because tests start hundreds of
 # processes, and none of them saves its bytecode where PYTHONDONTWRITEBYTECODE is set.

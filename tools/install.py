@@ -4,6 +4,7 @@ uv resolves and unpacks in parallel: about a third of pip's time. It does not re
 configuration, so indexes, links, constraints and certificates are passed on.
 
     python tools/install.py --constraint constraints.txt --editable ".[test]"
+    python tools/install.py --python OTHER/bin/python softgate.whl
 """
 
 from __future__ import annotations
@@ -43,7 +44,9 @@ def with_uv(arguments: list[str], cache: Path) -> bool:
     if "no-index" in settings:
         options.append("--no-index")
     certificates = {"SSL_CERT_FILE": settings["cert"][-1]} if "cert" in settings else {}
-    command = [str(UV), "pip", "install", "--quiet", "--python", sys.executable]
+    command = [str(UV), "pip", "install", "--quiet"]
+    if "--python" not in arguments:
+        command += ["--python", sys.executable]
     # As pip does: the best version of all indexes, not of the first, and no pre-releases.
     command += ["--index-strategy", "unsafe-best-match", "--prerelease", "disallow"]
     command += ["--cache-dir", str(cache)]
@@ -62,7 +65,12 @@ def main() -> None:
         shutil.rmtree(cache, ignore_errors=True)
         if installed:
             return
-    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-compile", *arguments]
+    command = [sys.executable, "-m", "pip"]
+    if "--python" in arguments:  # an option of pip itself, not of its install
+        place = arguments.index("--python")
+        command += arguments[place : place + 2]
+        del arguments[place : place + 2]
+    command += ["install", "--quiet", "--no-compile", *arguments]
     sys.exit(subprocess.run(command, check=False).returncode)
 
 

@@ -107,3 +107,14 @@ def test_the_worked_example_keeps_its_limits(worked_example: ModuleType, quantit
     for fmt in FORMATS.values():
         checks.check_specials(activation, quantity, fmt)
     checks.check_same_bits(activation, quantity, np.float32)
+
+
+def test_hosted_ci_runs_the_targets_and_pythons_of_the_project(project: dict[str, Any]) -> None:
+    workflow = (ROOT / ".github/workflows/ci.yml").read_text(encoding="utf-8")
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    targets = re.findall(r"run: make PYTHON=python (\w+)", workflow)
+    assert set(targets) == {"check", "test", "docs"}
+    assert all(re.search(f"(?m)^{target}:", makefile) for target in targets)
+    (pythons,) = re.findall(r"python: \[(.*)\]", workflow)
+    for version in re.findall(r"[\d.]+", pythons):
+        assert f"Programming Language :: Python :: {version}" in project["classifiers"]
