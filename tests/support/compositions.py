@@ -7,7 +7,7 @@ NumPy's float64, from the kernels and the chain rule, and once by the framework 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,8 @@ from softgate.runtime.activation import Activation
 
 QUANTITIES = ("value", "slope", "curvature")
 TINY, HUGE = 1e-20, 1e34
+UNSCALED = (sg.sigmoid, sg.elu, sg.celu, sg.softplus, sg.log_sigmoid, sg.tanh)
+"""The activations whose value, slope or curvature ends in a product with 2**-64."""
 SHAPES: dict[str, tuple[tuple[int, ...], tuple[int, ...]]] = {
     "scalar": ((), ()),
     "one element": ((1,), (1,)),
@@ -26,19 +28,33 @@ SHAPES: dict[str, tuple[tuple[int, ...], tuple[int, ...]]] = {
 """Shapes of the two operands of an expression."""
 POINTS = np.array([-1.37, 0.83, -0.46, 1.21, -2.3])
 """No activation of the catalogue has a kink at any of these, nor where they are mapped to."""
+DEEPER = {
+    "value": "product, slope",
+    "slope": "three levels, slope",
+    "curvature": "two levels, curvature",
+}
+"""Expressions that are long, one with each quantity."""
 RELATIVE = 2e-4
 """A wrong constant gives 0, inf, NaN or a factor of a power of two; rounding gives far less."""
 
 Quantity = Callable[[Any], Any]
 Expression = Callable[[Any, Any], Any]
 Derivative = Callable[[Quantity, Any], Any]
-Quantities = Callable[[Activation, str], Quantity]
 
 
 def operands(shape: str) -> list[Any]:
     """Return the operands x and y in float64; every element is a float32."""
     pairs = zip((POINTS, POINTS[::-1]), SHAPES[shape], strict=True)
     return [np.resize(points, size).astype(np.float32).astype(np.float64) for points, size in pairs]
+
+
+def in_turn(activation: Activation) -> tuple[str, ...]:
+    """Return one of the quantities, another one for the next activation of the catalogue.
+
+    All of them for an activation with a stable form that ends in a product with 2**-64.
+    """
+    place = list(sg.activations().values()).index(activation) % len(QUANTITIES)
+    return QUANTITIES if activation in UNSCALED else (QUANTITIES[place],)
 
 
 def neighbour(activation: Activation) -> Activation:
@@ -52,12 +68,15 @@ def quantity(activation: Activation, name: str) -> Quantity:
 
 
 def reductions(
-    activation: Activation, total: Quantity, product: Quantity, of: Quantities = quantity
+    activation: Activation,
+    total: Quantity,
+    product: Quantity,
+    quantities: Sequence[str] = QUANTITIES,
 ) -> dict[str, Expression]:
     """Return reductions of each quantity; `total` and `product` are the framework's."""
     chosen: dict[str, Expression] = {}
-    for name in QUANTITIES:
-        f = of(activation, name)
+    for name in quantities:
+        f = quantity(activation, name)
         chosen[f"sum of {name}*{TINY}"] = lambda x, _, f=f: total(f(x) * TINY)
         chosen[f"product of {name}*3"] = lambda x, _, f=f: product(f(x) * 3.0)
     return chosen
@@ -67,35 +86,32 @@ def expressions(
     activation: Activation,
     derivative: Derivative,
     thorough: bool = True,
-    of: Quantities = quantity,
+    quantities: Sequence[str] = QUANTITIES,
 ) -> dict[str, Expression]:
     """Return each expression of x and y; `derivative(call, x)` differentiates elementwise.
 
-    `of(activation, name)` is a quantity that is not differentiated.
+    Of value, slope and curvature, those in `quantities` are multiplied and divided.
     """
     other = neighbour(activation)
     chosen: dict[str, Expression] = {
         "two levels, slope": lambda x, _: derivative(lambda v: activation(activation(v)), x)
     }
-    for name in QUANTITIES:
-        f, g = of(activation, name), of(other, name)
+    for name in quantities:
+        f, g = quantity(activation, name), quantity(other, name)
         chosen |= _products(name, f)
         if thorough:
             chosen |= _others(name, f, g)
-    if thorough:
-        chosen |= {
-            "two levels": lambda x, _: activation(activation(x)),
-            "three levels, slope": lambda x, _: derivative(
-                lambda v: activation(activation(activation(v))), x
-            ),
-            "two levels, curvature": lambda x, _: derivative(
-                lambda w: derivative(lambda v: activation(activation(v)), w), x
-            ),
-            "product, slope": lambda x, _: derivative(
-                lambda v: activation(v) * activation(-v) * other(v), x
-            ),
-        }
-    return chosen
+    if not thorough:
+        return chosen
+    deeper: dict[str, Expression] = {
+        "value": lambda x, _: derivative(lambda v: activation(v) * activation(-v) * other(v), x),
+        "slope": lambda x, _: derivative(lambda v: activation(activation(activation(v))), x),
+        "curvature": lambda x, _: derivative(
+            lambda w: derivative(lambda v: activation(activation(v)), w), x
+        ),
+    }
+    chosen["two levels"] = lambda x, _: activation(activation(x))
+    return chosen | {DEEPER[name]: deeper[name] for name in quantities}
 
 
 def _products(name: str, f: Quantity) -> dict[str, Expression]:

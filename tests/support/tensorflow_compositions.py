@@ -15,7 +15,9 @@ import tensorflow as tf
 from compositions import (
     QUANTITIES,
     SHAPES,
+    UNSCALED,
     expressions,
+    in_turn,
     mismatches,
     operands,
     reductions,
@@ -27,8 +29,6 @@ import softgate.keras
 from softgate.runtime.activation import Activation
 
 ALL = "all" in sys.argv
-UNSCALED = (sg.sigmoid, sg.elu, sg.celu, sg.softplus, sg.log_sigmoid, sg.tanh)
-"""The activations whose value, slope or curvature ends in a product with 2**-64."""
 
 
 def derivative(call: Callable[[Any], Any], x: Any) -> Any:
@@ -40,14 +40,16 @@ def derivative(call: Callable[[Any], Any], x: Any) -> Any:
 
 @operators_only()  # a compiler cannot simplify kernels
 def check(
-    activation: Activation, shape: str, thorough: bool, xla: bool = False, chosen: str = ""
+    activation: Activation,
+    shape: str,
+    thorough: bool,
+    xla: bool = False,
+    quantities: tuple[str, ...] = QUANTITIES,
 ) -> None:
-    """Evaluate the expressions with `chosen` in their names in one graph."""
     x, y = operands(shape)
-    calls = expressions(activation, derivative, thorough)
+    calls = expressions(activation, derivative, thorough, quantities=quantities)
     if shape == "several":
-        calls |= reductions(activation, tf.reduce_sum, tf.reduce_prod)
-    calls = {name: call for name, call in calls.items() if chosen in name}
+        calls |= reductions(activation, tf.reduce_sum, tf.reduce_prod, quantities)
 
     @tf.function(autograph=False, jit_compile=xla)
     def evaluated(pairs: Any) -> Any:
@@ -62,10 +64,11 @@ def check(
 
 def check_expressions_in_a_function() -> None:
     """Of one quantity, in turn; `make exhaustive` puts all of them into all shapes."""
-    for i, activation in enumerate(sg.activations().values()):
-        every = ALL or activation in UNSCALED
-        for shape in SHAPES if ALL else ["one element"]:
-            check(activation, shape, ALL, chosen="" if every else QUANTITIES[i % 3])
+    for activation in sg.activations().values():
+        if not ALL:
+            check(activation, "one element", thorough=False, quantities=in_turn(activation))
+        for shape in SHAPES if ALL else ():
+            check(activation, shape, thorough=True)
 
 
 def check_unscaled_activations_in_a_function() -> None:

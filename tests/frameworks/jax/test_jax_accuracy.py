@@ -17,6 +17,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from checks import call
+from variants import named, parameter_sets
 
 import softgate as sg
 from softgate.formula import rounding
@@ -76,11 +77,23 @@ def hold(result: accuracy.Errors, limit: float = LIMIT_ULP) -> None:
     assert not result.early_zero.any(), str(result)
 
 
-@pytest.mark.parametrize("quantity", ["value", "slope"])
-def test_float32(variant: Variant, quantity: str) -> None:
-    activation, parameters = variant
-    x = np.concatenate([inputs(activation, FLOAT32, 8000), tiny(1000), SPECIALS]).astype(np.float32)
-    result = np.asarray(call(activation, quantity, jnp.asarray(x), **parameters))
+QUANTITIES = ("value", "slope")
+
+
+def in_one_program(activation: Activation, x: Any) -> list[Any]:
+    """Return the value and the slope, compiled together."""
+    program = jax.jit(lambda x: [call(activation, quantity, x) for quantity in QUANTITIES])
+    return [np.asarray(result) for result in program(jnp.asarray(x))]
+
+
+def inputs32(activation: Activation) -> Any:
+    x = np.concatenate([inputs(activation, FLOAT32, 8000), tiny(1000), SPECIALS])
+    return x.astype(np.float32)
+
+
+def check_float32(
+    activation: Activation, quantity: str, x: Any, result: Any, **parameters: float
+) -> None:
     expected = call(activation, quantity, x, **parameters)
     check_specials(expected[-SPECIALS.size :], result[-SPECIALS.size :])
     keep = normal(expected) & np.isfinite(x)
@@ -92,14 +105,48 @@ def test_float32(variant: Variant, quantity: str) -> None:
     )
 
 
+def test_float32(activation: Activation) -> None:
+    x = inputs32(activation)
+    for quantity, result in zip(QUANTITIES, in_one_program(activation, x), strict=True):
+        check_float32(activation, quantity, x, result)
+
+
+VARIANTS = [
+    (activation, parameters)
+    for activation in sg.activations().values()
+    for parameters in parameter_sets(activation)[1:]
+]
+
+
+@pytest.mark.parametrize("quantity", QUANTITIES)
+@pytest.mark.parametrize("changed", VARIANTS, ids=[named(*variant) for variant in VARIANTS])
+def test_float32_with_parameters(changed: Variant, quantity: str) -> None:
+    # Outside of a program: parameters are operands of what is compiled, once for all values.
+    activation, parameters = changed
+    x = inputs32(activation)
+    result = np.asarray(call(activation, quantity, jnp.asarray(x), **parameters))
+    check_float32(activation, quantity, x, result, **parameters)
+
+
 @pytest.mark.parametrize("isa", ["AVX", "AVX2"])
 def test_accuracy_on_other_cpus(isa: str) -> None:
+    run_on(isa, "test_float32", "test_float64")
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("isa", ["AVX", "AVX2"])
+def test_parameters_on_other_cpus(isa: str) -> None:
+    run_on(isa, "test_float32_with_parameters")
+
+
+def run_on(isa: str, *tests: str) -> None:
+    """Run tests of this file where XLA does not use all instructions of this CPU."""
     # XLA reads the limit when its client starts, hence another process. AVX has no fma.
     if isa not in limits_below_this_cpu():
         pytest.skip(f"XLA already compiles for {isa} or less on this CPU")
-    arguments = ["-q", "-p", "no:cacheprovider", "-k", "test_float32 and value or test_float64"]
+    chosen = [f"{__file__}::{test}" for test in tests]
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", *arguments, __file__],
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *chosen],
         env=os.environ | {"XLA_FLAGS": f"--xla_cpu_max_isa={isa}"},
         capture_output=True,
         text=True,
@@ -121,21 +168,17 @@ def test_float32_without_fused_operations(activation: Activation) -> None:
         hold(errors(activation, inputs(activation, FLOAT32, 4000), margin=2.0**24))
 
 
-@pytest.mark.parametrize("quantity", ["value", "slope"])
-def test_float64(activation: Activation, quantity: str) -> None:
+def test_float64(activation: Activation) -> None:
     x = np.concatenate([inputs(activation, FLOAT64, 120), SPECIALS])
     with jax.enable_x64(True):
-        y = np.asarray(call(activation, quantity, jnp.asarray(x)))
-    assert y.dtype == np.float64
-    expected = call(activation, quantity, x)
-    check_specials(expected[-SPECIALS.size :], y[-SPECIALS.size :])
-    keep = normal(expected) & np.isfinite(x)
-    values = dict(activation.parameters)
-    hold(
-        accuracy.Reference(activation.entry, quantity, values).against_arb(
-            x[keep], y[keep], FLOAT64
-        )
-    )
+        results = in_one_program(activation, x)
+    for quantity, y in zip(QUANTITIES, results, strict=True):
+        assert y.dtype == np.float64
+        expected = call(activation, quantity, x)
+        check_specials(expected[-SPECIALS.size :], y[-SPECIALS.size :])
+        keep = normal(expected) & np.isfinite(x)
+        reference = accuracy.Reference(activation.entry, quantity, dict(activation.parameters))
+        hold(reference.against_arb(x[keep], y[keep], FLOAT64))
 
 
 @pytest.mark.parametrize("fmt", [BFLOAT16, FLOAT16], ids=lambda fmt: fmt.name)

@@ -9,7 +9,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from compositions import SHAPES, expressions, mismatches, operands, reductions
+from compositions import (
+    QUANTITIES,
+    SHAPES,
+    expressions,
+    in_turn,
+    mismatches,
+    operands,
+    reductions,
+)
 from xla_once import quick_options, run_once
 
 import softgate as sg
@@ -32,33 +40,36 @@ PLACES = {name: i for i, name in enumerate(sg.activations())}
 
 
 def test_expressions_of_a_scalar(activation: Activation) -> None:
-    check_expressions(activation, "scalar")
+    """Of one quantity, in turn; `make exhaustive` looks at all quantities in all shapes."""
+    check_expressions(activation, "scalar", in_turn(activation))
 
 
 def test_expressions_of_an_array(activation: Activation) -> None:
-    """One of the shapes, in turn; `make exhaustive` looks at all of them."""
-    check_expressions(activation, ARRAYS[PLACES[activation.name] % len(ARRAYS)])
+    """One of the shapes, in turn."""
+    shape = ARRAYS[PLACES[activation.name] // len(QUANTITIES) % len(ARRAYS)]
+    check_expressions(activation, shape, in_turn(activation))
 
 
 @pytest.mark.parametrize("name", ["sigmoid", "elu", "softplus", "tanh"])
 @pytest.mark.parametrize("shape", ARRAYS)
 def test_expressions_of_every_shape(name: str, shape: str) -> None:
-    check_expressions(sg.activations()[name], shape)
+    check_expressions(sg.activations()[name], shape, QUANTITIES)
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("shape", ARRAYS)
+@pytest.mark.parametrize("shape", SHAPES)
 def test_expressions_of_every_activation_and_shape(activation: Activation, shape: str) -> None:
-    check_expressions(activation, shape)
+    check_expressions(activation, shape, QUANTITIES)
 
 
-def check_expressions(activation: Activation, shape: str) -> None:
+def check_expressions(activation: Activation, shape: str, quantities: tuple[str, ...]) -> None:
     x, y = operands(shape)
     narrow = [jnp.asarray(v, jnp.float32) for v in (x, y)]
-    calls = expressions(activation, derivative, thorough=shape == "scalar")
+    thorough = shape == "scalar"
+    calls = expressions(activation, derivative, thorough, quantities=quantities)
     options = quick_options()
     if shape == "several":
-        calls |= reductions(activation, jnp.sum, jnp.prod)
+        calls |= reductions(activation, jnp.sum, jnp.prod, quantities)
         options = {}  # LLVM unrolls reductions, and merges what they reduce
 
     def evaluated(x: Any, y: Any) -> dict[str, Any]:
