@@ -32,7 +32,6 @@ from softgate.runtime import kernels
 LINUX = {"x86_64": "x86_64-unknown-linux-gnu", "aarch64": "aarch64-unknown-linux-gnu"}
 TARGETS = {
     "x86-64": "sse2",
-    "nehalem": "sse4.2 popcnt",
     "sandybridge": "avx popcnt",
     "ivybridge": "avx f16c popcnt",
     "x86-64-v3": "avx2 bmi bmi2 f16c fma lzcnt movbe",
@@ -333,7 +332,7 @@ def test_some_targets_run_here():
 
 def test_what_each_cpu_lacks():
     lacking = {name for name in TARGETS if not target(name).converts_float16}
-    assert lacking == {"x86-64", "nehalem", "sandybridge"}
+    assert lacking == {"x86-64", "sandybridge"}
     assert {name for name in TARGETS if not target(name).fuses} == lacking | {"ivybridge"}
 
 

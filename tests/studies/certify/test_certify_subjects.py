@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import sys
 from dataclasses import replace
 from functools import partial
 from importlib import metadata
@@ -60,8 +61,9 @@ def test_an_overflow_is_reported() -> None:
         y = torch.where(x > 1.7014e38, torch.inf, sg.gelu(x))
         return torch.where(x.isposinf(), torch.nan, y)
 
-    assert reports_overflow(peer(overflowing, "gelu", framework="torch", isolated=False))
-    assert not reports_overflow(peer(sg.gelu, "gelu", framework="torch", isolated=False))
+    here = {"framework": "torch", "isolated": False, "samples": 4_000}
+    assert reports_overflow(peer(overflowing, "gelu", **here))
+    assert not reports_overflow(peer(sg.gelu, "gelu", **here))
 
 
 def test_torchs_gelu_is_reported_to_overflow_where_it_does() -> None:
@@ -82,7 +84,7 @@ def test_torch_is_named_with_its_version(torch_gelu: Certificate) -> None:
 
 
 def test_the_tail_of_jaxs_exact_gelu_is_found() -> None:
-    result = peer("jax.nn:gelu", "gelu", parameters={"approximate": False})
+    result = peer("jax.nn:gelu", "gelu", parameters={"approximate": False}, samples=5_000)
     measurement = result.find("value", "float32")
     regions = {region.name: region for region in measurement.regions}
     assert regions["left tail"].max_ulp > 50
@@ -100,7 +102,8 @@ def test_a_module_is_sent_to_its_process() -> None:
 
 
 def test_a_class_is_made_with_its_keywords() -> None:
-    with open_session(describe("torch.nn:LeakyReLU", {"negative_slope": 0.5})) as session:
+    leaky = describe("torch.nn:LeakyReLU", {"negative_slope": 0.5})
+    with open_session(leaky, isolated=False) as session:
         assert session.evaluate("value", X).tolist() == [-1.0, -0.25, 0.0, 3.0]
         assert session.evaluate("slope", X)[[0, 3]].tolist() == [0.5, 1.0]
         assert session.information.quantities == ("value", "slope", "curvature")
@@ -326,16 +329,20 @@ def test_what_fails_while_it_is_loaded_is_said_in_one_line(
     assert "\n" not in str(raised.value)
 
 
-def test_modules_of_ones_own_are_made_and_handed_their_arrays(tmp_path: Path) -> None:
+def test_modules_of_ones_own_are_made_and_handed_their_arrays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "mine.py").write_text(
         "import torch\n\n\nclass Half(torch.nn.Module):\n"
         "    def forward(self, x):\n        return x / 2\n\n\n"
         "def make(layers=1):\n    return torch.nn.Sequential(*[Half() for _ in range(layers)])\n"
     )
-    for name in ("Half", "make"):
-        with open_session(inside(tmp_path, f"mine:{name}")) as session:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    for name, isolated in (("Half", True), ("make", False)):
+        with open_session(inside(tmp_path, f"mine:{name}"), isolated=isolated) as session:
             assert session.information.framework == "torch"
             assert session.evaluate("slope", X).tolist() == [0.5] * 4
+    monkeypatch.delitem(sys.modules, "mine")
 
 
 def test_the_name_of_a_module_is_one_line() -> None:
