@@ -10,9 +10,11 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import click
 import pytest
 from places import ROOT, SUPPORT
 
+from softgate import cli
 from softgate.runtime.packages import FRAMEWORKS
 
 RunHere = Callable[..., subprocess.CompletedProcess[str]]
@@ -26,17 +28,26 @@ NAMES = (
     ),
 )
 PAGES = {name: (ROOT / name).read_text(encoding="utf-8") for name in NAMES}
+HELP = {
+    name: str(cli.softgate.get_command(click.Context(cli.softgate), name).help)  # type: ignore[union-attr]
+    for name in cli.COMMANDS
+}
 COMMANDS = sorted(
     {
-        line.partition("#")[0].partition(" >")[0].strip()
-        for text in PAGES.values()
+        re.split(r"   |#| >", line)[0].strip()
+        for text in (*PAGES.values(), *HELP.values())
         for line in re.findall(r"(?m)^    (softgate .*)$", text)
     }
 )
-ELSEWHERE = ("libkernels.so", "model.onnx", "my_module", "bert-folder", "my-bert", "model.keras")
+ELSEWHERE = ("libkernels.so", "model.onnx", "models.py", "my-", "my_", "bert-folder", "model.keras")
 """Files that a reader has and we do not."""
 LONG = ("certify", "compare", "doctor --full", "identify", "bench", "report")
 """Commands that have tests of their own; here their options are looked up."""
+
+
+@pytest.mark.parametrize("name", HELP)
+def test_every_help_has_an_example(name: str) -> None:
+    assert re.search(rf"(?m)^    (?:\w+: +)?softgate {name}\b", HELP[name])
 
 
 def blocks(page: str) -> list[str]:

@@ -91,6 +91,11 @@ def command(full: bool, form: Format, output: tuple[Path, ...]) -> int:
     By default digests of every function's float32 value and float64 backward are compared with the
     published ones; with --full all digests. Exit code 1 if a kernel does not compile, misses its
     bound or computes other bits.
+
+    \b
+    softgate doctor
+    softgate doctor --json
+    softgate doctor --full -o doctor.html
     """
     from softgate import __version__
     from softgate.runtime.machine import installed
