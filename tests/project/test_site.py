@@ -149,6 +149,21 @@ def test_a_check_of_a_statement_can_fail(
     assert check["gelu_is_a_product"]()[0] == "wrong"
 
 
+def test_a_bar_of_a_formula_ends_no_cell(tools: ModuleType) -> None:
+    functions = [tools.gallery.sg.gelu, tools.gallery.sg.hardshrink]
+    assert "&#124;" in tools.gallery.cell(tools.gallery.math(functions[1]))
+    rows = tools.gallery.overview(functions).splitlines()
+    assert [row.count("|") for row in rows] == [6] * 4
+
+
+def test_tables_are_inserted(tools: ModuleType) -> None:
+    page = tools.page_tables.inserted("a\n<!-- insert names_matrix -->\nb")
+    assert page.startswith("a\n| softgate | PyTorch |")
+    assert "| `gelu`<br>`GELU` |" in page
+    with pytest.raises(ValueError, match="no table 'of_contents': choose from choosing"):
+        tools.page_tables.inserted("<!-- insert of_contents -->")
+
+
 def test_tables_of_pages_are_read(tools: ModuleType) -> None:
     read = tools.gallery.markdown_tables.rows
     errors = {row["function"]: row for row in read("accuracy.md", "The whole catalogue: max ulp")}

@@ -30,7 +30,7 @@ OUTPUT = ROOT / "build" / "docs"
 ROOT_PAGES = {"README.md": "overview.md", "CONTRIBUTING.md": "contributing.md",
               "CHANGELOG.md": "changelog.md"}  # fmt: skip
 """Files of the root folder and their names on the site."""
-FEW = ("elu", "gelu", "Phi", "phi", "swiglu")
+FEW = ("elu", "gelu", "hardshrink", "Phi", "phi", "swiglu")
 """The functions of a quick gallery."""
 LINK = re.compile(r"(\]\()([^)\s]+)(\))")
 SECTION = re.compile(r"(?m)^## (.+)\n\n((?:- .*\n?)+)")

@@ -65,10 +65,15 @@ def overview(functions: Iterable[Activation]) -> str:
     for function in functions:
         texts, gain = dict(known_of(function)), function.properties.gain
         rows.append(
-            f"| [{function.name}](#{anchor(function.name)}) | {math(function)} | "
+            f"| [{function.name}](#{anchor(function.name)}) | {cell(math(function))} | "
             f"`{texts['range']}` | {texts['monotone']} | {'–' if gain is None else f'{gain:.4f}'} |"
         )
     return "\n".join(rows)
+
+
+def cell(html: str) -> str:
+    """Return HTML for a cell of a table, where a bar would end the cell."""
+    return html.replace("|", "&#124;")
 
 
 def anchor(name: str) -> str:
