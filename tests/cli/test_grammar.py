@@ -76,6 +76,7 @@ REFUSED: dict[str, tuple[list[str], str]] = {
     "diagnose": (["nowhere", "--data", "x.npz", "--what-if", "{}", "--limit", "0"], "--limit 0"),
     "certify": (["gelu", "--reference", "{}", "--max-ulp", "0"], "--max-ulp 0"),
     "report": (["--formula", "{}", "--budget", "0"], "--budget 0"),
+    "swap": (["model.onnx", "--from", "a", "--from", "b", "--to", "{}"], "2 --from and 1 --to"),
 }
 """Commands that take long: arguments of which only the last is refused, after the function."""
 

@@ -267,3 +267,30 @@ def test_keras_and_torch() -> None:
     assert found.variant is not None
     assert found.variant.change == "gelu -> silu"
     assert sg.scan(model).activations[0].answer == "gelu"  # nothing is left replaced
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.filterwarnings("ignore::FutureWarning")
+def test_programs(tmp_path: Path) -> None:
+    model = nn.Sequential(nn.Linear(16, 8), nn.GELU(), nn.Linear(8, 2), nn.Tanh()).eval()
+    torch.jit.script(model).save(tmp_path / "m.pt")
+    torch.export.save(torch.export.export(model, (torch.from_numpy(X),)), tmp_path / "m.pt2")
+    for file in ("m.pt", "m.pt2"):
+        record = sg.parity(model, tmp_path / file, {"input": X}, trust=True)
+        assert record.equal
+        assert [a.function for a in record.activations] == ["gelu", "tanh"]
+        assert all(a.difference is not None for a in record.activations)
+    with pytest.raises(ValueError, match="takes input"):
+        sg.parity(model, tmp_path / "m.pt2", {"input": X, "other": X}, trust=True)
+
+
+def test_a_model_that_changes_between_runs_is_refused() -> None:
+    class Changing(nn.Module):
+        runs = 0
+
+        def forward(self, x: Any) -> Any:
+            self.runs += 1
+            return torch.tanh(x + 1 if self.runs % 2 else x)
+
+    with pytest.raises(ValueError, match="does not execute the same operators in each run"):
+        sg.parity(Changing(), nn.Tanh(), X)

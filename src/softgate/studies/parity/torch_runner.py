@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -52,9 +53,17 @@ class TorchRunner:
         if not isinstance(model, nn.Module):
             raise TypeError(f"{name} is a {type(model).__name__}: expected a torch.nn.Module")
         self.name, self._model = name, model
-        self._args, self._kwargs = _arguments(model, name, arrays)
-        with model_errors(name, "its inputs"):
-            graph = TorchGraph(model, self._args, self._kwargs)
+        *others, last = _arguments(model, name, arrays)
+        graph = None
+        for self._args, self._kwargs in others:
+            with suppress(Exception):  # an exported program takes its arguments as it was exported
+                graph = TorchGraph(model, self._args, self._kwargs)
+                break
+        if graph is None:
+            self._args, self._kwargs = last
+            with model_errors(name, "its inputs"):
+                graph = TorchGraph(model, self._args, self._kwargs)
+        self._executed = graph.executed
         parts = [p for p in graph.parts() if p.known and not graph.is_reduced(p.subgraph)]
         self._values: list[tuple[Any, Any]] = [(p.subgraph.input, p.subgraph.output) for p in parts]
         self.activations = distinct(
@@ -83,12 +92,15 @@ class TorchRunner:
         observer = Observer((self._args, dict(self._kwargs)), copied, overwritten)
         with model_errors(self.name, "its inputs"):
             output = record_run(self._model, self._args, self._kwargs, observer)
+        if [operation.kind for operation in observer.operations] != self._executed:
+            raise ValueError(
+                f"{self.name} does not execute the same operators in each run: its activations "
+                "cannot be observed"
+            )
         values = {}
         if observe:
             values = {
-                i: as_array(observer.copies[output])
-                for i, (_, output) in enumerate(self._values)
-                if output in observer.copies
+                i: as_array(observer.copies[output]) for i, (_, output) in enumerate(self._values)
             }
         return Run({name: as_array(t) for name, t in named_tensors(output)}, values)
 
@@ -102,23 +114,38 @@ class TorchRunner:
         """Do nothing: the model is the caller's."""
 
 
-def _arguments(
-    model: nn.Module, name: str, arrays: Arrays
-) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Return the arguments of a model; floats take the dtype of its first parameter."""
+Arguments = tuple[tuple[Any, ...], dict[str, Any]]
+
+
+def _arguments(model: nn.Module, name: str, arrays: Arrays) -> list[Arguments]:
+    """Return the arguments of a model, in the forms in which it may take them.
+
+    Floats take the dtype of its first parameter.
+    """
     floats = (p.dtype for p in model.parameters() if p.is_floating_point())
     dtype = next(floats, None)
-    parameters = inspect.signature(model.forward).parameters.values()
-    names = [p.name for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
     tensors = {key: _tensor(array, dtype) for key, array in arrays.items()}
+    names, needed = _names(model)
     if not names or (len(tensors) == 1 and next(iter(tensors)) not in names):
-        return tuple(tensors.values()), {}
+        return [(tuple(tensors.values()), {})]
     if not set(tensors) & set(names):
-        needed = [p.name for p in parameters if p.default is p.empty and p.name in names]
         bind(arrays, needed, name)  # by order, if there are as many
-        return tuple(tensors.values()), {}
+        return [(tuple(tensors.values()), {})]
     bind(arrays, names, name)
-    return (), tensors
+    if isinstance(model, torch.fx.GraphModule):
+        return [(tuple(tensors[key] for key in names if key in tensors), {}), ((), tensors)]
+    return [((), tensors)]
+
+
+def _names(model: nn.Module) -> tuple[list[str], list[str]]:
+    """Return the names of a model's arguments, and of those without a default."""
+    if isinstance(model, torch.jit.ScriptModule):
+        forward: Any = model.forward
+        arguments = forward.schema.arguments[1:]
+        return [a.name for a in arguments], [a.name for a in arguments if not a.has_default_value()]
+    parameters = inspect.signature(model.forward).parameters.values()
+    named = [p for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+    return [p.name for p in named], [p.name for p in named if p.default is p.empty]
 
 
 def _tensor(array: Array, dtype: torch.dtype | None) -> Tensor:

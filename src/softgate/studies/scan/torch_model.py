@@ -17,6 +17,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten, tree_unflatten
+from torch.utils.weak import WeakTensorKeyDictionary
 
 from softgate.formula.formats import FORMATS, Format
 
@@ -90,8 +91,8 @@ class Recorder(TorchDispatchMode):
         self.sizes: dict[Value, int] = {}
         self.paths: list[str] = [""]
         self.several_slopes: list[str] = []
-        self._numbers: dict[int, int] = {}
-        """Numbers of values by the id of the tensor; an id that is used again is overwritten."""
+        self._numbers = WeakTensorKeyDictionary()
+        """Numbers of values by their tensors; the id of a freed one may be used by another."""
         self._alive: list[Tensor] = []
         for tensor in tree_flatten(inputs)[0]:
             if isinstance(tensor, Tensor):
@@ -106,12 +107,10 @@ class Recorder(TorchDispatchMode):
                 value, gate = args[0].chunk(2, *(args[1:] or (-1,)))
                 return value * torch.sigmoid(gate)
         flat, layout = tree_flatten((args, kwargs))
-        numbers = [self._numbers.get(id(a)) if isinstance(a, Tensor) else None for a in flat]
+        numbers = [self._numbers.get(a) if isinstance(a, Tensor) else None for a in flat]
         result = func(*args, **kwargs)
         results = [r for r in tree_flatten(result)[0] if isinstance(r, Tensor)]
         if all(number is None for number in numbers):
-            for tensor in results:  # a constant, possibly with the id of a value that was freed
-                self._numbers.pop(id(tensor), None)
             return result
         if len(self.calls) >= MOST_OPERATORS:
             raise ValueError(f"the model calls more than {MOST_OPERATORS:,} operators")
@@ -140,13 +139,13 @@ class Recorder(TorchDispatchMode):
 
     def _new(self, tensor: Tensor) -> int:
         number = len(self.dtypes)
-        self._numbers[id(tensor)] = number
+        self._numbers[tensor] = number
         self.dtypes[number], self.sizes[number] = tensor.dtype, tensor.numel()
         return number
 
     def results(self, output: Any) -> set[int]:
         """Return the numbers of the tensors that the model returned."""
-        flat = [self._numbers.get(id(t)) for t in tree_flatten(output)[0] if isinstance(t, Tensor)]
+        flat = [self._numbers.get(t) for t in tree_flatten(output)[0] if isinstance(t, Tensor)]
         return {number for number in flat if number is not None}
 
 
@@ -232,6 +231,11 @@ class TorchGraph:
     def skipped(self) -> int:
         """The number of functions that were not evaluated."""
         return self._prober.skipped
+
+    @property
+    def executed(self) -> list[str]:
+        """The operators of the run, in their order."""
+        return [operation.kind for operation in self._recorder.operations]
 
     @property
     def several_slopes(self) -> list[str]:
