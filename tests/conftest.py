@@ -16,6 +16,8 @@ from softgate import cli
 collect_ignore = ["support"]
 """Helpers have no doctests, and some are programs that must not share a process with others."""
 
+gc.disable()  # until tests are collected: nearly all that is imported and collected stays
+
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Parametrise over the catalogue.
@@ -41,6 +43,7 @@ def pytest_collection_finish() -> None:
 
     A full collection would take a second, and statsmodels and others start one at each call.
     """
+    gc.enable()
     gc.collect()
     gc.freeze()
 

@@ -244,14 +244,15 @@ def check_files_are_written() -> None:
 def check_keras_trains_alike_in_every_mode() -> None:
     _, wanted = trained("gelu")
     strategy = tf.distribute.MirroredStrategy(["CPU:0"])
-    for options in ({}, {"run_eagerly": True}, {"jit_compile": True}, {"jit_compile": "auto"}):
+    for options in ({}, {"run_eagerly": True}, {"jit_compile": True}):
         assert np.isclose(trained(softgate.keras.gelu, **options)[1], wanted, rtol=1e-5), options
     with strategy.scope():
         assert np.isclose(trained(softgate.keras.gelu)[1], wanted, rtol=1e-5)
-    for policy in ("mixed_float16", "mixed_bfloat16"):
+    for policy, jit in (("mixed_float16", True), ("mixed_bfloat16", False)):
         keras.mixed_precision.set_global_policy(policy)
         try:
-            assert np.isclose(trained(softgate.keras.gelu)[1], wanted, rtol=0.05), policy
+            loss = trained(softgate.keras.gelu, jit_compile=jit)[1]
+            assert np.isclose(loss, wanted, rtol=0.05), policy
         finally:
             keras.mixed_precision.set_global_policy("float32")
 

@@ -17,20 +17,21 @@ pytest.importorskip("tensorflow", reason="TensorFlow is not installed")
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What the checks of the first process have written, and their report."""
+    modules = "tensorflow_native", "tensorflow_compositions"
     return made_once(
         "softgate-tensorflow",
-        lambda folder: report("tensorflow", "tensorflow_native", arguments=(str(folder),)),
+        lambda folder: report("tensorflow", *modules, arguments=(str(folder),)),
         tmp_path_factory,
     )
 
 
-def test_kernels_in_graphs(written: Path) -> None:
+def test_kernels_and_compositions_in_graphs(written: Path) -> None:
     result = json.loads((written / "report.json").read_text("utf-8"))
     all_hold(result)
-    assert "check_files_are_written" in result["checked"]
+    assert {"check_files_are_written", "check_expressions_under_xla"} <= set(result["checked"])
 
 
-def test_files_without_softgate_and_tensors(written: Path) -> None:
+def test_files_and_tensors(written: Path) -> None:
     result = report(
         "tensorflow", "tensorflow_files", "tensorflow_checks", arguments=(str(written),)
     )
