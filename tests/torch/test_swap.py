@@ -209,6 +209,20 @@ def test_what_cannot_be_replaced_is_listed() -> None:
         swap(model, {"slope": "relu"})
 
 
+class Cubic(nn.Module):
+    """An elementwise function that is not in the catalogue."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x**3 - x
+
+
+def test_a_module_that_is_not_identified() -> None:
+    model = nn.Sequential(nn.Linear(4, 4), Cubic(), nn.Linear(4, 4), nn.GELU())
+    with pytest.raises(SwapError, match="1 of 2 .*\n  1: unknown .*: no function of softgate has"):
+        swap(model)
+    assert [s.path for s in swap(model, {"gelu": "relu"}).swapped] == ["3"]
+
+
 def test_a_gate_is_replaced() -> None:
     model, x = Mixed(), torch.randn(3, 8)
     swap(model, {"glu": "silu"})

@@ -13,7 +13,8 @@ Examples
 
 from __future__ import annotations
 
-from typing import Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from softgate.frameworks import keras as _adapter  # noqa: F401 - raises if Keras is missing or too old
 from softgate.frameworks.block_arguments import matched_width, unknown
@@ -25,6 +26,10 @@ from .block_parts import load_state_dict
 from .blocks import TransformerBlock
 from .feed_forward import FeedForward, GatedFeedForward
 
+if TYPE_CHECKING:
+    from softgate.studies.diagnose.keras_watch import Watch
+    from softgate.studies.swap.keras_model import swap
+
 __all__ = [  # noqa: PLE0604 - the activations' names come from the catalogue
     "Activation",
     "FeedForward",
@@ -32,16 +37,26 @@ __all__ = [  # noqa: PLE0604 - the activations' names come from the catalogue
     "GatedFeedForward",
     "SelfAttention",
     "TransformerBlock",
+    "Watch",
     "get",
     "load_state_dict",
     "matched_width",
+    "swap",
     *activations(),
     *gated(),
 ]
 
 
+_STUDIES = {"Watch": "diagnose.keras_watch", "swap": "swap.keras_model"}
+"""Modules of `softgate.studies`, imported on first use because they load the compiler."""
+
+
 def __getattr__(name: str) -> Any:
-    """Return the activation of that name for Keras."""
+    """Return the activation of that name for Keras, or a function that is imported on first use."""
+    if name in _STUDIES:
+        module = import_module(f"softgate.studies.{_STUDIES[name]}")
+        globals()[name] = getattr(module, name)
+        return globals()[name]
     known: dict[str, Any] = {**activations(), **gated()}
     if name not in known:
         if name.startswith("_"):

@@ -8,6 +8,8 @@ from softgate.keras.block_parts import load_state_dict as load_state_dict
 from softgate.keras.blocks import TransformerBlock as TransformerBlock
 from softgate.keras.feed_forward import FeedForward as FeedForward
 from softgate.keras.feed_forward import GatedFeedForward as GatedFeedForward
+from softgate.studies.diagnose.keras_watch import Watch as Watch
+from softgate.studies.swap.keras_model import swap as swap
 
 __all__ = [
     "Activation",
@@ -17,6 +19,7 @@ __all__ = [
     "Phi",
     "SelfAttention",
     "TransformerBlock",
+    "Watch",
     "celu",
     "clamped_swiglu",
     "clip",
@@ -60,6 +63,7 @@ __all__ = [
     "sqrtsoftplus",
     "squared_relu",
     "squareplus",
+    "swap",
     "swiglu",
     "tanh",
     "tanhshrink",

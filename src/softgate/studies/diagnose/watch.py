@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from typing import Self
 
 import torch
@@ -20,23 +21,56 @@ MOST_WIDTHS = 8
 varying length there may be any number."""
 
 
-class Watch:
+class SiteStatistics:
+    """Statistics of the sites of a model, made from calls of its activations."""
+
+    def __init__(self, every: int, thresholds: Mapping[str, float]) -> None:
+        interval: object = every
+        if not isinstance(interval, int) or isinstance(interval, bool) or interval < 1:
+            raise ValueError(f"every = {every!r}: expected a whole number of steps, at least 1")
+        self.thresholds = Thresholds(**thresholds)  # type: ignore[arg-type]
+        self._sites: dict[tuple[str, int], SiteSums] = {}
+        self._shapes: dict[Recognised | None, FunctionShape] = {}
+        self._widths: Counter[str] = Counter()
+
+    def _site(self, call: ActivationCall) -> SiteSums:
+        key = (call.site, 1 if call.axis is None else call.x.shape[call.axis])
+        if key not in self._sites and self._widths[call.site] >= MOST_WIDTHS:
+            call.axis, key = None, (call.site, 0)
+        if key not in self._sites:
+            function = UNKNOWN if call.recognised is None else call.recognised.name
+            width = f"({key[1]})" if key[1] else "(other widths, all units as one)"
+            name = f"{call.site} {width}" if self._widths[call.site] else call.site
+            self._widths[call.site] += 1
+            dtype = str(call.x.dtype).removeprefix("torch.")
+            shape = self._shape_of(call.recognised)
+            self._sites[key] = SiteSums(name, function, key[1] or 1, dtype, shape)
+        return self._sites[key]
+
+    def _count(self, call: ActivationCall, site: SiteSums) -> None:
+        bounds = self._shape_of(call.recognised).bounds
+        with torch.no_grad():
+            sums = count(call.x, call.y, _slopes(call), bounds, site.shift, call.axis)
+            sample = histogram_sample(call.y, call.axis)
+        site.add(call.step, sums, sample)
+
+    def _shape_of(self, recognised: Recognised | None) -> FunctionShape:
+        if recognised not in self._shapes:
+            self._shapes[recognised] = shape_of(recognised, self.thresholds)
+        return self._shapes[recognised]
+
+
+class Watch(SiteStatistics):
     """Observes a model inside a `with` statement; see `watch`."""
 
     def __init__(
         self, model: nn.Module, *, every: int = 1, gradients: bool = True, **thresholds: float
     ) -> None:
-        interval: object = every
-        if not isinstance(interval, int) or isinstance(interval, bool) or interval < 1:
-            raise ValueError(f"every = {every!r}: expected a whole number of steps, at least 1")
-        self.thresholds = Thresholds(**thresholds)  # type: ignore[arg-type]
+        super().__init__(every, thresholds)
         self.name = type(model).__name__
         self.loss, self.trained = "", True
         """The name of the loss, for the record; whether weights change during the watch."""
         self._gradients = GradientHooks() if gradients else None
-        self._sites: dict[tuple[str, int], SiteSums] = {}
-        self._shapes: dict[Recognised | None, FunctionShape] = {}
-        self._widths: Counter[str] = Counter()
         self._observer = Observer(model, self._observe, self._gradients, every)
         self._state = "new"
 
@@ -82,32 +116,6 @@ class Watch:
 
             self._gradients.measure(call.x, call.y, call.source, add_norm)
         return None
-
-    def _site(self, call: ActivationCall) -> SiteSums:
-        key = (call.site, 1 if call.axis is None else call.x.shape[call.axis])
-        if key not in self._sites and self._widths[call.site] >= MOST_WIDTHS:
-            call.axis, key = None, (call.site, 0)
-        if key not in self._sites:
-            function = UNKNOWN if call.recognised is None else call.recognised.name
-            width = f"({key[1]})" if key[1] else "(other widths, all units as one)"
-            name = f"{call.site} {width}" if self._widths[call.site] else call.site
-            self._widths[call.site] += 1
-            dtype = str(call.x.dtype).removeprefix("torch.")
-            shape = self._shape_of(call.recognised)
-            self._sites[key] = SiteSums(name, function, key[1] or 1, dtype, shape)
-        return self._sites[key]
-
-    def _count(self, call: ActivationCall, site: SiteSums) -> None:
-        bounds = self._shape_of(call.recognised).bounds
-        with torch.no_grad():
-            sums = count(call.x, call.y, _slopes(call), bounds, site.shift, call.axis)
-            sample = histogram_sample(call.y, call.axis)
-        site.add(call.step, sums, sample)
-
-    def _shape_of(self, recognised: Recognised | None) -> FunctionShape:
-        if recognised not in self._shapes:
-            self._shapes[recognised] = shape_of(recognised, self.thresholds)
-        return self._shapes[recognised]
 
 
 def watch(

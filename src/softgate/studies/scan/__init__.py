@@ -174,14 +174,14 @@ def load_torch(text: str, *, trust: bool, allow_missing: bool) -> Any:
 
 def _scan_object(target: Any, data: Any) -> Scan:
     modules = {base.__module__.split(".")[0] for base in type(target).__mro__}
+    if "keras" in modules:  # before torch, whose modules are its layers on that backend
+        from .keras_model import scan_keras
+
+        return scan_keras(target)
     if "torch" in modules:
         from .torch_model import scan_torch
 
         return scan_torch(target, type(target).__name__, data)
-    if "keras" in modules:
-        from .keras_model import scan_keras
-
-        return scan_keras(target)
     raise TypeError(f"the model is a {type(target).__name__}: expected {TARGETS}")
 
 

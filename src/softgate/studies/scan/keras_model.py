@@ -8,6 +8,8 @@ from dataclasses import replace
 from math import prod
 from typing import Any
 
+import numpy as np
+
 from softgate.runtime.activation import Activation
 from softgate.runtime.names import get
 from softgate.runtime.packages import require
@@ -56,6 +58,11 @@ def load_keras(target: Any) -> tuple[Any, str]:
     return target, name
 
 
+def all_layers(model: Any) -> list[Any]:
+    """Return the layers of a model, with those inside them."""
+    return list(model._flatten_layers(include_self=False, recursive=True))
+
+
 def sites(model: Any) -> Iterator[tuple[Any, str, ScannedActivation]]:
     """Yield every activation of a model: its layer, the attribute that holds it, and what it is.
 
@@ -63,7 +70,7 @@ def sites(model: Any) -> Iterator[tuple[Any, str, ScannedActivation]]:
     """
     import keras
 
-    layers = list(model._flatten_layers(include_self=False, recursive=True))
+    layers = all_layers(model)
     known = {id(layer) for layer in layers}
     operations = [o for o in getattr(model, "operations", ()) if id(o) not in known]
     for layer in layers:
@@ -128,3 +135,18 @@ def _size(layer: Any) -> int | None:
 def _path(layer: Any) -> str:
     """Return the path of a layer in its model; a layer without variables has only a name."""
     return str(layer.path or layer.name)
+
+
+def is_elementwise(function: Any) -> bool:
+    """Return whether a function of tensors has the same value at an element in any array."""
+    import keras
+
+    x = np.linspace(-3, 3, 12, dtype=np.float32).reshape(2, 6)
+    try:
+        whole, part = (
+            keras.ops.convert_to_numpy(function(keras.ops.convert_to_tensor(a)))
+            for a in (x, x[:, :4])
+        )
+    except Exception:  # not a function of one tensor; a user's function may raise anything
+        return False
+    return bool(whole.shape == x.shape and np.allclose(whole[:, :4], part, 1e-4, 1e-5))

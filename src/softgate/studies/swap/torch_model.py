@@ -31,6 +31,7 @@ from softgate.torch.modules import make
 
 from ..diagnose.observer import module_problem
 from ..diagnose.recognition import recognise, recognise_module
+from ..identify import UNKNOWN
 from ..scan.record import Scan, ScannedActivation
 from ..scan.torch_model import scan_torch
 from .configuration import update_configurations
@@ -159,7 +160,8 @@ def swap(
     GELU(approximate='none')
     """
     inner, name = _plain_model(model), type(model).__name__
-    scanned = _scan(inner, data).activations
+    scan = _scan(inner, data)
+    scanned = scan.activations
     scanned += tuple(_fused(inner, {a.path for a in scanned}))
     if replacements is None:
         scanned = tuple(a for a in scanned if not _is_ours(inner, a))
@@ -174,9 +176,10 @@ def swap(
         left = [t.scanned for t in targets if not t.how]
         if replacements is None:
             left += [a for a in scanned if computed(a) is None]
+            left += [a for a in scan.unidentified if _is_unknown_module(inner, a)]
         unswapped = tuple(_unswapped(inner, a) for a in left)
         if unswapped and not partial:
-            raise SwapError(name, len(scanned), unswapped)
+            raise SwapError(name, len(unswapped) + sum(bool(t.how) for t in targets), unswapped)
         new = {_key(t.scanned): t.new for t in targets if t.how}
         replaced = [(a, new.get(_key(a))) for a in scanned]
         notes = update_configurations(inner, replaced, changes.set)
@@ -212,6 +215,12 @@ class Target:
 
 def _key(scanned: ScannedActivation) -> Key:
     return scanned.path, scanned.answer, scanned.operators
+
+
+def _is_unknown_module(model: nn.Module, scanned: ScannedActivation) -> bool:
+    """Return whether a module computes an elementwise function that is not in the catalogue."""
+    recognised = recognise_module(model.get_submodule(scanned.path))
+    return recognised is not None and not recognised.name
 
 
 def _plain_model(model: Any) -> nn.Module:
@@ -438,6 +447,8 @@ def _unswapped(model: nn.Module, scanned: ScannedActivation) -> UnswappedActivat
         reason = "the forward calls softgate's function, which is not redirected"
     elif recognise_module(module) is not None and _has_state(module):
         reason = "the module has parameters, which the state dict would lose"
+    elif scanned.function == UNKNOWN:
+        reason = "no function of softgate has its values"
     elif computed(scanned) is None:
         reason = "it is scaled or shifted in the same expression"
     else:

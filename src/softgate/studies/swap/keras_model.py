@@ -1,0 +1,179 @@
+"""`swap` for Keras: a clone of a model whose layers have other activations.
+
+An activation of a layer is set; a layer or an operation of a functional model that is an activation
+is replaced by `keras.layers.Activation`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import keras
+
+from softgate.keras.activation import get
+from softgate.runtime.activation import Activation
+from softgate.runtime.encoding import a_type
+from softgate.runtime.registry import label
+
+from ..identify import UNKNOWN
+from ..scan.keras_model import FIELDS, all_layers, is_elementwise, sites
+from ..scan.record import ScannedActivation
+from .record import Swap, SwapError, SwappedActivation, UnswappedActivation
+from .selection import Replacements, computed, select
+
+RECORD = "softgate_swap"
+"""The attribute of a clone that has the record of the swap."""
+
+Place = tuple[int, str]
+"""The id of a layer or an operation, and the attribute with its activation; call if it is one."""
+
+
+def swap(
+    model: Any,
+    replacements: Replacements | None = None,
+    *,
+    partial: bool = False,
+) -> Any:
+    """Return a clone of a Keras model, with its weights and other activations.
+
+    Works on every backend of Keras. The activations are those that `softgate.scan` identifies by
+    their values; the model itself is unchanged.
+
+    Parameters
+    ----------
+    model : keras.Model
+        A Sequential or functional model, or one of a class with `get_config`.
+    replacements : mapping, str or callable, optional
+        New functions by keys: a function in any spelling, the path of a layer, which includes all
+        layers inside it, or a pattern of paths ("encoder/*"). One function instead of a mapping
+        replaces the activations of a model that has only one. By default each activation is
+        replaced by softgate's version of the same function.
+    partial : bool, default False
+        Replace what can be replaced, and list the rest in the record.
+
+    Returns
+    -------
+    keras.Model
+        The clone, compiled if the model is. Its attribute `softgate_swap` is the record: `swapped`,
+        `unswapped` and `notes`. Saved models keep the functions; import `softgate.keras` before
+        loading them.
+
+    Raises
+    ------
+    SwapError
+        If an activation cannot be replaced and `partial` is False. It is a ValueError and lists
+        them, such as layers with weights, and activation layers inside layers of other classes.
+    ValueError
+        If a key is unknown or selects nothing, a value is not a function of one tensor, or the
+        model cannot be cloned.
+
+    Examples
+    --------
+    >>> import keras, softgate.keras
+    >>> model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(8, activation="gelu")])
+    >>> clone = softgate.keras.swap(model, {"gelu": "gelu_tanh"})
+    >>> clone.softgate_swap.counts
+    {'gelu -> gelu_tanh': 1}
+    """
+    if not isinstance(model, keras.Model):
+        raise TypeError(f"the model is {a_type(model)}: expected a keras.Model")
+    found = [
+        (layer, field, scanned)
+        for layer, field, scanned in sites(model)
+        if scanned.function != "identity"
+        and not _is_delegated(layer, field)
+        and (scanned.function != UNKNOWN or is_elementwise(getattr(layer, field)))
+    ]
+    if replacements is None:
+        found = [(layer, f, a) for layer, f, a in found if not _is_ours(getattr(layer, f))]
+        chosen = [computed(scanned) for _, _, scanned in found]
+    else:
+        activations = [scanned for _, _, scanned in found]
+        prefix = f"{model.name}/"  # part of the paths in a Sequential model
+        paths = {a.path: (a.path, a.path.removeprefix(prefix)) for a in activations}
+        chosen = select(activations, replacements, model.name, shared=paths, separator="/")
+    new = {
+        (id(layer), field): function
+        for (layer, field, _), function in zip(found, chosen, strict=True)
+        if function is not None
+    }
+    clone, done = _clone(model, new)
+    swapped, unswapped = [], []
+    for layer, field, scanned in found:
+        key = (id(layer), field)
+        if key in done:
+            after = label(new[key])
+            swapped.append(SwappedActivation(scanned.path, scanned.label, after, "layer"))
+        elif key in new or replacements is None:
+            unswapped.append(_unswapped(layer, scanned))
+    if unswapped and not partial:
+        raise SwapError(model.name, len(swapped) + len(unswapped), tuple(unswapped))
+    record = Swap(model.name, "keras", tuple(swapped), tuple(unswapped), ())
+    setattr(clone, RECORD, record)
+    return clone
+
+
+def _is_delegated(layer: Any, field: str) -> bool:
+    """Return whether a layer reads an activation from another one, as an LSTM its cell's."""
+    return isinstance(getattr(type(layer), field, None), property)
+
+
+def _is_ours(function: Any) -> bool:
+    return type(function).__module__.startswith("softgate.")
+
+
+def _clone(model: Any, new: Mapping[Place, Activation]) -> tuple[Any, set[Place]]:
+    """Return a clone with the weights and the new functions, and the places of these."""
+    done: set[Place] = set()
+    pairs: list[tuple[Any, Any]] = []
+
+    def cloned(operation: Any) -> Any:
+        place = (id(operation), "call")
+        if place in new and not getattr(operation, "weights", ()):
+            done.add(place)
+            return keras.layers.Activation(get(new[place]), name=operation.name)
+        clone = type(operation).from_config(operation.get_config())
+        pairs.append((operation, clone))
+        return clone
+
+    try:
+        if isinstance(model, keras.Sequential) or getattr(model, "operations", ()):
+            clone = keras.models.clone_model(model, clone_function=cloned, recursive=True)
+        else:
+            clone = keras.models.clone_model(model)
+            pairs.append((model, clone))
+        if model.built and not clone.built:
+            clone.build_from_config(model.get_build_config())
+        clone.set_weights(model.get_weights())
+        for original, layer in pairs:
+            for a, b in zip(_with_inner(original), _with_inner(layer), strict=True):
+                for field in FIELDS:
+                    place = (id(a), field)
+                    if place in new:
+                        setattr(b, field, get(new[place]))
+                        done.add(place)
+    except Exception as error:  # Keras and the user's layers may raise anything
+        lines = str(error).strip().splitlines() or [""]
+        raise ValueError(
+            f"{model.name} cannot be cloned: {type(error).__name__}: {lines[0]}; its class, and "
+            "those of its layers, need get_config and from_config"
+        ) from error
+    return clone, done
+
+
+def _with_inner(operation: Any) -> list[Any]:
+    """Return a layer and the layers inside it; an operation has none."""
+    return [operation, *all_layers(operation)] if hasattr(operation, "_flatten_layers") else []
+
+
+def _unswapped(layer: Any, scanned: ScannedActivation) -> UnswappedActivation:
+    if scanned.function == UNKNOWN:
+        reason = "no function of softgate has its values; a path selects it"
+    elif computed(scanned) is None:
+        reason = "it has a scale or an offset"
+    elif getattr(layer, "weights", ()):
+        reason = "the layer has weights, which would be lost"
+    else:
+        reason = "the layer is inside a layer of another class, which creates it"
+    return UnswappedActivation(scanned.path, scanned.label, scanned.operators, reason)
