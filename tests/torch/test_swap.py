@@ -218,7 +218,7 @@ class Cubic(nn.Module):
 
 def test_a_module_that_is_not_identified() -> None:
     model = nn.Sequential(nn.Linear(4, 4), Cubic(), nn.Linear(4, 4), nn.GELU())
-    with pytest.raises(SwapError, match="1 of 2 .*\n  1: unknown .*: no function of softgate has"):
+    with pytest.raises(SwapError, match=r"1 of 2 .*\n  1: unknown .*: no function of softgate has"):
         swap(model)
     assert [s.path for s in swap(model, {"gelu": "relu"}).swapped] == ["3"]
 

@@ -138,7 +138,7 @@ def _clone(model: Any, new: Mapping[Place, Activation]) -> tuple[Any, set[Place]
         return clone
 
     try:
-        if isinstance(model, keras.Sequential) or getattr(model, "operations", ()):
+        if isinstance(model, keras.Sequential) or hasattr(model, "operations"):
             clone = keras.models.clone_model(model, clone_function=cloned, recursive=True)
         else:
             clone = keras.models.clone_model(model)
