@@ -51,7 +51,7 @@ def command(
     \b
     softgate parity ./my-bert model.onnx --inputs x.npz
     softgate parity model.onnx model.keras --inputs x.npz --strict
-    softgate parity models.py:make model.onnx --inputs x.npz --trust -o parity.html
+    softgate parity models.py:make model.onnx --inputs x.npz --trust -o p.html
     softgate parity ./my-clip --inputs x.npz --expected y.npz
     """
     from softgate.studies.parity import parity
