@@ -31,13 +31,13 @@ def patterns(name: str) -> Any:
 def truths(graph: Any, points: Any, **parameters: float) -> dict[float, Fraction]:
     """A graph at finite points, from arb, with `DIGITS` bits; ±TINY far below all formats."""
     results = {}
-    for x in points:
-        ball = arb.truth(graph, DIGITS, x=float(x), **parameters)
+    numbers = [float(x) for x in points]
+    for x, ball in zip(numbers, arb.truths(graph, numbers, DIGITS, **parameters), strict=True):
         if ball.abs_upper() < 2.0**-900:
-            results[float(x)] = TINY * ((ball > 0) - (ball < 0))
+            results[x] = TINY * ((ball > 0) - (ball < 0))
         else:
             mantissa, exponent = ball.mid().man_exp()
-            results[float(x)] = Fraction(int(mantissa)) * Fraction(2) ** int(exponent)
+            results[x] = Fraction(int(mantissa)) * Fraction(2) ** int(exponent)
     return results
 
 
