@@ -22,12 +22,12 @@ def checked(backend: str, folder: Path, *modules: str) -> dict[str, Any]:
 
     Compiling would take most of the time, and what is compiled runs once.
     """
-    flags = "--xla_backend_optimization_level=0"
+    flags = {"XLA_FLAGS": "--xla_backend_optimization_level=0"}
     if backend == "jax":
-        from xla_once import quick_options
+        from xla_once import quick_flags
 
-        flags = " ".join(f"--{name}={value}" for name, value in quick_options().items())
-    return report(backend, *modules, arguments=(str(folder),), XLA_FLAGS=flags)
+        flags = quick_flags()
+    return report(backend, *modules, arguments=(str(folder),), **flags)
 
 
 @pytest.fixture(scope="module")

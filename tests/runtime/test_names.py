@@ -8,6 +8,7 @@ framework has is in the data.
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -193,8 +194,13 @@ def test_the_data_is_what_the_framework_computes(sources: list[str]) -> None:
         reason = f"{sources[0]} is not installed" + " (it brings torchvision)" * ("timm" in sources)
         pytest.skip(reason)
     requests = {source: request(sg.names(source)) for source in installed}
+    environment = dict(os.environ)
+    if installed == ["jax"]:
+        from xla_once import quick_flags
+
+        environment |= quick_flags()
     done = subprocess.run(
-        [sys.executable, str(SUPPORT / "probe_names.py")],
+        [sys.executable, str(SUPPORT / "probe_names.py")], env=environment,
         input=json.dumps(requests), capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-4000:]

@@ -27,7 +27,6 @@ import numpy as np
 
 os.environ |= {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": ""}
 os.environ |= {"JAX_PLATFORMS": "cpu", "JAX_ENABLE_X64": "1"}
-os.environ |= {"XLA_FLAGS": "--xla_backend_optimization_level=0"}  # what is compiled runs once
 os.environ.setdefault("KERAS_BACKEND", "tensorflow")
 # Keras imports these where they are installed, which takes longer than to import itself.
 sys.modules |= dict.fromkeys(("matplotlib", "pandas", "sklearn"))

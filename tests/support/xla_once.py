@@ -29,6 +29,11 @@ def quick_options() -> dict[str, Any]:
     return {name: value for name, value in OPTIONS.items() if known({name: value})}
 
 
+def quick_flags() -> dict[str, str]:
+    """Return these options as an environment for another process."""
+    return {"XLA_FLAGS": " ".join(f"--{name}={value}" for name, value in quick_options().items())}
+
+
 def run_once(
     call: Callable[..., Any], *arguments: Any, options: dict[str, Any] | None = None
 ) -> Any:

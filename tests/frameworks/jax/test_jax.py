@@ -21,7 +21,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from xla_once import quick_options, run_once
+from xla_once import quick_flags, quick_options, run_once
 
 import softgate as sg
 import softgate.jax
@@ -268,7 +268,7 @@ def test_sharded_arrays_stay_where_they_are() -> None:
     """On meshes with axes of both types."""
     result = subprocess.run(
         [sys.executable, "-W", "error", "-c", SHARDED],
-        env=os.environ | {"XLA_FLAGS": "--xla_backend_optimization_level=0"},
+        env=os.environ | quick_flags(),
         capture_output=True,
         text=True,
         timeout=120,
