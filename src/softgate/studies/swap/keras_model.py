@@ -78,7 +78,7 @@ def swap(
     """
     if not isinstance(model, keras.Model):
         raise TypeError(f"the model is {a_type(model)}: expected a keras.Model")
-    found = [
+    places = [
         (layer, field, scanned)
         for layer, field, scanned in sites(model)
         if scanned.function != "identity"
@@ -86,21 +86,21 @@ def swap(
         and (scanned.function != UNKNOWN or is_elementwise(getattr(layer, field)))
     ]
     if replacements is None:
-        found = [(layer, f, a) for layer, f, a in found if not _is_ours(getattr(layer, f))]
-        chosen = [computed(scanned) for _, _, scanned in found]
+        places = [(layer, f, a) for layer, f, a in places if not _is_ours(getattr(layer, f))]
+        chosen = [computed(scanned) for _, _, scanned in places]
     else:
-        activations = [scanned for _, _, scanned in found]
+        activations = [scanned for _, _, scanned in places]
         prefix = f"{model.name}/"  # part of the paths in a Sequential model
         paths = {a.path: (a.path, a.path.removeprefix(prefix)) for a in activations}
         chosen = select(activations, replacements, model.name, shared=paths, separator="/")
     new = {
         (id(layer), field): function
-        for (layer, field, _), function in zip(found, chosen, strict=True)
+        for (layer, field, _), function in zip(places, chosen, strict=True)
         if function is not None
     }
     clone, done = _clone(model, new)
     swapped, unswapped = [], []
-    for layer, field, scanned in found:
+    for layer, field, scanned in places:
         key = (id(layer), field)
         if key in done:
             after = label(new[key])
