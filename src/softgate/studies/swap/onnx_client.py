@@ -16,7 +16,7 @@ from softgate.runtime.packages import require
 from ..scan.record import Scan, ScannedActivation
 from ..worker import Message, Worker
 
-CPU_S, CPU_S_PER_MB = 9, 2
+CPU_S, CPU_S_PER_MB = 8, 2
 """Seconds of CPU time for a file: at least, and for each MB of it and of its inputs."""
 WAITING = 7
 """Seconds for a reply over seconds of CPU time: the machine may be busy."""

@@ -10,7 +10,7 @@ import os
 from base64 import b64decode
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import prod
+from math import ceil, prod
 from pathlib import Path
 from typing import Any
 
@@ -75,7 +75,7 @@ def limit_cpu(seconds: float) -> None:
     except ImportError:  # Windows
         return
     used = resource.getrusage(resource.RUSAGE_SELF)
-    total = int(used.ru_utime + used.ru_stime + seconds) + 1
+    total = ceil(used.ru_utime + used.ru_stime + seconds)
     _, hard = resource.getrlimit(resource.RLIMIT_CPU)
     resource.setrlimit(resource.RLIMIT_CPU, (total, hard))
 
