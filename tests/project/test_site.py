@@ -158,8 +158,8 @@ def test_a_bar_of_a_formula_ends_no_cell(tools: ModuleType) -> None:
 
 def test_tables_are_inserted(tools: ModuleType) -> None:
     page = tools.page_tables.inserted("a\n<!-- insert names_matrix -->\nb")
-    assert page.startswith("a\n| softgate | PyTorch |")
-    assert "| `gelu`<br>`GELU` |" in page
+    assert page.startswith("a\n| library | gelu |")
+    assert "\n| PyTorch | `gelu`<br>`GELU` |" in page
     with pytest.raises(ValueError, match="no table 'of_contents': choose from choosing"):
         tools.page_tables.inserted("<!-- insert of_contents -->")
 

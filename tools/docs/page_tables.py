@@ -24,10 +24,12 @@ def names_matrix() -> str:
         if name.function in FAMILY or any(function in FAMILY for _, function in name.switches)
     ]
     grid = Names(tuple(records)).matrix()[0]
-    rows = [row for row in grid.rows if row[0].split("\n")[0] in FAMILY]
-    return table(
-        grid.header, (["<br>".join(map(_code, it.split("\n"))) for it in row] for row in rows)
-    )
+    columns = [row for row in grid.rows if row[0].split("\n")[0] in FAMILY]
+    rows = [
+        (library, *("<br>".join(map(_code, column[i].split("\n"))) for column in columns))
+        for i, library in enumerate(grid.header)
+    ]
+    return table(("library", *(column[0].split("\n")[0] for column in columns)), rows)
 
 
 def choosing() -> str:
