@@ -141,7 +141,8 @@ def statement(function: Activation | Gated) -> str:
 def parameter(it: Parameter) -> str:
     """Return a parameter with its default, its range and its meaning."""
     limits = f" (accepted: {it.range})" if it.range else ""
-    return f"<code>{escape(it.name)}</code> = {it.default:g}{escape(limits)}. {escape(it.doc.replace('`', ''))}"
+    text = f"{limits}. {it.doc}".replace("`", "")
+    return f"<code>{escape(it.name)}</code> = {it.default:g}{escape(text)}"
 
 
 def error_rows(function: Activation, errors: Mapping[str, str]) -> list[tuple[str, str]]:
