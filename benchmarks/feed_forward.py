@@ -10,8 +10,8 @@ Memory is what autograd's hooks see saved (each piece of memory once, parameters
 much the resident memory of a fresh process grows over one forward pass of 16,384 tokens, its output
 included. "peak" is by how much the resident memory of a pass without gradients exceeds its output
 at any time. Time is that of forward and backward together, "inference" that of a pass without
-gradients; implementations take turns in every round,
-each round starts with another one, and the median of the rounds' ratios counts. Exit status is 0
+gradients; implementations, each in its own process, take turns in every round, each round starts
+with another one, and the median of the rounds' ratios counts. Exit status is 0
 unless --gate is given and a limit is missed.
 """
 
@@ -229,26 +229,61 @@ def inference(block: nn.Module, x: Tensor) -> Callable[[], float]:
     return run
 
 
-def measure_time(kind: str, what: str, tokens: int, threads: int, rounds: int) -> Row:
-    """Time implementations in turns."""
-    torch.set_num_threads(threads)
-    x = torch.randn(tokens, D_MODEL, requires_grad=True)
-    grad = torch.randn(tokens, D_MODEL)
-    if what == "inference":
-        steps = {name: inference(blocks(kind)[name], x) for name in (THEIRS, OURS)}
-    else:
-        steps = {name: step(block, x, grad) for name, block in blocks(kind).items()}
-    for run in steps.values():
-        run()
-    times: dict[str, list[float]] = {name: [] for name in steps}
-    names, load = list(steps), SystemLoad()
+def serve(kind: str, what: str, name: str, tokens: str, threads: str) -> None:
+    """Run one implementation once for each line of stdin, and print the seconds."""
+    torch.set_num_threads(int(threads))
+    torch.manual_seed(0)
+    x = torch.randn(int(tokens), D_MODEL, requires_grad=True)
+    block, grad = blocks(kind)[name], torch.randn(int(tokens), D_MODEL)
+    run = inference(block, x) if what == "inference" else step(block, x, grad)
+    run()
     gc.collect()
     gc.disable()
+    print("ready", flush=True)
+    for _ in sys.stdin:
+        print(run(), flush=True)
+
+
+class Server:
+    """A process with one implementation.
+
+    In one process the memory that one implementation frees is what another one allocates next, and
+    huge pages that softgate advised would serve torch too.
+    """
+
+    def __init__(self, *arguments: str) -> None:
+        command = [sys.executable, __file__, "--serve", *arguments]
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        self.answer()
+
+    def answer(self) -> str:
+        assert self.process.stdout is not None
+        return self.process.stdout.readline()
+
+    def step(self) -> float:
+        assert self.process.stdin is not None
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
+        return float(self.answer())
+
+    def stop(self) -> None:
+        self.process.communicate()
+
+
+def measure_time(kind: str, what: str, tokens: int, threads: int, rounds: int) -> Row:
+    """Time implementations in turns, each in its own process."""
+    names = [THEIRS, OURS] if what == "inference" else list(CONTESTANTS)
+    servers = {name: Server(kind, what, name, str(tokens), str(threads)) for name in names}
+    times: dict[str, list[float]] = {name: [] for name in names}
+    load = SystemLoad()
     for index in range(rounds):
         first = index % len(names)
         for name in names[first:] + names[:first]:
-            times[name].append(steps[name]())
-    gc.enable()
+            times[name].append(servers[name].step())
+    for server in servers.values():
+        server.stop()
     values = {name: min(result) for name, result in times.items()}
     for name in names[1:]:
         pairs = zip(times[name], times[THEIRS], strict=True)
@@ -305,6 +340,7 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     )  # fmt: skip
     parser.add_argument("--only", choices=("training", "inference"), help="half of the rows")
     parser.add_argument("--memory", nargs=3, help=argparse.SUPPRESS)
+    parser.add_argument("--serve", nargs=5, help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     options.tokens = options.tokens or ([256] if options.quick else [256, 1024, 4096])
     options.rounds = options.rounds or (15 if options.quick else 40)
@@ -333,6 +369,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.memory:
         what, kind, name = options.memory
         print({"growth": grow, "peak": peak}[what](kind, name))
+        return 0
+    if options.serve:
+        serve(*options.serve)
         return 0
     rows = measure(options)
     report(rows, Console(width=max(140, Console().width)))
