@@ -46,7 +46,7 @@ def swap(
         A Sequential or functional model, or one of a class with `get_config`.
     replacements : mapping, str or callable, optional
         New functions by keys: a function in any spelling, the path of a layer, which includes all
-        layers inside it, or a pattern of paths ("encoder/*"). One function instead of a mapping
+        layers inside it, or a pattern of paths (`"encoder/*"`). One function instead of a mapping
         replaces the activations of a model that has only one. By default each activation is
         replaced by softgate's version of the same function.
     partial : bool, default False
