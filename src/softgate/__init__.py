@@ -19,7 +19,7 @@ from typing import Any
 
 from .runtime.fork_lock import BUILDING as _BUILDING
 
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"
 
 _MODULES = {
     "Activation": "runtime.activation",
