@@ -25,27 +25,29 @@ def match(first: Sequence[Sized], second: Sequence[Sized]) -> list[tuple[int | N
     n, m = len(first), len(second)
     if max(n, m) > MOST:
         return [(i if i < n else None, i if i < m else None) for i in range(max(n, m))]
-    costs = [[GAP * (i + j) if not i or not j else 0 for j in range(m + 1)] for i in range(n + 1)]
-    for i in range(1, n + 1):
-        for j in range(1, m + 1):
+    # costs[i][j] is that of aligning what follows from i and j on, so that of equal alignments the
+    # one with the earliest counterparts is taken.
+    costs = [[GAP * (n - i + m - j) for j in range(m + 1)] for i in range(n + 1)]
+    for i in reversed(range(n)):
+        for j in reversed(range(m)):
             costs[i][j] = min(
-                costs[i - 1][j - 1] + _cost(first[i - 1], second[j - 1]),
-                costs[i - 1][j] + GAP,
-                costs[i][j - 1] + GAP,
+                costs[i + 1][j + 1] + _cost(first[i], second[j]),
+                costs[i + 1][j] + GAP,
+                costs[i][j + 1] + GAP,
             )
     pairs: list[tuple[int | None, int | None]] = []
-    i, j = n, m
-    while i or j:
-        if i and j and costs[i][j] == costs[i - 1][j - 1] + _cost(first[i - 1], second[j - 1]):
-            i, j = i - 1, j - 1
+    i = j = 0
+    while i < n or j < m:
+        if i < n and j < m and costs[i][j] == costs[i + 1][j + 1] + _cost(first[i], second[j]):
             pairs.append((i, j))
-        elif j and (not i or costs[i][j] == costs[i][j - 1] + GAP):
-            j -= 1
+            i, j = i + 1, j + 1
+        elif j < m and (i == n or costs[i][j] == costs[i][j + 1] + GAP):
             pairs.append((None, j))
+            j += 1
         else:
-            i -= 1
             pairs.append((i, None))
-    return pairs[::-1]
+            i += 1
+    return pairs
 
 
 def _cost(a: Sized, b: Sized) -> int:
