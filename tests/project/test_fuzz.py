@@ -42,9 +42,7 @@ def attacks(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Any]:
 
 
 # An interrupt may arrive in hypothesis' callback of the garbage collector, where Python drops it.
-@pytest.mark.filterwarnings(
-    r"ignore:Exception ignored in. <function gc_cumulative_time:pytest.PytestUnraisableExceptionWarning"
-)
+@pytest.mark.filterwarnings("ignore:.*gc_cumulative_time:pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize(
     ("module", "name"), [(module, name) for module, names in QUICK.items() for name in names]
 )
