@@ -313,7 +313,7 @@ def test_killed_at_random_moments(tmp_path: Path) -> None:
 
 
 def test_two_commands_share_a_store(tmp_path: Path) -> None:
-    folder, journal, count = tmp_path / "store", tmp_path / "journal", 16
+    folder, journal, count = tmp_path / "store", tmp_path / "journal", 120
     both = [command(folder, journal, count) for _ in range(2)]
     assert [process.communicate()[0] for process in both] == [f"{count} outcomes\n"] * 2
     assert len(starts(journal)) == count
