@@ -16,7 +16,11 @@ def test_everything_holds_on(backend: str) -> None:
     """Not `checking.report`, which hides torch from other backends: `Watch` computes with it."""
     for package in ("keras", "torch", backend):
         pytest.importorskip(package, reason=f"{package} is not installed")
-    environment = {"KERAS_BACKEND": backend, "TF_CPP_MIN_LOG_LEVEL": "3"}
+    environment = {"KERAS_BACKEND": backend, "TF_CPP_MIN_LOG_LEVEL": "3", "OMP_NUM_THREADS": "1"}
+    if backend == "jax":
+        from xla_once import quick_flags
+
+        environment |= quick_flags()
     done = subprocess.run(
         [sys.executable, str(HERE / "keras_swapped.py")],
         capture_output=True,
