@@ -41,12 +41,12 @@ def match(first: Sequence[Sized], second: Sequence[Sized]) -> list[tuple[int | N
         if i < n and j < m and costs[i][j] == costs[i + 1][j + 1] + _cost(first[i], second[j]):
             pairs.append((i, j))
             i, j = i + 1, j + 1
-        elif j < m and (i == n or costs[i][j] == costs[i][j + 1] + GAP):
-            pairs.append((None, j))
-            j += 1
-        else:
+        elif i < n and costs[i][j] == costs[i + 1][j] + GAP:
             pairs.append((i, None))
             i += 1
+        else:
+            pairs.append((None, j))
+            j += 1
     return pairs
 
 
