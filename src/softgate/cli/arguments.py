@@ -185,3 +185,10 @@ def parse_pairs(option: str, texts: tuple[str, ...], example: str) -> dict[str, 
         if not sign or not name.isidentifier():
             raise click.UsageError(f"{option} {text}: write NAME=VALUE, such as {example}.")
     return {name: value for name, _, value in pairs}
+
+
+time_limit_option = click.option(
+    "--time-limit", type=float, default=60.0, show_default=True,
+    help="Seconds for loading it, and for each call.",
+)  # fmt: skip
+"""The option of commands that call a function in a separate process."""

@@ -12,7 +12,14 @@ import click
 
 from softgate.runtime.files import TABLES, read_text
 
-from .arguments import ACTIVATION, CODE, Command, parameters_option, parse_parameters
+from .arguments import (
+    ACTIVATION,
+    CODE,
+    Command,
+    parameters_option,
+    parse_parameters,
+    time_limit_option,
+)
 from .output import Format, ProgressLine, echo, emit, formats
 
 if TYPE_CHECKING:
@@ -81,10 +88,7 @@ class SweepProgress(ProgressLine):
     "--state", type=click.Path(dir_okay=False), metavar="FILE",
     help="Where an interrupted sweep is saved.  [default: a hidden file in the current folder]",
 )  # fmt: skip
-@click.option(
-    "--time-limit", type=float, default=60.0, show_default=True,
-    help="Seconds for loading it, and for each call.",
-)  # fmt: skip
+@time_limit_option
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the sample.")
 @click.option("--max-ulp", type=float, help="Fail if an error is larger.")
 @click.option(

@@ -9,7 +9,15 @@ import click
 
 from softgate.runtime.files import TABLES
 
-from .arguments import CODE, DTYPES, FRAMEWORKS, Command, parameters_option, parse_parameters
+from .arguments import (
+    CODE,
+    DTYPES,
+    FRAMEWORKS,
+    Command,
+    parameters_option,
+    parse_parameters,
+    time_limit_option,
+)
 from .output import Format, echo, emit, formats
 
 
@@ -27,10 +35,7 @@ from .output import Format, echo, emit, formats
     help="The framework whose arrays it takes.  "
     "[default: that of its module; for your code numpy, or one that it imports]",
 )
-@click.option(
-    "--time-limit", type=float, default=60.0, show_default=True,
-    help="Seconds for loading it, and for each call.",
-)  # fmt: skip
+@time_limit_option
 @formats(*TABLES)
 def command(
     subject: str,

@@ -102,6 +102,19 @@ def reading(file: str | os.PathLike[str]) -> Iterator[None]:
         raise ValueError(f"{file} cannot be read: {type(error).__name__}: {error}") from error
 
 
+def inference_session(model: Any) -> Any:
+    """Return an onnxruntime session that runs a model as it is written, on one thread."""
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.intra_op_num_threads = 1
+    return onnxruntime.InferenceSession(
+        model.SerializeToString(), options, providers=["CPUExecutionProvider"]
+    )
+
+
 class OnnxGraph:
     """The operators of a model, and the functions that they compute.
 
@@ -304,7 +317,6 @@ class OnnxGraph:
 
     def _evaluate(self, subgraph: Subgraph, x: Array) -> Array:
         import onnx
-        import onnxruntime
 
         helper = onnx.helper
         kind, dtype = self._types[str(subgraph.input)], x.dtype
@@ -316,15 +328,8 @@ class OnnxGraph:
         graph = helper.make_graph(nodes, "part", [source], [result], constants)
         model = helper.make_model(graph, opset_imports=self._opsets)
         model.ir_version = self._version
-        options = onnxruntime.SessionOptions()
-        options.log_severity_level = 4
-        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-        options.intra_op_num_threads = 1
         try:
-            session = onnxruntime.InferenceSession(
-                model.SerializeToString(), options, providers=["CPUExecutionProvider"]
-            )
-            (y,) = session.run(None, {str(subgraph.input): x})
+            (y,) = inference_session(model).run(None, {str(subgraph.input): x})
         except Exception as error:  # onnxruntime's exceptions have no common base class
             raise ProbeError(str(error).splitlines()[0]) from None
         y = np.asarray(y)

@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 import onnx
-import onnxruntime
 
 from ..differences import aligned, difference
 from ..inputs import Arrays, bind, load_arrays
@@ -27,6 +26,7 @@ from ..scan.onnx_model import (
     MEMORY,
     OnnxGraph,
     drop_weights,
+    inference_session,
     limit_memory,
     load_model,
     reading,
@@ -609,14 +609,8 @@ def refusal(model: Any) -> str | None:
 
 def evaluate(model: Any, feeds: Arrays) -> Arrays:
     """Return the outputs of a model as it is written; raise ValueError if it cannot be run."""
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 4
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    options.intra_op_num_threads = 1
     try:
-        session = onnxruntime.InferenceSession(
-            model.SerializeToString(), options, providers=["CPUExecutionProvider"]
-        )
+        session = inference_session(model)
         values = session.run(None, feeds)
     except Exception as error:  # onnxruntime's exceptions have no common base class
         first = (str(error).strip().splitlines() or [type(error).__name__])[0]
