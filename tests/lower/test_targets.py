@@ -397,3 +397,28 @@ def test_no_load_waits_for_another(name):
     text = assembly(lowering.build(kernels.loop(specification), chosen), chosen)
     assert "zmm" in text
     assert not re.search(r"\), %[xyz]mm\d+ \{%k", text), "a load under a mask waits for the mask"
+
+
+@pytest.mark.parametrize(
+    ("triple", "expected"),
+    [
+        ("x86_64-unknown-linux-gnu", False),
+        ("aarch64-unknown-linux-gnu", True),
+        ("arm64-apple-darwin", True),
+        ("aarch64-pc-windows-msvc", False),
+    ],
+)
+def test_arm_kernels_are_linked_by_jitlink(
+    triple: str, expected: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Whether RuntimeDyld aborts depends on the layout of memory: `make arm` shows it, sometimes.
+    options: list[bool] = []
+
+    def create(machine: llvm.TargetMachine, *, use_jit_link: bool) -> object:
+        options.append(use_jit_link)
+        return object()
+
+    monkeypatch.setattr(llvm, "create_lljit_compiler", create)
+    monkeypatch.setattr("softgate.lower.target.never_free", lambda linker: None)
+    _ = Target("generic", triple=triple).linker
+    assert options == [expected]

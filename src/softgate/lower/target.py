@@ -114,7 +114,10 @@ class Target:
     @cached_property
     def linker(self) -> llvm.LLJIT:
         """LLVM's linker of code for this CPU into the process, one for all kernels."""
-        linker = llvm.create_lljit_compiler(self.machine)
+        # RuntimeDyld may place the constants of an AArch64 kernel beyond the 4 GB that its code can
+        # address, and then aborts the process. JITLink allocates both together.
+        near = _architecture(self.triple) in ("aarch64", "arm64") and "windows" not in self.triple
+        linker = llvm.create_lljit_compiler(self.machine, use_jit_link=near)
         never_free(linker)
         return linker
 
