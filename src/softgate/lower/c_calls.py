@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Mapping
+from typing import Any
 
 from llvmlite import ir
 
@@ -10,6 +12,13 @@ from .target import BYTE, INDEX, POINTER
 
 Symbols = Mapping[str, int]
 """Addresses of C functions by name."""
+
+
+def address_of(function: Any) -> int:
+    """Return the address of a function of a C library, or of a compiled one."""
+    address = ctypes.cast(function, ctypes.c_void_p).value
+    assert address is not None
+    return address
 
 
 class FunctionBuilder:

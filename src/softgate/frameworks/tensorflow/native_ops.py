@@ -28,7 +28,7 @@ from weakref import WeakKeyDictionary
 import tensorflow as tf
 
 from softgate.lower import tensorflow_op
-from softgate.lower.c_calls import Symbols
+from softgate.lower.c_calls import Symbols, address_of
 from softgate.lower.llvm import compile_chunk_loop
 from softgate.runtime import kernels
 from softgate.runtime.routes import Route, Runner
@@ -101,7 +101,7 @@ def kernel_of(route: Route, dtype: Any, gradient: Gradient) -> Kernel:
     """Return the kernel of a route for tensors of a dtype."""
     runner, operands = route.runner(), len(route.inputs) + route.results
     loop = kernels.once(("share", operands, False), lambda: compile_chunk_loop(operands))
-    chunks = _address(loop)
+    chunks = address_of(loop)
     sizes = (len(route.inputs), route.results, dtype.size, ENUMS[dtype])
     words = (runner.code, runner.address, chunks, *sizes)
     kernel = Kernel((ctypes.c_int64 * len(words))(*words), runner, gradient)
@@ -222,14 +222,14 @@ def _register() -> None:
     if pool is not None:
         process = ctypes.CDLL(None)
         functions = tensorflow_op.THREAD_FUNCTIONS
-        symbols |= {name: _address(getattr(process, name)) for name in functions}
+        symbols |= {name: address_of(getattr(process, name)) for name in functions}
     made = [
         tensorflow_op.compile_create(symbols, PROCESS),
         tensorflow_op.compile_compute(symbols, pool),
         tensorflow_op.compile_shape(symbols),
     ]
     _callbacks.extend(made)
-    create, compute, shape = map(_address, made)
+    create, compute, shape = map(address_of, made)
     library.register(create, compute, shape)
     tf.RegisterGradient(OP)(_gradient)
     if pool is not None:
@@ -242,10 +242,6 @@ _callbacks: list[Any] = []
 
 def _gradient(op: Any, grad: Any) -> Sequence[Any]:
     return _kernels[op.get_attr("kernel")].gradient(*op.inputs, grad)
-
-
-def _address(function: Any) -> int:
-    return ctypes.cast(function, ctypes.c_void_p).value or 0
 
 
 class _Library:
@@ -261,7 +257,7 @@ class _Library:
 
     def address(self, name: str) -> int:
         """Return the address of a function."""
-        return _address(self._function(name))
+        return address_of(self._function(name))
 
     def _function(self, name: str) -> Any:
         try:

@@ -149,7 +149,8 @@ def share_rows(
 
 @cache
 def _share(operands: int, rows: bool = False) -> int:
+    from softgate.lower.c_calls import address_of
     from softgate.lower.llvm import compile_chunk_loop
 
     made = kernels.once(("share", operands, rows), lambda: compile_chunk_loop(operands, rows))
-    return ctypes.cast(made, ctypes.c_void_p).value or 0  # type: ignore[arg-type]
+    return address_of(made)

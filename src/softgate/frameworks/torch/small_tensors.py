@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 
 from softgate.lower import torch_op
+from softgate.lower.c_calls import address_of
 from softgate.lower.target import never_free
 from softgate.runtime.arrays import SERIAL
 
@@ -107,7 +108,7 @@ def operators() -> Operators:
     library = _library()
     if not all(hasattr(library, name) for name in (*torch_op.FUNCTIONS, *REGISTER)):
         return Operators()
-    symbols = {name: _address(getattr(library, name)) for name in torch_op.FUNCTIONS}
+    symbols = {name: address_of(getattr(library, name)) for name in torch_op.FUNCTIONS}
     definitions = torch.library.Library("softgate", "FRAGMENT")
     never_free(definitions)
     calls = []
@@ -131,18 +132,12 @@ def used_for(quantity: str, x: torch.Tensor) -> bool:
     return small and quantity == "value"
 
 
-def _address(function: Any) -> int:
-    address = ctypes.cast(function, ctypes.c_void_p).value
-    assert address is not None
-    return address
-
-
 def _register(library: Any, name: str, key: str, kernel: Callable[..., None]) -> None:
     """Register a kernel of an operator for a dispatch key, for as long as the process runs."""
     handle = ctypes.c_void_p()
     start, implement = (getattr(library, part) for part in REGISTER)
     failed = start(b"softgate", key.encode(), b"softgate", ctypes.c_uint32(0), ctypes.byref(handle))
-    address = ctypes.c_void_p(_address(kernel))
+    address = ctypes.c_void_p(address_of(kernel))
     failed = failed or implement(handle, name.encode(), address, ctypes.c_uint64(VERSION))
     if failed:
         raise RuntimeError(f"libtorch refused the kernel of softgate::{name} for the key {key}")
