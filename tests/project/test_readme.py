@@ -1,18 +1,17 @@
-"""The examples of the README and of the pages of docs/ run unchanged, in a separate process."""
+"""The examples of the README and of the pages of docs/ run unchanged."""
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import click
 import pytest
-from places import ROOT, SUPPORT
+import run_pages
+from places import ROOT
 
 from softgate import cli
 from softgate.runtime.packages import FRAMEWORKS
@@ -59,25 +58,19 @@ def test_the_pages_show_something() -> None:
     assert len(COMMANDS) >= 12
 
 
-def test_python_runs(tmp_path: Path) -> None:
-    """All pages in one process, in which each framework is imported once."""
-    pages = [str(ROOT / page) for page in PAGES if blocks(page)]
-    done = subprocess.run(
-        [sys.executable, str(SUPPORT / "run_pages.py"), *pages],
-        cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},  # faster for small tensors
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)])
+def test_python_runs(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In this process, into which other tests have imported the frameworks."""
+    monkeypatch.chdir(tmp_path)
+    message = run_pages.run(ROOT / page)
+    assert message == "", message
 
 
 def test_a_wrong_example_is_reported(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     for text in ("```python\n1 / 0\n```\n", "```pycon\n>>> 1 + 1\n3\n```\n"):
         page.write_text(f"```python\nx = 1\n```\n{text}", encoding="utf-8")
-        command = [sys.executable, str(SUPPORT / "run_pages.py"), str(page)]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-        assert done.returncode == 1
-        assert "page.md, block 2" in done.stderr
+        assert "page.md, block 2" in run_pages.run(page)
 
 
 @pytest.mark.parametrize("command", COMMANDS)

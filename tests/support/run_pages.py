@@ -1,14 +1,13 @@
-"""Run the examples of pages in one process: python run_pages.py PAGE...
+"""Run the examples of a page in this process.
 
 Blocks of ```python run one after the other, as a reader would paste them; of ```pycon the printed
-results are compared too. Each page has its own names. Prints a traceback for each page that fails.
+results are compared too. Each page has its own names.
 """
 
 from __future__ import annotations
 
 import doctest
 import re
-import sys
 import traceback
 import warnings
 from pathlib import Path
@@ -18,10 +17,16 @@ FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
 def run(page: Path) -> str:
-    """Return what went wrong, an empty text if nothing did."""
+    """Return what went wrong, an empty text if nothing did; warnings are ignored."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return _failure(page)
+
+
+def _failure(page: Path) -> str:
     names: dict[str, object] = {"__name__": page.stem}
     for number, (language, code) in enumerate(BLOCK.findall(page.read_text(encoding="utf-8")), 1):
-        label = f"{page.name}, block {number}"
+        label = f"<{page.name}, block {number}>"
         if language == "python":
             try:
                 exec(compile(code, label, "exec"), names)
@@ -35,10 +40,3 @@ def run(page: Path) -> str:
             return "".join(lines)
         names.update(test.globs)
     return ""
-
-
-if __name__ == "__main__":
-    warnings.simplefilter("ignore")
-    messages = [message for page in sys.argv[1:] if (message := run(Path(page)))]
-    print("\n".join(messages), file=sys.stderr)
-    sys.exit(bool(messages))
