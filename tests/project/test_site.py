@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
 import sys
 from collections.abc import Iterator
 from html.parser import HTMLParser
@@ -40,14 +39,17 @@ class Page(HTMLParser):
             self.loaded.append(known["src"])
 
 
-def test_the_site_is_built_and_complete(tmp_path: Path) -> None:
-    """One test, since the site is built once."""
+@pytest.mark.filterwarnings("ignore")  # of Sphinx's
+def test_the_site_is_built_and_complete(
+    tools: ModuleType,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """One test, since the site is built once; in this process, which has loaded the frameworks."""
+    monkeypatch.setenv("KERAS_BACKEND", "torch")  # docs/conf.py sets it, too
     folder = tmp_path / "docs"
-    command = [sys.executable, "tools/docs/build_site.py", "--quick", "-o", str(folder)]
-    done = subprocess.run(
-        command, cwd=ROOT, capture_output=True, text=True, encoding="utf-8", check=False
-    )
-    assert done.returncode == 0, done.stderr
+    assert tools.build(folder, quick=True) == 0, capsys.readouterr().err
     pages = {path: Page(path.read_text(encoding="utf-8")) for path in folder.rglob("*.html")}
     check_pages(pages)
     assert broken_links(pages) == []
