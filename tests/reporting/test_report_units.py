@@ -233,7 +233,7 @@ def test_users_model_is_on_the_page_and_in_the_records(
     assert (site["function"], site["inputs"], site["unit"]["dead"]) == ("gelu", 300, [0, 1, 2, 3])
     assert watched["seen"]["loss"] == "the loss"
     assert [item["replacement"] for item in record["exchanged"]] == ["relu"]
-    assert "Sequential with relu, not trained further" in text
+    assert "Sequential with relu, without further training" in text
     assert "4 dead" in text
     assert [a["function"] for a in record["scan"]["activations"]] == ["gelu"]
     assert "units_models:make (torch): 1 gelu" in text
@@ -303,7 +303,7 @@ def test_digits_are_learnt_and_torch_state_is_restored(monkeypatch: pytest.Monke
     assert [finding.kind for finding in gelu.findings] == []
     assert "dead" in [finding.kind for finding in relu.findings]
     assert [(item.model, item.replacement) for item in study.exchanged] == [
-        ("the network with relu", "gelu"), ("the network with gelu", "relu"),
+        ("network trained with relu", "gelu"), ("network trained with gelu", "relu"),
     ]  # fmt: skip
     assert all(
         effect.outputs_moved > 0 and effect.loss_before is not None for effect in study.exchanged

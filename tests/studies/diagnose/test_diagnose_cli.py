@@ -130,7 +130,7 @@ def test_what_if_is_a_second_record(folder):
     _, name = folder
     arguments = (f"{name}:make", "--data", "both.npz", "--what-if", "gelu")
     shown = run(*arguments).stdout
-    assert "Sequential with gelu, not trained further" in shown
+    assert "Sequential with gelu, without further training" in shown
     both = json.loads(run(*arguments, "--json").stdout)
     assert both["diagnosis"]["loss"] == "the loss"
     assert both["what_if"]["loss_before"] > 0
@@ -250,7 +250,7 @@ def test_a_folder_of_hugging_face_with_a_text_and_with_arrays(tmp_path):
     result = run(str(home), "--data", str(text), "--what-if", "relu", "--only", "gelu")
     assert result.exception is None, result.exception
     assert "encoder.layer.1.intermediate.intermediate_act_fn" in result.stdout
-    assert "BertModel with relu, not trained further" in result.stdout
+    assert "BertModel with relu, without further training" in result.stdout
     from safetensors.torch import save_file
 
     save_file({"input_ids": torch.randint(5, 30, (6, 9))}, tmp_path / "ids.safetensors")

@@ -70,7 +70,7 @@ def test_units_with_a_bias_of_minus_ten_are_dead(name):
     (finding,) = [finding for finding in report.findings if finding.kind == "dead"]
     assert finding.site == "3"
     assert finding.value == 3 / 32
-    assert "9.38 % of the units of 3 (3 of 32" in finding.text
+    assert "9.38 % of the units at site 3 (3 of 32" in finding.text
     assert finding.advice
 
 

@@ -215,8 +215,8 @@ def approximate(results: Results) -> str:
         verdict = "is faster" if len(faster) == len(times) else only
     ratios = listed([f"{ratio:.2f} × in {shown(name)}" for name, ratio in times.items()])
     return (
-        f"The tanh form of gelu <strong>{verdict}</strong>: its value takes, relative to exact "
-        f"gelu, {ratios} the time; {error}."
+        f"The tanh form of gelu <strong>{verdict}</strong>: the time of its value, relative to "
+        f"exact gelu, is {ratios}; {error}."
     )
 
 

@@ -242,7 +242,7 @@ def _digits(progress: Progress | None = None) -> UnitStudy:
             if progress is not None:
                 progress(f"training with {name}", number, 2)
             model, diagnosis = _train(activation, train.x, train.y)
-            title = f"the network with {name}"
+            title = f"network trained with {name}"
             with torch.no_grad():
                 right = float((model(test.x).argmax(dim=1) == test.y).float().mean())
             watched.append(ObservedNetwork(name, replace(diagnosis, model=title), right))

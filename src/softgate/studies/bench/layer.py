@@ -288,8 +288,8 @@ def _flop_answers(layer: Layer) -> Iterator[str]:
             continue
         times = gelu.activation_flops / relu.activation_flops
         yield (
-            f"gelu takes {times:.0f} times the FLOPs of relu, counted in {name}'s kernels (the "
-            "literature claims three to four), which is "
+            f"gelu takes {times:.0f} times the FLOPs of relu, counted in {name}'s kernels "
+            "(articles state three to four), which is "
             f"{100 * gelu.activation_flops / gelu.matmul_flops:.2f} % of the matrix products'. "
             f"It takes {gelu.activation_ns / relu.activation_ns:.1f} times relu's time and "
             f"{100 * gelu.share:.1f} % of the layer's: FLOPs do not predict the time."

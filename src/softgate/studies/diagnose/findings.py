@@ -94,15 +94,15 @@ def _dead(site: Site, thresholds: Thresholds) -> Iterator[Finding]:
         return
     number = max(len(site.unit.dead), len(site.unit.dead_lately))
     lately = site.dead_lately > site.dead
-    inputs = "inputs of the last quarter of the steps" if lately else f"{site.inputs:,} inputs"
-    flat = "do not fire on any of" if site.function == "relu" else "are flat on all of"
+    inputs = "inputs in the last quarter of the steps" if lately else f"{site.inputs:,} inputs"
+    flat = "do not fire on any of the" if site.function == "relu" else "are flat on all of the"
     yield Finding(
         "dead",
         site.name,
         share,
         thresholds.dead,
-        f"{percent(share)} of the units of {site.name} ({number} of {site.units}, {site.function}) "
-        f"{flat} {inputs}: |slope| < {thresholds.flat:g}",
+        f"{percent(share)} of the units at site {site.name} ({number} of {site.units}, "
+        f"{site.function}) {flat} {inputs}: |slope| < {thresholds.flat:g}",
         "lower the learning rate, check biases, or try gelu or leaky_relu (`what_if` shows the "
         "immediate effect); see `softgate properties relu gelu leaky_relu`"
         if site.function == "relu"
@@ -125,7 +125,7 @@ def _trapped(site: Site, thresholds: Thresholds) -> Iterator[Finding]:
         site.name,
         site.trapped,
         thresholds.trapped,
-        f"{percent(site.trapped)} of the units of {site.name} ({len(site.unit.trapped)} of "
+        f"{percent(site.trapped)} of the units at site {site.name} ({len(site.unit.trapped)} of "
         f"{site.units}, {site.function}) have a slope that is negative or flat on "
         f"{site.inputs:,} inputs: they lie left of the function's minimum",
         "lower the learning rate, or raise the biases of these units; `softgate properties "

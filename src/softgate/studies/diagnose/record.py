@@ -349,7 +349,9 @@ class WhatIf(Record):
             parts.append(f"{self.loss}: {self.loss_before:.4g} → {self.loss_after:.4g}")
         dead = f"{100 * self.dead_before:.3g} % → {100 * self.dead_after:.3g} %"
         parts.append(f"dead units: {dead} of {self.units:,}")
-        title = f"{self.model} with {self.replacement}, not trained further: {'; '.join(parts)}"
+        title = (
+            f"{self.model} with {self.replacement}, without further training: {'; '.join(parts)}"
+        )
         header = (
             "site", "now", "then", "units", "moves", "dead\nnow", "dead\nthen", "flat\nnow",
             "flat\nthen",
