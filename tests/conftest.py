@@ -57,6 +57,17 @@ def all_threads() -> Iterator[None]:
     sg.set_threads(before)
 
 
+@pytest.fixture
+def one_torch_thread() -> Iterator[None]:
+    """One thread of torch during a test: two only wait for each other if tensors are small."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
 RunHere = Callable[..., subprocess.CompletedProcess[str]]
 
 

@@ -6,7 +6,6 @@ import ast
 import contextlib
 import io
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,17 +23,6 @@ sys.path.insert(0, FOLDER)
 import notebooks  # noqa: E402
 
 sys.path.remove(FOLDER)
-
-
-@pytest.fixture
-def one_thread() -> Iterator[None]:
-    """One thread of torch, as `notebooks.execute` sets: faster for small tensors."""
-    import torch
-
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 def executed_here(file: Path) -> nbformat.NotebookNode:
@@ -63,7 +51,7 @@ def outputs(source: str, names: dict[str, Any]) -> list[nbformat.NotebookNode]:
     return result
 
 
-@pytest.mark.usefixtures("one_thread")
+@pytest.mark.usefixtures("one_torch_thread")  # as `notebooks.execute` has
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("file", notebooks.files(), ids=lambda file: file.stem)
 def test_a_notebook_prints_what_is_stored(

@@ -25,6 +25,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from importlib.machinery import PathFinder
 from pathlib import Path
 from types import FrameType, ModuleType
 from typing import Any
@@ -207,9 +208,22 @@ def _open_files_stay() -> None:
         setattr(os, name, guarded(getattr(os, name)))
 
 
-def environment(profile: str, folder: Path) -> dict[str, str]:
-    """Return the variables under which every Python is simulated; `folder` is for one file."""
-    start = f"import other_systems; other_systems.apply({profile!r})\n"
+def hide_packages(names: tuple[str, ...]) -> None:
+    """Make packages impossible to find, as if they were not installed."""
+    find = PathFinder.find_spec
+
+    def found(name: str, *rest: Any) -> Any:
+        return None if name in names else find(name, *rest)
+
+    PathFinder.find_spec = found  # type: ignore[assignment, method-assign]
+
+
+def environment(profile: str, folder: Path, without: tuple[str, ...] = ()) -> dict[str, str]:
+    """Return the variables under which every Python is simulated; `folder` is for one file.
+
+    Packages in `without` cannot be found or imported.
+    """
+    start = f"import other_systems as o; o.apply({profile!r}); o.hide_packages({without!r})\n"
     (folder / "sitecustomize.py").write_text(start, encoding="utf-8")
     path = os.pathsep.join(map(str, (folder, HERE, SOURCE)))
     return {**os.environ, "PYTHONPATH": path, "PYTHONWARNINGS": "error"}

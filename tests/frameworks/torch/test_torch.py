@@ -5,19 +5,14 @@ from __future__ import annotations
 import copy
 import io
 import pickle
-import subprocess
-import sys
 import threading
-import warnings
 from collections.abc import Iterator
 from typing import Any
 
 import ml_dtypes
 import numpy as np
-import onnxruntime
 import pytest
 import torch
-from places import SUPPORT
 from torch.autograd import forward_ad
 
 import softgate as sg
@@ -392,11 +387,6 @@ def test_many_python_threads() -> None:
     assert not wrong
 
 
-def test_data_loader_workers() -> None:
-    # In a process of its own: once another test has loaded JAX, that one warns of every fork.
-    subprocess.run([sys.executable, str(SUPPORT / "data_loading.py")], check=True, timeout=120)
-
-
 def test_parameters_and_arithmetic() -> None:
     x = torch.randn(100, requires_grad=True)
     torch.testing.assert_close(
@@ -509,35 +499,3 @@ def test_gated_functions_of_tensors(name: str) -> None:
         function(a)
     with pytest.raises(TypeError, match="axis"):
         function(a, b, axis=0)
-
-
-def exported(activation: Activation) -> Any:
-    class Model(torch.nn.Module):
-        def forward(self, x: torch.Tensor) -> torch.Tensor:
-            result: torch.Tensor = activation(x)
-            return result
-
-    with warnings.catch_warnings():  # whatever the exporter has to say of itself
-        warnings.simplefilter("ignore")
-        return torch.onnx.export(Model(), (points().float(),), dynamo=True, verbose=False)
-
-
-@pytest.mark.parametrize(
-    ("name", "operators"),
-    [
-        ("relu", {"Relu"}),
-        ("gelu_sigmoid", None),
-        ("softplus", None),
-    ],
-)
-def test_onnx_runs_what_is_exported(name: str, operators: set[str] | None) -> None:
-    activation = sg.activations()[name]
-    model = exported(activation).model_proto
-    if operators is not None:
-        assert {node.op_type for node in model.graph.node} == operators
-    session = onnxruntime.InferenceSession(
-        model.SerializeToString(), providers=["CPUExecutionProvider"]
-    )
-    x = points().float().numpy() * 60  # exp overflows on the way
-    (result,) = session.run(None, {session.get_inputs()[0].name: x})
-    assert np.allclose(result, activation(x), rtol=1e-5, atol=1e-6)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 import torch
 import torch.nn.functional as TF
+from places import SUPPORT
 from torch import Tensor, nn
 from torch._subclasses import FakeTensorMode
 from torch.autograd import forward_ad
@@ -345,37 +347,32 @@ def test_a_number_has_no_halves() -> None:
 
 # Forks
 
-FORK = """
-import os, signal, sys, torch
-torch.set_num_threads(2)
-x = torch.linspace(-8, 8, 1 << 20)
-torch.exp(x)                       # OpenMP's threads are there now
 
-def status_of_child():
-    child = os.fork()
-    if not child:
-        signal.alarm(90)           # a child that waits for threads that are gone is killed
-        import softgate as sg
-        os._exit(0 if abs(sg.gelu(x)[-1].item() - 8) < 1e-3 else 3)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-
-before = status_of_child()
-import softgate
-print(before, status_of_child())
-"""
+@pytest.fixture(scope="module")
+def statuses() -> dict[str, int]:
+    """The exit codes of processes that one with torch alone starts: JAX warns of every fork."""
+    command = [sys.executable, "-W", "ignore", str(SUPPORT / "torch_processes.py")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    result: dict[str, int] = json.loads(done.stdout)
+    return result
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
-def test_a_child_forked_before_the_first_tensor() -> None:
-    """Before softgate is imported, and after."""
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", FORK],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert done.stdout == "0 0\n", done.stderr
+@pytest.mark.parametrize(
+    "start",
+    [
+        "no temporary folder",
+        "before softgate is imported",
+        "before the first tensor",
+        "after the first tensor",
+        "forked DataLoader",
+        "spawned DataLoader",
+    ],
+)
+def test_child_processes(statuses: dict[str, int], start: str) -> None:
+    """Children do not wait for threads that are gone, and need no temporary folder."""
+    assert statuses[start] == 0
 
 
 def test_linux_says_what_was_forked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -385,32 +382,3 @@ def test_linux_says_what_was_forked(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     for flags, forked in ((0x400000, False), (0x400040, True)):
         status.write_text(f"17 (a (name) of 64) R 1 17 17 0 -1 {flags} 5000 0")
         assert openmp._born_by_fork() is forked
-
-
-WITHOUT_SCRATCH = """
-import tempfile
-
-def refuse(*_, **__):
-    raise FileNotFoundError("No usable temporary directory found")
-
-import torch
-tempfile.gettempdir = tempfile.mkdtemp = tempfile.mkstemp = tempfile._get_default_tempdir = refuse
-tempfile.NamedTemporaryFile = tempfile.TemporaryDirectory = refuse
-import softgate as sg
-
-x = torch.ones(5, requires_grad=True)
-sg.gelu(x).sum().backward()
-(sg.swiglu(x, x) + sg.torch.GELU()(x) + sg.torch.functional.relu(x)).sum().backward()
-sg.torch.FeedForward(5, 7, activation="gelu")(x[None]).sum().backward()
-sg.gelu(torch.ones(3).to(torch.float8_e4m3fn))
-sg.gelu(torch.ones(3, dtype=torch.int64))
-print(bool(x.grad.isfinite().all()))
-"""
-
-
-def test_tensors_need_no_temporary_folder() -> None:
-    """torch's compiler, which needs one, is not imported."""
-    result = subprocess.run(
-        [sys.executable, "-c", WITHOUT_SCRATCH], capture_output=True, text=True, check=False
-    )
-    assert (result.stdout, result.returncode) == ("True\n", 0), result.stderr

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 
 import numpy as np
@@ -57,23 +54,3 @@ def test_every_chunk_is_taken_once() -> None:
         assert (room[:64] == 7).all()
         assert (room[64 + count :] == 7).all()
         assert (room[64 : 64 + count] == sg.gelu(torch.tensor(2.0))).all()
-
-
-FORK = """
-import os, signal, sys, torch
-import softgate as sg
-torch.set_num_threads(2)
-x = torch.linspace(-8, 8, 200_000)
-expected = sg.gelu(x).numpy()  # OpenMP's threads are there now
-child = os.fork()
-if not child:
-    signal.alarm(60)           # a child that waits for threads that are gone is killed
-    os._exit(0 if (sg.gelu(x).numpy() == expected).all() else 3)  # torch.equal would wait
-sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
-"""
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
-def test_a_forked_child_does_not_wait_for_threads_that_are_gone() -> None:
-    done = subprocess.run([sys.executable, "-W", "ignore", "-c", FORK], timeout=120, check=False)
-    assert done.returncode == 0

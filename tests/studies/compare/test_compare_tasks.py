@@ -14,8 +14,9 @@ from compare_trials import SMALL, run, small, trial
 from softgate.studies.compare.data import Data, split, standardised
 from softgate.studies.compare.tasks import Task, task, tasks
 from softgate.studies.compare.tasks.task import Option
-from softgate.studies.compare.trial import Outcome, Place
+from softgate.studies.compare.trial import Measured, Outcome, Place, Trial
 
+pytestmark = pytest.mark.usefixtures("one_torch_thread")
 FILED = {"mnist", "fashion-mnist", "cifar10"}
 
 
@@ -26,8 +27,10 @@ def test_every_task_without_files_has_a_small_form() -> None:
 @pytest.mark.parametrize("name", SMALL)
 def test_a_trial_gives_the_same_bits_again_also_after_pickling(name: str) -> None:
     chosen = small(name)
+    request = trial(chosen, seed=3)
     torch.manual_seed(1)
-    first = run(chosen, seed=3)
+    first, times = chosen.trial_function()(request, lambda step, steps, loss: None)
+    check_measured_in_full(request, first, times)
     torch.manual_seed(2)  # nothing outside of a trial decides it, and a trial changes nothing
     state = torch.get_rng_state()
     again = run(pickle.loads(pickle.dumps(chosen)), seed=3)
@@ -36,11 +39,8 @@ def test_a_trial_gives_the_same_bits_again_also_after_pickling(name: str) -> Non
     assert run(chosen, seed=4).curve != first.curve
 
 
-@pytest.mark.parametrize("name", SMALL)
-def test_a_trial_is_measured_in_full_and_survives_json(name: str) -> None:
-    chosen = small(name)
-    requests = trial(chosen)
-    measured, times = chosen.trial_function()(requests, lambda step, steps, loss: None)
+def check_measured_in_full(request: Trial, measured: Measured, times: list[float]) -> None:
+    """Check what was measured in a trial, and that it survives JSON."""
     assert measured.score is not None
     assert measured.loss is not None
     assert measured.validation_score == measured.curve[-1].validation_score
@@ -50,10 +50,10 @@ def test_a_trial_is_measured_in_full_and_survives_json(name: str) -> None:
     assert measured.dead is not None
     assert all(site.gradient for site in measured.sites)
     place = Place("here", "cpu", 1, "3", "2", "0")
-    outcome = Outcome(requests, "finished", "", measured, None, 1.0, place)
+    outcome = Outcome(request, "finished", "", measured, None, 1.0, place)
     read = Outcome.from_json(outcome.to_json())
     assert read == outcome
-    assert read.trial.key == requests.key
+    assert read.trial.key == request.key
 
 
 @pytest.mark.parametrize("name", SMALL)

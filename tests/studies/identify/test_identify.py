@@ -286,7 +286,7 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
 def test_the_command(run_here: Callable[..., subprocess.CompletedProcess[str]]) -> None:
     done = run("torch.nn.functional:gelu", "--parameters", "approximate=tanh", "--json")
     assert (done.returncode, json.loads(done.stdout)["function"]) == (0, "gelu_tanh")
-    done = run("numpy:sin")
+    done = run_here("identify", "numpy:sin")
     assert done.returncode == 1
     assert "unknown" in done.stdout
     for wrong in (["numpy:nothing"], ["no_such_module:f"], ["missing.onnx"], ["gleu"],
