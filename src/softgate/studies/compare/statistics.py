@@ -193,8 +193,8 @@ def _sign_flips(differences: Floats, by: Literal["values", "ranks"]) -> SignFlip
 
 def holm(ps: Sequence[float], alpha: float) -> tuple[list[float], list[bool]]:
     """Return Holm-corrected p-values, and whether each is significant at `alpha`."""
-    if not ps:
-        return [], []
+    if len(ps) < 2:  # nothing to correct, and statsmodels takes a second to import
+        return list(ps), [p <= alpha for p in ps]
     significant, corrected, _, _ = library("statsmodels.stats.multitest").multipletests(
         list(ps), alpha=alpha, method="holm"
     )
