@@ -16,6 +16,7 @@ from compiled import FAST, Library, same_bits
 import softgate as sg
 from softgate.formula.formats import FLOAT32, FLOAT64, Format
 from softgate.runtime.activation import Activation
+from softgate.runtime.gated import Gated
 from softgate.studies import accuracy
 from softgate.studies.accuracy import samples
 
@@ -135,13 +136,24 @@ def vectorised(text: str, folder: Path) -> tuple[set[str], set[str]]:
     return set(loops.values()), {loops[line] for line in vectorised & set(loops)}
 
 
-def test_every_loop_vectorises(tmp_path: Path) -> None:
-    """All of the catalogue, with and without parameters, in both formats, as the comment states."""
-    functions = [*sg.activations().values(), *sg.gated().values()]
-    loops, result = vectorised(sg.emit(functions, "c"), tmp_path)
+def check_loops(functions: list[Activation | Gated], dtype: str, folder: Path) -> None:
+    loops, result = vectorised(sg.emit(functions, "c", dtype=dtype), folder)
     several = sum(bool(function.parameters) for function in functions)
-    assert len(loops) == 4 * (len(functions) + several)
+    assert len(loops) == 2 * (len(functions) + several)
     assert loops - result == set()
+
+
+@pytest.mark.parametrize("turn", [0, 1])
+def test_every_loop_vectorises(turn: int, tmp_path: Path) -> None:
+    """All of the catalogue, with and without parameters, in one format, as the comment states."""
+    functions = [*sg.activations().values(), *sg.gated().values()]
+    check_loops(functions[turn::2], ("float32", "float64")[turn], tmp_path)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_every_loop_vectorises_in_both_formats(dtype: str, tmp_path: Path) -> None:
+    check_loops([*sg.activations().values(), *sg.gated().values()], dtype, tmp_path)
 
 
 def test_a_loop_with_a_branch_is_seen_not_to_vectorise(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ not installed. Unlike ball arithmetic not rigorous: precision is doubled until t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -63,9 +63,33 @@ def sign_of_difference(root: Node, boundary: Fraction, **inputs: float | Fractio
     x - tanh(x) differs from x - 1 in the 5900th bit at x = 2050. That tanh does not reach its limit
     decides such a case.
     """
-    rational = _rational(root, inputs)
-    if rational is not None:
-        return (rational > boundary) - (rational < boundary)
+    (sign,) = signs_of_differences(root, [inputs.pop("x")], [boundary], **inputs)
+    return sign
+
+
+def signs_of_differences(
+    root: Node,
+    points: Iterable[float | Fraction],
+    boundaries: Iterable[Fraction],
+    **parameters: float | Fraction,
+) -> list[int]:
+    """Return what `sign_of_difference` does at many inputs x; equal ones should be neighbours."""
+    bind, constants = program(root)
+    run = bind(RATIONAL, Fraction, parameters, constants)
+    signs, before, rational = [], None, None
+    for x, boundary in zip(points, boundaries, strict=True):
+        if x != before:
+            before, rational = x, _rational(run, x)
+        if rational is None:
+            signs.append(_sign_of_difference(root, boundary, {"x": x, **parameters}))
+        else:
+            signs.append((rational > boundary) - (rational < boundary))
+    return signs
+
+
+def _sign_of_difference(
+    root: Node, boundary: Fraction, inputs: Mapping[str, float | Fraction]
+) -> int:
     bits = 256  # enough for the smallest bfloat16, 2**-133, at the first try
     while bits <= MAX_BITS:
         # The change with 64 more bits estimates the error: 1 - tanh(x)² may have cancelled.
@@ -85,13 +109,13 @@ def sign_of_difference(root: Node, boundary: Fraction, **inputs: float | Fractio
     return 0
 
 
-def _rational(root: Node, inputs: Mapping[str, float | Fraction]) -> Fraction | None:
-    """Return `root` as an exact fraction, or None if it is not computed by arithmetic alone.
+def _rational(run: Callable[[Mapping[str, Any]], Any], x: float | Fraction) -> Fraction | None:
+    """Return a graph at `x` as an exact fraction, or None if arithmetic alone does not compute it.
 
-    Other operations may occur in a branch that is not taken.
+    `run` is the graph bound to `RATIONAL`. Other operations may occur in a branch not taken.
     """
     try:
-        value = interpret(root, RATIONAL, Fraction, inputs)
+        value = run({"x": x})
     except (ZeroDivisionError, TypeError):  # in a branch not taken; a comparison of unknown numbers
         return None
     return value if isinstance(value, Fraction) else None

@@ -73,19 +73,23 @@ def backward_table(entry: Entry, fmt: Format, parameters: Key) -> npt.NDArray[np
         result = rounding.round_to(products, fmt)
         doubtful = rounding.near_tie(products, fmt, MARGIN) & np.isfinite(x)
     if doubtful.any():
-        from softgate.lower.mp import sign_of_difference
+        from softgate.lower.mp import signs_of_differences
 
         root = truth_graph(entry, "slope")
-        for row in np.unique(np.flatnonzero(doubtful) // values.size):
-            at, slope = float(values[row]), float(slopes[row])
-            exact = sign_of_difference(root, Fraction(slope), x=at, **numbers) == 0
-            for i in np.flatnonzero(doubtful[row * values.size : (row + 1) * values.size]):
-                factor, place = float(values[i]), row * values.size + i
-                near = products[place]
-                if exact:
-                    result[place] = fmt.round(Fraction(slope) * Fraction(factor))
-                else:
-                    result[place] = _decide(root, at, near, fmt, numbers, factor)
+        rows = np.flatnonzero(doubtful.reshape(values.size, -1).any(axis=1))
+        near = map(Fraction, slopes[rows].tolist())
+        signs = signs_of_differences(root, values[rows].tolist(), near, **numbers)
+        exact = np.zeros(values.size, np.bool_)
+        exact[rows] = np.equal(signs, 0)
+        # A slope of at most 24 digits times a factor is exact, and `result` is its rounding.
+        with np.errstate(over="ignore"):
+            short = exact & (slopes == slopes.astype(np.float32))
+        doubtful &= ~np.repeat(short, values.size)
+        of_exact = doubtful & np.repeat(exact, values.size)
+        for i in np.flatnonzero(of_exact):
+            result[i] = fmt.round(Fraction(slopes[i // values.size]) * Fraction(grad[i]))
+        rest = np.flatnonzero(doubtful & ~of_exact)
+        result[rest] = _decide(root, x[rest], products[rest], fmt, numbers, grad[rest])
         result = rounding.round_to(result, fmt)
     bits = rounding.encode(result + 0.0, fmt)  # the sum replaces -0
     bits.flags.writeable = False
@@ -155,32 +159,33 @@ def rounded(
         doubtful = np.flatnonzero(rounding.near_tie(exact, fmt, MARGIN) & np.isfinite(x))
     if doubtful.size:
         root = truth_graph(entry, quantity)
-        for i in doubtful:
-            result[i] = _decide(root, float(x[i]), float(exact[i]), fmt, parameters)
+        result[doubtful] = _decide(root, x[doubtful], exact[doubtful], fmt, parameters)
         result = rounding.round_to(result, fmt)  # `_decide` ignores overflow
     return result
 
 
 def _decide(
     root: Node,
-    x: float,
-    near: float,
+    x: npt.NDArray[np.float64],
+    near: npt.NDArray[np.float64],
     fmt: Format,
     parameters: dict[str, float],
-    factor: float = 1.0,
-) -> float:
+    factors: npt.NDArray[np.float64] | None = None,
+) -> npt.NDArray[np.float64]:
     """Return root(x)·factor, which is about `near`, correctly rounded; it may exceed the range."""
-    from softgate.lower.mp import sign_of_difference
+    from softgate.lower.mp import signs_of_differences
 
-    unit = Fraction(float(rounding.ulp(np.float64(near), fmt)))
-    below = Fraction(near) // unit
-    tie = (below + Fraction(1, 2)) * unit
-    side = sign_of_difference(root, tie / Fraction(factor), x=x, **parameters)
-    side = side if factor > 0 else -side
-    if side == 0:  # an exact tie: to even
-        side = 1 if below % 2 else -1
-    result = float((below + (side > 0)) * unit)
-    return result or float(np.copysign(0.0, near))
+    unit = rounding.ulp(near, fmt)
+    below = np.floor(near / unit)
+    ties = map(Fraction, ((below + 0.5) * unit).tolist())  # exact: few digits
+    if factors is not None:
+        pairs = zip(ties, factors.tolist(), strict=True)
+        ties = (tie / Fraction(factor) for tie, factor in pairs)
+    side = np.array(signs_of_differences(root, x.tolist(), ties, **parameters))
+    if factors is not None:
+        side = np.where(factors > 0, side, -side)
+    up = np.where(side == 0, below % 2 == 1, side > 0)  # an exact tie: to even
+    return np.copysign((below + up) * unit, near)
 
 
 MOVES = (0.0, *(sign * 2.0**-k for k in (22, 19, 16, 15, 13) for sign in (1, -1)))

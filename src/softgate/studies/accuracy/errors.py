@@ -283,16 +283,19 @@ class Reference:
         xs, ys = x.astype(np.float64), computed.astype(np.float64)
         balls = arb.truths(self.root, xs.tolist(), **self.parameters)
         truth = np.array([float(ball.mid()) for ball in balls])
-        units = rounding.ulp(self._scale_by_arb(xs) if self.scaled else truth, fmt).tolist()
-        error = [
-            float(abs(arb.exact(result) - ball).mid() / arb.exact(unit))
-            if math.isfinite(result)
-            else math.inf
-            for result, ball, unit in zip(ys.tolist(), balls, units, strict=True)
-        ]
+        units = rounding.ulp(self._scale_by_arb(xs) if self.scaled else truth, fmt)
+        # In balls: a difference may be far below the smallest float, and so may 1/unit be above.
+        per_unit = {unit: 1 / arb.exact(unit) for unit in np.unique(units).tolist()}
+        error = np.abs(
+            [
+                float((ball - result) * per_unit[unit])
+                for result, ball, unit in zip(ys.tolist(), balls, units.tolist(), strict=True)
+            ]
+        )
+        error[~np.isfinite(ys)] = math.inf
         overflows = np.isinf(ys) & (rounding.round_to(truth, fmt) == ys)
         own_ulp = ulp_errors(xs, ys, truth, np.abs(truth), fmt)
-        return Errors(fmt, xs, ys, truth, np.where(overflows, 0.0, np.array(error)), own_ulp)
+        return Errors(fmt, xs, ys, truth, np.where(overflows, 0.0, error), own_ulp)
 
     def _scale_by_arb(self, x: Float64s) -> Float64s:
         from softgate.lower import arb
