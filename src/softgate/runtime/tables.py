@@ -177,10 +177,10 @@ def _decide(
 
     unit = rounding.ulp(near, fmt)
     below = np.floor(near / unit)
-    ties = map(Fraction, ((below + 0.5) * unit).tolist())  # exact: few digits
+    ties = [Fraction(tie) for tie in ((below + 0.5) * unit).tolist()]  # exact: few digits
     if factors is not None:
         pairs = zip(ties, factors.tolist(), strict=True)
-        ties = (tie / Fraction(factor) for tie, factor in pairs)
+        ties = [tie / Fraction(factor) for tie, factor in pairs]
     side = np.array(signs_of_differences(root, x.tolist(), ties, **parameters))
     if factors is not None:
         side = np.where(factors > 0, side, -side)
