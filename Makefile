@@ -24,10 +24,10 @@ SLOW    := $(addprefix tests/runtime/test_,array_libraries.py names.py threads.p
 .DELETE_ON_ERROR:
 .PHONY: help report docs notebooks test check lint lint-and-bytes format exhaustive certificates quantized facts accuracy speed figures bench fuzz fits digests stubs support arm install clean distclean
 
-help: ## say what can be made
+help: ## list these targets
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
 
-report: $(STAMP) ## the main job: which activation, and what does it cost here? writes report.html
+report: $(STAMP) ## the studies on one page, report.html: which activation, and what it costs here
 	$(PY) -m softgate report -o $(PAGE)
 
 docs: $(STAMP) ## the documentation site in build/docs, with links checked and warnings as errors
@@ -56,7 +56,7 @@ lint-and-bytes: $(STAMP)
 	@$(PY) -m compileall -qq src
 	@$(MAKE) --no-print-directory --jobs=2 lint $(BYTES)
 
-format: $(STAMP) ## rewrite the files as ruff would have them
+format: $(STAMP) ## format the code with ruff
 	$(PY) -m ruff check --fix
 	$(PY) -m ruff format
 

@@ -202,11 +202,13 @@ def main() -> None:
     for argument, known in ((names, twins), (kinds, DTYPES), (sizes, SIZES)):
         if wrong := set(argument) - set(known):
             parser.error(f"unknown: {', '.join(sorted(wrong))}; known are {', '.join(known)}")
-    print(f"torch {torch.__version__}, softgate {sg.__version__}; ours, torch, ours/torch")
+    print(f"torch {torch.__version__}, softgate {sg.__version__}; time of a call")
     if options.compiled:
         for size, count, name in product(sizes, threads, names):
             measure_compiled(name, twins[name], size, count, options.budget)
         return
+    head = f"{'function':<14}{'dtype':<10}size thr  {'what':<9}{'softgate':>11}{'torch':>11}"
+    print(f"{head}      ratio")
     rows: list[dict[str, Any]] = []
     for size, count, name, kind in product(sizes, threads, names, kinds):
         result = measure(name, twins[name], DTYPES[kind], size, count, options.budget)

@@ -65,6 +65,7 @@ def test_the_source_distribution_has_tests_and_documentation(built: Path) -> Non
         names = {name.partition("/")[2] for name in archive.getnames()}
     for file in ("Makefile", "README.md", "LICENSE", "CHANGELOG.md", "SECURITY.md",
                  "constraints.txt", "docs/guide.md", "tests/conftest.py", "tools/install.py",
+                 "conftest.py", ".github/workflows/ci.yml", "notebooks/tutorial.ipynb",
                  "src/softgate/__init__.py"):  # fmt: skip
         assert file in names
     assert not any(name.startswith((".venv", "build/", ".git/")) for name in names)

@@ -18,6 +18,7 @@ from softgate.runtime.packages import FRAMEWORKS
 
 RunHere = Callable[..., subprocess.CompletedProcess[str]]
 ELSEWHERE_TESTED = {"compare.md"}  # tests/studies/compare/test_compare_page.py
+WITH_CLUSTER = "docs/ray.md"  # its Python runs in tests/studies/compare/test_compare_ray.py
 NAMES = (
     "README.md",
     *(
@@ -58,7 +59,7 @@ def test_the_pages_show_something() -> None:
     assert len(COMMANDS) >= 12
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)])
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page) and page != WITH_CLUSTER])
 def test_python_runs(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In this process, into which other tests have imported the frameworks."""
     monkeypatch.chdir(tmp_path)

@@ -121,6 +121,12 @@ def test_links_are_adjusted(tools: ModuleType) -> None:
     assert tools.adjusted("[a](docs/speed.md)", ROOT) == "[a](speed.md)"
 
 
+def test_code_is_not_adjusted(tools: ModuleType) -> None:
+    text = "```python\nlayers[0](x)\n```\n\n`f[0](x)` and [a](which_gelu.ipynb)\n"
+    adjusted = tools.adjusted(text, ROOT / "notebooks")
+    assert adjusted == text.replace("which_gelu.ipynb", "which_gelu.md")
+
+
 def test_the_navigation_has_every_page(tools: ModuleType) -> None:
     index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
     linked = set(re.findall(r"\]\((?:\.\./)?([\w./-]+)\)", index))

@@ -109,19 +109,22 @@ HEADER = (
 
 INTRODUCTION = """# Accuracy
 
-Written by `python tools/docs/accuracy_page.py`; every row is a certificate, as `softgate certify`
-prints it, on {system}. Versions: {versions}.
+The largest errors of softgate's functions, and of the same functions in other libraries. Every row
+is a certificate, the record that [`softgate certify`](certify.md) prints. `make certificates`
+(`tools/docs/accuracy_page.py`) wrote this page on {system}. Versions: {versions}.
 
-- The reference is the definition in arb balls; for the large samples it is softgate's float64
-  kernel, itself measured against arb in the same run. float16 and bfloat16 are measured at all
-  65,536 inputs, float32 and float64 at a stratified sample: every exponent, both signs, borders,
-  roots, extrema.
-- An ulp is the spacing of the format at the exact result. For a slope of x·g it is the spacing at
-  max(|g|, |x·g'|): near a root, ulps of the result are arbitrarily small. "NaN or inf": where
-  the exact result is finite.
+- An *ulp* is the spacing of the format's numbers at the exact result: a correctly rounded value is
+  within 0.5 ulp. For a slope (the derivative) of x·g the ulp is the spacing at max(|g|, |x·g'|),
+  because near a root of the slope the spacing at the result is arbitrarily small; a correctly
+  rounded slope is therefore within 1 ulp.
+- The reference is the definition of the function, evaluated by [arb](https://flintlib.org) with
+  proven error bounds. For the large samples it is softgate's float64 kernel, which is measured
+  against arb in the same run. float16 and bfloat16 are measured at all 65,536 inputs, float32 and
+  float64 at a stratified sample: every exponent, both signs, borders, roots, extrema.
 - "0 for a normal number" counts results that are 0 in place of a normal number. Operators of JAX
   and TensorFlow flush subnormal inputs and results to 0 on a CPU, which is counted too; "normal
-  numbers" is the largest error where neither is subnormal.
+  numbers" is the largest error where neither is subnormal. "NaN or inf" is a result that is not
+  finite where the exact one is.
 - A slope is the framework's automatic derivative; functions without one have values only.
 """
 

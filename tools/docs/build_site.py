@@ -2,9 +2,9 @@
 
     python tools/docs/build_site.py [--quick] [-o build/docs]
 
-The pages of docs/, the notebooks, the README, CONTRIBUTING and CHANGELOG are copied beside the
-pages that are generated here, with links adjusted, so that every source also reads well on its own.
-The lists of links in docs/index.md are the navigation. Warnings, such as a link to a page or a
+The pages of docs/, the notebooks, the README and other pages of the root folder are copied beside
+the pages that are generated here, with links adjusted, so that every source also reads well on its
+own. The lists of links in docs/index.md are the navigation. Warnings, such as a link to a page or a
 heading that does not exist, are errors. `--quick` computes the gallery of a few activations only,
 for tests.
 """
@@ -28,17 +28,21 @@ ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 OUTPUT = ROOT / "build" / "docs"
 ROOT_PAGES = {"README.md": "overview.md", "CONTRIBUTING.md": "contributing.md",
-              "CHANGELOG.md": "changelog.md"}  # fmt: skip
+              "CHANGELOG.md": "changelog.md", "SECURITY.md": "security-policy.md"}  # fmt: skip
 """Files of the root folder and their names on the site."""
 FEW = ("elu", "gelu", "hardshrink", "Phi", "phi", "swiglu")
 """The functions of a quick gallery."""
+CODE = re.compile(r"(?ms)(^```.*?^```$|`[^`\n]+`)")
 LINK = re.compile(r"(\]\()([^)\s]+)(\))")
 SECTION = re.compile(r"(?m)^## (.+)\n\n((?:- .*\n?)+)")
 ENTRY = re.compile(r"(?m)^- \[(.+?)\]\((\S+?)\.(?:md|rst|ipynb)\)")
 
 
 def adjusted(text: str, folder: Path) -> str:
-    """Return a page with links as they are on the site; `folder` is where the page is stored."""
+    """Return a page with links as they are on the site; `folder` is where the page is stored.
+
+    Code is unchanged: `layers[0](x)` is a call and not a link.
+    """
 
     def target(match: re.Match[str]) -> str:
         path, mark, anchor = match[2].partition("#")
@@ -53,7 +57,9 @@ def adjusted(text: str, folder: Path) -> str:
             path = file.relative_to(DOCS).as_posix()
         return f"{match[1]}{path}{mark}{anchor}{match[3]}"
 
-    return LINK.sub(target, text)
+    parts = CODE.split(text)
+    parts[::2] = [LINK.sub(target, part) for part in parts[::2]]
+    return "".join(parts)
 
 
 def with_navigation(index: str) -> str:

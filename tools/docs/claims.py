@@ -877,11 +877,11 @@ def wider_range() -> Result:
 INTRODUCTION = """\
 # Statements about GELU, checked
 
-Three articles explain GELU, and state much that can be computed. This page restates those
-statements in our words, beside what softgate computes and a verdict: *right*, *wrong*, or *depends*
-where one reading holds and another does not. `tools/docs/claims.py` has the computation and the
-rule of each verdict; a test runs all of them. Statements about history, and about results of long
-training runs, are left out.
+Which statements about GELU are right? This page takes three articles that explain GELU and restates
+what they state, where it can be computed, beside the result and a verdict: *right*, *wrong*, or
+*depends* where one reading holds and another does not. `tools/docs/claims.py` has the computation
+and the rule of each verdict; a test runs all of them. Statements about history, and about results
+of long training runs, are left out.
 """
 
 

@@ -27,12 +27,13 @@ Times = Mapping[str, Mapping[str, Mapping[str, str]]]
 INTRODUCTION = """\
 # Gallery
 
-Every activation of softgate. Each section has the curve (value: thick line, slope: thin line), the
-formula, the properties that `sg.properties` computes, the names in other libraries, the errors and
-the cost.
+Every activation of softgate. Each section has the curve (value: thick line; slope, the first
+derivative: thin line), the formula, the properties that `sg.properties` computes
+([explained](choosing.md#properties-that-matter)), the names in other libraries, the errors and the
+cost.
 
-- **Error** is the largest measured error in ulps against the exact value, from
-  [Accuracy](accuracy.md); "bound" is the limit that tests enforce.
+- **Error** is the largest measured error in ulps (the distance between neighbouring floating-point
+  numbers), from [Accuracy](accuracy.md); "bound" is the limit that tests enforce.
 - **Cost** is the time per element in float32 on one thread, with the time of a copy of the same
   bytes and of softgate's relu for comparison, from [Speed](speed.md), which names the machine.
   Operations are counted in the kernel's graph (an fma counts as two).

@@ -41,7 +41,6 @@ def facts() -> list[str]:
     apart = np.abs(by_torch.astype(np.float64) - by_jax)
     negative = -np.arange(1, 15, 1 / 64, dtype=np.float32)
     zeros = negative[torch.nn.functional.gelu(torch.from_numpy(negative)).numpy() == 0]
-    limits = [float(torch.nn.functional.gelu(torch.full((64,), s * np.inf))[0]) for s in (-1, 1)]
     first, lost = float(zeros[0]), float(sg.gelu(zeros[0]))
     patterns = np.random.default_rng(0).integers(0, 1 << 32, PATTERNS, np.uint32).view(np.float32)
     ours = sg.gelu(patterns)
@@ -61,15 +60,35 @@ def facts() -> list[str]:
     number = np.isfinite(of_torch) & np.isfinite(exact)
     others = np.mean(of_torch.view(np.uint32)[number] != exact.view(np.uint32)[number])
     return [
-        f"**One name, several functions.** `gelu` is x·Φ(x) in PyTorch and the tanh approximation "
+        f"**One name, several functions.** `gelu` is x·Φ(x) in PyTorch and its tanh approximation "
         f"in JAX: their results differ by up to {apart.max():.1e}.",
-        f"**Lost tails.** PyTorch's float32 GELU is 0 from x = {first:g} on, where the result is "
-        f"{lost:.1e}; it is {limits[0]:g} at -inf and {limits[1]:g} at +inf on this CPU. "
-        "softgate's keeps its relative accuracy down to the last subnormal number.",
-        f"**The same bits everywhere.** NumPy, {', '.join(within)}: 0 of {PATTERNS:,} random "
-        f"float32 inputs differ, and published digests hold on every CPU. PyTorch's and JAX's "
-        f"exact GELU differ at {100 * others:.0f} % of them.",
+        f"**Lost tails.** PyTorch's float32 GELU returns 0 for x ≤ {first:g}, where the exact "
+        f"result is {lost:.1e}, {ends_of_torch()} softgate keeps full relative accuracy down to "
+        "the last subnormal number.",
+        f"**The same bits everywhere.** softgate's GELU in NumPy, {', '.join(within)}: 0 of "
+        f"{PATTERNS:,} random float32 inputs differ, and tests compare the results on each CPU "
+        f"with published digests. PyTorch's and JAX's own exact GELU differ at {100 * others:.0f} "
+        "% of these inputs.",
     ]
+
+
+def ends_of_torch() -> str:
+    """Return the end of a sentence: what PyTorch's float32 GELU returns for the largest inputs."""
+    ends = np.float32([-np.inf, np.inf])
+    limits = [float(torch.nn.functional.gelu(torch.full((64,), end))[0]) for end in ends]
+    wrong = [
+        f"{limit:g} at {end:+g}"
+        for limit, end in zip(limits, ends, strict=True)
+        if limit != float(sg.gelu(end))
+    ]
+    large = np.linspace(1e38, 3.4e38, 241, dtype=np.float32)
+    infinite = large[np.isinf(torch.nn.functional.gelu(torch.from_numpy(large)).numpy())]
+    if infinite.size:
+        return f"{' and '.join(wrong)}, and inf for x ≥ {infinite[0]:.2g} (AVX-512)."
+    return (
+        f"and {' and '.join(wrong)}. On CPUs with AVX-512 it runs another kernel, which overflows "
+        "and returns NaN at +inf ([details](docs/internals.md#pytorch))."
+    )
 
 
 def output(command: str) -> str:

@@ -1,18 +1,20 @@
-"""Run the commands of benchmarks/speed.toml: docs/speed.md, two pictures, the README's tables.
+"""Run the commands and scripts of benchmarks/speed.toml: docs/speed.md, two pictures, the README.
 
     python tools/docs/speed_page.py [--check] [--records FOLDER] [--beside FOLDER] [-o FILE]
 
-The page is what the commands print: each is run with --json, and its record is shown as Markdown.
-Takes some ten minutes, on a machine that should do nothing else. `--check` runs every command with
-next to no rounds and peers, and writes nothing. With `--records` the records are kept in a folder,
-and what is there already is not measured again: after an interrupt, or to change the page alone.
-With `--beside`, tables of such a folder from another machine stand below those of this one.
+The page is what they print: commands are run with --json, and their records shown as Markdown;
+scripts are shown as they print. Takes some fifteen minutes, on a machine that should do nothing
+else. `--check` runs everything with next to no rounds and peers, and writes nothing. With
+`--records` the records are kept in a folder, and what is there already is not measured again: after
+an interrupt, or to change the page alone. With `--beside`, tables of such a folder from another
+machine stand below those of this one.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import shlex
 import subprocess
 import sys
@@ -23,8 +25,9 @@ from pathlib import Path
 
 import readme_blocks
 
-from softgate.runtime.machine import Machine
+from softgate.runtime.machine import Machine, this_machine
 from softgate.runtime.records import Grid
+from softgate.studies.bench.interleave import SystemLoad
 from softgate.studies.bench.layer import Layer
 from softgate.studies.bench.pareto import Pareto
 from softgate.studies.bench.plots import pareto_chart, time_chart
@@ -78,18 +81,33 @@ class Section:
         return "softgate " + self.command.replace("{pareto}", picture_name(self.command))
 
 
+@dataclass(frozen=True)
+class Script:
+    """One script of the page: what it prints is shown as it is."""
+
+    title: str
+    command: str
+    quick: str
+    text: str = ""
+
+    @property
+    def file(self) -> str:
+        """The name of the printed text in a folder of records."""
+        return f"{self.title.replace(' ', '-')}.txt"
+
+
 def picture_name(command: str) -> str:
     """Return the file of a section's picture."""
     return "speed-pareto.svg" if "{pareto}" in command else "speed.svg"
 
 
-def definitions() -> tuple[str, list[Section]]:
-    """Return the introduction and the sections."""
+def definitions() -> tuple[str, list[Section], list[Script]]:
+    """Return the introduction, the sections and the scripts."""
     content = tomllib.loads(DEFINITIONS.read_text(encoding="utf-8"))
     sections = [
         Section(**{**it, "figure": tuple(it.get("figure", ()))}) for it in content["section"]
     ]
-    return content["introduction"].strip(), sections
+    return content["introduction"].strip(), sections, [Script(**it) for it in content["script"]]
 
 
 def run(section: Section, folder: Path, check: bool, records: Path | None = None) -> Timed:
@@ -115,6 +133,37 @@ def recorded(section: Section, records: Path | None) -> Timed | None:
     if records is None or not (records / section.file).exists():
         return None
     return read((records / section.file).read_text(encoding="utf-8"))
+
+
+def script_text(script: Script, check: bool, records: Path | None = None) -> str:
+    """Run a script, unless it was run before, and return its section of the page."""
+    saved = None if records is None else records / script.file
+    if saved is not None and saved.exists():
+        printed = saved.read_text(encoding="utf-8")
+    else:
+        printed = run_script(script, check)
+        if saved is not None:
+            saved.parent.mkdir(parents=True, exist_ok=True)
+            saved.write_text(printed, encoding="utf-8")
+    parts = [f"## {script.title}", script.text.strip(), f"```\npython {script.command}\n```",
+             f"```text\n{printed}```"]  # fmt: skip
+    return "\n\n".join(part for part in parts if part)
+
+
+def run_script(script: Script, check: bool) -> str:
+    """Return what a script prints, below the CPU and the CPU use of other processes."""
+    command = f"{script.command} {script.quick}" if check else script.command
+    print("python " + command, file=sys.stderr)
+    load = SystemLoad(lambda: sum(os.times()[:4]))
+    done = subprocess.run(
+        [sys.executable, *shlex.split(command)], stdout=subprocess.PIPE, check=True, cwd=ROOT
+    )
+    others = load.share()
+    head = this_machine().processor
+    if others is not None:
+        head += f"; other processes used {others:.0%} of the cores"
+    lines = [line.rstrip() for line in done.stdout.decode().splitlines()]
+    return "\n".join([head, *lines]) + "\n"
 
 
 def read(text: str) -> Timed:
@@ -185,7 +234,7 @@ def write(
     beside: Path | None = None,
 ) -> None:
     """Run everything and write the page beside its pictures, and the tables of the README."""
-    introduction, sections = definitions()
+    introduction, sections, scripts = definitions()
     texts: list[str] = []
     dtypes: dict[str, Bench] = {}
     other_dtypes: dict[str, Bench] = {}
@@ -200,11 +249,10 @@ def write(
         texts.append(section_text(section, record, page.parent, other))
         for warning in record.warnings:
             print(f"  Warning: {warning}", file=sys.stderr)
-    head = (
-        "# Speed\n\nWritten by `python tools/docs/speed_page.py` from the commands in "
-        "`benchmarks/speed.toml`.\n\n" + "\n\n".join(machines.values())
-    )
-    page.write_text("\n\n".join([head, introduction, *texts]) + "\n", encoding="utf-8")
+    texts += [script_text(script, check, records) for script in scripts]
+    purpose, _, rest = introduction.partition("\n\n")
+    head = ["# Speed", purpose, *machines.values(), rest]
+    page.write_text("\n\n".join([*head, *texts]) + "\n", encoding="utf-8")
     print(f"Wrote {page}", file=sys.stderr)
     text = readme_blocks.speed(dtypes["float32"], dtypes, other_dtypes)
     if readme is not None:

@@ -106,8 +106,9 @@ def command(
 ) -> int:
     """Measure the errors of FUNCTION, by region, against rigorous reference values.
 
-    A class, or a function without an argument, makes a callable. A model has one input and one
-    output; a C function is void(const T*, T*, size_t), and its name ends in _f32, _f64, _f16 or
+    The reference is the definition of the function, evaluated with proven error bounds. A class, or
+    a function without arguments, is called first to make the function. A model has one input and
+    one output; a C function is void(const T*, T*, size_t), and its name ends in _f32, _f64, _f16 or
     _bf16 unless --dtype names T. Functions other than softgate's run in a separate process.
 
     Exit code 1 if --max-ulp or --baseline fails, if an activation of softgate breaks the bound that

@@ -97,7 +97,7 @@ OPTIONS = (
     click.option("--no-store", is_flag=True, help="Save no trials."),
     click.option(
         "--on", default="local", show_default=True, metavar="PLACE",
-        help="local processes, ray, or ray://host:port.",
+        help="local processes, here (this process), ray, or ray://host:port.",
     ),
     click.option(
         "--jobs", type=click.IntRange(1), metavar="N", help="Concurrent trials.  [one per core]"

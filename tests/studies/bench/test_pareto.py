@@ -216,7 +216,7 @@ def page_tool():
 
 
 PAGE = page_tool()
-SECTIONS = PAGE.definitions()[1]
+_, SECTIONS, SCRIPTS = PAGE.definitions()
 
 
 @pytest.mark.parametrize("section", SECTIONS, ids=lambda section: section.title)
@@ -227,6 +227,24 @@ def test_every_command_of_the_page_is_one(section, tmp_path):
     assert parsed.params["as_json"]
     assert parsed.params["budget"] < 1
     assert shlex.split(section.shown)[:2] == ["softgate", "bench"]
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.title)
+def test_every_script_of_the_page_has_its_options(script):
+    file, *words = shlex.split(f"{script.command} {script.quick}")
+    source = (ROOT / file).read_text(encoding="utf-8")
+    assert all(f'"{word}"' in source for word in words if word.startswith("--"))
+
+
+def test_a_script_is_shown_as_it_prints(tmp_path):
+    command = shlex.join(["-c", "print('a  b\\n1  2 ')"])
+    script = PAGE.Script("A script", command, "quickly", "What it does.")
+    text = PAGE.script_text(script, False, tmp_path)
+    head, _, shown = text.partition("```text\n")
+    assert head == f"## A script\n\nWhat it does.\n\n```\npython {command}\n```\n\n"
+    assert shown.splitlines()[1:] == ["a  b", "1  2", "```"]
+    (tmp_path / script.file).write_text("saved\n", encoding="utf-8")
+    assert PAGE.script_text(script, False, tmp_path).endswith("```text\nsaved\n```")
 
 
 def run_here(arguments, **_):

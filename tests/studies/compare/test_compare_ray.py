@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import signal
 import sys
 import tempfile
@@ -15,8 +16,10 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
+from places import ROOT
 from test_compare_execution import TRIALS, same, starts
 from trained import Toy, execute, run_trial, trial
 
@@ -134,6 +137,21 @@ def test_a_trainable_that_cannot_be_loaded(cluster: Executor) -> None:
     assert result.status == "finished"
     with pytest.raises(RayClusterError, match="connected to a Ray cluster already"):
         execute([trial()], Toy(), Store(None), on="ray://127.0.0.1:10001")
+
+
+@pytest.mark.usefixtures("cluster")
+def test_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The blocks of docs/ray.md, on the cluster that this process is connected to."""
+    page = (ROOT / "docs" / "ray.md").read_text(encoding="utf-8")
+    script, call = re.findall(r"(?ms)^```python\n(.*?)^```", page)
+    monkeypatch.chdir(tmp_path)
+    Path(script.split("\n")[0].removeprefix("# ")).write_text(script, encoding="utf-8")
+    names: dict[str, Any] = {}
+    exec(compile(call, "ray.md", "exec"), names)
+    header, rows = names["comparison"].table()
+    scores = [row[header.index("score")] for row in rows]
+    assert len(scores) == 12
+    assert min(scores) > 0.6
 
 
 def test_versions_that_differ() -> None:
