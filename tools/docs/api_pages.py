@@ -45,6 +45,17 @@ TITLES = {
     "records": "Records",
 }
 
+INDEX = """\
+API reference
+=============
+
+Every public function, class and method, from the docstrings: functions of arrays and studies
+(softgate), the modules for PyTorch, JAX and Keras, and the records that studies return.
+
+.. toctree::
+   :maxdepth: 1
+"""
+
 
 def exported(file: str) -> list[str]:
     """Return the names that a module's `__all__` lists as texts."""
@@ -96,9 +107,8 @@ def pages() -> dict[str, str]:
         for name in names
     ]
     modules = ("softgate", "torch", "functional", "jax", "keras", "records")
-    tree = ["API reference", "=============", "", ".. toctree::", "   :maxdepth: 1", ""]
     return {
-        "api/index.rst": "\n".join([*tree, *(f"   {name}" for name in modules), ""]),
+        "api/index.rst": "\n".join([INDEX, *(f"   {name}" for name in modules), ""]),
         "api/softgate.rst": module_page("softgate", sorted(softgate._MODULES, key=str.casefold)),
         "api/torch.rst": module_page("torch", [*others, *layers]),
         "api/functional.rst": module_page("functional", defined("torch/functional.py")),
