@@ -62,12 +62,13 @@ def pages(names: Collection[str] | None = None) -> dict[str, str]:
 
 def overview(functions: Iterable[Activation]) -> str:
     """Return a table with a line for each activation."""
-    rows = ["| function | formula | range | monotone | gain |", "| --- | --- | --- | --- | --- |"]
+    rows = ["| function | range | monotone | gain | formula |", "| --- | --- | --- | --- | --- |"]
     for function in functions:
         texts, gain = dict(known_of(function)), function.properties.gain
         rows.append(
-            f"| [{function.name}](#{anchor(function.name)}) | {cell(math(function))} | "
-            f"`{texts['range']}` | {texts['monotone']} | {'–' if gain is None else f'{gain:.4f}'} |"
+            f"| [{function.name}](#{anchor(function.name)}) | `{texts['range']}` | "
+            f"{texts['monotone']} | {'–' if gain is None else f'{gain:.4f}'} | "
+            f"{cell(math(function))} |"
         )
     return "\n".join(rows)
 
