@@ -1,4 +1,4 @@
-"""softgate.keras on TensorFlow, JAX and torch, each in a process of its own.
+"""softgate.keras with `swap` and `Watch` on TensorFlow, JAX and torch, each in its own process.
 
 What the torch process writes (blocks' weights, outputs, gradients; saved models) every backend
 reads.
@@ -22,19 +22,19 @@ def checked(backend: str, folder: Path, *modules: str) -> dict[str, Any]:
 
     Compiling would take most of the time, and what is compiled runs once.
     """
-    flags = {"XLA_FLAGS": "--xla_backend_optimization_level=0"}
+    environment = {"XLA_FLAGS": "--xla_backend_optimization_level=0", "OMP_NUM_THREADS": "1"}
     if backend == "jax":
         from xla_once import quick_flags
 
-        flags = quick_flags()
-    return report(backend, *modules, arguments=(str(folder),), **flags)
+        environment |= quick_flags()
+    return report(backend, *modules, arguments=(str(folder),), **environment)
 
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What the torch process has written, and the report of its checks."""
     pytest.importorskip("torch", reason="PyTorch is not installed")
-    modules = "keras_used", "keras_written", "keras_read"
+    modules = "keras_used", "keras_written", "keras_read", "keras_swapped"
     return made_once(
         "softgate-keras", lambda folder: checked("torch", folder, *modules), tmp_path_factory
     )
@@ -46,10 +46,12 @@ def test_everything_holds_on(backend: str, written: Path) -> None:
     if backend == "torch":
         result = json.loads((written / "report.json").read_text("utf-8"))
     else:
-        result = checked(backend, written, "keras_used", "keras_read")
+        result = checked(backend, written, "keras_used", "keras_read", "keras_swapped")
     all_hold(result)
     assert result["checked"][0] == "check_plain_functions_are_saved"
-    assert "check_blocks_equal_torchs" in result["checked"]
+    assert {"check_blocks_equal_torchs", "check_watch_makes_the_record_of_torch"} <= set(
+        result["checked"]
+    )
 
 
 def run(code: str, path: Path | None = None) -> str:

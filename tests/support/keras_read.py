@@ -88,9 +88,11 @@ def variants() -> list[sk.Activation]:
 
 
 def check_every_activation() -> None:
+    """Each is evaluated on one backend, in turn: tests of the frameworks evaluate it on all."""
     known = variants()
     assert len(known) > len(sg.activations())
-    values_and_slopes(known, [ours.activation for ours in known])
+    evaluated = known[("jax", "tensorflow", "torch").index(BACKEND) :: 3]
+    values_and_slopes(evaluated, [ours.activation for ours in evaluated])
     for ours in known:
         config = json.loads(json.dumps(keras.activations.serialize(ours)))
         assert keras.activations.get(config) is ours, ours

@@ -36,6 +36,8 @@ class Function:
     nin: int
     nout = 1
     short_way: Callable[..., Any]
+    autograph_info__ = True
+    """With this attribute TensorFlow's AutoGraph does not rewrite the code of a call."""
 
     def __init__(self, entry: Entry | GatedEntry, documentation: str) -> None:
         self.entry = entry

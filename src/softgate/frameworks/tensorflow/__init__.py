@@ -45,6 +45,19 @@ OPERATORS = Operators(
 )
 
 
+def _exclude_from_autograph() -> None:
+    """Add softgate to the packages whose code AutoGraph does not rewrite, which takes seconds."""
+    try:
+        from tensorflow.python.autograph.core import config
+
+        config.CONVERSION_RULES = (*config.CONVERSION_RULES, config.DoNotConvert("softgate"))
+    except (ImportError, AttributeError):  # another version: rewritten code works as well
+        pass
+
+
+_exclude_from_autograph()
+
+
 @tf.autograph.experimental.do_not_convert
 def compute(call: Call) -> Any:
     """Return the results of a call as tensors, differentiable."""

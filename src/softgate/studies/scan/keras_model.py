@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import lru_cache
 from math import prod
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -104,10 +106,22 @@ def _activation(
 
 
 def _identified(function: Any) -> Identification | None:
+    """Return what a function computes, or None if it cannot be evaluated at an array."""
+    module = getattr(function, "__module__", None) or ""
+    if isinstance(function, FunctionType) and module.startswith("keras."):
+        return _identified_once(function)
+    return _identify(function)
+
+
+def _identify(function: Any) -> Identification | None:
     try:
         return identify(function, framework="keras", dtype="float32")
     except (SubjectFailure, RuntimeError, TypeError, ValueError, IndexError):
         return None
+
+
+_identified_once = lru_cache(maxsize=64)(_identify)
+"""For the functions of Keras itself, which every layer shares and which do not change."""
 
 
 def _claim(function: Any) -> str | None:
