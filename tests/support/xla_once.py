@@ -8,7 +8,11 @@ from typing import Any
 
 import jax
 
-OPTIONS = {"xla_backend_optimization_level": 0, "xla_cpu_use_fusion_emitters": False}
+OPTIONS = {
+    "xla_backend_optimization_level": 0,
+    "xla_cpu_use_fusion_emitters": False,
+    "xla_cpu_parallel_codegen_split_count": 1,
+}
 """XLA's own passes over the graph run in full; code generation does as little as possible."""
 
 

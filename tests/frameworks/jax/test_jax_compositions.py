@@ -67,15 +67,17 @@ def check_expressions(activation: Activation, shape: str, quantities: tuple[str,
     narrow = [jnp.asarray(v, jnp.float32) for v in (x, y)]
     thorough = shape == "scalar"
     calls = expressions(activation, derivative, thorough, quantities=quantities)
-    options = quick_options()
-    if shape == "several":
-        calls |= reductions(activation, jnp.sum, jnp.prod, quantities)
-        options = {}  # LLVM unrolls reductions, and merges what they reduce
 
-    def evaluated(x: Any, y: Any) -> dict[str, Any]:
-        return {name: call(x, y) for name, call in calls.items()}
+    def evaluated(calls: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
+        def program(x: Any, y: Any) -> dict[str, Any]:
+            return {name: call(x, y) for name, call in calls.items()}
 
-    results = run_once(evaluated, *narrow, options=options)
+        results: dict[str, Any] = run_once(program, *narrow, options=options)
+        return results
+
+    results = evaluated(calls, quick_options())
+    if shape == "several":  # LLVM unrolls reductions, and merges what they reduce
+        results |= evaluated(reductions(activation, jnp.sum, jnp.prod, quantities), {})
     assert not mismatches(activation, x, y, results)
 
 
