@@ -18,7 +18,7 @@ from softgate.plotting.curves import curve
 from softgate.plotting.palette import style
 from softgate.runtime.activation import Activation
 from softgate.runtime.gated import Gated
-from softgate.studies.properties.card import HEIGHT, WIDTH, highlights, lines, place
+from softgate.studies.properties.card import HEIGHT, WIDTH, highlights, lines, place, tick
 
 MATH = f"{{{NAMESPACE}}}math"
 SVG = "{http://www.w3.org/2000/svg}"
@@ -158,3 +158,8 @@ def test_what_is_broken_is_noticed(right: str, wrong: str) -> None:
         except (AssertionError, ElementTree.ParseError) as noticed:
             results.append(noticed)
     assert results
+
+
+def test_numbers_of_the_axis_fit_in_the_margin() -> None:
+    numbers = (-0.99, 0.0, 5.0, 148.4, -1234.0, 1e10, 0.0055)
+    assert [tick(y) for y in numbers] == ["-0.99", "0", "5", "148", "-1234", "1e+10", "0.0055"]

@@ -219,8 +219,15 @@ def axes(low: float, high: float) -> str:
     for y in sorted({low, 0.0, high}):
         down = place(0, y, low, high)[1] + 4
         if y == 0 or abs(down - zero) > 11:  # else it would cover the 0
-            parts.append(text(left - 4, down + 4, f"{y:.2g}", "end"))
+            parts.append(text(left - 4, down + 4, tick(y), "end"))
     return "".join(parts)
+
+
+def tick(y: float) -> str:
+    """Return a number of the vertical axis in at most six characters, which fit in the margin."""
+    if abs(y) < 100:
+        return f"{y:.2g}"
+    return f"{y:.0f}" if abs(y) < 1e4 else f"{y:.0e}"
 
 
 def text(x: float, y: float, words: str, anchor: str) -> str:
