@@ -86,8 +86,10 @@ class Observation:
         For each row if `values` is a matrix.
         """
         with np.errstate(over="ignore", invalid="ignore"):
-            r = np.abs(self._apart(values)) / np.where(self._overflowed, 1.0, self.unit)
-        r[~(r < HUGE)] = HUGE
+            r = self._apart(values)  # in place from here on: matrices have a million elements
+            np.abs(r, out=r)
+            r /= self._finite_unit
+        np.fmin(r, HUGE, out=r)  # NaN, too
         return np.sqrt(np.einsum("...i,...i->...", r, r) / r.shape[-1]), r.max(axis=-1)
 
     def difference(self, values: Float64s) -> float:
@@ -105,6 +107,17 @@ class Observation:
     def _overflowed(self) -> npt.NDArray[np.bool_]:
         """Where results are infinite."""
         return np.isinf(self.y)
+
+    @cached_property
+    def _finite_unit(self) -> Float64s:
+        """The units of the differences; 1 where results are infinite."""
+        return np.where(self._overflowed, 1.0, self.unit)
+
+    @cached_property
+    def weights(self) -> Float64s | None:
+        """The weights of a least-squares fit; None if a result is NaN or infinite."""
+        eps = 2.0**-self.fmt.mantissa_bits
+        return (eps / self.unit) ** 2 if np.isfinite(self.y).all() else None
 
     def _apart(self, values: Float64s) -> Float64s:
         """Return the differences; 0 where a result is infinite and the value exceeds the format."""
@@ -155,7 +168,8 @@ class Affine:
         if self is PLAIN:
             return values
         with np.errstate(over="ignore", invalid="ignore"):
-            mapped: Float64s = self.scale * values + self.offset
+            mapped: Float64s = self.scale * values
+            mapped += self.offset
         return mapped
 
     @property
@@ -206,22 +220,46 @@ class Family:
 
 def solve(observed: Observation, values: Float64s, scale: bool, offset: bool) -> Affine:
     """Return the weighted least-squares fit of the scale and the offset, if they are free."""
-    usable = np.isfinite(values) & np.isfinite(observed.y)
-    eps = 2.0**-observed.fmt.mantissa_bits
-    w = np.where(usable, eps / np.where(usable, observed.unit, 1.0), 0.0) ** 2
-    f, y = np.where(usable, values, 0.0), np.where(usable, observed.y, 0.0)
+    usable = np.isfinite(values)
+    if values.ndim == 1:
+        factor, shift = _least_squares(observed, values, usable, scale, offset)
+        return Affine(factor.item(), shift.item())
+    whole = usable.all(axis=-1)
+    if whole.all() or not whole.any():
+        return Affine(*_least_squares(observed, values, usable, scale, offset))
+    factor, shift = np.empty((2, *whole.shape, 1))
+    for rows in (whole, ~whole):  # rows without NaN and infinity need no masks
+        factor[rows], shift[rows] = _least_squares(
+            observed, values[rows], usable[rows], scale, offset
+        )
+    return Affine(factor, shift)
+
+
+def _least_squares(
+    observed: Observation,
+    values: Float64s,
+    usable: npt.NDArray[np.bool_],
+    scale: bool,
+    offset: bool,
+) -> tuple[Float64s, Float64s]:
+    """Return the scale and the offset of each row."""
+    if observed.weights is not None and usable.all():
+        w, f, y = observed.weights, values, observed.y
+    else:
+        usable = usable & np.isfinite(observed.y)
+        eps = 2.0**-observed.fmt.mantissa_bits
+        w = np.where(usable, eps / np.where(usable, observed.unit, 1.0), 0.0) ** 2
+        f, y = np.where(usable, values, 0.0), np.where(usable, observed.y, 0.0)
     with np.errstate(all="ignore"):
         total = w.sum(axis=-1, keepdims=True)
         f_mean, y_mean = (_along(w, z) / total if offset else 0.0 for z in (f, y))
-        around = w * (f - f_mean)
-        factor = _along(around, y - y_mean) / _along(around, f - f_mean) if scale else 1.0
+        centred = f - f_mean
+        around = w * centred
+        factor = _along(around, y - y_mean) / _along(around, centred) if scale else 1.0
         shift = y_mean - factor * f_mean
         least = LEAST_SCALE * observed.amplitude
         wrong = ~np.isfinite(factor * shift) | (np.abs(factor) < least)
-    factor, shift = np.where(wrong, 1.0, factor), np.where(wrong, 0.0, shift)
-    if values.ndim > 1:
-        return Affine(factor, shift)
-    return Affine(factor.item(), shift.item())
+    return np.where(wrong, 1.0, factor), np.where(wrong, 0.0, shift)
 
 
 def _along(a: Float64s, b: Float64s) -> Float64s:
