@@ -355,3 +355,18 @@ def test_help_fits_into_80_columns(name: str, monkeypatch: pytest.MonkeyPatch) -
     result = CliRunner().invoke(cli.softgate, [name, "--help"])
     assert result.exit_code == 0
     assert [line for line in result.stdout.splitlines() if len(line) > 80] == []
+
+
+def test_long_paths_are_wrapped_to_the_window() -> None:
+    from softgate.cli.output import fits_wrapped, wrapped
+    from softgate.runtime.records import Grid
+
+    path = "model/encoder.layer.0.intermediate.intermediate_act_fn/elementwise_function_1"
+    grid = Grid("", ("path", "function", "operators"), ((path, "elu(alpha=0.5)", "Mul, " * 12),),
+                text=True)  # fmt: skip
+    assert fits_wrapped(grid, 60)
+    narrow = wrapped(grid, 60)
+    assert max(map(len, str(narrow).splitlines())) <= 60
+    assert "".join(narrow.rows[0][0].split()) == path
+    assert "layer.0." in narrow.rows[0][0]
+    assert narrow.rows[0][1] == "elu(alpha=0.5)"

@@ -118,6 +118,26 @@ def check_what_cannot_be_swapped_is_listed() -> None:
     assert np.allclose(values(clone), values(model), atol=1e-6)
 
 
+def check_a_function_that_is_not_called_is_not_swapped() -> None:
+    class Cached(layers.Layer):
+        """A layer that calls another attribute than its activation."""
+
+        def __init__(self, activation: Any = "gelu", **options: Any) -> None:
+            super().__init__(**options)
+            self.activation = self.function = keras.activations.get(activation)
+
+        def call(self, x: Any) -> Any:
+            return self.function(x)
+
+    model = keras.Sequential([keras.Input((8,)), layers.Dense(4, "gelu"), Cached(name="own")])
+    replacements = {"gelu": "relu"}
+    message = "own: gelu (gelu): the layer does not call this attribute"
+    raises(SwapError, message, lambda: softgate.keras.swap(model, replacements))
+    record = softgate.keras.swap(model, replacements, partial=True).softgate_swap
+    assert (len(record.swapped), len(record.unswapped)) == (1, 1)
+    assert "functions in the call of" not in str(record.notes)
+
+
 def check_a_function_that_is_not_identified() -> None:
     model = keras.Sequential([keras.Input((8,)), layers.Dense(2, cubic, name="odd")])
     raises(SwapError, "no function of softgate has its values", lambda: softgate.keras.swap(model))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import io
+import json
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -362,7 +364,7 @@ SIZES = {"hidden_size": 8, "num_hidden_layers": 2, "num_attention_heads": 2,
     [("gelu_tanh", "gelu_pytorch_tanh"), ("elu:alpha=0.5", "softgate.elu:alpha=0.5")],
 )
 def test_a_configuration_is_updated(
-    function: str, name: str, transformers: Any, tmp_path: Path
+    function: str, name: str, transformers: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = transformers.BertForMaskedLM(transformers.BertConfig(**SIZES)).eval()
     result = swap(model, {"gelu": function})
@@ -372,11 +374,33 @@ def test_a_configuration_is_updated(
     loaded = transformers.BertForMaskedLM.from_pretrained(tmp_path).eval()
     ids = torch.arange(8).unsqueeze(0)
     torch.testing.assert_close(loaded(ids).logits, model(ids).logits)
+    if name.startswith("softgate."):  # as in a new process
+        monkeypatch.delitem(transformers.activations.ACT2FN, name)
+        with pytest.raises(KeyError, match=name):
+            transformers.BertForMaskedLM.from_pretrained(tmp_path)
     scan = sg.scan(tmp_path)
     assert [a.label for a in scan.activations] == [function] * 3
     assert not scan.notes
     result.undo()
     assert model.config.hidden_act == "gelu"
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        ("hidden_act", "softgate.mine", "hidden_act = softgate.mine: .* register_huggingface"),
+        ("architectures", ["BertForNothing"], "BertForNothing is not a class of transformers"),
+    ],
+)
+def test_a_folder_that_names_what_does_not_exist(
+    field: str, value: Any, message: str, transformers: Any, tmp_path: Path
+) -> None:
+    transformers.BertConfig(**SIZES).save_pretrained(tmp_path)
+    configuration = json.loads((tmp_path / "config.json").read_text())
+    (tmp_path / "config.json").write_text(json.dumps(configuration | {field: value}))
+    (tmp_path / "model.safetensors").touch()
+    with pytest.raises(ValueError, match=message):
+        sg.scan(tmp_path)
 
 
 def test_what_a_configuration_cannot_name(transformers: Any) -> None:
@@ -419,3 +443,25 @@ def test_configurations_inside_and_copied(transformers: Any, tmp_path: Path) -> 
         "config.text_config.hidden_act = gelu",
         "config.vision_config.hidden_act = relu",
     }
+
+
+def test_a_torch_without_the_private_functions_of_its_compiler(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Calls are listed with the reason, and nothing is half swapped."""
+
+    class Calls(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            return F.gelu(x)
+
+    package = "softgate.studies.swap"
+    monkeypatch.setitem(sys.modules, f"{package}.redirect", None)
+    monkeypatch.delattr(sys.modules[package], "redirect", raising=False)
+    model = nn.Sequential(nn.Linear(2, 2), nn.GELU(), Calls())
+    module = model[1]
+    with pytest.raises(SwapError, match="calls are not redirected with torch"):
+        sg.torch.swap(model, {"gelu": "silu"})
+    assert model[1] is module
+    record = sg.torch.swap(model, {"gelu": "silu"}, partial=True)
+    assert [a.path for a in record.swapped] == ["1"]
+    assert [a.path for a in record.unswapped] == ["2"]

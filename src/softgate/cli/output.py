@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 
 Format = Literal["text", "json", "csv"]
-NARROWEST = 24
+NARROWEST = 16
 """The least width of a column whose cells are wrapped."""
 
 
@@ -170,29 +171,45 @@ def wrap_lines(text: str, width: int | None) -> list[str]:
 
 
 def fits_wrapped(grid: Grid, width: int) -> bool:
-    """Return whether a grid of text fits into `width` if its widest column is wrapped."""
+    """Return whether a grid of text fits into `width` if its wide columns are wrapped."""
     widths = column_widths(grid)
-    return grid.text and sum(widths) - max(widths) + 2 * (len(widths) - 1) + NARROWEST <= width
+    least = sum(min(column, NARROWEST) for column in widths)
+    return grid.text and least + 2 * (len(widths) - 1) <= width
 
 
 def wrapped(grid: Grid, width: int) -> Grid:
-    """Return a grid with its title, and the cells of its widest column, wrapped to `width`."""
+    """Return a grid with its title, and the cells of its widest columns, wrapped to `width`."""
     title = "\n".join(wrap_lines(grid.title, width))
-    cells = (grid.header, *grid.rows)
     widths = column_widths(grid)
-    excess = sum(widths) + 2 * (len(widths) - 1) - width
-    if excess > 0:
-        widest = widths.index(max(widths))
-        room = max(widths[widest] - excess, NARROWEST)
-        header, *rows = (
-            tuple(
-                "\n".join(wrap_lines(cell, room)) if i == widest else cell
-                for i, cell in enumerate(row)
-            )
-            for row in cells
-        )
-        return replace(grid, title=title, header=header, rows=tuple(rows))
-    return replace(grid, title=title)
+    while (excess := sum(widths) + 2 * (len(widths) - 1) - width) > 0:
+        widest = max(widths)
+        if widest <= NARROWEST:
+            break
+        narrower = max((column for column in widths if column < widest), default=0)
+        widths[widths.index(widest)] = max(widest - excess, min(narrower, widest - 1), NARROWEST)
+    header, *rows = (
+        tuple("\n".join(_wrap_cell(cell, widths[i])) for i, cell in enumerate(row))
+        for row in (grid.header, *grid.rows)
+    )
+    return replace(grid, title=title, header=header, rows=tuple(rows))
+
+
+def _wrap_cell(text: str, width: int) -> list[str]:
+    """Return the lines of a cell: broken at spaces, after the separators of a path, or anywhere."""
+    lines = []
+    for line in text.split("\n"):
+        indent = " " * (len(line) - len(line.lstrip()) + 2)
+        current = ""
+        for piece in re.findall(r"\s+|\S+?(?:[/(]|\.(?!\d)|(?=\s)|$)", line):
+            if current.strip() and len(current) + len(piece.rstrip()) > width:
+                lines.append(current.rstrip())
+                current = indent
+            current += piece.lstrip() if current == indent else piece
+            while len(current.rstrip()) > width:
+                lines.append(current[:width])
+                current = indent + current[width:]
+        lines.append(current.rstrip())
+    return lines
 
 
 def column_widths(grid: Grid) -> list[int]:

@@ -329,3 +329,14 @@ def test_a_call_that_hangs_ends_at_the_time_limit(tmp_path: Path, run_here: Any)
     result = run_here("identify", f"{file}:f", "--time-limit", "0.5")
     assert result.returncode == 1
     assert "hung: a call with" in result.stderr
+
+
+def test_elu_without_expm1() -> None:
+    """TensorFlow's is exp(x) - 1, whose error near 0 is absolute."""
+    for alpha in (1.0, 0.5):
+
+        def elu(x: Any, alpha: float = alpha) -> Any:
+            return np.where(x > 0, x, np.float32(alpha) * (np.exp(np.minimum(x, 0)) - 1))
+
+        answer = identify(elu)
+        assert (answer.function, answer.parameters) == ("elu", {"alpha": alpha})

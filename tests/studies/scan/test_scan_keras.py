@@ -54,6 +54,32 @@ def test_a_name_that_computes_something_else() -> None:
     assert scan.notes == ("up is called silu, but computes gelu_tanh",)
 
 
+class Exact(keras.layers.Layer):
+    """An activation of the user."""
+
+    def call(self, x):  # type: ignore[no-untyped-def]
+        return keras.ops.gelu(x, approximate=False)
+
+
+class Normalised(keras.layers.Layer):
+    """Computes an activation and more."""
+
+    def call(self, x):  # type: ignore[no-untyped-def]
+        return keras.ops.gelu(x) / keras.ops.sum(x)
+
+
+@pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")
+def test_layers_of_the_user_are_listed_or_named() -> None:
+    x = keras.Input((4,))
+    y = keras.layers.Dense(3, activation="celu", name="equal_to_elu")(x)
+    y = Normalised(name="normalised")(Exact(name="exact")(y))
+    scan = sg.scan(keras.Model(x, keras.layers.Dense(3, activation="elu", name="last")(y)))
+    answers = {a.path: a.answer for a in scan.activations}
+    assert answers == {"equal_to_elu": "elu", "exact": "gelu", "last": "elu"}
+    assert scan.mismatches == ()
+    assert scan.notes == ("functions in the call of normalised (Normalised) are not examined",)
+
+
 def test_damaged_files_end_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "empty.keras").write_bytes(b"")
     (tmp_path / "text.keras").write_text("no zip")

@@ -140,6 +140,13 @@ def load_user_model(
     if model is None or data is None:
         present, absent = ("data", "model") if model is None else ("model", "data")
         raise ValueError(f"{present} was given without {absent}: give both")
+    other = isinstance(model, str | os.PathLike) and os.fspath(model).lower()
+    if other and other.endswith((".onnx", ".keras")):
+        raise ValueError(
+            f"{os.fspath(model)}: expected a PyTorch model or a Hugging Face folder, whose units "
+            "are diagnosed; softgate scan lists the activations of .onnx and .keras files, also as "
+            "-o scan.html"
+        )
     require("torch", purpose="a model of yours")
     from softgate.studies.diagnose.loading import load_inputs, target_name
 

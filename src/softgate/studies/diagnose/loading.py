@@ -105,13 +105,17 @@ def _from_folder(folder: Path, trust: bool, allow_missing: bool) -> nn.Module:
         configuration = transformers.AutoConfig.from_pretrained(
             str(folder), local_files_only=True, trust_remote_code=trust
         )
-        model, information = _class_of(configuration, transformers).from_pretrained(
+        model_class = _class_of(configuration, transformers)
+        _register(configuration.to_dict())
+        model, information = model_class.from_pretrained(
             str(folder),
             local_files_only=True,
             use_safetensors=True,
             output_loading_info=True,
             trust_remote_code=trust,
         )
+    except UnknownNameError as error:
+        raise ValueError(f"{folder}: {error}") from None
     except Exception as error:  # transformers may raise anything
         _raise_for_code(folder, error)
         raise ValueError(f"{folder} cannot be read: {_line(error)}") from error
@@ -126,6 +130,10 @@ def _from_folder(folder: Path, trust: bool, allow_missing: bool) -> nn.Module:
     return module
 
 
+class UnknownNameError(ValueError):
+    """A configuration names a class or a function that does not exist."""
+
+
 def _class_of(configuration: Any, transformers: Any) -> Any:
     """Return the class that `architectures` names, in transformers or in the folder's code."""
     names = configuration.architectures or ()
@@ -134,7 +142,31 @@ def _class_of(configuration: Any, transformers: Any) -> Any:
             return getattr(transformers, name)
     code = getattr(configuration, "auto_map", None) or {}
     automatic = [key for key, value in code.items() if str(value).split(".")[-1] in names]
+    if names and not automatic:
+        raise UnknownNameError(
+            f"architectures = {', '.join(names)} is not a class of transformers "
+            f"{transformers.__version__}"
+        )
     return getattr(transformers, automatic[0] if automatic else "AutoModel")
+
+
+def _register(configuration: Mapping[str, Any]) -> None:
+    """Register the functions of softgate that a configuration names, as after a swap."""
+    from transformers.activations import ACT2FN
+
+    from softgate.torch.huggingface import PREFIX, register_huggingface
+
+    for field, value in configuration.items():
+        if isinstance(value, Mapping):
+            _register(value)
+        elif isinstance(value, str) and value.startswith(PREFIX) and value not in ACT2FN:
+            try:
+                register_huggingface(value.removeprefix(PREFIX))
+            except ValueError as error:
+                raise UnknownNameError(
+                    f"{field} = {value}: {error}; for a function of yours, call "
+                    "softgate.torch.register_huggingface(function) first"
+                ) from None
 
 
 def _raise_for_code(folder: Path, error: Exception) -> None:

@@ -28,8 +28,8 @@ SHARE_OF_X = 2.0**-4
 HUGE = 1e30
 THINNED = 16
 """The search for parameters uses one point out of this many."""
-LEAST = 1e-6
-"""Least size of a result, relative to the amplitude, so that none near 0 outweighs the others."""
+LEAST = 2.0**-7
+"""Least size of a result, relative to the amplitude: near 0, exp(x) - 1 has an absolute error."""
 
 
 @dataclass(frozen=True)

@@ -37,6 +37,8 @@ PROGRAMS = (".pt", ".pt2", ".ts", ".torchscript")
 """Extensions of exported (.pt2) and scripted programs."""
 NEAR = 0.05
 """Two activations that differ by less than this are variants of one function, as GELU's are."""
+EQUAL = 1e-6
+"""Two activations that differ by less than this are the same function, as celu and elu are."""
 CLAIMS = (
     "hidden_act", "hidden_activation", "activation_function", "dense_act_fn", "activation",
     "act_fn", "ffn_activation", "mlp_hidden_act",
@@ -267,8 +269,8 @@ def with_claim(
     if not isinstance(claimed, Activation):
         return scanned, text, []
     meant = label(claimed)
-    same = [a for a in scanned if a.label == meant]
-    wrong = {a.answer for a in scanned if a not in same and _is_variant(a, claimed)}
+    same = [a for a in scanned if a.label == meant or distance(a, claimed) <= EQUAL]
+    wrong = {a.answer for a in scanned if a not in same and distance(a, claimed) <= NEAR}
     if not same and not wrong and scanned:
         answers = [a.answer for a in scanned]
         wrong = {max(answers, key=answers.count)}
@@ -282,9 +284,8 @@ def with_claim(
     return marked, text if meant == name else f"{text} ({meant})", notes
 
 
-def _is_variant(activation: ScannedActivation, claimed: Activation) -> bool:
-    """Return whether an activation differs from the claimed one, but little."""
+def distance(activation: ScannedActivation, claimed: Activation) -> float:
+    """Return the largest difference between an identified activation and another one."""
     x = np.linspace(-8, 8, 161)
     y = activations()[activation.function].bind(**activation.parameters)(x)
-    apart = np.abs(activation.scale * y + activation.offset - claimed(x))
-    return bool(np.max(apart) <= NEAR)
+    return float(np.max(np.abs(activation.scale * y + activation.offset - claimed(x))))

@@ -1,4 +1,8 @@
-"""The activations of a Keras model: those of its layers, and operations that are activations."""
+"""The activations of a Keras model: those of its layers, and operations that are activations.
+
+The model is not run. The call of a user's layer is examined as a whole: it is listed if it is an
+elementwise function, and named in a note otherwise.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +23,7 @@ from softgate.runtime.registry import label
 
 from ..identify import UNKNOWN, Identification, identify
 from ..subjects import SubjectFailure
+from . import EQUAL, distance
 from .record import Scan, ScannedActivation
 
 FIELDS = ("activation", "recurrent_activation")
@@ -31,12 +36,14 @@ def scan_keras(target: Any) -> Scan:
     A file is loaded in Keras' safe mode, in which it runs no code of its own.
     """
     model, name = load_keras(target)
-    scanned = [activation for _, _, activation in sites(model)]
+    places = list(sites(model))
+    scanned = [activation for _, _, activation in places]
     activations = tuple(a for a in scanned if a.function not in (UNKNOWN, "identity"))
     others = tuple(a for a in scanned if a.function == UNKNOWN)
     notes = tuple(
         f"{a.path} is called {a.claim}, but computes {a.answer}" for a in activations if a.mismatch
     )
+    notes += tuple(not_examined(model, [layer for layer, _, _ in places]))
     return Scan(name, "keras", "sample", None, activations, others, notes)
 
 
@@ -82,7 +89,7 @@ def sites(model: Any) -> Iterator[tuple[Any, str, ScannedActivation]]:
             claim = _claim(function)
             path = _path(layer) if field == "activation" else f"{_path(layer)}/{field}"
             yield layer, field, _activation(path, function, _size(layer), claim)
-        if not functions and type(layer).__module__.startswith("keras.src.layers.activations"):
+        if not functions and _is_activation(layer):
             yield layer, "call", _activation(_path(layer), layer, _size(layer), None)
     for operation in operations:
         if not isinstance(operation, keras.layers.InputLayer) and operation._inbound_nodes:
@@ -93,16 +100,49 @@ def sites(model: Any) -> Iterator[tuple[Any, str, ScannedActivation]]:
                     yield operation, "call", scanned
 
 
+def _is_activation(layer: Any) -> bool:
+    """Return whether a layer is an activation of Keras, or a layer of the user that may be one.
+
+    A layer of the user is called on arrays of other shapes, so it must have neither weights nor
+    layers.
+    """
+    if type(layer).__module__.startswith("keras.src.layers.activations"):
+        return True
+    inner = all_layers(layer)
+    return _is_user_code(layer) and layer.built and not layer.weights and not inner and (
+        is_elementwise(layer)
+    )  # fmt: skip
+
+
+def _is_user_code(layer: Any) -> bool:
+    """Return whether the call of a layer is code of the user or of another library."""
+    package = type(layer).__module__.split(".")[0]
+    return type(layer).__name__ == "Lambda" or package not in ("keras", "softgate")
+
+
+def not_examined(model: Any, examined: list[Any]) -> list[str]:
+    """Return a note on layers whose call may compute activations that a scan does not show."""
+    known = {id(layer) for layer in examined}
+    names = [
+        f"{_path(layer)} ({type(layer).__name__})"
+        for layer in (model, *all_layers(model))
+        if _is_user_code(layer) and id(layer) not in known
+    ]
+    return [f"functions in the call of {', '.join(names)} are not examined"] if names else []
+
+
 def _activation(
-    path: str, function: Any, elements: int | None, claim: str | None
+    path: str, function: Any, elements: int | None, claimed: Activation | None
 ) -> ScannedActivation:
     name = getattr(function, "__name__", type(function).__name__)
     match = _identified(function)
+    claim = None if claimed is None else label(claimed)
     scanned = ScannedActivation.of(
         path, match, dtype="float32", operators=name, elements=elements, claim=claim
     )
-    wrong = scanned.function != UNKNOWN and claim not in (None, scanned.label)
-    return replace(scanned, mismatch=wrong)
+    if claimed is None or scanned.function == UNKNOWN or scanned.label == claim:
+        return scanned
+    return replace(scanned, mismatch=distance(scanned, claimed) > EQUAL)
 
 
 def _identified(function: Any) -> Identification | None:
@@ -124,7 +164,7 @@ _identified_once = lru_cache(maxsize=64)(_identify)
 """For the functions of Keras itself, which every layer shares and which do not change."""
 
 
-def _claim(function: Any) -> str | None:
+def _claim(function: Any) -> Activation | None:
     """Return the function of the catalogue that Keras calls by this name; None if it has none."""
     name = getattr(function, "__name__", None)
     if name is None:
@@ -133,7 +173,7 @@ def _claim(function: Any) -> str | None:
         claimed = get(name, source="keras")
     except ValueError:
         return None
-    return label(claimed) if isinstance(claimed, Activation) else None
+    return claimed if isinstance(claimed, Activation) else None
 
 
 def _size(layer: Any) -> int | None:

@@ -1,15 +1,18 @@
 """`swap` for Keras: a clone of a model whose layers have other activations.
 
 An activation of a layer is set; a layer or an operation of a functional model that is an activation
-is replaced by `keras.layers.Activation`.
+is replaced by `keras.layers.Activation`. The clone is run once: a function that it does not call
+was not replaced.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import keras
+import numpy as np
 
 from softgate.keras.activation import get
 from softgate.runtime.activation import Activation
@@ -17,13 +20,15 @@ from softgate.runtime.encoding import a_type
 from softgate.runtime.registry import label
 
 from ..identify import UNKNOWN
-from ..scan.keras_model import FIELDS, all_layers, is_elementwise, sites
+from ..scan.keras_model import FIELDS, all_layers, is_elementwise, not_examined, sites
 from ..scan.record import ScannedActivation
 from .record import Swap, SwapError, SwappedActivation, UnswappedActivation
 from .selection import Replacements, computed, select
 
 RECORD = "softgate_swap"
 """The attribute of a clone that has the record of the swap."""
+UNKNOWN_SIZE = 32
+"""The size of a dimension that the inputs of a model do not state, when it is run."""
 
 Place = tuple[int, str]
 """The id of a layer or an operation, and the attribute with its activation; call if it is one."""
@@ -63,7 +68,8 @@ def swap(
     ------
     SwapError
         If an activation cannot be replaced and `partial` is False. It is a ValueError and lists
-        them, such as layers with weights, and activation layers inside layers of other classes.
+        them, such as layers with weights, activation layers inside layers of other classes, and
+        functions that a layer has as an attribute and does not call.
     ValueError
         If a key is unknown or selects nothing, a value is not a function of one tensor, or the
         model cannot be cloned.
@@ -98,7 +104,7 @@ def swap(
         for (layer, field, _), function in zip(places, chosen, strict=True)
         if function is not None
     }
-    clone, done = _clone(model, new)
+    clone, done, uncalled, notes = _clone(model, new)
     swapped, unswapped = [], []
     for layer, field, scanned in places:
         key = (id(layer), field)
@@ -106,10 +112,11 @@ def swap(
             after = label(new[key])
             swapped.append(SwappedActivation(scanned.path, scanned.label, after, "layer"))
         elif key in new or replacements is None:
-            unswapped.append(_unswapped(layer, scanned))
+            unswapped.append(_unswapped(layer, scanned, key in uncalled))
     if unswapped and not partial:
         raise SwapError(model.name, len(swapped) + len(unswapped), tuple(unswapped))
-    record = Swap(model.name, "keras", tuple(swapped), tuple(unswapped), ())
+    notes += not_examined(model, [layer for layer, _, _ in places])
+    record = Swap(model.name, "keras", tuple(swapped), tuple(unswapped), tuple(notes))
     setattr(clone, RECORD, record)
     return clone
 
@@ -123,8 +130,13 @@ def _is_ours(function: Any) -> bool:
     return type(function).__module__.startswith("softgate.")
 
 
-def _clone(model: Any, new: Mapping[Place, Activation]) -> tuple[Any, set[Place]]:
-    """Return a clone with the weights and the new functions, and the places of these."""
+def _clone(
+    model: Any, new: Mapping[Place, Activation]
+) -> tuple[Any, set[Place], set[Place], list[str]]:
+    """Return a clone with the weights and the new functions.
+
+    Also returns the places of these, the places whose function the clone does not call, and notes.
+    """
     done: set[Place] = set()
     pairs: list[tuple[Any, Any]] = []
 
@@ -145,21 +157,67 @@ def _clone(model: Any, new: Mapping[Place, Activation]) -> tuple[Any, set[Place]
             pairs.append((model, clone))
         if model.built and not clone.built:
             clone.build_from_config(model.get_build_config())
+        attributes = {
+            (id(a), field): (b, field)
+            for original, layer in pairs
+            for a, b in zip(_with_inner(original), _with_inner(layer), strict=True)
+            for field in FIELDS
+            if (id(a), field) in new
+        }
+        for place, (layer, field) in attributes.items():
+            setattr(layer, field, get(new[place]))
+        called, notes = _called(clone, attributes)  # before the weights: layers may have states
         clone.set_weights(model.get_weights())
-        for original, layer in pairs:
-            for a, b in zip(_with_inner(original), _with_inner(layer), strict=True):
-                for field in FIELDS:
-                    place = (id(a), field)
-                    if place in new:
-                        setattr(b, field, get(new[place]))
-                        done.add(place)
     except Exception as error:  # Keras and the user's layers may raise anything
         lines = str(error).strip().splitlines() or [""]
         raise ValueError(
             f"{model.name} cannot be cloned: {type(error).__name__}: {lines[0]}; its class, and "
             "those of its layers, need get_config and from_config"
         ) from error
-    return clone, done
+    return clone, done | called, attributes.keys() - called, notes
+
+
+def _called(
+    clone: Any, attributes: Mapping[Place, tuple[Any, str]]
+) -> tuple[set[Place], list[str]]:
+    """Run a clone on zeros; return the places whose function it calls, and notes.
+
+    A layer may have a function as an attribute and call another one. If the model cannot be run,
+    all places are returned, with a note.
+    """
+    called: set[Place] = set()
+
+    def observed(place: Place, function: Any, *args: Any, **options: Any) -> Any:
+        called.add(place)
+        return function(*args, **options)
+
+    for place, (layer, field) in attributes.items():
+        # object.__setattr__: Keras may forbid to replace attributes of built layers
+        object.__setattr__(layer, field, partial(observed, place, getattr(layer, field)))
+    try:
+        run_on_zeros(clone)
+    except Exception as error:  # the user's layers may raise anything
+        lines = str(error).strip().splitlines() or [""]
+        return set(attributes), [f"not verified: the model was not run on zeros: {lines[0]}"]
+    finally:
+        for layer, field in attributes.values():
+            object.__setattr__(layer, field, getattr(layer, field).args[1])
+    return called, []
+
+
+def run_on_zeros(model: Any) -> None:
+    """Run a model on zeros of its input shapes; unknown sizes are `UNKNOWN_SIZE`."""
+    if getattr(model, "inputs", None):
+        structure = model.input if hasattr(model, "input") else model.inputs
+    else:
+        shape = (model.get_build_config() or {}).get("input_shape")
+        if not shape or not all(isinstance(size, int | None) for size in shape):
+            raise ValueError("its input shapes are not known")
+        structure = keras.KerasTensor(shape)
+    zeros = keras.tree.map_structure(
+        lambda x: np.zeros([1, *(size or UNKNOWN_SIZE for size in x.shape[1:])], x.dtype), structure
+    )
+    model(zeros, training=False)
 
 
 def _with_inner(operation: Any) -> list[Any]:
@@ -167,8 +225,10 @@ def _with_inner(operation: Any) -> list[Any]:
     return [operation, *all_layers(operation)] if hasattr(operation, "_flatten_layers") else []
 
 
-def _unswapped(layer: Any, scanned: ScannedActivation) -> UnswappedActivation:
-    if scanned.function == UNKNOWN:
+def _unswapped(layer: Any, scanned: ScannedActivation, uncalled: bool) -> UnswappedActivation:
+    if uncalled:
+        reason = "the layer does not call this attribute"
+    elif scanned.function == UNKNOWN:
         reason = "no function of softgate has its values; a path selects it"
     elif computed(scanned) is None:
         reason = "it has a scale or an offset"

@@ -345,7 +345,9 @@ class EditableModel:
                 for i, d in enumerate(kind.shape.dim)
             ]
             if prod(shape) > MOST_ELEMENTS or any(length < 0 for length in shape):
-                raise ValueError(f"{value.name} has the shape {shape}")
+                raise ValueError(
+                    f"{value.name} has the shape {shape}: at most {MOST_ELEMENTS:,} elements are made"
+                )
             dtype = _dtype(kind.elem_type)
             if dtype.kind in "iu":
                 name = value.name.lower()

@@ -379,9 +379,9 @@ def _redirect(
     changes: Changes,
 ) -> None:
     """Redirect calls in the forwards of modules; those that have no effect are removed again."""
-    if not calls:
+    if not calls or _redirect_problem():
         return
-    from .redirect import Redirect, counted, redirect_of  # loads torch's compiler
+    from .redirect import Redirect, counted, redirect_of
 
     modules = dict(model.named_modules())
     rules: dict[tuple[str, str], list[str]] = {}
@@ -422,6 +422,15 @@ def _redirect(
                 redirect.detach(module)
 
 
+def _redirect_problem() -> str | None:
+    """Return why calls cannot be redirected, or None; loads torch's compiler."""
+    try:
+        from . import redirect  # noqa: F401
+    except ImportError as error:  # private functions of the compiler
+        return f"calls are not redirected with torch {torch.__version__}: {error}"
+    return None
+
+
 def _without_fast_path(model: nn.Module, paths: Sequence[str], changes: Changes) -> None:
     """Disable the fused operators of Transformer encoders, which have torch's activations."""
     encoders = []
@@ -452,5 +461,6 @@ def _unswapped(model: nn.Module, scanned: ScannedActivation) -> UnswappedActivat
     elif computed(scanned) is None:
         reason = "it is scaled or shifted in the same expression"
     else:
-        reason = "it is an expression in a forward, or a part of another function"
+        expression = "it is an expression in a forward, or a part of another function"
+        reason = _redirect_problem() or expression
     return UnswappedActivation(scanned.path, scanned.label, scanned.operators, reason)
