@@ -388,7 +388,7 @@ def test_a_configuration_is_updated(
 @pytest.mark.parametrize(
     ("field", "value", "message"),
     [
-        ("hidden_act", "softgate.mine", "hidden_act = softgate.mine: .* register_huggingface"),
+        ("hidden_act", "softgate.mine", "hidden_act = softgate.mine: .*register_huggingface"),
         ("architectures", ["BertForNothing"], "BertForNothing is not a class of transformers"),
     ],
 )
@@ -450,14 +450,14 @@ def test_a_torch_without_the_private_functions_of_its_compiler(
 ) -> None:
     """Calls are listed with the reason, and nothing is half swapped."""
 
-    class Calls(nn.Module):
+    class Calls(nn.Linear):
         def forward(self, x: Tensor) -> Tensor:
-            return F.gelu(x)
+            return F.gelu(super().forward(x))
 
     package = "softgate.studies.swap"
     monkeypatch.setitem(sys.modules, f"{package}.redirect", None)
     monkeypatch.delattr(sys.modules[package], "redirect", raising=False)
-    model = nn.Sequential(nn.Linear(2, 2), nn.GELU(), Calls())
+    model = nn.Sequential(nn.Linear(2, 2), nn.GELU(), Calls(2, 2))
     module = model[1]
     with pytest.raises(SwapError, match="calls are not redirected with torch"):
         sg.torch.swap(model, {"gelu": "silu"})

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from softgate.frameworks import keras as _adapter  # noqa: F401 - raises if Keras is missing or too old
 from softgate.frameworks.block_arguments import matched_width, unknown
+from softgate.runtime.packages import require
 from softgate.runtime.registry import activations, gated
 
 from .activation import Activation, GatedActivation, get
@@ -54,6 +55,8 @@ _STUDIES = {"Watch": "diagnose.keras_watch", "swap": "swap.keras_model"}
 def __getattr__(name: str) -> Any:
     """Return the activation of that name for Keras, or a function that is imported on first use."""
     if name in _STUDIES:
+        if name == "Watch":
+            require("torch", purpose="softgate.keras.Watch")
         module = import_module(f"softgate.studies.{_STUDIES[name]}")
         globals()[name] = getattr(module, name)
         return globals()[name]

@@ -346,7 +346,8 @@ class EditableModel:
             ]
             if prod(shape) > MOST_ELEMENTS or any(length < 0 for length in shape):
                 raise ValueError(
-                    f"{value.name} has the shape {shape}: at most {MOST_ELEMENTS:,} elements are made"
+                    f"{value.name} has the shape {shape}: at most {MOST_ELEMENTS:,} elements are "
+                    "made; pass inputs (--inputs)"
                 )
             dtype = _dtype(kind.elem_type)
             if dtype.kind in "iu":
