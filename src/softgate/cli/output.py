@@ -181,12 +181,8 @@ def wrapped(grid: Grid, width: int) -> Grid:
     """Return a grid with its title, and the cells of its widest columns, wrapped to `width`."""
     title = "\n".join(wrap_lines(grid.title, width))
     widths = column_widths(grid)
-    while (excess := sum(widths) + 2 * (len(widths) - 1) - width) > 0:
-        widest = max(widths)
-        if widest <= NARROWEST:
-            break
-        narrower = max((column for column in widths if column < widest), default=0)
-        widths[widths.index(widest)] = max(widest - excess, min(narrower, widest - 1), NARROWEST)
+    while sum(widths) + 2 * (len(widths) - 1) > width and max(widths) > NARROWEST:
+        widths[widths.index(max(widths))] -= 1
     header, *rows = (
         tuple("\n".join(_wrap_cell(cell, widths[i])) for i, cell in enumerate(row))
         for row in (grid.header, *grid.rows)
