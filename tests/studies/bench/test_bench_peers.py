@@ -26,7 +26,7 @@ ELU, LEAKY = sg.elu.bind(alpha=0.5), sg.leaky_relu.bind(slope=0.3)
 CHOSEN = [
     sg.gelu,
     sg.gelu_tanh,
-    *(a for a in list(sg.activations().values())[1::8] if a not in (sg.gelu, sg.gelu_tanh)),
+    *(a for a in list(sg.activations().values())[1::16] if a not in (sg.gelu, sg.gelu_tanh)),
     ELU,
     LEAKY,
 ]
