@@ -146,7 +146,9 @@ def test_all_of_torchs_activations_are_here_or_said_not_to_be() -> None:
 def test_rrelu_and_threshold() -> None:
     ours, torchs = both("RReLU", lower=0.1, upper=0.4)
     torch.testing.assert_close(ours(points()), torchs(points()))
-    assert torch.equal(ours(points()), sg.leaky_relu(points(), slope=0.25))
+    for x in (points(), torch.linspace(-9, 9, 999, dtype=torch.float64)):
+        assert torch.equal(ours(x), sg.rrelu(x, lower=0.1, upper=0.4))
+        assert torch.equal(sg.torch.RReLU().eval()(x), sg.rrelu(x))
     results = []
     for module in (ours.train(), torchs.train()):
         torch.manual_seed(4)

@@ -110,10 +110,7 @@ def rrelu(
     """
     if training:
         return theirs.rrelu(input, lower, upper, training, inplace)
-    slope = (lower + upper) / 2
-    if inplace:
-        return overwrite_with_copy(_ALL["leaky_relu"], input, {"slope": slope}, "rrelu")
-    return _apply("leaky_relu", input, slope=slope)
+    return _apply("rrelu", input, inplace, lower=lower, upper=upper)
 
 
 def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
