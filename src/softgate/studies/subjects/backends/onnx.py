@@ -19,6 +19,8 @@ from . import Array, SubjectBackend
 
 TYPES = {"tensor(float16)": "float16", "tensor(float)": "float32", "tensor(double)": "float64"}
 
+USE_SCAN = "`softgate scan` lists the activations inside a model."
+
 
 class Onnx(SubjectBackend):
     """A model file."""
@@ -42,11 +44,13 @@ class Onnx(SubjectBackend):
         if (len(inputs), len(outputs)) != (1, 1):
             raise Mistake(
                 f"{file} has {len(inputs)} inputs and {len(outputs)} outputs: expected 1 of each. "
-                "`softgate scan` lists the activations inside a model."
+                f"{USE_SCAN}"
             )
         self.input, self.output = inputs[0].name, outputs[0].name
         if inputs[0].type not in TYPES:
-            raise Mistake(f"{file} takes a {inputs[0].type}: expected one of {', '.join(TYPES)}")
+            raise Mistake(
+                f"{file} takes a {inputs[0].type}: expected one of {', '.join(TYPES)}. {USE_SCAN}"
+            )
         self.dtypes = (TYPES[inputs[0].type],)
         self.shape = list(inputs[0].shape)
         if any(isinstance(size, int) and size < 1 for size in self.shape):
