@@ -47,9 +47,9 @@ def with_uv(arguments: list[str], cache: Path) -> bool:
     command = [str(UV), "pip", "install", "--quiet"]
     if "--python" not in arguments:
         command += ["--python", sys.executable]
-    # As pip does: the best version of all indexes, not of the first, and pre-releases only of
-    # packages that have no other.
-    command += ["--index-strategy", "unsafe-best-match", "--prerelease", "if-necessary"]
+    # As pip does: the best version of all indexes, not of the first; pre-releases only of
+    # packages whose requirement names one.
+    command += ["--index-strategy", "unsafe-best-match", "--prerelease", "explicit"]
     command += ["--cache-dir", str(cache)]
     done = subprocess.run(
         [*command, *options, *arguments], env=certificates | os.environ, check=False

@@ -76,4 +76,6 @@ def command(
         sys.exit(1)
     emit(identification, form, output)
     if identification.function == UNKNOWN:
+        if subject.endswith(".onnx"):
+            echo(f"`softgate scan {subject}` lists the activations inside a model.", err=True)
         sys.exit(1)

@@ -297,7 +297,7 @@ def test_the_command(run_here: Callable[..., subprocess.CompletedProcess[str]]) 
         assert "Traceback" not in done.stderr
 
 
-def test_nodes_of_a_model(tmp_path: Path) -> None:
+def test_nodes_of_a_model(tmp_path: Path, run_here: Any) -> None:
     from onnx import TensorProto, helper, numpy_helper, save
 
     nodes = [
@@ -320,7 +320,10 @@ def test_nodes_of_a_model(tmp_path: Path) -> None:
     for wrong in ("sum", "missing"):
         with pytest.raises(Mistake, match=wrong):
             identify(f"{file}:{wrong}")
-    assert identify(str(file)).function == UNKNOWN
+    done = run_here("identify", str(file))
+    assert done.returncode == 1
+    assert UNKNOWN in done.stdout
+    assert f"softgate scan {file}" in done.stderr
 
 
 def test_a_call_that_hangs_ends_at_the_time_limit(tmp_path: Path, run_here: Any) -> None:
