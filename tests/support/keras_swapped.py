@@ -138,6 +138,23 @@ def check_a_function_that_is_not_called_is_not_swapped() -> None:
     assert "functions in the call of" not in str(record.notes)
 
 
+def check_lambda_layers() -> None:
+    twice = layers.Lambda(lambda x: 2 * x, name="twice")
+    model = keras.Sequential([keras.Input((8,)), layers.Dense(4, "gelu"), twice])
+    clone = softgate.keras.swap(model, {"gelu": "relu"})
+    dense = model.layers[0]
+    assert np.allclose(values(clone), 2 * np.maximum(X @ dense.get_weights()[0], 0), atol=1e-5)
+    wrapped = keras.Sequential([keras.Input((3, 8)), layers.TimeDistributed(twice)])
+    wrapped.add(layers.Dense(4, "gelu"))
+    message = "Keras does not copy the Python lambda of twice inside another layer"
+    raises(ValueError, message, lambda: softgate.keras.swap(wrapped, {"gelu": "relu"}))
+    with tempfile.TemporaryDirectory() as folder:
+        file = str(Path(folder) / "lambda.keras")
+        model.save(file)
+        message = f"{file} has Python code in the Lambda layer twice, which is not run"
+        raises(ValueError, message, lambda: sg.scan(file))
+
+
 def check_a_function_that_is_not_identified() -> None:
     model = keras.Sequential([keras.Input((8,)), layers.Dense(2, cubic, name="odd")])
     raises(SwapError, "no function of softgate has its values", lambda: softgate.keras.swap(model))

@@ -54,22 +54,33 @@ def compute_gated(call: Call, operators: Operators) -> Any:
         factor = function.factor(other, **options)
     if call.quantity == "value":
         return act(gate, **options) * factor
-    gate_first = function.position(call.gate) == "first"
     if call.quantity == "curvature":
-        twice = act.curvature(gate, **parameters) * factor
-        mixed = operators.broadcast_like(act.slope(gate, **parameters), twice)
+        by_gate_twice = act.curvature(gate, **parameters) * factor
+        mixed = operators.broadcast_like(act.slope(gate, **parameters), by_gate_twice)
         if function.factor is not None:
             mixed = function.factor.backward(other, mixed, **parameters)
-        zero = operators.zeros_like(mixed)
-        return (twice, mixed, zero) if gate_first else (zero, mixed, twice)
+        return in_order(call, by_gate_twice, mixed, operators)
     grad = call.operands[-1] if call.quantity == "backward" else None
     by_gate = act.backward(gate, factor if grad is None else factor * grad, **options)
     value = act(gate, **options)
     by_other = operators.broadcast_like(value, by_gate) if grad is None else value * grad
     if function.factor is not None:
         by_other = function.factor.backward(other, by_other, **options)
-    pair = (by_gate, by_other) if gate_first else (by_other, by_gate)
-    split = len(call.operands) == (1 if grad is None else 2)
+    return in_order(call, by_gate, by_other, operators)
+
+
+def in_order(call: Call, first: Any, second: Any, operators: Operators) -> Any:
+    """Return the derivatives of a call in the order of its operands.
+
+    `first` and `second` are those by the gate and by the other operand, joined if the call splits
+    one operand; of "curvature", those by the gate twice and by both: the third one is 0.
+    """
+    gate_first = cast(Gated, call.function).position(call.gate) == "first"
+    if call.quantity == "curvature":
+        zero = operators.zeros_like(second)
+        return (first, second, zero) if gate_first else (zero, second, first)
+    pair = (first, second) if gate_first else (second, first)
+    split = len(call.operands) == (2 if call.quantity == "backward" else 1)
     return operators.join(list(pair), _axis(call)) if split else pair
 
 

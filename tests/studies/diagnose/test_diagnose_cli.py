@@ -270,10 +270,10 @@ def test_a_folder_of_hugging_face_with_a_text_and_with_arrays(tmp_path):
 def test_an_array_that_is_no_input_is_refused(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     np.savez("b.npz", x=np.zeros((4, 6), np.float32))
-    two = "class Two(torch.nn.Module):\n    def forward(self, a, b=None): return torch.tanh(a)\n"
-    (tmp_path / "two.py").write_text(f"import torch\n{two}")
+    two = "def forward(self, a, b=None, *more, **options): return torch.tanh(a)"
+    (tmp_path / "two.py").write_text(f"import torch\nclass Two(torch.nn.Module):\n    {two}\n")
     message = str(run("two.py:Two", "--data", "b.npz").exception)
-    assert "b.npz has x: the model's forward takes a, b" in message
+    assert "b.npz has x: the model's forward takes a, b; name the arrays so" in message
 
 
 def test_a_folder_without_a_tokenizer_takes_no_text(tmp_path):

@@ -133,6 +133,7 @@ def test_the_variant_for_all_activations(here: None, onnx_file: Path) -> None:
         assert record.variant is not None
         assert record.variant.change == "gelu -> gelu_tanh"
         assert not record.equal
+        assert record.outputs[0].relative > record.tolerance
         assert "reproduced by gelu -> gelu_tanh" in str(record)
 
 
@@ -232,7 +233,9 @@ def test_the_command(here: None, onnx_file: Path, tmp_path: Path, run_here: Any)
     search = ["parity", str(onnx_file), "--inputs", str(tmp_path / "x.npz"), "--strict", "--json"]
     found = run_here(*search, "--expected", str(tmp_path / "y.npz"), "-o", str(tmp_path / "p.html"))
     assert found.returncode == 0, found.stderr
-    assert Parity.from_json(found.stdout).variant is not None
+    variant = Parity.from_json(found.stdout).variant
+    assert variant is not None
+    assert variant.change == "gelu -> gelu_tanh"
     assert (tmp_path / "p.html").exists()
     np.savez(tmp_path / "z.npz", z=np.zeros((5, 16)))
     missing = run_here(*search, "--expected", str(tmp_path / "z.npz"))

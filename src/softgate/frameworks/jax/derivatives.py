@@ -42,6 +42,7 @@ from .native import Computation, as_words
 
 if TYPE_CHECKING:
     from softgate.catalogue import Entry
+    from softgate.catalogue.gated import GatedEntry
 
 TERMS = 20
 """Terms of the series of exp(z)·(1 - z) - 1, |z| < 1: the next is below an ulp of float64."""
@@ -199,8 +200,7 @@ class ParameterizedActivation:
 
     def route(self, quantity: str, storage: Format) -> Route:
         """Return the route of the kernel of a quantity."""
-        wider = FLOAT64 if self.fmt is FLOAT64 and storage.bits < 64 else None
-        return Route(self.entry, quantity, storage, wider, self.key)
+        return kernel_route(self.entry, quantity, self.fmt, storage, self.key)
 
     def _make_kernel(self, quantity: str, storage: Format) -> Function:
         route = self.route(quantity, storage)
@@ -227,7 +227,7 @@ class ParameterizedActivation:
             passed,
             route,
             operators,
-            self._bend,
+            self._backward_tangents,
         )
 
         def compute(*operands: jax.Array) -> jax.Array:
@@ -236,11 +236,11 @@ class ParameterizedActivation:
 
         return compute
 
-    def _bend(self, arrays: Any, grad: jax.Array, along: Any) -> list[jax.Array]:
-        """Return the tangent of slope(x)·grad along one of x."""
-        (x,), (along_x,) = arrays, along
-        slope = self.times(self.function(("x", "x"))(x), grad)
-        return [self.times(slope, along_x).astype(x.dtype)]
+    def _backward_tangents(self, arrays: Any, grad: jax.Array, tangents: Any) -> list[jax.Array]:
+        """Return the tangent of slope(x)·grad for a tangent of x: curvature(x)·grad·tangent."""
+        (x,), (tangent,) = arrays, tangents
+        product = self.times(self.function(("x", "x"))(x), grad)
+        return [self.times(product, tangent).astype(x.dtype)]
 
     def _defined(self, variables: tuple[str, ...]) -> Function:
         """Return a derivative of the definition, computed as written."""
@@ -280,6 +280,14 @@ class ParameterizedActivation:
 
 family = lru_cache(maxsize=1024)(ParameterizedActivation)
 """Families are constructed once."""
+
+
+def kernel_route(
+    entry: Entry | GatedEntry, quantity: str, fmt: Format, storage: Format, key: Key
+) -> Route:
+    """Return the route of a kernel for arrays of `storage`, whose operators compute in `fmt`."""
+    arithmetic = FLOAT64 if fmt is FLOAT64 and storage.bits < 64 else None
+    return Route(entry, quantity, storage, arithmetic, key)
 
 
 @lru_cache(maxsize=1024)

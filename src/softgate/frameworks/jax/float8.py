@@ -101,10 +101,10 @@ class Tabulated:
             return self._gather(self.route("backward").table(), place)
 
         def rule(primals: Any, tangents: Any) -> tuple[jax.Array, jax.Array]:
-            (x, grad), (along_x, along_grad) = primals, tangents
-            bend = self._factor(2, x) * grad.astype(np.float32) * along_x.astype(np.float32)
-            slope = self._factor(1, x) * along_grad.astype(np.float32)
-            return backward(x, grad), (bend + slope).astype(self.dtype)
+            (x, grad), (x_tangent, grad_tangent) = primals, tangents
+            by_x = self._factor(2, x) * grad.astype(np.float32) * x_tangent.astype(np.float32)
+            by_grad = self._factor(1, x) * grad_tangent.astype(np.float32)
+            return backward(x, grad), (by_x + by_grad).astype(self.dtype)
 
         backward.defjvp(rule)
         return cast(Function, jax.jit(backward))
@@ -133,8 +133,8 @@ class Tabulated:
         factor: Any = jax.custom_jvp(lambda x: _at(entries, self._bits(x)))
 
         def rule(primals: Any, tangents: Any) -> tuple[jax.Array, jax.Array]:
-            (x,), (along,) = primals, tangents
-            return factor(x), self._factor(order + 1, x) * along.astype(np.float32)
+            (x,), (tangent,) = primals, tangents
+            return factor(x), self._factor(order + 1, x) * tangent.astype(np.float32)
 
         factor.defjvp(rule)
         return cast(Function, factor)

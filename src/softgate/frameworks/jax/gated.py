@@ -20,9 +20,9 @@ from softgate.runtime.dispatch import Call
 from softgate.runtime.gated import Gated
 from softgate.runtime.routes import Route
 
-from ..gated import Operators, compute_gated, gate_and_other
+from ..gated import Operators, compute_gated, gate_and_other, in_order
 from . import native
-from .derivatives import Key
+from .derivatives import Key, kernel_route
 from .operands import as_float, family_of, together
 
 OPERATORS = Operators(
@@ -35,27 +35,16 @@ OPERATORS = Operators(
 
 def compute(call: Call) -> Any:
     """Return the results of a call as arrays, differentiable."""
-    call, function = converted(call), cast(Gated, call.function)
+    call = converted(call)
     gate, other = gate_and_other(call, OPERATORS)
     kernels = kernels_of(call, gate)
     if kernels is None:
         return compute_gated(call, OPERATORS)
-    split = len(call.operands) == (2 if call.quantity == "backward" else 1)
+    operands = (gate, other)
     if call.quantity == "backward":
-        gate, other, grad = together(gate, other, call.operands[-1])
-        results = kernels.function("backward")(gate, other, grad)
-    else:
-        results = kernels.function(call.quantity)(gate, other)
-    if call.quantity == "value":
-        return results[0]
-    gate_first = function.position(call.gate) == "first"
-    if call.quantity == "curvature":
-        twice, mixed = results
-        zero = jnp.zeros_like(mixed)
-        return (twice, mixed, zero) if gate_first else (zero, mixed, twice)
-    pair = tuple(results) if gate_first else tuple(results)[::-1]
-    axis = -1 if call.axis is None else call.axis
-    return OPERATORS.join(list(pair), axis) if split else pair
+        operands = together(gate, other, call.operands[-1])
+    results = kernels.function(call.quantity)(*operands)
+    return results[0] if call.quantity == "value" else in_order(call, *results, OPERATORS)
 
 
 def converted(call: Call) -> Call:
@@ -96,8 +85,7 @@ class GatedKernels:
 
     def route(self, quantity: str) -> Route:
         """Return the route of a quantity."""
-        wider = FLOAT64 if self.fmt is FLOAT64 and self.storage.bits < 64 else None
-        return Route(self.gated.entry, quantity, self.storage, wider, self.key)
+        return kernel_route(self.gated.entry, quantity, self.fmt, self.storage, self.key)
 
     def function(self, quantity: str) -> Callable[..., Any]:
         """Return a quantity as a function of arrays with a list of results, differentiable."""
@@ -120,8 +108,8 @@ class GatedKernels:
             results = function(*primals)
             if quantity == "value":
                 return results, [self._tangent(primals, tangents)]
-            along = [_instantiated(tangent) for tangent in tangents]
-            return results, list(self._bend(quantity, primals, (), along))
+            numbers = [_instantiated(tangent) for tangent in tangents]
+            return results, list(self._composed_tangents(quantity, primals, (), numbers))
 
         function.defjvp(rule, symbolic_zeros=True)
         return jax.jit(function)
@@ -146,7 +134,9 @@ class GatedKernels:
             False,
             self.route(quantity),
             lambda *operands: self._composed(quantity, *operands),
-            lambda arrays, grad, along: self._bend("backward", arrays, (grad,), along),
+            lambda arrays, grad, tangents: self._composed_tangents(
+                "backward", arrays, (grad,), tangents
+            ),
         )
 
     def _composed(self, quantity: str, *operands: jax.Array) -> list[jax.Array]:
@@ -163,15 +153,18 @@ class GatedKernels:
         results = compute_gated(call, OPERATORS)
         return [results] if quantity == "value" else list(results)[:2]
 
-    def _bend(self, quantity: str, arrays: Any, rest: Any, along: Any) -> list[jax.Array]:
-        """Return the tangents of a quantity along those of the gate and the other operand."""
-        _, tangents = jax.jvp(
-            lambda *operands: self._composed(quantity, *operands, *rest), arrays, along
+    def _composed_tangents(
+        self, quantity: str, arrays: Any, constants: Any, tangents: Any
+    ) -> list[jax.Array]:
+        """Return the tangents of a quantity for those of the gate and the other operand."""
+        _, results = jax.jvp(
+            lambda *operands: self._composed(quantity, *operands, *constants), arrays, tangents
         )
-        return cast("list[jax.Array]", tangents)
+        return cast("list[jax.Array]", results)
 
 
 def _instantiated(tangent: Any) -> Any:
+    """Return a tangent as an array."""
     if isinstance(tangent, SymbolicZero):
         return jnp.zeros(tangent.shape, tangent.dtype)
     return tangent

@@ -50,7 +50,7 @@ class Interface(NamedTuple):
 
 @cache
 def interface() -> Interface | str:
-    """Return the interface of the installed jaxlib; a string that tells why it cannot be used."""
+    """Return the interface of the installed jaxlib, or a string: why it cannot be used."""
     from softgate.lower.xla_handler import API_FUNCTIONS
 
     if not hasattr(jax, "ffi"):
@@ -125,9 +125,9 @@ class Computation:
     passed: bool
     route: Route = field(compare=False)
     operators: Rule = field(compare=False)
-    bend: Rule = field(compare=False)
-    """Of "backward", from its operands and the tangents of all but `grad`: the tangents of the
-    results that these cause. Other quantities are differentiated by `custom_jvp`."""
+    operand_tangents: Rule = field(compare=False)
+    """Of "backward": returns the tangents of the results from the operands and from the tangents of
+    all operands but `grad`. Other quantities are differentiated by `custom_jvp`."""
 
     def __repr__(self) -> str:
         return f"{self.entry.name}.{self.quantity}"
@@ -153,10 +153,10 @@ def _vary_alike(arrays: Operands) -> Operands:
     if len(arrays) == 1 or not hasattr(jax, "typeof"):
         return arrays
     axes = [_varying_axes(jax.typeof(array)) for array in arrays]
-    every = frozenset().union(*axes)
+    union = frozenset().union(*axes)
     return [
-        _vary(array, tuple(every - own)) if every - own else array
-        for array, own in zip(arrays, axes, strict=True)
+        _vary(array, tuple(union - varying)) if union - varying else array
+        for array, varying in zip(arrays, axes, strict=True)
     ]
 
 
@@ -211,15 +211,15 @@ def _tangents(primals: Operands, tangents: Operands, *, computation: Computation
     count = computation.inputs - 1
     (*arrays, grad), rest = primals[: count + 1], primals[count + 1 :]
     results = computation(*primals)
-    *along, along_grad = tangents[: count + 1]
+    *array_tangents, grad_tangent = tangents[: count + 1]
     totals = None
-    if not isinstance(along_grad, ad.Zero):  # it is linear in grad
-        totals = computation(*arrays, along_grad, *rest)
-    if not all(isinstance(tangent, ad.Zero) for tangent in along):
-        zeros: Any = ad.instantiate_zeros
-        along = [zeros(tangent) for tangent in along]
-        bent = computation.bend(arrays, grad, along)
-        totals = bent if totals is None else list(map(operator.add, totals, bent))
+    if not isinstance(grad_tangent, ad.Zero):  # it is linear in grad
+        totals = computation(*arrays, grad_tangent, *rest)
+    if not all(isinstance(tangent, ad.Zero) for tangent in array_tangents):
+        instantiate: Any = ad.instantiate_zeros
+        array_tangents = [instantiate(tangent) for tangent in array_tangents]
+        parts = computation.operand_tangents(arrays, grad, array_tangents)
+        totals = parts if totals is None else list(map(operator.add, totals, parts))
     return results, totals
 
 

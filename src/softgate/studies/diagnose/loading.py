@@ -346,21 +346,27 @@ def _read(file: Path, floats: torch.dtype) -> dict[str, Tensor]:
     }
 
 
+def named_arguments(model: nn.Module) -> list[inspect.Parameter]:
+    """Return the parameters of a model's forward, without *args and **kwargs."""
+    parameters = inspect.signature(model.forward).parameters.values()
+    return [p for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+
+
 def _arguments(
     file: Path, arrays: Mapping[str, Tensor], model: nn.Module
 ) -> tuple[dict[str, Tensor], Tensor | None]:
     """Return the arguments of the model, and the targets of its output."""
-    takes = inspect.signature(model.forward).parameters
-    inputs = {name: array for name, array in arrays.items() if name in takes}
-    others = {name: array for name, array in arrays.items() if name not in takes}
+    names = [parameter.name for parameter in named_arguments(model)]
+    inputs = {name: array for name, array in arrays.items() if name in names}
+    others = {name: array for name, array in arrays.items() if name not in names}
     target = next((name for name in others if name in TARGETS), None)
     targets = others.pop(target) if target is not None and len(arrays) > 1 else None
-    if not inputs and len(others) == len(takes) == 1 and others.keys() <= GENERIC:
+    if not inputs and len(others) == 1 and len(names) <= 1 and others.keys() <= GENERIC:
         return {"": next(iter(others.values()))}, targets
     if others or not inputs:
         raise ValueError(
-            f"{file} has {', '.join(arrays)}: the model's forward takes {', '.join(takes)}; "
-            "name the arrays so"
+            f"{file} has {', '.join(arrays)}: the model's forward takes "
+            f"{', '.join(names) or 'one array named x'}; name the arrays so"
         )
     return inputs, targets
 

@@ -6,7 +6,6 @@ calls are observed and replaced as modules are.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any
@@ -17,7 +16,7 @@ from torch import Tensor, nn
 
 from softgate.runtime.activation import Activation
 
-from ..diagnose.loading import model_errors
+from ..diagnose.loading import model_errors, named_arguments
 from ..inputs import Array, Arrays, bind
 from ..scan.record import ScannedActivation
 from ..scan.torch_model import Recorder, TorchGraph, record_run
@@ -143,8 +142,7 @@ def _names(model: nn.Module) -> tuple[list[str], list[str]]:
         forward: Any = model.forward
         arguments = forward.schema.arguments[1:]
         return [a.name for a in arguments], [a.name for a in arguments if not a.has_default_value()]
-    parameters = inspect.signature(model.forward).parameters.values()
-    named = [p for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+    named = named_arguments(model)
     return [p.name for p in named], [p.name for p in named if p.default is p.empty]
 
 

@@ -6,6 +6,7 @@ elementwise function, and named in a note otherwise.
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator
 from dataclasses import replace
@@ -13,6 +14,7 @@ from functools import lru_cache
 from math import prod
 from types import FunctionType
 from typing import Any
+from zipfile import ZipFile
 
 import numpy as np
 
@@ -58,6 +60,12 @@ def load_keras(target: Any) -> tuple[Any, str]:
         try:
             target = keras.saving.load_model(name, compile=False, safe_mode=True)
         except Exception as error:  # Keras may raise anything on a damaged file
+            if refuses_lambda(error):
+                raise ValueError(
+                    f"{name} has Python code in {_lambda_names(name)}, which is not run: if you "
+                    "trust it, load it with keras.saving.load_model(file, safe_mode=False) and "
+                    "pass the model"
+                ) from None
             lines = str(error).strip().splitlines() or [""]
             raise ValueError(
                 f"{name} cannot be loaded: {type(error).__name__}: {lines[0]}"
@@ -65,6 +73,32 @@ def load_keras(target: Any) -> tuple[Any, str]:
     if not isinstance(target, keras.Model):
         raise TypeError(f"the model is a {type(target).__name__}: expected a keras.Model")
     return target, name
+
+
+def refuses_lambda(error: Exception) -> bool:
+    """Return whether Keras raised an error because a Lambda layer has a Python lambda."""
+    return "deserialization of a `Lambda` layer" in str(error)
+
+
+def _lambda_names(file: str) -> str:
+    """Return the Lambda layers of a .keras file that have Python lambdas, for a message."""
+    names = []
+
+    def collect(item: dict[str, Any]) -> dict[str, Any]:
+        settings = item.get("config")
+        if item.get("class_name") == "Lambda" and isinstance(settings, dict):
+            function = settings.get("function")
+            if isinstance(function, dict) and function.get("class_name") == "__lambda__":
+                names.append(str(settings.get("name")))
+        return item
+
+    with ZipFile(file) as archive:
+        json.loads(archive.read("config.json"), object_hook=collect)
+    return (
+        f"the Lambda layer {', '.join(names)}"
+        if len(names) == 1
+        else (f"the Lambda layers {', '.join(names)}")
+    )
 
 
 def all_layers(model: Any) -> list[Any]:

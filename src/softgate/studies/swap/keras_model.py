@@ -20,7 +20,14 @@ from softgate.runtime.encoding import a_type
 from softgate.runtime.registry import label
 
 from ..identify import UNKNOWN
-from ..scan.keras_model import FIELDS, all_layers, is_elementwise, not_examined, sites
+from ..scan.keras_model import (
+    FIELDS,
+    all_layers,
+    is_elementwise,
+    not_examined,
+    refuses_lambda,
+    sites,
+)
 from ..scan.record import ScannedActivation
 from .record import Swap, SwapError, SwappedActivation, UnswappedActivation
 from .selection import Replacements, computed, select
@@ -145,6 +152,8 @@ def _clone(
         if place in new and not getattr(operation, "weights", ()):
             done.add(place)
             return keras.layers.Activation(get(new[place]), name=operation.name)
+        if type(operation) is keras.layers.Lambda:
+            return _same_lambda(operation)
         clone = type(operation).from_config(operation.get_config())
         pairs.append((operation, clone))
         return clone
@@ -169,12 +178,30 @@ def _clone(
         called, notes = _called(clone, attributes)  # before the weights: layers may have states
         clone.set_weights(model.get_weights())
     except Exception as error:  # Keras and the user's layers may raise anything
+        if refuses_lambda(error):
+            names = [x.name for x in all_layers(model) if isinstance(x, keras.layers.Lambda)]
+            raise ValueError(
+                f"{model.name} cannot be cloned: Keras does not copy the Python lambda of "
+                f"{', '.join(names)} inside another layer; use a layer with get_config instead"
+            ) from None
         lines = str(error).strip().splitlines() or [""]
         raise ValueError(
             f"{model.name} cannot be cloned: {type(error).__name__}: {lines[0]}; its class, and "
             "those of its layers, need get_config and from_config"
         ) from error
     return clone, done | called, attributes.keys() - called, notes
+
+
+def _same_lambda(layer: Any) -> Any:
+    """Return a Lambda layer with the same function; Keras' `from_config` refuses Python lambdas."""
+    return keras.layers.Lambda(
+        layer.function,
+        output_shape=layer._output_shape,
+        mask=layer.mask,
+        arguments=layer.arguments,
+        name=layer.name,
+        dtype=layer.dtype_policy,
+    )
 
 
 def _called(
@@ -217,7 +244,8 @@ def run_on_zeros(model: Any) -> None:
     zeros = keras.tree.map_structure(
         lambda x: np.zeros([1, *(size or UNKNOWN_SIZE for size in x.shape[1:])], x.dtype), structure
     )
-    model(zeros, training=False)
+    single = isinstance(zeros, list) and len(zeros) == 1  # as of Sequential: Keras warns of a list
+    model(zeros[0] if single else zeros, training=False)
 
 
 def _with_inner(operation: Any) -> list[Any]:
