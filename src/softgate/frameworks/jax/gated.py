@@ -40,11 +40,14 @@ def compute(call: Call) -> Any:
     kernels = kernels_of(call, gate)
     if kernels is None:
         return compute_gated(call, OPERATORS)
-    operands = (gate, other)
+    operands: tuple[Any, ...] = (gate, other)
     if call.quantity == "backward":
         operands = together(gate, other, call.operands[-1])
     results = kernels.function(call.quantity)(*operands)
-    return results[0] if call.quantity == "value" else in_order(call, *results, OPERATORS)
+    if call.quantity == "value":
+        return results[0]
+    by_gate, second = results
+    return in_order(call, by_gate, second, OPERATORS)
 
 
 def converted(call: Call) -> Call:
