@@ -141,15 +141,15 @@ def test_compile_with_inductor() -> None:
         torch.testing.assert_close(grad, p.grad)
 
 
-def test_compile_with_inductor_and_strides() -> None:
-    """The strides that a compiler expects of a result are those it gets."""
+def test_compile_with_inductor_strides_and_in_place() -> None:
+    """The strides of operands and of the result are those that the compiler expects."""
 
-    def layer(x: torch.Tensor) -> torch.Tensor:
-        result: torch.Tensor = 2 * sg.gelu(x.t()[:, ::2])
-        return result
+    def layer(x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        return 2 * sg.gelu(x.t()[:, ::2]), sg.torch.functional.relu_(sg.gelu(y) * 2)
 
     x = torch.randn(8, 6, dtype=torch.float64)
-    torch.testing.assert_close(torch.compile(layer, fullgraph=True)(x), layer(x))
+    y = torch.randn(6, 8).t()[::2]
+    torch.testing.assert_close(torch.compile(layer, fullgraph=True)(x, y), layer(x, y))
 
 
 @pytest.mark.parametrize("name", ["gelu", "gelu_sigmoid", "elu"])
