@@ -32,7 +32,9 @@ CHOSEN = [
 ]
 """Some of the functions; test_names compares what all frameworks compute for all of them."""
 
-COMPILED = ("tensorflow.xla", "softgate.jax", "softgate.torch")
+COMPILED = (
+    "tensorflow.function", "tensorflow.xla", "softgate.jax", "softgate.torch", "softgate.tensorflow"
+)  # fmt: skip
 """Implementations that take long to compile, tested for one function."""
 
 HERE = tuple(name for name in IMPLEMENTATIONS if not absent(name) and name != "torch.compile")
@@ -49,6 +51,7 @@ def measure(chosen: list[sg.Activation]) -> Bench:
     """Return times of functions in every implementation that is installed, value and backward."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(plan, "_peers", some)
+        patch.setenv("KERAS_BACKEND", "jax")  # which is imported sooner than TensorFlow
         return sg.bench(chosen, peers=HERE, size=COUNT, budget=0.1)
 
 
