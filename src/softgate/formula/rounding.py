@@ -21,6 +21,7 @@ Float64s = npt.NDArray[np.float64]
 def ulp(y: Float64s | np.float64, fmt: Format) -> Float64s:
     """Return the spacing of `fmt` at each |y| (that of the smallest normal number below it)."""
     _, exponent = np.frexp(np.where(np.isfinite(y), y, 1.0))
+    exponent = np.where(y == 0, fmt.min_exponent, exponent)  # where frexp returns 0
     unit = np.maximum(exponent - 1, fmt.min_exponent) - fmt.mantissa_bits
     spacing: Float64s = np.ldexp(1.0, unit)
     return spacing

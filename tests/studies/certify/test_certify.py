@@ -301,6 +301,16 @@ def test_invalid_arguments(wrong: dict[str, Any], message: str) -> None:
         sg.certify(faulty.right, arguments.pop("function"), **arguments)
 
 
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_a_small_result_where_the_true_one_is_0(dtype: str) -> None:
+    certificate = quick(lambda x: np.maximum(x, x.dtype.type(1e-7)), "relu", dtype=dtype)
+    measurement = certificate.find("value", dtype)
+    with np.errstate(over="ignore"):
+        expected = np.float64(1e-7) / np.float64(np.finfo(dtype).smallest_subnormal)
+    assert measurement.max_ulp == pytest.approx(expected, rel=0.3)
+    assert measurement.rounded_share < 0.6
+
+
 def test_a_wider_result_is_a_finding_if_the_format_was_named_or_has_32_bits() -> None:
     certificate = quick(faulty.other_dtype, dtype=None)
     assert [(f.dtype, f.kind) for f in certificate.findings] == [("float32", "wrong dtype")]
