@@ -60,7 +60,7 @@ def command(
 
     files = [path for path in output if file_format(path) == "onnx"]
     if len(files) > 1:
-        raise click.UsageError("-o names two models: one is written.")
+        raise click.UsageError(f"-o names {len(files)} ONNX files: expected at most one.")
     if len(old) != len(new) and (old or len(new) > 1):
         raise click.UsageError(
             f"{len(old)} --from and {len(new)} --to: expected one --to for each --from."

@@ -19,7 +19,7 @@ import numpy as np
 import torch
 
 from softgate.runtime.encoding import visible
-from softgate.runtime.registry import activations, label
+from softgate.runtime.registry import label
 
 from ..identify import UNKNOWN
 from ..scan.keras_model import is_elementwise, sites
@@ -207,7 +207,7 @@ class Watch(keras.callbacks.Callback, SiteStatistics):
     def _call(
         self, step: int, scanned: ScannedActivation, axis: int, x: torch.Tensor, y: torch.Tensor
     ) -> ActivationCall:
-        activation = activations()[scanned.function].bind(**scanned.parameters)
+        activation = scanned.unscaled
         name = label(activation) if scanned.scale == 1 else scanned.answer
         recognised = Recognised(name, activation, scanned.scale)
         path = visible(scanned.path, one_line=True)

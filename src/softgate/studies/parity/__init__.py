@@ -1,6 +1,6 @@
 """`parity`: two models on the same inputs, compared output by output and at every activation.
 
-runners       models of all kinds behind one interface; torch_runner and keras_runner are two
+runners       models of all kinds behind one interface, with torch_runner and keras_runner
 matching      the counterpart of each activation
 variants      the activations with which a model reproduces expected outputs
 """
@@ -48,8 +48,8 @@ def parity(
         Face folder, an .onnx or .keras file; with `trust` also "module:factory", "file.py:factory",
         TorchScript and .pt2.
     inputs : path, mapping or array
-        An .npz file, arrays by the names of the inputs, or one array. Names that neither model has
-        are taken in their order.
+        An .npz file, arrays by the names of the inputs, or one array. Arrays with other names are
+        assigned to the inputs in their order.
     expected : path, mapping or array, optional
         Expected outputs, in place of `second`: variants of the activations of the first model are
         run, one function for all or chosen individually, until one reproduces them.
@@ -136,10 +136,10 @@ def _expected(
     tolerance: float | None,
     progress: Callable[[str, int, int], None] | None,
 ) -> Parity:
-    own = a.run()
-    allowed = _tolerance(tolerance, own.outputs, wanted)
-    outputs, notes = _outputs(own.outputs, wanted)
-    variants, more = search(a, own.outputs, wanted, allowed, progress)
+    actual = a.run().outputs
+    allowed = _tolerance(tolerance, actual, wanted)
+    outputs, notes = _outputs(actual, wanted)
+    variants, more = search(a, actual, wanted, allowed, progress)
     return Parity(a.name, a.kind, name, "expected", allowed, outputs, (), variants, (*notes, *more))
 
 

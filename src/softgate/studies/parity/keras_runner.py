@@ -10,11 +10,12 @@ import keras
 import numpy as np
 
 from softgate.runtime.activation import Activation
+from softgate.runtime.resolve import first_line
 
 from ..identify import UNKNOWN
 from ..inputs import Array, Arrays, bind
 from ..scan.keras_model import load_keras, sites
-from .runners import Run, distinct
+from .runners import Run, distinct, scaled
 
 
 class KerasRunner:
@@ -27,16 +28,16 @@ class KerasRunner:
         self._inputs = _inputs(self._model, self.name, arrays)
         self._call()  # a model without an Input layer is built by its first call
         self._sites = [
-            (holder, field, scanned)
-            for holder, field, scanned in sites(self._model)
+            (layer, field, scanned)
+            for layer, field, scanned in sites(self._model)
             if scanned.function not in (UNKNOWN, "identity")
         ]
         self._order: list[int] = []
         """The site of each call of an activation, in the order of execution."""
-        self._observed(self._ordered)
+        self._run_with(self._record_site)
         self.activations = distinct(self._sites[site][2] for site in self._order)
 
-    def _ordered(self, _: int, site: int, x: Any, function: Any) -> Any:
+    def _record_site(self, _: int, site: int, x: Any, function: Any) -> Any:
         self._order.append(site)
         return function(x)
 
@@ -44,37 +45,36 @@ class KerasRunner:
         try:
             return self._model(self._inputs, training=False)
         except Exception as error:  # Keras and its backends may raise anything
-            lines = str(error).strip().splitlines() or [""]
             raise ValueError(
-                f"{self.name} failed on its inputs: {type(error).__name__}: {lines[0]}"
+                f"{self.name} failed on its inputs: {type(error).__name__}: {first_line(error)}"
             ) from None
 
-    def _observed(self, observe: Callable[[int, int, Any, Any], Any]) -> Any:
-        """Run the model; `observe` replaces each call of an activation.
+    def _run_with(self, handler: Callable[[int, int, Any, Any], Any]) -> Any:
+        """Run the model with each call of an activation replaced by one of `handler`.
 
-        It gets the number of the call, the site, the argument and the function.
+        Its arguments are the number of the call, the site, the input and the function.
         """
         calls = count()
         previous = []
-        for site, (holder, field, _) in enumerate(self._sites):
-            function = getattr(holder, field)
-            previous.append((holder, field, vars(holder).get(field)))
+        for site, (layer, field, _) in enumerate(self._sites):
+            function = getattr(layer, field)
+            previous.append((layer, field, vars(layer).get(field)))
 
             def observed(
                 x: Any, *args: Any, _site: int = site, _function: Any = function, **kwargs: Any
             ) -> Any:
                 del args, kwargs  # an activation has no other arguments
-                return observe(next(calls), _site, x, _function)
+                return handler(next(calls), _site, x, _function)
 
-            _set(holder, field, observed)
+            _set(layer, field, observed)
         try:
             return self._call()
         finally:
-            for holder, field, value in reversed(previous):
+            for layer, field, value in reversed(previous):
                 if value is None:
-                    vars(holder).pop(field, None)
+                    vars(layer).pop(field, None)
                 else:
-                    _set(holder, field, value)
+                    _set(layer, field, value)
 
     def run(
         self, replacements: Mapping[int, Activation] | None = None, *, observe: bool = False
@@ -84,12 +84,12 @@ class KerasRunner:
 
         def call(number: int, site: int, x: Any, function: Any) -> Any:
             new = (replacements or {}).get(number)
-            y = function(x) if new is None else self._scaled(site, new, x)
+            y = function(x) if new is None else scaled(self._sites[site][2], new)(x)
             if observe and (array := _array(y)) is not None:
                 values[number] = array
             return y
 
-        output = self._observed(call)
+        output = self._run_with(call)
         flat = keras.tree.flatten(output)
         names = list(getattr(self._model, "output_names", ()))
         if len(names) != len(flat):
@@ -97,22 +97,13 @@ class KerasRunner:
         arrays = {name: _array(tensor) for name, tensor in zip(names, flat, strict=True)}
         return Run({name: array for name, array in arrays.items() if array is not None}, values)
 
-    def _scaled(self, site: int, new: Activation, x: Any) -> Any:
-        scanned = self._sites[site][2]
-        y = new(x)
-        return (
-            y
-            if (scanned.scale, scanned.offset) == (1.0, 0.0)
-            else (scanned.scale * y + scanned.offset)
-        )
-
     def close(self) -> None:
         """Do nothing: the model is the caller's."""
 
 
-def _set(holder: Any, field: str, value: Any) -> None:
+def _set(layer: Any, field: str, value: Any) -> None:
     """Set an attribute without Keras' tracking, which a built layer refuses."""
-    object.__setattr__(holder, field, value)
+    object.__setattr__(layer, field, value)
 
 
 def _array(tensor: Any) -> Array | None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 Sized = tuple[int | None, str]
 """The number of elements of an activation, if it was observed, and its function."""
 MOST = 2000
-"""The most activations that are aligned; of more, the first ones belong together."""
+"""The most activations that are aligned; longer sequences are paired by position."""
 GAP, OTHER_FUNCTION = 2, 1
 """The costs of an activation without a counterpart, and of one with another function."""
 
@@ -52,5 +52,5 @@ def match(first: Sequence[Sized], second: Sequence[Sized]) -> list[tuple[int | N
 
 def _cost(a: Sized, b: Sized) -> int:
     if a[0] is not None and b[0] is not None and a[0] != b[0]:
-        return 2 * GAP + 1  # never: two gaps cost less
+        return 2 * GAP + 1  # never chosen: two gaps cost less
     return 0 if a[1] == b[1] else OTHER_FUNCTION

@@ -1,4 +1,4 @@
-"""The result of `parity`: how far the outputs and the activations of two models are apart."""
+"""The result of `parity`: the differences of the outputs and activations of two models."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..differences import Difference
 
 @dataclass(frozen=True)
 class ComparedOutput:
-    """One output of both models; the second one may be an array of the user."""
+    """One output of both models, or of a model and the expected output."""
 
     name: str
     other: str
@@ -84,9 +84,9 @@ class Parity(Record):
     @property
     def equal(self) -> bool:
         """Whether all outputs, and all activations that were compared, are within the tolerance."""
-        apart = [output.relative for output in self.outputs]
-        apart += [a.difference.relative for a in self.activations if a.difference is not None]
-        return bool(self.outputs) and max(apart) <= self.tolerance
+        relative = [output.relative for output in self.outputs]
+        relative += [a.difference.relative for a in self.activations if a.difference is not None]
+        return bool(self.outputs) and max(relative) <= self.tolerance
 
     @property
     def variant(self) -> Variant | None:
@@ -98,8 +98,8 @@ class Parity(Record):
     def first_difference(self) -> ComparedActivation | ComparedOutput | None:
         """The first activation that differs by more than the tolerance, else the first output."""
         for activation in self.activations:
-            apart = activation.difference
-            if apart is not None and apart.relative > self.tolerance:
+            difference = activation.difference
+            if difference is not None and difference.relative > self.tolerance:
                 return activation
         return next((o for o in self.outputs if o.relative > self.tolerance), None)
 
@@ -124,8 +124,8 @@ class Parity(Record):
         ]
         if self.variants:
             lines.append(self._answer())
-        elif (apart := self.first_difference) is not None:
-            lines.append(f"first difference: {_sentence(apart)}")
+        elif (compared := self.first_difference) is not None:
+            lines.append(f"first difference: {_sentence(compared)}")
         lines += [f"note: {note}" for note in self.notes]
         rows = tuple(
             (
@@ -179,21 +179,21 @@ class Parity(Record):
         return header, rows
 
 
-def _data(apart: Difference | None) -> tuple[Cell, ...]:
-    if apart is None:
+def _data(difference: Difference | None) -> tuple[Cell, ...]:
+    if difference is None:
         return (None, None, None)
-    return apart.max_difference, apart.relative, apart.ulps
+    return difference.max_difference, difference.relative, difference.ulps
 
 
-def _cells(apart: Difference | None, missing: str) -> tuple[str, str, str, str, str]:
-    if apart is None:
+def _cells(difference: Difference | None, missing: str) -> tuple[str, str, str, str, str]:
+    if difference is None:
         return missing, "", "", "", ""
     return (
-        f"{apart.max_difference:.3g}",
-        f"{apart.relative:.3g}",
-        f"{apart.ulps:.4g}",
-        str(list(apart.index)),
-        f"{apart.first:.9g}, {apart.second:.9g}",
+        f"{difference.max_difference:.3g}",
+        f"{difference.relative:.3g}",
+        f"{difference.ulps:.4g}",
+        str(list(difference.index)),
+        f"{difference.first:.9g}, {difference.second:.9g}",
     )
 
 
@@ -205,10 +205,10 @@ def _sentence(compared: ComparedActivation | ComparedOutput) -> str:
         if compared.functions_differ:
             functions += f" and {compared.other_function}"
         place = f"{compared.path} and {compared.other_path} ({functions})"
-    apart = compared.difference
-    if apart is None:
+    difference = compared.difference
+    if difference is None:
         return f"{place}: the shapes do not fit"
     return (
-        f"{place}: {apart.ulps:.4g} ulps, relative {apart.relative:.3g}, "
-        f"{apart.first:.9g} and {apart.second:.9g} at {list(apart.index)}"
+        f"{place}: {difference.ulps:.4g} ulps, relative {difference.relative:.3g}, "
+        f"{difference.first:.9g} and {difference.second:.9g} at {list(difference.index)}"
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -35,6 +35,13 @@ def distinct(activations: Iterable[ScannedActivation]) -> tuple[ScannedActivatio
         replace(a, path=f"{a.path}[{paths[:i].count(a.path)}]") if paths.count(a.path) > 1 else a
         for i, a in enumerate(scanned)
     )
+
+
+def scaled(activation: ScannedActivation, new: Activation) -> Callable[[Any], Any]:
+    """Return a new function with the scale and the offset of the activation that it replaces."""
+    if (activation.scale, activation.offset) == (1.0, 0.0):
+        return new
+    return lambda x: activation.scale * new(x) + activation.offset
 
 
 class Runner(Protocol):
@@ -122,7 +129,7 @@ class OnnxRunner:
                 "command": "run", "inputs": self._inputs, "replacements": encoded(graphs),
                 "capture": observe, "result": result,
             }  # fmt: skip
-            reply = self._model.ask(message, self._bytes)
+            reply = self._model.request(message, self._bytes)
             with np.load(result, allow_pickle=False) as content:
                 outputs = {name: content[f"o{i}"] for i, name in enumerate(reply["outputs"])}
                 values = {i: content[f"a{i}"] for i in reply["captured"]}

@@ -6,7 +6,7 @@ calls are observed and replaced as modules are.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -18,16 +18,19 @@ from softgate.runtime.activation import Activation
 
 from ..diagnose.loading import model_errors, named_arguments
 from ..inputs import Array, Arrays, bind
-from ..scan.record import ScannedActivation
+from ..scan import scanned_part
 from ..scan.torch_model import Recorder, TorchGraph, record_run
-from .runners import Run, distinct
+from .runners import Run, distinct, scaled
 
 
 class Observer(Recorder):  # type: ignore[no-untyped-call]
     """Copies the values with some numbers, and overwrites others by functions of such copies."""
 
     def __init__(
-        self, inputs: Any, copied: set[int], overwritten: Mapping[int, tuple[int, Activation]]
+        self,
+        inputs: Any,
+        copied: set[int],
+        overwritten: Mapping[int, tuple[int, Callable[[Any], Any]]],
     ) -> None:
         self.copies: dict[int, Tensor] = {}
         self._copied, self._overwritten = copied, overwritten
@@ -65,16 +68,7 @@ class TorchRunner:
         self._executed = graph.executed
         parts = [p for p in graph.parts() if p.known and not graph.is_reduced(p.subgraph)]
         self._values: list[tuple[Any, Any]] = [(p.subgraph.input, p.subgraph.output) for p in parts]
-        self.activations = distinct(
-            ScannedActivation.of(
-                graph.path(part.subgraph),
-                part.identification,
-                dtype=graph.dtype(part.subgraph),
-                operators=graph.operators(part.subgraph),
-                elements=graph.elements(part.subgraph),
-            )
-            for part in parts
-        )
+        self.activations = distinct(scanned_part(graph, part) for part in parts)
 
     def run(
         self, replacements: Mapping[int, Activation] | None = None, *, observe: bool = False
@@ -85,7 +79,7 @@ class TorchRunner:
         if observe:
             copied |= {output for _, output in self._values}
         overwritten = {
-            self._values[i][1]: (self._values[i][0], self._scaled(i, new))
+            self._values[i][1]: (self._values[i][0], scaled(self.activations[i], new))
             for i, new in replaced.items()
         }
         observer = Observer((self._args, dict(self._kwargs)), copied, overwritten)
@@ -103,12 +97,6 @@ class TorchRunner:
             }
         return Run({name: as_array(t) for name, t in named_tensors(output)}, values)
 
-    def _scaled(self, i: int, new: Activation) -> Any:
-        scale, offset = self.activations[i].scale, self.activations[i].offset
-        if (scale, offset) == (1.0, 0.0):
-            return new
-        return lambda x: scale * new(x) + offset
-
     def close(self) -> None:
         """Do nothing: the model is the caller's."""
 
@@ -117,9 +105,9 @@ Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 
 
 def _arguments(model: nn.Module, name: str, arrays: Arrays) -> list[Arguments]:
-    """Return the arguments of a model, in the forms in which it may take them.
+    """Return the arguments of a model: one or two forms, to be tried in their order.
 
-    Floats take the dtype of its first parameter.
+    Floats are converted to the dtype of its first parameter.
     """
     floats = (p.dtype for p in model.parameters() if p.is_floating_point())
     dtype = next(floats, None)

@@ -17,12 +17,13 @@ from .record import Variant
 from .runners import Runner
 
 NEAREST, INDIVIDUAL = 8, 3
-"""The number of functions that are tried for all activations, and for one activation."""
+"""The numbers of functions that are tried for all activations, and for one activation."""
 MOST_RUNS = 400
 SHOWN = 8
 """The most variants in the record."""
 GAIN = 0.95
-"""An individual change is kept if the sum of squares falls below this share: less is rounding."""
+"""An individual change is kept if it reduces the sum of squares below this share; smaller
+reductions may be rounding."""
 LISTED = 6
 """The most individual changes in the name of a variant."""
 
@@ -84,9 +85,9 @@ def search(
     study = _Search(runner, wanted, paired(outputs, wanted), progress)
     start, total = study.measure("", outputs)
     if start > tolerance:
-        best = _for_all(study)
+        best = _replace_all(study)
         if best > tolerance:
-            _individually(study, tolerance, total)
+            _replace_individually(study, tolerance, total)
     ranked = sorted(study.tried, key=lambda variant: variant.relative)
     notes = [f"a variant could not be run: {reason}" for reason in list(study.failed)[:1]]
     if study.runs >= MOST_RUNS:
@@ -94,38 +95,33 @@ def search(
     return tuple(ranked[:SHOWN]), notes
 
 
-def _for_all(study: _Search) -> float:
+def _replace_all(study: _Search) -> float:
     """Replace all activations of one function by others; return the least distance."""
     scanned = study.runner.activations
     best = inf
     for function in dict.fromkeys(a.label for a in scanned):
         places = [i for i, a in enumerate(scanned) if a.label == function]
-        for new in nearest(_computed(study, places[0]), NEAREST):
+        for new in nearest(scanned[places[0]].unscaled, NEAREST):
             relative, _ = study.run(f"{function} -> {label(new)}", dict.fromkeys(places, new))
             best = min(best, relative)
     return best
 
 
-def _individually(study: _Search, tolerance: float, total: float) -> None:
+def _replace_individually(study: _Search, tolerance: float, total: float) -> None:
     """Replace single activations in the order of execution, each by what reduces the distance."""
     scanned = study.runner.activations
     chosen: dict[int, Activation] = {}
     for i in range(len(scanned)):
-        for new in nearest(_computed(study, i), INDIVIDUAL):
+        for new in nearest(scanned[i].unscaled, INDIVIDUAL):
             trial = {**chosen, i: new}
-            relative, square = study.run(_written(study, trial), trial)
+            relative, square = study.run(_description(study, trial), trial)
             if square < GAIN * total:
                 total, chosen = square, trial
             if relative <= tolerance:
                 return
 
 
-def _computed(study: _Search, i: int) -> Activation:
-    scanned = study.runner.activations[i]
-    return activations()[scanned.function].bind(**scanned.parameters)
-
-
-def _written(study: _Search, chosen: Mapping[int, Activation]) -> str:
+def _description(study: _Search, chosen: Mapping[int, Activation]) -> str:
     """Return individual changes as text: path: function -> function."""
     scanned = study.runner.activations
     parts = [f"{scanned[i].path}: {scanned[i].label} -> {label(f)}" for i, f in chosen.items()]

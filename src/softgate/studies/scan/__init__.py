@@ -1,6 +1,6 @@
 """`scan`: every activation inside a model, identified by what it computes.
 
-    scan            what it is given                               what is run
+    module          reads                                          evaluates
     torch_model     a module, a Hugging Face folder, an exported   the model, once
                     or a scripted program, a factory
     onnx_model      an ONNX file                                   elementwise parts of its graph
@@ -24,7 +24,7 @@ from softgate.runtime import resolve
 from softgate.runtime.activation import Activation
 from softgate.runtime.names import function, get
 from softgate.runtime.packages import require
-from softgate.runtime.registry import activations, label
+from softgate.runtime.registry import label
 
 from ..identify import UNKNOWN
 from ..worker import Worker
@@ -44,8 +44,8 @@ CLAIMS = (
     "act_fn", "ffn_activation", "mlp_hidden_act",
 )  # fmt: skip
 """Fields of a Hugging Face configuration that name the activation of the feed-forward layers."""
-OURS = "softgate."
-"""Start of the names of softgate's functions in configurations."""
+PREFIX = "softgate."
+"""Prefix of the names of softgate's functions in configurations."""
 TIME_LIMIT_S = 60
 """The longest time that reading an ONNX file may take."""
 TARGETS = (
@@ -61,10 +61,10 @@ class Graph(Protocol):
         """Yield the elementwise functions in the order of execution."""
 
     def path(self, subgraph: Subgraph) -> str:
-        """Return where a function is."""
+        """Return the path of a function."""
 
     def operators(self, subgraph: Subgraph) -> str:
-        """Return how it is written."""
+        """Return the operators that compute it."""
 
     def elements(self, subgraph: Subgraph) -> int | None:
         """Return the elements of its input."""
@@ -94,8 +94,8 @@ def scan(
     """Find every activation inside a model, and which function each one computes.
 
     Functions are identified by their values, not by the names of modules or operators. A PyTorch
-    model is run once on a small input, and the operators that execute are examined; of an ONNX file
-    the elementwise parts of the graph are evaluated; of a Keras model its activations.
+    model is run once on a small input, and the operators that execute are examined. For an ONNX
+    file the elementwise parts of its graph are evaluated, for a Keras model its activations.
 
     Parameters
     ----------
@@ -149,9 +149,9 @@ def scan(
 
 
 def load_torch(text: str, *, trust: bool, allow_missing: bool) -> Any:
-    """Return the PyTorch model in a folder or a program, or that a function of the user makes.
+    """Return the PyTorch model of a folder or a program, or the one that a factory returns.
 
-    Raises ValueError if there is none, or if it needs `trust`.
+    Raises ValueError if there is no model, or if it needs `trust`.
     """
     path = Path(text)
     code = resolve.is_code(text)
@@ -194,14 +194,14 @@ def scan_onnx(file: str) -> Scan:
     with Worker("softgate.studies.scan.onnx_model") as worker:
         worker.send({"file": file})
         try:
-            answer = worker.receive(TIME_LIMIT_S)
+            reply = worker.receive(TIME_LIMIT_S)
         except TimeoutError:
             raise ValueError(f"{file}: reading it took more than {TIME_LIMIT_S} s") from None
-        if answer is None:
+        if reply is None:
             raise ValueError(f"{file} cannot be read: onnx failed ({worker.kill(1.0).reason})")
-    if "mistake" in answer:
-        raise ValueError(answer["mistake"])
-    return Scan.from_json(json.dumps(answer["scan"]))
+    if "mistake" in reply:
+        raise ValueError(reply["mistake"])
+    return Scan.from_json(json.dumps(reply["scan"]))
 
 
 def graph_notes(graph: Graph) -> list[str]:
@@ -214,38 +214,39 @@ def graph_notes(graph: Graph) -> list[str]:
 
 
 def collect(
-    graph: Graph, per: int = 1
+    graph: Graph, units: int = 1
 ) -> tuple[tuple[ScannedActivation, ...], tuple[ScannedActivation, ...]]:
-    """Return the activations of a graph, and the elementwise functions that are none.
+    """Return the activations of a graph, and its other elementwise functions.
 
-    A function that is computed several times in one place is one activation. `per` is the number of
-    tokens or samples that were run.
+    A function that is computed several times in one place is one activation. `units` is the number
+    of tokens or samples that were run.
     """
     activations, others = dict[Any, ScannedActivation](), dict[Any, ScannedActivation]()
     for part in graph.parts():
         if part.affine:
             continue
-        activation = _scanned(graph, part, per)
-        # A clamp of a variance computes relu, but is no activation of the network.
+        activation = scanned_part(graph, part, units)
+        # A clamp of a variance computes relu, but is not an activation of the network.
         reduced = graph.is_reduced(part.subgraph)
-        merged = others if reduced or activation.function == UNKNOWN else activations
+        group = others if reduced or activation.function == UNKNOWN else activations
         key = (activation.path, activation.answer, activation.operators)
-        merged[key] = _joined(merged[key], activation) if key in merged else activation
+        group[key] = _merged(group[key], activation) if key in group else activation
     return tuple(activations.values()), tuple(others.values())
 
 
-def _scanned(graph: Graph, part: IdentifiedPart, per: int) -> ScannedActivation:
+def scanned_part(graph: Graph, part: IdentifiedPart, units: int = 1) -> ScannedActivation:
+    """Return the record of a part of a graph; its elements are those of one token or sample."""
     elements = graph.elements(part.subgraph)
     return ScannedActivation.of(
         graph.path(part.subgraph),
         part.identification,
         dtype=graph.dtype(part.subgraph),
         operators=graph.operators(part.subgraph),
-        elements=None if elements is None or elements % per else elements // per,
+        elements=None if elements is None or elements % units else elements // units,
     )
 
 
-def _joined(first: ScannedActivation, second: ScannedActivation) -> ScannedActivation:
+def _merged(first: ScannedActivation, second: ScannedActivation) -> ScannedActivation:
     sizes = [a.elements for a in (first, second)]
     elements = None if None in sizes else sum(size for size in sizes if size is not None)
     return replace(first, calls=first.calls + second.calls, elements=elements)
@@ -262,8 +263,10 @@ def with_claim(
     """
     text = f"{field} = {name}"
     try:
-        ours = name.startswith(OURS)  # registered by softgate.torch.register_huggingface
-        claimed = function(name.removeprefix(OURS)) if ours else get(name, source="huggingface")
+        if name.startswith(PREFIX):  # registered by softgate.torch.register_huggingface
+            claimed = function(name.removeprefix(PREFIX))
+        else:
+            claimed = get(name, source="huggingface")
     except ValueError as error:
         return scanned, text, [f"{text}: {error}"]
     if not isinstance(claimed, Activation):
@@ -287,5 +290,5 @@ def with_claim(
 def distance(activation: ScannedActivation, claimed: Activation) -> float:
     """Return the largest difference between an identified activation and another one."""
     x = np.linspace(-8, 8, 161)
-    y = activations()[activation.function].bind(**activation.parameters)(x)
+    y = activation.unscaled(x)
     return float(np.max(np.abs(activation.scale * y + activation.offset - claimed(x))))

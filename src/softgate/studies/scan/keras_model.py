@@ -22,6 +22,7 @@ from softgate.runtime.activation import Activation
 from softgate.runtime.names import get
 from softgate.runtime.packages import require
 from softgate.runtime.registry import label
+from softgate.runtime.resolve import first_line
 
 from ..identify import UNKNOWN, Identification, identify
 from ..subjects import SubjectFailure
@@ -66,9 +67,8 @@ def load_keras(target: Any) -> tuple[Any, str]:
                     "trust it, load it with keras.saving.load_model(file, safe_mode=False) and "
                     "pass the model"
                 ) from None
-            lines = str(error).strip().splitlines() or [""]
             raise ValueError(
-                f"{name} cannot be loaded: {type(error).__name__}: {lines[0]}"
+                f"{name} cannot be loaded: {type(error).__name__}: {first_line(error)}"
             ) from None
     if not isinstance(target, keras.Model):
         raise TypeError(f"the model is a {type(target).__name__}: expected a keras.Model")
@@ -130,7 +130,7 @@ def sites(model: Any) -> Iterator[tuple[Any, str, ScannedActivation]]:
             arguments = operation._inbound_nodes[0].arguments
             if len(arguments.keras_tensors) == 1:
                 scanned = _activation(operation.name, operation, _size(operation), None)
-                if scanned.function != UNKNOWN:  # reshapes and reductions are no functions
+                if scanned.function != UNKNOWN:  # reshapes and reductions are not elementwise
                     yield operation, "call", scanned
 
 

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from softgate.formula.formats import FORMATS, Format
+from softgate.runtime.resolve import first_line
 
 from ..worker import Parent
 from . import collect, graph_notes
@@ -24,7 +25,7 @@ from .probing import Array, IdentifiedPart, ProbeError, Prober
 from .record import Scan
 
 MEMORY = 2**31
-"""The memory of the worker process beside three times the size of the file."""
+"""The bytes that the worker process may use, in addition to three times the size of the file."""
 MOST_BYTES = 2**31
 """The largest file: that of protobuf."""
 MOST_NODES = 200_000
@@ -331,7 +332,7 @@ class OnnxGraph:
         try:
             (y,) = inference_session(model).run(None, {str(subgraph.input): x})
         except Exception as error:  # onnxruntime's exceptions have no common base class
-            raise ProbeError(str(error).splitlines()[0]) from None
+            raise ProbeError(first_line(error)) from None
         y = np.asarray(y)
         return y.astype(dtype) if x.dtype != dtype else y
 
@@ -409,7 +410,7 @@ def load_model(file: str | os.PathLike[str], *, weights: bool) -> Any:
     try:
         model.ParseFromString(file.read_bytes())
     except Exception as error:  # protobuf's exceptions have no common base class
-        raise ValueError(f"{file} is not an ONNX model: {str(error).splitlines()[0]}") from None
+        raise ValueError(f"{file} is not an ONNX model: {first_line(error)}") from None
     if not model.graph.node:
         raise ValueError(f"{file} is not an ONNX model: it has no nodes")
     if not weights:
@@ -422,7 +423,7 @@ def load_model(file: str | os.PathLike[str], *, weights: bool) -> Any:
     try:
         return onnx.inliner.inline_local_functions(model)
     except Exception as error:
-        raise ValueError(f"{file}: {str(error).splitlines()[0]}") from None
+        raise ValueError(f"{file}: {first_line(error)}") from None
 
 
 def with_types(model: Any) -> Any:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
+from softgate.runtime.activation import Activation
 from softgate.runtime.records import Cell, Grid, Record
 from softgate.runtime.registry import activations, label
 
@@ -34,7 +35,7 @@ class ScannedActivation:
     elements: int | None
     """Elements for each token or sample, in all calls together; None if not known."""
     claim: str | None = None
-    """What the configuration or the operator is called, as a function of the catalogue."""
+    """The function that the configuration or the name of the operator claims; None if neither."""
     mismatch: bool = False
     """Whether it computes another function than the one claimed."""
 
@@ -67,10 +68,15 @@ class ScannedActivation:
 
     @property
     def label(self) -> str:
-        """The function as commands accept it; with a scale or offset it is none of those."""
+        """The function as commands accept it; `answer` if it has a scale or an offset."""
         if self.function == UNKNOWN or (self.scale, self.offset) != (1.0, 0.0):
             return self.answer
-        return label(activations()[self.function].bind(**self.parameters))
+        return label(self.unscaled)
+
+    @property
+    def unscaled(self) -> Activation:
+        """The function of the catalogue, without scale and offset; KeyError if it is unknown."""
+        return activations()[self.function].bind(**self.parameters)
 
 
 @dataclass(frozen=True)
@@ -85,13 +91,12 @@ class Scan(Record):
     unit: str
     """What `elements` are counted for: token or sample."""
     claim: str | None
-    """What the configuration of the model says, such as "hidden_act = gelu_new"; None if nothing.
-    """
+    """The claim of the model's configuration, such as "hidden_act = gelu_new"; None without one."""
     activations: tuple[ScannedActivation, ...]
     unidentified: tuple[ScannedActivation, ...]
     """Elementwise functions that no activation of the catalogue fits, such as x**2."""
     notes: tuple[str, ...]
-    """What was not read, and mismatches in words."""
+    """Functions that were not examined, and mismatches as sentences."""
 
     @property
     def mismatches(self) -> tuple[ScannedActivation, ...]:

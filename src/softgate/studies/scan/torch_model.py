@@ -20,6 +20,7 @@ from torch.utils._pytree import tree_flatten, tree_unflatten
 from torch.utils.weak import WeakTensorKeyDictionary
 
 from softgate.formula.formats import FORMATS, Format
+from softgate.runtime.resolve import first_line
 
 from ..diagnose.loading import load_batches, model_errors
 from . import CLAIMS, collect, graph_notes, with_claim
@@ -92,7 +93,7 @@ class Recorder(TorchDispatchMode):
         self.paths: list[str] = [""]
         self.several_slopes: list[str] = []
         self._numbers = WeakTensorKeyDictionary()
-        """Numbers of values by their tensors; the id of a freed one may be used by another."""
+        """Numbers of values by their tensors, not by ids, which later tensors may reuse."""
         self._alive: list[Tensor] = []
         for tensor in tree_flatten(inputs)[0]:
             if isinstance(tensor, Tensor):
@@ -100,7 +101,7 @@ class Recorder(TorchDispatchMode):
                 self._new(tensor)
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """Call an operator and record it; that of a gated linear unit as its parts."""
+        """Call an operator and record it; a gated linear unit is recorded as its parts."""
         kwargs = kwargs or {}
         if func is torch.ops.aten.glu.default:
             with self:
@@ -184,7 +185,7 @@ def record_run(
 ) -> Any:
     """Run a model once in evaluation mode under a recorder; return its output."""
     training = {module: module.training for module in model.modules()}
-    fast = torch.backends.mha.get_fastpath_enabled()
+    fast_path = torch.backends.mha.get_fastpath_enabled()
     for module in training:  # an exported program has no `eval`
         module.training = False
     # The fast path of nn.TransformerEncoderLayer is one operator with the activation inside.
@@ -193,7 +194,7 @@ def record_run(
         with _paths(model, recorder), torch.no_grad(), recorder:
             return model(*args, **kwargs)
     finally:
-        torch.backends.mha.set_fastpath_enabled(fast)
+        torch.backends.mha.set_fastpath_enabled(fast_path)
         for module, mode in training.items():
             module.training = mode
 
@@ -315,7 +316,7 @@ def _arguments(batch: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
 
 
 def _batch(model: nn.Module, name: str, data: Any) -> tuple[Any, str, int]:
-    """Return a small batch, what its elements are counted for, and how many there are."""
+    """Return a small batch, the unit that elements are counted for, and the number of units."""
     if data is None:
         batch = example_inputs(model, name)
     elif isinstance(data, Tensor | Mapping | tuple | list):
@@ -338,18 +339,18 @@ def _batch(model: nn.Module, name: str, data: Any) -> tuple[Any, str, int]:
 def example_inputs(model: nn.Module, name: str) -> Any:
     """Return a small input, from the configuration of a model or from its first layer."""
     configuration = getattr(model, "config", None)
-    main = getattr(model, "main_input_name", None)
-    takes = set(inspect.signature(model.forward).parameters)
+    main_input = getattr(model, "main_input_name", None)
+    arguments = set(inspect.signature(model.forward).parameters)
     floats = (p.dtype for p in model.parameters() if p.is_floating_point())
     dtype = next(floats, torch.float32)
-    if configuration is not None and main == "input_ids":
+    if configuration is not None and main_input == "input_ids":
         vocabulary = int(getattr(configuration, "vocab_size", 2) or 2)
         ids = torch.arange(1, 1 + TOKENS).remainder(vocabulary).unsqueeze(0)
         inputs = {"input_ids": ids}
-        if getattr(configuration, "is_encoder_decoder", False) and "decoder_input_ids" in takes:
+        if getattr(configuration, "is_encoder_decoder", False) and "decoder_input_ids" in arguments:
             inputs["decoder_input_ids"] = ids
         return inputs
-    if configuration is not None and main == "pixel_values":
+    if configuration is not None and main_input == "pixel_values":
         vision = getattr(configuration, "vision_config", configuration)
         size = getattr(vision, "image_size", 224)
         height, width = size if isinstance(size, tuple | list) else (size, size)
@@ -367,7 +368,7 @@ def example_inputs(model: nn.Module, name: str) -> Any:
             break
     if not any(True for _ in model.parameters()):
         return torch.linspace(-1, 1, TOKENS).unsqueeze(0)
-    raise ValueError(f"{name}: no input can be made for it; pass data= (--data)")
+    raise ValueError(f"{name}: an input cannot be derived from its layers; pass data= (--data)")
 
 
 def load_program(file: Path) -> nn.Module:
@@ -378,5 +379,5 @@ def load_program(file: Path) -> nn.Module:
         program: nn.Module = torch.jit.load(str(file), map_location="cpu")
         return program
     except Exception as error:  # torch may raise anything on a damaged file
-        first = str(error).strip().split("\n", 1)[0]
-        raise ValueError(f"{file} cannot be loaded: {type(error).__name__}: {first}") from None
+        reason = f"{type(error).__name__}: {first_line(error)}"
+        raise ValueError(f"{file} cannot be loaded: {reason}") from None

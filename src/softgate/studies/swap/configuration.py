@@ -1,8 +1,8 @@
 """Hugging Face configurations after a swap: the field that names the activation is updated.
 
 A configuration covers the activations of the modules that hold it. transformers' own name of the
-new function is written if there is one, so that everyone can load the model; else the name that
-`softgate.torch.register_huggingface` registers.
+new function is written if there is one, so that the model loads without softgate; otherwise the
+name that `softgate.torch.register_huggingface` registers.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def _update(
 
 
 def _updates(configuration: Any, field: str, name: str) -> dict[str, str]:
-    """Return the fields to set so that a saved configuration has the name; empty if none do."""
+    """Return the fields to set so that a saved configuration has the name; empty if none can."""
     choices = [{field: name}]
     projection = getattr(configuration, PROJECTION, None)
     if isinstance(projection, str):

@@ -18,6 +18,7 @@ from softgate.keras.activation import get
 from softgate.runtime.activation import Activation
 from softgate.runtime.encoding import a_type
 from softgate.runtime.registry import label
+from softgate.runtime.resolve import first_line
 
 from ..identify import UNKNOWN
 from ..scan.keras_model import (
@@ -38,7 +39,7 @@ UNKNOWN_SIZE = 32
 """The size of a dimension that the inputs of a model do not state, when it is run."""
 
 Place = tuple[int, str]
-"""The id of a layer or an operation, and the attribute with its activation; call if it is one."""
+"""The id of a layer or an operation and the attribute with its activation; "call" if it is one."""
 
 
 def swap(
@@ -184,10 +185,9 @@ def _clone(
                 f"{model.name} cannot be cloned: Keras does not copy the Python lambda of "
                 f"{', '.join(names)} inside another layer; use a layer with get_config instead"
             ) from None
-        lines = str(error).strip().splitlines() or [""]
         raise ValueError(
-            f"{model.name} cannot be cloned: {type(error).__name__}: {lines[0]}; its class, and "
-            "those of its layers, need get_config and from_config"
+            f"{model.name} cannot be cloned: {type(error).__name__}: {first_line(error)}; its "
+            "class, and those of its layers, need get_config and from_config"
         ) from error
     return clone, done | called, attributes.keys() - called, notes
 
@@ -224,8 +224,8 @@ def _called(
     try:
         run_on_zeros(clone)
     except Exception as error:  # the user's layers may raise anything
-        lines = str(error).strip().splitlines() or [""]
-        return set(attributes), [f"not verified: the model was not run on zeros: {lines[0]}"]
+        reason = first_line(error)
+        return set(attributes), [f"not verified: the model was not run on zeros: {reason}"]
     finally:
         for layer, field in attributes.values():
             object.__setattr__(layer, field, getattr(layer, field).args[1])

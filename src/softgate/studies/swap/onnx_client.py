@@ -1,4 +1,4 @@
-"""The process that holds an ONNX model, as the process that asked for it sees it."""
+"""Requests to the worker process (`onnx_edit`) that reads, edits and runs an ONNX model."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class OnnxModel:
             raise ValueError(f"there is no file {file}: expected an .onnx file")
         self._worker = Worker("softgate.studies.swap.onnx_edit")
         try:
-            self.description = self.ask({"command": "open"})
+            self.description = self.request({"command": "open"})
         except BaseException:
             self._worker.kill()
             raise
@@ -47,8 +47,8 @@ class OnnxModel:
         """The version of its standard operators."""
         return int(self.description["opset"])
 
-    def ask(self, message: Message, input_bytes: int = 0) -> Message:
-        """Return the reply to a message; raise ValueError for a mistake or if there is none.
+    def request(self, message: Message, input_bytes: int = 0) -> Message:
+        """Return the reply to a message; raise ValueError if it is an error or if there is none.
 
         The time is limited by the size of the file and of the inputs with which it is run.
         """
@@ -85,7 +85,7 @@ def _scan(content: Message) -> Scan:
 
 
 def encoded(graphs: Mapping[int, Any]) -> list[tuple[int, str]]:
-    """Return graphs as they are sent in a message."""
+    """Return graphs as text for a message, by the number of their activation."""
     return [(i, b64encode(graph.SerializeToString()).decode()) for i, graph in graphs.items()]
 
 
@@ -96,7 +96,7 @@ def spelled_for(
     spelling: str | None = None,
     most: int | None = None,
 ) -> Any:
-    """Return how a function is written in place of a scanned activation: with its scale and offset.
+    """Return the operators of a function that replaces an activation, scale and offset included.
 
     Raises `NotSpelled` if it cannot be written there.
     """

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from base64 import b64decode
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil, prod
 from pathlib import Path
 from typing import Any
@@ -17,9 +17,11 @@ from typing import Any
 import numpy as np
 import onnx
 
+from softgate.runtime.resolve import first_line
+
 from ..differences import aligned, difference
 from ..inputs import Arrays, bind, load_arrays
-from ..scan import collect, graph_notes
+from ..scan import collect, graph_notes, scanned_part
 from ..scan.graph import Subgraph
 from ..scan.onnx_model import (
     BIASED,
@@ -37,13 +39,13 @@ from ..worker import Message, Parent
 
 MICROSOFT = "com.microsoft"
 PASSED = frozenset({"Cast", "Dropout", "Identity"})
-"""Operators at the ends of an activation that stay."""
+"""Operators before and after an activation that are not replaced."""
 MOST_ELEMENTS = 2**24
-"""The most elements of a made-up input."""
+"""The most elements of a random input."""
 SIZES = (8, 32, 64, 1, 224)
 """Lengths that are tried for dimensions that the model leaves open, after the first one."""
-ANSWERS = ((100, 1), (2, 1))
-"""The integers that are tried as inputs: below this, and for masks."""
+INTEGERS = ((100, 1), (2, 1))
+"""Ranges of random integers that are tried as inputs: the upper bound, and the value of masks."""
 
 
 def main() -> None:
@@ -69,7 +71,7 @@ def main() -> None:
 
 
 def limit_cpu(seconds: float) -> None:
-    """Give this process some more seconds of CPU time, where the system can limit them."""
+    """Limit the CPU time of this process to `seconds` more than it has used, where possible."""
     try:
         import resource
     except ImportError:  # Windows
@@ -115,27 +117,19 @@ class EditableModel:
         for part in self.graph.parts():
             if part.known and not part.affine and not self.graph.is_reduced(part.subgraph):
                 subgraph = self._narrowed(part.subgraph)
-                yield (
-                    subgraph,
-                    ScannedActivation.of(
-                        self.graph.path(part.subgraph),
-                        part.identification,
-                        dtype=self.graph.dtype(subgraph),
-                        operators=self.graph.operators(subgraph),
-                        elements=self.graph.elements(subgraph),
-                    ),
-                )
+                scanned = scanned_part(self.graph, replace(part, subgraph=subgraph))
+                yield subgraph, replace(scanned, path=self.graph.path(part.subgraph))
 
     def _narrowed(self, subgraph: Subgraph) -> Subgraph:
         """Return an activation without casts before and after it, which stay in the model."""
         between = list(subgraph.between)
-        while len(between) > 2 and self._passes(subgraph, between[1]):
+        while len(between) > 2 and self._is_passed(subgraph, between[1]):
             between.pop(0)
-        while len(between) > 2 and self._passes(subgraph, between[-1]):
+        while len(between) > 2 and self._is_passed(subgraph, between[-1]):
             between.pop()
         return self.graph.between(between[0], between[-1])
 
-    def _passes(self, subgraph: Subgraph, value: Any) -> bool:
+    def _is_passed(self, subgraph: Subgraph, value: Any) -> bool:
         node = next(n for n in self.graph.nodes(subgraph) if value in n.output)
         return node.op_type in PASSED
 
@@ -246,13 +240,13 @@ class EditableModel:
             for i, place in enumerate(self.places)
             if (name := str(place.subgraph.output)) in computed
         }
-        wider = type(model)()
-        wider.CopyFrom(model)
-        known = {value.name for value in wider.graph.output}
+        extended = type(model)()
+        extended.CopyFrom(model)
+        known = {value.name for value in extended.graph.output}
         for name in dict.fromkeys(names.values()):
             if name not in known:
-                wider.graph.output.append(onnx.helper.make_empty_tensor_value_info(name))
-        values = evaluate(wider, feeds)
+                extended.graph.output.append(onnx.helper.make_empty_tensor_value_info(name))
+        values = evaluate(extended, feeds)
         return {i: values[name] for i, name in names.items() if name in values}
 
     def edited(
@@ -310,13 +304,13 @@ class EditableModel:
         return {name: array.astype(_dtype(kinds[name])) for name, array in feeds.items()}
 
     def _compare(self, edited: Any, file: str | None) -> tuple[list[Message], list[str]]:
-        """Return the differences of the outputs on made-up and given inputs, and notes."""
+        """Return the differences of the outputs on random and given inputs, and notes."""
         differences, notes = list[Message](), list[str]()
-        made = self._made_up_run()
-        if isinstance(made, str):
-            notes.append(f"not compared on random inputs: {made}")
+        run = self._random_run()
+        if isinstance(run, str):
+            notes.append(f"not compared on random inputs: {run}")
         else:
-            feeds, outputs = made
+            feeds, outputs = run
             differences += compared("random", outputs, evaluate(edited, feeds))
         if file is not None:
             feeds = self.feeds(load_arrays(file))
@@ -324,19 +318,19 @@ class EditableModel:
             differences += compared("given", outputs, evaluate(edited, feeds))
         return differences, notes
 
-    def _made_up_run(self) -> tuple[Arrays, Arrays] | str:
-        """Return random inputs on which the model runs and its outputs, or why not."""
+    def _random_run(self) -> tuple[Arrays, Arrays] | str:
+        """Return random inputs and the outputs of the model, or why it does not run on any."""
         reason = ""
-        for high, mask in ANSWERS:
+        for high, mask in INTEGERS:
             for size in SIZES:
                 try:
-                    feeds = self._made_up(size, high, mask)
+                    feeds = self._random_inputs(size, high, mask)
                     return feeds, evaluate(self.model, feeds)
                 except ValueError as error:
                     reason = reason or str(error)
         return reason
 
-    def _made_up(self, size: int, high: int, mask: int) -> Arrays:
+    def _random_inputs(self, size: int, high: int, mask: int) -> Arrays:
         random, feeds = np.random.default_rng(0), {}
         for value in self.inputs():
             kind = value.type.tensor_type
@@ -566,10 +560,9 @@ def converted(file: str, model: Any, opset: int) -> Any:
     try:
         new = version_converter.convert_version(model, opset)
     except Exception as error:
-        first = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise ValueError(
-            f"{file} cannot be converted to opset {opset}: {first}; spell the activations as "
-            "primitives or microsoft, or allow no later opset (--opset)"
+            f"{file} cannot be converted to opset {opset}: {first_line(error)}; spell the "
+            "activations as primitives or microsoft, or allow no later opset (--opset)"
         ) from None
     weights = {tensor.name: tensor for tensor in model.graph.initializer}
     for tensor in new.graph.initializer:
@@ -606,7 +599,7 @@ def refusal(model: Any) -> str | None:
     try:
         onnx.checker.check_model(model)
     except Exception as error:  # the checker raises its own and protobuf's exceptions
-        return (str(error).strip().splitlines() or [type(error).__name__])[0]
+        return first_line(error)
     return None
 
 
@@ -616,8 +609,7 @@ def evaluate(model: Any, feeds: Arrays) -> Arrays:
         session = inference_session(model)
         values = session.run(None, feeds)
     except Exception as error:  # onnxruntime's exceptions have no common base class
-        first = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        raise ValueError(f"onnxruntime cannot run the model: {first}") from None
+        raise ValueError(f"onnxruntime cannot run the model: {first_line(error)}") from None
     names = [output.name for output in session.get_outputs()]
     return {
         name: np.asarray(value)

@@ -14,7 +14,7 @@ from typing import Any
 from softgate.runtime.activation import Activation
 from softgate.runtime.encoding import a_type
 from softgate.runtime.files import check_writable, output_path, write_file
-from softgate.runtime.registry import activations, label
+from softgate.runtime.registry import label
 
 from ..inputs import inputs_file, load_arrays
 from ..scan.record import ScannedActivation
@@ -40,9 +40,9 @@ def swap(
     """Replace activations inside an ONNX file, or write them in other operators.
 
     Activations are identified by their values, as in `scan`. Their nodes are replaced; weights and
-    all other nodes are unchanged. The new model is checked by onnx, and run by onnxruntime beside
-    the original one. For models in memory there are `softgate.torch.swap` and
-    `softgate.keras.swap`.
+    all other nodes are unchanged. The new model is checked by onnx; onnxruntime runs it and the
+    original one, and their outputs are compared. For models in memory there are
+    `softgate.torch.swap` and `softgate.keras.swap`.
 
     Parameters
     ----------
@@ -51,9 +51,9 @@ def swap(
     replacements : str, callable or mapping, optional
         A function that replaces all activations, if they compute one function; or a mapping from
         functions ("gelu"), paths ("/encoder/0") or patterns of paths (`"/encoder/*"`) to functions,
-        as in `softgate.torch.swap`. A path goes before a pattern, and a pattern before a function.
-        Functions are written as everywhere: "gelu_tanh", "elu:alpha=0.5", "file.py:function", or a
-        callable.
+        as in `softgate.torch.swap`. A path takes precedence over a pattern, a pattern over a
+        function. Functions are written as in `softgate.get`: "gelu_tanh", "elu:alpha=0.5",
+        "file.py:function", or a callable.
     spell : {"op", "primitives", "microsoft"}, optional
         Rewrite every activation: as the operator of ONNX, such as Gelu, for which the opset is
         raised if needed; in operators that every runtime has, such as Erf, Tanh and Sigmoid; or in
@@ -62,7 +62,8 @@ def swap(
     opset : int, optional
         The highest opset that `spell="op"` may raise the model to; by default what it needs.
     inputs : path, mapping or array, optional
-        Inputs on which the outputs are compared, beside random ones: an .npz file, or arrays.
+        Inputs on which the outputs are compared, in addition to random ones: an .npz file or
+        arrays.
     output : str or path, optional
         The .onnx file to write. Without it, nothing is written.
     partial : bool, default False
@@ -98,7 +99,7 @@ def swap(
         )
     file = os.fspath(model)
     if Path(file).suffix.lower() != ".onnx":
-        raise ValueError(f"{file} is not an .onnx file: expected one")
+        raise ValueError(f"the model is {file}: expected an .onnx file")
     if spell is not None and spell not in SPELLINGS:
         raise ValueError(f"spell = {spell!r}: choose from {', '.join(SPELLINGS)}")
     if replacements is None and spell is None:
@@ -141,11 +142,11 @@ def _swap(
     if plan.unswapped and not partial:
         raise SwapError(model.file, plan.wanted, tuple(plan.unswapped))
     if not plan.graphs:
-        notes = (*model.scan.notes, "every activation is so already")
+        notes = (*model.scan.notes, "every activation is already written so")
         return Swap(model.file, "onnx", (), tuple(plan.unswapped), notes)
     with TemporaryDirectory() as folder:
         staged = Path(folder, "model.onnx")
-        reply = model.ask({
+        reply = model.request({
             "command": "swap",
             "replacements": encoded(plan.graphs),
             "opset": plan.opset,
@@ -219,7 +220,7 @@ class _Plan:
         """Add the graph of one activation; return why it cannot be written, or an empty text."""
         from .spelling import NotSpelled
 
-        same = activations()[scanned.function].bind(**scanned.parameters)
+        same = scanned.unscaled
         try:
             spelled = spelled_for(scanned, new or same, self.opset, self._spell, self._most)
         except NotSpelled as error:
@@ -227,7 +228,7 @@ class _Plan:
         operators = ", ".join(n.op_type for n in spelled.graph.node if n.op_type != "Constant")
         domains = {node.domain for node in spelled.graph.node}
         if new is None and operators == scanned.operators and domains == {""}:
-            self.wanted -= 1  # written so already
+            self.wanted -= 1  # it is already written in these operators
             return ""
         self.graphs[i], self.labels[i] = spelled.graph, label(new or same)
         self.opset = max(self.opset, spelled.opset)

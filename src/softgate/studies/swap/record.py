@@ -10,7 +10,7 @@ from softgate.runtime.records import Cell, Grid, Record
 
 @dataclass(frozen=True)
 class SwappedActivation:
-    """One place of a model at which another function is computed now."""
+    """An activation of a model that was replaced."""
 
     path: str
     """The module, layer or node."""
@@ -28,7 +28,7 @@ class SwappedActivation:
 
 @dataclass(frozen=True)
 class UnswappedActivation:
-    """One place of a model at which the function could not be replaced."""
+    """An activation of a model that could not be replaced."""
 
     path: str
     function: str
@@ -42,7 +42,7 @@ class OutputDifference:
     """How far an output of the new model is from that of the original one."""
 
     inputs: str
-    """random or given."""
+    """random, or given: those of the caller."""
     output: str
     shape: tuple[int, ...]
     dtype: str
@@ -91,8 +91,8 @@ class Swap(Record):
             (s.path, s.before, s.after, s.how) for s in self.swapped
         )
         if self.kind == "onnx":
-            verb = "nothing was written" if self.output is None else f"written to {self.output}"
-            lines.append(verb)
+            written = "nothing was written" if self.output is None else f"written to {self.output}"
+            lines.append(written)
             header = ("path", "before", "after", "operators", "new operators")
             rows = tuple(
                 (s.path, s.before, s.after, s.operators, s.new_operators) for s in self.swapped

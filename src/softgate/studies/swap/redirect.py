@@ -48,7 +48,7 @@ def _not_compiled(function: Any) -> Any:
 
 
 class Redirect:
-    """Functions by the functions that replace them in the calls of one module."""
+    """Functions that replace others in the calls of one module, by the names of these."""
 
     def __init__(self, functions: Mapping[str, Activation]) -> None:
         self.functions = dict(functions)
@@ -67,7 +67,7 @@ class Redirect:
 
     @_not_compiled
     def enter(self, module: nn.Module, _: Any) -> None:
-        """Start to redirect the calls of a module."""
+        """Start redirecting the calls of a module."""
         if not _running.frames:
             # Compiled code has no calls to redirect: nothing is compiled until `leave`.
             _running.compiler = set_eval_frame(None)
@@ -77,7 +77,7 @@ class Redirect:
 
     @_not_compiled
     def leave(self, module: nn.Module, *_: Any) -> None:
-        """Stop to redirect the calls of a module."""
+        """Stop redirecting the calls of a module."""
         if not _running.frames or _running.frames[-1][0] is not module:
             return  # another hook raised before `enter` was called
         _running.frames.pop()

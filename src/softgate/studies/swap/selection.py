@@ -16,7 +16,7 @@ from softgate.runtime import resolve
 from softgate.runtime.activation import Activation
 from softgate.runtime.encoding import a_type
 from softgate.runtime.names import parse
-from softgate.runtime.registry import activations, label
+from softgate.runtime.registry import label
 
 from ..identify import UNKNOWN
 from ..scan.record import ScannedActivation
@@ -100,7 +100,7 @@ def computed(activation: ScannedActivation) -> Activation | None:
     """
     if activation.function == UNKNOWN or (activation.scale, activation.offset) != (1.0, 0.0):
         return None
-    return activations()[activation.function].bind(**activation.parameters)
+    return activation.unscaled
 
 
 def _selector(

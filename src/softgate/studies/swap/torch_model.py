@@ -209,7 +209,7 @@ class Target:
 
     @property
     def key(self) -> Key:
-        """What it is known by in a scan."""
+        """Its key in a scan."""
         return _key(self.scanned)
 
 
@@ -264,7 +264,7 @@ def _fused(model: nn.Module, paths: Collection[str]) -> Iterator[ScannedActivati
 
 
 def _is_ours(model: nn.Module, scanned: ScannedActivation) -> bool:
-    """Return whether an activation is softgate's already, or torch's operator in softgate, too."""
+    """Return whether an activation is softgate's, or an operator of torch that softgate calls."""
     kind = type(model.get_submodule(scanned.path))
     if OURS in scanned.operators or kind in _subclasses().values():
         return True
