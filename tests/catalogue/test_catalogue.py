@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 import checks
@@ -14,6 +16,7 @@ from softgate.formula import rounding
 from softgate.formula.formats import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, Format
 from softgate.formula.rounding import format_of
 from softgate.lower import arb
+from softgate.runtime import tables
 from softgate.runtime.activation import Activation
 from softgate.runtime.routes import Route
 from softgate.runtime.tables import truth_graph
@@ -23,6 +26,14 @@ VALUE_AND_SLOPE = ("value", "slope")
 EACH_QUANTITY = pytest.mark.parametrize("quantity", VALUE_AND_SLOPE)
 FORMATS = (FLOAT16, BFLOAT16, FLOAT32, FLOAT64)
 Variant = tuple[Activation, dict[str, float]]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _every_table_is_cached() -> Iterator[None]:
+    """Build each table once: tests of `activation` run long after those of `variant`."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tables, "table", cache(tables.table.__wrapped__))
+        yield
 
 
 @EACH_QUANTITY

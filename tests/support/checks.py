@@ -105,8 +105,11 @@ def check_rounded_once(
     wide = call(activation, quantity, x.astype(np.float64), **parameters)
     assert np.array_equal(y.astype(np.float64), rounding.round_to(wide, FLOAT32))
     if quantity == "value":  # a slope's ulp is that of its scale, which may be half the slope's own
+        # At some inputs: `check_against_arb` compares the float64 results, rounded here, with arb.
+        few = np.random.default_rng(11).permutation(x.size)[: x.size // 8]
         values = dict(activation.check_parameters(parameters))
-        errors = accuracy.Reference(activation.entry, quantity, values).against_arb(x, y, FLOAT32)
+        reference = accuracy.Reference(activation.entry, quantity, values)
+        errors = reference.against_arb(x[few], y[few], FLOAT32)
         holds(errors, ONCE_ULP, f"{activation.name} float32 by way of float64")
 
 
