@@ -28,7 +28,8 @@ EXTRAS = {
 """The extras that softgate asks to install, and what they bring."""
 PACKAGES = {*EXTRAS.values(), "accelerate", "pytorch_lightning", "sklearn", "statsmodels"}
 FOR_A_FRAMEWORK = re.compile(
-    r"(^|/)(torch|keras|jax|tensorflow)\b|^(studies/compare|reporting/sections)/"
+    r"(^|/)(torch|keras|jax|tensorflow)(?![a-z])"
+    r"|^(studies/(compare|diagnose|swap|bench/layer_blocks)|reporting/sections)\b"
 )
 """The modules of softgate that may import a framework."""
 IMPORTED = re.compile(
@@ -66,9 +67,9 @@ def needed(error: BaseException | None, text: str) -> str | None:
 
 
 def may_import(file: str) -> bool:
-    """Tell whether a file is a test, code in a string, or a module for a framework."""
+    """Tell whether a file is a test or tool, code in a string, or a module for a framework."""
     path = Path(file)
-    if file.startswith("<") or path.is_relative_to(ROOT / "tests"):
+    if file.startswith("<") or any(path.is_relative_to(ROOT / f) for f in ("tests", "tools")):
         return True
     inside = path.is_relative_to(PACKAGE)
     return inside and FOR_A_FRAMEWORK.search(path.relative_to(PACKAGE).as_posix()) is not None
