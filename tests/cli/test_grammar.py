@@ -400,7 +400,7 @@ def test_models_and_batches(models: str) -> None:
         (f"{models}:batches", [], "returned a list: expected a torch.nn.Module"),
         (f"{models}:network", 3, "data is an int"),
         (f"{models}:network", "none.npz", "there is no file none.npz"),
-        (f"{models}:network", f"{models}:broken", "gave no batches: KeyError"),
+        (f"{models}:network", f"{models}:broken", "returned no batches: KeyError"),
     ):
         with pytest.raises((ValueError, TypeError), match=message):
             diagnose(model, data)

@@ -1,8 +1,8 @@
-"""Checks in a process of their own: every function called check_… of a module, what fails as JSON.
+"""Runs the functions named check_… of some modules in a process, and reports failures as JSON.
 
     KERAS_BACKEND=... python checking.py MODULE,MODULE... ARGUMENTS...
 
-A framework is imported once a process and many checks share it; a test runs the process.
+A test starts the process; a framework is imported once in it for many checks.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ import pytest
 
 HERE = Path(__file__).parent
 UNUSED = {"matplotlib", "pandas", "sklearn"}
-"""Keras imports these and other backends where they are installed, and no check uses them: that
-would take longer than to import Keras."""
+"""Packages that Keras imports if they are installed and no check uses: hidden, as are the other
+backends, because they take longer to import than Keras."""
 BACKENDS = {"jax", "tensorflow", "torch"}
 
 
@@ -36,20 +36,20 @@ def raises(error: type[Exception], text: str, call: Callable[[], object]) -> Non
 
 
 def run_checks(*modules: str) -> None:
-    """Run what is called check_… in each module and print what went wrong.
+    """Run the functions named check_… of each module, and print the failures.
 
-    A module is imported when its turn has come.
+    Each module is imported after the checks of the one before.
     """
     checked, failures = [], {}
     for module in modules:
         functions = vars(import_module(module))
-        gc.freeze()  # what a framework holds is not searched for garbage
+        gc.freeze()  # the garbage collector skips the objects of frameworks
         checks = [(name, call) for name, call in functions.items() if name.startswith("check_")]
         for name, check in checks:
             checked.append(name)
             try:
                 check()
-            except Exception:  # whatever it is, it is reported
+            except Exception:  # every failure is reported
                 failures[name] = traceback.format_exc()
     print(json.dumps({"checked": checked, "failures": failures}))
 
@@ -57,9 +57,9 @@ def run_checks(*modules: str) -> None:
 def report(
     backend: str, *modules: str, arguments: tuple[str, ...] = (), **environment: str
 ) -> dict[str, Any]:
-    """Return what the checks of some modules found, in an environment of their own.
+    """Return the report of the checks of some modules, run in a process.
 
-    They can import Keras on one backend, and none of the others.
+    They can import Keras with one backend, and none of the other backends.
     """
     environment |= {"KERAS_BACKEND": backend, "TF_CPP_MIN_LOG_LEVEL": "3"}
     done = subprocess.run(
@@ -78,7 +78,7 @@ def report(
 
 
 def all_hold(result: dict[str, Any]) -> None:
-    """Fail with the tracebacks of what failed."""
+    """Require that all checks passed; the message has the tracebacks of the failures."""
     assert result["checked"]
     assert not result["failures"], "\n".join(result["failures"].values())
 
@@ -95,9 +95,9 @@ def made_once(
     with folder.with_suffix(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not folder.exists():
-            made = temporary.mktemp(name)
-            (made / "report.json").write_text(json.dumps(make(made)), "utf-8")
-            made.rename(folder)
+            new = temporary.mktemp(name)
+            (new / "report.json").write_text(json.dumps(make(new)), "utf-8")
+            new.rename(folder)
     return folder
 
 

@@ -1,4 +1,4 @@
-"""What every activation must hold, as checks that raise AssertionError.
+"""Properties of every activation, as checks that raise AssertionError.
 
 `test_catalogue` puts the whole catalogue through them; `test_checks` puts wrong activations
 through them and requires that they fail.

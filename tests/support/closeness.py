@@ -1,4 +1,4 @@
-"""How near two tensors are, and modules and inputs to compare on."""
+"""The distance of two tensors, and modules and inputs for comparisons."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def distance(ours: Tensor, theirs: Tensor) -> float:
 
 
 def shaken(module: nn.Module, seed: int = 0) -> nn.Module:
-    """Move every parameter a little, lest ones and zeros hide what they multiply."""
+    """Add noise to every parameter, because ones and zeros would hide errors in products."""
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for parameter in module.parameters():

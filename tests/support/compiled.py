@@ -66,7 +66,7 @@ class Library:
 
 
 def same_bits(result: Any, expected: Any) -> bool:
-    """Tell whether two arrays are the same: 0 with its sign; any NaN is NaN."""
+    """Return whether two arrays are equal: zeros with their signs, and any NaN equals any NaN."""
     assert result.dtype == expected.dtype
     equal = (result == expected) & (np.signbit(result) == np.signbit(expected))
     return bool(np.all(equal | (np.isnan(result) & np.isnan(expected))))

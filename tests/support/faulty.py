@@ -116,8 +116,8 @@ def no_array(x: Any) -> Any:
     return None
 
 
-def talks(x: Any) -> Any:
-    print("what a library prints must not be taken for an answer")
+def prints(x: Any) -> Any:
+    print("printed text must not be read as a reply")
     return sg.gelu(x)
 
 

@@ -1,4 +1,4 @@
-"""What every gated activation must hold, as checks that raise AssertionError.
+"""Properties of every gated activation, as checks that raise AssertionError.
 
 `test_gated` puts all of them through it, and wrong ones, which must fail.
 """

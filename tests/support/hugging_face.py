@@ -50,7 +50,7 @@ def linear(name: str, layer: nn.Linear, of: Of) -> Weights:
 
 
 def conv1d(name: str, layer: Any, of: Of) -> Weights:
-    """GPT-2 keeps its matrices transposed."""
+    """GPT-2 stores its matrices transposed."""
     return {f"{name}.weight": of(layer.weight).t(), f"{name}.bias": of(layer.bias)}
 
 
@@ -186,7 +186,7 @@ def first(layer: Any, x: Tensor, mask: Tensor | None) -> Tensor:
 
 
 def unrotated(layer: Any, x: Tensor, mask: Tensor | None) -> Tensor:
-    """Call a layer with the rotation by 0, at which it turns nothing."""
+    """Call a layer with a rotation by 0, which changes nothing."""
     angle = x.new_zeros(1, x.shape[1], layer.self_attn.head_dim)
     return layer(x, attention_mask=mask, position_embeddings=(angle.cos(), angle.sin()))
 
@@ -202,7 +202,7 @@ class Model:
     block_weights: Callable[[Any, Of], Weights]
     call: Callable[[Any, Tensor, Tensor | None], Tensor]
     changes: tuple[tuple[str, int], ...] = ()
-    """What of the preset is made smaller, for the sake of time."""
+    """Arguments of the preset that are reduced, to save time."""
 
 
 def eager(config: Any) -> Any:

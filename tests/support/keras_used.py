@@ -1,4 +1,4 @@
-"""Checks of softgate.keras as others' models use it, on one backend.
+"""Checks of softgate.keras inside models of users, on one backend.
 
 A model saved before softgate.keras is imported, layers as activations, names with two meanings.
 """
@@ -21,7 +21,7 @@ X = np.random.default_rng(3).normal(size=(6, 8)).astype(np.float32)
 
 
 def check_plain_functions_are_saved() -> None:
-    """The first check, for softgate.keras is not imported yet: no call of Keras imports it.
+    """Runs first, while softgate.keras is not imported: no call of Keras imports it.
 
     keras_read.py loads the model, in this process and in those of the other backends.
     """

@@ -1,6 +1,6 @@
-"""LaTeX read back as numbers: what a formula says, by rules that share nothing with its printing.
+"""Evaluates LaTeX formulas, by rules that share no code with their printing.
 
-A strict reader of school mathematics: what it does not know is an error, never a guess.
+A strict reader of school mathematics: an unknown command is an error.
 """
 
 from __future__ import annotations

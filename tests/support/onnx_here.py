@@ -1,4 +1,4 @@
-"""ONNX models that are edited and run in the process of a test, in place of a worker process."""
+"""ONNX models that are edited and run in the process of a test instead of a worker process."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from typing import Any
 from softgate.studies.swap.onnx_edit import EditableModel
 
 
-class HereWorker:
-    """A worker in this process."""
+class InProcessWorker:
+    """The interface of `Worker` without a process."""
 
     def __init__(self, _: str) -> None:
         self.model: EditableModel | None = None
-        self.answer: dict[str, Any] = {}
+        self.reply: dict[str, Any] = {}
 
     def send(self, message: dict[str, Any]) -> None:
         try:
             self.model = self.model or EditableModel(message["file"])
-            answer = self.model.reply(json.loads(json.dumps(message)))
+            reply = self.model.reply(json.loads(json.dumps(message)))
         except ValueError as error:
-            answer = {"mistake": str(error)}
-        self.answer = json.loads(json.dumps(answer))
+            reply = {"mistake": str(error)}
+        self.reply = json.loads(json.dumps(reply))
 
     def receive(self, _: float) -> dict[str, Any]:
-        return self.answer
+        return self.reply
 
     def kill(self) -> None:
         pass

@@ -5,9 +5,9 @@ not have: attributes of `os`, `signal` and others, modules, `ctypes.CDLL(None)`,
 They see `sys.platform`, `os.name` and `platform.uname()` as there. On Windows, files that are open
 can neither be renamed nor removed by them, and Popen has `creationflags`.
 
-Other libraries see Linux, because the code that they would run elsewhere is not installed here. So
-nothing is said about them: LLVM compiles for Linux, filelock locks as Linux does, and paths, exit
-codes of killed processes and the console are Linux's.
+Other libraries see Linux, because the code that they would run elsewhere is not installed here.
+They are not tested: LLVM compiles for Linux, filelock locks as Linux does, and paths, exit codes of
+killed processes and the console are Linux's.
 
 Processes that a simulated one starts are simulated too: see `environment`.
 """
@@ -76,14 +76,14 @@ def _is_softgate(frame: FrameType | None) -> bool:
 
 
 def _by_softgate(frame: FrameType | None) -> bool:
-    """Tell whether softgate does something with a file, by the standard library or directly."""
+    """Return whether softgate uses a file, directly or through the standard library."""
     while frame is not None and frame.f_globals.get("__name__") in FILE_MODULES:
         frame = frame.f_back
     return _is_softgate(frame)
 
 
 def _shown(module: ModuleType, name: str, there: Any) -> None:
-    """Show softgate an attribute as it is there, or none where `there` is Ellipsis."""
+    """Replace an attribute for softgate by its value on that system; Ellipsis removes it."""
     here = module.__dict__.get(name, ...)
 
     def value(_: object) -> Any:
@@ -230,7 +230,7 @@ def environment(profile: str, folder: Path, without: tuple[str, ...] = ()) -> di
 
 
 def main() -> None:
-    """Run commands of softgate, each a JSON list of words on a line; print what each came to."""
+    """Run commands of softgate, each a JSON list of words on a line; print the result of each."""
     from click.testing import CliRunner
 
     from softgate.cli import softgate

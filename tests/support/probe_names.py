@@ -1,4 +1,4 @@
-"""Asks frameworks what they have, and what that computes: run by test_names.py in its own process.
+"""Lists the functions of frameworks and their values: run by test_names.py in a separate process.
 
     python probe_names.py < requests.json > answers.json
 
@@ -64,7 +64,7 @@ class Probe:
         return []
 
     def parameters(self, path: str) -> list[str]:
-        """The names of the parameters beside the array; none for a builtin that does not tell."""
+        """The names of the parameters after the array; none for a builtin without a signature."""
         result = self.find(path)
         try:
             signature = list(inspect.signature(result).parameters.values())
@@ -306,7 +306,7 @@ def contrib_schemas() -> list[Any]:
 
 
 def run(path: str, inputs: list[np.ndarray], attributes: dict[str, Any]) -> np.ndarray:
-    """Return what onnxruntime makes of one operator; where it has none, what ONNX says it is."""
+    """Return the result of an operator in onnxruntime, or of ONNX's reference if it has none."""
     import onnxruntime
     from onnx import TensorProto, defs, helper
     from onnx.reference import ReferenceEvaluator

@@ -14,9 +14,9 @@ from softgate.formula.derivative import RULES
 from softgate.formula.graph import COMPARISONS, Node, walk
 
 FUNCTION = 6
-"""What a function's own form errs by: three ulps, each of two units at most."""
+"""The error of a function's own form: three ulps, each of two units at most."""
 PHASE = Fraction(2) ** 45
-"""Beyond it sin and cos know nothing: as good as any error."""
+"""Beyond it no digit of sin and cos is correct: the error is unlimited."""
 UNKNOWN = Fraction(2) ** 60
 
 

@@ -28,7 +28,7 @@ FORMATS = {
     tf.float64: np.float64,
 }
 ULP = 4.0
-"""What operators may be off, in units of the last place; the kernels' bits are NumPy's own."""
+"""The largest error of operators, in ulps; kernels return the bits of NumPy arrays."""
 QUANTITIES = ("value", "slope")
 
 

@@ -1,4 +1,4 @@
-"""Checks of kernels in TensorFlow's graphs, and of everything that has to see operators instead."""
+"""Checks of kernels in TensorFlow's graphs, and of all that needs operators in their place."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 )  # fmt: skip
 @click.option(
     "--threshold", "thresholds", multiple=True, metavar="NAME=NUMBER",
-    help="Limit from which on a figure is a finding, as flat=0.001 or dead=5%. May be repeated.",
+    help="Limit beyond which a figure is a finding, such as dead=5%. May be repeated.",
 )  # fmt: skip
 @trust_option
 @allow_missing_option
@@ -65,7 +65,7 @@ def command(
     softgate diagnose ./my-bert --data corpus.txt -o my-bert.svg
     """
     if only is not None and replacement is None:
-        raise click.UsageError("--only needs --what-if: give that too.")
+        raise click.UsageError("--only needs --what-if: pass both.")
     if options["limit"] is not None and options["limit"] < 1:
         raise click.UsageError(f"--limit {options['limit']}: expected at least 1 batch.")
     options["thresholds"] = dict(map(_threshold, options["thresholds"]))

@@ -46,7 +46,7 @@ def formats(
         @wraps(command)
         def formatted(*, as_json: bool, as_csv: bool, output: tuple[str, ...], **rest: Any) -> Any:
             if as_json and as_csv:
-                raise click.UsageError("--json and --csv are two formats: give one.")
+                raise click.UsageError("--json and --csv exclude each other: pass one of them.")
             form = "json" if as_json else "csv" if as_csv else "text"
             return command(**rest, form=form, output=checked_files(output, extensions, charts))
 
@@ -238,7 +238,7 @@ def _pick(grid: Grid, columns: tuple[int, ...]) -> Grid:
 
 
 def styled(grid: Grid) -> Any:
-    """Return a grid as rich text, with its heading in bold."""
+    """Return a grid as rich text, with its title and header in bold."""
     from rich.text import Text
 
     lines = str(grid).split("\n")
@@ -267,7 +267,7 @@ class ProgressLine:
         self.show(f"[{done}/{total}] {time.monotonic() - self.start:.0f} s  {label}")
 
     def show(self, text: str, *, now: bool = False) -> None:
-        """Show a text, unless the last one was shown a moment ago and this one may wait."""
+        """Show a text; without `now`, only if the interval since the last one has passed."""
         elapsed = time.monotonic()
         if not now and elapsed - self._shown < self._interval_s:
             return

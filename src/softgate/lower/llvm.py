@@ -414,11 +414,11 @@ def compile_lookup_backward(fmt: Format) -> Callable[..., None]:
     return compile_module(build_lookup_backward(fmt), pointers=4)
 
 
-CHUNK_FIELDS = ("next", "count", "step", "item", "kernel", "beside")
+CHUNK_FIELDS = ("next", "count", "step", "item", "kernel", "constants")
 """The head of a job, in 64-bit words; the addresses of the operands follow.
 
 `next` is the first element not yet taken, `step` the elements per chunk, `item` the bytes per
-element, `kernel` the address of a loop, `beside` that of its parameters or table.
+element, `kernel` the address of a loop, `constants` that of its parameters or table.
 
 Over rows, `next`, `count` and `step` count rows; the length of a row and the row
 stride of each operand in elements precede the addresses."""
@@ -440,7 +440,7 @@ def build_chunk_loop(operands: int, rows: bool = False) -> ir.Module:
     def word(place: int) -> ir.Value:
         return b.load(b.gep(job, [INDEX(place)], source_etype=INDEX), typ=INDEX)
 
-    count, step, item, kernel, beside = (word(i) for i in range(1, len(CHUNK_FIELDS)))
+    count, step, item, kernel, constants = (word(i) for i in range(1, len(CHUNK_FIELDS)))
     head = len(CHUNK_FIELDS) + (1 + operands if rows else 0)
     operand = [word(head + i) for i in range(operands)]
     take = b.append_basic_block("take")
@@ -454,7 +454,7 @@ def build_chunk_loop(operands: int, rows: bool = False) -> ir.Module:
     size = b.select(b.icmp_signed("<", left, step), left, step)
     offset = b.mul(start, item)
     offsets = [offset] * operands
-    rest = [b.inttoptr(beside, POINTER), size]
+    rest = [b.inttoptr(constants, POINTER), size]
     if rows:
         offsets = [b.mul(offset, word(len(CHUNK_FIELDS) + 1 + i)) for i in range(operands)]
         steps = b.gep(job, [INDEX(len(CHUNK_FIELDS) + 1)], source_etype=INDEX)

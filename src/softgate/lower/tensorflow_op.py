@@ -2,7 +2,7 @@
 
 `create` finds the description of the kernel that a node refers to; `compute` allocates the results
 and runs the kernel over chunks, without Python. The C API has no thread pool, so threads wait in
-`serve` on a semaphore of their own. A thread is idle, has a job that it has not begun, or runs one:
+`serve`, each on its own semaphore. A thread is idle, has a job that it has not begun, or runs one:
 
     slot = 0            idle; a caller may post a job (compare-and-swap)
     slot = job          posted; the caller may withdraw it, the thread may begin it
@@ -25,7 +25,7 @@ from .target import BYTE, INDEX, POINTER, WORD, Counted, compile_module, gradual
 
 VOID = ir.VoidType()
 NULL = ir.Constant(POINTER, None)
-KERNEL_FIELDS = ("code", "beside", "chunks", "inputs", "results", "item", "dtype")
+KERNEL_FIELDS = ("code", "constants", "chunks", "inputs", "results", "item", "dtype")
 """The description of a kernel in 64-bit words: the address of its loop, that of its parameters or
 table, that of the chunk loop, the numbers of operands, bytes per element, TensorFlow's dtype."""
 
@@ -70,8 +70,8 @@ class Pool(NamedTuple):
     """Memory that callers and threads share: the number of threads, then a `SLOT` for each."""
 
     address: int
-    worth: int
-    """Least bytes read and written per thread."""
+    min_bytes: int
+    """The fewest bytes read and written for which a thread is used."""
 
 
 def compile_create(symbols: Symbols, process: int) -> Callable[..., None]:
@@ -140,7 +140,7 @@ def compile_compute(symbols: Symbols, pool: Pool | None) -> Callable[..., None]:
             # A multiple of 64 elements, at least one: no two threads share a cache line.
             step = b.and_(b.add(share, INDEX(64)), INDEX(-64))
             step = b.select(b.icmp_unsigned("==", threads, INDEX(1)), count, step)
-            names = ("chunks", "item", "code", "beside")
+            names = ("chunks", "item", "code", "constants")
             loop, *described = (fields[name] for name in names)
             for i, value in enumerate((loop, INDEX(0), count, step, *described)):
                 b.store(value, code.place(job, INDEX(i)))
@@ -220,8 +220,8 @@ def _threads(code: FunctionBuilder, moved: ir.Value, pool: Pool | None) -> ir.Va
         return INDEX(1)
     b = code.builder
     workers = code.word(b.inttoptr(INDEX(pool.address), POINTER), 0)
-    size, worth = b.add(workers, INDEX(1)), b.udiv(moved, INDEX(pool.worth))
-    threads = b.select(b.icmp_unsigned("<", size, worth), size, worth)
+    size, useful = b.add(workers, INDEX(1)), b.udiv(moved, INDEX(pool.min_bytes))
+    threads = b.select(b.icmp_unsigned("<", size, useful), size, useful)
     return b.select(b.icmp_unsigned("<", threads, INDEX(1)), INDEX(1), threads)
 
 

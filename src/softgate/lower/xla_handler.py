@@ -32,11 +32,11 @@ from .target import (
     never_free,
 )
 
-SLOT_FIELDS = ("kernel", "beside", "item", "step", "inputs", "results")
+SLOT_FIELDS = ("kernel", "constants", "item", "step", "inputs", "results")
 """A slot, in 64-bit words: what a stub passes to the handler.
 
-`kernel` is the address of a loop called as (results…, inputs…, beside, count), `beside` that of its
-parameters or table; 0 if these are the operand after the inputs. `item` is the bytes per
+`kernel` is the address of a loop called as (results…, inputs…, constants, count), `constants` that
+of its parameters or table; 0 if these are the operand after the inputs. `item` is the bytes per
 element, `step` the elements per chunk; at most that many are computed on the calling thread alone.
 """
 STUBS = 64
@@ -44,7 +44,7 @@ STUBS = 64
 MOST_OPERANDS = 5
 """Results and inputs of a loop, at most: those of a gated function's backward."""
 
-_JOB = ("next", "count", "left", "owners", "future", "api", "slot", "beside")
+_JOB = ("next", "count", "left", "owners", "future", "api", "slot", "constants")
 """The head of a job, in 64-bit words; the addresses of results and inputs follow.
 
 `next` is the first element not yet taken, `left` the number of elements not yet computed, `owners`
@@ -133,7 +133,7 @@ def build_stubs(
     """Return the module of kernel(places), which writes two addresses.
 
     They are that of an array of the stubs' addresses, to be registered with XLA, and that of their
-    slots, to be filled before. `version` is that of XLA's interface; `with_state` tells whether its
+    slots, to be filled before. `version` is that of XLA's interface; `with_state` is whether its
     metadata have the type of a state.
     """
     module, b, (places,) = function(1, counts=0)
@@ -214,7 +214,7 @@ def _call_loop(
     memory = _Memory(b)
     inputs, results = (memory.word(slot, SLOT_FIELDS, name) for name in ("inputs", "results"))
     kernel = memory.word(slot, SLOT_FIELDS, "kernel")
-    beside = memory.get(job, 8 * _JOB.index("beside"))
+    constants = memory.get(job, 8 * _JOB.index("constants"))
     choice = b.switch(b.add(inputs, results), after)
     for operands in range(2, MOST_OPERANDS + 1):
         block = b.append_basic_block(f"operands{operands}")
@@ -223,7 +223,7 @@ def _call_loop(
         bases = [memory.get(job, 8 * (len(_JOB) + i)) for i in range(operands)]
         moved = [b.gep(base, [offset], source_etype=BYTE) for base in bases]
         kind = ir.FunctionType(ir.VoidType(), [POINTER] * (operands + 1) + [INDEX])
-        call(b, kernel, kind, [*moved, beside, size])
+        call(b, kernel, kind, [*moved, constants, size])
         b.branch(after)
 
 
@@ -257,8 +257,8 @@ def _build_handler(
     with b.if_then(b.icmp_signed("!=", memory.get(frame, FRAME_STAGE, WORD), WORD(EXECUTE))):
         b.ret(NULL)
     api = memory.get(frame, FRAME_API)
-    own_beside = memory.get(slot, 8 * SLOT_FIELDS.index("beside"))
-    passed = is_null(b, own_beside)
+    slot_constants = memory.get(slot, 8 * SLOT_FIELDS.index("constants"))
+    passed = is_null(b, slot_constants)
     inputs, results = (memory.word(slot, SLOT_FIELDS, name) for name in ("inputs", "results"))
     _refuse_other_frames(b, frame, api, b.add(inputs, b.zext(passed, INDEX)), results)
     sources = memory.get(frame, FRAME_ARGS + LIST_ITEMS)
@@ -274,9 +274,9 @@ def _build_handler(
     memory.put(NULL, job, 8 * _JOB.index("future"))
     memory.put(api, job, 8 * _JOB.index("api"))
     memory.put(slot, job, 8 * _JOB.index("slot"))
-    memory.put(own_beside, job, 8 * _JOB.index("beside"))
+    memory.put(slot_constants, job, 8 * _JOB.index("constants"))
     with b.if_then(passed):
-        memory.put(_data(b, sources, inputs), job, 8 * _JOB.index("beside"))
+        memory.put(_data(b, sources, inputs), job, 8 * _JOB.index("constants"))
     places = memory.at(job, 8 * len(_JOB))
     _copy_addresses(b, targets, results, places)
     _copy_addresses(b, sources, inputs, b.gep(places, [results], source_etype=INDEX))
@@ -406,11 +406,11 @@ def _share(
     """Schedule a task for each helper, and take part."""
     memory, module = _Memory(b), b.module
     api, context = memory.get(frame, FRAME_API), memory.get(frame, FRAME_CONTEXT)
-    made = memory.structure(NULL)
-    with b.if_then(_destroy(b, api, memory.call(api, "Future_Create", made)), likely=False):
+    creation = memory.structure(NULL)
+    with b.if_then(_destroy(b, api, memory.call(api, "Future_Create", creation)), likely=False):
         b.call(module.globals["run"], [job])
         b.ret(NULL)
-    future = memory.get(made, 16)
+    future = memory.get(creation, 16)
     memory.put(future, frame, FRAME_FUTURE)
     memory.put(future, job, 8 * _JOB.index("future"))
     memory.put(b.add(helpers, INDEX(1)), job, 8 * _JOB.index("owners"))

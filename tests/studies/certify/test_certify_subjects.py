@@ -280,7 +280,7 @@ def test_no_time_limit(limit: float) -> None:
 
 
 def test_what_a_subject_prints_is_no_answer() -> None:
-    with open_session(describe("faulty:talks")) as session:
+    with open_session(describe("faulty:prints")) as session:
         assert np.array_equal(session.evaluate("value", X), sg.gelu(X))
 
 

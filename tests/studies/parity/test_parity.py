@@ -46,9 +46,9 @@ def here(monkeypatch: pytest.MonkeyPatch) -> None:
     """Run ONNX models in this process."""
     pytest.importorskip("onnx")
     pytest.importorskip("onnxruntime")
-    from onnx_here import HereWorker
+    from onnx_here import InProcessWorker
 
-    monkeypatch.setattr(onnx_client, "Worker", HereWorker)
+    monkeypatch.setattr(onnx_client, "Worker", InProcessWorker)
 
 
 @pytest.fixture(scope="module")

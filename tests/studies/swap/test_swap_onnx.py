@@ -17,7 +17,7 @@ from softgate.studies.swap.record import Swap
 onnx = pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")
 from onnx import helper, numpy_helper  # noqa: E402
-from onnx_here import HereWorker  # noqa: E402
+from onnx_here import InProcessWorker  # noqa: E402
 
 from softgate.studies.swap.onnx_edit import EditableModel, evaluate, refusal  # noqa: E402
 from softgate.studies.swap.spelling import run_graph, spell  # noqa: E402
@@ -28,7 +28,7 @@ FLOAT, HALF, MICROSOFT = onnx.TensorProto.FLOAT, onnx.TensorProto.FLOAT16, "com.
 @pytest.fixture
 def here(monkeypatch: pytest.MonkeyPatch) -> None:
     """Edit and run models in this process."""
-    monkeypatch.setattr(onnx_client, "Worker", HereWorker)
+    monkeypatch.setattr(onnx_client, "Worker", InProcessWorker)
 
 
 def node(kind: str, inputs: str, output: str, domain: str = "", **attributes: Any) -> Any:

@@ -279,7 +279,7 @@ class ParameterizedActivation:
 
 
 family = lru_cache(maxsize=1024)(ParameterizedActivation)
-"""Families are constructed once."""
+"""Cached, so that each is constructed and traced once."""
 
 
 def kernel_route(

@@ -155,7 +155,7 @@ def _at(entries: Any, place: jax.Array) -> jax.Array:
 
 
 _tabulated = lru_cache(maxsize=256)(Tabulated)
-"""Functions are traced once."""
+"""Cached, so that functions are traced once."""
 
 _DTYPES = {dtype_of(fmt): fmt for fmt in BYTE_FORMATS.values()}
 """The formats by dtype."""

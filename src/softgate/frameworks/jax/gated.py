@@ -174,4 +174,4 @@ def _instantiated(tangent: Any) -> Any:
 
 
 _kernels = lru_cache(maxsize=256)(GatedKernels)
-"""Functions are traced once."""
+"""Cached, so that functions are traced once."""

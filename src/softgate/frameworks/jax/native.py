@@ -310,7 +310,7 @@ def _register(name: str, route: Route, passed: bool) -> None:
     never_free(runner)
     fields = {
         "kernel": runner.code,
-        "beside": 0 if passed else runner.address,
+        "constants": 0 if passed else runner.address,
         "item": route.storage.itemsize,
         "step": _step(route),
         "inputs": len(route.inputs),

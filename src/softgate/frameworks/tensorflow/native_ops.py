@@ -7,7 +7,8 @@ implementation selector replaces the first by the second when the runtime prepar
 CPU. Everything else processes the operators: XLA, SavedModel, TFLite, vectorized_map, tf.data,
 other devices.
 
-Kernels that TensorFlow may call are never freed: its caches have no end that could be observed.
+Kernels that TensorFlow may call are never freed: when it drops them from its caches cannot be
+observed.
 """
 
 from __future__ import annotations
@@ -42,8 +43,8 @@ ENUMS = {
 }
 
 MOST_EAGER = 512
-"""Kernels called eagerly at most, since TensorFlow never forgets a function with its parameters;
-further ones run over the tensor's memory."""
+"""Kernels called eagerly at most, since TensorFlow never frees the function of a set of
+parameters; further ones run over the tensor's memory."""
 
 PROCESS = int.from_bytes(os.urandom(7), "little")
 """Identifies this process, whose addresses nodes hold, and its children."""
@@ -68,7 +69,7 @@ class Kernel(NamedTuple):
 _kernels: dict[int, Kernel] = {}
 _eager: set[int] = set()
 _functions: WeakKeyDictionary[Any, set[GraphFunction]] = WeakKeyDictionary()
-"""The functions that each graph calls: TensorFlow forgets those that Python does not refer to."""
+"""The functions that each graph calls: TensorFlow frees those that Python does not refer to."""
 _interfaces = itertools.count()
 
 
@@ -133,7 +134,7 @@ def evaluate(kernel: Kernel, *operands: Any) -> Any:
 class GraphFunction:
     """A function in operators that graphs call, traced once.
 
-    With a kernel, that replaces the operators where a CPU runs the graph.
+    A kernel replaces the operators where a CPU runs the graph.
     """
 
     def __init__(
@@ -166,8 +167,8 @@ class GraphFunction:
 
 
 def _traced(function: Callable[..., Any], spec: Sequence[Any], attributes: dict[str, str]) -> Any:
-    made = tf.function(function, autograph=False, experimental_attributes=attributes)
-    return made.get_concrete_function(*spec)
+    traced = tf.function(function, autograph=False, experimental_attributes=attributes)
+    return traced.get_concrete_function(*spec)
 
 
 def _op(kernel: Kernel) -> Callable[..., Any]:
@@ -204,7 +205,7 @@ class _UnavailableError(Exception):
 def _register() -> None:
     version = f"TensorFlow {tf.__version__}"
     if platform.machine().lower() not in ("x86_64", "amd64", "aarch64", "arm64"):
-        raise _UnavailableError(f"there is no op for {platform.machine()}")
+        raise _UnavailableError(f"the op is not implemented for {platform.machine()}")
     if "experimental_attributes" not in inspect.signature(tf.function).parameters:
         raise _UnavailableError(f"{version} has functions without attributes")
     try:
@@ -223,13 +224,13 @@ def _register() -> None:
         process = ctypes.CDLL(None)
         functions = tensorflow_op.THREAD_FUNCTIONS
         symbols |= {name: address_of(getattr(process, name)) for name in functions}
-    made = [
+    callbacks = [
         tensorflow_op.compile_create(symbols, PROCESS),
         tensorflow_op.compile_compute(symbols, pool),
         tensorflow_op.compile_shape(symbols),
     ]
-    _callbacks.extend(made)
-    create, compute, shape = map(address_of, made)
+    _callbacks.extend(callbacks)
+    create, compute, shape = map(address_of, callbacks)
     library.register(create, compute, shape)
     tf.RegisterGradient(OP)(_gradient)
     if pool is not None:

@@ -2,7 +2,7 @@
 
 A call from Python of an operator with compiled code takes a third of the time that the same checks,
 the allocation and the call of a kernel take in Python. The dispatcher makes the checks: a mode, a
-tracer, functorch, autocast, a tensor that is negated when read or lies on another device selects a
+tracer, functorch, autocast, a tensor that is negated when read or is on another device selects a
 kernel that declines. The operators take addresses, so they never appear in a graph.
 """
 
@@ -36,8 +36,8 @@ DECLINED = (
     "Negative", "NestedTensorCPU", "PreDispatch", "Python", "PythonDispatcher",
     "PythonTLSSnapshot", "Tracer", "VmapMode", "ZeroTensor",
 )  # fmt: skip
-"""The dispatch keys of tensors and modes that the kernels do not compute for; CPU tensors have the
-key of autograd too, and pass it."""
+"""The dispatch keys of tensors and modes for which the operators decline. CPU tensors also have the
+keys AutogradCPU and ADInplaceOrView, which fall through."""
 
 Operator = Callable[..., torch.Tensor | None]
 

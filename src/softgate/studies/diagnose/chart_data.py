@@ -315,7 +315,7 @@ def gradient_norms(sites: Sequence[Site]) -> list[GradientNorm]:
 
 def decades(gradients: Iterable[GradientNorm]) -> tuple[int, int] | None:
     """Return the powers of ten around all positive finite norms; None if there are none."""
-    logs = [math.log10(flow.norm) for flow in gradients if 0 < flow.norm < math.inf]
+    logs = [math.log10(g.norm) for g in gradients if 0 < g.norm < math.inf]
     if not logs:
         return None
     low, high = math.floor(min(logs)), math.ceil(max(logs))

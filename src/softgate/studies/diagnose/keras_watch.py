@@ -36,8 +36,8 @@ STEPS = ("train_step", "test_step")
 EAGER = {
     "run_eagerly": True, "jit_compile": False, "train_function": None, "test_function": None,
 }  # fmt: skip
-"""Attributes of a model that runs eagerly; Keras makes its functions again."""
-NOT_IDENTIFIED = "the functions are elementwise and none of softgate's catalogue"
+"""Attributes of a model that runs eagerly; Keras then compiles its functions again."""
+NOT_IDENTIFIED = "the functions are elementwise, but not in softgate's catalogue"
 USE_ONE = "define them with @softgate.activation, or use a function of softgate"
 
 Observe = Callable[[Any], None]
@@ -97,12 +97,12 @@ class Watch(keras.callbacks.Callback, SiteStatistics):
             return  # `fit` evaluates its validation data with the same callbacks
         self._name = model.name
         self._places, self._unseen = [], []
-        for holder, field, scanned in sites(model):
-            if isinstance(getattr(type(holder), field, None), property):
+        for layer, field, scanned in sites(model):
+            if isinstance(getattr(type(layer), field, None), property):
                 continue  # of a recurrent layer, whose cell has it
             if scanned.function not in (UNKNOWN, "identity"):
-                self._places.append((holder, field, scanned))
-            elif scanned.function == UNKNOWN and is_elementwise(getattr(holder, field)):
+                self._places.append((layer, field, scanned))
+            elif scanned.function == UNKNOWN and is_elementwise(getattr(layer, field)):
                 self._unseen.append(scanned.path)
         before = {name: getattr(model, name) for name in EAGER}
         for name, value in EAGER.items():
@@ -123,17 +123,17 @@ class Watch(keras.callbacks.Callback, SiteStatistics):
         self._training = True
 
     def on_train_end(self, logs: Any = None) -> None:
-        """Stop to observe."""
+        """Stop observing."""
         self._training = False
         self.close()
 
     def on_test_end(self, logs: Any = None) -> None:
-        """Stop to observe, unless this is the validation during training."""
+        """Stop observing, unless this is the validation during training."""
         if not self._training:
             self.close()
 
     def close(self) -> None:
-        """Make the model as it was; a second call does nothing."""
+        """Restore the model; a second call does nothing."""
         while self._restore:
             self._restore.pop()()
 
@@ -151,7 +151,7 @@ class Watch(keras.callbacks.Callback, SiteStatistics):
         )
 
     def _step(self, run: Callable[..., Any], name: str, *args: Any) -> Any:
-        """Run one batch, observed if it is its turn."""
+        """Run one batch; one in `every` is observed."""
         if self._training and name != "train_step":
             return run(*args)
         self.steps += 1
@@ -169,23 +169,23 @@ class Watch(keras.callbacks.Callback, SiteStatistics):
     def _observed(self, step: int) -> Iterator[None]:
         """Replace the activations of the layers by functions that also count."""
         before = []
-        for holder, field, scanned in self._places:
-            function = getattr(holder, field)
-            before.append((holder, field, field in vars(holder), function))
-            _set(holder, field, partial(self._called, step, holder, scanned, function))
+        for layer, field, scanned in self._places:
+            function = getattr(layer, field)
+            before.append((layer, field, field in vars(layer), function))
+            _set(layer, field, partial(self._called, step, layer, scanned, function))
         try:
             yield
         finally:
-            for holder, field, was_set, function in reversed(before):
+            for layer, field, was_set, function in reversed(before):
                 if was_set:
-                    _set(holder, field, function)
+                    _set(layer, field, function)
                 else:
-                    vars(holder).pop(field)
+                    vars(layer).pop(field)
 
     def _called(
         self,
         step: int,
-        holder: Any,
+        layer: Any,
         scanned: ScannedActivation,
         function: Any,
         x: Any,
@@ -195,7 +195,7 @@ class Watch(keras.callbacks.Callback, SiteStatistics):
         if isinstance(x, keras.KerasTensor):
             return function(x, **options)
         self._order.setdefault(scanned.path)
-        axis = 1 if getattr(holder, "data_format", None) == "channels_first" else -1
+        axis = 1 if getattr(layer, "data_format", None) == "channels_first" else -1
         if self.gradients:
             x = _with_gradient(x, partial(self._gradient, step, scanned, axis, "input"))
         y = function(x, **options)
@@ -228,9 +228,9 @@ class Watch(keras.callbacks.Callback, SiteStatistics):
             self._site(call).add_gradient(which, norm(tensor), step)
 
 
-def _set(holder: Any, field: str, function: Any) -> None:
-    """Set a function of a layer, also one that Keras does not let be replaced."""
-    object.__setattr__(holder, field, function)
+def _set(layer: Any, field: str, function: Any) -> None:
+    """Set a function of a layer without Keras' tracking, which built layers refuse."""
+    object.__setattr__(layer, field, function)
 
 
 def _tensor(x: Any) -> torch.Tensor:

@@ -73,7 +73,7 @@ def load_model(target: Any, *, trust: bool = False, allow_missing: bool = False)
     if isinstance(target, nn.Module):
         return target
     if callable(target):
-        return _made(target_name(target), target)
+        return _call_factory(target_name(target), target)
     if not isinstance(target, str | os.PathLike):
         raise TypeError(f"the model is {a_type(target)}: expected {MODELS}")
     text = os.fspath(target)
@@ -82,7 +82,7 @@ def load_model(target: Any, *, trust: bool = False, allow_missing: bool = False)
     place, name = resolve.split(text) if resolve.is_code(text) else resolve.split_path(text)
     if not place:
         raise ValueError(f"{text!r} is neither a folder nor a function: expected {MODELS}")
-    return _made(text, resolve.load(place, name))
+    return _call_factory(text, resolve.load(place, name))
 
 
 def target_name(target: Any) -> str:
@@ -187,7 +187,7 @@ def _transformers() -> Any:
     return transformers
 
 
-def _made(target: str, factory: Any) -> nn.Module:
+def _call_factory(target: str, factory: Any) -> nn.Module:
     """Return the model that a function or a class makes, or a model itself."""
     if isinstance(factory, nn.Module):
         return factory
@@ -267,12 +267,12 @@ def load_batches(
     if size < 1:
         raise ValueError(f"a batch of {size}: expected at least 1 row")
     if callable(data):
-        return _returned(target_name(data), data), None
+        return _call_loader(target_name(data), data), None
     if not isinstance(data, str | os.PathLike):
         raise TypeError(f"data is {a_type(data)}: expected a file, a function or batches")
     text = os.fspath(data)
     if resolve.is_code(text):
-        return _returned(text, resolve.load(*resolve.split(text))), None
+        return _call_loader(text, resolve.load(*resolve.split(text))), None
     file = Path(text)
     if not file.is_file():
         raise ValueError(
@@ -300,7 +300,7 @@ def load_batches(
     return batches, lambda output, batch: target_loss(output, expected[id(batch)])
 
 
-def _returned(name: str, function: Any) -> list[Batch]:
+def _call_loader(name: str, function: Any) -> list[Batch]:
     """Return the batches that a function returns, or an object itself if it is not callable."""
     try:
         batches = function() if callable(function) else function
@@ -308,7 +308,7 @@ def _returned(name: str, function: Any) -> list[Batch]:
             return [batches]
         return list(batches)
     except Exception as error:  # a user's function may raise anything
-        raise ValueError(f"{name} gave no batches: {_line(error)}") from error
+        raise ValueError(f"{name} returned no batches: {_line(error)}") from error
 
 
 def tensors(output: Any) -> Iterator[Tensor]:

@@ -108,7 +108,7 @@ def panels(
     diagnosis : Diagnosis
         What to draw.
     others : iterable of Diagnosis
-        Those beside it: the axes of gradients have room for theirs too.
+        Diagnoses shown next to it: the axes of gradients include theirs.
     printed : bool
         Whether the panels are for a file, of its sizes and with legends; the second line of a
         caption explains the panel there.
@@ -145,12 +145,12 @@ def panels(
             text.describe_deaths(labels, sites),
         )
     if chart_data.decades(norms) is not None:
-        beside = [
+        other_norms = [
             gradient
             for other in others
             for gradient in chart_data.gradient_norms(chart_data.rows(other))
         ]
-        span = chart_data.decades([*norms, *beside])
+        span = chart_data.decades([*norms, *other_norms])
         assert span is not None
         result["gradients"] = Panel(
             _gradient_norms(labels, norms, span, printed),

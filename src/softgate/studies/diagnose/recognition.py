@@ -163,10 +163,10 @@ def is_elementwise(function: Function) -> bool:
         return False
     (slope,) = torch.autograd.grad(y.sum(), x)
     with torch.no_grad():
-        turned, few = function(x.flip(0)).flip(0), function(x[3:12])
-        same = torch.allclose(turned, y, 1e-4, 1e-5) and torch.allclose(few, y[3:12], 1e-4, 1e-5)
-        bent = float(slope.max() - slope.min()) > 1e-3
-    return same and bent and bool(torch.isfinite(y).all())
+        reverse, part = function(x.flip(0)).flip(0), function(x[3:12])
+        same = torch.allclose(reverse, y, 1e-4, 1e-5) and torch.allclose(part, y[3:12], 1e-4, 1e-5)
+        curved = float(slope.max() - slope.min()) > 1e-3
+    return same and curved and bool(torch.isfinite(y).all())
 
 
 class FunctionShape(NamedTuple):

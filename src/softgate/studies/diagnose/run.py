@@ -115,8 +115,8 @@ class Exchange(Watch):
             for batch in batches:
                 output = call_model(model, batch)
                 self.outputs += [tensor.clone() for tensor in tensors(output)]
-                own = getattr(output, "loss", None) is not None
-                if loss is not None or own or target_of(model, batch) is not None:
+                has_loss = getattr(output, "loss", None) is not None
+                if loss is not None or has_loss or target_of(model, batch) is not None:
                     value, self.loss = _loss(model, output, batch, loss)
                     self.losses.append(float(value))
 
@@ -242,11 +242,11 @@ def target_of(model: nn.Module, batch: Any) -> Tensor | None:
     """
     if not isinstance(batch, tuple | list) or len(batch) < 2 or not isinstance(batch[-1], Tensor):
         return None
-    takes = inspect.signature(model.forward).parameters.values()
-    if any(p.kind is Parameter.VAR_POSITIONAL for p in takes):
+    parameters = inspect.signature(model.forward).parameters.values()
+    if any(p.kind is Parameter.VAR_POSITIONAL for p in parameters):
         return None
-    places = [p for p in takes if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    target: Tensor | None = batch[-1] if len(places) == len(batch) - 1 else None
+    positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    target: Tensor | None = batch[-1] if len(positional) == len(batch) - 1 else None
     return target
 
 
