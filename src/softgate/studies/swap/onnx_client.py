@@ -94,7 +94,7 @@ def spelled_for(
     new: Activation,
     opset: int,
     spelling: str | None = None,
-    most: int | None = None,
+    max_opset: int | None = None,
 ) -> Any:
     """Return the operators of a function that replaces an activation, scale and offset included.
 
@@ -103,4 +103,4 @@ def spelled_for(
     from .spelling import spell
 
     fmt = FORMATS[scanned.dtype]
-    return spell(new, fmt, opset, spelling, most, scanned.scale, scanned.offset)
+    return spell(new, fmt, opset, spelling, max_opset, scanned.scale, scanned.offset)

@@ -189,13 +189,13 @@ class _Plan:
         model: OnnxModel,
         chosen: Sequence[Activation | None],
         spell: str | None,
-        most: int | None,
+        max_opset: int | None,
     ) -> None:
         self.graphs: dict[int, Any] = {}
         self.labels: dict[int, str] = {}
         self.unswapped: list[UnswappedActivation] = []
         self.opset, self.wanted = model.opset, 0
-        self._spell, self._most = spell, most
+        self._spell, self._max_opset = spell, max_opset
         replaced = set()
         for i, (scanned, wanted) in enumerate(zip(model.activations, chosen, strict=True)):
             same = wanted is not None and label(wanted) == scanned.label
@@ -222,7 +222,7 @@ class _Plan:
 
         same = scanned.unscaled
         try:
-            spelled = spelled_for(scanned, new or same, self.opset, self._spell, self._most)
+            spelled = spelled_for(scanned, new or same, self.opset, self._spell, self._max_opset)
         except NotSpelled as error:
             return str(error)
         operators = ", ".join(n.op_type for n in spelled.graph.node if n.op_type != "Constant")

@@ -1,6 +1,6 @@
-"""Activations in the operators of ONNX: as one, in primitives, or in those of com.microsoft.
+"""Activations in operators: one of ONNX, primitives, or one of com.microsoft.
 
-Each form is run once on a few numbers; one that fails here is not used.
+Each form is run once on a few numbers by the installed onnxruntime; one that fails is not used.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import onnx
-import onnxruntime
 
 from softgate.formula.formats import FLOAT32, FORMATS, Format
 from softgate.formula.rounding import dtype_of
@@ -28,8 +27,8 @@ from softgate.runtime.framework_names import Name, catalogue_of_names
 from softgate.runtime.registry import activations, label
 
 from ..emit import emit
+from ..scan.onnx_model import inference_session
 
-SPELLINGS = ("op", "primitives", "microsoft")
 MICROSOFT = "com.microsoft"
 UNIVERSAL = 6
 """Operators of this opset and earlier ones are primitives: every runtime has them."""
@@ -58,11 +57,11 @@ def spell(
     fmt: Format,
     opset: int,
     spelling: str | None = None,
-    most: int | None = None,
+    max_opset: int | None = None,
     scale: float = 1.0,
     offset: float = 0.0,
 ) -> Spelled:
-    """Return the first form of a function that runs here.
+    """Return the first form of a function that the installed onnxruntime runs.
 
     Parameters
     ----------
@@ -72,10 +71,10 @@ def spell(
         The format of its input, and the opset of the model.
     spelling : {"op", "primitives", "microsoft"}, optional
         The preferred form; by default an operator of the opset, or primitives.
-    most : int, optional
+    max_opset : int, optional
         The highest opset that an operator may need, if it is above that of the model.
     scale, offset : float
-        What the values are multiplied by, and what is added then.
+        The factor of the values, and the number that is added to the product.
 
     Raises
     ------
@@ -83,7 +82,7 @@ def spell(
         If no form can be written in this format and opset.
     """
     values = tuple(sorted(activation.parameters.items()))
-    return _spelled(activation, values, fmt.name, opset, spelling, most, scale, offset)
+    return _spelled(activation, values, fmt.name, opset, spelling, max_opset, scale, offset)
 
 
 @lru_cache(maxsize=256)
@@ -93,26 +92,26 @@ def _spelled(
     format_name: str,
     opset: int,
     spelling: str | None,
-    most: int | None,
+    max_opset: int | None,
     scale: float,
     offset: float,
 ) -> Spelled:
     fmt = FORMATS[format_name]
-    for form in _forms(activation, fmt, opset, spelling, most):
+    for form in _forms(activation, fmt, opset, spelling, max_opset):
         spelled = form
         if scale != 1.0 or offset != 0.0:
             graph = scaled_graph(form.graph, scale, offset, fmt, form.opset)
             spelled = Spelled(graph, form.opset)
-        if _is_right(spelled, activation, fmt, scale, offset):
+        if _is_correct(spelled, activation, fmt, scale, offset):
             return spelled
     raise NotSpelled(f"{label(activation)} in {fmt.name} has no form in opset {opset} that runs")
 
 
 def _forms(
-    activation: Activation, fmt: Format, opset: int, spelling: str | None, most: int | None
+    activation: Activation, fmt: Format, opset: int, spelling: str | None, max_opset: int | None
 ) -> Iterator[Spelled]:
     """Yield the forms of a function, the preferred one first."""
-    limit = opset if spelling != "op" else max(opset, most or onnx.defs.onnx_opset_version())
+    limit = opset if spelling != "op" else max(opset, max_opset or onnx.defs.onnx_opset_version())
     if spelling == "primitives":
         limit = min(opset, UNIVERSAL)
     operators = [] if activation.entry.user else list(_operators(activation))
@@ -164,8 +163,8 @@ def _attributes(name: Name, activation: Activation) -> dict[str, Any] | None:
                 attributes[attribute], selected = value, True
                 break
     rest = dict(activation.parameters)
-    for attribute, ours in name.takes.items():
-        function, _, parameter = ours.rpartition(".")
+    for attribute, target in name.takes.items():
+        function, _, parameter = target.rpartition(".")
         if function and function != activation.name:
             continue
         selected = selected or bool(function)
@@ -175,11 +174,11 @@ def _attributes(name: Name, activation: Activation) -> dict[str, Any] | None:
             attributes[attribute] = 1 / value if reciprocal else value
     if not selected:
         return None
-    usual = {**activations()[activation.name].parameters, **name.parameters}
-    return attributes if all(usual[n] == value for n, value in rest.items()) else None
+    defaults = {**activations()[activation.name].parameters, **name.parameters}
+    return attributes if all(defaults[n] == value for n, value in rest.items()) else None
 
 
-def _is_right(
+def _is_correct(
     spelled: Spelled, activation: Activation, fmt: Format, scale: float, offset: float
 ) -> bool:
     """Return whether a form runs and computes the function; bfloat16 is checked in float32."""
@@ -198,14 +197,8 @@ def run_graph(graph: Any, opset: int, x: Any) -> Any:
     opsets = [onnx.helper.make_opsetid("", opset), onnx.helper.make_opsetid(MICROSOFT, 1)]
     model = onnx.helper.make_model(graph, opset_imports=opsets)
     model.ir_version = onnx.helper.find_min_ir_version_for(opsets, True)
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 4
-    options.intra_op_num_threads = 1
     try:
-        session = onnxruntime.InferenceSession(
-            model.SerializeToString(), options, providers=["CPUExecutionProvider"]
-        )
-        (y,) = session.run(None, {INPUT: x})
+        (y,) = inference_session(model).run(None, {INPUT: x})
     except Exception as error:  # onnxruntime's exceptions have no common base class
         raise RuntimeError(str(error)) from None
     return np.asarray(y)
