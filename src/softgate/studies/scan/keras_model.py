@@ -87,18 +87,14 @@ def _lambda_names(file: str) -> str:
     def collect(item: dict[str, Any]) -> dict[str, Any]:
         settings = item.get("config")
         if item.get("class_name") == "Lambda" and isinstance(settings, dict):
-            function = settings.get("function")
-            if isinstance(function, dict) and function.get("class_name") == "__lambda__":
+            functions = [value for value in settings.values() if isinstance(value, dict)]
+            if any(function.get("class_name") == "__lambda__" for function in functions):
                 names.append(str(settings.get("name")))
         return item
 
     with ZipFile(file) as archive:
         json.loads(archive.read("config.json"), object_hook=collect)
-    return (
-        f"the Lambda layer {', '.join(names)}"
-        if len(names) == 1
-        else (f"the Lambda layers {', '.join(names)}")
-    )
+    return f"the Lambda layer{'s' if len(names) > 1 else ''} {', '.join(names)}"
 
 
 def all_layers(model: Any) -> list[Any]:
