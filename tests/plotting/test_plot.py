@@ -178,7 +178,7 @@ def test_the_points_of_curves_are_data(tmp_path: Path) -> None:
     assert len(rows) == sum(len(piece.x) for curve in record.curves for piece in curve.pieces)
     assert "<svg" in files["html"].read_text(encoding="utf-8")
     both = CliRunner().invoke(command, ["gelu", "--csv", "--json"], standalone_mode=False)
-    assert "two formats" in str(both.exception)
+    assert "exclude each other" in str(both.exception)
 
 
 @pytest.mark.parametrize("kind", ["svg", "png", "pdf"])

@@ -316,7 +316,7 @@ def run(*arguments: str) -> Any:
     ("arguments", "says"),
     [
         (("gelo",), "gelu"),
-        (("--json", "--csv"), "two formats"),
+        (("--json", "--csv"), "exclude each other"),
         (("--tolerance", "-1"), "from 0 on"),
         (("--baseline", "no-such-file.json"), "no-such-file"),
         (("gelu", "--quantity", "backward", "-o", "x.svg"), "the chart shows the value"),

@@ -269,7 +269,7 @@ def test_tasks_are_listed() -> None:
         (["--seeds", "0"], "seeds = 0"),
         (["--rates", "fast"], "--rates fast"),
         (["--rates", "0.1"], "no learning rate"),
-        (["--json", "--csv"], "two formats"),
+        (["--json", "--csv"], "exclude each other"),
         (["--no-store", "--store", "x"], "--no-store and --store"),
         (["--set", "hope"], "NAME=VALUE"),
         (["--set", "wish=3"], "wish"),
