@@ -6,7 +6,6 @@ import gc
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 from variants import named, parameter_sets
@@ -16,10 +15,6 @@ from softgate import cli
 
 collect_ignore = ["support"]
 """Helpers have no doctests, and some are programs that must not share a process with others."""
-
-HERE = str(Path(__file__).resolve().parent)
-sys.path[:] = [folder for folder in sys.path if folder != HERE]
-"""pytest adds it, and tests/torch would be imported as torch where PyTorch is not installed."""
 
 gc.disable()  # until tests are collected: nearly all that is imported and collected stays
 
