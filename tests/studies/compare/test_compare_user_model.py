@@ -286,28 +286,6 @@ def test_a_users_training_loop(script: Path) -> None:
     assert repr(other.measured) == repr(result.measured)  # the first trial of its process, too
 
 
-@pytest.mark.parametrize(
-    ("statement", "loaded"),
-    [
-        ("import math, numpy as np", False),
-        ("from nearby import FACTOR", False),
-        ("import other", True),
-        ("from scipy import stats; import keras", True),
-        ("import importlib; keras = importlib.import_module('keras')", True),
-        ("import softgate as sg", True),
-    ],
-)
-def test_torch_is_imported_only_if_a_script_may_use_it(
-    script: Path, statement: str, loaded: bool
-) -> None:
-    """`other` is a module beside the script that imports torch while it runs."""
-    lazy = "def late():\n    import torch\n"
-    (script.parent / "other.py").write_text(lazy, encoding="utf-8")
-    loop = "def run(activation, seed, report):\n    return 1.0\n"
-    script.write_text(f"{statement}\n\n{loop}", encoding="utf-8")
-    assert UserTrainingLoop(f"{script}:run")._may_use_torch() is loaded
-
-
 def test_scripts_with_few_reports(script: Path) -> None:
     assert run(UserTrainingLoop(f"{script}:bare"), seed=3).measured.score == 3.0
     assert UserTrainingLoop(f"{script}:bare").rates == ()

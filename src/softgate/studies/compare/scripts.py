@@ -52,12 +52,6 @@ TRIAL_PARAMETERS = ("activation", "seed", "report", "lr", "validation")
 RATES = (3e-4, 1e-3, 3e-3)
 TRUTH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
-WITHOUT_TORCH = {"numpy", "scipy"}
-"""Packages that do not import torch; importing it takes longer than a small trial."""
-LOADERS = {"importlib", "pickle", "pkgutil", "runpy"}
-"""Modules of the standard library that import what a text or a file names."""
-LOADING = ("torch", "__import__", "exec(", "eval(", "allow_pickle")
-
 _copies: list[tempfile.TemporaryDirectory[str]] = []
 """Folders that are removed when this process ends."""
 
@@ -397,7 +391,7 @@ class UserTrainingLoop:
 
     def trial_function(self) -> TrialFunction:
         """Return the function that runs a trial; loads the script."""
-        if self._may_use_torch() and importlib.util.find_spec("torch"):
+        if importlib.util.find_spec("torch"):
             import torch  # noqa: F401  (so that its generators are seeded for the first trial too)
         run, folder = self._load()
 
@@ -418,19 +412,6 @@ class UserTrainingLoop:
             return report.measured(returned, tuning), report.times
 
         return run_script
-
-    def _may_use_torch(self) -> bool:
-        """Return whether the script may import torch, at once or while it runs."""
-        folder = self.file.parent
-        beside = {Path(name).parts[0].removesuffix(".py") for name, _ in self.files}
-        imported = {
-            module.partition(".")[0]
-            for name, text in self.files
-            for module in _imports(ast.parse(text), folder / name, folder)
-        }
-        without = (WITHOUT_TORCH | sys.stdlib_module_names | beside | {""}) - LOADERS
-        loads = any(word.encode() in text for _, text in self.files for word in LOADING)
-        return loads or not imported <= without
 
     def _load(self) -> tuple[Callable[..., Any], str]:
         file = self._present()
