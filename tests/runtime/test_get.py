@@ -185,7 +185,7 @@ def test_command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[
     [
         (["gleu"], "did you mean"),
         (["--source", "pytorhc"], "did you mean 'pytorch'"),
-        (["gelu", "--json", "--csv"], "give one"),
+        (["gelu", "--json", "--csv"], "exclude each other"),
     ],
 )
 def test_command_mistakes(

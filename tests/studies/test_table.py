@@ -407,4 +407,4 @@ def test_negative_points_are_no_options(where: tuple[str, ...]) -> None:
 def test_two_formats_are_refused() -> None:
     result = CliRunner().invoke(cli, ["table", "--json", "--csv"])
     assert result.exit_code == 2
-    assert "give one" in result.output
+    assert "exclude each other" in result.output
