@@ -182,6 +182,8 @@ def test_pyright_finds_the_mistakes_and_nothing_else() -> None:
 def check_type(value: Any, declared: Any) -> Any:
     """Raise if a result is not of the type that the stubs declare: `assert_type` at run time."""
     origin = get_origin(declared) or declared
+    if hasattr(origin, "__value__"):  # an alias by a `type` statement, as NumPy's NDArray may be
+        return check_type(value, origin.__value__[get_args(declared)])
     if origin is not Any:
         assert isinstance(value, origin), f"{type(value)} is not {declared}"
     if origin is tuple:
