@@ -57,7 +57,9 @@ def needed(error: BaseException | None, text: str) -> str | None:
             return EXTRAS[extra]
     if isinstance(error, ModuleNotFoundError) and missing(error.name or ""):
         return error.name if may_import(importing_file(error)) else None
-    for package in re.findall(r"cannot be imported: No module named '(\w+)'", text):
+    for package in re.findall(
+        r"(?:cannot be imported: No|there is no) module (?:named )?'(\w+)'", text
+    ):
         if missing(package):  # what a test certifies or compares
             return str(package)
     for file, package in IMPORTED.findall(text):  # in a process that a test started
