@@ -18,10 +18,9 @@ from typing import Any
 import numpy as np
 
 import softgate as sg
-from softgate.blocks import Kernel, Tail
-from softgate.blocks.coefficients import GAUSSIAN
-from softgate.blocks.gaussian import LIFT
-from softgate.blocks.gaussian_forms import QUICK
+from softgate.blocks import KernelArithmetic, Tail
+from softgate.blocks.fits import GAUSSIAN
+from softgate.blocks.gaussian import LIFT, QUICK
 from softgate.formula.formats import FLOAT32, FLOAT64, Format
 from softgate.formula.graph import Node
 from softgate.runtime import kernels
@@ -30,10 +29,10 @@ from softgate.studies import accuracy
 
 SIZE, ROUNDS = 1 << 20, 150
 KINDS: dict[str, type[np.floating[Any]]] = {"float32": np.float32, "float64": np.float64}
-Form = Callable[[Kernel, Node], Tail]
+Form = Callable[[KernelArithmetic, Node], Tail]
 
 
-def parts(f: Kernel, a: Node) -> tuple[Node, Node, Node, float]:
+def parts(f: KernelArithmetic, a: Node) -> tuple[Node, Node, Node, float]:
     """Return w, the power's bits, T = P/Q and g, for a division by G·2**(r/C)."""
     form = QUICK[f.fmt.name]
     w, magic = f._power(a, form, f.fit(GAUSSIAN, "QUICK_POWER"), sign=1, lift=lift(f))
@@ -41,51 +40,51 @@ def parts(f: Kernel, a: Node) -> tuple[Node, Node, Node, float]:
     return w, magic, ratio.above / ratio.below, form.base
 
 
-def lift(f: Kernel) -> int:
+def lift(f: KernelArithmetic) -> int:
     """What both sides of a division carry, so that no subnormal is divided."""
     return LIFT if f.fmt is FLOAT64 else 1
 
 
-def divided(f: Kernel, a: Node, inverse: Node, magic: Node) -> Tail:
+def divided(f: KernelArithmetic, a: Node, inverse: Node, magic: Node) -> Tail:
     above = f.product(a, LIFT) if f.fmt is FLOAT64 else a
     return whole(f, above / f.add_exponent(inverse, magic))
 
 
-def whole(f: Kernel, total: Node) -> Tail:
+def whole(f: KernelArithmetic, total: Node) -> Tail:
     return Tail(total, None, f.lift(1))
 
 
-def mills(f: Kernel, a: Node) -> Tail:
+def mills(f: KernelArithmetic, a: Node) -> Tail:
     scaled, w = f._scaled_mills(a)
     product = scaled * a
     return whole(f, f.fma(product, w, product))
 
 
-def mills_given_back(f: Kernel, a: Node) -> Tail:
+def mills_given_back(f: KernelArithmetic, a: Node) -> Tail:
     scaled, w = f._scaled_mills(a)
     product = f.product(scaled, a)
     return Tail(product, f.fma(product, w, f.fma(scaled, a, -product)), f.lift(1))
 
 
-def plain_sum(f: Kernel, a: Node) -> Tail:
+def plain_sum(f: KernelArithmetic, a: Node) -> Tail:
     w, magic, t, g = parts(f, a)
     inverse = (a + t) + g
     return divided(f, a, f.fma(inverse, w, inverse), magic)
 
 
-def larger_last(f: Kernel, a: Node) -> Tail:
+def larger_last(f: KernelArithmetic, a: Node) -> Tail:
     w, magic, t, g = parts(f, a)
     inverse = f.maximum(a, g) + (f.minimum(a, g) + t)
     return divided(f, a, f.fma(inverse, w, inverse), magic)
 
 
-def constant_last(f: Kernel, a: Node) -> Tail:
+def constant_last(f: KernelArithmetic, a: Node) -> Tail:
     w, magic, t, g = parts(f, a)
     small = a + t
     return divided(f, a, g + f.fma(g + small, w, small), magic)
 
 
-def larger_last_in_both(f: Kernel, a: Node) -> Tail:
+def larger_last_in_both(f: KernelArithmetic, a: Node) -> Tail:
     w, magic, t, g = parts(f, a)
     large, small = f.maximum(a, g), f.minimum(a, g) + t
     return divided(f, a, large + f.fma(large + small, w, small), magic)
@@ -102,7 +101,7 @@ FORMS: dict[str, Form] = {
 
 
 def activation(form: Form) -> Activation:
-    def value(f: Kernel, x: Node) -> Node:
+    def value(f: KernelArithmetic, x: Node) -> Node:
         return f.ramp(x, form(f, f.clamp(f.abs(x), f.gaussian_limit)))
 
     return Activation(replace(sg.gelu.entry, name="form", value=value))

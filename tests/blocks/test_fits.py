@@ -23,13 +23,14 @@ import pytest
 from mpmath import mpf
 from places import ROOT
 
-from softgate.blocks import coefficients, gaussian_forms
+from softgate.blocks import fits as stored_fits
+from softgate.blocks import gaussian
 from softgate.blocks.fits import Fit
 from softgate.formula.formats import FLOAT32, FORMATS
 
 FITS = {
     f"{family.lower()}:{name}": fit
-    for family, fits in vars(coefficients).items()
+    for family, fits in vars(stored_fits).items()
     if family.isupper()
     for name, fit in fits.items()
 }
@@ -91,7 +92,7 @@ def trigonometry_error(fit: Fit, name: str, z: Any) -> Any:
 def constants(name: str) -> tuple[Any, Any, Any]:
     """L, C and g of the form that a gaussian fit belongs to."""
     kind, fmt = name.split("_", maxsplit=1)[0], name.rsplit("_", 1)[1].lower()
-    form = {"QUICK": gaussian_forms.QUICK, "EXACT": gaussian_forms.EXACT}[kind][fmt]
+    form = {"QUICK": gaussian.QUICK, "EXACT": gaussian.EXACT}[kind][fmt]
     e = form.exponent
     return mpf(e.offset) + mpf(e.offset_low), mpf(e.step) + mpf(e.step_low), mpf(form.base)
 
@@ -210,7 +211,7 @@ def test_the_generator_gives_what_is_stored_of(family: str) -> None:
     holds_all(family)
 
 
-QUICK, EXACT = gaussian_forms.QUICK["float32"], gaussian_forms.EXACT["float32"]
+QUICK, EXACT = gaussian.QUICK["float32"], gaussian.EXACT["float32"]
 SHORT: dict[str, Callable[[Any], Fit]] = {
     "erf:ERF": lambda target: target.fit(FLOAT32),
     "exponential:UNIT": lambda target: target.fit_even_part("1", mpf(1), FLOAT32),
@@ -259,9 +260,9 @@ def test_every_family_has_a_generator() -> None:
 def test_the_generator_sees_a_difference(tmp_path: Path) -> None:
     for folder in ("tools", "src"):
         shutil.copytree(ROOT / folder, tmp_path / folder)
-    stored = tmp_path / "src" / "softgate" / "blocks" / "coefficients.py"
+    stored = tmp_path / "src" / "softgate" / "blocks" / "fits.py"
     text = stored.read_text(encoding="utf-8")
-    second = coefficients.HYPERBOLIC["SHRINK_FLOAT32"].coefficients[1]
+    second = stored_fits.HYPERBOLIC["SHRINK_FLOAT32"].coefficients[1]
     stored.write_text(text.replace(f"{second!r}", f"{second * (1 + 2**-23)!r}"), encoding="utf-8")
     assert stored.read_text(encoding="utf-8") != text
     assert check(tmp_path, "hyperbolic").returncode == 1

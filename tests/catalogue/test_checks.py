@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import softgate as sg
-from softgate.blocks import Kernel
+from softgate.blocks import KernelArithmetic
 from softgate.catalogue import Bound
 from softgate.formula import rounding
 from softgate.formula.formats import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, Format
@@ -28,39 +28,39 @@ def wrong(**forms: Any) -> Activation:
     return Activation(replace(TRUE, name="wrong", bounds=generous, **forms))
 
 
-def inside(f: Kernel, x: Node, yes: Node, no: Node) -> Node:
+def inside(f: KernelArithmetic, x: Node, yes: Node, no: Node) -> Node:
     """`yes` in the narrow interval from LOW to HIGH, else `no`."""
     return f.where(x < LOW, no, f.where(x < HIGH, yes, no))
 
 
 def few_ulp_off(quantity: str, ulps: int) -> Callable[..., Node]:
-    def form(f: Kernel, x: Node) -> Node:
+    def form(f: KernelArithmetic, x: Node) -> Node:
         true = getattr(TRUE, quantity)(f, x)
         return inside(f, x, f.fma(true, ulps * 2.0**-f.fmt.mantissa_bits, true), true)
 
     return form
 
 
-def flipped_slope(f: Kernel, x: Node) -> Node:
+def flipped_slope(f: KernelArithmetic, x: Node) -> Node:
     true = TRUE.slope(f, x)
     return inside(f, x, -true, true)
 
 
-def lost_negative_zero(f: Kernel, x: Node) -> Node:
+def lost_negative_zero(f: KernelArithmetic, x: Node) -> Node:
     return TRUE.value(f, x) + 0
 
 
-def flushed(f: Kernel, x: Node) -> Node:
+def flushed(f: KernelArithmetic, x: Node) -> Node:
     true = TRUE.value(f, x)
     return f.where(f.abs(true) < 2.0**f.fmt.min_exponent, 0 * true, true)
 
 
-def nan_for_one_pattern(f: Kernel, x: Node) -> Node:
+def nan_for_one_pattern(f: KernelArithmetic, x: Node) -> Node:
     true = TRUE.value(f, x)
     return f.where(x.same(-1.8125), (x - x) / (x - x), true)
 
 
-def nan_lost(f: Kernel, x: Node) -> Node:
+def nan_lost(f: KernelArithmetic, x: Node) -> Node:
     return f.where(x.same(x), TRUE.value(f, x), 0)
 
 
@@ -186,7 +186,7 @@ def test_results_that_depend_on_the_position() -> None:
 def test_an_overflow_that_never_comes() -> None:
     """What rounds to infinity must be infinite; the largest number is no better than any other."""
 
-    def stuck(f: Kernel, x: Node) -> Node:
+    def stuck(f: KernelArithmetic, x: Node) -> Node:
         true = sg.squared_relu.entry.value(f, x)
         largest = (2.0 - 2.0**-23) * 2.0**127
         return f.where(true > largest, largest, true) if f.fmt is FLOAT32 else true
@@ -202,7 +202,7 @@ def test_an_overflow_that_never_comes() -> None:
 
 
 def test_an_overflow_that_comes_early() -> None:
-    def early(f: Kernel, x: Node) -> Node:
+    def early(f: KernelArithmetic, x: Node) -> Node:
         true = sg.squared_relu.entry.value(f, x)
         limit = 2.0 ** (f.fmt.max_exponent - 2)
         return f.where(true > limit, 2.0**f.fmt.max_exponent * f.abs(x), true)
@@ -214,11 +214,11 @@ def test_an_overflow_that_comes_early() -> None:
 
 
 def test_a_symmetry_that_is_lost() -> None:
-    def lopsided(f: Kernel, x: Node) -> Node:
+    def lopsided(f: KernelArithmetic, x: Node) -> Node:
         true = sg.tanh.entry.value(f, x)
         return f.where(x < LOW, true * (1 - 2.0**-f.fmt.mantissa_bits), true)
 
-    def lost_zero(f: Kernel, x: Node) -> Node:
+    def lost_zero(f: KernelArithmetic, x: Node) -> Node:
         return sg.tanh.entry.value(f, x) + 0
 
     checks.check_odd(sg.tanh, "value", FLOAT32)

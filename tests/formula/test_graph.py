@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from softgate.formula.arithmetic import FUNCTIONS, Definition
+from softgate.formula.arithmetic import FUNCTIONS, ExactArithmetic
 from softgate.formula.derivative import RULES, derivative
 from softgate.formula.formats import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, FORMATS
 from softgate.formula.graph import Graph, walk
@@ -19,7 +19,7 @@ POINTS = [-7.25, -1.125, -0.625, 0.125, 0.875, 3.75]
 
 
 def test_equal_expressions_are_one_node() -> None:
-    f = Definition()
+    f = ExactArithmetic()
     x = f.graph.input("x")
     assert x * f.Phi(x) is x * f.Phi(x)
     assert x + 0.5 is x + Fraction(1, 2)
@@ -27,7 +27,7 @@ def test_equal_expressions_are_one_node() -> None:
 
 
 def test_walk_yields_operands_first_and_each_node_once() -> None:
-    f = Definition()
+    f = ExactArithmetic()
     x = f.graph.input("x")
     root = f.exp(x) * f.exp(x) + f.exp(x)
     order = list(walk(root))
@@ -36,13 +36,13 @@ def test_walk_yields_operands_first_and_each_node_once() -> None:
 
 
 def test_a_float_is_the_decimal_its_author_wrote() -> None:
-    f = Definition()
+    f = ExactArithmetic()
     node = f.graph.input("x") * 0.044715
     assert node.args[1].attr == Fraction(44715, 10**6)
 
 
 def test_what_a_formula_may_not_do() -> None:
-    f, g = Definition(), Definition()
+    f, g = ExactArithmetic(), ExactArithmetic()
     x = f.graph.input("x")
     with pytest.raises(TypeError, match=r"f\.where"):
         bool(x > 0)
@@ -56,7 +56,7 @@ def test_what_a_formula_may_not_do() -> None:
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_each_rule_against_a_difference_quotient(name: str) -> None:
-    f = Definition()
+    f = ExactArithmetic()
     x = f.graph.input("x")
     root = f.graph.node(name, x)
     assert name in RULES
@@ -92,7 +92,7 @@ def test_derivatives_of_the_catalogue_against_differences(activation: Activation
 
 
 def test_balls_contain_and_decide() -> None:
-    f = Definition()
+    f = ExactArithmetic()
     x = f.graph.input("x")
     same = f.exp(f.log(x))
     assert arb.truth(same - x, 40, x=0.3).contains(0)

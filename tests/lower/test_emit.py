@@ -17,7 +17,7 @@ import formulas
 import pytest
 
 import softgate as sg
-from softgate.formula.arithmetic import Machine
+from softgate.formula.arithmetic import FloatArithmetic
 from softgate.formula.formats import FLOAT32, FLOAT64
 from softgate.formula.graph import Node
 from softgate.lower import c, source
@@ -275,7 +275,7 @@ def lines(root: Node, fmt: Any = FLOAT32) -> list[str]:
 
 
 def test_what_is_known_is_worked_out_in_the_format() -> None:
-    f = Machine(FLOAT32)
+    f = FloatArithmetic(FLOAT32)
     x = f.graph.input("x")
     third = f.lift(1) / f.lift(3)
     assert lines(x * third) == ["x * 0.33333334f"]
@@ -288,7 +288,7 @@ def test_what_is_known_is_worked_out_in_the_format() -> None:
 
 
 def test_brackets_stand_where_they_are_needed() -> None:
-    f = Machine(FLOAT64)
+    f = FloatArithmetic(FLOAT64)
     x = f.graph.input("x")
     assert lines(x - (x - 1), FLOAT64) == ["x - (x - 1.0)"]
     assert lines(x / (x * 3), FLOAT64) == ["x / (x * 3.0)"]

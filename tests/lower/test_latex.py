@@ -15,7 +15,7 @@ from latex_reader import mp, read
 
 from softgate.catalogue import Entry, Parameter, entries
 from softgate.catalogue.gated import GATED, GatedEntry
-from softgate.formula.arithmetic import FUNCTIONS, Definition
+from softgate.formula.arithmetic import FUNCTIONS, ExactArithmetic
 from softgate.formula.graph import Graph, Node, walk
 from softgate.lower import arb
 from softgate.lower.mp import real
@@ -163,7 +163,7 @@ def back_to_latex(element: ElementTree.Element) -> str:
 
 def test_every_operation_has_a_notation() -> None:
     for name in FUNCTIONS:
-        f = Definition()
+        f = ExactArithmetic()
         x = f.graph.input("x")
         root = f.graph.node(name, 2 * x)
         check(latex(1 + root), 1 + root, {"x": 0.4})
@@ -175,7 +175,7 @@ def test_an_operation_without_notation_is_an_error() -> None:
         latex(graph.node("fma", graph.input("x"), graph.input("x"), graph.input("x")))
 
 
-def grown(f: Definition, pick: random.Random, depth: int) -> Node:
+def grown(f: ExactArithmetic, pick: random.Random, depth: int) -> Node:
     """Return a random formula."""
     x, k = f.graph.input("x"), f.graph.parameter("alpha")
     if depth == 0:
@@ -204,7 +204,7 @@ def test_brackets_are_where_they_must_be(seed: int) -> None:
     pick = random.Random(seed)
     held = 0
     for _ in range(12):
-        root = grown(Definition(), pick, pick.randrange(1, 5))
+        root = grown(ExactArithmetic(), pick, pick.randrange(1, 5))
         text = latex(root)
         for x in (-1.3, 0.4, 2.1):
             values = {"x": x, "alpha": 1.7}
@@ -233,6 +233,6 @@ def test_brackets_are_where_they_must_be(seed: int) -> None:
     ],
 )
 def test_it_is_written_as_one_writes(build: object, expected: str) -> None:
-    f = Definition()
+    f = ExactArithmetic()
     assert callable(build)
     assert latex(build(f, f.graph.input("x"))) == expected

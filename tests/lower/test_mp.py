@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import softgate as sg
-from softgate.formula.arithmetic import Definition
+from softgate.formula.arithmetic import ExactArithmetic
 from softgate.lower import mp
 
 
@@ -52,7 +52,7 @@ def test_a_difference_beyond_all_precision_is_decided() -> None:
 
 def test_a_branch_that_is_not_taken_leaves_a_tie_exact(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where arithmetic alone is left, no digits are computed; a condition needs them all."""
-    f = Definition()
+    f = ExactArithmetic()
     x = f.graph.input("x")
     root = f.where(x < 0, f.exp(x), x / 3)
     assert mp.sign_of_difference(f.where(f.exp(x) < 2, x, 2 * x), Fraction(6), x=3.0) == 0

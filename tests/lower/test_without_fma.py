@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from softgate.formula.arithmetic import Machine
+from softgate.formula.arithmetic import FloatArithmetic
 from softgate.formula.formats import FLOAT32, FLOAT64
 from softgate.formula.graph import Node, walk
 from softgate.lower.interpret import ARITHMETIC, interpret
@@ -48,8 +48,8 @@ def run(root: Node, **inputs: Any) -> Any:
     return result
 
 
-def make() -> tuple[Machine, Node, Node]:
-    f = Machine(FLOAT32)
+def make() -> tuple[FloatArithmetic, Node, Node]:
+    f = FloatArithmetic(FLOAT32)
     return f, f.graph.input("a"), f.graph.input("b")
 
 

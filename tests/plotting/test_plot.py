@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 import softgate as sg
 from softgate.catalogue import Bound, Entry
 from softgate.cli.plot import command
-from softgate.formula.arithmetic import Definition
+from softgate.formula.arithmetic import ExactArithmetic
 from softgate.formula.graph import Node
 from softgate.plotting.curves import Curve, curve
 from softgate.plotting.palette import style
@@ -74,7 +74,7 @@ def test_jumps_are_where_the_definition_has_them(name: str, what: str, where: li
 def test_dots_mark_jumps_at_a_float_only() -> None:
     """At asin(0.3) no float is the jump itself: which end is taken, no float shows."""
 
-    def definition(f: Definition, x: Node) -> Node:
+    def definition(f: ExactArithmetic, x: Node) -> Node:
         return f.where(f.sin(x) > 0.3, 1, f.where(x < -1, -2, 0))
 
     result = curve(sg.activation(definition), "value", -2, 2)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import softgate as sg
-from softgate.formula.arithmetic import FUNCTIONS, OTHERS, Definition, spelling
+from softgate.formula.arithmetic import FUNCTIONS, OTHERS, ExactArithmetic, spelling
 
 CASES: dict[Callable[..., Any], tuple[int, str]] = {}
 """Each function with the line in it that is wrong, counted from `def`, and what the error says."""
@@ -311,7 +311,7 @@ def test_an_error_of_the_author_stays_what_it_is() -> None:
 def test_every_spelling_leads_somewhere() -> None:
     from softgate.formula.arithmetic import BY_HAND, SPELLINGS
 
-    f = Definition()
+    f = ExactArithmetic()
     x, p = f.graph.input("x"), 2
     for name in (*SPELLINGS, *FUNCTIONS, *OTHERS):
         result = spelling(name)

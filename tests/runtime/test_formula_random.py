@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from roundoff import roundoff
 
 import softgate as sg
-from softgate.formula.arithmetic import FUNCTIONS, Definition
+from softgate.formula.arithmetic import FUNCTIONS, ExactArithmetic
 from softgate.formula.graph import Node
 from softgate.lower import compose, float64, mp
 
@@ -37,7 +37,7 @@ def formulas() -> st.SearchStrategy[Formula]:
     return st.recursive(leaves, larger, max_leaves=6)
 
 
-def built(f: Definition, x: Node, formula: Formula) -> Node:
+def built(f: ExactArithmetic, x: Node, formula: Formula) -> Node:
     """Return a formula written with `f`."""
     op, *operands = formula
     if op == "x":

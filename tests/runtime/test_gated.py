@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import softgate as sg
-from softgate.blocks import Kernel
+from softgate.blocks import KernelArithmetic
 from softgate.catalogue import Bound
 from softgate.formula import rounding
 from softgate.formula.formats import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, Format
@@ -237,29 +237,29 @@ def wrong(both: Callable[..., tuple[Node, Node]], **fields: Any) -> Gated:
 TRUE = sg.geglu.entry.both
 
 
-def off(f: Kernel, x: Node) -> tuple[Node, Node]:
+def off(f: KernelArithmetic, x: Node) -> tuple[Node, Node]:
     value, slope = TRUE(f, x)
     shift = 16 * 2.0**-f.fmt.mantissa_bits
     inside = f.where(x < -2, 0, f.where(x < -1.5, shift, 0))
     return f.fma(value, inside, value), f.fma(slope, inside, slope)
 
 
-def flipped(f: Kernel, x: Node) -> tuple[Node, Node]:
+def flipped(f: KernelArithmetic, x: Node) -> tuple[Node, Node]:
     value, slope = TRUE(f, x)
     return value, f.where(x < -2, slope, f.where(x < -1.5, -slope, slope))
 
 
-def no_sign(f: Kernel, x: Node) -> tuple[Node, Node]:
+def no_sign(f: KernelArithmetic, x: Node) -> tuple[Node, Node]:
     value, slope = TRUE(f, x)
     return value + 0, slope
 
 
-def no_nan(f: Kernel, x: Node) -> tuple[Node, Node]:
+def no_nan(f: KernelArithmetic, x: Node) -> tuple[Node, Node]:
     value, slope = TRUE(f, x)
     return f.where(x.same(x), value, 0), slope
 
 
-def flushed(f: Kernel, x: Node) -> tuple[Node, Node]:
+def flushed(f: KernelArithmetic, x: Node) -> tuple[Node, Node]:
     value, slope = TRUE(f, x)
     return f.where(f.abs(value) < 2.0**-100, 0 * value, value), slope
 

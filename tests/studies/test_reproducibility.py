@@ -17,7 +17,7 @@ from click.testing import CliRunner
 from javascript import run as run_javascript
 
 import softgate as sg
-from softgate.blocks import Kernel, coefficients
+from softgate.blocks import KernelArithmetic, fits
 from softgate.cli import doctor
 from softgate.formula.graph import Node
 from softgate.runtime.activation import Activation
@@ -183,14 +183,14 @@ def test_emitted_javascript_has_the_published_bits(tmp_path: Path) -> None:
 
 def changed_coefficient(monkeypatch: pytest.MonkeyPatch) -> Activation:
     """gelu after the last coefficient of one fit moved by one part in 2**20."""
-    fit = coefficients.GAUSSIAN["QUICK_FLOAT32"]
+    fit = fits.GAUSSIAN["QUICK_FLOAT32"]
     *others, last = fit.coefficients
     moved = replace(fit, coefficients=(*others, last * (1 + 2.0**-20)))
-    monkeypatch.setitem(coefficients.GAUSSIAN, "QUICK_FLOAT32", moved)
+    monkeypatch.setitem(fits.GAUSSIAN, "QUICK_FLOAT32", moved)
     return Activation(replace(sg.gelu.entry))
 
 
-def unfused(f: Kernel, x: Node) -> Node:
+def unfused(f: KernelArithmetic, x: Node) -> Node:
     """gelu with a product and a sum in place of its last fma."""
     root = sg.gelu.entry.value(f, x)
     assert root.op == "fma"
@@ -218,7 +218,7 @@ def test_a_perturbed_instruction_is_named() -> None:
 
 
 def test_a_lost_sign_of_zero_is_seen() -> None:
-    def value(f: Kernel, x: Node) -> Node:
+    def value(f: KernelArithmetic, x: Node) -> Node:
         return f.where(x > 0, x, 0)
 
     wrong = Activation(replace(sg.relu.entry, value=value))
@@ -228,7 +228,7 @@ def test_a_lost_sign_of_zero_is_seen() -> None:
 
 
 def test_a_change_that_no_input_shows_is_seen_in_the_operations() -> None:
-    def value(f: Kernel, x: Node) -> Node:
+    def value(f: KernelArithmetic, x: Node) -> Node:
         return sg.gelu.entry.value(f, x) * 1
 
     wrong = Activation(replace(sg.gelu.entry, value=value))

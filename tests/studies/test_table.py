@@ -21,7 +21,7 @@ from flint import arb
 import softgate as sg
 from softgate.cli import softgate as cli
 from softgate.cli.output import cut, emit
-from softgate.formula.arithmetic import Definition
+from softgate.formula.arithmetic import ExactArithmetic
 from softgate.formula.derivative import derivative
 from softgate.formula.graph import Node
 from softgate.lower import decimals
@@ -52,7 +52,7 @@ ANCHORS = {
 
 def graph(activation: Activation, order: int) -> Node:
     """The definition, or a derivative of it, with the parameters' decimals in it."""
-    f = Definition()
+    f = ExactArithmetic()
     fixed = {n: f.graph.const(Fraction(repr(v))) for n, v in activation.parameters.items()}
     root = activation.entry.definition(f, f.graph.input("x"), **fixed)
     for _ in range(order):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from softgate.formula.arithmetic import Definition
+from softgate.formula.arithmetic import ExactArithmetic
 from softgate.formula.derivative import RULES
 from softgate.formula.graph import COMPARISONS, Node, walk
 
@@ -22,13 +22,13 @@ UNKNOWN = Fraction(2) ** 60
 
 def roundoff(root: Node) -> Node:
     """Return E(root), a node of the same graph."""
-    f, errors = Definition(root.graph), dict[Node, Node]()
+    f, errors = ExactArithmetic(root.graph), dict[Node, Node]()
     for node in walk(root):
         errors[node] = _error(f, node, [errors[arg] for arg in node.args])
     return errors[root]
 
 
-def _error(f: Definition, node: Node, errors: list[Node]) -> Node:
+def _error(f: ExactArithmetic, node: Node, errors: list[Node]) -> Node:
     args, zero = node.args, f.lift(0)
     if node.op in ("input", "parameter") or node.op in COMPARISONS:
         return zero

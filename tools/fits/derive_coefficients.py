@@ -2,7 +2,7 @@
 
     python tools/fits/derive_coefficients.py [--check] [gaussian exponential …]
 
-Without `--check` it writes src/softgate/blocks/coefficients.py. With `--check` it compares and
+Without `--check` it writes src/softgate/blocks/fits.py. With `--check` it compares and
 exits with status 1 on a difference. Names of families restrict it to these.
 """
 
@@ -18,17 +18,18 @@ from types import ModuleType
 
 SOURCE = Path(__file__).resolve().parents[2] / "src" / "softgate"
 BLOCKS = SOURCE / "blocks"
-STORED = BLOCKS / "coefficients.py"
+STORED = BLOCKS / "fits.py"
+COMMAND = "python tools/fits/derive_coefficients.py"
 FAMILIES = ("gaussian", "exponential", "logarithm", "hyperbolic", "erf", "trigonometry")
 
 if __name__ == "__main__":
-    # The package needs the file written here, so only modules that do not are imported.
+    # Other blocks may need a fit that is not written yet: import those of the targets only.
     for name, folder in (("softgate", SOURCE), ("softgate.blocks", BLOCKS)):
         package = ModuleType(name)
         package.__path__ = [str(folder)]
         sys.modules[name] = package
 
-from softgate.blocks.fits import COMMAND, Fit  # noqa: E402
+from softgate.blocks.fits import Fit  # noqa: E402
 
 
 def source(family: str, fits: dict[str, Fit]) -> str:
@@ -48,17 +49,12 @@ def source(family: str, fits: dict[str, Fit]) -> str:
     return "\n".join([*lines, "}"]) + "\n"
 
 
-HEADER = f'''"""Coefficients of every fit, written by `{COMMAND}`."""
-
-from .fits import Fit
-'''
-
-
-def stored() -> dict[str, str]:
-    """Return the assignment of each family in the stored file."""
-    text = STORED.read_text(encoding="utf-8") if STORED.exists() else ""
-    parts = re.finditer(r"(?ms)^([A-Z]+) = \{\n.*?^\}\n", text)
-    return {part[1].lower(): part[0] for part in parts}
+def stored() -> tuple[str, dict[str, str]]:
+    """Return what the stored file begins with, and the assignment of each family in it."""
+    text = STORED.read_text(encoding="utf-8")
+    parts = list(re.finditer(r"(?ms)^([A-Z]+) = \{\n.*?^\}\n", text))
+    header = text[: parts[0].start()] if parts else text
+    return header, {part[1].lower(): part[0] for part in parts}
 
 
 def table(family: str, fits: dict[str, Fit]) -> list[str]:
@@ -93,7 +89,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--check", action="store_true", help="compare instead of writing")
     options = parser.parse_args(arguments)
     print(f"{'family':12} {'fit':28} {'interval':22} {'degree':>6} {'error':10} target  ~  form")
-    different, texts = [], stored()
+    different: list[str] = []
+    header, texts = stored()
     for family in options.families:
         fits = derive(family)
         if fits is None:
@@ -106,7 +103,7 @@ def main(arguments: list[str] | None = None) -> int:
             texts[family] = text
     if not options.check:
         ordered = [texts[family] for family in FAMILIES if family in texts]
-        STORED.write_text("\n".join([HEADER, *ordered]), encoding="utf-8")
+        STORED.write_text(header + "\n".join(ordered), encoding="utf-8")
         return 0
     for family in different:
         print(f"the stored {family} fits differ: run `{COMMAND}`", file=sys.stderr)

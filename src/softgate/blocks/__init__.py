@@ -8,11 +8,11 @@ and the result underflows gradually.
 from __future__ import annotations
 
 from .gaussian import Gaussian
-from .logarithm import Logarithm
-from .scaled import Tail, TwoFloat
+from .log1p_exp import Logarithm
+from .two_float import Tail, TwoFloat
 
-__all__ = ["Kernel", "Tail", "TwoFloat"]
+__all__ = ["KernelArithmetic", "Tail", "TwoFloat"]
 
 
-class Kernel(Gaussian, Logarithm):
+class KernelArithmetic(Gaussian, Logarithm):
     """The arithmetic that stable forms are written over, for float32 or float64 with fma."""

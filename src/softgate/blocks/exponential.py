@@ -1,4 +1,4 @@
-"""exp(-k·b) = s·(T - r)/(T + r) with s = 2**n, T = r·coth(k·r/2): exponentials and logistic gates.
+"""The logistic function, tanh and exp(-k·b) = s·(T - r)/(T + r), s = 2**n, T = r·coth(k·r/2).
 
 T is even and nearly constant: its polynomial has half as many coefficients as one for exp.
 The logistic function is not computed as E/(1 + E), where all rounding errors have full weight, but
@@ -20,9 +20,8 @@ from typing import NamedTuple
 from softgate.formula.formats import FLOAT32
 from softgate.formula.graph import Node, Number
 
-from .coefficients import EXPONENTIAL, HYPERBOLIC
-from .fits import Fit
-from .scaled import Scaled, Tail, TwoFloat
+from .fits import EXPONENTIAL, HYPERBOLIC, Fit
+from .two_float import Tail, TwoFloat, TwoFloatArithmetic
 
 LN2 = Fraction("0.69314718055994530941723212145817656807550013436025525412068")
 SQRT_8_OVER_PI = Fraction("1.59576912160573071175978423973752747390343452465957141180515")
@@ -63,7 +62,7 @@ MIRRORED = UNIT.mirrored
 GELU_TANH = _rate(SQRT_8_OVER_PI / CUBIC[0], "CUBIC")
 
 
-class Reduced(NamedTuple):
+class ReducedExponential(NamedTuple):
     """k·b = -n·ln 2 + k·r with |k·r| <= ln(2)/2, and T(r) = leading + square·rest.
 
     `magic` is a float that holds n + bias in its low bits.
@@ -88,7 +87,7 @@ class Logistic(NamedTuple):
     power: Node
 
 
-class Exponential(Scaled):
+class Exponential(TwoFloatArithmetic):
     """exp(-b) for b >= 0 as a tail and minus one; the logistic function, its slope, its gates."""
 
     @property
@@ -103,7 +102,7 @@ class Exponential(Scaled):
 
     def reduce(
         self, b: Node, lo: Node | None = None, rate: Rate = UNIT, bias: int | None = None
-    ) -> Reduced:
+    ) -> ReducedExponential:
         """Return exp(-k·(b + lo)) in reduced form; n is biased by the scale by default."""
         step = self.number(LN2 / rate.k)
         assert step.lo is not None
@@ -114,7 +113,7 @@ class Exponential(Scaled):
             return self._even_part(self.fma(n, step.lo, first), magic, rate)
         return self._even_part(first + self.fma(n, step.lo, lo), magic, rate)
 
-    def reduce_cubic(self, a: Node) -> Reduced:
+    def reduce_cubic(self, a: Node) -> ReducedExponential:
         """Return exp(-sqrt(8/pi)·(a + 0.044715·a³)) in reduced form.
 
         The argument is up to 2**10 times as large as r, so a·(A + C·a²) is carried in two parts;
@@ -147,16 +146,16 @@ class Exponential(Scaled):
         rounded = self.fma(b, -rate.k / LN2, magic)
         return rounded, rounded - magic
 
-    def _even_part(self, r: Node, magic: Node, rate: Rate) -> Reduced:
+    def _even_part(self, r: Node, magic: Node, rate: Rate) -> ReducedExponential:
         fit: Fit = getattr(rate, self.fmt.name)
         leading, *rest = fit.coefficients
         square = self._square(r)
-        return Reduced(r, leading, square, self.polynomial(square, rest), magic)
+        return ReducedExponential(r, leading, square, self.polynomial(square, rest), magic)
 
     def _square(self, r: Node) -> Node:
         return self.fma(r, r, self.floor)
 
-    def logistic(self, e: Reduced, fine: bool = True) -> Logistic:
+    def logistic(self, e: ReducedExponential, fine: bool = True) -> Logistic:
         """Return sigma(-b) from the reduced exp(-b), b of either sign, n biased by the scale.
 
         `fine=False` saves one operation and adds up to a quarter ulp of error.
@@ -165,7 +164,7 @@ class Exponential(Scaled):
         s = self.fma(power, self.unit, self.floor)
         return Logistic(self._correction(e, s, fine), s, 1 + s, power)
 
-    def _correction(self, e: Reduced, s: Node, fine: bool = True) -> Node:
+    def _correction(self, e: ReducedExponential, s: Node, fine: bool = True) -> Node:
         total = 1 + s
         odd = self.fma(-s, e.r, e.r)
         # Division of a subnormal r would be slow.
@@ -206,7 +205,7 @@ class Exponential(Scaled):
         """The b to clamp at: exp(-b) times any number of the format underflows to 0 there."""
         return (self.fmt.max_exponent - self.fmt.smallest_exponent + 4) * LN2
 
-    def wide_ramp(self, x: Node, e: Reduced, a: Node) -> Node:
+    def wide_ramp(self, x: Node, e: ReducedExponential, a: Node) -> Node:
         """Return max(x, 0) - a·sigma(-b), for any a and b <= `wide_limit`.
 
         There s = 2**n is out of the exponent range even when scaled, and scaled a may overflow: s

@@ -6,8 +6,8 @@ x/alpha would underflow for large alpha.
 
 from fractions import Fraction
 
-from softgate.blocks import Kernel, Tail, TwoFloat
-from softgate.formula.arithmetic import Arithmetic, Definition
+from softgate.blocks import KernelArithmetic, Tail, TwoFloat
+from softgate.formula.arithmetic import Arithmetic, ExactArithmetic
 from softgate.formula.graph import Node, Number
 
 from . import elu
@@ -17,17 +17,17 @@ SATURATED = 40
 """From this b on, 1 - exp(-b) rounds to 1 in every format."""
 
 
-def definition(f: Definition, x: Node, alpha: Node) -> Node:
+def definition(f: ExactArithmetic, x: Node, alpha: Node) -> Node:
     return f.where(x > 0, x, alpha * f.expm1(x / alpha))
 
 
-def argument(f: Kernel, x: Node, alpha: TwoFloat, limit: Number) -> TwoFloat:
+def argument(f: KernelArithmetic, x: Node, alpha: TwoFloat, limit: Number) -> TwoFloat:
     """Return b = -x/alpha in two parts where x < 0, else 0, clamped to `limit`."""
     a = f.clamp(f.where(x < 0, -x, 0), limit * alpha.hi)
     return f.times(a, f.reciprocal(alpha))
 
 
-def value(f: Kernel, x: Node, alpha: TwoFloat) -> Node:
+def value(f: KernelArithmetic, x: Node, alpha: TwoFloat) -> Node:
     if alpha.is_one:
         return elu.value(f, x, alpha)
     b = argument(f, x, alpha, SATURATED)
@@ -40,18 +40,18 @@ def value(f: Kernel, x: Node, alpha: TwoFloat) -> Node:
     return f.where(b.hi > linear, -fall, x)
 
 
-def decay(f: Kernel, x: Node, alpha: TwoFloat) -> Tail:
+def decay(f: KernelArithmetic, x: Node, alpha: TwoFloat) -> Tail:
     """Return exp(min(x, 0)/alpha) as a tail; at NaN it is 1."""
     return f.expand(*argument(f, x, alpha, f.deepest))
 
 
-def slope(f: Kernel, x: Node, alpha: TwoFloat) -> Node:
+def slope(f: KernelArithmetic, x: Node, alpha: TwoFloat) -> Node:
     if alpha.is_one:
         return elu.slope(f, x, alpha)
     return f.keep_nan(x, f.unscale(decay(f, x, alpha)))
 
 
-def curvature(f: Kernel, x: Node, alpha: TwoFloat) -> Node:
+def curvature(f: KernelArithmetic, x: Node, alpha: TwoFloat) -> Node:
     bend = f.unscale(f.amplify(decay(f, x, alpha), f.reciprocal(alpha)))
     return f.where(x > 0, 0, f.keep_nan(x, bend))
 

@@ -4,8 +4,8 @@ Both factors are functions of one operand, `gate` and `factor`; `catalogue.gated
 The slope of a clamped operand is 1 at the limit, as that of `torch.clamp`, and 0 beyond it.
 """
 
-from softgate.blocks import Kernel, TwoFloat
-from softgate.formula.arithmetic import Definition
+from softgate.blocks import KernelArithmetic, TwoFloat
+from softgate.formula.arithmetic import ExactArithmetic
 from softgate.formula.graph import Node
 
 from . import silu
@@ -27,35 +27,35 @@ PARAMETERS = (
 )
 
 
-def gate_definition(f: Definition, x: Node, alpha: Node, limit: Node) -> Node:
+def gate_definition(f: ExactArithmetic, x: Node, alpha: Node, limit: Node) -> Node:
     return f.where(x <= limit, x * f.sigmoid(alpha * x), limit * f.sigmoid(alpha * limit))
 
 
-def gate_operators(f: Definition, x: Node, alpha: Node, limit: Node) -> Node:
+def gate_operators(f: ExactArithmetic, x: Node, alpha: Node, limit: Node) -> Node:
     # Frameworks' functions take arrays, which alpha·limit is not.
     g = f.where(x <= limit, x, limit)
     return g * f.sigmoid(alpha * g)
 
 
-def capped(f: Kernel, x: Node, limit: TwoFloat) -> Node:
+def capped(f: KernelArithmetic, x: Node, limit: TwoFloat) -> Node:
     """Return min(x, limit); NaN propagates from `x`."""
     return f.where(x > limit.hi, limit.hi, x)
 
 
-def gate_value(f: Kernel, x: Node, alpha: TwoFloat, limit: TwoFloat) -> Node:
+def gate_value(f: KernelArithmetic, x: Node, alpha: TwoFloat, limit: TwoFloat) -> Node:
     return silu.value(f, capped(f, x, limit), alpha)
 
 
-def below(f: Kernel, x: Node, limit: TwoFloat, result: Node) -> Node:
+def below(f: KernelArithmetic, x: Node, limit: TwoFloat, result: Node) -> Node:
     """Return `result` up to the limit, else 0: a select, since 0 times infinity would be NaN."""
     return f.where(f.exceeds(x, limit), 0, result)
 
 
-def gate_slope(f: Kernel, x: Node, alpha: TwoFloat, limit: TwoFloat) -> Node:
+def gate_slope(f: KernelArithmetic, x: Node, alpha: TwoFloat, limit: TwoFloat) -> Node:
     return below(f, x, limit, silu.slope(f, capped(f, x, limit), alpha))
 
 
-def gate_both(f: Kernel, x: Node, alpha: TwoFloat, limit: TwoFloat) -> tuple[Node, Node]:
+def gate_both(f: KernelArithmetic, x: Node, alpha: TwoFloat, limit: TwoFloat) -> tuple[Node, Node]:
     """Return value and slope; the slope with the smaller error that a product needs."""
     g = capped(f, x, limit)
     if alpha.is_one:
@@ -68,20 +68,22 @@ def gate_both(f: Kernel, x: Node, alpha: TwoFloat, limit: TwoFloat) -> tuple[Nod
     return value, below(f, x, limit, slope)
 
 
-def gate_backward(f: Kernel, x: Node, grad: Node, alpha: TwoFloat, limit: TwoFloat) -> Node:
+def gate_backward(
+    f: KernelArithmetic, x: Node, grad: Node, alpha: TwoFloat, limit: TwoFloat
+) -> Node:
     # The slope of `gate_both`, so that a gated kernel computes it once.
     return below(f, x, limit, f.ieee_product(gate_both(f, x, alpha, limit)[1], grad))
 
 
-def gate_curvature(f: Kernel, x: Node, alpha: TwoFloat, limit: TwoFloat) -> Node:
+def gate_curvature(f: KernelArithmetic, x: Node, alpha: TwoFloat, limit: TwoFloat) -> Node:
     return below(f, x, limit, silu.curvature(f, capped(f, x, limit), alpha))
 
 
-def factor_definition(f: Definition, x: Node, alpha: Node, limit: Node) -> Node:
+def factor_definition(f: ExactArithmetic, x: Node, alpha: Node, limit: Node) -> Node:
     return f.where(x <= limit, f.where(x >= -limit, x, -limit), limit) + 1
 
 
-def factor_parts(f: Kernel, x: Node, alpha: TwoFloat, limit: TwoFloat) -> TwoFloat:
+def factor_parts(f: KernelArithmetic, x: Node, alpha: TwoFloat, limit: TwoFloat) -> TwoFloat:
     """Return u + 1 in two parts, exact but for the second part of the limit."""
     u = f.where(f.abs(x) > limit.hi, f.copysign(limit.hi, x), x)
     hi = u + 1
@@ -92,26 +94,28 @@ def factor_parts(f: Kernel, x: Node, alpha: TwoFloat, limit: TwoFloat) -> TwoFlo
     return TwoFloat(hi, lo)
 
 
-def factor_value(f: Kernel, x: Node, alpha: TwoFloat, limit: TwoFloat) -> Node:
+def factor_value(f: KernelArithmetic, x: Node, alpha: TwoFloat, limit: TwoFloat) -> Node:
     hi, lo = factor_parts(f, x, alpha, limit)
     # With a limit in two parts, 1 - limit may cancel.
     return hi if limit.lo is None or lo is None else hi + lo
 
 
-def inside(f: Kernel, x: Node, limit: TwoFloat, result: Node) -> Node:
+def inside(f: KernelArithmetic, x: Node, limit: TwoFloat, result: Node) -> Node:
     """Return `result` where |x| <= limit, else 0; NaN propagates from `x`."""
     return f.where(f.within(f.abs(x), limit), result, f.keep_nan(x, 0))
 
 
-def factor_slope(f: Kernel, x: Node, alpha: TwoFloat, limit: TwoFloat) -> Node:
+def factor_slope(f: KernelArithmetic, x: Node, alpha: TwoFloat, limit: TwoFloat) -> Node:
     return inside(f, x, limit, f.lift(1))
 
 
-def factor_backward(f: Kernel, x: Node, grad: Node, alpha: TwoFloat, limit: TwoFloat) -> Node:
+def factor_backward(
+    f: KernelArithmetic, x: Node, grad: Node, alpha: TwoFloat, limit: TwoFloat
+) -> Node:
     return inside(f, x, limit, grad)
 
 
-def factor_curvature(f: Kernel, x: Node, alpha: TwoFloat, limit: TwoFloat) -> Node:
+def factor_curvature(f: KernelArithmetic, x: Node, alpha: TwoFloat, limit: TwoFloat) -> Node:
     return f.keep_nan(x, 0)
 
 

@@ -1,17 +1,17 @@
 """elu(x) = x where x > 0, else alpha·(exp(x) - 1). At 0 the slope is alpha."""
 
-from softgate.blocks import Kernel, TwoFloat
-from softgate.formula.arithmetic import Arithmetic, Definition
+from softgate.blocks import KernelArithmetic, TwoFloat
+from softgate.formula.arithmetic import Arithmetic, ExactArithmetic
 from softgate.formula.graph import Node
 
 from .entry import Bound, Entry, Parameter
 
 
-def definition(f: Definition, x: Node, alpha: Node) -> Node:
+def definition(f: ExactArithmetic, x: Node, alpha: Node) -> Node:
     return f.where(x > 0, x, alpha * f.expm1(x))
 
 
-def value(f: Kernel, x: Node, alpha: TwoFloat) -> Node:
+def value(f: KernelArithmetic, x: Node, alpha: TwoFloat) -> Node:
     # max(x, 0) - alpha·(1 - exp(min(x, 0))): one term is always 0, so no select is needed.
     positive = f.where(x < 0, 0, x)
     drop = f.saturation(f.where(x < 0, -x, 0))
@@ -23,12 +23,12 @@ def value(f: Kernel, x: Node, alpha: TwoFloat) -> Node:
     return f.fma(-drop, factor.hi, positive)
 
 
-def slope(f: Kernel, x: Node, alpha: TwoFloat) -> Node:
+def slope(f: KernelArithmetic, x: Node, alpha: TwoFloat) -> Node:
     decay = f.product(f.scaled_sum(f.amplify(f.expand_upwards(x), alpha)), f.unit)
     return decay if alpha.is_one else f.where(x > 0, 1, decay)
 
 
-def curvature(f: Kernel, x: Node, alpha: TwoFloat) -> Node:
+def curvature(f: KernelArithmetic, x: Node, alpha: TwoFloat) -> Node:
     return f.where(x > 0, 0, f.product(f.scaled_sum(f.amplify(f.expand_upwards(x), alpha)), f.unit))
 
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from softgate.blocks import Kernel, TwoFloat
-from softgate.formula.arithmetic import Definition
+from softgate.blocks import KernelArithmetic, TwoFloat
+from softgate.formula.arithmetic import ExactArithmetic
 from softgate.formula.formats import BFLOAT16, FLOAT16, Format
 from softgate.formula.graph import Node
 
@@ -84,8 +84,8 @@ class UserFormula:
 class Entry:
     """One activation of the catalogue.
 
-    `definition(f, x, **parameters)` is mathematics over a `Definition`; `value`, `slope` and
-    `curvature` are stable forms over a `Kernel`, where a parameter is a `TwoFloat`.
+    `definition(f, x, **parameters)` is mathematics over a `ExactArithmetic`; `value`, `slope` and
+    `curvature` are stable forms over a `KernelArithmetic`, where a parameter is a `TwoFloat`.
     Tests sample `intervals` most densely, besides every exponent and the special values.
     """
 
@@ -147,9 +147,9 @@ class Entry:
             and all(_short(values[name]) for name in self.exact)
         )
 
-    def define(self, f: Definition | None = None) -> Node:
+    def define(self, f: ExactArithmetic | None = None) -> Node:
         """Trace the definition with `x` and the parameters symbolic."""
-        f = f or Definition()
+        f = f or ExactArithmetic()
         symbols = {p.name: f.graph.parameter(p.name) for p in self.parameters}
         return self.definition(f, f.graph.input("x"), **symbols)
 
@@ -157,7 +157,7 @@ class Entry:
         """Trace `operators`, or else the definition, with `x` and the parameters symbolic."""
         if self.operators is None:
             return self.define()
-        f = Definition()
+        f = ExactArithmetic()
         symbols = {p.name: f.graph.parameter(p.name) for p in self.parameters}
         return self.operators(f, f.graph.input("x"), **symbols)
 
@@ -165,11 +165,11 @@ class Entry:
         """Trace `terms` with `x` and the parameters symbolic."""
         if self.terms is None:
             return ()
-        f = Definition()
+        f = ExactArithmetic()
         symbols = {p.name: f.graph.parameter(p.name) for p in self.parameters}
         return self.terms(f, f.graph.input("x"), **symbols)
 
-    def trace(self, quantity: str, f: Kernel, **parameters: TwoFloat) -> Node:
+    def trace(self, quantity: str, f: KernelArithmetic, **parameters: TwoFloat) -> Node:
         """Trace the stable form of `quantity` over `f`; parameters not passed are symbolic."""
         symbols = {p.name: f.parameter(p.name) for p in self.parameters} | parameters
         x = f.graph.input("x")

@@ -1,18 +1,18 @@
 """exponential(x) = exp(x), which is its own slope and curvature."""
 
-from softgate.blocks import Kernel
-from softgate.blocks.elementary import exp
-from softgate.formula.arithmetic import Arithmetic, Definition
+from softgate.blocks import KernelArithmetic
+from softgate.blocks.math_functions import exp
+from softgate.formula.arithmetic import Arithmetic, ExactArithmetic
 from softgate.formula.graph import Node
 
 from .entry import Bound, Entry
 
 
-def definition(f: Definition, x: Node) -> Node:
+def definition(f: ExactArithmetic, x: Node) -> Node:
     return f.exp(x)
 
 
-def value(f: Kernel, x: Node) -> Node:
+def value(f: KernelArithmetic, x: Node) -> Node:
     return exp(f, x)
 
 

@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from softgate.blocks import Kernel, TwoFloat
-from softgate.formula.arithmetic import Definition
+from softgate.blocks import KernelArithmetic, TwoFloat
+from softgate.formula.arithmetic import ExactArithmetic
 from softgate.formula.graph import Node
 
 from . import clamped_swiglu, gelu, gelu_tanh, relu, sigmoid, silu
@@ -112,16 +112,16 @@ class GatedEntry:
         """Return the operands of a kernel, in call order."""
         return ("gate", "other", "grad") if quantity == "backward" else ("gate", "other")
 
-    def define(self, f: Definition | None = None) -> Node:
+    def define(self, f: ExactArithmetic | None = None) -> Node:
         """Trace the definition with both operands and the parameters symbolic."""
-        f = f or Definition()
+        f = f or ExactArithmetic()
         symbols = {p.name: f.graph.parameter(p.name) for p in self.parameters}
         gate, other = f.graph.input("gate"), f.graph.input("other")
         if self.factor is not None:
             other = self.factor.definition(f, other, **symbols)
         return self.act.definition(f, gate, **symbols) * other
 
-    def trace(self, quantity: str, f: Kernel, **parameters: TwoFloat) -> tuple[Node, ...]:
+    def trace(self, quantity: str, f: KernelArithmetic, **parameters: TwoFloat) -> tuple[Node, ...]:
         """Trace the results of `quantity` over `f`; parameters not passed are symbolic.
 
         Slope and backward return one for the gate and one for the other operand, in this order;
@@ -149,12 +149,14 @@ class GatedEntry:
         change = self._change(f, slope, factor, **symbols)
         return change, self._by_other(f, f.ieee_product(value, grad), **symbols)
 
-    def _change(self, f: Kernel, slope: Node, factor: TwoFloat, **symbols: TwoFloat) -> Node:
+    def _change(
+        self, f: KernelArithmetic, slope: Node, factor: TwoFloat, **symbols: TwoFloat
+    ) -> Node:
         if self.act.backward is None or factor.lo is not None:
             return _times(f, slope, factor)
         return self.act.backward(f, f.graph.input("gate"), factor.hi, **symbols)
 
-    def _by_other(self, f: Kernel, change: Node, **symbols: TwoFloat) -> Node:
+    def _by_other(self, f: KernelArithmetic, change: Node, **symbols: TwoFloat) -> Node:
         """Return `change` times the slope of the factor."""
         if self.factor is None:
             return change
@@ -162,7 +164,7 @@ class GatedEntry:
         return self.factor.backward(f, f.graph.input("other"), change, **symbols)
 
 
-def _times(f: Kernel, x: Node, factor: TwoFloat) -> Node:
+def _times(f: KernelArithmetic, x: Node, factor: TwoFloat) -> Node:
     """Return x·factor, rounded once; of a factor in two parts, `x` must be finite or NaN."""
     if factor.lo is None:
         return f.ieee_product(x, factor.hi)

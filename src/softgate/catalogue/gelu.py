@@ -1,42 +1,42 @@
 """gelu(x) = x·Phi(x), Phi the normal distribution function: the exact form."""
 
-from softgate.blocks import Kernel
-from softgate.formula.arithmetic import Definition
+from softgate.blocks import KernelArithmetic
+from softgate.formula.arithmetic import ExactArithmetic
 from softgate.formula.graph import Node
 
 from .entry import Bound, Entry
 
 
-def definition(f: Definition, x: Node) -> Node:
+def definition(f: ExactArithmetic, x: Node) -> Node:
     return x * f.Phi(x)
 
 
-def value(f: Kernel, x: Node) -> Node:
+def value(f: KernelArithmetic, x: Node) -> Node:
     # max(x, 0) - a·Phi(-a)
     a = f.clamp(f.abs(x), f.gaussian_limit)
     return f.ramp(x, f.normal_gate(a))
 
 
-def slope(f: Kernel, x: Node) -> Node:
+def slope(f: KernelArithmetic, x: Node) -> Node:
     # Phi(x) + x·phi(x)
     a = f.bound(f.abs(x), 0, f.gaussian_limit)
     return f.side(x, f.normal_gate_slope(a))
 
 
-def fine_value(f: Kernel, x: Node) -> Node:
+def fine_value(f: KernelArithmetic, x: Node) -> Node:
     """Return the value with a small relative error, for products."""
     a = f.clamp(f.abs(x), f.gaussian_limit)
     return f.ramp(x, f.normal_gate(a, fine=True))
 
 
-def both(f: Kernel, x: Node) -> tuple[Node, Node]:
+def both(f: KernelArithmetic, x: Node) -> tuple[Node, Node]:
     """Return value and slope from one exponential."""
     a = f.bound(f.abs(x), 0, f.gaussian_limit)
     gate, change = f.normal_gate_both(a)
     return f.ramp(x, gate), f.side(x, change)
 
 
-def curvature(f: Kernel, x: Node) -> Node:
+def curvature(f: KernelArithmetic, x: Node) -> Node:
     # (2 - x²)·phi(x)
     a = f.clamp(f.abs(x), f.gaussian_limit)
     result = f.fma(-a, a, 2) * f.scaled_sum(f.normal_density(a)) * f.unit

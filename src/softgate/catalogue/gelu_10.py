@@ -3,8 +3,8 @@
 gelu(x) reaches 10 between x = 10 and the next number of every format, so x > 10 decides.
 """
 
-from softgate.blocks import Kernel
-from softgate.formula.arithmetic import Definition
+from softgate.blocks import KernelArithmetic
+from softgate.formula.arithmetic import ExactArithmetic
 from softgate.formula.graph import Node
 
 from . import gelu
@@ -13,28 +13,28 @@ from .entry import Entry
 LIMIT = 10
 
 
-def definition(f: Definition, x: Node) -> Node:
+def definition(f: ExactArithmetic, x: Node) -> Node:
     return f.clip(x * f.Phi(x), -LIMIT, LIMIT)
 
 
-def operators(f: Definition, x: Node) -> Node:
+def operators(f: ExactArithmetic, x: Node) -> Node:
     """Return the definition with x > 10 for the comparison, since x·Phi(x) is NaN at -inf."""
     return f.where(x > LIMIT, LIMIT, x * f.Phi(x))
 
 
-def value(f: Kernel, x: Node) -> Node:
+def value(f: KernelArithmetic, x: Node) -> Node:
     return f.where(x > LIMIT, LIMIT, gelu.value(f, x))
 
 
-def slope(f: Kernel, x: Node) -> Node:
+def slope(f: KernelArithmetic, x: Node) -> Node:
     return f.where(x > LIMIT, 0, gelu.slope(f, x))
 
 
-def curvature(f: Kernel, x: Node) -> Node:
+def curvature(f: KernelArithmetic, x: Node) -> Node:
     return f.where(x > LIMIT, 0, gelu.curvature(f, x))
 
 
-def backward(f: Kernel, x: Node, grad: Node) -> Node:
+def backward(f: KernelArithmetic, x: Node, grad: Node) -> Node:
     # A select, not a product: 0 times an infinite grad would be NaN.
     return f.where(x > LIMIT, 0, f.fma(gelu.slope(f, x), grad, 0))
 

@@ -1,33 +1,33 @@
 """gelu_sigmoid(x) = x·sigmoid(1.702·x): the quick approximation of GELU."""
 
-from softgate.blocks import Kernel
+from softgate.blocks import KernelArithmetic
 from softgate.blocks.exponential import QUICK
-from softgate.formula.arithmetic import Definition
+from softgate.formula.arithmetic import ExactArithmetic
 from softgate.formula.graph import Node
 
 from .entry import Bound, Entry
 
 
-def definition(f: Definition, x: Node) -> Node:
+def definition(f: ExactArithmetic, x: Node) -> Node:
     return x * f.sigmoid(1.702 * x)
 
 
-def value(f: Kernel, x: Node) -> Node:
+def value(f: KernelArithmetic, x: Node) -> Node:
     a = f.clamp(f.abs(x), f.exponential_limit / QUICK.k)
     return f.ramp(x, f.gate(f.logistic(f.reduce(a, rate=QUICK)), a))
 
 
-def _size(f: Kernel, x: Node) -> Node:
+def _size(f: KernelArithmetic, x: Node) -> Node:
     return f.bound(f.abs(x), 0, f.exponential_limit / QUICK.k)
 
 
-def slope(f: Kernel, x: Node) -> Node:
+def slope(f: KernelArithmetic, x: Node) -> Node:
     a = _size(f, x)
     g = f.logistic(f.reduce(a, rate=QUICK), fine=False)
     return f.side(x, f.product_slope(g, *f.times(a, f.number(QUICK.k))))
 
 
-def curvature(f: Kernel, x: Node) -> Node:
+def curvature(f: KernelArithmetic, x: Node) -> Node:
     a = _size(f, x)
     g = f.logistic(f.reduce(a, rate=QUICK))
     factor = f.fma(a * -QUICK.k, f.half_tanh(g), 2) * QUICK.k

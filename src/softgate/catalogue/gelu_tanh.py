@@ -1,8 +1,8 @@
 """gelu_tanh(x) = x·sigmoid(sqrt(8/pi)·(x + 0.044715·x³)), the same as x/2·(1 + tanh(…/2))."""
 
-from softgate.blocks import Kernel
+from softgate.blocks import KernelArithmetic
 from softgate.blocks.exponential import SQRT_8_OVER_PI
-from softgate.formula.arithmetic import Definition
+from softgate.formula.arithmetic import ExactArithmetic
 from softgate.formula.formats import FLOAT32
 from softgate.formula.graph import Node
 
@@ -11,27 +11,27 @@ from .entry import Bound, Entry
 CUBIC = SQRT_8_OVER_PI * 44715 / 1000000
 
 
-def definition(f: Definition, x: Node) -> Node:
+def definition(f: ExactArithmetic, x: Node) -> Node:
     return x * f.sigmoid(f.sqrt(8 / f.pi) * (x + 0.044715 * x * x * x))
 
 
-def _limit(f: Kernel) -> int:
+def _limit(f: KernelArithmetic) -> int:
     # Result and slope are 0 there, and the scaled exponent is still in range.
     return 11 if f.fmt is FLOAT32 else 22
 
 
-def value(f: Kernel, x: Node) -> Node:
+def value(f: KernelArithmetic, x: Node) -> Node:
     a = f.clamp(f.abs(x), _limit(f))
     return f.ramp(x, f.gate(f.logistic(f.reduce_cubic(a), fine=False), a))
 
 
-def slope(f: Kernel, x: Node) -> Node:
+def slope(f: KernelArithmetic, x: Node) -> Node:
     a = f.bound(f.abs(x), 0, _limit(f))
     g = f.logistic(f.reduce_cubic(a), fine=False)
     return f.side(x, f.product_slope(g, *f.cubic_change(a)))
 
 
-def both(f: Kernel, x: Node) -> tuple[Node, Node]:
+def both(f: KernelArithmetic, x: Node) -> tuple[Node, Node]:
     """Return value and slope from one logistic function."""
     a = f.bound(f.abs(x), 0, _limit(f))
     g = f.logistic(f.reduce_cubic(a))
@@ -40,7 +40,7 @@ def both(f: Kernel, x: Node) -> tuple[Node, Node]:
     return f.ramp(x, f.gate(g, a)), f.side(x, f.fine_product_slope(g, change.hi, change.lo))
 
 
-def curvature(f: Kernel, x: Node) -> Node:
+def curvature(f: KernelArithmetic, x: Node) -> Node:
     # sigma'(b)·(2·b' + a·b'' - a·b'²·tanh(b/2))
     a = f.bound(f.abs(x), 0, _limit(f))
     g = f.logistic(f.reduce_cubic(a))

@@ -5,8 +5,8 @@ Near -2 the sum x + 2 is exact. At -2 the slope is that of the left side, 0.
 
 from fractions import Fraction
 
-from softgate.blocks import Kernel
-from softgate.formula.arithmetic import Definition
+from softgate.blocks import KernelArithmetic
+from softgate.formula.arithmetic import ExactArithmetic
 from softgate.formula.graph import Node
 
 from .entry import NARROW, Bound, Entry
@@ -14,24 +14,24 @@ from .entry import NARROW, Bound, Entry
 HALF = Fraction(1, 2)
 
 
-def definition(f: Definition, x: Node) -> Node:
+def definition(f: ExactArithmetic, x: Node) -> Node:
     return x * f.where(x <= -2, 0, f.where(x > 0, 1, (x + 2) / 2))
 
 
-def value(f: Kernel, x: Node) -> Node:
+def value(f: KernelArithmetic, x: Node) -> Node:
     inner = f.bound(x, -2, 0)
     return f.where(x > 0, x, f.ieee_product(inner, (inner + 2) * HALF))
 
 
-def slope(f: Kernel, x: Node) -> Node:
+def slope(f: KernelArithmetic, x: Node) -> Node:
     return f.where(x <= -2, 0, f.where(x > 0, 1, x + 1))
 
 
-def curvature(f: Kernel, x: Node) -> Node:
+def curvature(f: KernelArithmetic, x: Node) -> Node:
     return f.where(x <= -2, 0, f.where(x > 0, 0, f.keep_nan(x, 1)))
 
 
-def backward(f: Kernel, x: Node, grad: Node) -> Node:
+def backward(f: KernelArithmetic, x: Node, grad: Node) -> Node:
     # Selects, not a product: 0 times an infinite grad would be NaN.
     inner = f.product(x + 1, grad)
     return f.where(x <= -2, 0, f.where(x > 0, grad, inner))

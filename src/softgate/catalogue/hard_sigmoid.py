@@ -5,8 +5,8 @@ Near the left corner x/width + 1/2 cancels; (x + width/2)/width does not, as the
 
 from fractions import Fraction
 
-from softgate.blocks import Kernel, TwoFloat
-from softgate.formula.arithmetic import Definition
+from softgate.blocks import KernelArithmetic, TwoFloat
+from softgate.formula.arithmetic import ExactArithmetic
 from softgate.formula.graph import Node
 
 from .entry import Bound, Entry, Parameter
@@ -14,11 +14,11 @@ from .entry import Bound, Entry, Parameter
 HALF = Fraction(1, 2)
 
 
-def definition(f: Definition, x: Node, width: Node) -> Node:
+def definition(f: ExactArithmetic, x: Node, width: Node) -> Node:
     return f.where(x <= -width / 2, 0, f.where(x >= width / 2, 1, x / width + HALF))
 
 
-def value(f: Kernel, x: Node, width: TwoFloat) -> Node:
+def value(f: KernelArithmetic, x: Node, width: TwoFloat) -> Node:
     from_corner = f.bound(x, -width.hi, width.hi) + width.hi * HALF
     if width.lo is not None:
         from_corner += width.lo * HALF
@@ -26,21 +26,21 @@ def value(f: Kernel, x: Node, width: TwoFloat) -> Node:
     return f.where(y < 0, 0, f.where(y > 1, 1, y))
 
 
-def inside(f: Kernel, x: Node, width: TwoFloat, yes: Node) -> Node:
+def inside(f: KernelArithmetic, x: Node, width: TwoFloat, yes: Node) -> Node:
     """Return `yes` strictly between the corners, else 0; NaN propagates from `x`."""
     half = TwoFloat(width.hi * HALF, None if width.lo is None else width.lo * HALF)
     return f.where(f.reaches(f.abs(x), half), 0, f.keep_nan(x, yes))
 
 
-def slope(f: Kernel, x: Node, width: TwoFloat) -> Node:
+def slope(f: KernelArithmetic, x: Node, width: TwoFloat) -> Node:
     return inside(f, x, width, f.reciprocal(width).hi)
 
 
-def curvature(f: Kernel, x: Node, width: TwoFloat) -> Node:
+def curvature(f: KernelArithmetic, x: Node, width: TwoFloat) -> Node:
     return f.keep_nan(x, 0)
 
 
-def backward(f: Kernel, x: Node, grad: Node, width: TwoFloat) -> Node:
+def backward(f: KernelArithmetic, x: Node, grad: Node, width: TwoFloat) -> Node:
     # A select, not a product: 0 times an infinite grad would be NaN.
     return inside(f, x, width, f.divided(grad, width))
 

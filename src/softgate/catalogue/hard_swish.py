@@ -5,8 +5,8 @@ Near -3, where x/6 + 1/2 cancels, x + 3 is exact. At ±3 the slope is that of th
 
 from fractions import Fraction
 
-from softgate.blocks import Kernel
-from softgate.formula.arithmetic import Definition
+from softgate.blocks import KernelArithmetic
+from softgate.formula.arithmetic import ExactArithmetic
 from softgate.formula.formats import Format
 from softgate.formula.graph import Node
 
@@ -15,24 +15,24 @@ from .entry import NARROW, Bound, Entry
 HALF, THIRD, SIXTH = Fraction(1, 2), Fraction(1, 3), Fraction(1, 6)
 
 
-def definition(f: Definition, x: Node) -> Node:
+def definition(f: ExactArithmetic, x: Node) -> Node:
     return x * f.where(x <= -3, 0, f.where(x >= 3, 1, x / 6 + HALF))
 
 
-def sixth_of(f: Kernel, y: Node) -> Node:
+def sixth_of(f: KernelArithmetic, y: Node) -> Node:
     """Return y/6, rounded once."""
     sixth = f.number(SIXTH)
     assert sixth.lo is not None
     return f.fma(y, sixth.hi, y * sixth.lo)
 
 
-def value(f: Kernel, x: Node) -> Node:
+def value(f: KernelArithmetic, x: Node) -> Node:
     inner = f.bound(x, -3, 3)
     product = f.product(f.abs(inner), sixth_of(f, inner + 3))
     return f.where(x >= 3, x, f.copysign(product, x))
 
 
-def value16(f: Kernel, x: Node, storage: Format) -> Node:
+def value16(f: KernelArithmetic, x: Node, storage: Format) -> Node:
     """Return the value at numbers of a 16-bit format.
 
     Near 0 it is x/2 + x²/6. Where float32 rounds that to x/2, which may be a tie, an offset that is
@@ -45,20 +45,20 @@ def value16(f: Kernel, x: Node, storage: Format) -> Node:
     return f.copysign(f.fma(inner, gate, Fraction(2) ** exponent), x)
 
 
-def inner_slope(f: Kernel, x: Node) -> Node:
+def inner_slope(f: KernelArithmetic, x: Node) -> Node:
     """Return x/3 + 1/2, exactly 0 at -3/2."""
     return sixth_of(f, f.fma(x, 2, 3))
 
 
-def slope(f: Kernel, x: Node) -> Node:
+def slope(f: KernelArithmetic, x: Node) -> Node:
     return f.where(x <= -3, 0, f.where(x >= 3, 1, inner_slope(f, x)))
 
 
-def curvature(f: Kernel, x: Node) -> Node:
+def curvature(f: KernelArithmetic, x: Node) -> Node:
     return f.where(f.abs(x) >= 3, 0, f.keep_nan(x, THIRD))
 
 
-def backward(f: Kernel, x: Node, grad: Node) -> Node:
+def backward(f: KernelArithmetic, x: Node, grad: Node) -> Node:
     # Selects, not a product: 0 times an infinite grad would be NaN.
     inner = f.product(inner_slope(f, x), grad)
     return f.where(x <= -3, 0, f.where(x >= 3, grad, inner))

@@ -1,36 +1,36 @@
 """hard_tanh(x) = min(max(x, low), high). At low and at high the slope is 0, as in PyTorch."""
 
-from softgate.blocks import Kernel, TwoFloat
-from softgate.formula.arithmetic import Arithmetic, Definition
+from softgate.blocks import KernelArithmetic, TwoFloat
+from softgate.formula.arithmetic import Arithmetic, ExactArithmetic
 from softgate.formula.graph import Node, Number
 
 from .entry import Bound, Entry, Parameter
 
 
-def definition(f: Definition, x: Node, low: Node, high: Node) -> Node:
+def definition(f: ExactArithmetic, x: Node, low: Node, high: Node) -> Node:
     return f.where(x <= low, low, f.where(x >= high, high, x))
 
 
-def value(f: Kernel, x: Node, low: TwoFloat, high: TwoFloat) -> Node:
+def value(f: KernelArithmetic, x: Node, low: TwoFloat, high: TwoFloat) -> Node:
     # Where x equals `hi` of a bound, x is the rounded bound.
     return f.where(x < low.hi, low.hi, f.where(x > high.hi, high.hi, x))
 
 
-def inside(f: Kernel, x: Node, low: TwoFloat, high: TwoFloat, yes: Node | Number) -> Node:
+def inside(f: KernelArithmetic, x: Node, low: TwoFloat, high: TwoFloat, yes: Node | Number) -> Node:
     """Return `yes` strictly between the bounds, else 0; NaN propagates from `x`."""
     above = f.where(f.exceeds(x, low), yes, f.keep_nan(x, 0))
     return f.where(f.reaches(x, high), 0, above)
 
 
-def slope(f: Kernel, x: Node, low: TwoFloat, high: TwoFloat) -> Node:
+def slope(f: KernelArithmetic, x: Node, low: TwoFloat, high: TwoFloat) -> Node:
     return inside(f, x, low, high, 1)
 
 
-def curvature(f: Kernel, x: Node, low: TwoFloat, high: TwoFloat) -> Node:
+def curvature(f: KernelArithmetic, x: Node, low: TwoFloat, high: TwoFloat) -> Node:
     return f.keep_nan(x, 0)
 
 
-def backward(f: Kernel, x: Node, grad: Node, low: TwoFloat, high: TwoFloat) -> Node:
+def backward(f: KernelArithmetic, x: Node, grad: Node, low: TwoFloat, high: TwoFloat) -> Node:
     # A select, not a product: 0 times an infinite grad would be NaN.
     return inside(f, x, low, high, grad)
 

@@ -3,30 +3,30 @@
 It is odd bit for bit: within the threshold it is a zero with the sign of x.
 """
 
-from softgate.blocks import Kernel, TwoFloat
-from softgate.formula.arithmetic import Definition
+from softgate.blocks import KernelArithmetic, TwoFloat
+from softgate.formula.arithmetic import ExactArithmetic
 from softgate.formula.graph import Node
 
 from .entry import Bound, Entry, Parameter
 
 
-def definition(f: Definition, x: Node, threshold: Node) -> Node:
+def definition(f: ExactArithmetic, x: Node, threshold: Node) -> Node:
     return f.where(f.abs(x) > threshold, x, 0)
 
 
-def value(f: Kernel, x: Node, threshold: TwoFloat) -> Node:
+def value(f: KernelArithmetic, x: Node, threshold: TwoFloat) -> Node:
     return f.where(f.within(f.abs(x), threshold), f.copysign(f.lift(0), x), x)
 
 
-def slope(f: Kernel, x: Node, threshold: TwoFloat) -> Node:
+def slope(f: KernelArithmetic, x: Node, threshold: TwoFloat) -> Node:
     return f.where(f.within(f.abs(x), threshold), 0, f.keep_nan(x, 1))
 
 
-def curvature(f: Kernel, x: Node, threshold: TwoFloat) -> Node:
+def curvature(f: KernelArithmetic, x: Node, threshold: TwoFloat) -> Node:
     return f.keep_nan(x, 0)
 
 
-def backward(f: Kernel, x: Node, grad: Node, threshold: TwoFloat) -> Node:
+def backward(f: KernelArithmetic, x: Node, grad: Node, threshold: TwoFloat) -> Node:
     # A select, not a product: 0 times an infinite grad would be NaN.
     return f.where(f.within(f.abs(x), threshold), 0, f.keep_nan(x, grad))
 

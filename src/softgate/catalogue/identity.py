@@ -1,29 +1,29 @@
 """identity(x) = x, for layers without an activation."""
 
-from softgate.blocks import Kernel
-from softgate.formula.arithmetic import Definition
+from softgate.blocks import KernelArithmetic
+from softgate.formula.arithmetic import ExactArithmetic
 from softgate.formula.graph import Node
 
 from .entry import Bound, Entry
 
 
-def definition(f: Definition, x: Node) -> Node:
+def definition(f: ExactArithmetic, x: Node) -> Node:
     return x
 
 
-def value(f: Kernel, x: Node) -> Node:
+def value(f: KernelArithmetic, x: Node) -> Node:
     return x
 
 
-def slope(f: Kernel, x: Node) -> Node:
+def slope(f: KernelArithmetic, x: Node) -> Node:
     return f.keep_nan(x, 1)
 
 
-def curvature(f: Kernel, x: Node) -> Node:
+def curvature(f: KernelArithmetic, x: Node) -> Node:
     return f.keep_nan(x, 0)
 
 
-def backward(f: Kernel, x: Node, grad: Node) -> Node:
+def backward(f: KernelArithmetic, x: Node, grad: Node) -> Node:
     # A copy of grad: x is not read and may be NaN.
     return grad
 

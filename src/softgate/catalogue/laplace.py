@@ -6,8 +6,8 @@ The first determines Phi; the second corrects it by the derivative, phi(z).
 
 from fractions import Fraction
 
-from softgate.blocks import Kernel, TwoFloat
-from softgate.formula.arithmetic import Definition
+from softgate.blocks import KernelArithmetic, TwoFloat
+from softgate.formula.arithmetic import ExactArithmetic
 from softgate.formula.graph import Node
 
 from .entry import Bound, Entry, Parameter
@@ -15,11 +15,11 @@ from .entry import Bound, Entry, Parameter
 QUARTER = Fraction(1, 4)
 
 
-def definition(f: Definition, x: Node, mu: Node, sigma: Node) -> Node:
+def definition(f: ExactArithmetic, x: Node, mu: Node, sigma: Node) -> Node:
     return f.Phi((x - mu) / sigma)
 
 
-def score(f: Kernel, x: Node, mu: TwoFloat, sigma: TwoFloat) -> tuple[Node, TwoFloat]:
+def score(f: KernelArithmetic, x: Node, mu: TwoFloat, sigma: TwoFloat) -> tuple[Node, TwoFloat]:
     """Return x - mu, and |x - mu|/sigma in two parts; where clamped, the second part is 0."""
     distance = x - mu.hi
     back = distance - x
@@ -35,7 +35,7 @@ def score(f: Kernel, x: Node, mu: TwoFloat, sigma: TwoFloat) -> tuple[Node, TwoF
     return distance, TwoFloat(z.hi, f.fma(near, inverse.hi, low))
 
 
-def value(f: Kernel, x: Node, mu: TwoFloat, sigma: TwoFloat) -> Node:
+def value(f: KernelArithmetic, x: Node, mu: TwoFloat, sigma: TwoFloat) -> Node:
     distance, (z, low) = score(f, x, mu, sigma)
     assert low is not None
     tail = f.scaled_sum(f.normal_tail(z))
@@ -44,14 +44,14 @@ def value(f: Kernel, x: Node, mu: TwoFloat, sigma: TwoFloat) -> Node:
     return f.step(distance, f.scaled(f.fma(tail, -(low * ratio), tail)))
 
 
-def density(f: Kernel, z: TwoFloat) -> Node:
+def density(f: KernelArithmetic, z: TwoFloat) -> Node:
     """Return phi(z) times 2**scale."""
     assert z.lo is not None
     first = f.scaled_sum(f.normal_density(z.hi))
     return f.fma(first, -(z.lo * z.hi), first)
 
 
-def slope(f: Kernel, x: Node, mu: TwoFloat, sigma: TwoFloat) -> Node:
+def slope(f: KernelArithmetic, x: Node, mu: TwoFloat, sigma: TwoFloat) -> Node:
     # phi(z)/sigma
     _, z = score(f, x, mu, sigma)
     scaled, inverse = density(f, z), f.reciprocal(sigma)
@@ -61,7 +61,7 @@ def slope(f: Kernel, x: Node, mu: TwoFloat, sigma: TwoFloat) -> Node:
     return f.keep_nan(x, f.product(result, f.unit))
 
 
-def curvature(f: Kernel, x: Node, mu: TwoFloat, sigma: TwoFloat) -> Node:
+def curvature(f: KernelArithmetic, x: Node, mu: TwoFloat, sigma: TwoFloat) -> Node:
     # -z·phi(z)/sigma²
     distance, z = score(f, x, mu, sigma)
     inverse = f.reciprocal(sigma).hi

@@ -2,25 +2,25 @@
 
 from fractions import Fraction
 
-from softgate.blocks import Kernel, TwoFloat
-from softgate.formula.arithmetic import Arithmetic, Definition
+from softgate.blocks import KernelArithmetic, TwoFloat
+from softgate.formula.arithmetic import Arithmetic, ExactArithmetic
 from softgate.formula.graph import Node
 
 from .entry import Bound, Entry, Parameter
 
 
-def definition(f: Definition, x: Node, slope: Node) -> Node:
+def definition(f: ExactArithmetic, x: Node, slope: Node) -> Node:
     return f.where(x > 0, x, slope * x)
 
 
-def leftwards(f: Kernel, factor: Node, slope: TwoFloat) -> Node:
+def leftwards(f: KernelArithmetic, factor: Node, slope: TwoFloat) -> Node:
     """Return slope·factor; 0 has the sign +."""
     number = f.same_sign(slope)
     product = f.product(factor, number.hi)
     return product if number.lo is None else f.fma(factor, number.lo, product)
 
 
-def value(f: Kernel, x: Node, slope: TwoFloat) -> Node:
+def value(f: KernelArithmetic, x: Node, slope: TwoFloat) -> Node:
     # With slope 0, 0·(-inf) would be NaN; the limit is 0.
     largest = Fraction(2) ** f.fmt.max_exponent
     finite = f.where(x < -largest, -largest, x)
@@ -28,15 +28,15 @@ def value(f: Kernel, x: Node, slope: TwoFloat) -> Node:
     return f.where(x >= 0, x, leftwards(f, f.where(slope.hi.same(0), finite, x), slope))
 
 
-def slope(f: Kernel, x: Node, slope: TwoFloat) -> Node:
+def slope(f: KernelArithmetic, x: Node, slope: TwoFloat) -> Node:
     return f.where(x > 0, 1, f.where(x.same(x), slope.hi, x))
 
 
-def curvature(f: Kernel, x: Node, slope: TwoFloat) -> Node:
+def curvature(f: KernelArithmetic, x: Node, slope: TwoFloat) -> Node:
     return f.where(x.same(x), 0, x)
 
 
-def backward(f: Kernel, x: Node, grad: Node, slope: TwoFloat) -> Node:
+def backward(f: KernelArithmetic, x: Node, grad: Node, slope: TwoFloat) -> Node:
     return f.where(x > 0, grad, f.where(x.same(x), leftwards(f, grad, slope), x))
 
 

@@ -8,9 +8,9 @@ x <= 0, and log(1 - Phi(-a)) elsewhere: neither cancels nor underflows. G is a f
 from fractions import Fraction
 from typing import NamedTuple
 
-from softgate.blocks import Kernel
-from softgate.blocks.elementary import logarithm
-from softgate.formula.arithmetic import Definition
+from softgate.blocks import KernelArithmetic
+from softgate.blocks.math_functions import logarithm
+from softgate.formula.arithmetic import ExactArithmetic
 from softgate.formula.formats import FLOAT32
 from softgate.formula.graph import Node
 
@@ -37,11 +37,11 @@ class Mills(NamedTuple):
     z: Node
 
 
-def definition(f: Definition, x: Node) -> Node:
+def definition(f: ExactArithmetic, x: Node) -> Node:
     return f.where(x < 0, f.log(f.Phi(x)), f.log1p(-f.Phi(-x)))
 
 
-def operators(f: Definition, x: Node) -> Node:
+def operators(f: ExactArithmetic, x: Node) -> Node:
     """Return the definition with the asymptotic series of Phi where float32's Phi underflows.
 
     Each branch is finite for all x, since autograd multiplies its derivative by 0 elsewhere.
@@ -58,18 +58,18 @@ def operators(f: Definition, x: Node) -> Node:
     return f.where(x < FAR, far, f.where(x < 0, near, right))
 
 
-def mills(f: Kernel, a: Node) -> Mills:
+def mills(f: KernelArithmetic, a: Node) -> Mills:
     end = f.lift(f.gaussian_limit)
     inverse = 1 / f.maximum(a, end)
     return Mills(f.inverse_mills(f.clamp(a, end)), a > end, inverse, inverse * inverse)
 
 
-def terms(f: Kernel, series: tuple[Fraction | int, ...]) -> tuple[Fraction | int, ...]:
+def terms(f: KernelArithmetic, series: tuple[Fraction | int, ...]) -> tuple[Fraction | int, ...]:
     """Return the part of a series that is needed beyond `gaussian_limit`."""
     return series[:4] if f.fmt is FLOAT32 else series
 
 
-def value(f: Kernel, x: Node) -> Node:
+def value(f: KernelArithmetic, x: Node) -> Node:
     a = f.abs(x)
     g = mills(f, a)
     tail = f.unscale(f.normal_tail(f.clamp(a, f.gaussian_limit), fine=True))
@@ -91,14 +91,14 @@ def value(f: Kernel, x: Node) -> Node:
     return f.keep_nan(x, f.where(x > 0, f.copysign(log, -x), -below))
 
 
-def ratio(f: Kernel, x: Node, g: Mills) -> Node:
+def ratio(f: KernelArithmetic, x: Node, g: Mills) -> Node:
     """Return G(-x) = phi(x)/Phi(x) where x <= 0."""
     a = f.abs(x)
     far = f.fma(f.polynomial(g.z, terms(f, SERIES)), g.inverse, a)
     return f.where(g.far, far, g.near)
 
 
-def right_ratio(f: Kernel, x: Node) -> Node:
+def right_ratio(f: KernelArithmetic, x: Node) -> Node:
     """Return phi(x)/Phi(x) where x > 0."""
     a = f.clamp(f.abs(x), f.gaussian_limit)
     tail = f.unscale(f.normal_tail(a, fine=True))
@@ -109,12 +109,12 @@ def right_ratio(f: Kernel, x: Node) -> Node:
     return f.product(f.fma(-ratio, lost, ratio), f.unit)
 
 
-def slope(f: Kernel, x: Node) -> Node:
+def slope(f: KernelArithmetic, x: Node) -> Node:
     result = f.where(x > 0, right_ratio(f, x), ratio(f, x, mills(f, f.abs(x))))
     return f.keep_nan(x, result)
 
 
-def curvature(f: Kernel, x: Node) -> Node:
+def curvature(f: KernelArithmetic, x: Node) -> Node:
     # -G·(G - a) where x <= 0, which tends to -1: S·(S - 1)/z; elsewhere -h·(h + x), h = phi/Phi
     g = mills(f, f.abs(x))
     near = g.near * (g.near - f.abs(x))

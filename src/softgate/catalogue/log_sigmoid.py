@@ -1,7 +1,7 @@
 """log_sigmoid(x) = log(1/(1 + exp(-x))) = -softplus(-x) = min(x, 0) - log(1 + exp(-|x|))."""
 
-from softgate.blocks import Kernel, TwoFloat
-from softgate.formula.arithmetic import Definition
+from softgate.blocks import KernelArithmetic, TwoFloat
+from softgate.formula.arithmetic import ExactArithmetic
 from softgate.formula.formats import FLOAT16
 from softgate.formula.graph import Node
 
@@ -9,25 +9,25 @@ from . import softplus
 from .entry import Bound, Entry
 
 
-def definition(f: Definition, x: Node) -> Node:
+def definition(f: ExactArithmetic, x: Node) -> Node:
     return -f.softplus(-x)
 
 
-def value(f: Kernel, x: Node) -> Node:
+def value(f: KernelArithmetic, x: Node) -> Node:
     return -softplus.value(f, -x, one(f))
 
 
-def slope(f: Kernel, x: Node) -> Node:
+def slope(f: KernelArithmetic, x: Node) -> Node:
     # sigmoid(-x)
     return softplus.slope(f, -x, one(f))
 
 
-def curvature(f: Kernel, x: Node) -> Node:
+def curvature(f: KernelArithmetic, x: Node) -> Node:
     # -sigmoid'(x), which is even
     return -softplus.curvature(f, x, one(f))
 
 
-def one(f: Kernel) -> TwoFloat:
+def one(f: KernelArithmetic) -> TwoFloat:
     """Return softplus' beta."""
     return TwoFloat(f.lift(1))
 

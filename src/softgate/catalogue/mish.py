@@ -12,8 +12,8 @@ term are small where their errors are large, so the total error is little more t
 from fractions import Fraction
 from typing import NamedTuple
 
-from softgate.blocks import Kernel
-from softgate.formula.arithmetic import Definition
+from softgate.blocks import KernelArithmetic
+from softgate.formula.arithmetic import ExactArithmetic
 from softgate.formula.graph import Node
 
 from .entry import Bound, Entry
@@ -21,7 +21,7 @@ from .entry import Bound, Entry
 HALF, THREE_QUARTERS = Fraction(1, 2), Fraction(3, 4)
 
 
-def definition(f: Definition, x: Node) -> Node:
+def definition(f: ExactArithmetic, x: Node) -> Node:
     return x * f.tanh(f.softplus(x))
 
 
@@ -37,7 +37,7 @@ class Parts(NamedTuple):
     d: Node
 
 
-def parts(f: Kernel, x: Node) -> Parts:
+def parts(f: KernelArithmetic, x: Node) -> Parts:
     a = f.clamp(f.abs(x), f.exponential_limit)
     w, power = f.expand(a)[1:]
     assert w is not None
@@ -47,7 +47,7 @@ def parts(f: Kernel, x: Node) -> Parts:
     return Parts(a, w, power, e, e * e, e * more, f.fma(e, more, 2))
 
 
-def value(f: Kernel, x: Node) -> Node:
+def value(f: KernelArithmetic, x: Node) -> Node:
     p = parts(f, x)
     k = f.where(x < 0, 2 - p.square, p.square) / p.d
     # (1 + w)·(1 + k) = 1 + (w + k·(1 + w)): one rounding plus that of the bracket.
@@ -61,7 +61,7 @@ def value(f: Kernel, x: Node) -> Node:
     return f.fma(f.where(x < 0, left, k), factor, f.where(x < 0, 0, x))
 
 
-def slope(f: Kernel, x: Node) -> Node:
+def slope(f: KernelArithmetic, x: Node) -> Node:
     """Return E·u where x < 0, else 1 - v.
 
     u = 3/4 - a + ((2 - 2·F - 3·F²)/4 + a·(4·F + 4·F² + (2·F + F²)²)/D)/D
@@ -80,7 +80,7 @@ def slope(f: Kernel, x: Node) -> Node:
     return f.keep_nan(x, f.fma(f.where(x < 0, left, right), factor, f.where(x < 0, 0, 1)))
 
 
-def curvature(f: Kernel, x: Node) -> Node:
+def curvature(f: KernelArithmetic, x: Node) -> Node:
     """Return 4·E·u/D² where x < 0, else 16·E²·u/D², u = 2·m - a·(outer - 4·F·m·(1 + F)/D)."""
     p = parts(f, x)
     m = 1 + f.where(x < 0, p.f, HALF * p.f)

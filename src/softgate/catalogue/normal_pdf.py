@@ -1,29 +1,29 @@
 """phi(x) = exp(-x²/2)/sqrt(2·pi), the normal density."""
 
-from softgate.blocks import Kernel
-from softgate.formula.arithmetic import Definition
+from softgate.blocks import KernelArithmetic
+from softgate.formula.arithmetic import ExactArithmetic
 from softgate.formula.graph import Node
 
 from .entry import Bound, Entry
 
 
-def definition(f: Definition, x: Node) -> Node:
+def definition(f: ExactArithmetic, x: Node) -> Node:
     return f.phi(x)
 
 
-def value(f: Kernel, x: Node) -> Node:
+def value(f: KernelArithmetic, x: Node) -> Node:
     a = f.clamp(f.abs(x), f.gaussian_limit)
     return f.keep_nan(x, f.product(f.scaled_sum(f.normal_density(a)), f.unit))
 
 
-def slope(f: Kernel, x: Node) -> Node:
+def slope(f: KernelArithmetic, x: Node) -> Node:
     # -x·phi(x)
     a = f.clamp(f.abs(x), f.gaussian_limit)
     result = f.product(f.product(a, f.scaled_sum(f.normal_density(a))), f.unit)
     return f.keep_nan(x, f.copysign(result, -x))
 
 
-def curvature(f: Kernel, x: Node) -> Node:
+def curvature(f: KernelArithmetic, x: Node) -> Node:
     # (x² - 1)·phi(x)
     a = f.clamp(f.abs(x), f.gaussian_limit)
     return f.keep_nan(x, f.fma(a, a, -1) * f.scaled_sum(f.normal_density(a)) * f.unit)

@@ -1,34 +1,34 @@
 """relu(x) = max(x, 0). At 0 the slope is 0, as in every framework."""
 
-from softgate.blocks import Kernel
-from softgate.formula.arithmetic import Arithmetic, Definition
+from softgate.blocks import KernelArithmetic
+from softgate.formula.arithmetic import Arithmetic, ExactArithmetic
 from softgate.formula.graph import Node
 
 from .entry import Bound, Entry
 
 
-def definition(f: Definition, x: Node) -> Node:
+def definition(f: ExactArithmetic, x: Node) -> Node:
     return f.where(x > 0, x, 0)
 
 
-def value(f: Kernel, x: Node) -> Node:
+def value(f: KernelArithmetic, x: Node) -> Node:
     return f.where(x < 0, 0, x)
 
 
-def slope(f: Kernel, x: Node) -> Node:
+def slope(f: KernelArithmetic, x: Node) -> Node:
     return f.where(x > 0, 1, f.where(x.same(x), 0, x))
 
 
-def both(f: Kernel, x: Node) -> tuple[Node, Node]:
+def both(f: KernelArithmetic, x: Node) -> tuple[Node, Node]:
     """Return value and slope."""
     return value(f, x), slope(f, x)
 
 
-def curvature(f: Kernel, x: Node) -> Node:
+def curvature(f: KernelArithmetic, x: Node) -> Node:
     return f.where(x.same(x), 0, x)
 
 
-def backward(f: Kernel, x: Node, grad: Node) -> Node:
+def backward(f: KernelArithmetic, x: Node, grad: Node) -> Node:
     # A select, not a product: half the time in float16, and 0 times an infinite grad would be NaN.
     return f.where(x <= 0, 0, f.where(x > 0, grad, x))
 

@@ -1,7 +1,7 @@
 """relu6(x) = min(max(x, 0), 6). At 0 and at 6 the slope is 0, as in PyTorch."""
 
-from softgate.blocks import Kernel
-from softgate.formula.arithmetic import Arithmetic, Definition
+from softgate.blocks import KernelArithmetic
+from softgate.formula.arithmetic import Arithmetic, ExactArithmetic
 from softgate.formula.graph import Node
 
 from .entry import Bound, Entry
@@ -9,23 +9,23 @@ from .entry import Bound, Entry
 CAP = 6
 
 
-def definition(f: Definition, x: Node) -> Node:
+def definition(f: ExactArithmetic, x: Node) -> Node:
     return f.where(x > 0, f.where(x < CAP, x, CAP), 0)
 
 
-def value(f: Kernel, x: Node) -> Node:
+def value(f: KernelArithmetic, x: Node) -> Node:
     return f.where(x < 0, 0, f.where(x > CAP, CAP, x))
 
 
-def slope(f: Kernel, x: Node) -> Node:
+def slope(f: KernelArithmetic, x: Node) -> Node:
     return f.where(x > 0, f.where(x < CAP, 1, 0), f.keep_nan(x, 0))
 
 
-def curvature(f: Kernel, x: Node) -> Node:
+def curvature(f: KernelArithmetic, x: Node) -> Node:
     return f.keep_nan(x, 0)
 
 
-def backward(f: Kernel, x: Node, grad: Node) -> Node:
+def backward(f: KernelArithmetic, x: Node, grad: Node) -> Node:
     # A select, not a product: 0 times an infinite grad would be NaN.
     return f.where(x > 0, f.where(x < CAP, grad, 0), f.keep_nan(x, 0))
 

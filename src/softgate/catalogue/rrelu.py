@@ -5,8 +5,8 @@ In training the slope is drawn between lower and upper for each element; this is
 
 from fractions import Fraction
 
-from softgate.blocks import Kernel, TwoFloat
-from softgate.formula.arithmetic import Arithmetic, Definition
+from softgate.blocks import KernelArithmetic, TwoFloat
+from softgate.formula.arithmetic import Arithmetic, ExactArithmetic
 from softgate.formula.graph import Node
 
 from . import leaky_relu
@@ -15,11 +15,11 @@ from .entry import Bound, Entry, Parameter
 HALF = Fraction(1, 2)
 
 
-def definition(f: Definition, x: Node, lower: Node, upper: Node) -> Node:
+def definition(f: ExactArithmetic, x: Node, lower: Node, upper: Node) -> Node:
     return f.where(x > 0, x, (lower + upper) / 2 * x)
 
 
-def mean(f: Kernel, lower: TwoFloat, upper: TwoFloat) -> TwoFloat:
+def mean(f: KernelArithmetic, lower: TwoFloat, upper: TwoFloat) -> TwoFloat:
     """Return (lower + upper)/2 in two parts, with the rounding error of the sum."""
     a, b = lower.hi, upper.hi
     total = a + b
@@ -30,19 +30,19 @@ def mean(f: Kernel, lower: TwoFloat, upper: TwoFloat) -> TwoFloat:
     return TwoFloat(total * HALF, rest * HALF)
 
 
-def value(f: Kernel, x: Node, lower: TwoFloat, upper: TwoFloat) -> Node:
+def value(f: KernelArithmetic, x: Node, lower: TwoFloat, upper: TwoFloat) -> Node:
     return leaky_relu.value(f, x, mean(f, lower, upper))
 
 
-def slope(f: Kernel, x: Node, lower: TwoFloat, upper: TwoFloat) -> Node:
+def slope(f: KernelArithmetic, x: Node, lower: TwoFloat, upper: TwoFloat) -> Node:
     return leaky_relu.slope(f, x, mean(f, lower, upper))
 
 
-def curvature(f: Kernel, x: Node, lower: TwoFloat, upper: TwoFloat) -> Node:
+def curvature(f: KernelArithmetic, x: Node, lower: TwoFloat, upper: TwoFloat) -> Node:
     return f.keep_nan(x, 0)
 
 
-def backward(f: Kernel, x: Node, grad: Node, lower: TwoFloat, upper: TwoFloat) -> Node:
+def backward(f: KernelArithmetic, x: Node, grad: Node, lower: TwoFloat, upper: TwoFloat) -> Node:
     return leaky_relu.backward(f, x, grad, mean(f, lower, upper))
 
 

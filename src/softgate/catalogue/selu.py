@@ -5,8 +5,8 @@ With these two constants activations keep mean 0 and variance 1 from layer to la
 
 from fractions import Fraction
 
-from softgate.blocks import Kernel
-from softgate.formula.arithmetic import Definition
+from softgate.blocks import KernelArithmetic
+from softgate.formula.arithmetic import ExactArithmetic
 from softgate.formula.graph import Node
 
 from .entry import Bound, Entry
@@ -15,11 +15,11 @@ ALPHA = Fraction("1.6732632423543772848170429916717")
 SCALE = Fraction("1.0507009873554804934193349852946")
 
 
-def definition(f: Definition, x: Node) -> Node:
+def definition(f: ExactArithmetic, x: Node) -> Node:
     return f.where(x > 0, SCALE * x, SCALE * (ALPHA * f.expm1(x)))
 
 
-def value(f: Kernel, x: Node) -> Node:
+def value(f: KernelArithmetic, x: Node) -> Node:
     # scale·max(x, 0) - scale·alpha·(1 - exp(min(x, 0))), one of which is always 0; c·y as
     # y + (c - 1)·y rounds once, and the rounding error of c is negligible.
     positive = f.where(x < 0, 0, x)
@@ -28,15 +28,15 @@ def value(f: Kernel, x: Node) -> Node:
     return f.fma(-drop, SCALE * ALPHA - 1, right - drop)
 
 
-def slope(f: Kernel, x: Node) -> Node:
+def slope(f: KernelArithmetic, x: Node) -> Node:
     return f.where(x > 0, SCALE, decay(f, x))
 
 
-def curvature(f: Kernel, x: Node) -> Node:
+def curvature(f: KernelArithmetic, x: Node) -> Node:
     return f.where(x > 0, 0, decay(f, x))
 
 
-def decay(f: Kernel, x: Node) -> Node:
+def decay(f: KernelArithmetic, x: Node) -> Node:
     """Return scale·alpha·exp(min(x, 0)); NaN is kept."""
     return f.unscale(f.amplify(f.expand_upwards(x), f.number(SCALE * ALPHA)))
 

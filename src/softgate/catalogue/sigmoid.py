@@ -1,8 +1,8 @@
 """sigmoid(x) = 1/(1 + exp(-x))."""
 
-from softgate.blocks import Kernel
+from softgate.blocks import KernelArithmetic
 from softgate.blocks.exponential import Logistic
-from softgate.formula.arithmetic import Arithmetic, Definition
+from softgate.formula.arithmetic import Arithmetic, ExactArithmetic
 from softgate.formula.graph import Node
 
 from .entry import Bound, Entry
@@ -11,33 +11,33 @@ RIGHT = 40
 """From this x on, sigmoid(x) rounds to 1 in every format."""
 
 
-def definition(f: Definition, x: Node) -> Node:
+def definition(f: ExactArithmetic, x: Node) -> Node:
     return f.sigmoid(x)
 
 
-def value(f: Kernel, x: Node) -> Node:
+def value(f: KernelArithmetic, x: Node) -> Node:
     # The form holds for both signs of x: no select, only clamps.
     return f.unscale(f.rising(f.bound(x, -f.exponential_limit, RIGHT)))
 
 
-def slope(f: Kernel, x: Node) -> Node:
+def slope(f: KernelArithmetic, x: Node) -> Node:
     return f.unscale(f.gate_slope(_logistic(f, x)))
 
 
-def both(f: Kernel, x: Node) -> tuple[Node, Node]:
+def both(f: KernelArithmetic, x: Node) -> tuple[Node, Node]:
     """Return value and slope from one exponential."""
     g = _logistic(f, x)
     return f.side(x, f.gate(g)), f.unscale(f.gate_slope(g))
 
 
-def curvature(f: Kernel, x: Node) -> Node:
+def curvature(f: KernelArithmetic, x: Node) -> Node:
     # sigma'·(1 - 2·sigma) = -sigma'·tanh(x/2)
     g = _logistic(f, x)
     tanh = f.half_tanh(g, f.abs(x) * 0.5)
     return f.copysign(f.scaled_sum(f.gate_slope(g)) * tanh * f.unit, -x)
 
 
-def _logistic(f: Kernel, x: Node) -> Logistic:
+def _logistic(f: KernelArithmetic, x: Node) -> Logistic:
     return f.logistic(f.reduce(f.bound(f.abs(x), 0, f.exponential_limit)))
 
 

@@ -2,18 +2,18 @@
 
 from fractions import Fraction
 
-from softgate.blocks import Kernel, TwoFloat
-from softgate.formula.arithmetic import Definition
+from softgate.blocks import KernelArithmetic, TwoFloat
+from softgate.formula.arithmetic import ExactArithmetic
 from softgate.formula.graph import Node, Number
 
 from .entry import Bound, Entry, Parameter
 
 
-def definition(f: Definition, x: Node, beta: Node) -> Node:
+def definition(f: ExactArithmetic, x: Node, beta: Node) -> Node:
     return x * f.sigmoid(beta * x)
 
 
-def value(f: Kernel, x: Node, beta: TwoFloat) -> Node:
+def value(f: KernelArithmetic, x: Node, beta: TwoFloat) -> Node:
     if beta.is_one:
         a = f.clamp(f.abs(x), f.exponential_limit)
         return f.ramp(x, f.logistic_gate(a))
@@ -23,7 +23,7 @@ def value(f: Kernel, x: Node, beta: TwoFloat) -> Node:
     return f.where(beta.hi.same(0), x * Fraction(1, 2), f.copysign(result, x))
 
 
-def slope(f: Kernel, x: Node, beta: TwoFloat) -> Node:
+def slope(f: KernelArithmetic, x: Node, beta: TwoFloat) -> Node:
     if beta.is_one:
         a = f.bound(f.abs(x), 0, f.exponential_limit)
         return f.side(x, f.product_slope(f.logistic(f.reduce(a), fine=False), a))
@@ -32,7 +32,7 @@ def slope(f: Kernel, x: Node, beta: TwoFloat) -> Node:
     return f.step(f.where(beta.hi < 0, -x, x), tail)
 
 
-def both(f: Kernel, x: Node, beta: TwoFloat) -> tuple[Node, Node]:
+def both(f: KernelArithmetic, x: Node, beta: TwoFloat) -> tuple[Node, Node]:
     """Return value and slope, from one logistic function where beta = 1."""
     if not beta.is_one:
         _, b = argument(f, x, beta, f.exponential_limit)
@@ -45,7 +45,7 @@ def both(f: Kernel, x: Node, beta: TwoFloat) -> tuple[Node, Node]:
     return f.ramp(x, f.gate(g, a)), f.side(x, f.product_slope(g, a))
 
 
-def curvature(f: Kernel, x: Node, beta: TwoFloat) -> Node:
+def curvature(f: KernelArithmetic, x: Node, beta: TwoFloat) -> Node:
     # beta·sigma'(b)·(2 - b·tanh(b/2)), b = |beta·x|
     a, b = argument(f, x, beta, f.exponential_limit)
     g = f.logistic(f.reduce(*b))
@@ -55,7 +55,7 @@ def curvature(f: Kernel, x: Node, beta: TwoFloat) -> Node:
     return f.keep_nan(x, f.where(f.abs(x) > a, 0, result))
 
 
-def argument(f: Kernel, x: Node, beta: TwoFloat, limit: Number) -> tuple[Node, TwoFloat]:
+def argument(f: KernelArithmetic, x: Node, beta: TwoFloat, limit: Number) -> tuple[Node, TwoFloat]:
     """Return a = |x|, clamped, and |beta|·a in two parts; NaN is not propagated."""
     a = f.abs(x)
     if beta.is_one:

@@ -1,7 +1,7 @@
 """softplus(x) = log(1 + exp(beta·x))/beta = max(x, 0) + log(1 + exp(-beta·|x|))/beta."""
 
-from softgate.blocks import Kernel, Tail, TwoFloat
-from softgate.formula.arithmetic import Definition
+from softgate.blocks import KernelArithmetic, Tail, TwoFloat
+from softgate.formula.arithmetic import ExactArithmetic
 from softgate.formula.graph import Node
 
 from .entry import Bound, Entry, Parameter
@@ -10,31 +10,31 @@ RIGHT = 40
 """From this x on, sigmoid(x) rounds to 1 in every format."""
 
 
-def definition(f: Definition, x: Node, beta: Node) -> Node:
+def definition(f: ExactArithmetic, x: Node, beta: Node) -> Node:
     return f.softplus(beta * x) / beta
 
 
-def over(limit: int, f: Kernel, beta: TwoFloat) -> Node:
+def over(limit: int, f: KernelArithmetic, beta: TwoFloat) -> Node:
     """Return limit/beta: with x clamped there, beta·x stays within the limit."""
     return f.lift(limit) if beta.is_one else limit / beta.hi
 
 
-def decay(f: Kernel, x: Node, beta: TwoFloat) -> Tail:
+def decay(f: KernelArithmetic, x: Node, beta: TwoFloat) -> Tail:
     """Return exp(-beta·|x|) as a tail."""
     return f.expand(*f.times(f.minimum(f.abs(x), over(f.deepest, f, beta)), beta))
 
 
-def value(f: Kernel, x: Node, beta: TwoFloat) -> Node:
+def value(f: KernelArithmetic, x: Node, beta: TwoFloat) -> Node:
     return f.raised(x, f.amplify(f.log1p(decay(f, x, beta)), f.reciprocal(beta)))
 
 
-def slope(f: Kernel, x: Node, beta: TwoFloat) -> Node:
+def slope(f: KernelArithmetic, x: Node, beta: TwoFloat) -> Node:
     right, left = over(RIGHT, f, beta), -over(f.deepest, f, beta)
     x = f.where(x > right, right, x)
     return f.gate_upwards(*f.times(f.where(x < left, left, x), beta))
 
 
-def curvature(f: Kernel, x: Node, beta: TwoFloat) -> Node:
+def curvature(f: KernelArithmetic, x: Node, beta: TwoFloat) -> Node:
     e = decay(f, x, beta)
     assert e.lo is not None
     power = f.plain_power(e.power)

@@ -4,19 +4,19 @@ At ±threshold the slope is 0, as in PyTorch. It is odd bit for bit: within the 
 zero with the sign of x. Its derivatives are hardshrink's.
 """
 
-from softgate.blocks import Kernel, TwoFloat
-from softgate.formula.arithmetic import Definition
+from softgate.blocks import KernelArithmetic, TwoFloat
+from softgate.formula.arithmetic import ExactArithmetic
 from softgate.formula.graph import Node
 
 from .entry import Bound, Entry, Parameter
 from .hardshrink import backward, curvature, slope
 
 
-def definition(f: Definition, x: Node, threshold: Node) -> Node:
+def definition(f: ExactArithmetic, x: Node, threshold: Node) -> Node:
     return f.where(x > threshold, x - threshold, f.where(x < -threshold, x + threshold, 0))
 
 
-def value(f: Kernel, x: Node, threshold: TwoFloat) -> Node:
+def value(f: KernelArithmetic, x: Node, threshold: TwoFloat) -> Node:
     beyond = f.abs(x) - threshold.hi
     if threshold.lo is not None:
         beyond -= threshold.lo

@@ -2,25 +2,25 @@
 
 from fractions import Fraction
 
-from softgate.blocks import Kernel
-from softgate.formula.arithmetic import Definition
+from softgate.blocks import KernelArithmetic
+from softgate.formula.arithmetic import ExactArithmetic
 from softgate.formula.graph import Node
 
 from .entry import NARROW, Bound, Entry
 
 
-def definition(f: Definition, x: Node) -> Node:
+def definition(f: ExactArithmetic, x: Node) -> Node:
     return x / (1 + f.abs(x))
 
 
-def value(f: Kernel, x: Node) -> Node:
+def value(f: KernelArithmetic, x: Node) -> Node:
     # Clamped where the result is ±1: inf·0 would be NaN. The quotient x/(1 + |x|) would be slow
     # where x is subnormal.
     a = f.bound(f.abs(x), 0, Fraction(2) ** (f.fmt.precision + 2))
     return f.copysign(f.product(a, 1 / (1 + a)), x)
 
 
-def slope(f: Kernel, x: Node) -> Node:
+def slope(f: KernelArithmetic, x: Node) -> Node:
     # 1/(1 + |x|)² as the square of the reciprocal, since (1 + |x|)² may overflow. The rounding
     # errors of the sum and the division have weight 2 here and are added back.
     a = f.bound(f.abs(x), 0, Fraction(2) ** (3 * f.fmt.max_exponent // 4))
@@ -32,7 +32,7 @@ def slope(f: Kernel, x: Node) -> Node:
     return f.fma(square + square, rest, square)
 
 
-def curvature(f: Kernel, x: Node) -> Node:
+def curvature(f: KernelArithmetic, x: Node) -> Node:
     # -2·x/|x|/(1 + |x|)³, and 0 at 0, where it jumps from 2 to -2
     q = 1 / (1 + f.abs(x))
     return f.where(x.same(0), 0, f.copysign(2 * q * q * q, -x))

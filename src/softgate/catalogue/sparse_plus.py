@@ -6,8 +6,8 @@ slope is sparse_sigmoid, without a jump.
 
 from fractions import Fraction
 
-from softgate.blocks import Kernel
-from softgate.formula.arithmetic import Definition
+from softgate.blocks import KernelArithmetic
+from softgate.formula.arithmetic import ExactArithmetic
 from softgate.formula.formats import BFLOAT16
 from softgate.formula.graph import Node
 
@@ -17,11 +17,11 @@ from .entry import NARROW, Bound, Entry
 HALF, QUARTER = Fraction(1, 2), Fraction(1, 4)
 
 
-def definition(f: Definition, x: Node) -> Node:
+def definition(f: ExactArithmetic, x: Node) -> Node:
     return f.where(x <= -1, 0, f.where(x >= 1, x, (x + 1) * (x + 1) / 4))
 
 
-def value(f: Kernel, x: Node) -> Node:
+def value(f: KernelArithmetic, x: Node) -> Node:
     inner = f.bound(x, -1, 1)
     root = inner + 1
     lost = inner - (root - 1)
@@ -29,11 +29,11 @@ def value(f: Kernel, x: Node) -> Node:
     return f.where(x >= 1, x, square * QUARTER)
 
 
-def curvature(f: Kernel, x: Node) -> Node:
+def curvature(f: KernelArithmetic, x: Node) -> Node:
     return f.where(f.abs(x) >= 1, 0, f.keep_nan(x, HALF))
 
 
-def backward(f: Kernel, x: Node, grad: Node) -> Node:
+def backward(f: KernelArithmetic, x: Node, grad: Node) -> Node:
     # Selects, not a product: 0 times an infinite grad would be NaN.
     inner = f.product(sparse_sigmoid.value(f, x), grad)
     return f.where(x <= -1, 0, f.where(x >= 1, grad, inner))

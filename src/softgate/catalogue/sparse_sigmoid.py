@@ -2,8 +2,8 @@
 
 from fractions import Fraction
 
-from softgate.blocks import Kernel
-from softgate.formula.arithmetic import Arithmetic, Definition
+from softgate.blocks import KernelArithmetic
+from softgate.formula.arithmetic import Arithmetic, ExactArithmetic
 from softgate.formula.graph import Node, Number
 
 from .entry import Bound, Entry
@@ -11,28 +11,28 @@ from .entry import Bound, Entry
 HALF = Fraction(1, 2)
 
 
-def definition(f: Definition, x: Node) -> Node:
+def definition(f: ExactArithmetic, x: Node) -> Node:
     return f.where(x <= -1, 0, f.where(x >= 1, 1, (x + 1) / 2))
 
 
-def value(f: Kernel, x: Node) -> Node:
+def value(f: KernelArithmetic, x: Node) -> Node:
     return (f.bound(x, -1, 1) + 1) * HALF
 
 
-def inside(f: Kernel, x: Node, yes: Node | Number) -> Node:
+def inside(f: KernelArithmetic, x: Node, yes: Node | Number) -> Node:
     """Return `yes` strictly between the corners, else 0; NaN propagates from `x`."""
     return f.where(f.abs(x) >= 1, 0, f.keep_nan(x, yes))
 
 
-def slope(f: Kernel, x: Node) -> Node:
+def slope(f: KernelArithmetic, x: Node) -> Node:
     return inside(f, x, HALF)
 
 
-def curvature(f: Kernel, x: Node) -> Node:
+def curvature(f: KernelArithmetic, x: Node) -> Node:
     return f.keep_nan(x, 0)
 
 
-def backward(f: Kernel, x: Node, grad: Node) -> Node:
+def backward(f: KernelArithmetic, x: Node, grad: Node) -> Node:
     # A select, not a product: 0 times an infinite grad would be NaN.
     return inside(f, x, f.product(grad, HALF))
 

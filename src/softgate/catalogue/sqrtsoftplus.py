@@ -8,8 +8,8 @@ that of -|x|/2, the tail (1 + v)·2**m. With E = exp(-|x|) = (1 + e)·4**m, log(
 from fractions import Fraction
 from typing import NamedTuple
 
-from softgate.blocks import Kernel, Tail
-from softgate.formula.arithmetic import Definition
+from softgate.blocks import KernelArithmetic, Tail
+from softgate.formula.arithmetic import ExactArithmetic
 from softgate.formula.graph import Node
 
 from .entry import Bound, Entry
@@ -33,16 +33,16 @@ class Parts(NamedTuple):
     """log(1 + E)."""
 
 
-def definition(f: Definition, x: Node) -> Node:
+def definition(f: ExactArithmetic, x: Node) -> Node:
     return f.sqrt(f.softplus(x))
 
 
-def operators(f: Definition, x: Node) -> Node:
+def operators(f: ExactArithmetic, x: Node) -> Node:
     """Return the definition without underflow where softplus(x) rounds to exp(x)."""
     return f.where(x < -FAR, f.exp(x / 2), definition(f, x))
 
 
-def parts(f: Kernel, x: Node) -> Parts:
+def parts(f: KernelArithmetic, x: Node) -> Parts:
     h = f.expand(f.clamp(f.abs(x) * HALF, f.deepest))
     assert h.lo is not None
     e = f.fma(h.lo, h.lo, h.lo + h.lo)
@@ -53,22 +53,22 @@ def parts(f: Kernel, x: Node) -> Parts:
     return Parts(e, 1 + log.lo, h.power, f.fma(plain, e, plain), log)
 
 
-def root(f: Kernel, x: Node, p: Parts) -> Node:
+def root(f: KernelArithmetic, x: Node, p: Parts) -> Node:
     """Return the root without 2**m where x < 0, the root elsewhere; NaN propagates from `x`."""
     return f.sqrt(f.where(x < 0, p.shifted, f.raised(x, p.log)))
 
 
-def unscaled(f: Kernel, x: Node, number: Node, p: Parts) -> Node:
+def unscaled(f: KernelArithmetic, x: Node, number: Node, p: Parts) -> Node:
     """Return `number`·2**m where x < 0, else `number`."""
     return f.product(number * f.where(x < 0, p.power, 1), f.where(x < 0, f.unit, 1))
 
 
-def value(f: Kernel, x: Node) -> Node:
+def value(f: KernelArithmetic, x: Node) -> Node:
     p = parts(f, x)
     return unscaled(f, x, root(f, x, p), p)
 
 
-def slope(f: Kernel, x: Node) -> Node:
+def slope(f: KernelArithmetic, x: Node) -> Node:
     # sigmoid(x)/(2·√softplus(x)), sigmoid(x) = E/(1 + E) where x < 0, else 1/(1 + E)
     p = parts(f, x)
     under = root(f, x, p)
@@ -76,7 +76,7 @@ def slope(f: Kernel, x: Node) -> Node:
     return unscaled(f, x, f.fma(inverse, f.where(x < 0, p.e, 0), inverse), p)
 
 
-def curvature(f: Kernel, x: Node) -> Node:
+def curvature(f: KernelArithmetic, x: Node) -> Node:
     # s²·(2·softplus(x)·exp(-x) - 1)/(4·softplus(x)·√softplus(x)), s = sigmoid(x)
     p = parts(f, x)
     total, under = 1 + p.small, root(f, x, p)

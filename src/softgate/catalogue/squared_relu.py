@@ -1,31 +1,31 @@
 """squared_relu(x) = max(x, 0)². The slope, 2·max(x, 0), has no jump."""
 
-from softgate.blocks import Kernel
-from softgate.formula.arithmetic import Definition
+from softgate.blocks import KernelArithmetic
+from softgate.formula.arithmetic import ExactArithmetic
 from softgate.formula.graph import Node
 
 from .entry import NARROW, Bound, Entry
 
 
-def definition(f: Definition, x: Node) -> Node:
+def definition(f: ExactArithmetic, x: Node) -> Node:
     return f.where(x > 0, x * x, 0)
 
 
-def value(f: Kernel, x: Node) -> Node:
+def value(f: KernelArithmetic, x: Node) -> Node:
     # At -0 and NaN the result is x.
     return f.where(x > 0, f.product(x, x), f.where(x < 0, 0, x))
 
 
-def slope(f: Kernel, x: Node) -> Node:
+def slope(f: KernelArithmetic, x: Node) -> Node:
     positive = f.where(x < 0, 0, x)
     return positive + positive
 
 
-def curvature(f: Kernel, x: Node) -> Node:
+def curvature(f: KernelArithmetic, x: Node) -> Node:
     return f.where(x > 0, 2, f.keep_nan(x, 0))
 
 
-def backward(f: Kernel, x: Node, grad: Node) -> Node:
+def backward(f: KernelArithmetic, x: Node, grad: Node) -> Node:
     # A select, not a product: 0 times an infinite grad would be NaN.
     return f.where(x > 0, f.product(x + x, grad), f.keep_nan(x, 0))
 

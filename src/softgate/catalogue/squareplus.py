@@ -7,8 +7,8 @@ sides are d/2 and b/(2·d), and every term is positive. Where a² would overflow
 from fractions import Fraction
 from typing import NamedTuple
 
-from softgate.blocks import Kernel, TwoFloat
-from softgate.formula.arithmetic import Definition
+from softgate.blocks import KernelArithmetic, TwoFloat
+from softgate.formula.arithmetic import ExactArithmetic
 from softgate.formula.formats import FLOAT32
 from softgate.formula.graph import Node
 
@@ -36,16 +36,16 @@ class Parts(NamedTuple):
     inverse: Node
 
 
-def definition(f: Definition, x: Node, b: Node) -> Node:
+def definition(f: ExactArithmetic, x: Node, b: Node) -> Node:
     return (x + f.sqrt(x * x + b)) / 2
 
 
-def down(f: Kernel) -> Fraction:
+def down(f: KernelArithmetic) -> Fraction:
     """Return the scale factor of numbers so large that their squares would overflow."""
     return TWO ** -(f.fmt.max_exponent // 2 + 3)
 
 
-def parts(f: Kernel, x: Node, b: TwoFloat) -> Parts:
+def parts(f: KernelArithmetic, x: Node, b: TwoFloat) -> Parts:
     end, up, inverse = f.lift(TWO ** (f.fmt.max_exponent // 2)), f.lift(1), f.lift(1)
     if f.fmt is not FLOAT32:
         tiny = b.hi < TINY
@@ -58,7 +58,7 @@ def parts(f: Kernel, x: Node, b: TwoFloat) -> Parts:
     return Parts(near, a, b, q, f.sqrt(q), up, inverse)
 
 
-def value(f: Kernel, x: Node, b: TwoFloat) -> Node:
+def value(f: KernelArithmetic, x: Node, b: TwoFloat) -> Node:
     # Where not near, d is |x|, and the result is d or b/(4·d).
     near, a, b_, _, r, _, inverse = parts(f, x, b)
     total = a + r
@@ -76,7 +76,7 @@ def value(f: Kernel, x: Node, b: TwoFloat) -> Node:
     return f.where(b.hi.same(0), relu.value(f, x), result)
 
 
-def slope(f: Kernel, x: Node, b: TwoFloat) -> Node:
+def slope(f: KernelArithmetic, x: Node, b: TwoFloat) -> Node:
     """Return (1 + x/r)/2 near 0; elsewhere the tail where x < 0, else 1 - tail.
 
     The tail is b/(2·r·(a + r)) = b/(2·(a·r + q)).
@@ -94,7 +94,7 @@ def slope(f: Kernel, x: Node, b: TwoFloat) -> Node:
     return f.where(b.hi.same(0), relu.slope(f, x), f.fma(ratio, factor, start))
 
 
-def curvature(f: Kernel, x: Node, b: TwoFloat) -> Node:
+def curvature(f: KernelArithmetic, x: Node, b: TwoFloat) -> Node:
     # b/(2·r³)
     near, _, b_, q, r, up, _ = parts(f, x, b)
     result = f.where(near, b_.hi / q * (up / r) * HALF, f.keep_nan(x, 0))

@@ -1,33 +1,33 @@
 """tanh(x) = 1 - 2/(1 + exp(2·x))."""
 
-from softgate.blocks import Kernel
+from softgate.blocks import KernelArithmetic
 from softgate.blocks.exponential import TWICE, Logistic
-from softgate.formula.arithmetic import Arithmetic, Definition
+from softgate.formula.arithmetic import Arithmetic, ExactArithmetic
 from softgate.formula.graph import Node
 
 from .entry import Bound, Entry
 
 
-def definition(f: Definition, x: Node) -> Node:
+def definition(f: ExactArithmetic, x: Node) -> Node:
     return f.tanh(x)
 
 
-def value(f: Kernel, x: Node) -> Node:
+def value(f: KernelArithmetic, x: Node) -> Node:
     return f.copysign(f.tanh(f.abs(x)), x)
 
 
-def slope(f: Kernel, x: Node) -> Node:
+def slope(f: KernelArithmetic, x: Node) -> Node:
     return f.unscale(f.gate_slope(_logistic(f, x)), 4)
 
 
-def curvature(f: Kernel, x: Node) -> Node:
+def curvature(f: KernelArithmetic, x: Node) -> Node:
     # -2·tanh·(1 - tanh²)
     g = _logistic(f, x)
     tanh = f.half_tanh(g, f.abs(x))
     return f.copysign(f.scaled_sum(f.gate_slope(g)) * tanh * (8 * f.unit), -x)
 
 
-def _logistic(f: Kernel, x: Node) -> Logistic:
+def _logistic(f: KernelArithmetic, x: Node) -> Logistic:
     e = f.reduce(f.bound(f.abs(x), 0, f.exponential_limit / 2), rate=TWICE)
     return f.logistic(e, fine=False)
 

@@ -4,19 +4,19 @@ The difference cancels near 0. `blocks.exponential` computes a - tanh(a) and 1 -
 the slope is tanh².
 """
 
-from softgate.blocks import Kernel
-from softgate.formula.arithmetic import Definition
+from softgate.blocks import KernelArithmetic
+from softgate.formula.arithmetic import ExactArithmetic
 from softgate.formula.graph import Node
 
 from . import tanh
 from .entry import Bound, Entry
 
 
-def definition(f: Definition, x: Node) -> Node:
+def definition(f: ExactArithmetic, x: Node) -> Node:
     return x - f.tanh(x)
 
 
-def value(f: Kernel, x: Node) -> Node:
+def value(f: KernelArithmetic, x: Node) -> Node:
     a = f.abs(x)
     square = f.product(a, a)
     ratio = f.over_shrink(a, square)
@@ -25,7 +25,7 @@ def value(f: Kernel, x: Node) -> Node:
     return f.copysign(f.where(a < 1, near, f.below_one(a) + (a - 1)), x)
 
 
-def slope(f: Kernel, x: Node) -> Node:
+def slope(f: KernelArithmetic, x: Node) -> Node:
     # tanh²: near 0 that is (a - a·u)², u = a²/G
     a = f.abs(x)
     square = f.product(a, a)
@@ -35,7 +35,7 @@ def slope(f: Kernel, x: Node) -> Node:
     return f.where(a < 1, near, f.product(tanh, tanh))
 
 
-def curvature(f: Kernel, x: Node) -> Node:
+def curvature(f: KernelArithmetic, x: Node) -> Node:
     # 2·tanh·(1 - tanh²)
     return -tanh.curvature(f, x)
 

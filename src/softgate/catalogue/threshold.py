@@ -1,31 +1,33 @@
 """threshold(x) = x where x > threshold, else value. At the threshold both are those of the left."""
 
-from softgate.blocks import Kernel, TwoFloat
-from softgate.formula.arithmetic import Definition
+from softgate.blocks import KernelArithmetic, TwoFloat
+from softgate.formula.arithmetic import ExactArithmetic
 from softgate.formula.graph import Node
 
 from .entry import Bound, Entry, Parameter
 
 
-def definition(f: Definition, x: Node, threshold: Node, value: Node) -> Node:
+def definition(f: ExactArithmetic, x: Node, threshold: Node, value: Node) -> Node:
     return f.where(x > threshold, x, value)
 
 
-def value(f: Kernel, x: Node, threshold: TwoFloat, value: TwoFloat) -> Node:
+def value(f: KernelArithmetic, x: Node, threshold: TwoFloat, value: TwoFloat) -> Node:
     # Where x equals the value, x keeps the sign of zero.
     left = f.where(x.same(value.hi), x, value.hi)
     return f.where(f.within(x, threshold), left, x)
 
 
-def slope(f: Kernel, x: Node, threshold: TwoFloat, value: TwoFloat) -> Node:
+def slope(f: KernelArithmetic, x: Node, threshold: TwoFloat, value: TwoFloat) -> Node:
     return f.where(f.within(x, threshold), 0, f.keep_nan(x, 1))
 
 
-def curvature(f: Kernel, x: Node, threshold: TwoFloat, value: TwoFloat) -> Node:
+def curvature(f: KernelArithmetic, x: Node, threshold: TwoFloat, value: TwoFloat) -> Node:
     return f.keep_nan(x, 0)
 
 
-def backward(f: Kernel, x: Node, grad: Node, threshold: TwoFloat, value: TwoFloat) -> Node:
+def backward(
+    f: KernelArithmetic, x: Node, grad: Node, threshold: TwoFloat, value: TwoFloat
+) -> Node:
     # A select, not a product: 0 times an infinite grad would be NaN.
     return f.where(f.within(x, threshold), 0, f.keep_nan(x, grad))
 

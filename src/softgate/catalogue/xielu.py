@@ -8,8 +8,8 @@ Near 0 exp(x) - 1 - x cancels: with b = -x and exp(-b) = s·(1 + w), s = 2**n, i
 from fractions import Fraction
 from typing import NamedTuple
 
-from softgate.blocks import Kernel, TwoFloat
-from softgate.formula.arithmetic import Definition
+from softgate.blocks import KernelArithmetic, TwoFloat
+from softgate.formula.arithmetic import ExactArithmetic
 from softgate.formula.graph import Node
 
 from .entry import Bound, Entry, Parameter
@@ -28,13 +28,17 @@ class Left(NamedTuple):
     """beta - alpha_n, the slope far left."""
 
 
-def definition(f: Definition, x: Node, alpha_p: Node, alpha_n: Node, beta: Node, eps: Node) -> Node:
+def definition(
+    f: ExactArithmetic, x: Node, alpha_p: Node, alpha_n: Node, beta: Node, eps: Node
+) -> Node:
     inner = f.where(x <= eps, x, eps)
     left = alpha_n * (f.expm1(inner) - x) + beta * x
     return f.where(x > 0, alpha_p * x * x + beta * x, left)
 
 
-def operators(f: Definition, x: Node, alpha_p: Node, alpha_n: Node, beta: Node, eps: Node) -> Node:
+def operators(
+    f: ExactArithmetic, x: Node, alpha_p: Node, alpha_n: Node, beta: Node, eps: Node
+) -> Node:
     """Return the definition without the difference of infinite terms at -inf."""
     inner = f.where(x <= eps, x, eps)
     left = alpha_n * f.expm1(inner) + (beta - alpha_n) * x
@@ -42,7 +46,7 @@ def operators(f: Definition, x: Node, alpha_p: Node, alpha_n: Node, beta: Node, 
 
 
 def terms(
-    f: Definition, x: Node, alpha_p: Node, alpha_n: Node, beta: Node, eps: Node
+    f: ExactArithmetic, x: Node, alpha_p: Node, alpha_n: Node, beta: Node, eps: Node
 ) -> tuple[Node, ...]:
     """Return the two summands."""
     inner = f.where(x <= eps, x, eps)
@@ -50,7 +54,7 @@ def terms(
     return bent, beta * x
 
 
-def left(f: Kernel, x: Node, alpha_n: TwoFloat, beta: TwoFloat, eps: TwoFloat) -> Left:
+def left(f: KernelArithmetic, x: Node, alpha_n: TwoFloat, beta: TwoFloat, eps: TwoFloat) -> Left:
     b = f.clamp(f.where(x < 0, -x, 0), f.deepest)
     inner = f.within(x, eps)
     at_eps = f.where(eps.hi < 0, -eps.hi, 0)
@@ -63,20 +67,20 @@ def left(f: Kernel, x: Node, alpha_n: TwoFloat, beta: TwoFloat, eps: TwoFloat) -
     return Left(b, inner, fall, TwoFloat(hi, lo))
 
 
-def times(f: Kernel, x: Node, number: TwoFloat) -> Node:
+def times(f: KernelArithmetic, x: Node, number: TwoFloat) -> Node:
     """Return x·number; with 0 it is 0 at ±inf, too."""
     number, inside = f.same_sign(number), finite(f, x)
     product = f.product(f.where(number.hi.same(0), inside, x), number.hi)
     return product if number.lo is None else f.fma(inside, number.lo, product)
 
 
-def finite(f: Kernel, x: Node) -> Node:
+def finite(f: KernelArithmetic, x: Node) -> Node:
     """Return `x`, or a large number at ±inf."""
     largest = Fraction(2) ** f.fmt.max_exponent
     return f.bound(x, -largest, largest)
 
 
-def bend(f: Kernel, b: Node) -> Node:
+def bend(f: KernelArithmetic, b: Node) -> Node:
     """Return exp(-b) - 1 + b for 0 <= b <= 1."""
     e = f.reduce(f.clamp(b, 2), bias=f.fmt.max_exponent)
     square, q = f._quadratic(e.r)
@@ -87,7 +91,12 @@ def bend(f: Kernel, b: Node) -> Node:
 
 
 def value(
-    f: Kernel, x: Node, alpha_p: TwoFloat, alpha_n: TwoFloat, beta: TwoFloat, eps: TwoFloat
+    f: KernelArithmetic,
+    x: Node,
+    alpha_p: TwoFloat,
+    alpha_n: TwoFloat,
+    beta: TwoFloat,
+    eps: TwoFloat,
 ) -> Node:
     rise = f.fma(x, alpha_p.hi, beta.hi)
     if alpha_p.lo is not None and beta.lo is not None:
@@ -102,7 +111,12 @@ def value(
 
 
 def slope(
-    f: Kernel, x: Node, alpha_p: TwoFloat, alpha_n: TwoFloat, beta: TwoFloat, eps: TwoFloat
+    f: KernelArithmetic,
+    x: Node,
+    alpha_p: TwoFloat,
+    alpha_n: TwoFloat,
+    beta: TwoFloat,
+    eps: TwoFloat,
 ) -> Node:
     right = f.fma(x, alpha_p.hi + alpha_p.hi, beta.hi)
     p = left(f, x, alpha_n, beta, eps)
@@ -116,7 +130,12 @@ def slope(
 
 
 def curvature(
-    f: Kernel, x: Node, alpha_p: TwoFloat, alpha_n: TwoFloat, beta: TwoFloat, eps: TwoFloat
+    f: KernelArithmetic,
+    x: Node,
+    alpha_p: TwoFloat,
+    alpha_n: TwoFloat,
+    beta: TwoFloat,
+    eps: TwoFloat,
 ) -> Node:
     bent = f.unscale(f.amplify(f.expand(f.clamp(f.abs(x), f.deepest)), alpha_n))
     below = f.where(f.within(x, eps), bent, f.keep_nan(x, 0))

@@ -1,9 +1,9 @@
-"""The arithmetic that a formula is written over: `Definition` (exact), `Machine` (floats).
+"""The arithmetics that a formula is written over: exact real numbers, or floats.
 
-A formula is a short function of an arithmetic `f` and a symbolic `x`. Over `Definition` it keeps
-exp, Phi, tanh … as opaque operations on exact numbers: for the reference, LaTeX, documentation.
-Over `Machine` it may use only operations that take a few instructions in one float format; the
-building blocks that stable forms share are in `blocks`.
+A formula is a short function of an arithmetic `f` and a symbolic `x`. Over `ExactArithmetic` it
+keeps exp, Phi, tanh … as opaque operations on exact numbers: for the reference, LaTeX,
+documentation. Over `FloatArithmetic` it may use only operations that take a few instructions in one
+float format; the building blocks that stable forms share are in `blocks`.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class Arithmetic:
         return self.where(x < y, x, y)
 
 
-class Definition(Arithmetic):
+class ExactArithmetic(Arithmetic):
     """Exact real arithmetic: every function is one opaque operation."""
 
     @property
@@ -136,7 +136,7 @@ class Definition(Arithmetic):
         return function
 
 
-class Machine(Arithmetic):
+class FloatArithmetic(Arithmetic):
     """Hardware arithmetic of one float format: every operation, fma included, rounds once."""
 
     def __init__(self, fmt: Format, graph: Graph | None = None, fused: bool = True) -> None:

@@ -12,19 +12,19 @@ from fractions import Fraction
 from functools import lru_cache, reduce
 from operator import add
 
-from .arithmetic import Definition
+from .arithmetic import ExactArithmetic
 from .graph import Node, walk
 
 HALF = Fraction(1, 2)
-Rule = Callable[[Definition, Node], Node]
+Rule = Callable[[ExactArithmetic, Node], Node]
 
 
-def call(f: Definition, name: str, x: Node) -> Node:
+def call(f: ExactArithmetic, name: str, x: Node) -> Node:
     """Return the function `name` of `x` as a node."""
     return f.graph.node(name, x)
 
 
-def _erf_slope(f: Definition, x: Node) -> Node:
+def _erf_slope(f: ExactArithmetic, x: Node) -> Node:
     return 2 * call(f, "exp", -x * x) / call(f, "sqrt", f.pi)
 
 
@@ -56,12 +56,12 @@ def derivative(root: Node, variable: str = "x", cancel: bool = False) -> Node:
 
     Examples
     --------
-    >>> f = Definition()
+    >>> f = ExactArithmetic()
     >>> x = f.graph.input("x")
     >>> derivative(x * f.Phi(x))
     add(Phi(x), mul(x, phi(x)))
     """
-    f = Definition(root.graph)
+    f = ExactArithmetic(root.graph)
     slopes: dict[Node, Node] = {}
     for node in walk(root):
         inner = [slopes[arg] for arg in node.args]
@@ -86,7 +86,7 @@ def _sum(x: Node, y: Node) -> Node:
     return x if _is(y, 0) else x + y
 
 
-def _slope(f: Definition, node: Node, slopes: list[Node], variable: str) -> Node:
+def _slope(f: ExactArithmetic, node: Node, slopes: list[Node], variable: str) -> Node:
     args = node.args
     if node.op == "input":
         return f.lift(int(node.attr == variable))
@@ -124,7 +124,7 @@ class TooLong(Exception):
     """A sum with too many terms."""
 
 
-def quotient_slope(f: Definition, u: Node, v: Node, du: Node, dv: Node) -> Node | None:
+def quotient_slope(f: ExactArithmetic, u: Node, v: Node, du: Node, dv: Node) -> Node | None:
     """Return (u/v)' where terms of its numerator cancel, else None.
 
     The slope of x/√(1 + x²) is 1/√(1 + x²) - x²/√(1 + x²)³: for large x the two terms agree in
@@ -133,7 +133,7 @@ def quotient_slope(f: Definition, u: Node, v: Node, du: Node, dv: Node) -> Node 
 
     Examples
     --------
-    >>> f = Definition()
+    >>> f = ExactArithmetic()
     >>> x = f.graph.input("x")
     >>> quotient_slope(f, x, 1 + f.abs(x), f.lift(1), f.sign(x))
     div(div(1, add(1, abs(x))), add(1, abs(x)))
@@ -225,7 +225,7 @@ def _signed(node: Node) -> Node | None:
         return None
     u = node.args[0].args[1]
     plain = u.op not in ("add", "sub", "mul", "div", "neg", "const", "where")
-    return u if plain and Definition(node.graph).sign(u) is node else None
+    return u if plain and ExactArithmetic(node.graph).sign(u) is node else None
 
 
 def _inverse(node: Node) -> Sum:
@@ -262,11 +262,11 @@ def _multiplied(terms: Sum, factor: Node) -> Sum:
     return total
 
 
-def _rebuilt(f: Definition, terms: Sum) -> Node:
+def _rebuilt(f: ExactArithmetic, terms: Sum) -> Node:
     return reduce(add, (_monomial(f, monomial, c) for monomial, c in terms.items()))
 
 
-def _monomial(f: Definition, monomial: Monomial, c: Fraction) -> Node:
+def _monomial(f: ExactArithmetic, monomial: Monomial, c: Fraction) -> Node:
     factors: Iterable[Node] = (atom for atom, power in _ordered(monomial) for _ in range(power))
     result = None if c == 1 and monomial else f.lift(c)
     for factor in factors:

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 
-from .arithmetic import Definition
+from .arithmetic import ExactArithmetic
 from .derivative import call
 from .graph import Node, walk
 
-Rule = Callable[[Definition, Node], Node | None]
+Rule = Callable[[ExactArithmetic, Node], Node | None]
 
 
 def rewrite(root: Node) -> Node:
@@ -22,14 +22,14 @@ def rewrite(root: Node) -> Node:
 
     Examples
     --------
-    >>> f = Definition()
+    >>> f = ExactArithmetic()
     >>> x = f.graph.input("x")
     >>> rewrite(x / (1 + f.exp(-x)))
     mul(x, sigmoid(x))
     >>> rewrite(f.log(1 + f.exp(x)))
     softplus(x)
     """
-    f, new = Definition(root.graph), dict[Node, Node]()
+    f, new = ExactArithmetic(root.graph), dict[Node, Node]()
     for node in walk(root):
         rebuilt = node
         if node.args:
@@ -48,7 +48,7 @@ def _with_sign(node: Node) -> Node:
     return node
 
 
-def _apply(f: Definition, node: Node) -> Node:
+def _apply(f: ExactArithmetic, node: Node) -> Node:
     node = _with_sign(node)
     for rule in RULES.get(node.op, ()):
         rewritten = rule(f, node)
@@ -89,7 +89,7 @@ def _one_and(node: Node) -> Iterator[tuple[Node, int]]:
         yield x, 1
 
 
-def _complement(f: Definition, node: Node) -> Node | None:
+def _complement(f: ExactArithmetic, node: Node) -> Node | None:
     """Rewrite 1 ± u, which cancels where the function u approaches ∓1; None if no rule applies."""
     for u, sign in _one_and(node):
         if u.op == "erf":
@@ -107,7 +107,7 @@ def _complement(f: Definition, node: Node) -> Node | None:
     return None
 
 
-def _minus_one(f: Definition, node: Node) -> Node | None:
+def _minus_one(f: ExactArithmetic, node: Node) -> Node | None:
     """Rewrite u - 1 as -(1 - u), and exp(u) - exp(-u), which cancels near 0; else None."""
     x, y = node.args
     if x.op == y.op == "exp" and x.args[0] is negative(y.args[0]):
@@ -120,7 +120,7 @@ def _minus_one(f: Definition, node: Node) -> Node | None:
     return None if complement is None else negative(complement)
 
 
-def _logarithm(f: Definition, node: Node) -> Node | None:
+def _logarithm(f: ExactArithmetic, node: Node) -> Node | None:
     """Rewrite log(1 ± u); None if no rule applies."""
     (inside,) = node.args
     if node.op == "log1p":
@@ -134,7 +134,7 @@ def _logarithm(f: Definition, node: Node) -> Node | None:
     return None
 
 
-def _quotient(f: Definition, node: Node) -> Node | None:
+def _quotient(f: ExactArithmetic, node: Node) -> Node | None:
     """Rewrite n/(1 + exp(u)) as n·sigmoid(-u), else None."""
     above, below = node.args
     if below.op != "add":
@@ -149,7 +149,7 @@ def _quotient(f: Definition, node: Node) -> Node | None:
     return None
 
 
-def _normal_tail(f: Definition, node: Node) -> Node | None:
+def _normal_tail(f: ExactArithmetic, node: Node) -> Node | None:
     """Rewrite erfc(u/sqrt(2)) as 2·Phi(-u), else None."""
     (inside,) = node.args
     minus = inside.op == "neg"
@@ -159,7 +159,7 @@ def _normal_tail(f: Definition, node: Node) -> Node | None:
     return 2 * call(f, "Phi", ratio.args[0] if minus else negative(ratio.args[0]))
 
 
-def _product(f: Definition, node: Node) -> Node | None:
+def _product(f: ExactArithmetic, node: Node) -> Node | None:
     """Rewrite 1·u as u, and c/u·v as c·v/u, where `derivative` can cancel terms; else None."""
     x, y = node.args
     if _is(x, 1):
@@ -169,7 +169,7 @@ def _product(f: Definition, node: Node) -> Node | None:
     return x if _is(y, 1) else None
 
 
-def _double_negative(f: Definition, node: Node) -> Node | None:
+def _double_negative(f: ExactArithmetic, node: Node) -> Node | None:
     return node.args[0].args[0] if node.args[0].op == "neg" else None
 
 

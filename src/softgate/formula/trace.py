@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Any
 
-from .arithmetic import Definition, spelling
+from .arithmetic import ExactArithmetic, spelling
 from .graph import COMBINED, COMPARISONS, FormulaError, Graph, Node, TooLarge, walk
 
 FOREIGN = re.compile(
@@ -29,7 +29,7 @@ def trace(function: Function, parameters: tuple[str, ...]) -> Node:
     FormulaError
         If the function needs the value of x, or does not return an expression of x.
     """
-    f = Definition(Graph())
+    f = ExactArithmetic(Graph())
     symbols = {name: f.graph.parameter(name) for name in parameters}
     f.graph.strict = True
     try:
@@ -67,7 +67,7 @@ def _checked(function: Function, result: Any) -> Node:
     return result
 
 
-def replay(root: Node, f: Definition, leaves: Mapping[str, Node]) -> Node:
+def replay(root: Node, f: ExactArithmetic, leaves: Mapping[str, Node]) -> Node:
     """Return a traced formula in the graph of `f`, with `leaves` for its input and parameters."""
     new: dict[Node, Node] = {}
     for node in walk(root):

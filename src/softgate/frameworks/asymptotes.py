@@ -47,8 +47,8 @@ def ends(
 
     Examples
     --------
-    >>> from softgate.formula.arithmetic import Definition
-    >>> f = Definition()
+    >>> from softgate.formula.arithmetic import ExactArithmetic
+    >>> f = ExactArithmetic()
     >>> x = f.graph.input("x")
     >>> ends(x * f.exp(-x), {})
     [End(start=1024.0, limit=0.0)]

@@ -55,8 +55,8 @@ def truth(root: Node, relative_bits: int = 80, /, **inputs: float | Fraction) ->
 
     Examples
     --------
-    >>> from softgate.formula.arithmetic import Definition
-    >>> f = Definition()
+    >>> from softgate.formula.arithmetic import ExactArithmetic
+    >>> f = ExactArithmetic()
     >>> x = f.graph.input("x")
     >>> truth(x * f.Phi(x), x=-5.5).str(12)
     '[-1.04442593562e-7 +/- ...e-...]'
@@ -78,8 +78,8 @@ def truths(
 
     Examples
     --------
-    >>> from softgate.formula.arithmetic import Definition
-    >>> f = Definition()
+    >>> from softgate.formula.arithmetic import ExactArithmetic
+    >>> f = ExactArithmetic()
     >>> x = f.graph.input("x")
     >>> [float(ball.mid()) for ball in truths(x * f.Phi(x), [-5.5, 1.0])]
     [-1.04442593562...e-07, 0.8413447460685429]

@@ -12,10 +12,10 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from functools import lru_cache, partial
 
-from softgate.blocks import Kernel, TwoFloat, elementary, trigonometry
+from softgate.blocks import KernelArithmetic, TwoFloat, math_functions
 from softgate.catalogue import normal_cdf, normal_pdf, sigmoid, softplus, tanh
 from softgate.catalogue.entry import LIMITS, DefinitionForm, StableForm
-from softgate.formula.arithmetic import Definition
+from softgate.formula.arithmetic import ExactArithmetic
 from softgate.formula.derivative import derivative
 from softgate.formula.graph import COMPARISONS, Graph, Node, walk
 from softgate.formula.rewrite import rewrite
@@ -33,20 +33,20 @@ PLAIN = frozenset({"add", "sub", "mul", "div", "neg", "abs", "where", "sqrt", *C
 """The operations that are single machine operations."""
 
 
-def _softplus(f: Kernel, u: Node) -> Node:
+def _softplus(f: KernelArithmetic, u: Node) -> Node:
     return softplus.value(f, u, f.number(1))
 
 
-FUNCTIONS: dict[str, Callable[[Kernel, Node], Node]] = {
-    "exp": elementary.exp,
-    "expm1": elementary.expm1,
-    "log": elementary.log,
-    "log1p": elementary.log1p,
-    "erf": elementary.erf,
-    "erfc": elementary.erfc,
-    "sin": trigonometry.sin,
-    "cos": trigonometry.cos,
-    "atan": trigonometry.atan,
+FUNCTIONS: dict[str, Callable[[KernelArithmetic, Node], Node]] = {
+    "exp": math_functions.exp,
+    "expm1": math_functions.expm1,
+    "log": math_functions.log,
+    "log1p": math_functions.log1p,
+    "erf": math_functions.erf,
+    "erfc": math_functions.erfc,
+    "sin": math_functions.sin,
+    "cos": math_functions.cos,
+    "atan": math_functions.atan,
     "tanh": tanh.value,
     "sigmoid": sigmoid.value,
     "softplus": _softplus,
@@ -68,7 +68,7 @@ class Composition:
         order = ORDERS.index(quantity)
         if order:
             return rewrite(derivative(self.graphs(ORDERS[order - 1]), cancel=True))
-        f = Definition()
+        f = ExactArithmetic()
         symbols = {name: f.graph.parameter(name) for name in self.parameters}
         return rewrite(self.definition(f, f.graph.input("x"), **symbols))
 
@@ -79,19 +79,19 @@ class Composition:
         return left.limit, right.limit, -left.reached, right.reached
 
     def form(self, quantity: str) -> StableForm:
-        """Return the form of a quantity over a `Kernel`."""
+        """Return the form of a quantity over a `KernelArithmetic`."""
         return partial(self._form, quantity)
 
-    def _form(self, quantity: str, f: Kernel, x: Node, /, **parameters: TwoFloat) -> Node:
+    def _form(self, quantity: str, f: KernelArithmetic, x: Node, /, **parameters: TwoFloat) -> Node:
         root = fold(self.graphs(quantity), constants(parameters))
         inside = machine(f, root, {"x": x, **{n: p.hi for n, p in parameters.items()}})
         return self._with_limits(f, x, inside)
 
     @staticmethod
-    def _with_limits(f: Kernel, x: Node, inside: Node) -> Node:
+    def _with_limits(f: KernelArithmetic, x: Node, inside: Node) -> Node:
         """Return `inside`, or the limit at infinity where it applies or `inside` overflows."""
         left, right, lowest, highest = map(f.graph.parameter, LIMITS)
-        largest = elementary.largest(f)
+        largest = math_functions.largest(f)
         number = f.abs(inside) <= largest
         above = x > f.where(number, largest, f.minimum(highest, largest))
         below = x < f.where(number, -largest, f.maximum(lowest, -largest))
@@ -139,7 +139,7 @@ def _constant(graph: Graph, node: Node) -> Node:
     return graph.const(Fraction(value))
 
 
-def machine(f: Kernel, root: Node, leaves: Mapping[str, Node]) -> Node:
+def machine(f: KernelArithmetic, root: Node, leaves: Mapping[str, Node]) -> Node:
     """Return a definition's graph as operations of one float format."""
     new: dict[Node, Node] = {}
     for node in walk(root):

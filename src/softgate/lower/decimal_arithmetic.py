@@ -256,8 +256,8 @@ def limit_at_infinity(root: Node, sign: int, parameters: Mapping[str, float]) ->
 
     Examples
     --------
-    >>> from softgate.formula.arithmetic import Definition
-    >>> f = Definition()
+    >>> from softgate.formula.arithmetic import ExactArithmetic
+    >>> f = ExactArithmetic()
     >>> x = f.graph.input("x")
     >>> limit_at_infinity(x * f.sigmoid(x), 1, {})
     Limit(limit=inf, reached=inf)

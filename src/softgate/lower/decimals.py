@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import Any
 
 from softgate.catalogue import Entry
-from softgate.formula.arithmetic import Definition
+from softgate.formula.arithmetic import ExactArithmetic
 from softgate.formula.graph import Node
 
 MOST = 50
@@ -52,7 +52,7 @@ def number(root: Node, x: Fraction, digits: int) -> Number:
 
     Examples
     --------
-    >>> f = Definition()
+    >>> f = ExactArithmetic()
     >>> x = f.graph.input("x")
     >>> number(x * f.Phi(x), Fraction(-3), 4)
     Number(value=-0.0040496940948902..., text='-0.0040')
@@ -139,7 +139,7 @@ def _point(whole: int, decimals: int) -> str:
     return f"{text[:-decimals]}.{text[-decimals:]}" if decimals else text
 
 
-def definition(entry: Entry, parameters: Mapping[str, float], f: Definition) -> Node:
+def definition(entry: Entry, parameters: Mapping[str, float], f: ExactArithmetic) -> Node:
     """Trace an entry's definition over `f`, each parameter as the decimal that `repr` prints."""
     fixed = {name: f.graph.const(Fraction(repr(value))) for name, value in parameters.items()}
     return entry.definition(f, f.graph.input("x"), **fixed)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from html import escape
 
-from softgate.formula.arithmetic import Definition
+from softgate.formula.arithmetic import ExactArithmetic
 from softgate.formula.derivative import call
 from softgate.formula.graph import COMPARISONS, Node, walk
 
@@ -109,10 +109,10 @@ def as_powers(root: Node) -> dict[Node, tuple[Node, int]]:
 
 def meaning(node: Node) -> Node:
     """Return σ(x), Φ(x) or φ(x) expanded into elementary functions."""
-    return MEANINGS[node.op](Definition(node.graph), node.args[0])
+    return MEANINGS[node.op](ExactArithmetic(node.graph), node.args[0])
 
 
-MEANINGS: dict[str, Callable[[Definition, Node], Node]] = {
+MEANINGS: dict[str, Callable[[ExactArithmetic, Node], Node]] = {
     "sigmoid": lambda f, x: 1 / (1 + f.exp(-x)),
     "Phi": lambda f, x: Fraction(1, 2) * (1 + f.erf(x / f.sqrt(2))),
     "phi": lambda f, x: f.exp(-x * x / 2) / f.sqrt(2 * f.pi),
@@ -325,7 +325,7 @@ def bracketed_choice(term: Term) -> Term:
 
 def plus_one(node: Node, inside: Node) -> Term:
     """Return ln(1 + inside)."""
-    total = Definition(node.graph).lift(1) + inside
+    total = ExactArithmetic(node.graph).lift(1) + inside
     return function("ln", write(total))
 
 
@@ -339,9 +339,9 @@ WRITERS: dict[str, Callable[[Node, bool], Term]] = {
     "where": choice,
     "pi": lambda n, _: Term("constant", text="pi"),
     "exp": exponential,
-    "expm1": lambda n, s: write(call(Definition(n.graph), "exp", n.args[0]) - 1, s),
+    "expm1": lambda n, s: write(call(ExactArithmetic(n.graph), "exp", n.args[0]) - 1, s),
     "log1p": lambda n, _: plus_one(n, n.args[0]),
-    "softplus": lambda n, _: plus_one(n, call(Definition(n.graph), "exp", n.args[0])),
+    "softplus": lambda n, _: plus_one(n, call(ExactArithmetic(n.graph), "exp", n.args[0])),
     "sqrt": lambda n, _: Term("root", (write(n.args[0]),)),
 }
 
@@ -360,8 +360,8 @@ def infix(root: Node) -> str:
 
     Examples
     --------
-    >>> from softgate.formula.arithmetic import Definition
-    >>> f = Definition()
+    >>> from softgate.formula.arithmetic import ExactArithmetic
+    >>> f = ExactArithmetic()
     >>> x = f.graph.input("x")
     >>> infix(0.5 * x * (1 + f.erf(x / f.sqrt(2))))
     '0.5*x*(1 + erf(x/sqrt(2)))'
@@ -452,8 +452,8 @@ def latex(root: Node) -> str:
 
     Examples
     --------
-    >>> from softgate.formula.arithmetic import Definition
-    >>> f = Definition()
+    >>> from softgate.formula.arithmetic import ExactArithmetic
+    >>> f = ExactArithmetic()
     >>> x = f.graph.input("x")
     >>> print(latex(x * f.Phi(x)))
     x\,\Phi\left(x\right)
@@ -546,8 +546,8 @@ def mathml(root: Node, before: str = "") -> str:
 
     Examples
     --------
-    >>> from softgate.formula.arithmetic import Definition
-    >>> f = Definition()
+    >>> from softgate.formula.arithmetic import ExactArithmetic
+    >>> f = ExactArithmetic()
     >>> "<mi>x</mi>" in mathml(f.graph.input("x"))
     True
     """

@@ -221,8 +221,8 @@ def body(
 
     Examples
     --------
-    >>> from softgate.formula.arithmetic import Machine
-    >>> f = Machine(FLOAT32)
+    >>> from softgate.formula.arithmetic import FloatArithmetic
+    >>> f = FloatArithmetic(FLOAT32)
     >>> x = f.graph.input("x")
     >>> operations = OPERATORS | {"fma": call("fmaf", 3), "where": CHOOSE}
     >>> c = Language(operations, lambda v: f"{shortest(v, FLOAT32)}f", "const float {} = {};")

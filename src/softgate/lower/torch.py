@@ -17,8 +17,8 @@ from fractions import Fraction
 import numpy as np
 import torch
 
-from softgate.blocks.coefficients import GAUSSIAN
-from softgate.blocks.gaussian_forms import EXACT as MILLS_FORMS
+from softgate.blocks.fits import GAUSSIAN
+from softgate.blocks.gaussian import EXACT as MILLS_FORMS
 from softgate.formula.derivative import derivative
 from softgate.formula.graph import Graph, Node, walk
 
@@ -161,8 +161,8 @@ def source(root: Node, parameters: tuple[str, ...] = ()) -> str:
 
     Examples
     --------
-    >>> from softgate.formula.arithmetic import Definition
-    >>> f = Definition()
+    >>> from softgate.formula.arithmetic import ExactArithmetic
+    >>> f = ExactArithmetic()
     >>> x = f.graph.input("x")
     >>> print(source(x * f.sigmoid(1.702 * x)))
     def form(x):
@@ -188,8 +188,8 @@ def guarded(root: Node, parameters: Mapping[str, float]) -> Node:
 
     Examples
     --------
-    >>> from softgate.formula.arithmetic import Definition
-    >>> f = Definition()
+    >>> from softgate.formula.arithmetic import ExactArithmetic
+    >>> f = ExactArithmetic()
     >>> x = f.graph.input("x")
     >>> guarded(f.where(x > 0, x, f.expm1(x)), {})
     where(lt(0, x), x, expm1(where(lt(0, x), 0, x)))
@@ -237,8 +237,8 @@ def arithmetic(root: Node) -> Node | None:
     Examples
     --------
     >>> from softgate.formula.formats import FLOAT32
-    >>> from softgate.formula.arithmetic import Machine
-    >>> f = Machine(FLOAT32)
+    >>> from softgate.formula.arithmetic import FloatArithmetic
+    >>> f = FloatArithmetic(FLOAT32)
     >>> x = f.graph.input("x")
     >>> arithmetic(f.abs(x))
     where(lt(x, 0), neg(x), x)

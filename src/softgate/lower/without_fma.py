@@ -5,7 +5,7 @@ compute the rounding error of an operation, or subtract a multiple of ln 2 from 
 exact: there a and b are split in two halves with four exact products, which are added
 from the largest. The result is the same whether or not a compiler fuses them.
 
-Three operations are added to those of `formula.Machine`:
+Three operations are added to those of `formula.FloatArithmetic`:
 
 - `high`: the float with the lower half of its significand cleared;
 - `unscale`: the product with a power of two of a large negative exponent, by integer arithmetic on
@@ -41,8 +41,8 @@ def without_fma(fmt: Format, *roots: Node) -> tuple[Node, ...]:
     Examples
     --------
     >>> from softgate.formula.formats import FLOAT32
-    >>> from softgate.formula.arithmetic import Machine
-    >>> f = Machine(FLOAT32)
+    >>> from softgate.formula.arithmetic import FloatArithmetic
+    >>> f = FloatArithmetic(FLOAT32)
     >>> a, b = f.graph.input("a"), f.graph.input("b")
     >>> without_fma(FLOAT32, f.fma(a, b, 1))
     (keep(add(mul(keep(a), keep(b)), 1)),)

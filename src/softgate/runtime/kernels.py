@@ -17,7 +17,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import numpy.typing as npt
 
-from softgate.blocks import Kernel, TwoFloat
+from softgate.blocks import KernelArithmetic, TwoFloat
 from softgate.catalogue import Entry
 from softgate.catalogue.entry import LIMITS
 from softgate.catalogue.gated import GatedEntry
@@ -95,7 +95,7 @@ def trace(specification: Specification, fused: bool = True) -> Node:
 
 def traced(specification: Specification, fused: bool = True) -> tuple[Node, ...]:
     """Return the graphs of a kernel's results."""
-    entry, f = specification.entry, Kernel(specification.arithmetic, fused=fused)
+    entry, f = specification.entry, KernelArithmetic(specification.arithmetic, fused=fused)
     fixed = {}
     if specification.specialised:
         values = {p.name: p.default for p in entry.parameters} | dict(specification.constants)

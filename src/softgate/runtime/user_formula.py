@@ -9,7 +9,7 @@ from numbers import Real
 from typing import Any, overload
 
 from softgate.catalogue.entry import Entry, Parameter, UserFormula
-from softgate.formula.arithmetic import Definition
+from softgate.formula.arithmetic import ExactArithmetic
 from softgate.formula.graph import FormulaError, Node
 from softgate.formula.trace import place, replay, trace
 from softgate.lower.compose import Composition
@@ -118,7 +118,7 @@ def _entry(
     names = tuple(p.name for p in parameters)
     root = trace(function, names)
 
-    def definition(f: Definition, x: Node, **symbols: Node) -> Node:
+    def definition(f: ExactArithmetic, x: Node, **symbols: Node) -> Node:
         return replay(root, f, {"x": x, **symbols})
 
     return composed(

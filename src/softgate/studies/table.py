@@ -17,7 +17,7 @@ from fractions import Fraction
 from itertools import islice
 from typing import Any, ClassVar
 
-from softgate.formula.arithmetic import Definition
+from softgate.formula.arithmetic import ExactArithmetic
 from softgate.formula.derivative import derivative
 from softgate.formula.graph import Node
 from softgate.lower import decimals
@@ -296,7 +296,7 @@ def _quantity(column: Column) -> str:
 
 def _graph(column: Column) -> Node:
     quantity, activation, reference = column
-    f = Definition()
+    f = ExactArithmetic()
     root = decimals.definition(activation.entry, activation.parameters, f)
     if reference is not None:
         other = decimals.definition(reference.entry, reference.parameters, f)

@@ -21,7 +21,7 @@ from compositions import (
 from xla_once import quick_options, run_once
 
 import softgate as sg
-from softgate.blocks import Kernel
+from softgate.blocks import KernelArithmetic
 from softgate.formula.formats import FLOAT32
 from softgate.lower import framework
 from softgate.lower.jax import stable_dialect
@@ -110,7 +110,7 @@ def test_reductions_of_any_length(n: int) -> None:
 
 def test_xla_merges_constants_across_forms_that_are_not_kept() -> None:
     # Why the tests above exist: without `unscale` and `keep`, 2**-64 times 2**-64 is flushed to 0.
-    kernel = Kernel(FLOAT32, fused=False)
+    kernel = KernelArithmetic(FLOAT32, fused=False)
     (graph,) = without_fma(FLOAT32, sg.sigmoid.entry.trace("value", kernel))
     assert [graph.op, graph.args[0].op] == ["keep", "unscale"]
     product = graph.graph.node("mul", *graph.args[0].args)

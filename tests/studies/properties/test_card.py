@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import softgate as sg
-from softgate.formula.arithmetic import Definition
+from softgate.formula.arithmetic import ExactArithmetic
 from softgate.formula.graph import Node
 from softgate.lower.notation import NAMESPACE
 from softgate.plotting.curves import curve
@@ -124,7 +124,7 @@ def test_names_are_escaped() -> None:
 
 
 @sg.activation
-def stairs(f: Definition, x: Node) -> Node:
+def stairs(f: ExactArithmetic, x: Node) -> Node:
     return f.where(f.sin(x) > 0.3, 1, 0.5 * x)
 
 

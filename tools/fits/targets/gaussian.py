@@ -12,7 +12,7 @@ from flint import arb
 from rational import fit_ratio
 
 from softgate.blocks.fits import Fit
-from softgate.blocks.gaussian_forms import EXACT, QUICK, Exponent
+from softgate.blocks.gaussian import EXACT, QUICK, Exponent
 from softgate.formula.formats import FLOAT32, FLOAT64, Format
 
 REDUCED = 0.6935
@@ -46,7 +46,7 @@ def fit_ratio_part(exponent: Exponent, base: float, fmt: Format, *, slope: bool)
     )
     scale = "G*(1 + a*G)" if slope else "G"
     return Fit(
-        target=f"G - a - {base}, G = 2**-((a*a + L)/C)/(2*Phi(-a)), L, C of gaussian_forms",
+        target=f"G - a - {base}, G = 2**-((a*a + L)/C)/(2*Phi(-a)), L, C of gaussian.py",
         form=f"P(a)/Q(a), error relative to {scale}",
         interval=(low, high),
         error_log2=error,
@@ -76,7 +76,7 @@ def fit_power(exponent: Exponent, fmt: Format) -> Fit:
         rest, weight, (-REDUCED, REDUCED), (TERMS[fmt.name] - 2, 0), fmt, crowding=1
     )
     return Fit(
-        target="2**(r/C) - 1, C of gaussian_forms",
+        target="2**(r/C) - 1, C of gaussian.py",
         form="r/2 + r*r*(c0 + c1*r + ...), error relative to 2**(r/C)",
         interval=(-REDUCED, REDUCED),
         error_log2=error,

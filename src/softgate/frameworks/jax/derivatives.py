@@ -27,9 +27,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax.custom_derivatives import SymbolicZero
 
-from softgate.blocks import Kernel
+from softgate.blocks import KernelArithmetic
 from softgate.catalogue.entry import LIMITS
-from softgate.formula.arithmetic import Definition
+from softgate.formula.arithmetic import ExactArithmetic
 from softgate.formula.derivative import derivative
 from softgate.formula.formats import FLOAT32, FLOAT64, FORMATS, Format
 from softgate.formula.graph import Node
@@ -48,19 +48,19 @@ TERMS = 20
 """Terms of the series of exp(z)·(1 - z) - 1, |z| < 1: the next is below an ulp of float64."""
 
 
-def silu_beta(f: Definition, x: Node, beta: Node) -> Node:
+def silu_beta(f: ExactArithmetic, x: Node, beta: Node) -> Node:
     """Return x²·sigma(t)·sigma(-t), t = beta·x."""
     t = beta * x
     return (x * f.sigmoid(t)) * (x * f.sigmoid(-t))
 
 
-def softplus_beta(f: Definition, x: Node, beta: Node) -> Node:
+def softplus_beta(f: ExactArithmetic, x: Node, beta: Node) -> Node:
     """Return -(log(1 + exp(-u)) + u·sigma(-u))/beta², u = |beta·x|."""
     u = f.abs(beta * x)
     return -(f.softplus(-u) + u * f.sigmoid(-u)) / (beta * beta)
 
 
-def celu_alpha(f: Definition, x: Node, alpha: Node) -> Node:
+def celu_alpha(f: ExactArithmetic, x: Node, alpha: Node) -> Node:
     """Return exp(z)·(1 - z) - 1, z = x/alpha below 0; near 0 by its series -z²·(1/2 + z/3 + …)."""
     z = x / alpha
     series = f.lift(0)
@@ -296,7 +296,7 @@ def compiled(entry: Entry, quantity: str, fmt: Format, symbolic: tuple[str, ...]
 
     In float32 a parameter is passed in two parts, as to the kernels.
     """
-    f = Kernel(fmt, fused=False)
+    f = KernelArithmetic(fmt, fused=False)
     fixed = {
         p.name: f.number(Fraction(p.default)) for p in entry.parameters if p.name not in symbolic
     }
@@ -315,7 +315,7 @@ def compiled(entry: Entry, quantity: str, fmt: Format, symbolic: tuple[str, ...]
 
 def _derived(entry: Entry, variables: tuple[str, ...]) -> Node:
     """Return a derivative of the definition; its parameters are inputs, to be differentiated by."""
-    f = Definition()
+    f = ExactArithmetic()
     symbols = {p.name: f.graph.input(p.name) for p in entry.parameters}
     x = f.graph.input("x")
     if entry.user is None and len(variables) == 1 and (entry.name, variables[0]) in STABLE:

@@ -22,7 +22,7 @@ import torch
 import torch.nn.functional as F
 from torch._C._functorch import TransformType, get_interpreter_stack
 
-from softgate.formula.arithmetic import Definition
+from softgate.formula.arithmetic import ExactArithmetic
 from softgate.formula.derivative import derivative as differentiate
 from softgate.formula.formats import BYTE_FORMATS, FLOAT32, FLOAT64, Format
 from softgate.formula.rounding import dtype_of
@@ -224,7 +224,7 @@ class Decomposition:
             if self._at_value:
                 root = differentiate(self._at_value[-1][0])
             else:
-                f, entry = Definition(), self.activation.entry
+                f, entry = ExactArithmetic(), self.activation.entry
                 assert entry.slope_at_value is not None
                 symbols = {name: f.graph.parameter(name) for name in names}
                 root = entry.slope_at_value(f, f.graph.input("x"), **symbols)

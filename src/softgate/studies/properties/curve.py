@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from softgate.catalogue import Entry
-from softgate.formula.arithmetic import Definition
+from softgate.formula.arithmetic import ExactArithmetic
 from softgate.formula.derivative import derivative
 from softgate.formula.graph import COMPARISONS, POSITIVE, Node, walk
 from softgate.lower import decimals
@@ -148,7 +148,7 @@ def _cut(root: Node, breaks: list[Fraction]) -> list[Piece]:
 
 def decided(root: Node, x: Fraction) -> Node:
     """Return `root` with each `where` and |u| replaced by its branch at `x`."""
-    f = Definition(root.graph)
+    f = ExactArithmetic(root.graph)
     made: dict[Node, Node] = {}
     for node in walk(root):
         args = tuple(made[arg] for arg in node.args)
@@ -233,7 +233,7 @@ class Curve:
 
     def __init__(self, entry: Entry, parameters: Mapping[str, float]) -> None:
         self.entry, self.parameters = entry, dict(parameters)
-        self.root = decimals.definition(entry, self.parameters, Definition())
+        self.root = decimals.definition(entry, self.parameters, ExactArithmetic())
         self.pieces = pieces(self.root)
         self.oscillates = False
         """Whether there are more than MOST_ROOTS changes of sign."""

@@ -12,10 +12,9 @@ from fractions import Fraction
 from softgate.formula.formats import FLOAT32
 from softgate.formula.graph import Node
 
-from .coefficients import LOGARITHM
 from .exponential import MIRRORED, Exponential
-from .fits import Fit
-from .scaled import Tail, TwoFloat
+from .fits import LOGARITHM, Fit
+from .two_float import Tail, TwoFloat
 
 LIFT = 2**24
 """Factor that makes every float32 normal and does not let scaled 1 + exp(115) overflow."""

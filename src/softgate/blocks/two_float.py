@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import NamedTuple
 
-from softgate.formula.arithmetic import Machine
+from softgate.formula.arithmetic import FloatArithmetic
 from softgate.formula.graph import Node, Number
 
 from .fits import Fit
@@ -35,11 +35,11 @@ class Tail(NamedTuple):
     power: Node
 
 
-class Scaled(Machine):
+class TwoFloatArithmetic(FloatArithmetic):
     """Two-part products, and the combinators that turn a tail into a result."""
 
     def fit(self, family: Mapping[str, Fit], name: str) -> Fit:
-        """Return the fit `name` of one family of `coefficients`, in this format."""
+        """Return the fit `name` of one family of `fits`, in this format."""
         return family[f"{name}_{self.fmt.name.upper()}"]
 
     def number(self, value: Fraction | str | int) -> TwoFloat:
