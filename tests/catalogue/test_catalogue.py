@@ -12,9 +12,7 @@ import numpy as np
 import pytest
 
 import softgate as sg
-from softgate.formula import rounding
-from softgate.formula.formats import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, Format
-from softgate.formula.rounding import format_of
+from softgate.formula.formats import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, Format, format_of, ulp
 from softgate.lower import arb
 from softgate.runtime import tables
 from softgate.runtime.activation import Activation
@@ -162,7 +160,7 @@ def test_16_bit_backward_within_an_ulp_at_every_input(activation: Activation, dt
             assert np.array_equal(np.isnan(result), np.isnan(expected))
             number = np.isfinite(expected)
             assert np.array_equal(result[~number], expected[~number], equal_nan=True)
-            unit = rounding.ulp(expected[number], format_of(np.dtype(dtype)))
+            unit = ulp(expected[number], format_of(np.dtype(dtype)))
             assert np.all(np.abs(result[number] - expected[number]) <= unit)
 
 

@@ -13,8 +13,7 @@ import pytest
 import softgate as sg
 from softgate.blocks import KernelArithmetic
 from softgate.catalogue import Bound
-from softgate.formula import rounding
-from softgate.formula.formats import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, Format
+from softgate.formula.formats import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, Format, all_values
 from softgate.formula.graph import Node
 from softgate.runtime.activation import Activation
 
@@ -162,7 +161,7 @@ def test_another_nan_of_16_bits(fmt: Format) -> None:
     table = x | np.uint16(quiet)
     for exact in (True, False):
         checks.check_nan_payloads(table, fmt, exact)
-    signalling = int(np.flatnonzero(np.isnan(rounding.all_values(fmt)))[0])
+    signalling = int(np.flatnonzero(np.isnan(all_values(fmt)))[0])
     for changed, exact in ((1, True), (1, False), (quiet, True), (1 << 15, True)):
         results = table.copy()
         results[signalling] ^= changed

@@ -17,8 +17,7 @@ from variants import named
 
 import softgate as sg
 from softgate.cli import certify, emit
-from softgate.formula import rounding
-from softgate.formula.formats import FLOAT16, FLOAT32, FLOAT64
+from softgate.formula.formats import FLOAT16, FLOAT32, FLOAT64, round_to, ulp
 from softgate.runtime.activation import Activation
 from softgate.runtime.gated import Gated
 from softgate.studies import accuracy
@@ -81,7 +80,7 @@ def test_float32(variant: Variant) -> None:
         assert same_special(value, activation(wide, **parameters), x)
         assert same_special(slope, activation.slope(wide, **parameters), x)
         exact = activation.backward(wide, wide_grad, **parameters)
-        limit = ONCE_ULP * rounding.ulp(exact, FLOAT32)
+        limit = ONCE_ULP * ulp(exact, FLOAT32)
         wrong = np.isfinite(exact) & (np.abs(exact) < 3e38) & ~(np.abs(backward - exact) <= limit)
     assert not wrong.any(), (x[wrong][:3], grad[wrong][:3])
 
@@ -115,8 +114,8 @@ def test_float16_at_every_input(name: str) -> None:
     (y,) = run(model, x=x)
     exact = activation(x.astype(np.float64))
     with np.errstate(all="ignore"):
-        rounded = rounding.round_to(exact, FLOAT16)
-        error = np.abs(y.astype(np.float64) - exact) / rounding.ulp(exact, FLOAT16)
+        rounded = round_to(exact, FLOAT16)
+        error = np.abs(y.astype(np.float64) - exact) / ulp(exact, FLOAT16)
     usual = np.isfinite(rounded)
     assert np.max(error[usual]) <= stated(model, name) <= ONCE_ULP
     assert same_bits(y[~usual].astype(np.float64), rounded[~usual])
@@ -143,7 +142,7 @@ def test_gated(gated: Gated, dtype: str) -> None:
     for name, result, truth in zip(names, results, exact, strict=True):
         # Near a root of the activation's slope an ulp of the slope is not a useful unit.
         size = np.maximum(np.abs(truth), 2.0**-4 * scale) if name.endswith("da") else truth
-        assert np.all(np.abs(result - truth) <= limit * rounding.ulp(size, fmt)), name
+        assert np.all(np.abs(result - truth) <= limit * ulp(size, fmt)), name
 
 
 def test_the_gate_may_be_the_second_operand() -> None:

@@ -21,8 +21,16 @@ from places import SUPPORT
 from variants import named, parameter_sets
 
 import softgate as sg
-from softgate.formula import rounding
-from softgate.formula.formats import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, FORMATS, Format
+from softgate.formula.formats import (
+    BFLOAT16,
+    FLOAT16,
+    FLOAT32,
+    FLOAT64,
+    FORMATS,
+    Format,
+    round_to,
+    ulp,
+)
 from softgate.runtime import kernels
 from softgate.runtime.activation import Activation
 from softgate.runtime.gated import Gated
@@ -175,8 +183,8 @@ def beyond(activation: Activation, argument: dict[str, float], backward: Any) ->
         exact = slope * grad
         entry = activation.entry  # with parameters to be given the contract's bound is stated
         stated = CONTRACT_ULP if entry.parameters else max(entry.bounds["float32"].slope, 0.5)
-        allowed = stated * rounding.ulp(size, FLOAT32) * np.abs(grad)
-        allowed += 0.51 * rounding.ulp(exact, FLOAT32)
+        allowed = stated * ulp(size, FLOAT32) * np.abs(grad)
+        allowed += 0.51 * ulp(exact, FLOAT32)
         return usual & (np.abs(backward - exact) > allowed)
 
 
@@ -204,17 +212,17 @@ def test_float64(results: Results, activation_: Activation) -> None:
 def test_16_bits_are_computed_in_float32(results: Results, dtype: str) -> None:
     fmt = FORMATS[dtype]
     x, grad = (
-        rounding.round_to(array.astype(np.float64), fmt).astype(np.float32)
+        round_to(array.astype(np.float64), fmt).astype(np.float32)
         for array in inputs(sg.gelu, FLOAT32)
     )
     exact = (sg.gelu(x), sg.gelu.backward(x, grad))
     for result, wide in zip(results[f"float32.py:{dtype}", "gelu"], exact, strict=True):
         if dtype == "float16":
-            assert same_bits(result, rounding.round_to(wide.astype(np.float64), fmt))
+            assert same_bits(result, round_to(wide.astype(np.float64), fmt))
         else:  # where Triton's interpreter cuts bits off, and subnormal numbers are 0
             usual = np.isfinite(wide) & (np.minimum(np.abs(x), np.abs(wide)) >= 2.0**-120)
             assert usual.mean() > 0.5
-            error = np.abs(result[usual] - wide[usual]) / rounding.ulp(wide[usual], fmt)
+            error = np.abs(result[usual] - wide[usual]) / ulp(wide[usual], fmt)
             assert np.max(error) < 1
 
 

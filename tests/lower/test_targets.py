@@ -22,8 +22,7 @@ from formulas import swish
 from llvmlite import ir
 
 import softgate as sg
-from softgate.formula import rounding
-from softgate.formula.formats import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, Format
+from softgate.formula.formats import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, Format, encode, round_to
 from softgate.lower import column_sums, ulp_error
 from softgate.lower import llvm as lowering
 from softgate.lower.target import BYTE, HALFWORD, HOST, Target, function, host, optimise
@@ -120,10 +119,8 @@ def inputs(fmt: Format, number: int) -> Any:
     special = np.array([*ends, quiet, *(top + end for end in (*ends, quiet))], kind)
     random = rng.integers(0, 2 * top - 1, COUNT, kind, endpoint=True)
     bent = rng.normal(0, 4, COUNT)
-    if fmt.bits == 16:
-        near = rounding.encode(rounding.round_to(bent, fmt), fmt)
-    else:
-        near = bent.astype(fmt.name).view(kind)
+    half = fmt.bits == 16
+    near = encode(round_to(bent, fmt), fmt) if half else bent.astype(fmt.name).view(kind)
     result = rng.permuted(np.concatenate([special, random[: COUNT // 2], near])[:COUNT])
     result.flags.writeable = False
     return result

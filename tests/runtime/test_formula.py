@@ -15,10 +15,19 @@ import pytest
 
 import softgate as sg
 from softgate.blocks.math_functions import FAR
-from softgate.formula import rounding
 from softgate.formula.arithmetic import FUNCTIONS, ExactArithmetic
 from softgate.formula.derivative import derivative
-from softgate.formula.formats import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, Format
+from softgate.formula.formats import (
+    BFLOAT16,
+    FLOAT16,
+    FLOAT32,
+    FLOAT64,
+    Format,
+    all_values,
+    near_tie,
+    round_to,
+    ulp,
+)
 from softgate.formula.rewrite import rewrite
 from softgate.lower import arb, compose, decimal_arithmetic, mp
 from softgate.lower.notation import infix
@@ -48,9 +57,9 @@ def errors_ulp(name: str, fmt: Format, x: Any, y: Any) -> Any:
             continue
         ball = arb.truth(root, x=point)
         truth = float(ball.mid())
-        if result == float(rounding.round_to(np.float64(truth), fmt)):
+        if result == float(round_to(np.float64(truth), fmt)):
             continue  # overflow to infinity included
-        unit = float(rounding.ulp(np.float64(truth), fmt))
+        unit = float(ulp(np.float64(truth), fmt))
         wrong = abs(ball - arb.exact(result)).mid() if np.isfinite(result) else np.inf
         errors[i] = float(wrong) / unit
     return errors
@@ -100,7 +109,7 @@ def test_float32_is_rounded_once(activation_: Activation, quantity: str) -> None
         x = x[np.abs(x) < 1e13]
     y = checks.call(activation_, quantity, x)
     wide = checks.call(activation_, quantity, x.astype(np.float64))
-    assert np.array_equal(y.astype(np.float64), rounding.round_to(wide, FLOAT32))
+    assert np.array_equal(y.astype(np.float64), round_to(wide, FLOAT32))
     parameters = dict(activation_.parameters)
     errors = accuracy.Reference(activation_.entry, quantity, parameters).against_arb(x, y, FLOAT32)
     scale = 2.0 if quantity == "slope" else 1.0  # ulps of the scale, which may be half the slope's
@@ -116,7 +125,7 @@ def test_the_catalogue_says_the_same(activation_: Activation) -> None:
         ours = checks.call(activation_, quantity, x)
         theirs = checks.call(other, quantity, x, arithmetic="float64")
         wide = theirs.astype(np.float64)
-        assert np.all(np.abs(ours - wide) <= rounding.ulp(wide, FLOAT32))
+        assert np.all(np.abs(ours - wide) <= ulp(wide, FLOAT32))
         assert np.mean(ours == theirs) > 0.995
 
 
@@ -136,12 +145,12 @@ def test_16_bits(quantity: str, fmt: Format) -> None:
 
 def test_16_bits_of_all() -> None:
     for activation_ in formulas.ALL:
-        x = rounding.all_values(FLOAT16).astype(np.float16)
+        x = all_values(FLOAT16).astype(np.float16)
         x = x[np.isfinite(x)]
         wide = activation_(x.astype(np.float64))
-        sure = ~rounding.near_tie(wide, FLOAT16, 2.0**-40)
+        sure = ~near_tie(wide, FLOAT16, 2.0**-40)
         y = activation_(x).astype(np.float64)
-        assert np.array_equal(y[sure], rounding.round_to(wide, FLOAT16)[sure])
+        assert np.array_equal(y[sure], round_to(wide, FLOAT16)[sure])
         assert "rounded from the float64 kernel" in str(sg.explain(x, activation_))
 
 

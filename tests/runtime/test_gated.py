@@ -14,8 +14,16 @@ import pytest
 import softgate as sg
 from softgate.blocks import KernelArithmetic
 from softgate.catalogue import Bound
-from softgate.formula import rounding
-from softgate.formula.formats import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, Format
+from softgate.formula.formats import (
+    BFLOAT16,
+    FLOAT16,
+    FLOAT32,
+    FLOAT64,
+    Format,
+    all_values,
+    dtype_of,
+    round_to,
+)
 from softgate.formula.graph import Node
 from softgate.runtime.gated import Curvature, Gated
 
@@ -307,11 +315,11 @@ def test_other_faults_are_seen() -> None:
 @NARROW
 def test_16_bit_curvature_is_rounded_once(fmt: Format) -> None:
     """All inputs, signalling NaNs without a warning; bfloat16 not by way of float32."""
-    gate = np.arange(1 << 16, dtype=np.uint16).view(rounding.dtype_of(fmt))
+    gate = np.arange(1 << 16, dtype=np.uint16).view(dtype_of(fmt))
     other = np.full_like(gate, 1.5)
-    wide = sg.swiglu.curvature(rounding.all_values(fmt), np.full(1 << 16, 1.5))
+    wide = sg.swiglu.curvature(all_values(fmt), np.full(1 << 16, 1.5))
     for narrow, exact in zip(sg.swiglu.curvature(gate, other), wide, strict=True):
-        expected = rounding.round_to(exact, fmt)
+        expected = round_to(exact, fmt)
         assert np.array_equal(narrow.astype(np.float64), expected, equal_nan=True)
 
 

@@ -11,8 +11,17 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from softgate.formula import rounding
-from softgate.formula.formats import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, Format
+from softgate.formula.formats import (
+    BFLOAT16,
+    FLOAT16,
+    FLOAT32,
+    FLOAT64,
+    Format,
+    all_values,
+    encode,
+    round_to,
+    ulp,
+)
 from softgate.lower import arb
 from softgate.runtime.activation import Activation
 from softgate.runtime.tables import truth_graph
@@ -103,7 +112,7 @@ def check_rounded_once(
     y = call(activation, quantity, x, arithmetic="float64", **parameters)
     assert y.dtype == np.float32
     wide = call(activation, quantity, x.astype(np.float64), **parameters)
-    assert np.array_equal(y.astype(np.float64), rounding.round_to(wide, FLOAT32))
+    assert np.array_equal(y.astype(np.float64), round_to(wide, FLOAT32))
     if quantity == "value":  # a slope's ulp is that of its scale, which may be half the slope's own
         # At some inputs: `check_against_arb` compares the float64 results, rounded here, with arb.
         few = np.random.default_rng(11).permutation(x.size)[: x.size // 8]
@@ -118,7 +127,7 @@ def check_16bit(
 ) -> None:
     """Results are correctly rounded at one in `every` inputs; NaN payloads and limits hold."""
     key = activation.check_parameters(parameters)
-    x = rounding.all_values(fmt)
+    x = all_values(fmt)
     run = call(activation, quantity, as16(np.arange(1 << 16, dtype=np.uint16), fmt), **parameters)
     finite = np.flatnonzero(np.isfinite(x))
     if every > 1:
@@ -126,7 +135,7 @@ def check_16bit(
     points, results = x[finite], run.view(np.uint16)[finite]
     expected = accuracy.correctly_rounded(activation.entry, quantity, fmt, dict(key), points)
     check_roundings(activation, quantity, fmt, dict(key), points, expected)
-    same = results == rounding.encode(expected, fmt)
+    same = results == encode(expected, fmt)
     # Where the truth is 0, or so small that its sign is not known, a zero of any sign will do.
     zeros = (expected == 0) & ((results & 0x7FFF) == 0)
     same |= zeros & (np.abs(points) > 1000)
@@ -140,7 +149,7 @@ def check_16bit(
     check_nan_payloads(run.view(np.uint16), fmt, exact=uses_table)
     ends = np.isinf(x)
     wide = call(activation, quantity, x[ends], **parameters)
-    assert np.array_equal(run[ends].astype(np.float64), rounding.round_to(wide, fmt))
+    assert np.array_equal(run[ends].astype(np.float64), round_to(wide, fmt))
 
 
 def check_roundings(
@@ -166,7 +175,7 @@ def check_nan_payloads(results: Any, fmt: Format, exact: bool) -> None:
     instruction that subtracts may negate its operand, NaN included.
     """
     x = np.arange(1 << 16, dtype=np.uint16)
-    nan = np.isnan(rounding.all_values(fmt))
+    nan = np.isnan(all_values(fmt))
     sign, quiet = np.uint16(1 << 15), np.uint16(1 << (fmt.mantissa_bits - 1))
     if exact:
         np.testing.assert_array_equal(results[nan], x[nan] | quiet)
@@ -195,7 +204,7 @@ def check_specials(activation: Activation, quantity: str, fmt: Format, **paramet
         y = call(activation, quantity, kind(sign * np.inf), **parameters)
         far = float(arb.truth(graph, 60, x=sign * LARGE, **values).mid())
         near = float(arb.truth(graph, 60, x=sign * 40.0, **values).mid())
-        limit = rounding.round_to(np.float64(limit_of(far)), fmt)
+        limit = round_to(np.float64(limit_of(far)), fmt)
         assert y == limit, f"{what} at {sign * np.inf} is {y}, its limit is {limit}"
         if quantity == "value" and limit == 0 and near != 0:
             assert np.signbit(y) == (near < 0), f"{what}: {y} at {sign * np.inf} has the wrong sign"
@@ -204,7 +213,7 @@ def check_specials(activation: Activation, quantity: str, fmt: Format, **paramet
             assert zero == 0, f"{what}: f({sign * 0.0}) = {zero}"
             assert np.signbit(zero) == (sign < 0), f"{what}: f({sign * 0.0}) = {zero}"
         else:
-            unit = float(rounding.ulp(np.float64(truth), fmt))
+            unit = float(ulp(np.float64(truth), fmt))
             assert abs(float(zero) - truth) <= CONTRACT_ULP * unit, f"{what} at 0 is {zero}"
 
 

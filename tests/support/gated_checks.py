@@ -11,9 +11,8 @@ from typing import Any
 import checks
 import numpy as np
 
-from softgate.formula import rounding
 from softgate.formula.derivative import derivative
-from softgate.formula.formats import FLOAT32, FLOAT64, Format
+from softgate.formula.formats import FLOAT32, FLOAT64, Format, round_to, ulp
 from softgate.formula.graph import Node
 from softgate.lower import arb
 from softgate.runtime import kernels
@@ -92,7 +91,7 @@ def hold(
         abs(float((arb.exact(r) - ball).mid())) if fine else np.inf
         for r, ball, fine in zip(y.tolist(), balls, exact.tolist(), strict=True)
     ])  # fmt: skip
-    overflow = np.isinf(y) & (rounding.round_to(truth, fmt) == y)
+    overflow = np.isinf(y) & (round_to(truth, fmt) == y)
     error = np.where(overflow, 0.0, np.maximum(distance - slack, 0.0) / unit)
     worst = int(np.argmax(error))
     assert error[worst] <= limit, f"{what}: {error[worst]:.3f} units at {worst}, allowed {limit}"
@@ -116,7 +115,7 @@ def check_value(gated: Gated, fmt: Format, count: int, **parameters: float) -> N
     values = dict(activation_of(gated).check_parameters(parameters))
     balls = truths(gated.entry.define(), gates, others, values)
     result = gated(gates, others, **parameters)
-    unit = rounding.ulp(np.array([float(ball.mid()) for ball in balls]), fmt)
+    unit = ulp(np.array([float(ball.mid()) for ball in balls]), fmt)
     size = np.abs(evaluate(gated, "value", gates, values))
     slack = own_rounding(size, factor_of(gated, others, **parameters), fmt)
     limit = bound(gated, "value", fmt, parameters)
@@ -135,11 +134,11 @@ def check_bulk(gated: Gated, count: int) -> None:
         (gated(gates, others), value * wide, value, "value"),
         (by_gate, slope * wide, sizes, "slope"),
     ):
-        expected = rounding.round_to(truth, FLOAT32)
+        expected = round_to(truth, FLOAT32)
         with np.errstate(invalid="ignore"):
             distance = np.abs(result.astype(np.float64) - truth)
         slack = own_rounding(np.abs(size), wide, FLOAT32)
-        error = np.maximum(distance - slack, 0) / rounding.ulp(size * wide, FLOAT32)
+        error = np.maximum(distance - slack, 0) / ulp(size * wide, FLOAT32)
         error = np.where(result == expected, 0.0, error)
         worst = int(np.argmax(error))
         limit = bound(gated, what, FLOAT32, {})
@@ -203,13 +202,13 @@ def check_slopes(gated: Gated, fmt: Format, count: int, **parameters: float) -> 
     sizes = scale(gated, gates, values)
     factors = factor_of(gated, others, **parameters)
     with np.errstate(over="ignore"):
-        unit = rounding.ulp(sizes * np.abs(factors), fmt)
+        unit = ulp(sizes * np.abs(factors), fmt)
     balls = truths(derivative(root, "gate"), gates, others, values)
     slack = own_rounding(sizes, factors, fmt)
     limit = bound(gated, "slope", fmt, parameters)
     hold(by_gate, balls, unit, slack, limit, fmt, f"{gated.name} by its gate, {fmt.name}")
     balls = truths(derivative(root, "other"), gates, others, values)
-    unit = rounding.ulp(np.array([float(ball.mid()) for ball in balls]), fmt)
+    unit = ulp(np.array([float(ball.mid()) for ball in balls]), fmt)
     limit = bound(gated, "value", fmt, parameters)
     hold(by_other, balls, unit, 0.0, limit, fmt, f"{gated.name} by the other, {fmt.name}")
 
@@ -263,9 +262,9 @@ def check_16bit(gated: Gated, fmt: Format, **parameters: float) -> None:
             result = rounded.astype(np.float64)
             exact = act * factor
         slack = own_rounding(np.abs(act), np.float64(factor), FLOAT32)
-        expected = rounding.round_to(exact, fmt)
+        expected = round_to(exact, fmt)
         with np.errstate(invalid="ignore"):
-            error = np.maximum(np.abs(result - exact) - slack, 0) / rounding.ulp(exact, fmt)
+            error = np.maximum(np.abs(result - exact) - slack, 0) / ulp(exact, fmt)
         error = np.where(result == expected, 0.0, error)[finite]
         worst = int(np.argmax(error))
         assert error[worst] <= checks.ONCE_ULP, (
@@ -307,7 +306,7 @@ def check_rounded_once(gated: Gated, count: int, **parameters: float) -> None:
     balls = truths(gated.entry.define(), gates, others, values)
     result = gated(gates, others, arithmetic="float64", **parameters)
     assert result.dtype == np.float32
-    unit = rounding.ulp(np.array([float(ball.mid()) for ball in balls]), FLOAT32)
+    unit = ulp(np.array([float(ball.mid()) for ball in balls]), FLOAT32)
     hold(result, balls, unit, 0.0, checks.ONCE_ULP, FLOAT32, f"{gated.name} by way of float64")
 
 

@@ -14,8 +14,7 @@ from checking import raises
 from tensorflow_native import operators_only
 
 import softgate as sg
-from softgate.formula.formats import FLOAT32, FLOAT64, Format
-from softgate.formula.rounding import ulp
+from softgate.formula.formats import FLOAT32, FLOAT64, Format, ulp
 from softgate.frameworks.tensorflow.memory import aligned_like, array_of, tensor_of
 from softgate.studies.accuracy import Reference
 from softgate.studies.accuracy.samples import stratified

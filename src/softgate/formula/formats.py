@@ -1,7 +1,11 @@
-"""Float formats: bits, exponent range, and rounding of a real number.
+"""Float formats: bits, exponent range, NumPy dtype, and correct rounding to each format.
 
 The kernels' scale is defined here too: tails are carried times 2**scale, so that only the last
 operation can have a subnormal result.
+
+Rounding float64 arrays to a narrower format through float32 would round twice. Scaled so that the
+format's last place is 1, a float64 rounds with `rint`, exactly and to even, subnormals and overflow
+included.
 """
 
 from __future__ import annotations
@@ -9,6 +13,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import numpy.typing as npt
+
+Float64s = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -92,3 +104,78 @@ BYTE_FORMATS = {
 
 float8_e8m0fnu is absent: it holds powers of two, as scales of blocks, without sign and zero.
 """
+
+
+def ulp(y: Float64s | np.float64, fmt: Format) -> Float64s:
+    """Return the spacing of `fmt` at each |y| (that of the smallest normal number below it)."""
+    _, exponent = np.frexp(np.where(np.isfinite(y), y, 1.0))
+    exponent = np.where(y == 0, fmt.min_exponent, exponent)  # where frexp returns 0
+    unit = np.maximum(exponent - 1, fmt.min_exponent) - fmt.mantissa_bits
+    spacing: Float64s = np.ldexp(1.0, unit)
+    return spacing
+
+
+def round_to(y: Float64s | np.float64, fmt: Format) -> Float64s:
+    """Return `y` rounded to `fmt`, to nearest, ties to even, still as float64.
+
+    Beyond the range it is infinite, also if the format has no infinity.
+    """
+    unit = ulp(y, fmt)
+    with np.errstate(all="ignore"):  # y / unit with NaN, or a y far below the format's range
+        rounded: Float64s = np.copysign(np.rint(y / unit) * unit, y)
+    return np.where(np.abs(rounded) > fmt.largest, np.copysign(np.inf, y), rounded)
+
+
+def near_tie(y: Float64s, fmt: Format, margin: float) -> npt.NDArray[np.bool_]:
+    """Return a mask of the `y` within `margin` (relative) of a rounding boundary of `fmt`."""
+    unit = ulp(y, fmt)
+    with np.errstate(all="ignore"):  # as in round_to; margin * y may underflow
+        from_tie = np.abs(np.abs(y / unit - np.floor(y / unit)) - 0.5) * unit
+        close = from_tie <= margin * np.abs(y)
+    doubtful: npt.NDArray[np.bool_] = close & np.isfinite(y) & (y != 0)
+    return doubtful
+
+
+def encode(y: Float64s, fmt: Format) -> npt.NDArray[Any]:
+    """Return the bit patterns of `y`, which must be values of a format of at most 16 bits.
+
+    NaN and infinities that the format does not have are converted as ml_dtypes converts them.
+    """
+    with np.errstate(all="ignore"):  # signalling NaNs, underflow
+        if fmt.bits <= 8:
+            # One NaN: the sign of a computed one depends on the CPU.
+            values = np.where(np.isnan(y), np.nan, y).astype(dtype_of(fmt))
+            return values.view(np.uint8)
+        if fmt.name == "float16":
+            return y.astype(np.float16).view(np.uint16)
+        words = y.astype(np.float32).view(np.uint32)
+    return (words >> 16).astype(np.uint16)
+
+
+def all_values(fmt: Format) -> Float64s:
+    """Return the values of all bit patterns of a format of at most 16 bits, in order.
+
+    65,536 values, or 256: in formats of 4 and 6 bits the upper bits of a byte have no meaning, and
+    the values repeat.
+    """
+    values: npt.NDArray[Any]
+    if fmt.bits <= 8:
+        patterns = np.arange(256) & ((1 << fmt.bits) - 1)
+        values = patterns.astype(np.uint8).view(dtype_of(fmt))
+    elif fmt.name == "float16":
+        values = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
+    else:
+        values = (np.arange(1 << 16, dtype=np.uint32) << 16).view(np.float32)
+    with np.errstate(invalid="ignore"):  # signalling NaNs
+        return values.astype(np.float64)
+
+
+@lru_cache(maxsize=256)
+def format_of(dtype: np.dtype[Any]) -> Format | None:
+    """Return the format of a NumPy dtype, or None if softgate computes nothing in it."""
+    return FORMATS.get(dtype.name) or BYTE_FORMATS.get(dtype.name)
+
+
+def dtype_of(fmt: Format) -> np.dtype[Any]:
+    """Return the NumPy dtype of a format."""
+    return np.dtype(getattr(ml_dtypes, fmt.name, fmt.name))

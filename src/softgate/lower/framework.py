@@ -9,8 +9,8 @@ To add a framework, write a module with a `Dialect`:
 - `operations` has a template for each operation, operands as {0}, {1}, {2} (or {} in order). For
   definitions these are the arithmetic, the comparisons, `where`, and those of `formula.FUNCTIONS`.
   For stable forms (graphs over a `KernelArithmetic`) they are arithmetic, comparisons, `where`,
-  `sqrt`, `copysign`, the three operations on exponent bits of `formula.FloatArithmetic`, and the two
-  of `lower.without_fma`, which must be run first if the framework has no fma;
+  `sqrt`, `copysign`, the three operations on exponent bits of `formula.FloatArithmetic`, and the
+  two of `lower.without_fma`, which must be run first if the framework has no fma;
 - `modules` are the objects that the templates name;
 - `whole` returns an array like `x` filled with a number: for a root that does not depend on `x`;
 - `scalar` returns a number in the format of `x`: for a `where` between two numbers.

@@ -15,9 +15,8 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from softgate.formula.formats import Format
+from softgate.formula.formats import Format, dtype_of
 from softgate.formula.graph import Node
-from softgate.formula.rounding import dtype_of
 
 from .framework import DENSITY_AT_0, FOLDED, SQRT_HALF
 from .interpret import interpret

@@ -1,4 +1,4 @@
-"""The CPUs that kernels are compiled for: this machine's by default, any other by name.
+"""The CPUs that kernels are compiled for, and building and compiling LLVM functions for them.
 
 For an operation that a CPU lacks, LLVM calls a runtime routine; a process without it crashes. A
 `Target` therefore reports whether its CPU converts float16 and has fma; replacements made of
@@ -9,15 +9,32 @@ from __future__ import annotations
 
 import ctypes
 import itertools
+import mmap
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from .memory import LOADING, check_memory
+COMPILING = 1 << 26
+"""Bytes for compiling a kernel: a kernel of the catalogue needs at most a quarter of them."""
+LOADING = 1 << 28
+"""Bytes for loading LLVM and compiling a first kernel."""
+
+
+def check_memory(size: int = COMPILING) -> None:
+    """Raise MemoryError if the system does not provide `size` bytes; they are not used."""
+    flags = getattr(mmap, "MAP_PRIVATE", 0) | getattr(mmap, "MAP_ANONYMOUS", 0)
+    try:
+        (mmap.mmap(-1, size, flags=flags) if flags else mmap.mmap(-1, size)).close()
+    except (OSError, MemoryError):
+        raise MemoryError(
+            f"compiling a kernel needs {size >> 20} MB, which the system does not provide: end "
+            "other programs, or raise the limit (ulimit -v)"
+        ) from None
+
 
 try:
     import llvmlite.binding as llvm
@@ -80,6 +97,60 @@ def function(arrays: int, counts: int = 1) -> tuple[ir.Module, ir.IRBuilder, lis
     kind = ir.FunctionType(ir.VoidType(), [POINTER] * arrays + [INDEX] * counts)
     function = ir.Function(module, kind, "kernel")
     return module, ir.IRBuilder(function.append_basic_block("head")), list(function.args)
+
+
+Symbols = Mapping[str, int]
+"""Addresses of C functions by name."""
+
+
+def address_of(function: Any) -> int:
+    """Return the address of a function of a C library, or of a compiled one."""
+    address = ctypes.cast(function, ctypes.c_void_p).value
+    assert address is not None
+    return address
+
+
+class FunctionBuilder:
+    """A function under construction that calls C functions by their addresses."""
+
+    def __init__(self, symbols: Symbols, result: ir.Type, pointers: int, counts: int = 0) -> None:
+        self.symbols, self.module = symbols, ir.Module("softgate")
+        kind = ir.FunctionType(result, [POINTER] * pointers + [INDEX] * counts)
+        function = ir.Function(self.module, kind, "kernel")
+        entry = function.append_basic_block("entry")
+        body = function.append_basic_block("body")
+        self._entry = ir.IRBuilder(entry)
+        self._entry.branch(body)
+        self._entry.position_at_start(entry)
+        self.builder = ir.IRBuilder(body)
+        self.arguments = list(function.args)
+
+    def call(self, name: str, result: ir.Type, *arguments: ir.Value) -> ir.Value:
+        """Emit a call of a C function."""
+        kind = ir.FunctionType(result, [argument.type for argument in arguments])
+        address = INDEX(self.symbols[name])
+        return self.builder.call(self.builder.inttoptr(address, kind.as_pointer()), arguments)
+
+    def slot(self, kind: ir.Type, count: int = 1) -> ir.Value:
+        """Return memory on the stack, allocated once at the start of the function."""
+        return self._entry.alloca(kind, size=count)
+
+    def text(self, text: str) -> ir.Value:
+        """Return the address of a string constant."""
+        data = bytearray(text.encode() + b"\0")
+        constant = ir.Constant(ir.ArrayType(BYTE, len(data)), data)
+        name = f"text{len(self.module.globals)}"
+        place = ir.GlobalVariable(self.module, constant.type, name)
+        place.initializer, place.linkage = constant, "internal"
+        return place
+
+    def place(self, base: ir.Value, index: ir.Value) -> ir.Value:
+        """Return the address of a 64-bit word, an integer or a pointer."""
+        return self.builder.gep(base, [self.builder.mul(index, INDEX(8))], source_etype=BYTE)
+
+    def word(self, base: ir.Value, index: int) -> ir.Value:
+        """Return a 64-bit word of memory."""
+        return self.builder.load(self.place(base, INDEX(index)), typ=INDEX)
 
 
 @dataclass(frozen=True)

@@ -19,9 +19,18 @@ from typing import NamedTuple
 
 from llvmlite import ir
 
-from .c_calls import FunctionBuilder, Symbols
 from .llvm import CHUNK_FIELDS
-from .target import BYTE, INDEX, POINTER, WORD, Counted, compile_module, gradual_underflow
+from .target import (
+    BYTE,
+    INDEX,
+    POINTER,
+    WORD,
+    Counted,
+    FunctionBuilder,
+    Symbols,
+    compile_module,
+    gradual_underflow,
+)
 
 VOID = ir.VoidType()
 NULL = ir.Constant(POINTER, None)

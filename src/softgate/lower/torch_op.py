@@ -12,8 +12,7 @@ from collections.abc import Callable, Mapping
 
 from llvmlite import ir
 
-from .c_calls import FunctionBuilder, Symbols
-from .target import INDEX, POINTER, WORD, compile_module
+from .target import INDEX, POINTER, WORD, FunctionBuilder, Symbols, compile_module
 
 VOID = ir.VoidType()
 FUNCTIONS = (

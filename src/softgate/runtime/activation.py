@@ -13,8 +13,7 @@ import numpy as np
 
 from softgate.catalogue import Entry
 from softgate.catalogue.gated import GatedEntry
-from softgate.formula.formats import BYTE_FORMATS, FLOAT64, FORMATS
-from softgate.formula.rounding import dtype_of, format_of
+from softgate.formula.formats import BYTE_FORMATS, FLOAT64, FORMATS, dtype_of, format_of
 
 from . import arrays
 from .dispatch import Call, adapter_for, keras_adapter, override

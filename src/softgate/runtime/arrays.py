@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from softgate.formula.rounding import format_of, round_to
+from softgate.formula.formats import format_of, round_to
 
 from .dispatch import UfuncView
 from .encoding import a_type

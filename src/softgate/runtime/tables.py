@@ -16,9 +16,17 @@ import numpy as np
 import numpy.typing as npt
 
 from softgate.catalogue import Entry
-from softgate.formula import rounding
 from softgate.formula.derivative import derivative
-from softgate.formula.formats import FLOAT32, Format
+from softgate.formula.formats import (
+    FLOAT32,
+    Format,
+    all_values,
+    dtype_of,
+    encode,
+    near_tie,
+    round_to,
+    ulp,
+)
 from softgate.formula.graph import Node
 
 from . import kernels
@@ -47,8 +55,8 @@ def truth_graph(entry: Entry, quantity: str) -> Node:
 @lru_cache(maxsize=128)
 def table(entry: Entry, quantity: str, fmt: Format, parameters: Key) -> npt.NDArray[Any]:
     """Return the bit patterns of a quantity at all inputs: 65,536 of a 16-bit format, else 256."""
-    bits = rounding.encode(rounded(entry, quantity, fmt, dict(parameters)), fmt)
-    values = rounding.all_values(fmt)
+    bits = encode(rounded(entry, quantity, fmt, dict(parameters)), fmt)
+    values = all_values(fmt)
     nan = np.isnan(values)
     signalling = bool(np.isinf(values).any())  # formats without infinities have quiet NaNs only
     quiet = 1 << (fmt.mantissa_bits - 1) if signalling else 0
@@ -63,15 +71,15 @@ def backward_table(entry: Entry, fmt: Format, parameters: Key) -> npt.NDArray[np
 
     For formats of at most 8 bits. A zero is +0, NaN has one bit pattern.
     """
-    values, numbers = rounding.all_values(fmt), dict(parameters)
+    values, numbers = all_values(fmt), dict(parameters)
     x, grad = (operand.ravel() for operand in np.meshgrid(values, values, indexing="ij"))
     with np.errstate(all="ignore"):  # NaN, 0·inf, and slopes that underflow
         slopes = kernels.evaluate64(entry, "slope", values, numbers)
         products = np.repeat(slopes, values.size) * grad
         if entry.piecewise_linear:
             products[np.repeat(slopes == 0, values.size)] = 0.0
-        result = rounding.round_to(products, fmt)
-        doubtful = rounding.near_tie(products, fmt, MARGIN) & np.isfinite(x)
+        result = round_to(products, fmt)
+        doubtful = near_tie(products, fmt, MARGIN) & np.isfinite(x)
     if doubtful.any():
         from softgate.lower.mp import signs_of_differences
 
@@ -90,8 +98,8 @@ def backward_table(entry: Entry, fmt: Format, parameters: Key) -> npt.NDArray[np
             result[i] = fmt.round(Fraction(slopes[i // values.size]) * Fraction(grad[i]))
         rest = np.flatnonzero(doubtful & ~of_exact)
         result[rest] = _decide(root, x[rest], products[rest], fmt, numbers, grad[rest])
-        result = rounding.round_to(result, fmt)
-    bits = rounding.encode(result + 0.0, fmt)  # the sum replaces -0
+        result = round_to(result, fmt)
+    bits = encode(result + 0.0, fmt)  # the sum replaces -0
     bits.flags.writeable = False
     return bits
 
@@ -106,14 +114,14 @@ def factors32(entry: Entry, quantity: str, fmt: Format, parameters: Key) -> npt.
     7/12, which is no float and has products that are ties.) None is subnormal, because XLA
     replaces those by 0, and 0·inf is NaN.
     """
-    values, tiny = rounding.all_values(fmt), 2.0**FLOAT32.min_exponent
+    values, tiny = all_values(fmt), 2.0**FLOAT32.min_exponent
     with np.errstate(all="ignore"):  # NaN, 2·x of the largest x, subnormal slopes
         exact = kernels.evaluate64(entry, quantity, values, dict(parameters))
         subnormal = (exact != 0) & (np.abs(exact) < tiny)
         factors = np.where(subnormal, np.copysign(tiny, exact), exact).astype(np.float32)
         if quantity == "slope":
             bits = backward_table(entry, fmt, parameters).reshape(values.size, -1)
-            expected = bits.view(rounding.dtype_of(fmt)).astype(np.float64)
+            expected = bits.view(dtype_of(fmt)).astype(np.float64)
             for toward in (-np.inf, np.inf):
                 moved = np.nextafter(factors, np.float32(toward))
                 better = ~_round_to(expected, factors, values, fmt)
@@ -132,7 +140,7 @@ def _round_to(
     """Return which factors give, times all finite values, a row of `expected`."""
     finite = np.isfinite(values)
     products = np.multiply.outer(factors, values[finite].astype(np.float32)).astype(np.float64)
-    rounded = rounding.encode(rounding.round_to(products, fmt), fmt).view(rounding.dtype_of(fmt))
+    rounded = encode(round_to(products, fmt), fmt).view(dtype_of(fmt))
     same = np.equal(rounded.astype(np.float64), expected[:, finite])
     same |= np.isnan(expected[:, finite])
     return np.asarray(same.all(axis=1))
@@ -141,7 +149,7 @@ def _round_to(
 @lru_cache(maxsize=64)
 def slopes32(entry: Entry, fmt: Format, parameters: Key) -> npt.NDArray[np.float32]:
     """Return float32 slopes at all inputs of a 16-bit format, for `backward`."""
-    x = rounding.all_values(fmt)
+    x = all_values(fmt)
     with np.errstate(all="ignore"):  # signalling NaNs, 2·x of the largest x, subnormal slopes
         slopes = kernels.evaluate64(entry, "slope", x, dict(parameters)).astype(np.float32)
     slopes.flags.writeable = False
@@ -152,15 +160,15 @@ def rounded(
     entry: Entry, quantity: str, fmt: Format, parameters: dict[str, float]
 ) -> npt.NDArray[np.float64]:
     """Return a quantity at all inputs of a format, correctly rounded to it."""
-    x = rounding.all_values(fmt)
+    x = all_values(fmt)
     with np.errstate(invalid="ignore"):  # NaN
         exact = kernels.evaluate64(entry, quantity, x, parameters)
-        result = rounding.round_to(exact, fmt)
-        doubtful = np.flatnonzero(rounding.near_tie(exact, fmt, MARGIN) & np.isfinite(x))
+        result = round_to(exact, fmt)
+        doubtful = np.flatnonzero(near_tie(exact, fmt, MARGIN) & np.isfinite(x))
     if doubtful.size:
         root = truth_graph(entry, quantity)
         result[doubtful] = _decide(root, x[doubtful], exact[doubtful], fmt, parameters)
-        result = rounding.round_to(result, fmt)  # `_decide` ignores overflow
+        result = round_to(result, fmt)  # `_decide` ignores overflow
     return result
 
 
@@ -175,7 +183,7 @@ def _decide(
     """Return root(x)·factor, which is about `near`, correctly rounded; it may exceed the range."""
     from softgate.lower.mp import signs_of_differences
 
-    unit = rounding.ulp(near, fmt)
+    unit = ulp(near, fmt)
     below = np.floor(near / unit)
     ties = [Fraction(tie) for tie in ((below + 0.5) * unit).tolist()]  # exact: few digits
     if factors is not None:
@@ -222,5 +230,5 @@ def _gives(
     packed = kernels.pack(specification.entry, dict(parameters), FLOAT32)
     run = kernels.compiled(specification)
     run(out.ctypes.data, x.ctypes.data, packed.ctypes.data, x.size)
-    number = ~np.isnan(rounding.all_values(specification.storage))
+    number = ~np.isnan(all_values(specification.storage))
     return bool(np.array_equal(out[number], expected[number]))

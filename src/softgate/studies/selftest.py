@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from softgate.formula import rounding
-from softgate.formula.formats import FORMATS
+from softgate.formula.formats import FORMATS, ulp
 from softgate.runtime import kernels
 from softgate.runtime.activation import Activation
 from softgate.runtime.tables import truth_graph
@@ -60,7 +59,7 @@ def run_selftest(activation: Activation, dtype: np.dtype[Any]) -> SelfTestResult
     with kernels.BUILDING:  # mpmath's context is shared
         for point, result in zip(x.astype(np.float64).tolist(), computed.tolist(), strict=True):
             truth = evaluate(root, BITS, x=Fraction(point), **activation.parameters)
-            unit = float(rounding.ulp(np.float64(float(truth)), fmt))
+            unit = float(ulp(np.float64(float(truth)), fmt))
             error = abs(truth - result) / unit
             worst = max(worst, float(error) if np.isfinite(result) else float("inf"))
     bound = 0.5 if fmt.bits == 16 else activation.entry.bounds[fmt.name].value

@@ -24,8 +24,7 @@ from variants import named, parameter_sets
 from xla_once import quick_options
 
 import softgate as sg
-from softgate.formula import rounding
-from softgate.formula.formats import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, Format
+from softgate.formula.formats import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, Format, round_to, ulp
 from softgate.lower.target import host
 from softgate.runtime.activation import Activation
 from softgate.studies import accuracy
@@ -187,9 +186,9 @@ def check_16_bits(activation: Activation, fmt: Format) -> None:
     y = activation(jnp.asarray(x))
     assert y.dtype == kind
     wide = np.asarray(x, np.float64)
-    best = rounding.round_to(activation(wide), fmt)
+    best = round_to(activation(wide), fmt)
     keep = np.isfinite(best) & (np.abs(wide) >= 2.0**-126) & (np.abs(best) > 2.0**-126)
-    off = np.abs(np.asarray(y, np.float64)[keep] - best[keep]) / rounding.ulp(best[keep], fmt)
+    off = np.abs(np.asarray(y, np.float64)[keep] - best[keep]) / ulp(best[keep], fmt)
     assert off.max() <= 1
     assert (off > 0).mean() < 5e-3
 

@@ -12,8 +12,7 @@ import pytest
 
 import softgate as sg
 from softgate.catalogue.gelu import fine_value
-from softgate.formula.formats import BFLOAT16, FLOAT16, FLOAT32, FLOAT64
-from softgate.formula.rounding import dtype_of
+from softgate.formula.formats import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, dtype_of
 from softgate.runtime.activation import Activation
 from softgate.studies.accuracy import Reference, sweep
 from softgate.studies.accuracy.regions import Regions, marks, roots_of

@@ -19,8 +19,7 @@ from scipy import integrate, stats
 
 import softgate as sg
 from softgate.cli import softgate as cli
-from softgate.formula import rounding
-from softgate.formula.formats import FLOAT32, FLOAT64, FORMATS
+from softgate.formula.formats import FLOAT32, FLOAT64, FORMATS, all_values
 from softgate.runtime.activation import Activation
 from softgate.studies.properties import PropertyTable, measure
 from softgate.studies.properties.measure import integral, mass
@@ -203,7 +202,7 @@ def check_dead(activation: Activation, p: Properties) -> None:
     assert list(p.dead) == list(FORMATS)
     for name, intervals in p.dead.items():
         kind = KINDS[name]
-        x = rounding.all_values(FORMATS[name]) if FORMATS[name].bits == 16 else GRID
+        x = all_values(FORMATS[name]) if FORMATS[name].bits == 16 else GRID
         stated = np.zeros(x.size, bool)
         for interval in intervals:
             stated |= (x >= interval.low) & (x <= interval.high)

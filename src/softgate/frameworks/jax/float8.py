@@ -15,8 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from softgate.formula.formats import BYTE_FORMATS, FLOAT32, Format
-from softgate.formula.rounding import dtype_of
+from softgate.formula.formats import BYTE_FORMATS, FLOAT32, Format, dtype_of
 from softgate.runtime import tables
 from softgate.runtime.arrays import check_arithmetic
 from softgate.runtime.dispatch import Call, Explanation

@@ -14,8 +14,7 @@ import jax
 import jax.numpy as jnp
 from jax.custom_derivatives import SymbolicZero
 
-from softgate.formula.formats import FLOAT64, Format
-from softgate.formula.rounding import format_of
+from softgate.formula.formats import FLOAT64, Format, format_of
 from softgate.runtime.dispatch import Call
 from softgate.runtime.gated import Gated
 from softgate.runtime.routes import Route

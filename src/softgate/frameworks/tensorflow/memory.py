@@ -12,8 +12,7 @@ import ml_dtypes
 import numpy as np
 import tensorflow as tf
 
-from softgate.formula.formats import BYTE_FORMATS
-from softgate.formula.rounding import dtype_of
+from softgate.formula.formats import BYTE_FORMATS, dtype_of
 from softgate.runtime.arrays import Array, run
 from softgate.runtime.routes import Runner
 

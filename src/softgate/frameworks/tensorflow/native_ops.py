@@ -29,8 +29,8 @@ from weakref import WeakKeyDictionary
 import tensorflow as tf
 
 from softgate.lower import tensorflow_op
-from softgate.lower.c_calls import Symbols, address_of
 from softgate.lower.llvm import compile_chunk_loop
+from softgate.lower.target import Symbols, address_of
 from softgate.runtime import kernels
 from softgate.runtime.routes import Route, Runner
 from softgate.runtime.threads import MIN_CHUNK_BYTES, available

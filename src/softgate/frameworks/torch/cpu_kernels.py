@@ -17,8 +17,7 @@ import numpy as np
 import torch
 from torch._subclasses import FakeTensor
 
-from softgate.formula.formats import BYTE_FORMATS
-from softgate.formula.rounding import dtype_of
+from softgate.formula.formats import BYTE_FORMATS, dtype_of
 from softgate.runtime.arrays import KERNEL_DTYPES, SERIAL
 from softgate.runtime.halves import SHORT_ROW
 

@@ -24,8 +24,7 @@ from torch._C._functorch import TransformType, get_interpreter_stack
 
 from softgate.formula.arithmetic import ExactArithmetic
 from softgate.formula.derivative import derivative as differentiate
-from softgate.formula.formats import BYTE_FORMATS, FLOAT32, FLOAT64, Format
-from softgate.formula.rounding import dtype_of
+from softgate.formula.formats import BYTE_FORMATS, FLOAT32, FLOAT64, Format, dtype_of
 from softgate.lower.torch import Form, arithmetic, form, guarded
 from softgate.runtime.kernels import Specification, trace
 

@@ -149,8 +149,8 @@ def share_rows(
 
 @cache
 def _share(operands: int, rows: bool = False) -> int:
-    from softgate.lower.c_calls import address_of
     from softgate.lower.llvm import compile_chunk_loop
+    from softgate.lower.target import address_of
 
     made = kernels.once(("share", operands, rows), lambda: compile_chunk_loop(operands, rows))
     return address_of(made)

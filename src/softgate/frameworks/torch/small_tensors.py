@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 
 from softgate.lower import torch_op
-from softgate.lower.c_calls import address_of
-from softgate.lower.target import never_free
+from softgate.lower.target import address_of, never_free
 from softgate.runtime.arrays import SERIAL
 
 if TYPE_CHECKING:

@@ -14,8 +14,7 @@ import torch
 from torch import Tensor
 from torch.compiler import is_dynamo_compiling
 
-from softgate.formula.formats import FLOAT64
-from softgate.formula.rounding import format_of
+from softgate.formula.formats import FLOAT64, format_of
 from softgate.runtime import kernels
 from softgate.runtime.routes import SMALL_PARAMETER, Runner
 

@@ -23,9 +23,8 @@ import numpy as np
 import numpy.typing as npt
 
 from softgate.catalogue import Entry
-from softgate.formula import rounding
 from softgate.formula.derivative import derivative
-from softgate.formula.formats import FLOAT64, Format
+from softgate.formula.formats import FLOAT64, Format, all_values, near_tie, round_to, ulp
 from softgate.formula.graph import Node, walk
 from softgate.runtime import kernels
 from softgate.runtime.tables import truth_graph
@@ -166,7 +165,7 @@ def ulp_errors(x: Float64s, y: Float64s, truth: Float64s, scale: Float64s, fmt: 
     largest = (2.0 - 2.0**-fmt.precision) * 2.0**fmt.max_exponent
     with np.errstate(invalid="ignore", over="ignore"):
         exact = np.where(np.abs(truth) >= largest, np.copysign(np.inf, truth), truth)
-        errors = np.abs(y - exact) / rounding.ulp(scale, fmt)
+        errors = np.abs(y - exact) / ulp(scale, fmt)
     errors = np.where(np.isnan(errors), np.inf, errors)
     errors = np.where(y == exact, 0.0, errors)
     x_nan, y_nan = np.isnan(x), np.isnan(y)
@@ -233,7 +232,7 @@ class Reference:
         """
         few = np.append(np.arange(0, x.size, 1024), x.size - 1)
         some = self.scale(x[few], truth[few])
-        units = rounding.ulp(some, fmt)
+        units = ulp(some, fmt)
         if np.isfinite(some).all() and (units == units[0]).all():
             return float(some[0])
         return self.scale(x, truth)
@@ -255,7 +254,7 @@ class Reference:
         if fmt.name not in self._kinks:
             kinks: dict[float, tuple[float, float]] = {}
             for place in self.breaks if self.quantity != "value" else ():
-                if rounding.round_to(np.float64(place), fmt) != place:
+                if round_to(np.float64(place), fmt) != place:
                     continue
                 step = max(abs(place), 2.0**-20) * 2.0**-30
                 left, right = self.kernel(np.array([place - step, place + step])).tolist()
@@ -283,7 +282,7 @@ class Reference:
         xs, ys = x.astype(np.float64), computed.astype(np.float64)
         balls = arb.truths(self.root, xs.tolist(), **self.parameters)
         truth = np.array([float(ball.mid()) for ball in balls])
-        units = rounding.ulp(self._scale_by_arb(xs) if self.scaled else truth, fmt)
+        units = ulp(self._scale_by_arb(xs) if self.scaled else truth, fmt)
         # In balls: a difference may be far below the smallest float, and so may 1/unit be above.
         per_unit = {unit: 1 / arb.exact(unit) for unit in np.unique(units).tolist()}
         error = np.abs(
@@ -293,7 +292,7 @@ class Reference:
             ]
         )
         error[~np.isfinite(ys)] = math.inf
-        overflows = np.isinf(ys) & (rounding.round_to(truth, fmt) == ys)
+        overflows = np.isinf(ys) & (round_to(truth, fmt) == ys)
         own_ulp = ulp_errors(xs, ys, truth, np.abs(truth), fmt)
         return Errors(fmt, xs, ys, truth, np.where(overflows, 0.0, error), own_ulp)
 
@@ -325,7 +324,7 @@ class Reference:
         if not self.scaled:
             return Errors(fmt, x, y, truth, own_ulp, own_ulp, self.margin(fmt))
         scale = self.scale(x, truth)
-        ratio = rounding.ulp(scale, fmt) / rounding.ulp(truth, fmt)
+        ratio = ulp(scale, fmt) / ulp(truth, fmt)
         error = ulp_errors(x, y, truth, scale, fmt)
         return Errors(fmt, x, y, truth, error, own_ulp, self.margin(fmt) * ratio)
 
@@ -372,7 +371,7 @@ def _rounding_interval(y: float, fmt: Format) -> tuple[Fraction | None, Fraction
     if y == 0:
         return -unit / 2, unit / 2, True
     size = Fraction(abs(y))
-    step = Fraction(float(rounding.ulp(np.float64(abs(y)), fmt)))
+    step = Fraction(float(ulp(np.float64(abs(y)), fmt)))
     is_power = size.numerator & (size.numerator - 1) == 0
     below = step / 2 if is_power and size > Fraction(2) ** fmt.min_exponent else step
     near, far = size - below / 2, size + step / 2
@@ -401,7 +400,7 @@ def correctly_rounded(
     are undecided, which are then evaluated one by one.
     """
     reference = Reference(entry, quantity, parameters)
-    x = rounding.all_values(fmt) if x is None else x
+    x = all_values(fmt) if x is None else x
     rounded = np.full(x.size, np.nan)
     finite = np.flatnonzero(np.isfinite(x))
     intervals = np.array_split(finite[np.argsort(x[finite])], max(1, finite.size // 512))
@@ -409,7 +408,7 @@ def correctly_rounded(
     bounds = _Bounds(reference)
     while intervals:
         index = intervals.pop()
-        low, high = (rounding.round_to(bound, fmt) for bound in bounds(x[index]))
+        low, high = (round_to(bound, fmt) for bound in bounds(x[index]))
         decided = (low == high) & (np.signbit(low) == np.signbit(high))
         rounded[index[decided]] = low[decided]
         rest = index[~decided]
@@ -477,12 +476,12 @@ def rounded_one_by_one(reference: Reference, x: Float64s, fmt: Format) -> Float6
 
     balls = arb.truths(reference.root, x.tolist(), 64, **reference.parameters)
     exact = np.array([float(ball.mid()) for ball in balls])
-    rounded = rounding.round_to(exact, fmt)
-    for i in np.flatnonzero(rounding.near_tie(exact, fmt, 2.0**-50)):
-        unit = Fraction(float(rounding.ulp(exact[i], fmt)))
+    rounded = round_to(exact, fmt)
+    for i in np.flatnonzero(near_tie(exact, fmt, 2.0**-50)):
+        unit = Fraction(float(ulp(exact[i], fmt)))
         below = math.floor(Fraction(exact[i]) / unit)
         side = reference.side(float(x[i]), (below + Fraction(1, 2)) * unit)
         up = below % 2 == 1 if side == 0 else side > 0
-        result = rounding.round_to(np.float64((below + int(up)) * unit), fmt)  # or infinity
+        result = round_to(np.float64((below + int(up)) * unit), fmt)  # or infinity
         rounded[i] = result or np.copysign(0.0, exact[i])
     return rounded

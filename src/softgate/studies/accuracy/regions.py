@@ -17,8 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from softgate.catalogue import Entry
-from softgate.formula import rounding
-from softgate.formula.formats import Format
+from softgate.formula.formats import Format, ulp
 from softgate.runtime.kernels import BUILDING
 
 from ..properties.curve import QUANTITIES, Curve
@@ -190,7 +189,7 @@ class Tally:
         places = np.flatnonzero(against)
         if places.size:
             self.breaks += int(places.size)
-            unit = rounding.ulp(part.truth[places], part.fmt)
+            unit = ulp(part.truth[places], part.fmt)
             largest = float(np.max(np.abs(step[places]) / unit))
             self.largest_break_ulp = max(self.largest_break_ulp, largest)
 

@@ -14,8 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from softgate.formula import rounding
-from softgate.formula.formats import FLOAT32, FLOAT64, Format
+from softgate.formula.formats import FLOAT32, FLOAT64, Format, dtype_of, ulp
 
 from .errors import Array, Errors, Float64s, Reference, ulp_errors
 from .regions import NEAR, TAIL, ProfileAccumulator, Regions, Tally
@@ -115,7 +114,7 @@ def inputs_for(
     seed: int,
 ) -> Array:
     """Return the distinct inputs to measure at, in ascending order, NaNs last."""
-    dtype = rounding.dtype_of(fmt)
+    dtype = dtype_of(fmt)
     if fmt.bits == 16:
         return _sorted(np.arange(1 << 16, dtype=np.uint16).view(dtype))
     spread = stratified(fmt, reference.entry.intervals, count, seed)
@@ -149,7 +148,7 @@ def _sorted(x: Array) -> Array:
 
 def _run(fmt: Format, centre: float, length: int) -> Array:
     """Return neighbouring floats on both sides of `centre`, and others 2**k floats away."""
-    dtype = rounding.dtype_of(fmt)
+    dtype = dtype_of(fmt)
     middle = int(np.array([centre], dtype).view(f"i{dtype.itemsize}")[0])
     near = np.arange(-length, length + 1, dtype=np.int64)
     far = np.concatenate(
@@ -165,7 +164,7 @@ def _run(fmt: Format, centre: float, length: int) -> Array:
 
 def _turns(reference: Reference, regions: Regions, fmt: Format) -> Iterable[float]:
     """Yield the inputs at which the truth becomes subnormal, 0 or infinite, or stops being so."""
-    dtype = rounding.dtype_of(fmt)
+    dtype = dtype_of(fmt)
     step = fmt.bits - 13
     steps = (np.arange(1 << 13, dtype=np.uint64) << np.uint64(step)).astype(f"u{dtype.itemsize}")
     for sign in (0, 1 << (fmt.bits - 1)):
@@ -201,7 +200,7 @@ def _hard(reference: Reference, fmt: Format, count: int, seed: int) -> Array:
     x = pool.astype(np.float64)
     truth = reference.kernel(x)
     with np.errstate(all="ignore"):
-        places = np.abs(truth) / rounding.ulp(truth, fmt)
+        places = np.abs(truth) / ulp(truth, fmt)
         from_tie = np.abs(places - np.floor(places) - 0.5)
     from_tie[~np.isfinite(from_tie)] = 1.0
     return pool[np.argsort(from_tie, kind="stable")[:count]]

@@ -22,8 +22,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from softgate.formula import rounding
-from softgate.formula.formats import FLOAT32
+from softgate.formula.formats import FLOAT32, ulp
 from softgate.runtime import kernels, records
 from softgate.runtime.activation import Activation
 from softgate.runtime.files import read_text, write_file
@@ -258,8 +257,8 @@ def _ratio(truth: Float64s, scale: float) -> float | None:
     low, high = float(truth.min()), float(truth.max())
     if not (math.isfinite(low) and math.isfinite(high)) or low < 0 < high:
         return None
-    first, last = rounding.ulp(np.array([low, high]), FLOAT32).tolist()
-    return first / float(rounding.ulp(np.float64(scale), FLOAT32)) if first == last else None
+    first, last = ulp(np.array([low, high]), FLOAT32).tolist()
+    return first / float(ulp(np.float64(scale), FLOAT32)) if first == last else None
 
 
 @dataclass(frozen=True)

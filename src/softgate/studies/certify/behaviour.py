@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from softgate.formula import rounding
-from softgate.formula.formats import Format
+from softgate.formula.formats import Format, dtype_of, round_to, ulp
 from softgate.lower.decimal_arithmetic import limit_at_infinity
 
 from ..accuracy import Reference
@@ -45,7 +44,7 @@ def _special_inputs(fmt: Format) -> Array:
     sizes = np.array([0.0, smallest, normal - smallest, np.inf, np.nan])
     both = np.stack([-sizes, sizes], axis=1).ravel()
     with np.errstate(invalid="ignore"):
-        return both.astype(rounding.dtype_of(fmt))
+        return both.astype(dtype_of(fmt))
 
 
 def _judged(reference: Reference, fmt: Format, x: float, y: float) -> Special:
@@ -55,8 +54,8 @@ def _judged(reference: Reference, fmt: Format, x: float, y: float) -> Special:
     expected, signed = _expected(reference, fmt, x)
     if np.isnan(expected):
         return Special(repr(x), "any: there is no limit", repr(y), True)
-    rounded = float(rounding.round_to(np.float64(expected), fmt))
-    unit = float(rounding.ulp(np.float64(rounded), fmt))
+    rounded = float(round_to(np.float64(expected), fmt))
+    unit = float(ulp(np.float64(rounded), fmt))
     right = y == rounded or abs(y - rounded) <= CLOSE_ULP * unit
     if y == 0 and signed:
         right = right and np.signbit(y) == np.signbit(expected)
@@ -193,4 +192,4 @@ def _outcome(on: str, x: Array, expected: Array, results: Array, label: str) -> 
 def probe(fmt: Format) -> Array:
     """Return a few ordinary inputs at which every activation is defined."""
     few = np.concatenate([[-2.5, -0.5, 0.25, 1.0, 3.0], np.linspace(-4, 4, 12)])
-    return few.astype(rounding.dtype_of(fmt))
+    return few.astype(dtype_of(fmt))

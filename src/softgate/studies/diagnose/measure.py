@@ -20,7 +20,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from softgate.formula.rounding import format_of
+from softgate.formula.formats import format_of
 from softgate.frameworks.torch import openmp
 from softgate.frameworks.torch.cpu_kernels import DTYPES
 from softgate.lower.column_sums import FIELDS, SETTINGS, compile_tally

@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from softgate.formula.formats import FORMATS, Format
-from softgate.formula.rounding import dtype_of
+from softgate.formula.formats import FORMATS, Format, dtype_of
 from softgate.runtime import resolve
 from softgate.runtime.activation import Activation
 from softgate.runtime.deprecation import renamed

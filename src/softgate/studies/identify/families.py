@@ -15,9 +15,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from softgate.formula.formats import Format
+from softgate.formula.formats import Format, dtype_of
 from softgate.formula.graph import Node, walk
-from softgate.formula.rounding import dtype_of
 from softgate.lower import float64
 from softgate.runtime.activation import Activation
 

@@ -25,8 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from softgate.catalogue import Entry
-from softgate.formula import rounding
-from softgate.formula.formats import FORMATS, Format
+from softgate.formula.formats import FORMATS, Format, all_values
 from softgate.runtime import kernels, tables
 from softgate.runtime.kernels import BUILDING
 from softgate.runtime.routes import Route, Runner
@@ -185,7 +184,7 @@ class Slopes:
         """Return the float at a position."""
         bits = self.patterns(np.array([key], np.uint64))
         if self.fmt.bits == 16:
-            return float(rounding.all_values(self.fmt)[int(bits[0])])
+            return float(all_values(self.fmt)[int(bits[0])])
         return float(bits.view(self.kind)[0])
 
     @cached_property
@@ -202,7 +201,7 @@ class Slopes:
             # Avoids building the table, which is slow because of ties: only a tie at half the
             # smallest number can change the result.
             with np.errstate(all="ignore"):
-                exact = rounding.all_values(self.fmt)[x]
+                exact = all_values(self.fmt)[x]
                 slopes = np.abs(kernels.evaluate64(self.entry, "slope", exact, self.parameters))
             half = math.ldexp(0.5, self.fmt.smallest_exponent)
             if not np.any(np.abs(slopes - half) < tables.MARGIN * half):

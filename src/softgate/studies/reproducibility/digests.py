@@ -21,8 +21,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from softgate.formula import rounding
-from softgate.formula.formats import BFLOAT16, BYTE_FORMATS, FLOAT16, FORMATS, Format
+from softgate.formula.formats import (
+    BFLOAT16,
+    BYTE_FORMATS,
+    FLOAT16,
+    FORMATS,
+    Format,
+    all_values,
+    dtype_of,
+)
 from softgate.formula.graph import walk
 from softgate.runtime import arrays, kernels
 from softgate.runtime.activation import Activation
@@ -60,7 +67,7 @@ def inputs(fmt: Format, intervals: tuple[tuple[float, float], ...]) -> Floats:
     """
     if fmt.bits <= 16:
         return _floats(np.arange(1 << fmt.bits, dtype=np.uint64), fmt)
-    kind = rounding.dtype_of(fmt)
+    kind = dtype_of(fmt)
     parts = [_floats(_specials(fmt), fmt), _floats(_binades(fmt), fmt)]
     parts += [_ties(narrow, 3 + i).astype(kind) for i, narrow in enumerate((FLOAT16, BFLOAT16))]
     for i, (low, high) in enumerate(intervals):
@@ -110,7 +117,7 @@ def infinity_bits(fmt: Format) -> int:
 
 
 def _floats(bits: Words, fmt: Format) -> Floats:
-    floats = bits.astype(f"u{fmt.bits // 8}").view(rounding.dtype_of(fmt))
+    floats = bits.astype(f"u{fmt.bits // 8}").view(dtype_of(fmt))
     floats.flags.writeable = False
     return floats
 
@@ -144,7 +151,7 @@ def _near_one(fmt: Format, random: Words, exponents: int) -> Words:
 def _ties(narrow: Format, stream: int) -> npt.NDArray[np.float64]:
     """Return numbers halfway between two neighbours in a 16-bit format."""
     magnitudes = words(stream, TIES) % np.uint64(infinity_bits(narrow) - 1)
-    values = rounding.all_values(narrow)
+    values = all_values(narrow)
     halfway: npt.NDArray[np.float64] = (values[magnitudes] + values[magnitudes + np.uint64(1)]) / 2
     halfway[::2] *= -1.0
     return halfway

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from softgate.formula.formats import Format
-from softgate.formula.rounding import dtype_of
+from softgate.formula.formats import Format, dtype_of
 
 from ..identify import UNKNOWN, Identification, identify_values, is_default
 from .graph import ElementwiseGraph, Subgraph, Value

@@ -16,8 +16,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from softgate.formula.formats import Format
-from softgate.formula.rounding import dtype_of
+from softgate.formula.formats import Format, dtype_of
 
 from ..worker import Worker
 from .backends import Array, Ours

@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from softgate.formula.formats import FORMATS
-from softgate.formula.rounding import dtype_of
+from softgate.formula.formats import FORMATS, dtype_of
 
 from ..worker import Parent
 from .description import Mistake, SubjectFailure, from_message

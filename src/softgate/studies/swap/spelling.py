@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 import onnx
 
-from softgate.formula.formats import FLOAT32, FORMATS, Format
-from softgate.formula.rounding import dtype_of
+from softgate.formula.formats import FLOAT32, FORMATS, Format, dtype_of
 from softgate.lower.onnx_operators import (
     INPUT,
     Operator,
