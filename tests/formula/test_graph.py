@@ -10,7 +10,8 @@ from softgate.formula.arithmetic import FUNCTIONS, ExactArithmetic
 from softgate.formula.derivative import RULES, derivative
 from softgate.formula.formats import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, FORMATS
 from softgate.formula.graph import Graph, walk
-from softgate.lower import arb, mp
+from softgate.lower import arb
+from softgate.lower import mpmath_evaluation as mp
 from softgate.runtime.activation import Activation
 from softgate.runtime.tables import truth_graph
 

@@ -20,8 +20,8 @@ import softgate as sg
 from softgate.formula.arithmetic import FloatArithmetic
 from softgate.formula.formats import FLOAT32, FLOAT64
 from softgate.formula.graph import Node
-from softgate.lower import c, source
-from softgate.lower.source import RESERVED
+from softgate.lower import c, language_source
+from softgate.lower.language_source import RESERVED
 from softgate.runtime.activation import Activation
 from softgate.runtime.gated import Gated
 from softgate.studies.emit import LANGUAGES
@@ -270,7 +270,7 @@ def test_wrong_commands_are_answered_in_a_line(
 
 
 def lines(root: Node, fmt: Any = FLOAT32) -> list[str]:
-    result = source.body(root, fmt, c.language(fmt), {"x": "x"})
+    result = language_source.body(root, fmt, c.language(fmt), {"x": "x"})
     return [*result.lines, result.result]
 
 

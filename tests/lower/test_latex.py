@@ -18,7 +18,7 @@ from softgate.catalogue.gated import GATED, GatedEntry
 from softgate.formula.arithmetic import FUNCTIONS, ExactArithmetic
 from softgate.formula.graph import Graph, Node, walk
 from softgate.lower import arb
-from softgate.lower.mp import real
+from softgate.lower.mpmath_evaluation import real
 from softgate.lower.notation import NAMESPACE, latex, mathml
 
 with warnings.catch_warnings():  # its own, when imported on Python 3.11 and 3.12

@@ -12,7 +12,7 @@ import pytest
 from softgate.formula.arithmetic import FloatArithmetic
 from softgate.formula.formats import FLOAT32, FLOAT64
 from softgate.formula.graph import Node, walk
-from softgate.lower.interpret import ARITHMETIC, interpret
+from softgate.lower.evaluation import ARITHMETIC, interpret
 from softgate.lower.without_fma import without_fma
 
 F32 = np.float32

@@ -14,7 +14,9 @@ from roundoff import roundoff
 import softgate as sg
 from softgate.formula.arithmetic import FUNCTIONS, ExactArithmetic
 from softgate.formula.graph import Node
-from softgate.lower import compose, float64, mp
+from softgate.lower import compose
+from softgate.lower import mpmath_evaluation as mp
+from softgate.lower.evaluation import evaluate_float64
 
 POINTS = np.array([-30.0, -6.5, -2.0, -0.75, -1e-3, -1e-9, 1e-9, 1e-3, 0.5, 1.0, 3.25, 9.0, 40.0])
 BITS = 2000
@@ -68,7 +70,7 @@ def worst(formula: Formula, quantity: str, spoil: float = 0.0) -> float:
     root = compose.Composition(activation.entry.definition, ()).graphs(quantity)
     method = activation if quantity == "value" else activation.slope
     computed = method(POINTS) * (1 + spoil)
-    allowed = float64.evaluate(roundoff(root), {"x": POINTS}) * 2.0**-53
+    allowed = evaluate_float64(roundoff(root), {"x": POINTS}) * 2.0**-53
     largest = 0.0
     errors = np.broadcast_to(allowed, POINTS.shape) + 2.0**-53 * np.abs(computed)
     for x, result, error in zip(POINTS.tolist(), computed, errors, strict=True):

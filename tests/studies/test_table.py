@@ -24,7 +24,7 @@ from softgate.cli.output import cut, emit
 from softgate.formula.arithmetic import ExactArithmetic
 from softgate.formula.derivative import derivative
 from softgate.formula.graph import Node
-from softgate.lower import decimals
+from softgate.lower import exact_digits
 from softgate.lower.arb import truth
 from softgate.runtime.activation import Activation
 from softgate.runtime.records import Grid
@@ -153,7 +153,7 @@ def test_float64_values_are_correctly_rounded(activation: Activation) -> None:
     ],
 )
 def test_decimals(value: Fraction, digits: int, text: str) -> None:
-    assert decimals.decimal(value, digits) == text
+    assert exact_digits.decimal(value, digits) == text
 
 
 def test_a_tie_is_to_even_though_binary_cannot_hold_it() -> None:

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from softgate.lower.float64 import OPERATIONS, evaluate
+from softgate.lower.evaluation import FLOAT64_OPERATIONS, evaluate_float64
 
 if TYPE_CHECKING:
     from softgate.formula.graph import Node
 
 FAR = np.append(np.ldexp(1.0, np.arange(1024)), math.inf)
 """All powers of two from 1 on in float64, and infinity."""
-_OPERATIONS = {**OPERATIONS, "fma": lambda x, y, z: x * y + z}
+_OPERATIONS = {**FLOAT64_OPERATIONS, "fma": lambda x, y, z: x * y + z}
 
 
 class End(NamedTuple):
@@ -30,7 +30,7 @@ class End(NamedTuple):
 
 def values_at(root: Node, points: Any, parameters: Mapping[str, float]) -> Any:
     """Return the float64 values of a graph at `points`, in their shape."""
-    values = evaluate(root, {"x": points, **parameters}, _OPERATIONS)
+    values = evaluate_float64(root, {"x": points, **parameters}, _OPERATIONS)
     return np.broadcast_to(values, points.shape)
 
 

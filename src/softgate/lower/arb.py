@@ -18,7 +18,7 @@ from flint import arb, fmpq
 
 from softgate.formula.graph import COMPARISONS, Node
 
-from .interpret import ARITHMETIC, choose, program
+from .evaluation import ARITHMETIC, choose, program
 
 MAX_BITS = 4096
 BELOW_ALL = arb(2) ** -1200

@@ -13,8 +13,8 @@ from functools import partial
 
 from softgate.formula.formats import FLOAT32, FLOAT64, FORMATS, Format
 
-from . import source
-from .source import Function, Language, Unit
+from . import language_source as source
+from .language_source import Function, Language, Unit
 
 SUFFIX = {"float32": "f32", "float64": "f64"}
 REAL = {"float32": "float", "float64": "double"}

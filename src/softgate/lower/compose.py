@@ -20,7 +20,7 @@ from softgate.formula.derivative import derivative
 from softgate.formula.graph import COMPARISONS, Graph, Node, walk
 from softgate.formula.rewrite import rewrite
 
-from .decimal_arithmetic import evaluate, limit_at_infinity
+from .decimal_evaluation import evaluate, limit_at_infinity
 
 ORDERS = ("value", "slope", "curvature")
 DIGITS = 60

@@ -12,8 +12,9 @@ from dataclasses import replace
 
 from softgate.formula.formats import Format
 
-from . import c, source
-from .source import Function, Language, Operation, Unit
+from . import c
+from . import language_source as source
+from .language_source import Function, Language, Operation, Unit
 
 OPERANDS = {"add": "+", "sub": "-", "mul": "*", "div": "/"}
 """Operations that are intrinsics on the device and operators on the host."""

@@ -13,8 +13,8 @@ from textwrap import wrap
 
 from softgate.formula.formats import FLOAT64
 
-from . import source
-from .source import Function, Language, Unit
+from . import language_source as source
+from .language_source import Function, Language, Unit
 
 Written = tuple[str, frozenset[str]]
 """A function's source, and the operations it uses."""

@@ -21,13 +21,13 @@ from jax import lax
 from softgate.formula.formats import FLOAT32, Format
 from softgate.formula.graph import Node
 
-from . import framework
+from . import framework_source
 from .without_fma import without_fma
 
 Form = Callable[..., jax.Array]
 
 OPERATIONS = {
-    **framework.ARITHMETIC,
+    **framework_source.ARITHMETIC,
     "abs": "lax.abs({})",
     "where": "choose({}, {}, {})",
     "sqrt": "lax.sqrt({})",
@@ -59,12 +59,12 @@ FUNCTIONS = {
     "softplus": "jnp.logaddexp({}, 0.0)",
     "erf": "lax.erf({})",
     "erfc": "lax.erfc({})",
-    "phi": "jnp.exp" + framework.NORMAL_DENSITY,
-    "Phi": "0.5 * lax.erfc" + framework.NORMAL_DISTRIBUTION,
+    "phi": "jnp.exp" + framework_source.NORMAL_DENSITY,
+    "Phi": "0.5 * lax.erfc" + framework_source.NORMAL_DISTRIBUTION,
 }
 """The functions of definitions; Python numbers take the format of the other operand."""
 
-DEFINITIONS = framework.Dialect(
+DEFINITIONS = framework_source.Dialect(
     modules={"jax": jax, "jnp": jnp, "lax": lax, "choose": choose},
     operations={**OPERATIONS, **FUNCTIONS},
     whole="jnp.full_like(x, {})",
@@ -131,11 +131,11 @@ class Bits:
 
 
 @lru_cache(maxsize=2)
-def stable_dialect(fmt: Format) -> framework.Dialect:
+def stable_dialect(fmt: Format) -> framework_source.Dialect:
     """Return the dialect of the stable forms of one format."""
     bits = Bits(fmt)
-    calls = {name: name + arguments for name, arguments in framework.BIT_OPERATIONS.items()}
-    return framework.Dialect(
+    calls = {name: name + arguments for name, arguments in framework_source.BIT_OPERATIONS.items()}
+    return framework_source.Dialect(
         modules={**DEFINITIONS.modules, **{name: getattr(bits, name) for name in calls}},
         operations={**OPERATIONS, **calls},
         whole=DEFINITIONS.whole,
@@ -145,7 +145,7 @@ def stable_dialect(fmt: Format) -> framework.Dialect:
 
 def definition_form(root: Node, parameters: tuple[str, ...] = ()) -> Form:
     """Return a definition, or a derivative of one, as a function of arrays and parameters."""
-    function: Form = framework.form(root, DEFINITIONS, parameters)
+    function: Form = framework_source.form(root, DEFINITIONS, parameters)
     return function
 
 
@@ -154,5 +154,5 @@ def stable_form(
 ) -> Form:
     """Return a stable form as a function of arrays and parameters of one format."""
     (plain,) = without_fma(fmt, root)
-    function: Form = framework.form(plain, stable_dialect(fmt), parameters, inputs)
+    function: Form = framework_source.form(plain, stable_dialect(fmt), parameters, inputs)
     return function

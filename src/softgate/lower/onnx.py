@@ -20,9 +20,9 @@ from onnx import TensorProto, helper, numpy_helper
 from softgate.formula.formats import FLOAT64
 from softgate.formula.graph import walk
 
-from . import source
-from .interpret import interpret
-from .source import Function, Unit
+from . import language_source as source
+from .evaluation import interpret
+from .language_source import Function, Unit
 from .without_fma import without_fma
 
 OPSET = 18

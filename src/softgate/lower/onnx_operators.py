@@ -18,8 +18,8 @@ from onnx import TensorProto, helper, numpy_helper
 from softgate.formula.formats import Format, dtype_of
 from softgate.formula.graph import Node
 
-from .framework import DENSITY_AT_0, FOLDED, SQRT_HALF
-from .interpret import interpret
+from .evaluation import interpret
+from .framework_source import DENSITY_AT_0, FOLDED, SQRT_HALF
 
 TYPES = {
     "float16": TensorProto.FLOAT16,

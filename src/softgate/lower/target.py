@@ -25,7 +25,10 @@ LOADING = 1 << 28
 
 
 def check_memory(size: int = COMPILING) -> None:
-    """Raise MemoryError if the system does not provide `size` bytes; they are not used."""
+    """Raise MemoryError if the system does not provide `size` bytes; they are not used.
+
+    LLVM ends the process if an allocation fails.
+    """
     flags = getattr(mmap, "MAP_PRIVATE", 0) | getattr(mmap, "MAP_ANONYMOUS", 0)
     try:
         (mmap.mmap(-1, size, flags=flags) if flags else mmap.mmap(-1, size)).close()

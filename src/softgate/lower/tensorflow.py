@@ -18,13 +18,13 @@ import tensorflow as tf
 from softgate.formula.formats import FLOAT32, Format
 from softgate.formula.graph import Graph, Node, walk
 
-from . import framework
+from . import framework_source
 from .without_fma import scales, without_fma
 
 Form = Callable[..., Any]
 
 OPERATIONS = {
-    **framework.ARITHMETIC,
+    **framework_source.ARITHMETIC,
     "eq": "tf.equal({}, {})",
     "abs": "tf.abs({})",
     "where": "choose({}, {}, {})",
@@ -45,8 +45,8 @@ FUNCTIONS = {
     "softplus": "tf.nn.relu({0}) + tf.math.log1p(tf.exp(-tf.abs({0})))",
     "erf": "tf.math.erf({})",
     "erfc": "tf.math.erfc({})",
-    "phi": "tf.exp" + framework.NORMAL_DENSITY,
-    "Phi": "0.5 * tf.math.erfc" + framework.NORMAL_DISTRIBUTION,
+    "phi": "tf.exp" + framework_source.NORMAL_DENSITY,
+    "Phi": "0.5 * tf.math.erfc" + framework_source.NORMAL_DISTRIBUTION,
 }
 """The functions of definitions. Python numbers take the format of the other operand, in full
 precision; `tf.nn.gelu` rounds its constants to float32 first."""
@@ -124,11 +124,11 @@ class Bits:
 
 
 @lru_cache(maxsize=2)
-def dialect(fmt: Format) -> framework.Dialect:
+def dialect(fmt: Format) -> framework_source.Dialect:
     """Return the dialect of one format, for stable forms and definitions."""
     bits = Bits(fmt)
-    calls = {name: name + arguments for name, arguments in framework.BIT_OPERATIONS.items()}
-    return framework.Dialect(
+    calls = {name: name + arguments for name, arguments in framework_source.BIT_OPERATIONS.items()}
+    return framework_source.Dialect(
         modules={"tf": tf, **{name: getattr(bits, name) for name in ("choose", *calls)}},
         operations={**OPERATIONS, **FUNCTIONS, **calls},
         whole="tf.zeros_like(x) + {}",
@@ -138,7 +138,7 @@ def dialect(fmt: Format) -> framework.Dialect:
 
 def definition_form(root: Node, fmt: Format, parameters: tuple[str, ...] = ()) -> Form:
     """Return a definition, or a derivative of one, as a function of tensors and parameters."""
-    return framework.form(root, dialect(fmt), parameters)
+    return framework_source.form(root, dialect(fmt), parameters)
 
 
 def stable_form(
@@ -146,7 +146,7 @@ def stable_form(
 ) -> Form:
     """Return a stable form as a function of tensors and parameters of one format."""
     (plain,) = without_fma(fmt, root)
-    return framework.form(ordered(plain), dialect(fmt), parameters, inputs)
+    return framework_source.form(ordered(plain), dialect(fmt), parameters, inputs)
 
 
 def ordered(root: Node) -> Node:

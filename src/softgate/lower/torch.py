@@ -22,9 +22,8 @@ from softgate.blocks.gaussian import EXACT as MILLS_FORMS
 from softgate.formula.derivative import derivative
 from softgate.formula.graph import Graph, Node, walk
 
-from . import framework
-from .float64 import evaluate
-from .interpret import ARITHMETIC
+from . import framework_source
+from .evaluation import ARITHMETIC, evaluate_float64
 from .without_fma import holds
 
 Form = Callable[..., torch.Tensor]
@@ -64,7 +63,7 @@ def _onnx_normal_cdf(x: torch.Tensor) -> torch.Tensor:
     h = torch.round(a * _STEP) / _STEP
     power = torch.exp(h * h * -0.5) * torch.exp((h - a) * (h + a) * 0.5)
     ratio = _polynomial(a, fit.coefficients) / _polynomial(a, fit.denominator)
-    tail = power * (framework.DENSITY_AT_0 / (a + ratio + form.base))
+    tail = power * (framework_source.DENSITY_AT_0 / (a + ratio + form.base))
     return torch.where(x < 0, tail, 1 - tail)
 
 
@@ -87,7 +86,7 @@ def normal_cdf(x: torch.Tensor) -> torch.Tensor:
     """Return Phi(x), the distribution function of the standard normal distribution."""
     if torch.onnx.is_in_onnx_export():
         return _onnx_normal_cdf(x)
-    return torch.erfc(x * -framework.SQRT_HALF) * 0.5
+    return torch.erfc(x * -framework_source.SQRT_HALF) * 0.5
 
 
 def expm1(x: torch.Tensor) -> torch.Tensor:
@@ -117,7 +116,7 @@ def softplus(x: torch.Tensor) -> torch.Tensor:
 
 
 SOURCE = {
-    **framework.ARITHMETIC,
+    **framework_source.ARITHMETIC,
     "abs": "torch.abs({})",
     "where": "torch.where({}, {}, {})",
     "exp": "torch.exp({})",
@@ -133,13 +132,13 @@ SOURCE = {
     "softplus": "softplus({})",
     "erf": "torch.erf({})",
     "erfc": "erfc({})",
-    "phi": "torch.exp" + framework.NORMAL_DENSITY,
+    "phi": "torch.exp" + framework_source.NORMAL_DENSITY,
     "Phi": "normal_cdf({})",
     "fma": "{} * {} + {}",
 }
 """Each operation in torch; Python numbers take the format of the other operand."""
 
-DIALECT = framework.Dialect(
+DIALECT = framework_source.Dialect(
     modules={
         "torch": torch,
         "erfc": erfc,
@@ -171,12 +170,12 @@ def source(root: Node, parameters: tuple[str, ...] = ()) -> str:
         t2 = x * t1
         return t2
     """
-    return framework.source(root, DIALECT, parameters)
+    return framework_source.source(root, DIALECT, parameters)
 
 
 def form(root: Node, parameters: tuple[str, ...] = ()) -> Form:
     """Return the function compiled from `source(root, parameters)`."""
-    function: Form = framework.form(root, DIALECT, parameters)
+    function: Form = framework_source.form(root, DIALECT, parameters)
     return function
 
 
@@ -205,7 +204,7 @@ def guarded(root: Node, parameters: Mapping[str, float]) -> Node:
         """Return whether a branch may overflow, and is finite with a finite slope at 0."""
         if all(node.op in ("input", "const", "parameter", "neg") for node in walk(branch)):
             return False
-        both = (evaluate(node, at_zero) for node in (branch, derivative(branch)))
+        both = (evaluate_float64(node, at_zero) for node in (branch, derivative(branch)))
         return all(np.isfinite(value) for value in both)
 
     for node in walk(root):
@@ -263,5 +262,5 @@ def arithmetic(root: Node) -> Node | None:
     return new[root]
 
 
-PLAIN = frozenset({"input", "const", "fma", "sqrt", "where", *framework.ARITHMETIC})
+PLAIN = frozenset({"input", "const", "fma", "sqrt", "where", *framework_source.ARITHMETIC})
 """Operations that every framework and exporter supports."""

@@ -16,9 +16,9 @@ from functools import partial
 
 from softgate.formula.formats import FLOAT32, FLOAT64, Format
 
-from . import source
+from . import language_source as source
+from .language_source import Function, Language, Operation, Unit
 from .notation import ATOM, CHOICE
-from .source import Function, Language, Operation, Unit
 
 SUFFIX = {"float32": "f32", "float64": "f64"}
 TAKEN = {

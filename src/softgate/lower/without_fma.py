@@ -24,7 +24,7 @@ from fractions import Fraction
 from softgate.formula.formats import Format
 from softgate.formula.graph import Graph, Node, walk
 
-from .interpret import ARITHMETIC, COMPARE
+from .evaluation import ARITHMETIC, COMPARE
 
 SMALL = Fraction(1, 1 << 9)
 """Multiples of a number below this correct an argument and do not cancel against it."""

@@ -167,7 +167,7 @@ class ExactDifference:
 
     def at(self, x: float) -> float:
         """Return the difference, computed with enough bits that 64 remain after cancellation."""
-        from softgate.lower.mp import real
+        from softgate.lower.mpmath_evaluation import real
 
         (first, first_parameters), (second, second_parameters) = self.parts
         with BUILDING:
@@ -220,7 +220,7 @@ def locate(
 
 def sign_at(node: Node, x: float, parameters: Mapping[str, float]) -> int | None:
     """Return the sign of a node at `x`, or None where it is NaN."""
-    from softgate.lower.mp import real
+    from softgate.lower.mpmath_evaluation import real
 
     with BUILDING:
         value = real(node, 128, x=x, **parameters)

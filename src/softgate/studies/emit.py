@@ -17,7 +17,7 @@ from softgate.catalogue.entry import LIMITS
 from softgate.catalogue.gated import GatedEntry
 from softgate.formula.formats import FLOAT32, FLOAT64, FORMATS, Format
 from softgate.lower import c, cuda, javascript, triton
-from softgate.lower.source import RESERVED, Function, Unit
+from softgate.lower.language_source import RESERVED, Function, Unit
 from softgate.runtime import kernels, resolve
 from softgate.runtime.activation import Activation
 from softgate.runtime.gated import Gated

@@ -248,28 +248,28 @@ def _number(scale: float, zero: int) -> str:
 
 def _exact(root: Node, x: Fraction, parameters: Mapping[str, float]) -> Fraction | float:
     """Return the definition at x with `BITS` bits; a float if it is infinite or not real."""
-    from softgate.lower import mp
+    from softgate.lower.mpmath_evaluation import fraction, real
 
     with BUILDING:  # mpmath's context is shared
-        value = mp.real(root, BITS, x=x, **parameters)
+        value = real(root, BITS, x=x, **parameters)
     number = float(value)
     if value != 0 and abs(number) < TINY:  # the fraction of exp(-1e9) would fill the memory
         return Fraction(math.copysign(TINY, value))
-    return mp.fraction(value) if math.isfinite(number) else number
+    return fraction(value) if math.isfinite(number) else number
 
 
 def _nearest(
     root: Node, exact: Fraction, step: Fraction, x: Fraction, parameters: Mapping[str, float]
 ) -> int:
     """Return the definition at x divided by `step`, rounded to an integer, ties to even."""
-    from softgate.lower import mp
+    from softgate.lower.mpmath_evaluation import sign_of_difference
 
     below = math.floor(exact / step)
     middle = (below + Fraction(1, 2)) * step
     if abs(exact - middle) > NEAR * (abs(exact) + step):
         return below + (exact > middle)
     with BUILDING:
-        side = mp.sign_of_difference(root, middle, x=x, **parameters)
+        side = sign_of_difference(root, middle, x=x, **parameters)
     return below + (below % 2 if side == 0 else side > 0)
 
 

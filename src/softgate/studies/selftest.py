@@ -45,7 +45,7 @@ class SelfTestResult:
 
 def run_selftest(activation: Activation, dtype: np.dtype[Any]) -> SelfTestResult:
     """Compile the kernel for `dtype`; return its largest error against the definition."""
-    from softgate.lower.mp import evaluate
+    from softgate.lower.mpmath_evaluation import evaluate
 
     fmt = FORMATS[dtype.name]
     grid = np.concatenate([np.linspace(-15, 15, 61), POINTS])

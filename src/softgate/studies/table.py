@@ -20,8 +20,8 @@ from typing import Any, ClassVar
 from softgate.formula.arithmetic import ExactArithmetic
 from softgate.formula.derivative import derivative
 from softgate.formula.graph import Node
-from softgate.lower import decimals
-from softgate.lower.decimals import Number
+from softgate.lower import exact_digits
+from softgate.lower.exact_digits import Number
 from softgate.runtime import resolve
 from softgate.runtime.activation import Activation
 from softgate.runtime.deprecation import listed
@@ -215,7 +215,7 @@ def table(
      -1  0.1587  -0.1587  -0.0833
     0.5  0.6915   0.3457   0.8675
     """
-    decimals.check(digits)
+    exact_digits.check(digits)
     places = parse_points(at)
     for place in places:
         if abs(place) > LARGEST_POINT:
@@ -297,9 +297,9 @@ def _quantity(column: Column) -> str:
 def _graph(column: Column) -> Node:
     quantity, activation, reference = column
     f = ExactArithmetic()
-    root = decimals.definition(activation.entry, activation.parameters, f)
+    root = exact_digits.definition(activation.entry, activation.parameters, f)
     if reference is not None:
-        other = decimals.definition(reference.entry, reference.parameters, f)
+        other = exact_digits.definition(reference.entry, reference.parameters, f)
         return root - other if quantity == "difference" else (root - other) / other
     for _ in range(("value", "slope", "curvature").index(quantity)):
         root = derivative(root)
@@ -333,7 +333,7 @@ def _fill(layouts: list[tuple[str, list[Column]]], places: Sequence[Decimal], di
 
 def _number(root: Node, x: Decimal, digits: int) -> Number:
     with BUILDING:  # mpmath's context is shared; held for one number, as others wait
-        return decimals.number(root, Fraction(x), digits)
+        return exact_digits.number(root, Fraction(x), digits)
 
 
 def _value(number: Number, digits: int) -> float | str | None:

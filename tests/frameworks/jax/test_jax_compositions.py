@@ -23,7 +23,7 @@ from xla_once import quick_options, run_once
 import softgate as sg
 from softgate.blocks import KernelArithmetic
 from softgate.formula.formats import FLOAT32
-from softgate.lower import framework
+from softgate.lower import framework_source
 from softgate.lower.jax import stable_dialect
 from softgate.lower.without_fma import without_fma
 from softgate.runtime.activation import Activation
@@ -114,7 +114,7 @@ def test_xla_merges_constants_across_forms_that_are_not_kept() -> None:
     (graph,) = without_fma(FLOAT32, sg.sigmoid.entry.trace("value", kernel))
     assert [graph.op, graph.args[0].op] == ["keep", "unscale"]
     product = graph.graph.node("mul", *graph.args[0].args)
-    form = framework.form(product, stable_dialect(FLOAT32))
+    form = framework_source.form(product, stable_dialect(FLOAT32))
     for options in ({}, quick_options()):
         alone, squared = run_once(
             lambda x: (form(x), form(x) * form(-x)), jnp.float32(0.3), options=options

@@ -17,7 +17,7 @@ from transformers.activations import ACT2FN
 
 import softgate as sg
 from softgate.formula.formats import FORMATS
-from softgate.lower import float64
+from softgate.lower import evaluation
 from softgate.runtime.registry import activations
 from softgate.studies.identify import UNKNOWN, Identification, identify
 from softgate.studies.subjects import Mistake, SubjectFailure
@@ -196,8 +196,8 @@ def test_a_question_takes_little_work(function: Tensors, monkeypatch: pytest.Mon
     """The catalogue is evaluated once a process; a question evaluates what is promising."""
     found(function)
     calls = []
-    evaluate = float64.evaluate
-    monkeypatch.setattr(float64, "evaluate", lambda *a: calls.append(1) or evaluate(*a))
+    evaluate = evaluation.evaluate_float64
+    monkeypatch.setattr(evaluation, "evaluate_float64", lambda *a: calls.append(1) or evaluate(*a))
     found(function)
     assert 0 < len(calls) < 330
 

@@ -51,7 +51,7 @@ class Interface(NamedTuple):
 @cache
 def interface() -> Interface | str:
     """Return the interface of the installed jaxlib, or a string: why it cannot be used."""
-    from softgate.lower.xla_handler import API_FUNCTIONS
+    from softgate.lower.xla_ffi import API_FUNCTIONS
 
     if not hasattr(jax, "ffi"):
         return f"JAX {jax.__version__} has no jax.ffi"
@@ -299,7 +299,7 @@ def target(computation: Computation) -> str:
 
 def _register(name: str, route: Route, passed: bool) -> None:
     from softgate.lower.target import never_free
-    from softgate.lower.xla_handler import SLOT_FIELDS, compile_stubs
+    from softgate.lower.xla_ffi import SLOT_FIELDS, compile_stubs
 
     if not _free:
         support = interface()

@@ -28,7 +28,7 @@ from weakref import WeakKeyDictionary
 
 import tensorflow as tf
 
-from softgate.lower import tensorflow_op
+from softgate.lower import tensorflow_c_api
 from softgate.lower.llvm import compile_chunk_loop
 from softgate.lower.target import Symbols, address_of
 from softgate.runtime import kernels
@@ -218,16 +218,16 @@ def _register() -> None:
     except (ImportError, AttributeError) as error:
         raise _UnavailableError(f"{version} differs from what softgate expects: {error}") from None
     library = _Library(version)
-    symbols = {name: library.address(name) for name in tensorflow_op.FUNCTIONS}
+    symbols = {name: library.address(name) for name in tensorflow_c_api.FUNCTIONS}
     pool = _pool()
     if pool is not None:
         process = ctypes.CDLL(None)
-        functions = tensorflow_op.THREAD_FUNCTIONS
+        functions = tensorflow_c_api.THREAD_FUNCTIONS
         symbols |= {name: address_of(getattr(process, name)) for name in functions}
     callbacks = [
-        tensorflow_op.compile_create(symbols, PROCESS),
-        tensorflow_op.compile_compute(symbols, pool),
-        tensorflow_op.compile_shape(symbols),
+        tensorflow_c_api.compile_create(symbols, PROCESS),
+        tensorflow_c_api.compile_compute(symbols, pool),
+        tensorflow_c_api.compile_shape(symbols),
     ]
     _callbacks.extend(callbacks)
     create, compute, shape = map(address_of, callbacks)
@@ -309,24 +309,24 @@ def _workers() -> int:
 
 
 @cache
-def _pool() -> tensorflow_op.Pool | None:
+def _pool() -> tensorflow_c_api.Pool | None:
     """Return the memory that callers and threads share; None if there is one thread."""
     workers = _workers()
     if workers < 1:
         return None
-    memory = (ctypes.c_char * ((workers + 2) * tensorflow_op.SLOT))()
+    memory = (ctypes.c_char * ((workers + 2) * tensorflow_c_api.SLOT))()
     _callbacks.append(memory)
     start = ctypes.addressof(memory)
-    return tensorflow_op.Pool(start + -start % tensorflow_op.LINE, MIN_CHUNK_BYTES)
+    return tensorflow_c_api.Pool(start + -start % tensorflow_c_api.LINE, MIN_CHUNK_BYTES)
 
 
-def _start_workers(pool: tensorflow_op.Pool, symbols: Symbols) -> None:
-    serve = tensorflow_op.compile_serve(symbols)
+def _start_workers(pool: tensorflow_c_api.Pool, symbols: Symbols) -> None:
+    serve = tensorflow_c_api.compile_serve(symbols)
     _callbacks.append(serve)
     process = ctypes.CDLL(None)
     for i in range(_workers()):
-        slot = pool.address + (i + 1) * tensorflow_op.SLOT
-        process.sem_init(ctypes.c_void_p(slot + tensorflow_op.LINE), 0, 0)
+        slot = pool.address + (i + 1) * tensorflow_c_api.SLOT
+        process.sem_init(ctypes.c_void_p(slot + tensorflow_c_api.LINE), 0, 0)
         name = "softgate-tensorflow"
         threading.Thread(target=serve, args=(slot,), name=name, daemon=True).start()
     count = ctypes.c_int64.from_address(pool.address)

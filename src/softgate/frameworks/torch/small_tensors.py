@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
-from softgate.lower import torch_op
+from softgate.lower import torch_c_abi
 from softgate.lower.target import address_of, never_free
 from softgate.runtime.arrays import SERIAL
 
@@ -76,7 +76,7 @@ class Table:
             self._fill()
 
     def _fill(self) -> None:
-        words = torch_op.table({n: (r.code, r.address) for n, r in self._runners.items()})
+        words = torch_c_abi.table({n: (r.code, r.address) for n, r in self._runners.items()})
         self._words = (ctypes.c_int64 * len(words))(*words)
         self.address: int = ctypes.addressof(self._words)
 
@@ -87,7 +87,7 @@ def _number(dtype: torch.dtype) -> int | None:
     name = "aoti_torch_dtype_" + str(dtype).removeprefix("torch.")
     library = _library()
     number: int | None = getattr(library, name)() if hasattr(library, name) else None
-    return number if number is not None and number < torch_op.MOST_DTYPES else None
+    return number if number is not None and number < torch_c_abi.MOST_DTYPES else None
 
 
 @cache
@@ -105,19 +105,19 @@ def _library() -> Any:
 def operators() -> Operators:
     """Register both operators and return them; they decline where the C ABI is incomplete."""
     library = _library()
-    if not all(hasattr(library, name) for name in (*torch_op.FUNCTIONS, *REGISTER)):
+    if not all(hasattr(library, name) for name in (*torch_c_abi.FUNCTIONS, *REGISTER)):
         return Operators()
-    symbols = {name: address_of(getattr(library, name)) for name in torch_op.FUNCTIONS}
+    symbols = {name: address_of(getattr(library, name)) for name in torch_c_abi.FUNCTIONS}
     definitions = torch.library.Library("softgate", "FRAGMENT")
     never_free(definitions)
     calls = []
     for name, inputs in (("small_unary", 1), ("small_binary", 2)):
         tensors = ", ".join(f"Tensor x{i}" for i in range(inputs))
         definitions.define(f"{name}({tensors}, int table) -> Tensor")
-        declines = torch_op.compile_decline(symbols, inputs)
+        declines = torch_c_abi.compile_decline(symbols, inputs)
         for key in DECLINED:
             _register(library, name, key, declines)
-        _register(library, name, "CPU", torch_op.compile_small(symbols, inputs, SERIAL))
+        _register(library, name, "CPU", torch_c_abi.compile_small(symbols, inputs, SERIAL))
         for key in ("AutogradCPU", "ADInplaceOrView"):
             definitions.impl(name, torch.library.fallthrough_kernel, key)
         overload = getattr(torch.ops.softgate, name).default

@@ -216,12 +216,12 @@ class Reference:
         return np.where(np.isfinite(largest), largest, np.abs(truth))
 
     def _largest_term(self, x: Float64s, truth: Float64s) -> Float64s:
-        from softgate.lower import float64
+        from softgate.lower.evaluation import evaluate_float64
 
         inputs: dict[str, float | Float64s] = {"x": x, **self.parameters}
         largest = np.abs(truth)
         for root in self.scales:
-            term = np.abs(float64.evaluate(root, inputs))
+            term = np.abs(evaluate_float64(root, inputs))
             largest = np.where(np.isfinite(term), np.maximum(term, largest), largest)
         return largest
 

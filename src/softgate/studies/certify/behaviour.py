@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from softgate.formula.formats import Format, dtype_of, round_to, ulp
-from softgate.lower.decimal_arithmetic import limit_at_infinity
+from softgate.lower.decimal_evaluation import limit_at_infinity
 
 from ..accuracy import Reference
 from ..subjects import Session, SubjectFailure

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from softgate.formula.formats import Format, dtype_of
 from softgate.formula.graph import Node, walk
-from softgate.lower import float64
+from softgate.lower import evaluation
 from softgate.runtime.activation import Activation
 
 Float64s = npt.NDArray[np.float64]
@@ -213,7 +213,7 @@ class Family:
 
     def evaluate(self, x: Float64s, values: Columns) -> Float64s:
         """Return the function at `x`; a row for each value if a parameter is a column vector."""
-        y = float64.evaluate(self._root, {"x": x, **values})
+        y = evaluation.evaluate_float64(self._root, {"x": x, **values})
         return y if y.ndim else np.full(x.shape, y)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from softgate.lower import decimals
+from softgate.lower import exact_digits
 from softgate.runtime.resolve import activation
 
 from .record import PropertyTable as PropertyTable
@@ -40,6 +40,6 @@ def properties(*functions: str | Callable[..., Any], digits: int = 4) -> Propert
     """
     if not functions:
         raise ValueError("no activations were given: name at least one, such as gelu")
-    decimals.check(digits, 1, MOST_DIGITS)
+    exact_digits.check(digits, 1, MOST_DIGITS)
     chosen = [activation(function) for function in functions]
     return PropertyTable(tuple(function.properties for function in chosen), digits)

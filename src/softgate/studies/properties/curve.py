@@ -24,7 +24,7 @@ from softgate.catalogue import Entry
 from softgate.formula.arithmetic import ExactArithmetic
 from softgate.formula.derivative import derivative
 from softgate.formula.graph import COMPARISONS, POSITIVE, Node, walk
-from softgate.lower import decimals
+from softgate.lower import exact_digits
 from softgate.runtime import kernels
 
 from . import exact
@@ -188,9 +188,9 @@ def _solve(piece: Piece) -> list[Fraction]:
 
 
 def _fraction(value: exact.Number) -> Fraction:
-    from softgate.lower import mp
+    from softgate.lower.mpmath_evaluation import fraction
 
-    exact_value = mp.fraction(value)
+    exact_value = fraction(value)
     short = exact_value.limit_denominator(10**15)
     # A guard such as x/6 + 0.5 is rounded in binary; its zero is meant to be -3.
     return (
@@ -233,7 +233,7 @@ class Curve:
 
     def __init__(self, entry: Entry, parameters: Mapping[str, float]) -> None:
         self.entry, self.parameters = entry, dict(parameters)
-        self.root = decimals.definition(entry, self.parameters, ExactArithmetic())
+        self.root = exact_digits.definition(entry, self.parameters, ExactArithmetic())
         self.pieces = pieces(self.root)
         self.oscillates = False
         """Whether there are more than MOST_ROOTS changes of sign."""

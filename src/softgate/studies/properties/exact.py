@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import Any
 
 from softgate.formula.graph import Node, walk
-from softgate.lower import mp
+from softgate.lower.mpmath_evaluation import fraction, real
 
 BITS = 240
 MANY_BITS = 4096
@@ -27,9 +27,9 @@ def at(root: Node, x: Fraction) -> Number:
 
     A small result may have lost digits by cancellation, so it is recomputed with more bits.
     """
-    value = mp.real(root, BITS, x=x)
+    value = real(root, BITS, x=x)
     if abs(value) * 2**80 < 1 and not is_constant(root):
-        return mp.real(root, MANY_BITS, x=x)
+        return real(root, MANY_BITS, x=x)
     return value
 
 
@@ -60,7 +60,7 @@ def to_float(value: Number | Fraction) -> float:
         size = int(value.exp) + int(value.bc)
         if abs(size) > 1200:  # as a fraction this might not fit into memory
             return math.copysign(0.0 if size < 0 else math.inf, value)
-        value = mp.fraction(value)
+        value = fraction(value)
     try:
         return float(value)
     except OverflowError:
@@ -110,7 +110,7 @@ def root_between(root: Node, low: Fraction, high: Fraction) -> Fraction | None:
         if high - low <= max(abs(low), abs(high), TINY) / 2**70:
             break
         middle = _next(low, high, left / (left - right), step)
-        value = mp.real(root, BITS, x=middle)
+        value = real(root, BITS, x=middle)
         if not is_finite(value) or value == 0:
             return middle if value == 0 else None
         if (value < 0) == (left < 0):
@@ -153,12 +153,12 @@ def limit(root: Node, x: Fraction, side: int) -> Number:
     value = at(root, x)
     if is_finite(value):
         return value
-    return settle([mp.real(root, LIMIT_BITS, x=x + side * Fraction(1, 2**k)) for k in NEAR])
+    return settle([real(root, LIMIT_BITS, x=x + side * Fraction(1, 2**k)) for k in NEAR])
 
 
 def limit_far(root: Node, side: int) -> Number:
     """Return the limit at -inf (side -1) or +inf (+1): a number, ±inf, or NaN if none is found."""
-    return settle([mp.real(root, LIMIT_BITS, x=side * Fraction(2**k)) for k in FAR])
+    return settle([real(root, LIMIT_BITS, x=side * Fraction(2**k)) for k in FAR])
 
 
 def settle(sequence: list[Number]) -> Number:

@@ -14,7 +14,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from softgate.lower import mp
+from softgate.lower.mpmath_evaluation import fraction
 
 from . import exact
 from .curve import Curve, Piece
@@ -266,7 +266,7 @@ def _asymptote(piece: Piece, side: int) -> Asymptote | None:
     if not exact.is_finite(steep) or exact.same(steep, 0):
         return None
     x = piece.branch.graph.input("x")
-    rest = exact.limit_far(piece.branch - mp.fraction(steep) * x, side)
+    rest = exact.limit_far(piece.branch - fraction(steep) * x, side)
     if not exact.is_finite(rest):
         return None
     return Asymptote(exact.to_float(steep), exact.to_float(rest) + 0.0)

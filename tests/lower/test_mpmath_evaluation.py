@@ -10,7 +10,7 @@ import pytest
 
 import softgate as sg
 from softgate.formula.arithmetic import ExactArithmetic
-from softgate.lower import mp
+from softgate.lower import mpmath_evaluation as mp
 
 
 def test_a_saturated_difference_is_decided_by_few_evaluations(

@@ -15,7 +15,7 @@ import mpmath
 
 from softgate.formula.graph import Node
 
-from .interpret import ARITHMETIC, COMPARE, Operations, choose, interpret, program
+from .evaluation import ARITHMETIC, COMPARE, Operations, choose, interpret, program
 
 MAX_BITS = 4096
 

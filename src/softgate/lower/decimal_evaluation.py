@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from softgate.formula.graph import Node
 
-from .interpret import COMPARE, interpret
+from .evaluation import COMPARE, interpret
 
 NAN, ZERO, ONE, TWO = Decimal("NaN"), Decimal(0), Decimal(1), Decimal(2)
 GUARD = 30

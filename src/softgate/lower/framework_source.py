@@ -28,10 +28,10 @@ from typing import Any
 
 from softgate.formula.graph import COMPARISONS, Node, walk
 
-from . import interpret
+from .evaluation import ARITHMETIC as PYTHON_ARITHMETIC
 
 FOLDED: dict[str, Callable[..., float]] = {
-    **interpret.ARITHMETIC,
+    **PYTHON_ARITHMETIC,
     "exp": math.exp,
     "log": math.log,
     "sqrt": math.sqrt,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from softgate.lower.target import Target, optimise
-from softgate.lower.xla_handler import build_stubs
+from softgate.lower.xla_ffi import build_stubs
 
 CODE = {
     Target("haswell", triple="x86_64-unknown-linux-gnu"): ("stmxcsr", "ldmxcsr"),

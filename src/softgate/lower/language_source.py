@@ -20,7 +20,7 @@ import numpy as np
 from softgate.formula.formats import FLOAT32, Format
 from softgate.formula.graph import COMPARISONS, Node, walk
 
-from .interpret import ARITHMETIC, COMPARE
+from .evaluation import ARITHMETIC, COMPARE
 from .notation import ATOM, CHOICE, PRODUCT, SIGN, SUM
 
 Constant = float | bool
