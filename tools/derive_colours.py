@@ -6,8 +6,9 @@ tritanopia as Machado, Oliveira & Fernandes (2009) simulate them. The dozen that
 together is spread as far apart as a maximin search gets it; all others follow one by one, in the
 order of `FURTHER`, so that a name added at its end changes no colour before it.
 
-Without arguments it writes src/softgate/plotting/palette/derived.py. With `--check` it derives the
-colours again and compares: exit status 1 on a difference. Either way it prints the table.
+Without arguments it writes `TABLE` and `POOL` at the end of src/softgate/plotting/palette.py. With
+`--check` it derives the colours again and compares: exit status 1 on a difference. Either way it
+prints the table.
 """
 
 from __future__ import annotations
@@ -22,14 +23,8 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-TARGET = (
-    Path(__file__).resolve().parent.parent
-    / "src"
-    / "softgate"
-    / "plotting"
-    / "palette"
-    / "derived.py"
-)
+TARGET = Path(__file__).resolve().parent.parent / "src" / "softgate" / "plotting" / "palette.py"
+START = "TABLE: dict[str, tuple[str, str]] = {"
 COMMAND = "python tools/derive_colours.py"
 
 DOZEN = (
@@ -255,9 +250,8 @@ def pool(computed: Candidates, chosen: dict[str, Choice]) -> list[int]:
 
 
 def source(result: Candidates, chosen: dict[str, Choice], spare: list[int]) -> str:
-    """Return the module that holds the table, as ruff would format it."""
-    lines = [f'"""Each activation\'s colour and dash, derived by `{COMMAND}`."""', ""]
-    lines += ["TABLE: dict[str, tuple[str, str]] = {"]
+    """Return the assignments of the table and the pool, as ruff would format them."""
+    lines = [START]
     lines += [f'    "{n}": ("{result.hex(c.index)}", "{c.dash}"),' for n, c in chosen.items()]
     lines += ["}", "", "POOL: tuple[str, ...] = ("]
     lines += [f'    "{result.hex(index)}",' for index in spare]
@@ -285,7 +279,7 @@ def report(result: Candidates, chosen: dict[str, Choice]) -> list[str]:
 
 
 def derive() -> tuple[str, list[str]]:
-    """Return the module's text and the printed table."""
+    """Return the assignments and the printed table."""
     result = candidates()
     dozen = ordered(result, spread(result, len(DOZEN)))
     chosen = {
@@ -305,9 +299,10 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     text, lines = derive()
     print("\n".join(lines))
+    header, start, stored = TARGET.read_text(encoding="utf-8").partition(START)
     if not options.check:
-        TARGET.write_text(text, encoding="utf-8")
-    elif TARGET.read_text(encoding="utf-8") != text:
+        TARGET.write_text(header + text, encoding="utf-8")
+    elif start + stored != text:
         print(f"{TARGET.name} differs from what is derived here: run `{COMMAND}`", file=sys.stderr)
         return 1
     return 0

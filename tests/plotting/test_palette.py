@@ -196,7 +196,7 @@ def test_the_script_computes_the_same_colours(
     """`--check` compares with what is derived anew; a colour changed by hand is noticed."""
     text = script.TARGET.read_text(encoding="utf-8")
     gelu = TABLE["gelu"][0]
-    copied = tmp_path / "derived.py"
+    copied = tmp_path / "palette.py"
     copied.write_text(text.replace(gelu, "#1299fd") if changed else text, encoding="utf-8")
     monkeypatch.setattr(script, "TARGET", copied)
     assert script.main(["--check"]) == int(changed)

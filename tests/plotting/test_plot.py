@@ -18,10 +18,10 @@ from softgate.catalogue import Bound, Entry
 from softgate.cli.plot import command
 from softgate.formula.arithmetic import ExactArithmetic
 from softgate.formula.graph import Node
-from softgate.plotting.curves import Curve, curve
 from softgate.plotting.palette import style
 from softgate.plotting.plot import PlotData
 from softgate.plotting.plot_spec import apart
+from softgate.plotting.polylines import Curve, curve
 from softgate.runtime.activation import Activation
 
 WHATS = ("value", "slope", "curvature")

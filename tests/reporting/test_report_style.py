@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from softgate.plotting.palette.derived import POOL, TABLE
+from softgate.plotting.palette import POOL, TABLE
 from softgate.plotting.vega import IMPLEMENTATIONS, implementation
 from softgate.reporting.page import asset
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import softgate as sg
-from softgate.runtime.framework_names import SOURCES, Names
+from softgate.runtime.name_table import SOURCES, Names
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ import pytest
 from places import SUPPORT
 
 import softgate as sg
-from softgate.runtime.framework_names import SOURCES, Name, Names
+from softgate.runtime.name_table import SOURCES, Name, Names
 from softgate.runtime.registry import functions
 
 FRAMEWORKS = {

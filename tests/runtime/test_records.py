@@ -19,14 +19,14 @@ from click.testing import CliRunner
 
 import softgate as sg
 from softgate.cli import identify, names, plot, table
-from softgate.runtime import encoding
+from softgate.runtime import printable_text
 from softgate.runtime.files import PICTURES, TABLES
 from softgate.runtime.records import Grid, Record
 
 RECORDS = {
     "table": "softgate.studies.table:Table",
     "properties": "softgate.studies.properties.record:PropertyTable",
-    "names": "softgate.runtime.framework_names:Names",
+    "names": "softgate.runtime.name_table:Names",
     "identify": "softgate.studies.identify.record:Identification",
     "certify": "softgate.studies.certify.record:Certificate",
     "bench": "softgate.studies.bench.record:Bench",
@@ -207,5 +207,5 @@ def test_a_value_of_another_type_raises_value_error(field: str, value: str, mess
 
 
 def test_every_replacement_is_ascii() -> None:
-    assert all(text.isascii() for text in encoding.ASCII.values())
-    assert encoding.printable("a\udcffb", "utf-8") == "a\\udcffb"
+    assert all(text.isascii() for text in printable_text.ASCII.values())
+    assert printable_text.printable("a\udcffb", "utf-8") == "a\\udcffb"

@@ -14,7 +14,7 @@ import softgate
 PACKAGE = Path(softgate.__file__).parent
 CLASSES_OF_MODULE = {
     "runtime/records.py": ("Record", "Grid"),
-    "runtime/framework_names.py": ("Names", "Name"),
+    "runtime/name_table.py": ("Names", "Name"),
     "studies/properties/record.py": ("PropertyTable", "Properties"),
     "studies/table.py": ("Table",),
     "studies/certify/record.py": ("Certificate", "Measurement"),

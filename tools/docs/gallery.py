@@ -15,8 +15,8 @@ import softgate as sg
 from softgate.catalogue.entry import Bound, Parameter
 from softgate.formula.graph import Node
 from softgate.runtime.activation import Activation
-from softgate.runtime.framework_names import SOURCES, Name
 from softgate.runtime.gated import Gated
+from softgate.runtime.name_table import SOURCES, Name
 from softgate.studies.bench.flops import kernel_operations
 from softgate.studies.properties.card import explanations, formula, known_of, picture
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 import markdown_tables
 
 import softgate as sg
-from softgate.runtime.framework_names import Names
+from softgate.runtime.name_table import Names
 
 FAMILY = ("gelu", "gelu_tanh", "gelu_sigmoid", "gelu_10")
 CHOICES = ("relu", "leaky_relu", "elu", "tanh", "gelu", "gelu_tanh", "silu", "mish", "softplus")

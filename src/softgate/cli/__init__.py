@@ -15,8 +15,8 @@ from importlib import import_module
 import click
 
 from softgate import __version__
-from softgate.runtime.encoding import ERRORS, message_line
 from softgate.runtime.packages import explained
+from softgate.runtime.printable_text import ERRORS, message_line
 
 COMMANDS = {
     "report": "one HTML page: which activation to use, and what it costs on this machine",

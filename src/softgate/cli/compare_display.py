@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from softgate.runtime.encoding import visible
+from softgate.runtime.printable_text import visible
 
 from .output import echo
 

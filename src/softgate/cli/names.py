@@ -14,7 +14,7 @@ from .arguments import FUNCTIONS
 from .output import Format, emit, formats
 
 if TYPE_CHECKING:
-    from softgate.runtime.framework_names import Names
+    from softgate.runtime.name_table import Names
 
 
 def complete_name(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
@@ -28,7 +28,7 @@ def complete_source(
     ctx: click.Context, param: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
     """Return the sources that start with the typed text."""
-    from softgate.runtime.framework_names import SOURCES
+    from softgate.runtime.name_table import SOURCES
 
     sources = {source: title for source, title in SOURCES.items() if source.startswith(incomplete)}
     return [CompletionItem(source, help=title) for source, title in sources.items()]
@@ -54,7 +54,7 @@ def command(
 
 def wanted(which: tuple[str, ...], source: str | None) -> Names:
     """Return the records of the names without duplicates."""
-    from softgate.runtime.framework_names import Names
+    from softgate.runtime.name_table import Names
     from softgate.runtime.names import names
 
     if not which:

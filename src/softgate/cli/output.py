@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 import click
 
-from softgate.runtime.encoding import CONTROL, visible
+from softgate.runtime.printable_text import CONTROL, visible
 
 if TYPE_CHECKING:
     from softgate.runtime.records import Grid, Record

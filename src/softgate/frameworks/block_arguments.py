@@ -14,10 +14,10 @@ from numbers import Real
 from typing import Any
 
 from softgate.runtime.activation import Activation
-from softgate.runtime.encoding import a_type
-from softgate.runtime.framework_names import SOURCES
 from softgate.runtime.gated import Gated
+from softgate.runtime.name_table import SOURCES
 from softgate.runtime.names import AmbiguousName, UnknownName, get
+from softgate.runtime.printable_text import a_type
 from softgate.runtime.registry import activations, functions, gated
 
 

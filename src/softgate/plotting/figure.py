@@ -16,9 +16,9 @@ import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from .curves import Curve, Floats
 from .palette import Style
 from .plot_spec import PlotSpec, apart, last_shown, span
+from .polylines import Curve, Floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

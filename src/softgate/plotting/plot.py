@@ -24,9 +24,9 @@ from softgate.runtime.packages import require
 from softgate.runtime.records import STYLE, Cell, Grid, Record, html_page
 from softgate.runtime.registry import label
 
-from .curves import QUANTITIES, check_range, curve
 from .palette import Style, style, variants
 from .plot_spec import PlotSpec
+from .polylines import QUANTITIES, check_range, curve
 
 if TYPE_CHECKING:
     from .figure import PlotFigure

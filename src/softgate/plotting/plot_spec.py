@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .curves import Curve, Floats, height
 from .palette import Style
+from .polylines import Curve, Floats, height
 
 FLAT = 1e-9
 """Curves that vary by less than this fraction of their magnitude show only rounding errors."""

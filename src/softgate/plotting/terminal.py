@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .curves import Curve, Floats
 from .palette import Style
 from .plot_spec import PlotSpec, apart, last_shown, span
+from .polylines import Curve, Floats
 
 GLYPHS = "*+ox#@%&$=^abcdefghijklmnpqrstuvwyz"
 DOTS = ((0x01, 0x02, 0x04, 0x40), (0x08, 0x10, 0x20, 0x80))

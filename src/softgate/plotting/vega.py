@@ -17,9 +17,9 @@ from itertools import pairwise
 from types import ModuleType
 from typing import Any
 
-from softgate.runtime.encoding import escape, visible
 from softgate.runtime.files import PICTURES, file_format, output_path, write_file
 from softgate.runtime.packages import require
+from softgate.runtime.printable_text import escape, visible
 
 from .palette import Style, style
 from .plot_spec import apart

@@ -21,9 +21,9 @@ from softgate import __version__
 from softgate.plotting import vega
 from softgate.runtime.activation import Activation
 from softgate.runtime.deprecation import renamed
-from softgate.runtime.encoding import printable
 from softgate.runtime.files import file_format, output_path, read_text, write_file
 from softgate.runtime.machine import this_machine
+from softgate.runtime.printable_text import printable
 from softgate.runtime.records import Record, parse_json
 from softgate.runtime.registry import activations, label
 from softgate.runtime.resolve import activation, several

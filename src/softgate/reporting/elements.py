@@ -10,7 +10,7 @@ from typing import Any
 
 from softgate.plotting.palette import style
 from softgate.plotting.vega import WHOLE
-from softgate.runtime.encoding import escape
+from softgate.runtime.printable_text import escape
 from softgate.runtime.records import Grid
 
 

@@ -13,7 +13,7 @@ from importlib.resources import files
 from typing import Any
 
 from softgate.plotting import vega
-from softgate.runtime.encoding import escape
+from softgate.runtime.printable_text import escape
 from softgate.runtime.records import content_policy
 
 from .elements import marker

@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from softgate.runtime.encoding import a_type, escape
+from softgate.runtime.printable_text import a_type, escape
 from softgate.runtime.records import Record
 
 R = TypeVar("R", bound=Record)

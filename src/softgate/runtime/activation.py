@@ -17,7 +17,7 @@ from softgate.formula.formats import BYTE_FORMATS, FLOAT64, FORMATS, dtype_of, f
 
 from . import arrays
 from .dispatch import Call, adapter_for, keras_adapter, override
-from .encoding import a_type
+from .printable_text import a_type
 from .routes import Route, Runner
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ class Function:
         return self
 
     def __reduce__(self) -> Any:
-        from .pickling import recipe
+        from .registry import recipe
 
         return recipe(self)
 

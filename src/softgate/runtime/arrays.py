@@ -16,7 +16,7 @@ import numpy as np
 from softgate.formula.formats import format_of, round_to
 
 from .dispatch import UfuncView
-from .encoding import a_type
+from .printable_text import a_type
 from .routes import Route, Runner, contiguous_in_memory
 from .threads import POOL
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from math import prod
 from typing import Any, Protocol
 
-from . import arrays, halves
+from . import arrays, split_halves
 from .activation import Activation, Function
 from .dispatch import Call, Explanation, adapter_for
-from .encoding import a_type
 from .gated import Gated
 from .kernels import QUANTITIES
+from .printable_text import a_type
 from .registry import functions
 from .threads import POOL
 
@@ -121,8 +121,8 @@ def _of_gated(function: Gated, call: Call) -> Explanation:
         targets = arrays.check_outs(call.out, route.results, shape, x.dtype)
         memory = arrays.memory_of_pair(operands if first else operands[::-1], shape, targets)
     else:
-        parts = halves.split(x, -1 if call.axis is None else call.axis, function.name)
-        shape, value_shape, memory = x.shape, parts.shape, halves.memory_of_halves(x, parts)
+        parts = split_halves.split(x, -1 if call.axis is None else call.axis, function.name)
+        shape, value_shape, memory = x.shape, parts.shape, split_halves.memory_of_halves(x, parts)
     moved = len(route.inputs) + route.results
     return Explanation(
         activation=function.name,

@@ -10,7 +10,7 @@ import numpy as np
 
 from softgate.catalogue.gated import GatedEntry
 
-from . import arrays, halves
+from . import arrays, split_halves
 from .activation import Activation, Function, Parameters
 from .dispatch import Call, adapter_for, is_duck_array
 
@@ -256,9 +256,9 @@ class Gated(Function):
                 )
         else:
             x, *gradients = arrays.same_format(dict(zip(names, call.operands, strict=True)))
-        parts = halves.split(x, axis, self.name)
+        parts = split_halves.split(x, axis, self.name)
         for grad in gradients:
-            halves.check_grad(np.shape(grad), parts)
+            split_halves.check_grad(np.shape(grad), parts)
         pair = call._replace(operands=(*parts.views(x), *gradients), axis=None)
         if by_others:
             results = self._pair(pair)
@@ -271,12 +271,12 @@ class Gated(Function):
             results = self._pair(pair._replace(out=None))
             if quantity == "curvature":
                 return results
-            computed = [halves.joined(results, x, parts.axis)] if joined else list(results)
+            computed = [split_halves.joined(results, x, parts.axis)] if joined else list(results)
         else:
             whole, *rest = arrays.widened((x, *map(np.asarray, gradients)), route)
             computed = [
                 arrays.narrowed(result, x.dtype)
-                for result in halves.over_halves(route, whole, parts, swapped, rest, targets)
+                for result in split_halves.over_halves(route, whole, parts, swapped, rest, targets)
             ]
         for i, target in enumerate(targets):
             if target is not None and target is not computed[i]:

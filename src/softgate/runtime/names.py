@@ -13,9 +13,9 @@ from difflib import get_close_matches
 from typing import Any, cast
 
 from .activation import Activation
-from .encoding import a_type
-from .framework_names import SOURCES, Name, Names, catalogue_of_names
 from .gated import Gated
+from .name_table import SOURCES, Name, Names, catalogue_of_names
+from .printable_text import a_type
 from .registry import functions
 
 SYNONYMS = {

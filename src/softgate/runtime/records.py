@@ -21,9 +21,9 @@ from dataclasses import dataclass, fields, is_dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from .encoding import escape, message_line, printable, visible
 from .files import TABLES, file_format, output_path, write_file
 from .packages import require
+from .printable_text import escape, message_line, printable, visible
 
 if TYPE_CHECKING:
     import pandas

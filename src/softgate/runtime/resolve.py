@@ -24,10 +24,10 @@ from pathlib import Path
 from typing import Any
 
 from .activation import Activation
-from .encoding import a_type, message_line
-from .framework_names import Name, catalogue_of_names
 from .gated import Gated
+from .name_table import Name, catalogue_of_names
 from .names import UnknownName, named, parse
+from .printable_text import a_type, message_line
 
 FORMS = (
     "a name (gelu, elu:alpha=0.5), a path that `softgate names` prints (torch.nn.functional.gelu), "

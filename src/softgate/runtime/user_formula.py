@@ -16,7 +16,7 @@ from softgate.lower.compose import Composition
 from softgate.lower.notation import infix
 
 from .activation import Activation
-from .encoding import a_type
+from .printable_text import a_type
 
 RESERVED = frozenset({"x", "grad", "out", "arithmetic"})
 """Keywords that every activation already accepts."""

@@ -19,8 +19,8 @@ import numpy as np
 
 from softgate.formula.graph import Node
 from softgate.runtime import resolve
-from softgate.runtime.encoding import a_type
 from softgate.runtime.kernels import BUILDING
+from softgate.runtime.printable_text import a_type
 from softgate.runtime.records import Cell, Grid, Record
 from softgate.runtime.registry import label
 

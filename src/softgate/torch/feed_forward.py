@@ -31,8 +31,8 @@ from softgate.frameworks.block_arguments import (
 from softgate.frameworks.torch import feedforward, slabs
 from softgate.runtime.activation import Activation
 from softgate.runtime.dispatch import Explanation
-from softgate.runtime.encoding import a_type
 from softgate.runtime.gated import Gated
+from softgate.runtime.printable_text import a_type
 
 from . import modules
 from .modules import NAME_SOURCES

@@ -151,7 +151,7 @@ def test_names_of_layers_may_have_any_character(folder):
     """vl-convert aborts on control characters, and SVG forbids them."""
     from xml.etree import ElementTree
 
-    from softgate.runtime.encoding import CONTROL
+    from softgate.runtime.printable_text import CONTROL
 
     path, name = folder
     files = [word for kind in ("svg", "html", "json") for word in ("-o", f"a.{kind}")]

@@ -14,8 +14,8 @@ import softgate as sg
 from softgate.formula.arithmetic import ExactArithmetic
 from softgate.formula.graph import Node
 from softgate.lower.notation import NAMESPACE
-from softgate.plotting.curves import curve
 from softgate.plotting.palette import style
+from softgate.plotting.polylines import curve
 from softgate.runtime.activation import Activation
 from softgate.runtime.gated import Gated
 from softgate.studies.properties.card import HEIGHT, WIDTH, highlights, lines, place, tick

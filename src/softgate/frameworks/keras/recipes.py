@@ -12,8 +12,7 @@ from typing import Any
 
 from softgate.runtime.activation import Activation
 from softgate.runtime.gated import Gated
-from softgate.runtime.pickling import imported, recipe
-from softgate.runtime.registry import activations, gated
+from softgate.runtime.registry import activations, gated, imported, recipe
 
 Config = dict[str, Any]
 

@@ -19,7 +19,7 @@ from torch._subclasses import FakeTensor
 
 from softgate.formula.formats import BYTE_FORMATS, dtype_of
 from softgate.runtime.arrays import KERNEL_DTYPES, SERIAL
-from softgate.runtime.halves import SHORT_ROW
+from softgate.runtime.split_halves import SHORT_ROW
 
 from . import huge_pages, openmp
 from .decompositions import Decomposition

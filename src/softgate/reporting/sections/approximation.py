@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from softgate.plotting.curves import Floats, quantity
+from softgate.plotting.polylines import Floats, quantity
 from softgate.plotting.vega import HALF, powers, quantitative, scales, shown_lines
 from softgate.runtime.activation import Activation
 from softgate.runtime.records import Cell, Grid, Record

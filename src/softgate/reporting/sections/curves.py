@@ -13,10 +13,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from softgate.plotting.curves import QUANTITIES, curve
+from softgate.plotting.polylines import QUANTITIES, curve
 from softgate.plotting.vega import HALF, powers, quantitative, rule, scales, shown_lines
 from softgate.runtime.activation import Activation
-from softgate.runtime.encoding import escape
+from softgate.runtime.printable_text import escape
 from softgate.runtime.records import Cell, Grid, Record
 from softgate.runtime.registry import label
 

@@ -16,8 +16,8 @@ from itertools import groupby, pairwise
 from re import sub
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from softgate.runtime.encoding import escape
 from softgate.runtime.packages import require
+from softgate.runtime.printable_text import escape
 from softgate.runtime.records import Cell, Grid, Record
 from softgate.studies import Progress
 from softgate.studies.diagnose import chart_data, text

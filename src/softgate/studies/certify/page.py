@@ -11,7 +11,7 @@ import math
 from bisect import bisect_left
 from typing import TYPE_CHECKING
 
-from softgate.runtime.encoding import escape
+from softgate.runtime.printable_text import escape
 from softgate.runtime.records import html_page
 
 from ..accuracy.regions import NEAR, TAIL

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from softgate.runtime import resolve
-from softgate.runtime.encoding import a_type
 from softgate.runtime.packages import require
+from softgate.runtime.printable_text import a_type
 from softgate.runtime.registry import functions
 
 from .plan import FIRST_TUNING_SEED, Arm, ComparisonPlan, Condition, read_seeds

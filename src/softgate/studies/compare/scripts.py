@@ -24,8 +24,8 @@ from typing import Any, NamedTuple
 
 from softgate.frameworks.block_arguments import unknown
 from softgate.runtime import resolve
-from softgate.runtime.encoding import a_type
 from softgate.runtime.names import literal
+from softgate.runtime.printable_text import a_type
 
 from .fingerprint import fingerprint
 from .trial import (

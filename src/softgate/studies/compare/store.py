@@ -25,9 +25,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
-from softgate.runtime.encoding import message_line
 from softgate.runtime.files import read_text
 from softgate.runtime.packages import require
+from softgate.runtime.printable_text import message_line
 from softgate.runtime.records import NewerVersion
 
 from .trial import Outcome, Trial

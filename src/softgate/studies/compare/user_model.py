@@ -18,8 +18,8 @@ import numpy as np
 
 from softgate.frameworks.block_arguments import unknown
 from softgate.runtime import resolve
-from softgate.runtime.encoding import a_type
 from softgate.runtime.files import read_arrays
+from softgate.runtime.printable_text import a_type
 
 from .fingerprint import fingerprint, function_hash
 from .tasks.task import (

@@ -18,7 +18,7 @@ import keras
 import numpy as np
 import torch
 
-from softgate.runtime.encoding import visible
+from softgate.runtime.printable_text import visible
 from softgate.runtime.registry import label
 
 from ..identify import UNKNOWN

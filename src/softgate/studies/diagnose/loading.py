@@ -20,9 +20,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from softgate.runtime import resolve
-from softgate.runtime.encoding import a_type
 from softgate.runtime.files import read_arrays
 from softgate.runtime.packages import require
+from softgate.runtime.printable_text import a_type
 
 TOKENS = 128
 """Tokens of a text in one row, unless the model takes fewer."""

@@ -8,8 +8,8 @@ from dataclasses import dataclass, fields
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from softgate.runtime.encoding import escape
 from softgate.runtime.files import PICTURES, TABLES
+from softgate.runtime.printable_text import escape
 from softgate.runtime.records import Cell, Grid, Record
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from softgate.runtime import resolve
 from softgate.runtime.activation import Activation
-from softgate.runtime.encoding import a_type
+from softgate.runtime.printable_text import a_type
 from softgate.runtime.registry import label
 
 from .loading import Loss, load_inputs, target_loss, tensors

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from softgate.runtime.activation import Activation
-from softgate.runtime.framework_names import Name
+from softgate.runtime.name_table import Name
 from softgate.runtime.names import names
 from softgate.runtime.registry import activations, label
 

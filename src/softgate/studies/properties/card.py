@@ -21,10 +21,10 @@ from softgate.lower.notation import (
     meaning,
     write,
 )
-from softgate.plotting.curves import Curve, Drawable, curve
 from softgate.plotting.palette import style
 from softgate.plotting.plot_spec import apart, last_shown, span
-from softgate.runtime.encoding import escape
+from softgate.plotting.polylines import Curve, Drawable, curve
+from softgate.runtime.printable_text import escape
 
 from .record import Properties
 from .record import lines as property_lines

@@ -22,9 +22,9 @@ from typing import Any
 
 from softgate.runtime import resolve
 from softgate.runtime.activation import Activation
-from softgate.runtime.encoding import a_type
 from softgate.runtime.gated import Gated
 from softgate.runtime.names import named, parse
+from softgate.runtime.printable_text import a_type
 from softgate.runtime.registry import label
 
 FRAMEWORKS = ("numpy", "torch", "jax", "tensorflow", "keras")

@@ -12,8 +12,8 @@ import numpy as np
 
 from softgate.runtime import resolve
 from softgate.runtime.activation import Activation
-from softgate.runtime.encoding import a_type
 from softgate.runtime.packages import PACKAGES, explained, require
+from softgate.runtime.printable_text import a_type
 from softgate.runtime.resolve import first_line
 
 from .backends import Array, C, Ours, Plain, SubjectBackend

@@ -16,7 +16,7 @@ import numpy as np
 
 from softgate.keras.activation import get
 from softgate.runtime.activation import Activation
-from softgate.runtime.encoding import a_type
+from softgate.runtime.printable_text import a_type
 from softgate.runtime.registry import label
 from softgate.runtime.resolve import first_line
 

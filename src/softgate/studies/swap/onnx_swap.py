@@ -12,8 +12,8 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from softgate.runtime.activation import Activation
-from softgate.runtime.encoding import a_type
 from softgate.runtime.files import check_writable, output_path, write_file
+from softgate.runtime.printable_text import a_type
 from softgate.runtime.registry import label
 
 from ..inputs import inputs_file, load_arrays

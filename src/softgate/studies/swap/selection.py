@@ -14,8 +14,8 @@ from typing import Any
 
 from softgate.runtime import resolve
 from softgate.runtime.activation import Activation
-from softgate.runtime.encoding import a_type
 from softgate.runtime.names import parse
+from softgate.runtime.printable_text import a_type
 from softgate.runtime.registry import label
 
 from ..identify import UNKNOWN

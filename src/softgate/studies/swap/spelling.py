@@ -22,7 +22,7 @@ from softgate.lower.onnx_operators import (
     scaled_graph,
 )
 from softgate.runtime.activation import Activation
-from softgate.runtime.framework_names import Name, catalogue_of_names
+from softgate.runtime.name_table import Name, catalogue_of_names
 from softgate.runtime.registry import activations, label
 
 from ..emit import emit

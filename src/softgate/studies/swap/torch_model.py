@@ -24,7 +24,7 @@ import torch
 from torch import nn
 
 from softgate.runtime.activation import Activation
-from softgate.runtime.encoding import a_type
+from softgate.runtime.printable_text import a_type
 from softgate.runtime.registry import label
 from softgate.torch import modules as softgate_modules
 from softgate.torch.modules import make

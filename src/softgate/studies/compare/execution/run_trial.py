@@ -26,8 +26,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from softgate.runtime.encoding import message_line
 from softgate.runtime.machine import cpu_name, installed
+from softgate.runtime.printable_text import message_line
 from softgate.runtime.threads import get_threads, set_threads
 
 from ..trial import (

@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 import pytest
 
 import softgate as sg
-from softgate.runtime.encoding import CONTROL, escape, message_line, printable, visible
+from softgate.runtime.printable_text import CONTROL, escape, message_line, printable, visible
 from softgate.runtime.records import Grid, html_page
 
 RunHere = Callable[..., subprocess.CompletedProcess[str]]
