@@ -12,7 +12,7 @@ import pytest
 
 import softgate as sg
 from softgate.blocks import KernelArithmetic
-from softgate.catalogue import Bound
+from softgate.catalogue import ErrorBound
 from softgate.formula.formats import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, Format, all_values
 from softgate.formula.graph import Node
 from softgate.runtime.activation import Activation
@@ -23,7 +23,7 @@ LOW, HIGH = -2.0, -1.75
 
 def wrong(**forms: Any) -> Activation:
     """gelu with some of its forms replaced, and the most generous bound there is."""
-    generous = {name: Bound(4.0, 4.0) for name in ("float32", "float64")}
+    generous = {name: ErrorBound(4.0, 4.0) for name in ("float32", "float64")}
     return Activation(replace(TRUE, name="wrong", bounds=generous, **forms))
 
 
@@ -95,7 +95,7 @@ def test_a_few_ulps_are_seen_at_the_stated_bound() -> None:
 
 
 def test_a_bound_beyond_the_contract_is_refused() -> None:
-    loose = Activation(replace(TRUE, bounds={"float32": Bound(5.0, 5.0)}))
+    loose = Activation(replace(TRUE, bounds={"float32": ErrorBound(5.0, 5.0)}))
     with pytest.raises(AssertionError, match=r"states 5\.0 ulp"):
         checks.check_float32_sample(loose, "value", 1000)
 

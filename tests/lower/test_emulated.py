@@ -11,7 +11,7 @@ import pytest
 from softgate.formula.formats import FLOAT32, FLOAT64
 from softgate.lower import target
 from softgate.lower.llvm import REAL
-from softgate.lower.target import Counted, compile_module, function
+from softgate.lower.target import CountedLoop, compile_module, function
 
 KINDS = {"float32": (np.float32, np.uint32), "float64": (np.float64, np.uint64)}
 
@@ -19,7 +19,7 @@ KINDS = {"float32": (np.float32, np.uint32), "float64": (np.float64, np.uint64)}
 def apply(emit, kinds, result, *inputs):
     """Return emit(b, values…) at each element; `kinds` are the IR types, the result's first."""
     module, b, (out, *sources, count) = function(1 + len(inputs))
-    with Counted(b, count) as i:
+    with CountedLoop(b, count) as i:
         values = [
             b.load(b.gep(source, [i], source_etype=kind), typ=kind)
             for source, kind in zip(sources, kinds[1:], strict=True)

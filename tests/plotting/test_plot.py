@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from matplotlib.figure import Figure
 
 import softgate as sg
-from softgate.catalogue import Bound, Entry
+from softgate.catalogue import Entry, ErrorBound
 from softgate.cli.plot import command
 from softgate.formula.arithmetic import ExactArithmetic
 from softgate.formula.graph import Node
@@ -101,7 +101,7 @@ def test_lines_between_points_follow_the_curve() -> None:
 
 def test_no_line_crosses_a_pole() -> None:
     """1/x: the line must not run from -inf to inf, nor the picture show nothing else."""
-    bounds = {"float32": Bound(1, 1), "float64": Bound(1, 1)}
+    bounds = {"float32": ErrorBound(1, 1), "float64": ErrorBound(1, 1)}
     entry = Entry(
         "inverse", "1/x", "", lambda f, x: 1 / x, lambda f, x: 1 / x,
         lambda f, x: -1 / (x * x), lambda f, x: 2 / (x * x * x), bounds, (),

@@ -13,7 +13,7 @@ import pytest
 
 import softgate as sg
 from softgate.blocks import KernelArithmetic
-from softgate.catalogue import Bound
+from softgate.catalogue import ErrorBound
 from softgate.formula.formats import (
     BFLOAT16,
     FLOAT16,
@@ -237,7 +237,7 @@ def test_infinities_are_documented_and_so() -> None:
 
 
 def wrong(both: Callable[..., tuple[Node, Node]], **fields: Any) -> Gated:
-    generous = {name: Bound(4.0, 4.0) for name in ("float32", "float64")}
+    generous = {name: ErrorBound(4.0, 4.0) for name in ("float32", "float64")}
     entry = replace(sg.geglu.entry, name="wrong", both=both, value=None, bounds=generous, **fields)
     return Gated(entry)
 
@@ -307,7 +307,7 @@ def test_a_fault_is_seen(form: Any, check: Any) -> None:
 def test_other_faults_are_seen() -> None:
     with pytest.raises(AssertionError):  # the derivative of something else
         checks.check_curvature(wrong(TRUE, act=replace(sg.gelu.entry, slope=sg.gelu.entry.value)))
-    loose = Gated(replace(sg.geglu.entry, bounds={"float32": Bound(5.0, 5.0)}))
+    loose = Gated(replace(sg.geglu.entry, bounds={"float32": ErrorBound(5.0, 5.0)}))
     with pytest.raises(AssertionError, match=r"states 5\.0 ulp"):
         checks.check_value(loose, FLOAT32, 100)
 

@@ -12,7 +12,7 @@ from html import escape
 import markdown_tables
 
 import softgate as sg
-from softgate.catalogue.entry import Bound, Parameter
+from softgate.catalogue.entry import ErrorBound, Parameter
 from softgate.formula.graph import Node
 from softgate.runtime.activation import Activation
 from softgate.runtime.gated import Gated
@@ -160,7 +160,7 @@ def error_rows(function: Activation, errors: Mapping[str, str]) -> list[tuple[st
     return rows + bound_rows(function.entry.bounds)
 
 
-def bound_rows(bounds: Mapping[str, Bound]) -> list[tuple[str, str]]:
+def bound_rows(bounds: Mapping[str, ErrorBound]) -> list[tuple[str, str]]:
     """Return the bounds of errors by dtype."""
     return [
         (f"{dtype} bound, ulp", f"value {bound.value:g}, slope {bound.slope:g}")

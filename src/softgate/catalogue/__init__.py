@@ -9,9 +9,9 @@ from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
 
-from .entry import Bound, Entry, Parameter
+from .entry import Entry, ErrorBound, Parameter
 
-__all__ = ["Bound", "Entry", "Parameter", "entries"]
+__all__ = ["Entry", "ErrorBound", "Parameter", "entries"]
 
 
 @cache

@@ -11,7 +11,7 @@ from softgate.formula.arithmetic import Arithmetic, ExactArithmetic
 from softgate.formula.graph import Node, Number
 
 from . import elu
-from .entry import Bound, Entry, Parameter
+from .entry import Entry, ErrorBound, Parameter
 
 SATURATED = 40
 """From this b on, 1 - exp(-b) rounds to 1 in every format."""
@@ -70,7 +70,7 @@ entry = Entry(
     curvature=curvature,
     slope_at_value=slope_at_value,
     positive=("alpha",),
-    bounds={"float32": Bound(1.0, 1.1), "float64": Bound(1.1, 1.1)},
+    bounds={"float32": ErrorBound(1.0, 1.1), "float64": ErrorBound(1.1, 1.1)},
     intervals=((-1.0, 0.0), (-18.0, -1.0), (-110.0, -80.0), (-750.0, -700.0)),
     parameters=(
         Parameter(

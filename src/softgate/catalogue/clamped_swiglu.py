@@ -9,7 +9,7 @@ from softgate.formula.arithmetic import ExactArithmetic
 from softgate.formula.graph import Node
 
 from . import silu
-from .entry import Bound, Entry, Parameter
+from .entry import Entry, ErrorBound, Parameter
 
 PAPER = "OpenAI 2025, gpt-oss-120b & gpt-oss-20b model card (arXiv:2508.10925)"
 PARAMETERS = (
@@ -129,7 +129,7 @@ gate = Entry(
     slope=gate_slope,
     curvature=gate_curvature,
     backward=gate_backward,
-    bounds={"float32": Bound(3.5, 2.8), "float64": Bound(3.5, 2.6)},
+    bounds={"float32": ErrorBound(3.5, 2.8), "float64": ErrorBound(3.5, 2.6)},
     intervals=((-1.0, 1.0), (-20.0, 20.0), (6.0, 8.0), (-66.0, -50.0), (-445.0, -410.0)),
     parameters=PARAMETERS,
 )
@@ -142,7 +142,7 @@ factor = Entry(
     slope=factor_slope,
     curvature=factor_curvature,
     backward=factor_backward,
-    bounds={"float32": Bound(1.0, 0.0), "float64": Bound(0.5, 0.0)},
+    bounds={"float32": ErrorBound(1.0, 0.0), "float64": ErrorBound(0.5, 0.0)},
     intervals=((-2.0, 0.0), (0.0, 1.0), (-8.0, 8.0)),
     parameters=PARAMETERS,
 )

@@ -8,7 +8,7 @@ from softgate.formula.arithmetic import ExactArithmetic
 from softgate.formula.graph import Node, Number
 
 from . import hard_tanh
-from .entry import Bound, Entry, Parameter
+from .entry import Entry, ErrorBound, Parameter
 
 
 def definition(f: ExactArithmetic, x: Node, low: Node, high: Node) -> Node:
@@ -44,7 +44,7 @@ entry = Entry(
     slope=slope,
     curvature=curvature,
     backward=backward,
-    bounds={"float32": Bound(0.0, 0.0), "float64": Bound(0.0, 0.0)},
+    bounds={"float32": ErrorBound(0.0, 0.0), "float64": ErrorBound(0.0, 0.0)},
     intervals=((-2.0, 0.0), (0.0, 1.0), (1.0, 7.0)),
     aliases=("clamp",),
     parameters=(

@@ -4,7 +4,7 @@ from softgate.blocks import KernelArithmetic, TwoFloat
 from softgate.formula.arithmetic import Arithmetic, ExactArithmetic
 from softgate.formula.graph import Node
 
-from .entry import Bound, Entry, Parameter
+from .entry import Entry, ErrorBound, Parameter
 
 
 def definition(f: ExactArithmetic, x: Node, alpha: Node) -> Node:
@@ -47,7 +47,7 @@ entry = Entry(
     curvature=curvature,
     slope_at_value=slope_at_value,
     positive=("alpha",),
-    bounds={"float32": Bound(1.0, 1.1), "float64": Bound(1.1, 1.1)},
+    bounds={"float32": ErrorBound(1.0, 1.1), "float64": ErrorBound(1.1, 1.1)},
     intervals=((-1.0, 0.0), (-18.0, -1.0), (-110.0, -80.0), (-750.0, -700.0)),
     parameters=(
         Parameter("alpha", 1.0, -1e11, 1e11, "Minus the limit at -inf.", tested=(0.5, 1.67)),

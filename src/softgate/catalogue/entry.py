@@ -52,7 +52,7 @@ class Parameter:
 
 
 @dataclass(frozen=True)
-class Bound:
+class ErrorBound:
     """Largest error in ulps that a kernel of one format may have (measured, then rounded up)."""
 
     value: float
@@ -96,7 +96,7 @@ class Entry:
     value: StableForm
     slope: StableForm
     curvature: StableForm
-    bounds: Mapping[str, Bound]
+    bounds: Mapping[str, ErrorBound]
     intervals: tuple[tuple[float, float], ...]
     aliases: tuple[str, ...] = ()
     parameters: tuple[Parameter, ...] = ()

@@ -5,7 +5,7 @@ from softgate.blocks.math_functions import exp
 from softgate.formula.arithmetic import Arithmetic, ExactArithmetic
 from softgate.formula.graph import Node
 
-from .entry import Bound, Entry
+from .entry import Entry, ErrorBound
 
 
 def definition(f: ExactArithmetic, x: Node) -> Node:
@@ -29,7 +29,7 @@ entry = Entry(
     slope=value,
     curvature=value,
     slope_at_value=slope_at_value,
-    bounds={"float32": Bound(1.1, 1.1), "float64": Bound(1.1, 1.1)},
+    bounds={"float32": ErrorBound(1.1, 1.1), "float64": ErrorBound(1.1, 1.1)},
     intervals=((-1.0, 1.0), (-20.0, 20.0), (-110.0, -80.0), (80.0, 90.0), (-750.0, 710.0)),
     aliases=("exp",),
     notes="Results beyond the largest number of a format are infinite, as they round.",

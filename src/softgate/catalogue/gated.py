@@ -17,7 +17,7 @@ from softgate.formula.arithmetic import ExactArithmetic
 from softgate.formula.graph import Node
 
 from . import clamped_swiglu, gelu, gelu_tanh, relu, sigmoid, silu
-from .entry import Bound, Entry, Parameter, StableForm
+from .entry import Entry, ErrorBound, Parameter, StableForm
 
 Both = Callable[..., tuple[Node, Node]]
 
@@ -57,7 +57,7 @@ class GatedEntry:
     both: Both
     position: str
     paper: str
-    bounds: Mapping[str, Bound]
+    bounds: Mapping[str, ErrorBound]
     value: StableForm | None = None
     """The value alone, where that is faster than the first result of `both`."""
     factor: Entry | None = None
@@ -181,7 +181,7 @@ GATED = (
         value=sigmoid.value,
         position="second",
         paper=DAUPHIN,
-        bounds={"float32": Bound(2.9, 3.2), "float64": Bound(2.9, 3.2)},
+        bounds={"float32": ErrorBound(2.9, 3.2), "float64": ErrorBound(2.9, 3.2)},
     ),
     GatedEntry(
         name="reglu",
@@ -189,7 +189,7 @@ GATED = (
         both=relu.both,
         position="first",
         paper=SHAZEER,
-        bounds={"float32": Bound(0.5, 0.5), "float64": Bound(0.5, 0.5)},
+        bounds={"float32": ErrorBound(0.5, 0.5), "float64": ErrorBound(0.5, 0.5)},
     ),
     GatedEntry(
         name="geglu",
@@ -198,7 +198,7 @@ GATED = (
         value=gelu.fine_value,
         position="first",
         paper=SHAZEER,
-        bounds={"float32": Bound(3.95, 3.9), "float64": Bound(3.8, 3.7)},
+        bounds={"float32": ErrorBound(3.95, 3.9), "float64": ErrorBound(3.8, 3.7)},
     ),
     GatedEntry(
         name="geglu_tanh",
@@ -207,7 +207,7 @@ GATED = (
         value=gelu_tanh.value,
         position="first",
         paper=SHAZEER,
-        bounds={"float32": Bound(3.2, 3.95), "float64": Bound(3.2, 3.8)},
+        bounds={"float32": ErrorBound(3.2, 3.95), "float64": ErrorBound(3.2, 3.8)},
     ),
     GatedEntry(
         name="swiglu",
@@ -215,7 +215,7 @@ GATED = (
         both=silu.both,
         position="first",
         paper=SHAZEER,
-        bounds={"float32": Bound(3.15, 3.95), "float64": Bound(3.15, 3.9)},
+        bounds={"float32": ErrorBound(3.15, 3.95), "float64": ErrorBound(3.15, 3.9)},
     ),
     GatedEntry(
         name="clamped_swiglu",
@@ -227,6 +227,6 @@ GATED = (
         product="g*sigmoid(alpha*g)*(1 + clip({other}, -limit, limit)), g = min({gate}, limit)",
         position="first",
         paper=clamped_swiglu.PAPER,
-        bounds={"float32": Bound(3.05, 3.7), "float64": Bound(3.05, 3.7)},
+        bounds={"float32": ErrorBound(3.05, 3.7), "float64": ErrorBound(3.05, 3.7)},
     ),
 )

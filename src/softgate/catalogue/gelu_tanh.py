@@ -6,7 +6,7 @@ from softgate.formula.arithmetic import ExactArithmetic
 from softgate.formula.formats import FLOAT32
 from softgate.formula.graph import Node
 
-from .entry import Bound, Entry
+from .entry import Entry, ErrorBound
 
 CUBIC = SQRT_8_OVER_PI * 44715 / 1000000
 
@@ -59,7 +59,7 @@ entry = Entry(
     value=value,
     slope=slope,
     curvature=curvature,
-    bounds={"float32": Bound(2.3, 3.6), "float64": Bound(1.7, 3.2)},
+    bounds={"float32": ErrorBound(2.3, 3.6), "float64": ErrorBound(1.7, 3.2)},
     intervals=((-1.0, 1.0), (-6.0, 6.0), (-10.8, -9.8), (-21.6, -21.0)),
     aliases=("gelu_new", "gelu_pytorch_tanh", "gelu_fast"),
 )

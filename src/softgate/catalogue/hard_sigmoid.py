@@ -9,7 +9,7 @@ from softgate.blocks import KernelArithmetic, TwoFloat
 from softgate.formula.arithmetic import ExactArithmetic
 from softgate.formula.graph import Node
 
-from .entry import Bound, Entry, Parameter
+from .entry import Entry, ErrorBound, Parameter
 
 HALF = Fraction(1, 2)
 
@@ -55,7 +55,7 @@ entry = Entry(
     slope=slope,
     curvature=curvature,
     backward=backward,
-    bounds={"float32": Bound(1.1, 0.4), "float64": Bound(1.1, 0.4)},
+    bounds={"float32": ErrorBound(1.1, 0.4), "float64": ErrorBound(1.1, 0.4)},
     intervals=((-3.1, -2.4), (-1.0, 1.0), (2.4, 3.1)),
     aliases=("hardsigmoid",),
     parameters=(

@@ -10,7 +10,7 @@ from softgate.formula.arithmetic import ExactArithmetic
 from softgate.formula.formats import Format
 from softgate.formula.graph import Node
 
-from .entry import NARROW, Bound, Entry
+from .entry import NARROW, Entry, ErrorBound
 
 HALF, THIRD, SIXTH = Fraction(1, 2), Fraction(1, 3), Fraction(1, 6)
 
@@ -75,7 +75,7 @@ entry = Entry(
     backward=backward,
     value16=value16,
     cheap={"value": NARROW, "slope": NARROW, "backward": NARROW},
-    bounds={"float32": Bound(2.0, 2.1), "float64": Bound(2.0, 2.1)},
+    bounds={"float32": ErrorBound(2.0, 2.1), "float64": ErrorBound(2.0, 2.1)},
     intervals=((-3.1, -2.4), (-1.6, -1.4), (-1.0, 1.0), (2.4, 3.1)),
     aliases=("hardswish", "hard_silu"),
 )

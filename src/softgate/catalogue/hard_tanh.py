@@ -4,7 +4,7 @@ from softgate.blocks import KernelArithmetic, TwoFloat
 from softgate.formula.arithmetic import Arithmetic, ExactArithmetic
 from softgate.formula.graph import Node, Number
 
-from .entry import Bound, Entry, Parameter
+from .entry import Entry, ErrorBound, Parameter
 
 
 def definition(f: ExactArithmetic, x: Node, low: Node, high: Node) -> Node:
@@ -50,7 +50,7 @@ entry = Entry(
     slope_at_value=slope_at_value,
     exact=("low", "high"),
     backward=backward,
-    bounds={"float32": Bound(0.0, 0.0), "float64": Bound(0.0, 0.0)},
+    bounds={"float32": ErrorBound(0.0, 0.0), "float64": ErrorBound(0.0, 0.0)},
     intervals=((-2.0, 0.0), (0.0, 1.0), (1.0, 7.0)),
     aliases=("hardtanh",),
     parameters=(

@@ -4,7 +4,7 @@ from softgate.blocks import KernelArithmetic
 from softgate.formula.arithmetic import ExactArithmetic
 from softgate.formula.graph import Node
 
-from .entry import Bound, Entry
+from .entry import Entry, ErrorBound
 
 
 def definition(f: ExactArithmetic, x: Node) -> Node:
@@ -38,7 +38,7 @@ entry = Entry(
     slope=slope,
     curvature=curvature,
     backward=backward,
-    bounds={"float32": Bound(0.0, 0.0), "float64": Bound(0.0, 0.0)},
+    bounds={"float32": ErrorBound(0.0, 0.0), "float64": ErrorBound(0.0, 0.0)},
     intervals=((-1.0, 1.0),),
     aliases=("linear",),
     piecewise_linear=True,

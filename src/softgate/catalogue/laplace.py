@@ -10,7 +10,7 @@ from softgate.blocks import KernelArithmetic, TwoFloat
 from softgate.formula.arithmetic import ExactArithmetic
 from softgate.formula.graph import Node
 
-from .entry import Bound, Entry, Parameter
+from .entry import Entry, ErrorBound, Parameter
 
 QUARTER = Fraction(1, 4)
 
@@ -77,7 +77,7 @@ entry = Entry(
     value=value,
     slope=slope,
     curvature=curvature,
-    bounds={"float32": Bound(3.5, 3.1), "float64": Bound(3.1, 3.1)},
+    bounds={"float32": ErrorBound(3.5, 3.1), "float64": ErrorBound(3.1, 3.1)},
     intervals=((-1.0, 2.0), (-3.5, -2.8), (-10.3, -9.7), (0.5, 0.9), (4.0, 12.0)),
     parameters=(
         Parameter("mu", 0.707107, -1e30, 1e30, "The centre.", tested=(-1.5,)),

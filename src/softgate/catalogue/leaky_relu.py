@@ -6,7 +6,7 @@ from softgate.blocks import KernelArithmetic, TwoFloat
 from softgate.formula.arithmetic import Arithmetic, ExactArithmetic
 from softgate.formula.graph import Node
 
-from .entry import Bound, Entry, Parameter
+from .entry import Entry, ErrorBound, Parameter
 
 
 def definition(f: ExactArithmetic, x: Node, slope: Node) -> Node:
@@ -55,7 +55,7 @@ entry = Entry(
     slope_at_value=slope_at_value,
     positive=("slope",),
     backward=backward,
-    bounds={"float32": Bound(1.0, 0.3), "float64": Bound(0.5, 0.0)},
+    bounds={"float32": ErrorBound(1.0, 0.3), "float64": ErrorBound(0.5, 0.0)},
     intervals=((-1.0, 1.0),),
     parameters=(Parameter("slope", 0.01, -1e38, 1e38, "The slope where x <= 0.", tested=(0.3,)),),
     piecewise_linear=True,

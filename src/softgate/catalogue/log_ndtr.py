@@ -14,7 +14,7 @@ from softgate.formula.arithmetic import ExactArithmetic
 from softgate.formula.formats import FLOAT32
 from softgate.formula.graph import Node
 
-from .entry import Bound, Entry
+from .entry import Entry, ErrorBound
 
 HALF = Fraction(1, 2)
 LOG_SQRT_2PI = Fraction("0.91893853320467274178032973640561763986139747363778341281715")
@@ -134,7 +134,7 @@ entry = Entry(
     slope=slope,
     curvature=curvature,
     operators=operators,
-    bounds={"float32": Bound(3.9, 3.3), "float64": Bound(2.9, 2.5)},
+    bounds={"float32": ErrorBound(3.9, 3.3), "float64": ErrorBound(2.9, 2.5)},
     intervals=(
         (-1.0, 1.0),
         (-6.0, 6.0),

@@ -6,7 +6,7 @@ from softgate.formula.formats import FLOAT16
 from softgate.formula.graph import Node
 
 from . import softplus
-from .entry import Bound, Entry
+from .entry import Entry, ErrorBound
 
 
 def definition(f: ExactArithmetic, x: Node) -> Node:
@@ -42,7 +42,7 @@ entry = Entry(
     slope=slope,
     curvature=curvature,
     cheap={"backward": (FLOAT16,)},
-    bounds={"float32": Bound(2.1, 2.5), "float64": Bound(2.1, 2.5)},
+    bounds={"float32": ErrorBound(2.1, 2.5), "float64": ErrorBound(2.1, 2.5)},
     intervals=((-1.0, 1.0), (-20.0, 20.0), (80.0, 110.0), (700.0, 750.0)),
     aliases=("logsigmoid", "log_expit"),
 )

@@ -16,7 +16,7 @@ from softgate.blocks import KernelArithmetic
 from softgate.formula.arithmetic import ExactArithmetic
 from softgate.formula.graph import Node
 
-from .entry import Bound, Entry
+from .entry import Entry, ErrorBound
 
 HALF, THREE_QUARTERS = Fraction(1, 2), Fraction(3, 4)
 
@@ -100,7 +100,7 @@ entry = Entry(
     value=value,
     slope=slope,
     curvature=curvature,
-    bounds={"float32": Bound(2.2, 2.5), "float64": Bound(2.2, 2.5)},
+    bounds={"float32": ErrorBound(2.2, 2.5), "float64": ErrorBound(2.2, 2.5)},
     intervals=(
         (-1.0, 1.0),
         (-20.0, 20.0),

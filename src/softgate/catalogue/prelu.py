@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from . import leaky_relu
-from .entry import Bound
+from .entry import ErrorBound
 
 (parameter,) = leaky_relu.entry.parameters
 
@@ -14,6 +14,6 @@ entry = replace(
     special_case_of="leaky_relu",
     paper="He, Zhang, Ren & Sun 2015, Delving deep into rectifiers: surpassing human-level "
     "performance on ImageNet classification (arXiv:1502.01852)",
-    bounds={"float32": Bound(0.5, 0.0), "float64": Bound(0.5, 0.0)},
+    bounds={"float32": ErrorBound(0.5, 0.0), "float64": ErrorBound(0.5, 0.0)},
     parameters=(replace(parameter, default=0.25),),
 )

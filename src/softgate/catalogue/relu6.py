@@ -4,7 +4,7 @@ from softgate.blocks import KernelArithmetic
 from softgate.formula.arithmetic import Arithmetic, ExactArithmetic
 from softgate.formula.graph import Node
 
-from .entry import Bound, Entry
+from .entry import Entry, ErrorBound
 
 CAP = 6
 
@@ -44,7 +44,7 @@ entry = Entry(
     curvature=curvature,
     slope_at_value=slope_at_value,
     backward=backward,
-    bounds={"float32": Bound(0.0, 0.0), "float64": Bound(0.0, 0.0)},
+    bounds={"float32": ErrorBound(0.0, 0.0), "float64": ErrorBound(0.0, 0.0)},
     intervals=((-1.0, 1.0), (5.0, 7.0)),
     piecewise_linear=True,
 )

@@ -10,7 +10,7 @@ from softgate.formula.arithmetic import Arithmetic, ExactArithmetic
 from softgate.formula.graph import Node
 
 from . import leaky_relu
-from .entry import Bound, Entry, Parameter
+from .entry import Entry, ErrorBound, Parameter
 
 HALF = Fraction(1, 2)
 
@@ -62,7 +62,7 @@ entry = Entry(
     slope_at_value=slope_at_value,
     positive=("lower", "upper"),
     backward=backward,
-    bounds={"float32": Bound(1.0, 0.5), "float64": Bound(1.0, 0.5)},
+    bounds={"float32": ErrorBound(1.0, 0.5), "float64": ErrorBound(1.0, 0.5)},
     intervals=((-1.0, 1.0),),
     parameters=(
         Parameter("lower", 0.125, -1e37, 1e37, "The smallest slope in training.", tested=(0.2,)),

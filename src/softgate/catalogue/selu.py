@@ -9,7 +9,7 @@ from softgate.blocks import KernelArithmetic
 from softgate.formula.arithmetic import ExactArithmetic
 from softgate.formula.graph import Node
 
-from .entry import Bound, Entry
+from .entry import Entry, ErrorBound
 
 ALPHA = Fraction("1.6732632423543772848170429916717")
 SCALE = Fraction("1.0507009873554804934193349852946")
@@ -51,6 +51,6 @@ entry = Entry(
     value=value,
     slope=slope,
     curvature=curvature,
-    bounds={"float32": Bound(2.0, 1.3), "float64": Bound(2.0, 1.3)},
+    bounds={"float32": ErrorBound(2.0, 1.3), "float64": ErrorBound(2.0, 1.3)},
     intervals=((-1.0, 0.0), (0.0, 1.0), (-18.0, -1.0), (-110.0, -80.0), (-750.0, -700.0)),
 )

@@ -5,7 +5,7 @@ from softgate.blocks.exponential import Logistic
 from softgate.formula.arithmetic import Arithmetic, ExactArithmetic
 from softgate.formula.graph import Node
 
-from .entry import Bound, Entry
+from .entry import Entry, ErrorBound
 
 RIGHT = 40
 """From this x on, sigmoid(x) rounds to 1 in every format."""
@@ -54,7 +54,7 @@ entry = Entry(
     slope=slope,
     curvature=curvature,
     slope_at_value=slope_at_value,
-    bounds={"float32": Bound(1.6, 2.1), "float64": Bound(1.6, 2.1)},
+    bounds={"float32": ErrorBound(1.6, 2.1), "float64": ErrorBound(1.6, 2.1)},
     intervals=((-1.0, 1.0), (-20.0, 20.0), (-104.0, -86.0), (-746.0, -707.0)),
     aliases=("logistic", "expit"),
 )

@@ -4,7 +4,7 @@ from softgate.blocks import KernelArithmetic, Tail, TwoFloat
 from softgate.formula.arithmetic import ExactArithmetic
 from softgate.formula.graph import Node
 
-from .entry import Bound, Entry, Parameter
+from .entry import Entry, ErrorBound, Parameter
 
 RIGHT = 40
 """From this x on, sigmoid(x) rounds to 1 in every format."""
@@ -52,7 +52,7 @@ entry = Entry(
     value=value,
     slope=slope,
     curvature=curvature,
-    bounds={"float32": Bound(2.1, 2.5), "float64": Bound(2.1, 2.5)},
+    bounds={"float32": ErrorBound(2.1, 2.5), "float64": ErrorBound(2.1, 2.5)},
     intervals=((-1.0, 1.0), (-20.0, 20.0), (-110.0, -80.0), (-750.0, -700.0)),
     parameters=(
         Parameter("beta", 1.0, 1e-11, 1e38, "How sharply it bends at 0.", tested=(0.3, 2.5)),

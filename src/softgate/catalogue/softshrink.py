@@ -8,7 +8,7 @@ from softgate.blocks import KernelArithmetic, TwoFloat
 from softgate.formula.arithmetic import ExactArithmetic
 from softgate.formula.graph import Node
 
-from .entry import Bound, Entry, Parameter
+from .entry import Entry, ErrorBound, Parameter
 from .hardshrink import backward, curvature, slope
 
 
@@ -32,7 +32,7 @@ entry = Entry(
     slope=slope,
     curvature=curvature,
     backward=backward,
-    bounds={"float32": Bound(0.5, 0.0), "float64": Bound(0.5, 0.0)},
+    bounds={"float32": ErrorBound(0.5, 0.0), "float64": ErrorBound(0.5, 0.0)},
     intervals=((-1.0, -0.25), (-0.25, 0.25), (0.25, 1.0)),
     aliases=("soft_shrink", "soft_threshold"),
     parameters=(

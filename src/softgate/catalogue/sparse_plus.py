@@ -12,7 +12,7 @@ from softgate.formula.formats import BFLOAT16
 from softgate.formula.graph import Node
 
 from . import sparse_sigmoid
-from .entry import NARROW, Bound, Entry
+from .entry import NARROW, Entry, ErrorBound
 
 HALF, QUARTER = Fraction(1, 2), Fraction(1, 4)
 
@@ -49,6 +49,6 @@ entry = Entry(
     curvature=curvature,
     backward=backward,
     cheap={"value": (BFLOAT16,), "slope": NARROW, "backward": NARROW},
-    bounds={"float32": Bound(0.6, 0.5), "float64": Bound(0.6, 0.5)},
+    bounds={"float32": ErrorBound(0.6, 0.5), "float64": ErrorBound(0.6, 0.5)},
     intervals=((-1.1, -0.9), (-1.0, 1.0), (0.9, 1.1)),
 )

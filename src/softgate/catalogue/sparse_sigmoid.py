@@ -6,7 +6,7 @@ from softgate.blocks import KernelArithmetic
 from softgate.formula.arithmetic import Arithmetic, ExactArithmetic
 from softgate.formula.graph import Node, Number
 
-from .entry import Bound, Entry
+from .entry import Entry, ErrorBound
 
 HALF = Fraction(1, 2)
 
@@ -51,7 +51,7 @@ entry = Entry(
     slope=slope,
     curvature=curvature,
     backward=backward,
-    bounds={"float32": Bound(0.5, 0.0), "float64": Bound(0.5, 0.0)},
+    bounds={"float32": ErrorBound(0.5, 0.0), "float64": ErrorBound(0.5, 0.0)},
     intervals=((-1.1, -0.9), (-1.0, 1.0), (0.9, 1.1)),
     piecewise_linear=True,
 )

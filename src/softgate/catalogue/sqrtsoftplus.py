@@ -12,7 +12,7 @@ from softgate.blocks import KernelArithmetic, Tail
 from softgate.formula.arithmetic import ExactArithmetic
 from softgate.formula.graph import Node
 
-from .entry import Bound, Entry
+from .entry import Entry, ErrorBound
 
 HALF, QUARTER = Fraction(1, 2), Fraction(1, 4)
 FAR = 40
@@ -94,6 +94,6 @@ entry = Entry(
     slope=slope,
     curvature=curvature,
     operators=operators,
-    bounds={"float32": Bound(1.8, 3.4), "float64": Bound(1.6, 2.5)},
+    bounds={"float32": ErrorBound(1.8, 3.4), "float64": ErrorBound(1.6, 2.5)},
     intervals=((-1.0, 1.0), (-20.0, 20.0), (-210.0, -170.0), (-1500.0, -1400.0)),
 )

@@ -4,7 +4,7 @@ from softgate.blocks import KernelArithmetic
 from softgate.formula.arithmetic import ExactArithmetic
 from softgate.formula.graph import Node
 
-from .entry import NARROW, Bound, Entry
+from .entry import NARROW, Entry, ErrorBound
 
 
 def definition(f: ExactArithmetic, x: Node) -> Node:
@@ -41,7 +41,7 @@ entry = Entry(
     curvature=curvature,
     backward=backward,
     cheap={"value": NARROW, "slope": NARROW, "backward": NARROW},
-    bounds={"float32": Bound(0.5, 0.0), "float64": Bound(0.5, 0.0)},
+    bounds={"float32": ErrorBound(0.5, 0.0), "float64": ErrorBound(0.5, 0.0)},
     intervals=((-1.0, 1.0), (1.0, 100.0)),
     aliases=("relu2", "relu_squared"),
     notes="Squares beyond the largest number of a format are infinite, as they round.",

@@ -13,7 +13,7 @@ from softgate.formula.formats import FLOAT32
 from softgate.formula.graph import Node
 
 from . import relu
-from .entry import Bound, Entry, Parameter
+from .entry import Entry, ErrorBound, Parameter
 
 HALF, TWO = Fraction(1, 2), Fraction(2)
 TINY, UP, ENOUGH = TWO**-960, TWO**100, TWO**400
@@ -109,7 +109,7 @@ entry = Entry(
     value=value,
     slope=slope,
     curvature=curvature,
-    bounds={"float32": Bound(2.1, 2.7), "float64": Bound(2.1, 2.7)},
+    bounds={"float32": ErrorBound(2.1, 2.7), "float64": ErrorBound(2.1, 2.7)},
     intervals=((-4.0, 4.0), (-20.0, -10.0), (-1e5, 1e5), (-1e20, -1e17)),
     parameters=(
         Parameter(

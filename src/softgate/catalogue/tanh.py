@@ -5,7 +5,7 @@ from softgate.blocks.exponential import TWICE, Logistic
 from softgate.formula.arithmetic import Arithmetic, ExactArithmetic
 from softgate.formula.graph import Node
 
-from .entry import Bound, Entry
+from .entry import Entry, ErrorBound
 
 
 def definition(f: ExactArithmetic, x: Node) -> Node:
@@ -45,6 +45,6 @@ entry = Entry(
     slope=slope,
     curvature=curvature,
     slope_at_value=slope_at_value,
-    bounds={"float32": Bound(2.5, 2.1), "float64": Bound(2.2, 2.1)},
+    bounds={"float32": ErrorBound(2.5, 2.1), "float64": ErrorBound(2.2, 2.1)},
     intervals=((-1.0, 1.0), (-20.0, 20.0), (43.0, 53.0), (353.0, 374.0)),
 )

@@ -4,7 +4,7 @@ from softgate.blocks import KernelArithmetic, TwoFloat
 from softgate.formula.arithmetic import ExactArithmetic
 from softgate.formula.graph import Node
 
-from .entry import Bound, Entry, Parameter
+from .entry import Entry, ErrorBound, Parameter
 
 
 def definition(f: ExactArithmetic, x: Node, threshold: Node, value: Node) -> Node:
@@ -42,7 +42,7 @@ entry = Entry(
     slope=slope,
     curvature=curvature,
     backward=backward,
-    bounds={"float32": Bound(0.0, 0.0), "float64": Bound(0.0, 0.0)},
+    bounds={"float32": ErrorBound(0.0, 0.0), "float64": ErrorBound(0.0, 0.0)},
     intervals=((-1.0, 0.25), (0.25, 1.0), (1.0, 2.0)),
     aliases=("thresholded_relu",),
     parameters=(

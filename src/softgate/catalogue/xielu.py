@@ -12,10 +12,10 @@ from softgate.blocks import KernelArithmetic, TwoFloat
 from softgate.formula.arithmetic import ExactArithmetic
 from softgate.formula.graph import Node
 
-from .entry import Bound, Entry, Parameter
+from .entry import Entry, ErrorBound, Parameter
 
 
-class Left(NamedTuple):
+class NegativeSide(NamedTuple):
     """What the forms share where x <= 0."""
 
     b: Node
@@ -54,7 +54,9 @@ def terms(
     return bent, beta * x
 
 
-def left(f: KernelArithmetic, x: Node, alpha_n: TwoFloat, beta: TwoFloat, eps: TwoFloat) -> Left:
+def left(
+    f: KernelArithmetic, x: Node, alpha_n: TwoFloat, beta: TwoFloat, eps: TwoFloat
+) -> NegativeSide:
     b = f.clamp(f.where(x < 0, -x, 0), f.deepest)
     inner = f.within(x, eps)
     at_eps = f.where(eps.hi < 0, -eps.hi, 0)
@@ -64,7 +66,7 @@ def left(f: KernelArithmetic, x: Node, alpha_n: TwoFloat, beta: TwoFloat, eps: T
     lo = (beta.hi - (hi - back)) - (alpha_n.hi + back)
     if beta.lo is not None and alpha_n.lo is not None:
         lo = lo + (beta.lo - alpha_n.lo)
-    return Left(b, inner, fall, TwoFloat(hi, lo))
+    return NegativeSide(b, inner, fall, TwoFloat(hi, lo))
 
 
 def times(f: KernelArithmetic, x: Node, number: TwoFloat) -> Node:
@@ -152,7 +154,7 @@ entry = Entry(
     curvature=curvature,
     operators=operators,
     terms=terms,
-    bounds={"float32": Bound(2.2, 1.1), "float64": Bound(2.2, 1.1)},
+    bounds={"float32": ErrorBound(2.2, 1.1), "float64": ErrorBound(2.2, 1.1)},
     intervals=((-1.0, 1.0), (-4.0, 0.0), (-0.36, -0.33), (-2.3, -2.2), (-20.0, 4.0)),
     parameters=(
         Parameter(

@@ -14,7 +14,7 @@ from functools import partial
 from softgate.formula.formats import FLOAT32, FLOAT64, FORMATS, Format
 
 from . import language_source as source
-from .language_source import Function, Language, Unit
+from .language_source import EmittedActivation, Function, Language
 
 SUFFIX = {"float32": "f32", "float64": "f64"}
 REAL = {"float32": "float", "float64": "double"}
@@ -231,7 +231,9 @@ def helper(name: str, fmt: str, dialect: Dialect = C) -> str:
     return f"#ifndef {guard}\n#define {guard}\n{text}\n#endif"
 
 
-def definitions(units: Sequence[Unit], dialect: Dialect = C) -> tuple[list[str], list[str]]:
+def definitions(
+    units: Sequence[EmittedActivation], dialect: Dialect = C
+) -> tuple[list[str], list[str]]:
     """Return the helpers, and the functions and loops of some activations."""
     parts: list[str] = []
     needed: dict[tuple[str, str], str] = {}
@@ -248,7 +250,7 @@ def definitions(units: Sequence[Unit], dialect: Dialect = C) -> tuple[list[str],
     return list(needed.values()), parts
 
 
-def program(units: Sequence[Unit], closing: Sequence[str]) -> str:
+def program(units: Sequence[EmittedActivation], closing: Sequence[str]) -> str:
     """Return the C source of some activations."""
     helpers, parts = definitions(units)
     headers = ["math.h", "stddef.h", *(["stdint.h", "string.h"] if helpers else [])]
@@ -266,7 +268,7 @@ PRAGMAS = """\
 #endif"""
 
 
-def _comment(units: Sequence[Unit], closing: Sequence[str]) -> str:
+def _comment(units: Sequence[EmittedActivation], closing: Sequence[str]) -> str:
     file = units[0].name
     build = [f"    cc {FLAGS} \\", f"        -shared -fPIC {file}.c -o {file}.so -lm"]
     statement = "The bounds hold" if source.bounded(units) else "Results are those of softgate"
@@ -281,7 +283,7 @@ def _comment(units: Sequence[Unit], closing: Sequence[str]) -> str:
 
 
 def comment(
-    units: Sequence[Unit],
+    units: Sequence[EmittedActivation],
     opening: str,
     build: Sequence[str],
     notes: Sequence[str],
@@ -297,7 +299,7 @@ def comment(
     return "\n".join(["/*", *(f" * {line}".rstrip() for line in lines), " */"])
 
 
-def _listing(unit: Unit) -> list[str]:
+def _listing(unit: EmittedActivation) -> list[str]:
     """Return a list of the loops: quantity, format and error bound."""
     width = max(len(called(function)) for function in unit.functions)
     lines = [
@@ -312,7 +314,7 @@ def _listing(unit: Unit) -> list[str]:
     return lines
 
 
-def _certify(file: str, unit: Unit) -> list[str]:
+def _certify(file: str, unit: EmittedActivation) -> list[str]:
     """Return the commands that certify the loops with default parameters, one per format."""
     lines = []
     for name in REAL:

@@ -14,7 +14,7 @@ from llvmlite import ir
 from softgate.formula.formats import FLOAT32, Format
 
 from .llvm import REAL, STORED, load
-from .target import HOST, INDEX, POINTER, Counted, Target, compile_module, function
+from .target import HOST, INDEX, POINTER, CountedLoop, Target, compile_module, function
 
 COUNTS = ("finite", "rising_little", "falling", "falling_steeply", "saturated")
 """Elements that are finite; with slope < flat; with slope < 0; with slope <= -flat; with a value
@@ -76,16 +76,16 @@ def build_tally(storage: Format, target: Target = HOST) -> ir.Module:
     local = b.alloca(DOUBLE, size=(1 + len(FIELDS)) * BLOCK)
     limit = ir.Constant(INDEX, BLOCK)
     element = STORED[storage.name]
-    with Counted(b, columns, BLOCK) as start:
+    with CountedLoop(b, columns, BLOCK) as start:
         left = b.sub(columns, start)
         width = b.select(b.icmp_signed("<", left, limit), left, limit)
         _move(b, local, sums, strides[3], start, width, load_shifts=True)
-        with Counted(b, rows) as row:
+        with CountedLoop(b, rows) as row:
             places = [
                 b.gep(base, [b.add(b.mul(row, stride), start)], source_etype=element)
                 for base, stride in zip(operands, strides, strict=False)
             ]
-            with Counted(b, width) as i:
+            with CountedLoop(b, width) as i:
                 x, y, slope = (
                     load(b, storage, _wide(storage), b.gep(p, [i], source_etype=element), target)
                     for p in places
@@ -118,7 +118,7 @@ def _move(
     for row in range(1 + len(FIELDS)):
         if not row and not load_shifts:
             continue
-        with Counted(b, width) as i:
+        with CountedLoop(b, width) as i:
             column = _Column(b, local, i)
             far = b.gep(
                 sums,

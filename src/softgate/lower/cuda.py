@@ -14,7 +14,7 @@ from softgate.formula.formats import Format
 
 from . import c
 from . import language_source as source
-from .language_source import Function, Language, Operation, Unit
+from .language_source import EmittedActivation, Function, Language, Operation
 
 OPERANDS = {"add": "+", "sub": "-", "mul": "*", "div": "/"}
 """Operations that are intrinsics on the device and operators on the host."""
@@ -96,7 +96,7 @@ def kernel(function: Function) -> str:
     )
 
 
-def program(units: Sequence[Unit], closing: Sequence[str]) -> str:
+def program(units: Sequence[EmittedActivation], closing: Sequence[str]) -> str:
     """Return the CUDA source of some activations."""
     helpers, parts = c.definitions(units, CUDA)
     kernels = [kernel(function) for unit in units for function in unit.functions]
@@ -106,7 +106,7 @@ def program(units: Sequence[Unit], closing: Sequence[str]) -> str:
     return "\n\n".join([*head, *helpers, *parts, launched]) + "\n"
 
 
-def _comment(units: Sequence[Unit], closing: Sequence[str]) -> str:
+def _comment(units: Sequence[EmittedActivation], closing: Sequence[str]) -> str:
     first, file = units[0].functions[0], units[0].name
     build = [f"    g++ -x c++ {FLAGS} -march=native \\"]
     build += [f"        -shared -fPIC {file}.cu -o {file}.so"]

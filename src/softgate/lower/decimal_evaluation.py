@@ -29,7 +29,7 @@ LONGEST = 3000
 """sin and cos are NaN for numbers with more digits before the point."""
 
 
-class Number(NamedTuple):
+class DecimalResult(NamedTuple):
     """A decimal, and whether it is the exact result."""
 
     value: Decimal
@@ -40,44 +40,46 @@ def evaluate(root: Node, digits: int, inputs: Mapping[str, float | Fraction | De
     """Return `root` at these exact inputs; NaN where it is undefined or `digits` do not suffice."""
     context = Context(prec=digits, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[])
     with localcontext(context):
-        result: Number = interpret(root, OPERATIONS, _number, inputs)
+        result: DecimalResult = interpret(root, OPERATIONS, _number, inputs)
     return result.value
 
 
-def _number(value: float | Fraction | Decimal) -> Number:
+def _number(value: float | Fraction | Decimal) -> DecimalResult:
     if isinstance(value, Decimal):
-        return Number(value, True)
+        return DecimalResult(value, True)
     fraction = Fraction(value)
     return _flagged(lambda: Decimal(fraction.numerator) / fraction.denominator, True)
 
 
-def _flagged(compute: Callable[[], Decimal], exact: bool) -> Number:
+def _flagged(compute: Callable[[], Decimal], exact: bool) -> DecimalResult:
     context = getcontext()
     context.clear_flags()
     value = compute()
-    return Number(value, exact and not context.flags[Inexact])
+    return DecimalResult(value, exact and not context.flags[Inexact])
 
 
-def _sum(x: Number, y: Number, sign: int) -> Number:
+def _sum(x: DecimalResult, y: DecimalResult, sign: int) -> DecimalResult:
     exact = x.exact and y.exact
     total = _flagged(lambda: x.value + sign * y.value, exact)
     if exact or not (x.value and y.value) or not (x.value.is_finite() and y.value.is_finite()):
         return total
     largest = max(x.value.adjusted(), y.value.adjusted())
     lost = not total.value or total.value.adjusted() < largest - getcontext().prec + GUARD
-    return Number(NAN) if lost else total
+    return DecimalResult(NAN) if lost else total
 
 
-def _compare(holds: Callable[[Decimal, Decimal], bool]) -> Callable[[Number, Number], bool | None]:
-    def compare(x: Number, y: Number) -> bool | None:
+def _compare(
+    holds: Callable[[Decimal, Decimal], bool],
+) -> Callable[[DecimalResult, DecimalResult], bool | None]:
+    def compare(x: DecimalResult, y: DecimalResult) -> bool | None:
         return None if x.value.is_nan() or y.value.is_nan() else holds(x.value, y.value)
 
     return compare
 
 
-def _choose(condition: bool | None, yes: Number, no: Number) -> Number:
+def _choose(condition: bool | None, yes: DecimalResult, no: DecimalResult) -> DecimalResult:
     if condition is None:
-        return Number(NAN)
+        return DecimalResult(NAN)
     return yes if condition else no
 
 
@@ -210,20 +212,20 @@ FUNCTIONS: dict[str, Callable[[Decimal], Decimal]] = {
 }
 
 
-def _inexact(function: Callable[[Decimal], Decimal]) -> Callable[[Number], Number]:
-    return lambda x: Number(NAN if x.value.is_nan() else function(x.value))
+def _inexact(function: Callable[[Decimal], Decimal]) -> Callable[[DecimalResult], DecimalResult]:
+    return lambda x: DecimalResult(NAN if x.value.is_nan() else function(x.value))
 
 
-OPERATIONS: dict[str, Callable[..., Number | bool | None]] = {
+OPERATIONS: dict[str, Callable[..., DecimalResult | bool | None]] = {
     "add": lambda x, y: _sum(x, y, 1),
     "sub": lambda x, y: _sum(x, y, -1),
     "mul": lambda x, y: _flagged(lambda: x.value * y.value, x.exact and y.exact),
     "div": lambda x, y: _flagged(lambda: x.value / y.value, x.exact and y.exact),
-    "neg": lambda x: Number(x.value.copy_negate(), x.exact),
-    "abs": lambda x: Number(x.value.copy_abs(), x.exact),
+    "neg": lambda x: DecimalResult(x.value.copy_negate(), x.exact),
+    "abs": lambda x: DecimalResult(x.value.copy_abs(), x.exact),
     **{name: _compare(comparison) for name, comparison in COMPARE.items()},
     "where": _choose,
-    "pi": lambda: Number(pi()),
+    "pi": lambda: DecimalResult(pi()),
     **{name: _inexact(function) for name, function in FUNCTIONS.items()},
 }
 
@@ -241,14 +243,14 @@ SCALE = Decimal("1.3717421")
 """Factor of the far points: at round numbers sums may cancel, or sin repeat, by chance."""
 
 
-class Limit(NamedTuple):
+class LimitAtInfinity(NamedTuple):
     """A function's limit, and a power of two from which on its results round to it."""
 
     limit: float
     reached: float
 
 
-def limit_at_infinity(root: Node, sign: int, parameters: Mapping[str, float]) -> Limit:
+def limit_at_infinity(root: Node, sign: int, parameters: Mapping[str, float]) -> LimitAtInfinity:
     """Return the limit of `root` at ±inf, by `sign`; NaN if there is none.
 
     `reached` is needed because parts of a formula may overflow further out where the result does
@@ -260,11 +262,11 @@ def limit_at_infinity(root: Node, sign: int, parameters: Mapping[str, float]) ->
     >>> f = ExactArithmetic()
     >>> x = f.graph.input("x")
     >>> limit_at_infinity(x * f.sigmoid(x), 1, {})
-    Limit(limit=inf, reached=inf)
+    LimitAtInfinity(limit=inf, reached=inf)
     >>> limit_at_infinity(x * f.sigmoid(x), -1, {})
-    Limit(limit=-0.0, reached=1024.0)
+    LimitAtInfinity(limit=-0.0, reached=1024.0)
     >>> limit_at_infinity(f.sin(x), 1, {})
-    Limit(limit=nan, reached=inf)
+    LimitAtInfinity(limit=nan, reached=inf)
     """
     exact = {name: Fraction(value) for name, value in parameters.items()}
 
@@ -274,8 +276,8 @@ def limit_at_infinity(root: Node, sign: int, parameters: Mapping[str, float]) ->
     with localcontext(Context(prec=LIMIT_DIGITS, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[])):
         final = _final(at)
         if final is None:
-            return Limit(math.nan, math.inf)
-        return Limit(float(final), _reached(at, final) if final.is_finite() else math.inf)
+            return LimitAtInfinity(math.nan, math.inf)
+        return LimitAtInfinity(float(final), _reached(at, final) if final.is_finite() else math.inf)
 
 
 def _final(at: Callable[[Decimal], Decimal]) -> Decimal | None:

@@ -28,14 +28,14 @@ HUGE_EXPONENT = 6000
 
 
 @dataclass(frozen=True)
-class Number:
+class RoundedNumber:
     """A real number as a correctly rounded float64 and as text; None where undefined."""
 
     value: float | None
     text: str
 
 
-UNDEFINED = Number(None, "undefined")
+UNDEFINED = RoundedNumber(None, "undefined")
 
 
 def check(digits: Any, least: int = 0, most: int = MOST) -> None:
@@ -44,7 +44,7 @@ def check(digits: Any, least: int = 0, most: int = MOST) -> None:
         raise ValueError(f"digits = {digits!r}: expected a whole number from {least} to {most}")
 
 
-def number(root: Node, x: Fraction, digits: int) -> Number:
+def number(root: Node, x: Fraction, digits: int) -> RoundedNumber:
     """Return `root` at `x` to `digits` decimals; the caller holds the lock on mpmath.
 
     A number that would round to 0 but is not 0 is written with an exponent and as many significant
@@ -55,7 +55,7 @@ def number(root: Node, x: Fraction, digits: int) -> Number:
     >>> f = ExactArithmetic()
     >>> x = f.graph.input("x")
     >>> number(x * f.Phi(x), Fraction(-3), 4)
-    Number(value=-0.0040496940948902..., text='-0.0040')
+    RoundedNumber(value=-0.0040496940948902..., text='-0.0040')
     >>> number(x * f.Phi(x), Fraction(-5), 4).text
     '-1.433e-06'
     """
@@ -73,12 +73,12 @@ def number(root: Node, x: Fraction, digits: int) -> Number:
     return result
 
 
-def _rounded(exact: Any, digits: int, bits: int) -> Number:
+def _rounded(exact: Any, digits: int, bits: int) -> RoundedNumber:
     if exact.context.isnan(exact):
         return UNDEFINED
     if exact.context.isinf(exact):
         value = math.inf if exact > 0 else -math.inf
-        return Number(value, str(value))
+        return RoundedNumber(value, str(value))
     from .mpmath_evaluation import fraction
 
     size = int(exact.exp) + int(exact.bc)
@@ -86,9 +86,9 @@ def _rounded(exact: Any, digits: int, bits: int) -> Number:
         context, shown = exact.context, max(digits, 1)
         text = context.nstr(exact, shown, strip_zeros=False, min_fixed=0, max_fixed=0)
         limit = 0.0 if size < 0 else math.inf
-        return Number(math.copysign(limit, exact), text)
+        return RoundedNumber(math.copysign(limit, exact), text)
     ratio = fraction(exact)
-    return Number(_float(ratio), decimal(ratio, digits, Fraction(1, 2 ** (bits // 2))))
+    return RoundedNumber(_float(ratio), decimal(ratio, digits, Fraction(1, 2 ** (bits // 2))))
 
 
 def _float(ratio: Fraction) -> float:

@@ -14,7 +14,7 @@ from textwrap import wrap
 from softgate.formula.formats import FLOAT64
 
 from . import language_source as source
-from .language_source import Function, Language, Unit
+from .language_source import EmittedActivation, Function, Language
 
 Written = tuple[str, frozenset[str]]
 """A function's source, and the operations it uses."""
@@ -162,7 +162,7 @@ def written(
     return f"{comment}\n{opening} {{\n{text}}}", body.used
 
 
-def program(units: Sequence[Unit], closing: Sequence[str], form: str = MODULE) -> str:
+def program(units: Sequence[EmittedActivation], closing: Sequence[str], form: str = MODULE) -> str:
     """Return the JavaScript source of some activations."""
     parts, used = [], set[str]()
     for unit in units:
@@ -183,7 +183,7 @@ def program(units: Sequence[Unit], closing: Sequence[str], form: str = MODULE) -
     return "\n\n".join([_comment(units, closing, form), *parts]) + "\n"
 
 
-def _comment(units: Sequence[Unit], closing: Sequence[str], form: str) -> str:
+def _comment(units: Sequence[EmittedActivation], closing: Sequence[str], form: str) -> str:
     lines: list[str] = []
     for unit in units:
         lines += [*unit.heading, "", *_listing(unit), ""]
@@ -201,7 +201,7 @@ def _comment(units: Sequence[Unit], closing: Sequence[str], form: str) -> str:
     return "\n".join(f"// {line}".rstrip() for line in lines)
 
 
-def _certify(unit: Unit) -> list[str]:
+def _certify(unit: EmittedActivation) -> list[str]:
     if not source.certifiable(unit):
         return []
     if unit.command is None:
@@ -211,7 +211,7 @@ def _certify(unit: Unit) -> list[str]:
     return [f"    softgate certify {subject} --dtype float64"]
 
 
-def _listing(unit: Unit) -> list[str]:
+def _listing(unit: EmittedActivation) -> list[str]:
     usual = {function.label: function for function in unit.inner}
     width = max(len(function.label) for function in unit.functions)
     lines = []

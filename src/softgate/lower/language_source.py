@@ -106,7 +106,7 @@ class Function:
 
 
 @dataclass(frozen=True)
-class Unit:
+class EmittedActivation:
     """One activation to be printed."""
 
     name: str
@@ -127,7 +127,7 @@ class Unit:
 
 
 @dataclass(frozen=True)
-class Body:
+class FunctionText:
     """The lines of a function, the expressions of its results, and the operations that occur."""
 
     lines: tuple[str, ...]
@@ -151,7 +151,7 @@ SCALE = (
 IN_PYTHON = "No command can name this formula; in Python, where it is {name}:"
 
 
-def certifiable(unit: Unit) -> list[Function]:
+def certifiable(unit: EmittedActivation) -> list[Function]:
     """Return the functions that `certify` measures: values and slopes of one operand."""
     return [f for f in unit.functions if f.operands == ["x"]]
 
@@ -169,7 +169,7 @@ def described(function: Function, real: str) -> str:
     return f"{what} times grad in {real}: {what} {exact}, product rounded"
 
 
-def remarks(unit: Unit) -> list[str]:
+def remarks(unit: EmittedActivation) -> list[str]:
     """Return what the bounds of an activation refer to, in lines of plain text."""
     derivatives = any(f.quantity != "value" for f in unit.functions)
     return [*(SCALE if unit.gated and derivatives else ()), *unit.notes]
@@ -189,7 +189,7 @@ def within(function: Function) -> str:
     return f"within {function.bound:g} ulp of the exact result"
 
 
-def bounded(units: Iterable[Unit]) -> bool:
+def bounded(units: Iterable[EmittedActivation]) -> bool:
     """Return whether any function has a known bound."""
     return any(f.bound is not None for unit in units for f in unit.functions)
 
@@ -214,7 +214,7 @@ def body(
     language: Language,
     leaves: Mapping[str, str],
     constants: Mapping[str, float] | None = None,
-) -> Body:
+) -> FunctionText:
     r"""Return the body that computes the roots; `leaves` has the names of inputs and parameters.
 
     Parameters in `constants` are folded, and branches that constants decide are left out.
@@ -301,7 +301,7 @@ class _Printer:
         self.lines: list[str] = []
         self.used: set[str] = set()
 
-    def body(self) -> Body:
+    def body(self) -> FunctionText:
         fixed: set[Node] = set()
         for node in self.order:
             if node.op != "input" and fixed.issuperset(node.args):
@@ -312,7 +312,7 @@ class _Printer:
             if self.uses[node] and self.resolved[node] is node and not late:
                 self.texts[node] = self._print(node)
         results = tuple(self._operand(root)[0] for root in self.roots)
-        return Body(tuple(self.lines), results, frozenset(self.used))
+        return FunctionText(tuple(self.lines), results, frozenset(self.used))
 
     def _count(self) -> tuple[Counter[Node], set[Node]]:
         """Return the number of uses of each node, and the nodes that are branches of a choice."""

@@ -27,7 +27,7 @@ from .target import (
     INDEX,
     POINTER,
     WORD,
-    Counted,
+    CountedLoop,
     Target,
     compile_module,
     emulated_fma,
@@ -75,7 +75,7 @@ class Loop:
         return len(self.roots) + len(self.inputs)
 
 
-class Body:
+class NodeEmitter:
     """Emits the nodes of a graph at one place of a function, for one float format and CPU."""
 
     def __init__(
@@ -231,7 +231,7 @@ def build(loop: Loop, target: Target = HOST) -> ir.Module:
     if loop.rows:
         steps, count, rows = rest
         distances = [_element(builder, INDEX, steps, INDEX(i)) for i in range(loop.operands)]
-        with Counted(builder, rows) as row:
+        with CountedLoop(builder, rows) as row:
             starts = [
                 _place(builder, STORED[loop.storage.name], base, builder.mul(row, distance))
                 for base, distance in zip(bases, distances, strict=True)
@@ -258,13 +258,13 @@ def _emit(
         sources[loop.alias] = outputs[0]
     element = STORED[loop.storage.name]
     nodes = list(walk(*loop.roots))
-    with Counted(builder, count, vectors=_vectors(len(nodes), target)) as index:
+    with CountedLoop(builder, count, vectors=_vectors(len(nodes), target)) as index:
         known = dict(leaves)
         for node in nodes:
             if node.op == "input":
                 place = _place(builder, element, sources[str(node.attr)], index)
                 known[node] = load(builder, loop.storage, loop.arithmetic, place, target)
-        values = Body(builder, loop.arithmetic, known, target).emit(*loop.roots)
+        values = NodeEmitter(builder, loop.arithmetic, known, target).emit(*loop.roots)
         for root, value, output in zip(loop.roots, values, outputs, strict=True):
             place = _place(builder, element, output, index)
             if root.op == "input":  # a copy needs no conversion
@@ -347,7 +347,7 @@ def build_lookup(kind: ir.IntType) -> ir.Module:
     `kind` is the type of the bit patterns, HALFWORD or BYTE.
     """
     module, b, (out, x, table, count) = function(3)
-    with Counted(b, count) as i:
+    with CountedLoop(b, count) as i:
         result = b.load(b.gep(table, [_pattern(b, kind, x, i)], source_etype=kind), typ=kind)
         b.store(result, b.gep(out, [i], source_etype=kind), align=kind.width // 8)
     b.ret_void()
@@ -365,7 +365,7 @@ def build_lookup_pair() -> ir.Module:
     `out` may be x or y.
     """
     module, b, (out, x, y, table, count) = function(4)
-    with Counted(b, count) as i:
+    with CountedLoop(b, count) as i:
         row = b.shl(_pattern(b, BYTE, x, i), INDEX(8))
         place = b.or_(row, _pattern(b, BYTE, y, i))
         result = b.load(b.gep(table, [place], source_etype=BYTE), typ=BYTE)
@@ -388,17 +388,17 @@ def build_lookup_backward(fmt: Format, target: Target = HOST) -> ir.Module:
     module, b, (out, x, grad, slopes, count) = function(4)
     real, limit = REAL["float32"], ir.Constant(INDEX, LOOKUP_BLOCK)
     block = b.alloca(real, size=LOOKUP_BLOCK)
-    with Counted(b, count, LOOKUP_BLOCK) as start:
+    with CountedLoop(b, count, LOOKUP_BLOCK) as start:
         left = b.sub(count, start)
         size = b.select(b.icmp_signed("<", left, limit), left, limit)
         x_block, grad_block, out_block = (
             b.gep(base, [start], source_etype=HALFWORD) for base in (x, grad, out)
         )
-        with Counted(b, size) as i:
+        with CountedLoop(b, size) as i:
             entry = b.gep(slopes, [_pattern(b, HALFWORD, x_block, i)], source_etype=real)
             slope = b.load(entry, typ=real)
             b.store(slope, b.gep(block, [i], source_etype=real))
-        with Counted(b, size) as i:
+        with CountedLoop(b, size) as i:
             slope = b.load(b.gep(block, [i], source_etype=real), typ=real)
             g = load(b, fmt, FLOAT32, b.gep(grad_block, [i], source_etype=HALFWORD), target)
             # Not fmul: on AMD a product that underflows is several times slower than an fma.

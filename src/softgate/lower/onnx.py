@@ -22,7 +22,7 @@ from softgate.formula.graph import walk
 
 from . import language_source as source
 from .evaluation import interpret
-from .language_source import Function, Unit
+from .language_source import EmittedActivation, Function
 from .without_fma import without_fma
 
 OPSET = 18
@@ -52,7 +52,7 @@ COMPARED: dict[str, Callable[..., bool]] = {
 }
 
 
-class Builder:
+class StableFormBuilder:
     """The nodes of one graph or local function; equal nodes are made once."""
 
     def __init__(self, reserved: Sequence[str] = ()) -> None:
@@ -211,7 +211,7 @@ class Builder:
         return results
 
 
-def program(units: Sequence[Unit], closing: Sequence[str], form: str = "model") -> Any:
+def program(units: Sequence[EmittedActivation], closing: Sequence[str], form: str = "model") -> Any:
     """Return the ONNX model of some functions.
 
     In the form "model" its graph has the operators; in the form "function" it calls local
@@ -223,7 +223,7 @@ def program(units: Sequence[Unit], closing: Sequence[str], form: str = "model") 
     names = {f.label: _outputs(f, alone=len(functions) == 1) for f in functions}
     outputs = [name for several in names.values() for name in several]
     opsets = [helper.make_opsetid("", OPSET)]
-    builder, local = Builder((*operands, *outputs)), []
+    builder, local = StableFormBuilder((*operands, *outputs)), []
     for function in functions:
         if form == "function":
             local.append(_local(function, opsets[0]))
@@ -265,7 +265,7 @@ def _outputs(function: Function, alone: bool) -> list[str]:
 
 def _local(function: Function, opset: Any) -> Any:
     """Return a function as a local function, of operands of any shape."""
-    builder = Builder((*function.operands, *function.outputs))
+    builder = StableFormBuilder((*function.operands, *function.outputs))
     for result, name in zip(builder.compute(function), function.outputs, strict=True):
         builder.rename(result, name)
     return helper.make_function(
@@ -274,7 +274,7 @@ def _local(function: Function, opset: Any) -> Any:
     )  # fmt: skip
 
 
-def _comment(units: Sequence[Unit], closing: Sequence[str], form: str) -> list[str]:
+def _comment(units: Sequence[EmittedActivation], closing: Sequence[str], form: str) -> list[str]:
     lines: list[str] = []
     for unit in units:
         listed = [f"    {f.label}: {source.described(f, f.fmt.name)}" for f in unit.functions]
@@ -288,7 +288,7 @@ def _comment(units: Sequence[Unit], closing: Sequence[str], form: str) -> list[s
     return [*lines, *_certify(units), "", *closing]
 
 
-def _certify(units: Sequence[Unit]) -> list[str]:
+def _certify(units: Sequence[EmittedActivation]) -> list[str]:
     """Return the command that certifies the model: one function of one operand."""
     functions = [function for unit in units for function in unit.functions]
     unit = units[0]

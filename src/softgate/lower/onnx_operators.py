@@ -52,7 +52,7 @@ class Operator:
         return f"{self.domain}.{self.kind}" if self.domain else self.kind
 
 
-class GraphBuilder:
+class OperatorBuilder:
     """The nodes of a graph in one format and opset; constants are folded, equal ones made once."""
 
     def __init__(self, fmt: Format, opset: int) -> None:
@@ -146,7 +146,7 @@ def definition_graph(
     root: Node, parameters: Mapping[str, float], fmt: Format, opset: int
 ) -> Any | None:
     """Return a definition as a GraphProto from `x` to `y`; None if the opset lacks an operator."""
-    builder = GraphBuilder(fmt, opset)
+    builder = OperatorBuilder(fmt, opset)
     value = builder.define(root, parameters)
     if opset < WHERE and any(node.op_type in ("Where", "Erf") for node in builder.nodes):
         return None
@@ -157,7 +157,7 @@ def operator_graph(operator: Operator, fmt: Format, opset: int) -> Any | None:
     """Return one operator as a GraphProto from `x` to `y`; None if it does not have the format."""
     if not operator.domain and not _takes(operator, fmt, opset):
         return None
-    builder = GraphBuilder(fmt, opset)
+    builder = OperatorBuilder(fmt, opset)
     attributes, numbers = dict(operator.attributes), list(operator.numbers)
     if operator.kind == "Clip" and opset < CLIP_INPUTS:
         attributes, numbers = dict(zip(("min", "max"), numbers, strict=True)), []
@@ -178,7 +178,7 @@ def _takes(operator: Operator, fmt: Format, opset: int) -> bool:
 
 def scaled_graph(graph: Any, scale: float, offset: float, fmt: Format, opset: int) -> Any:
     """Return scale·f(x) + offset for the graph of f."""
-    builder = GraphBuilder(fmt, opset)
+    builder = OperatorBuilder(fmt, opset)
     builder.nodes.extend(graph.node)
     value = "inner"
     for node in builder.nodes:
@@ -191,7 +191,7 @@ def scaled_graph(graph: Any, scale: float, offset: float, fmt: Format, opset: in
     return _graph(builder, value)
 
 
-def _graph(builder: GraphBuilder, value: str) -> Any:
+def _graph(builder: OperatorBuilder, value: str) -> Any:
     """Return the graph of a builder with `value` as its output."""
     if value == INPUT:
         builder.nodes.append(helper.make_node("Identity", [INPUT], [OUTPUT]))

@@ -54,7 +54,7 @@ HALF, SINGLE, DOUBLE = ir.HalfType(), ir.FloatType(), ir.DoubleType()
 FALSE = ir.Constant(ir.IntType(1), 0)
 
 
-class Counted:
+class CountedLoop:
     """A loop over an index from 0 to `count`; code emitted within the `with` block is its body.
 
     `vectors` is the number of vectors that LLVM interleaves per iteration.

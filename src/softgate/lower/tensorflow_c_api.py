@@ -25,7 +25,7 @@ from .target import (
     INDEX,
     POINTER,
     WORD,
-    Counted,
+    CountedLoop,
     FunctionBuilder,
     Symbols,
     compile_module,
@@ -75,7 +75,7 @@ INVALID_ARGUMENT = 3
 """TensorFlow's status code of an invalid argument."""
 
 
-class Pool(NamedTuple):
+class WorkerMemory(NamedTuple):
     """Memory that callers and threads share: the number of threads, then a `SLOT` for each."""
 
     address: int
@@ -119,7 +119,7 @@ def compile_shape(symbols: Symbols) -> Callable[..., None]:
     return compile_module(code.module, pointers=2, counts=0)
 
 
-def compile_compute(symbols: Symbols, pool: Pool | None) -> Callable[..., None]:
+def compile_compute(symbols: Symbols, pool: WorkerMemory | None) -> Callable[..., None]:
     """Compile compute(kernel, context): allocate the results of a node and compute them.
 
     TensorFlow's threads flush subnormal numbers to 0; while a kernel runs they do not.
@@ -129,7 +129,7 @@ def compile_compute(symbols: Symbols, pool: Pool | None) -> Callable[..., None]:
     fields = {name: code.word(kernel, i) for i, name in enumerate(KERNEL_FIELDS)}
     operands = b.add(fields["inputs"], fields["results"])
     tensors = code.slot(POINTER, MOST_OPERANDS)  # the results first, as kernels have them
-    with Counted(b, operands) as i:
+    with CountedLoop(b, operands) as i:
         b.store(NULL, code.place(tensors, i))
     status = code.call("TF_NewStatus", POINTER)
     size = _open_tensors(code, context, fields, tensors, status)
@@ -139,7 +139,7 @@ def compile_compute(symbols: Symbols, pool: Pool | None) -> Callable[..., None]:
             code.call("TF_OpKernelContext_Failure", VOID, context, status)
         with otherwise:
             job = code.slot(INDEX, 1 + len(CHUNK_FIELDS) + MOST_OPERANDS)
-            with Counted(b, operands) as i:
+            with CountedLoop(b, operands) as i:
                 tensor = b.load(code.place(tensors, i), typ=POINTER)
                 data = b.ptrtoint(code.call("TF_TensorData", POINTER, tensor), INDEX)
                 b.store(data, code.place(job, b.add(i, INDEX(1 + len(CHUNK_FIELDS)))))
@@ -156,7 +156,7 @@ def compile_compute(symbols: Symbols, pool: Pool | None) -> Callable[..., None]:
             nonempty = b.icmp_unsigned("!=", count, INDEX(0))
             with b.if_then(nonempty), gradual_underflow(b):
                 _run(code, job, threads, pool)
-    with Counted(b, operands) as i:
+    with CountedLoop(b, operands) as i:
         tensor = b.load(code.place(tensors, i), typ=POINTER)
         with b.if_then(b.icmp_unsigned("!=", tensor, NULL)):
             code.call("TF_DeleteTensor", VOID, tensor)
@@ -174,21 +174,21 @@ def _open_tensors(
 ) -> ir.Value:
     """Emit the calls that read the operands and allocate the results; return their bytes."""
     b, inputs, results = code.builder, fields["inputs"], fields["results"]
-    with Counted(b, inputs) as i:
+    with CountedLoop(b, inputs) as i:
         place = code.place(tensors, b.add(results, i))
         code.call("TF_GetInput", VOID, context, b.trunc(i, WORD), place, status)
     first = b.load(code.place(tensors, results), typ=POINTER)
     axes = code.call("TF_NumDims", WORD, first)
     lengths = code.slot(INDEX, MOST_AXES)
-    with Counted(b, b.sext(axes, INDEX)) as axis:
+    with CountedLoop(b, b.sext(axes, INDEX)) as axis:
         length = code.call("TF_Dim", INDEX, first, b.trunc(axis, WORD))
         b.store(length, code.place(lengths, axis))
     size = code.call("TF_TensorByteSize", INDEX, first)
     dtype = b.trunc(fields["dtype"], WORD)
-    with Counted(b, results) as i:
+    with CountedLoop(b, results) as i:
         arguments = (context, b.trunc(i, WORD), dtype, lengths, axes, size, status)
         b.store(code.call("TF_AllocateOutput", POINTER, *arguments), code.place(tensors, i))
-    with Counted(b, inputs) as i:
+    with CountedLoop(b, inputs) as i:
         other = b.load(code.place(tensors, b.add(results, i)), typ=POINTER)
         other_size = code.call("TF_TensorByteSize", INDEX, other)
         with b.if_then(b.icmp_unsigned("!=", other_size, size)):
@@ -223,7 +223,7 @@ def compile_serve(symbols: Symbols) -> Callable[..., None]:
     return compile_module(code.module, pointers=1, counts=0)
 
 
-def _threads(code: FunctionBuilder, moved: ir.Value, pool: Pool | None) -> ir.Value:
+def _threads(code: FunctionBuilder, moved: ir.Value, pool: WorkerMemory | None) -> ir.Value:
     """Emit the number of threads for `moved` bytes read and written."""
     if pool is None:
         return INDEX(1)
@@ -234,7 +234,9 @@ def _threads(code: FunctionBuilder, moved: ir.Value, pool: Pool | None) -> ir.Va
     return b.select(b.icmp_unsigned("<", threads, INDEX(1)), INDEX(1), threads)
 
 
-def _run(code: FunctionBuilder, job: ir.Value, threads: ir.Value, pool: Pool | None) -> None:
+def _run(
+    code: FunctionBuilder, job: ir.Value, threads: ir.Value, pool: WorkerMemory | None
+) -> None:
     """Emit the call of the chunk loop on this thread and, if there are more, on idle ones."""
     b = code.builder
     if pool is None:
@@ -248,7 +250,7 @@ def _run(code: FunctionBuilder, job: ir.Value, threads: ir.Value, pool: Pool | N
             workers, mark = code.word(head, 0), b.ptrtoint(job, INDEX)
             free = code.slot(INDEX)
             b.store(b.sub(threads, INDEX(1)), free)
-            with Counted(b, workers) as i:
+            with CountedLoop(b, workers) as i:
                 wanted = b.load(free, typ=INDEX)
                 with b.if_then(b.icmp_signed(">", wanted, INDEX(0))):
                     slot = _slot(b, head, i)
@@ -259,7 +261,7 @@ def _run(code: FunctionBuilder, job: ir.Value, threads: ir.Value, pool: Pool | N
                         code.call("sem_post", WORD, semaphore)
             _process(code, job)
             running = b.or_(mark, INDEX(1))
-            with Counted(b, workers) as i:
+            with CountedLoop(b, workers) as i:
                 slot = _slot(b, head, i)
                 b.cmpxchg(slot, mark, INDEX(0), "acq_rel", "monotonic")
                 _wait_while(code, slot, running)

@@ -17,7 +17,7 @@ from functools import partial
 from softgate.formula.formats import FLOAT32, FLOAT64, Format
 
 from . import language_source as source
-from .language_source import Function, Language, Operation, Unit
+from .language_source import EmittedActivation, Function, Language, Operation
 from .notation import ATOM, CHOICE
 
 SUFFIX = {"float32": "f32", "float64": "f64"}
@@ -256,7 +256,7 @@ def _defaults(function: Function) -> str:
     return "".join(f", {name}={value!r}" for name, value in function.arguments)
 
 
-def autograd(unit: Unit, value: Function, backward: Function) -> str:
+def autograd(unit: EmittedActivation, value: Function, backward: Function) -> str:
     """Return the two kernels as one differentiable function."""
     names = [name for name, _ in value.arguments]
     end = "" if value.fmt is FLOAT32 else "_f64"
@@ -277,7 +277,7 @@ def autograd(unit: Unit, value: Function, backward: Function) -> str:
     )
 
 
-def program(units: Sequence[Unit], closing: Sequence[str]) -> str:
+def program(units: Sequence[EmittedActivation], closing: Sequence[str]) -> str:
     """Return the Triton source of some activations."""
     parts: list[str] = []
     needed: dict[tuple[str, str], str] = {}
@@ -308,7 +308,7 @@ def _bits(name: str, fmt: Format) -> str:
     )
 
 
-def _pairs(unit: Unit) -> list[str]:
+def _pairs(unit: EmittedActivation) -> list[str]:
     functions = {(f.quantity, f.fmt.name): f for f in unit.functions}
     return [
         autograd(unit, function, functions["backward", name])
@@ -317,7 +317,7 @@ def _pairs(unit: Unit) -> list[str]:
     ]
 
 
-def _comment(units: Sequence[Unit], closing: Sequence[str]) -> str:
+def _comment(units: Sequence[EmittedActivation], closing: Sequence[str]) -> str:
     lines: list[str] = []
     for unit in units:
         lines += [*unit.heading, "", *_listing(unit), ""]
@@ -333,7 +333,7 @@ def _comment(units: Sequence[Unit], closing: Sequence[str]) -> str:
     return "\n".join(f"# {line}".rstrip() for line in lines)
 
 
-def _listing(unit: Unit) -> list[str]:
+def _listing(unit: EmittedActivation) -> list[str]:
     shown = [(_launcher(f), source.described(f, f.fmt.name)) for f in unit.functions]
     for f in unit.functions if len(_pairs(unit)) else ():
         if f.quantity == "value":
@@ -343,7 +343,7 @@ def _listing(unit: Unit) -> list[str]:
     return [*(f"    {name:{width}}  {what}" for name, what in shown), *source.remarks(unit)]
 
 
-def _certify(units: Sequence[Unit]) -> list[str]:
+def _certify(units: Sequence[EmittedActivation]) -> list[str]:
     """Return the commands that certify values in the interpreter, one per format."""
     module, lines = f"{units[0].name}_triton", list[str]()
     for unit in units:

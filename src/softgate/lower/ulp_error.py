@@ -15,7 +15,7 @@ from llvmlite import ir
 from softgate.formula.formats import FLOAT32, FLOAT64
 
 from .llvm import REAL
-from .target import Counted, compile_module, function
+from .target import CountedLoop, compile_module, function
 
 LONG = ir.IntType(64)
 SINGLE, DOUBLE = REAL["float32"], REAL["float64"]
@@ -75,7 +75,7 @@ def build_error(strict: bool = True) -> ir.Module:
     Unless `strict`, a wrong 0 and a wrong sign of 0 have their error in ulps, not infinity.
     """
     module, b, (out, x, y, truth, scale, count) = function(5)
-    with Counted(b, count) as i:
+    with CountedLoop(b, count) as i:
         argument, result = (
             b.fpext(b.load(b.gep(base, [i], source_etype=SINGLE), typ=SINGLE), DOUBLE)
             for base in (x, y)

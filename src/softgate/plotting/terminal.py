@@ -26,14 +26,14 @@ LABELLED = 60
 
 
 @dataclass(frozen=True)
-class Span:
+class ColouredText:
     """Text of one colour; None is the terminal's default colour, "dim" a fainter one."""
 
     text: str
     colour: str | None = None
 
 
-Line = list[Span]
+Line = list[ColouredText]
 
 
 @dataclass(frozen=True)
@@ -86,22 +86,22 @@ def render(picture: PlotSpec, title: str, *, width: int, height: int, colour: bo
         )
     curves, styles, log = picture.curves, picture.styles, picture.log
     legend = legend_lines(picture, width, colour)
-    ladder = scale(*span(curves, log), max(height - 3 - len(legend), 4))
-    rows = ladder.rows
-    beside_axis = {row: number(tick, ladder.step, log) for row, tick in ladder.ticks()}
+    y_axis = scale(*span(curves, log), max(height - 3 - len(legend), 4))
+    rows = y_axis.rows
+    beside_axis = {row: number(tick, y_axis.step, log) for row, tick in y_axis.ticks()}
     margin = max(len(text) for text in beside_axis.values()) + 1
     aside = max(len(curve.label) for curve in curves) + 2 if width >= LABELLED else 0
     columns = max(width - margin - 1 - aside, 8)
-    top = ladder.first / ladder.every * ladder.step
-    unit = ladder.step / ladder.every
+    top = y_axis.first / y_axis.every * y_axis.step
+    unit = y_axis.step / y_axis.every
     canvas = Canvas(columns, rows, picture.low, picture.high, top, unit, log)
     cells = coloured(canvas, curves, styles) if colour else plain(canvas, curves)
     names = beside(canvas, picture, colour) if aside else {}
-    lines: list[Line] = [[Span(title)]]
+    lines: list[Line] = [[ColouredText(title)]]
     for row in range(rows):
         left = beside_axis.get(row, "").rjust(margin - 1)
         bar = ("┤" if row in beside_axis else "│") if colour else "|"
-        lines.append([Span(f"{left} {bar}"), *cells[row], *names.get(row, [])])
+        lines.append([ColouredText(f"{left} {bar}"), *cells[row], *names.get(row, [])])
     return [*lines, *horizontal(canvas, margin, colour), *legend]
 
 
@@ -148,7 +148,7 @@ def plain(canvas: Canvas, curves: Sequence[Curve]) -> list[Line]:
             else background(canvas, column, row, "-", "|")
             for column in range(canvas.columns)
         )
-        rows.append([Span(text)])
+        rows.append([ColouredText(text)])
     return rows
 
 
@@ -179,9 +179,9 @@ def coloured(canvas: Canvas, curves: Sequence[Curve], styles: Sequence[Style]) -
 def add(line: Line, text: str, colour: str | None) -> None:
     """Put text at the end of a line, into its last span if the colour is the same."""
     if line and line[-1].colour == colour:
-        line[-1] = Span(line[-1].text + text, colour)
+        line[-1] = ColouredText(line[-1].text + text, colour)
     else:
-        line.append(Span(text, colour))
+        line.append(ColouredText(text, colour))
 
 
 def turn(owners: Sequence[int], column: int) -> int:
@@ -209,8 +209,8 @@ def beside(canvas: Canvas, picture: PlotSpec, colour: bool) -> dict[int, Line]:
     places = apart(ends, 0, canvas.rows - 1, 1)
     lines: dict[int, Line] = {}
     for curve, style, place in zip(picture.curves, picture.styles, places, strict=True):
-        mark = Span("─", style.colour) if colour else Span(" ")
-        lines.setdefault(round(place), [mark, Span(f" {curve.label}")])
+        mark = ColouredText("─", style.colour) if colour else ColouredText(" ")
+        lines.setdefault(round(place), [mark, ColouredText(f" {curve.label}")])
     return lines
 
 
@@ -219,7 +219,7 @@ INSIDE = 0.45
 
 
 @dataclass(frozen=True)
-class Ladder:
+class YAxis:
     """A y axis: every `every`-th row is a multiple of `step`; 0 is the centre of row 0."""
 
     step: float
@@ -238,7 +238,7 @@ class Ladder:
         return [(self.first - n * self.every, n * self.step) for n in numbers]
 
 
-def scale(low: float, high: float, rows: int) -> Ladder:
+def scale(low: float, high: float, rows: int) -> YAxis:
     """Return the finest scale of at most `rows` rows with `low`, `high` and two tick labels."""
     power = math.floor(math.log10(high / rows - low / rows))
     steps = [float(f"{m}e{p}") for p in range(power, power + 5) for m in (1, 2, 5)]
@@ -249,13 +249,13 @@ def scale(low: float, high: float, rows: int) -> Ladder:
         last = math.floor(low / step * every + INSIDE)
         if first - last >= rows or not math.isfinite(max(first, -last) / every * step):
             continue
-        ladder = Ladder(step, every, first, last)
-        if len(ladder.ticks()) < 2:  # extend both ends to a tick, as far as there are rows
-            first += min(-first % every, rows - ladder.rows)
+        y_axis = YAxis(step, every, first, last)
+        if len(y_axis.ticks()) < 2:  # extend both ends to a tick, as far as there are rows
+            first += min(-first % every, rows - y_axis.rows)
             last -= min(last % every, rows - 1 - (first - last))
-            ladder = Ladder(step, every, first, last)
-        if len(ladder.ticks()) >= 2:
-            return ladder
+            y_axis = YAxis(step, every, first, last)
+        if len(y_axis.ticks()) >= 2:
+            return y_axis
     raise ValueError(f"values from {low:g} to {high:g} are too far apart for {rows} rows")
 
 
@@ -288,7 +288,10 @@ def horizontal(canvas: Canvas, margin: int, colour: bool) -> list[Line]:
         if all(c == " " for c in text[max(start - 1, 0) : start + len(label) + 1]):
             text[start : start + len(label)] = label
     corner = "└" if colour else "+"
-    return [[Span(" " * margin + corner + "".join(axis))], [Span("".join(text).rstrip())]]
+    return [
+        [ColouredText(" " * margin + corner + "".join(axis))],
+        [ColouredText("".join(text).rstrip())],
+    ]
 
 
 def legend_lines(picture: PlotSpec, width: int, colour: bool) -> list[Line]:
@@ -301,7 +304,7 @@ def legend_lines(picture: PlotSpec, width: int, colour: bool) -> list[Line]:
         if used and used + size > width:
             lines.append([])
             used = 0
-        lines[-1] += [Span("  "), Span(mark, style.colour if colour else None)]
-        lines[-1].append(Span(f" {curve.label}"))
+        lines[-1] += [ColouredText("  "), ColouredText(mark, style.colour if colour else None)]
+        lines[-1].append(ColouredText(f" {curve.label}"))
         used += size
     return lines

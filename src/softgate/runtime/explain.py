@@ -15,7 +15,7 @@ from .registry import functions
 from .threads import POOL
 
 
-class Explained(Protocol):
+class Explainable(Protocol):
     """An object that explains its own calls: a feed-forward block."""
 
     def explain(self, x: Any) -> Explanation:
@@ -24,7 +24,7 @@ class Explained(Protocol):
 
 def explain(
     x: Any,
-    activation: Activation | Gated | Explained | str = "gelu",
+    activation: Activation | Gated | Explainable | str = "gelu",
     *,
     quantity: str = "value",
     out: Any = None,

@@ -90,9 +90,8 @@ def recipe(function: Function) -> tuple[Any, tuple[Any, ...]]:
     original = named(function.name)
     if original is function:
         return named, (function.name,)
-    forms = (
-        ("both",) if isinstance(function, Gated) else ("definition", "value", "slope", "curvature")
-    )
+    is_gated = isinstance(function, Gated)
+    forms = ("both",) if is_gated else ("definition", "value", "slope", "curvature")
     if type(original) is type(function) and all(
         getattr(original.entry, form) is getattr(function.entry, form) for form in forms
     ):

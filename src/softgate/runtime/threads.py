@@ -90,7 +90,7 @@ class Job:
                 continue
 
 
-class Pool:
+class ThreadPool:
     """Daemon threads that wait for jobs; started when needed, discarded after a fork."""
 
     def __init__(self) -> None:
@@ -153,7 +153,7 @@ def available() -> int:
     return os.cpu_count() or 1
 
 
-POOL = Pool()
+POOL = ThreadPool()
 
 
 def set_threads(n: int) -> None:

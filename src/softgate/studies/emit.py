@@ -17,7 +17,7 @@ from softgate.catalogue.entry import LIMITS
 from softgate.catalogue.gated import GatedEntry
 from softgate.formula.formats import FLOAT32, FLOAT64, FORMATS, Format
 from softgate.lower import c, cuda, javascript, triton
-from softgate.lower.language_source import RESERVED, Function, Unit
+from softgate.lower.language_source import RESERVED, EmittedActivation, Function
 from softgate.runtime import kernels, resolve
 from softgate.runtime.activation import Activation
 from softgate.runtime.gated import Gated
@@ -193,7 +193,7 @@ def unit(
     formats: Sequence[Format],
     quantities: Sequence[str],
     parameters: dict[str, float],
-) -> Unit:
+) -> EmittedActivation:
     """Return the functions of one activation that are to be printed."""
     bound = function.bind(**parameters)
     entry = bound.entry
@@ -219,7 +219,7 @@ def unit(
         if (f.widened and (f.quantity, "float64") not in present)
         or (f.arguments and language == "js")
     ]
-    return Unit(
+    return EmittedActivation(
         name=entry.name,
         command=_command(bound) if isinstance(bound, Activation) else None,
         heading=tuple(_heading(entry, general)),
@@ -337,7 +337,9 @@ def _command(activation: Activation) -> str | None:
     return f"{user.module}:{names[0]}" if names and user.module != "__main__" else None
 
 
-def _printer(language: str, form: str | None) -> Callable[[Sequence[Unit], Sequence[str]], Any]:
+def _printer(
+    language: str, form: str | None
+) -> Callable[[Sequence[EmittedActivation], Sequence[str]], Any]:
     target = LANGUAGES[language]
     if form is not None and not target.forms:
         raise ValueError(f"form = {form!r}: {target.title} has one form; leave it out")
@@ -397,7 +399,7 @@ def _formats(language: str, dtype: str | None) -> list[Format]:
     return [FORMATS[name] for name in ((name,) if name else target.default_dtypes)]
 
 
-def _check_names(units: Sequence[Unit]) -> None:
+def _check_names(units: Sequence[EmittedActivation]) -> None:
     """Raise ValueError for names that clash, or that are invalid in one of the languages."""
     names = [unit.name for unit in units]
     labels = Counter(each for unit in units for each in {f.label for f in unit.functions})

@@ -21,7 +21,7 @@ from softgate.formula.arithmetic import ExactArithmetic
 from softgate.formula.derivative import derivative
 from softgate.formula.graph import Node
 from softgate.lower import exact_digits
-from softgate.lower.exact_digits import Number
+from softgate.lower.exact_digits import RoundedNumber
 from softgate.runtime import resolve
 from softgate.runtime.activation import Activation
 from softgate.runtime.deprecation import listed
@@ -308,7 +308,7 @@ def _graph(column: Column) -> Node:
 
 def _fill(layouts: list[tuple[str, list[Column]]], places: Sequence[Decimal], digits: int) -> Table:
     used = list(dict.fromkeys(column for _, columns in layouts for column in columns))
-    cells: dict[Column, list[Number]] = {}
+    cells: dict[Column, list[RoundedNumber]] = {}
     for column in used:
         root = _graph(column)
         cells[column] = [_number(root, x, digits) for x in places]
@@ -331,12 +331,12 @@ def _fill(layouts: list[tuple[str, list[Column]]], places: Sequence[Decimal], di
     return Table(rows, grids, digits)
 
 
-def _number(root: Node, x: Decimal, digits: int) -> Number:
+def _number(root: Node, x: Decimal, digits: int) -> RoundedNumber:
     with BUILDING:  # mpmath's context is shared; held for one number, as others wait
         return exact_digits.number(root, Fraction(x), digits)
 
 
-def _value(number: Number, digits: int) -> float | str | None:
+def _value(number: RoundedNumber, digits: int) -> float | str | None:
     if number.value is None or digits <= FLOAT64_DIGITS:
         return number.value
     return number.text

@@ -309,7 +309,7 @@ def _workers() -> int:
 
 
 @cache
-def _pool() -> tensorflow_c_api.Pool | None:
+def _pool() -> tensorflow_c_api.WorkerMemory | None:
     """Return the memory that callers and threads share; None if there is one thread."""
     workers = _workers()
     if workers < 1:
@@ -317,10 +317,10 @@ def _pool() -> tensorflow_c_api.Pool | None:
     memory = (ctypes.c_char * ((workers + 2) * tensorflow_c_api.SLOT))()
     _callbacks.append(memory)
     start = ctypes.addressof(memory)
-    return tensorflow_c_api.Pool(start + -start % tensorflow_c_api.LINE, MIN_CHUNK_BYTES)
+    return tensorflow_c_api.WorkerMemory(start + -start % tensorflow_c_api.LINE, MIN_CHUNK_BYTES)
 
 
-def _start_workers(pool: tensorflow_c_api.Pool, symbols: Symbols) -> None:
+def _start_workers(pool: tensorflow_c_api.WorkerMemory, symbols: Symbols) -> None:
     serve = tensorflow_c_api.compile_serve(symbols)
     _callbacks.append(serve)
     process = ctypes.CDLL(None)
