@@ -20,8 +20,7 @@ from softgate.formula.arithmetic import ExactArithmetic
 from softgate.formula.graph import Node
 from softgate.plotting.palette import style
 from softgate.plotting.plot import PlotData
-from softgate.plotting.plot_spec import apart
-from softgate.plotting.polylines import Curve, curve
+from softgate.plotting.polylines import Curve, apart, curve
 from softgate.runtime.activation import Activation
 
 WHATS = ("value", "slope", "curvature")

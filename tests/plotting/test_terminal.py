@@ -67,15 +67,15 @@ def test_numbers_are_evenly_apart_and_zero_is_one_row(what: str, height: int) ->
 )
 @pytest.mark.parametrize("rows", [4, 5, 7, 16, 26, 996])
 def test_rows_hold_the_curves(low: float, high: float, rows: int) -> None:
-    ladder = scale(low, high, rows)
-    unit = ladder.step / ladder.every
-    assert ladder.rows <= rows
-    canvas = Canvas(9, ladder.rows, 0, 1, ladder.first / ladder.every * ladder.step, unit, False)
+    y_axis = scale(low, high, rows)
+    unit = y_axis.step / y_axis.every
+    assert y_axis.rows <= rows
+    canvas = Canvas(9, y_axis.rows, 0, 1, y_axis.first / y_axis.every * y_axis.step, unit, False)
     for parts in (1, 4):
         rows = np.rint(canvas.row(np.array([high, low]), parts))
         assert rows.min() >= 0
-        assert rows.max() < ladder.rows * parts
-    assert len(ladder.ticks()) >= 2
+        assert rows.max() < y_axis.rows * parts
+    assert len(y_axis.ticks()) >= 2
 
 
 @pytest.mark.parametrize("parts", [1, 4])

@@ -16,7 +16,7 @@ from .output import Format, echo, echo_json, formats
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from softgate.plotting.plot_spec import PlotSpec
+    from softgate.plotting.plot import PlotSpec
     from softgate.runtime.activation import Activation
 
 QUANTITIES = ("value", "slope", "curvature", "difference")

@@ -17,11 +17,12 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from .palette import Style
-from .plot_spec import PlotSpec, apart, last_shown, span
-from .polylines import Curve, Floats
+from .polylines import Curve, Floats, apart, last_shown, span
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from .plot import PlotSpec
 
 DOTS_PER_INCH = 200
 INK, GRID = "#222222", "#d9d9d9"

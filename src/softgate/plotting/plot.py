@@ -25,8 +25,7 @@ from softgate.runtime.records import STYLE, Cell, Grid, Record, html_page
 from softgate.runtime.registry import label
 
 from .palette import Style, style, variants
-from .plot_spec import PlotSpec
-from .polylines import QUANTITIES, check_range, curve
+from .polylines import QUANTITIES, Curve, check_range, curve
 
 if TYPE_CHECKING:
     from .figure import PlotFigure
@@ -38,6 +37,23 @@ SMALLEST, LARGEST = 2, 100
 """Inches; in a smaller figure, names and numbers leave no room for curves."""
 NO_LOGARITHM = "0 everywhere: nothing to show on a logarithmic scale"
 AXES = {"value": "f(x)", "slope": "f′(x)", "curvature": "f″(x)"}
+
+
+@dataclass(frozen=True)
+class PlotSpec:
+    """Curves, their styles, and the text around them."""
+
+    curves: tuple[Curve, ...]
+    styles: tuple[Style, ...]
+    title: str
+    axis: str
+    low: float
+    high: float
+    log: bool = False
+    zero: str = ""
+    """The name of the function that the line at 0 represents in a plot of differences."""
+    absent: tuple[str, ...] = ()
+    """Functions without a curve: 0 everywhere, on a logarithmic scale."""
 
 
 @dataclass(frozen=True)

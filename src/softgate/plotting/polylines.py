@@ -3,13 +3,14 @@
 A function can jump or have a kink where, in its definition, a comparison changes, a denominator
 crosses 0 or the argument of an absolute value changes sign. Those points are located to the last
 bit and sampled on both sides, so that no line crosses a jump and kinks are exact. Between them,
-points are added until straight lines no longer differ visibly from the curve.
+points are added until straight lines no longer differ visibly from the curve. The range of y to
+show and the places of names beside lines follow from the polylines.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Protocol
@@ -32,6 +33,9 @@ VISIBLE = 1e-3
 """Largest distance of a straight line from the curve, as a fraction of the plot's height."""
 
 MOST_POINTS = 20_000
+
+FLAT = 1e-9
+"""Curves that vary by less than this fraction of their magnitude show only rounding errors."""
 
 ROUNDING = 1024
 """A difference of fewer ulps is mostly rounding error, visible on a logarithmic scale."""
@@ -302,3 +306,59 @@ def cut(name: str, label: str, x: Floats, y: Floats, exact: set[float]) -> Curve
         tuple(point for point in points if np.isfinite(point[1])) for points in (closed, near)
     )
     return Curve(name, label, tuple(pieces), taken, missed)
+
+
+def span(curves: Sequence[Curve], log: bool = False) -> tuple[float, float]:
+    """Return the lowest and the highest y to show, as logarithms if `log`.
+
+    A pole, or a root on a logarithmic scale, is clipped, as it would flatten all curves. 0 is
+    included if its distance from the curves is at most their height, or if they are flat.
+    """
+    y = np.concatenate([curve.points()[:, 1] for curve in curves])
+    even = np.concatenate([evenly(curve) for curve in curves])
+    y, even = (values[np.isfinite(values)] for values in (y, even))
+    if log:
+        y, even = (np.log10(values[values > 0]) for values in (y, even))
+    if not y.size:
+        return (-1.0, 0.0) if log else (0.0, 1.0)
+    low, high = float(y.min()), float(y.max())
+    usual = height(even)
+    if high - low > 20 * usual:
+        inner = np.percentile(even, [2, 98])
+        low, high = float(inner[0]) - usual, float(inner[1]) + usual
+    if not log:
+        flat = high - low <= FLAT * max(abs(low), abs(high))
+        if flat or max(low, -high) <= high - low:
+            low, high = min(low, 0.0), max(high, 0.0)
+    return (low, high) if low < high else (low - 0.5, high + 0.5)
+
+
+def evenly(curve: Curve, count: int = 400) -> Floats:
+    """Return a curve's y at equidistant x; the points of a curve are dense where it bends."""
+    x, y = curve.points().T
+    even = np.linspace(x[0], x[-1], count)
+    return np.asarray(y[np.minimum(np.searchsorted(x, even), x.size - 1)], dtype=np.float64)
+
+
+def last_shown(curve: Curve, low: float, high: float) -> tuple[float, float] | None:
+    """Return the last finite point of a curve, clipped to the range; None if there is none."""
+    data = curve.points()
+    data = data[np.isfinite(data[:, 1])]
+    if not data.size:
+        return None
+    return float(data[-1, 0]), min(max(float(data[-1, 1]), low), high)
+
+
+def apart(ends: Sequence[float], low: float, high: float, gap: float) -> list[float]:
+    """Return places near `ends`, in order, at least `gap` apart and from `low` to `high`."""
+    order = sorted(range(len(ends)), key=lambda i: (ends[i], -i))
+    gap = min(gap, (high - low) / max(len(ends) - 1, 1))
+    places = dict.fromkeys(order, 0.0)
+    below = -math.inf
+    for i in order:
+        below = places[i] = max(ends[i], below + gap)
+    above = high
+    for i in reversed(order):
+        above = places[i] = min(places[i], above)
+        above -= gap
+    return [places[i] for i in range(len(ends))]

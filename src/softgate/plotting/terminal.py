@@ -9,12 +9,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from .palette import Style
-from .plot_spec import PlotSpec, apart, last_shown, span
-from .polylines import Curve, Floats
+from .polylines import Curve, Floats, apart, last_shown, span
+
+if TYPE_CHECKING:
+    from .plot import PlotSpec
 
 GLYPHS = "*+ox#@%&$=^abcdefghijklmnpqrstuvwyz"
 DOTS = ((0x01, 0x02, 0x04, 0x40), (0x08, 0x10, 0x20, 0x80))

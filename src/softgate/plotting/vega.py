@@ -22,7 +22,7 @@ from softgate.runtime.packages import require
 from softgate.runtime.printable_text import escape, visible
 
 from .palette import Style, style
-from .plot_spec import apart
+from .polylines import apart
 
 Spec = dict[str, Any]
 

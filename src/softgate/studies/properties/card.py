@@ -22,8 +22,7 @@ from softgate.lower.notation import (
     write,
 )
 from softgate.plotting.palette import style
-from softgate.plotting.plot_spec import apart, last_shown, span
-from softgate.plotting.polylines import Curve, Drawable, curve
+from softgate.plotting.polylines import Curve, Drawable, apart, curve, last_shown, span
 from softgate.runtime.printable_text import escape
 
 from .record import Properties
