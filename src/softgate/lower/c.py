@@ -14,7 +14,7 @@ from functools import partial
 from softgate.formula.formats import FLOAT32, FLOAT64, FORMATS, Format
 
 from . import language_source as source
-from .language_source import EmittedActivation, Function, Language
+from .language_source import EmittedActivation, EmittedFunction, Language
 
 SUFFIX = {"float32": "f32", "float64": "f64"}
 REAL = {"float32": "float", "float64": "double"}
@@ -101,7 +101,7 @@ def language(fmt: Format) -> Language:
 
 
 @dataclass(frozen=True)
-class Dialect:
+class CDialect:
     """What differs between C and CUDA C."""
 
     language: Callable[[Format], Language]
@@ -113,18 +113,18 @@ class Dialect:
     """Qualifiers of a loop over arrays."""
 
 
-C = Dialect(language, BITS, "static inline", "")
+C = CDialect(language, BITS, "static inline", "")
 Needed = frozenset[tuple[str, str]]
 """Operations with a helper, each with the name of its format."""
 
 
-def called(function: Function) -> str:
+def called(function: EmittedFunction) -> str:
     """Return the name of a loop; with `softgate_` before it that of the scalar function."""
     with_ = "_with" if function.arguments else ""
     return f"{function.label}{with_}_{SUFFIX[function.fmt.name]}"
 
 
-def scalar(function: Function, dialect: Dialect = C) -> tuple[str, Needed]:
+def scalar(function: EmittedFunction, dialect: CDialect = C) -> tuple[str, Needed]:
     """Return the function of one number each, and the operations it uses.
 
     It returns its result; two results are written to addresses.
@@ -159,7 +159,7 @@ def scalar(function: Function, dialect: Dialect = C) -> tuple[str, Needed]:
     return f"{opening}\n{{\n{text}}}", frozenset(needed)
 
 
-def _rounded(function: Function) -> list[str]:
+def _rounded(function: EmittedFunction) -> list[str]:
     """Return the lines that call the float64 function and round its results."""
     inner = f"softgate_{function.label}_{SUFFIX['float64']}"
     operands = ", ".join(f"(double){name}" for name in function.operands)
@@ -171,7 +171,7 @@ def _rounded(function: Function) -> list[str]:
     return lines + [f"*{name} = (float){name}_f64;" for name in function.outputs]
 
 
-def _arguments(function: Function, used: frozenset[str], dialect: Dialect) -> list[str]:
+def _arguments(function: EmittedFunction, used: frozenset[str], dialect: CDialect) -> list[str]:
     """Return the lines that convert arguments for the body: in float, two floats each."""
     lines = [f"(void){name};" for leaf, name in function.inputs if leaf not in used]
     minus = dialect.language(FLOAT64).operations["sub"][0]
@@ -186,7 +186,7 @@ def _arguments(function: Function, used: frozenset[str], dialect: Dialect) -> li
     return lines
 
 
-def loop(function: Function, dialect: Dialect = C) -> str:
+def loop(function: EmittedFunction, dialect: CDialect = C) -> str:
     """Return the loop over arrays; parameters are the last arguments."""
     return (
         f"{dialect.exported}void {called(function)}({signature(function)})\n{{\n"
@@ -195,7 +195,7 @@ def loop(function: Function, dialect: Dialect = C) -> str:
     )
 
 
-def signature(function: Function) -> str:
+def signature(function: EmittedFunction) -> str:
     """Return the arguments of a loop: operands, results, their number, parameters."""
     real = REAL[function.fmt.name]
     arguments = [f"const {real} *{name}" for name in function.operands]
@@ -204,7 +204,7 @@ def signature(function: Function) -> str:
     return ", ".join(arguments)
 
 
-def at_index(function: Function) -> str:
+def at_index(function: EmittedFunction) -> str:
     """Return the statement that computes element i."""
     several = len(function.outputs) > 1
     arguments = [f"{name}[i]" for name in function.operands]
@@ -214,7 +214,7 @@ def at_index(function: Function) -> str:
     return value if several else f"{function.outputs[0]}[i] = {value}"
 
 
-def helper(name: str, fmt: str, dialect: Dialect = C) -> str:
+def helper(name: str, fmt: str, dialect: CDialect = C) -> str:
     """Return the function of an operation; guarded, so that emitted files can be joined."""
     shift = FORMATS[fmt].mantissa_bits
     text = dialect.helpers[name].format(
@@ -232,7 +232,7 @@ def helper(name: str, fmt: str, dialect: Dialect = C) -> str:
 
 
 def definitions(
-    units: Sequence[EmittedActivation], dialect: Dialect = C
+    units: Sequence[EmittedActivation], dialect: CDialect = C
 ) -> tuple[list[str], list[str]]:
     """Return the helpers, and the functions and loops of some activations."""
     parts: list[str] = []

@@ -14,7 +14,7 @@ from softgate.formula.formats import Format
 
 from . import c
 from . import language_source as source
-from .language_source import EmittedActivation, Function, Language, Operation
+from .language_source import EmittedActivation, EmittedFunction, Language, Operation
 
 OPERANDS = {"add": "+", "sub": "-", "mul": "*", "div": "/"}
 """Operations that are intrinsics on the device and operators on the host."""
@@ -83,10 +83,10 @@ def language(fmt: Format) -> Language:
     return replace(table, operations={**table.operations, **calls})
 
 
-CUDA = c.Dialect(language, HELPERS, "SOFTGATE_FUNCTION", 'extern "C" ')
+CUDA = c.CDialect(language, HELPERS, "SOFTGATE_FUNCTION", 'extern "C" ')
 
 
-def kernel(function: Function) -> str:
+def kernel(function: EmittedFunction) -> str:
     """Return the kernel over arrays."""
     return (
         f"__global__ void {c.called(function)}_kernel({c.signature(function)})\n{{\n"

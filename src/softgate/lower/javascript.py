@@ -14,7 +14,7 @@ from textwrap import wrap
 from softgate.formula.formats import FLOAT64
 
 from . import language_source as source
-from .language_source import EmittedActivation, Function, Language
+from .language_source import EmittedActivation, EmittedFunction, Language
 
 Written = tuple[str, frozenset[str]]
 """A function's source, and the operations it uses."""
@@ -138,7 +138,7 @@ CLOSING = "return {{\n{names}\n}};\n}})();"
 
 
 def written(
-    function: Function, usual: bool = False, export: bool = False, folded: bool = False
+    function: EmittedFunction, usual: bool = False, export: bool = False, folded: bool = False
 ) -> Written:
     """Return the source of one function, and the operations it uses.
 

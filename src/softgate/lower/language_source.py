@@ -73,7 +73,7 @@ class Language:
 
 
 @dataclass(frozen=True)
-class Function:
+class EmittedFunction:
     """One quantity of one activation in one format, to be printed."""
 
     name: str
@@ -115,14 +115,14 @@ class EmittedActivation:
     that exists only in the running program."""
     heading: tuple[str, ...]
     """Description, in lines of plain text."""
-    functions: tuple[Function, ...]
+    functions: tuple[EmittedFunction, ...]
     gated: bool
     """Whether it is x·g(x): errors of its slope are measured on another scale."""
     notes: tuple[str, ...] = ()
     """What its bounds assume, in lines of plain text."""
     user_defined: bool = False
     """Whether it is a user's formula."""
-    inner: tuple[Function, ...] = ()
+    inner: tuple[EmittedFunction, ...] = ()
     """Functions that only the others call."""
 
 
@@ -151,12 +151,12 @@ SCALE = (
 IN_PYTHON = "No command can name this formula; in Python, where it is {name}:"
 
 
-def certifiable(unit: EmittedActivation) -> list[Function]:
+def certifiable(unit: EmittedActivation) -> list[EmittedFunction]:
     """Return the functions that `certify` measures: values and slopes of one operand."""
     return [f for f in unit.functions if f.operands == ["x"]]
 
 
-def described(function: Function, real: str) -> str:
+def described(function: EmittedFunction, real: str) -> str:
     """Return the quantity of a function, its format, called `real`, and its error bound as text."""
     exact = within(function)
     if function.quantity != "backward":
@@ -180,7 +180,7 @@ def limit(bound: float | None) -> str:
     return "" if bound is None else f" --max-ulp {bound or 0.5:g}"
 
 
-def within(function: Function) -> str:
+def within(function: EmittedFunction) -> str:
     """Return the error bound of a function as text."""
     if function.bound is None:
         return "no bound known"

@@ -22,7 +22,7 @@ from softgate.formula.graph import walk
 
 from . import language_source as source
 from .evaluation import interpret
-from .language_source import EmittedActivation, Function
+from .language_source import EmittedActivation, EmittedFunction
 from .without_fma import without_fma
 
 OPSET = 18
@@ -192,7 +192,7 @@ class StableFormBuilder:
         exponent = self.node("Sub", exponent, self.node("Where", below, one, zero))
         return self.node("Add", exponent, self.number(WHOLE))
 
-    def compute(self, function: Function) -> list[str]:
+    def compute(self, function: EmittedFunction) -> list[str]:
         """Return the names of a function's results, in its format."""
         kind = TYPES[function.fmt.name]
         wide = function.fmt is FLOAT64
@@ -253,7 +253,7 @@ def text(model: Any) -> str:
     return f"{onnx.printer.to_text(model)}\n"
 
 
-def _outputs(function: Function, alone: bool) -> list[str]:
+def _outputs(function: EmittedFunction, alone: bool) -> list[str]:
     """Return the names of a function's outputs in the graph."""
     if alone:
         return list(function.outputs)
@@ -263,7 +263,7 @@ def _outputs(function: Function, alone: bool) -> list[str]:
     return [f"{function.label}_{name}" for name in function.outputs]
 
 
-def _local(function: Function, opset: Any) -> Any:
+def _local(function: EmittedFunction, opset: Any) -> Any:
     """Return a function as a local function, of operands of any shape."""
     builder = StableFormBuilder((*function.operands, *function.outputs))
     for result, name in zip(builder.compute(function), function.outputs, strict=True):

@@ -17,7 +17,7 @@ from functools import partial
 from softgate.formula.formats import FLOAT32, FLOAT64, Format
 
 from . import language_source as source
-from .language_source import EmittedActivation, Function, Language, Operation
+from .language_source import EmittedActivation, EmittedFunction, Language, Operation
 from .notation import ATOM, CHOICE
 
 SUFFIX = {"float32": "f32", "float64": "f64"}
@@ -139,7 +139,7 @@ def language(fmt: Format) -> Language:
     return Language(source.OPERATORS | operations, partial(literal, fmt), "{} = {}", typed)
 
 
-def device(function: Function) -> tuple[str, frozenset[str]]:
+def device(function: EmittedFunction) -> tuple[str, frozenset[str]]:
     """Return the function that a kernel calls, and the operations it uses."""
     fmt, called = function.fmt, _device(function)
     operands = ", ".join(function.operands)
@@ -168,7 +168,7 @@ def device(function: Function) -> tuple[str, frozenset[str]]:
     return f"{opening}{text}    return {', '.join(results)}", body.used
 
 
-def _rounded(function: Function) -> str:
+def _rounded(function: EmittedFunction) -> str:
     """Return the lines that call the float64 function and round its results."""
     wide = ", ".join(f"{name}.to(tl.float64)" for name in function.operands)
     call = f"softgate_{function.label}_{SUFFIX['float64']}({wide})"
@@ -178,15 +178,15 @@ def _rounded(function: Function) -> str:
     return f"    {', '.join(function.outputs)} = {call}\n    return {narrow}"
 
 
-def _device(function: Function) -> str:
+def _device(function: EmittedFunction) -> str:
     return f"softgate_{function.label}_{SUFFIX[function.fmt.name]}"
 
 
-def _kernel(function: Function) -> str:
+def _kernel(function: EmittedFunction) -> str:
     return f"{function.label}_kernel_{SUFFIX[function.fmt.name]}"
 
 
-def _parts(function: Function) -> list[str]:
+def _parts(function: EmittedFunction) -> list[str]:
     """Return the arguments of a kernel for its parameters: in float32 two numbers each."""
     names = [name for name, _ in function.arguments]
     if function.fmt is FLOAT64:
@@ -194,11 +194,11 @@ def _parts(function: Function) -> list[str]:
     return [part for name in names for part in (name, f"{name}_lo")]
 
 
-def _signature(function: Function) -> str:
+def _signature(function: EmittedFunction) -> str:
     return "".join(f", {name}: tl.constexpr" for name in _parts(function))
 
 
-def kernel(function: Function) -> str:
+def kernel(function: EmittedFunction) -> str:
     """Return the kernel over arrays."""
     operands, outputs = function.operands, function.outputs
     load = "    {0} = tl.load({0}_ptr + offsets, mask=inside).to(tl.{1})"
@@ -215,7 +215,7 @@ def kernel(function: Function) -> str:
     )
 
 
-def launcher(function: Function) -> str:
+def launcher(function: EmittedFunction) -> str:
     """Return the function that runs a kernel on tensors."""
     operands, outputs = function.operands, function.outputs
     first = operands[0]
@@ -240,7 +240,7 @@ def launcher(function: Function) -> str:
     )
 
 
-def _doc(function: Function) -> str:
+def _doc(function: EmittedFunction) -> str:
     operands = [name for name in function.operands if name != "grad"]
     what = "value" if function.quantity == "value" else "slope"
     what = f"{what}s" if len(function.outputs) > 1 else what
@@ -248,15 +248,15 @@ def _doc(function: Function) -> str:
     return f"The {what} of {function.name} at {' and '.join(operands)}{times}."
 
 
-def _launcher(function: Function) -> str:
+def _launcher(function: EmittedFunction) -> str:
     return f"{function.name}_{function.quantity}" + ("" if function.fmt is FLOAT32 else "_f64")
 
 
-def _defaults(function: Function) -> str:
+def _defaults(function: EmittedFunction) -> str:
     return "".join(f", {name}={value!r}" for name, value in function.arguments)
 
 
-def autograd(unit: EmittedActivation, value: Function, backward: Function) -> str:
+def autograd(unit: EmittedActivation, value: EmittedFunction, backward: EmittedFunction) -> str:
     """Return the two kernels as one differentiable function."""
     names = [name for name, _ in value.arguments]
     end = "" if value.fmt is FLOAT32 else "_f64"

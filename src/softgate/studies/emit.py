@@ -17,7 +17,7 @@ from softgate.catalogue.entry import LIMITS
 from softgate.catalogue.gated import GatedEntry
 from softgate.formula.formats import FLOAT32, FLOAT64, FORMATS, Format
 from softgate.lower import c, cuda, javascript, triton
-from softgate.lower.language_source import RESERVED, EmittedActivation, Function
+from softgate.lower.language_source import RESERVED, EmittedActivation, EmittedFunction
 from softgate.runtime import kernels, resolve
 from softgate.runtime.activation import Activation
 from softgate.runtime.gated import Gated
@@ -233,7 +233,7 @@ def unit(
 
 def _onnx_function(
     entry: Entry | GatedEntry, quantity: str, fmt: Format, *, is_catalogued: bool
-) -> Function:
+) -> EmittedFunction:
     """Return one function in float64 without fma, whose results are rounded to `fmt`."""
     function = _function(
         entry, quantity, FLOAT64, general=False, is_catalogued=is_catalogued, fused=False
@@ -257,7 +257,7 @@ def _function(
     general: bool,
     is_catalogued: bool,
     fused: bool = True,
-) -> Function:
+) -> EmittedFunction:
     """Return one function; `general` takes its parameters as arguments."""
     widened = fmt is FLOAT32 and _takes_float64(entry) and not general
     arithmetic = FLOAT64 if widened else fmt
@@ -280,7 +280,7 @@ def _function(
         outputs = outputs if len(roots) == 1 else ("da", "db")
         if entry.position == "second":
             inputs, roots = (("other", "a"), ("gate", "b"), *inputs[2:]), roots[::-1]
-    return Function(
+    return EmittedFunction(
         name=entry.name,
         quantity=quantity,
         fmt=fmt,
