@@ -21,7 +21,7 @@ from softgate.reporting.sections.speed import pareto
 from softgate.reporting.sections.tables import articles
 from softgate.runtime.machine import Machine
 from softgate.runtime.records import Record
-from softgate.studies.bench.layer import Layer, LayerRow
+from softgate.studies.bench.layer_record import Layer, LayerRow
 from softgate.studies.bench.record import Bench, Row, Settings
 from softgate.studies.certify.record import Certificate, ErrorProfile, Measurement, Region, Special
 

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 import softgate as sg
-from softgate.frameworks.torch import slabs
+from softgate.frameworks.torch import low_memory_feed_forward as low_memory
 from softgate.torch import FeedForward, GatedFeedForward
 
 pytestmark = pytest.mark.filterwarnings("ignore:.torch.jit:DeprecationWarning")
@@ -21,7 +21,7 @@ TOKENS = 8
 
 @pytest.fixture(autouse=True)
 def _small_slabs(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(slabs, "TOKENS", TOKENS)
+    monkeypatch.setattr(low_memory, "SLAB_TOKENS", TOKENS)
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     yield
@@ -32,13 +32,13 @@ def _small_slabs(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def buffers(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The number of slabs of each block that was computed in slabs."""
     counts: list[int] = []
-    compute = slabs.feed_forward
+    compute = low_memory.compute_in_slabs
 
     def counted(*arguments: Any) -> Tensor:
         counts.append(arguments[-1])
         return compute(*arguments)
 
-    monkeypatch.setattr(slabs, "feed_forward", counted)
+    monkeypatch.setattr(low_memory, "compute_in_slabs", counted)
     return counts
 
 

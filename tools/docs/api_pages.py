@@ -23,7 +23,7 @@ CLASSES_OF_MODULE = {
     "studies/swap/record.py": ("Swap",),
     "studies/parity/record.py": ("Parity",),
     "studies/bench/record.py": ("Bench",),
-    "studies/bench/layer.py": ("Layer",),
+    "studies/bench/layer_record.py": ("Layer",),
     "studies/bench/pareto.py": ("Pareto",),
     "studies/diagnose/record.py": ("Diagnosis", "WhatIf"),
     "studies/compare/record.py": ("Comparison",),

@@ -28,7 +28,7 @@ import readme_blocks
 from softgate.runtime.machine import Machine, this_machine
 from softgate.runtime.records import Grid
 from softgate.studies.bench.interleave import SystemLoad
-from softgate.studies.bench.layer import Layer
+from softgate.studies.bench.layer_record import Layer
 from softgate.studies.bench.pareto import Pareto
 from softgate.studies.bench.plots import pareto_chart, time_chart
 from softgate.studies.bench.record import Bench

@@ -16,7 +16,7 @@ from .output import Format, ProgressLine, echo, emit, formats
 if TYPE_CHECKING:
     from softgate.runtime.activation import Activation
     from softgate.studies.bench.baseline import BaselineComparison
-    from softgate.studies.bench.layer import Layer
+    from softgate.studies.bench.layer_record import Layer
     from softgate.studies.bench.pareto import Pareto
     from softgate.studies.bench.record import Bench
 
@@ -255,7 +255,7 @@ def _compared(
 
 def _run_layer(functions: tuple[Any, ...], options: dict[str, Any]) -> Layer:
     """Measure a layer; raise an error for options that do not apply to --layer."""
-    from softgate.studies.bench.layer_study import ACTIVATIONS, measure_layer
+    from softgate.studies.bench.layer_measure import ACTIVATIONS, measure_layer
 
     _refuse("--layer", [name for name in options if name not in (*SHAPE, *SHARED)])
     settings = {name: value for name, value in options.items() if name not in ("dtype", "threads")}

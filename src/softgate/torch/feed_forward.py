@@ -28,7 +28,7 @@ from softgate.frameworks.block_arguments import (
     gate_of_block,
     gated_width,
 )
-from softgate.frameworks.torch import feedforward, slabs
+from softgate.frameworks.torch import low_memory_feed_forward as low_memory
 from softgate.runtime.activation import Activation
 from softgate.runtime.dispatch import Explanation
 from softgate.runtime.gated import Gated
@@ -56,7 +56,7 @@ class _Block(nn.Module):
         count = self._slabs(x)
         if count > 1:
             assert isinstance(self.act, modules.Activation | _GatedProduct)
-            y = slabs.feed_forward(hidden(self.act.activation), x, firsts, last, count)
+            y = low_memory.compute_in_slabs(hidden(self.act.activation), x, firsts, last, count)
         else:
             y = self._from_preactivations(hidden, last, *(layer(x) for layer in firsts))
         return F.dropout(y, self.dropout, self.training)
@@ -71,7 +71,11 @@ class _Block(nn.Module):
         dropped = self.training and self.hidden_dropout > 0
         if dropped or not isinstance(self.act, modules.Activation | _GatedProduct):
             return 1
-        return slabs.count(x, (*firsts, last)) if unobserved(x, *firsts, self.act, last) else 1
+        return (
+            low_memory.slab_count(x, (*firsts, last))
+            if unobserved(x, *firsts, self.act, last)
+            else 1
+        )
 
     def _from_preactivations(
         self, hidden: Any, last: nn.Linear, first: Tensor, *factors: Tensor
@@ -80,7 +84,7 @@ class _Block(nn.Module):
         p = self.hidden_dropout if self.training else 0.0
         act = self.act
         if isinstance(act, modules.Activation | _GatedProduct) and unobserved(first, act, last):
-            linear = feedforward.linear if self.save == "preactivation" else feedforward.composed
+            linear = low_memory.linear if self.save == "preactivation" else low_memory.composed
             return linear(hidden(act.activation), (first, *factors), last.weight, last.bias, p)
         if isinstance(act, _GatedProduct):
             product = act(first, *factors)
@@ -111,7 +115,7 @@ class _Block(nn.Module):
             how = f"{count} slabs of {-(-tokens // count)} tokens"
             memory = f"hidden layer in a buffer of {size_mb / count:.1f} MB, not {size_mb:.1f} MB"
         elif self.save == "preactivation" and isinstance(act, modules.Activation | _GatedProduct):
-            recomputed = feedforward.recomputes(hidden(act.activation), p)
+            recomputed = low_memory.recomputes(hidden(act.activation), p)
             if recomputed and unobserved(x, act, last):
                 how += ", which is recomputed for the gradient"
                 memory += ", not saved"
@@ -237,7 +241,7 @@ class FeedForward(_Block):
         return self._output(x)
 
     def _layers(self) -> tuple[Any, tuple[nn.Linear, ...], nn.Linear]:
-        return feedforward.ActivatedHidden, (self.fc1,), self.fc2
+        return low_memory.PlainHiddenLayer, (self.fc1,), self.fc2
 
 
 class GatedFeedForward(_Block):
@@ -307,7 +311,7 @@ Activation
 
     def _layers(self) -> tuple[Any, tuple[nn.Linear, ...], nn.Linear]:
         whole = isinstance(self.act, _GatedProduct)
-        hidden = feedforward.GatedFunctionHidden if whole else feedforward.GatedHidden
+        hidden = low_memory.GatedFunctionHiddenLayer if whole else low_memory.GatedHiddenLayer
         return hidden, (self.gate_proj, self.up_proj), self.down_proj
 
 

@@ -27,7 +27,7 @@ from typing import Any
 import torch.nn.functional as theirs
 from torch import Tensor
 
-from softgate.frameworks.torch import evaluate, trainable_parameters
+from softgate.frameworks.torch import evaluate, trainable_swish
 from softgate.frameworks.torch.inplace import overwrite, overwrite_with_copy
 from softgate.frameworks.torch.proxies import traceable
 from softgate.runtime.activation import Activation
@@ -152,7 +152,7 @@ def swish(input: Tensor, beta: float | Tensor = 1.0) -> Tensor:
     if isinstance(beta, Tensor):
         if beta.dim():
             raise ValueError(f"beta has shape {tuple(beta.shape)}: expected a single number, ()")
-        return trainable_parameters.swish(input, beta)
+        return trainable_swish.swish(input, beta)
     return _apply("silu", input, beta=beta)
 
 

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 import softgate as sg
-from softgate.frameworks.torch import inductor as adapter
+from softgate.frameworks.torch.compiled import key_for
 from softgate.frameworks.torch.operators import FINGERPRINT, bind, bound_of
 from softgate.lower import inductor
 
@@ -140,7 +140,7 @@ def test_settings_that_change_bits_disable_it() -> None:
     ):
         with config.patch(setting):
             assert inductor.unavailable() is not None
-            assert FINGERPRINT not in adapter.key_for(bind(sg.gelu, None, {}))
+            assert FINGERPRINT not in key_for(bind(sg.gelu, None, {}))
             assert "as an operator: inductor" in str(sg.explain(x, compiled=True))
     with config.patch({"cpp.enable_floating_point_contract_flag": "fast"}):
         torch.compiler.reset()
@@ -181,14 +181,14 @@ def test_a_fingerprint_identifies_the_formulas() -> None:
     keys = []
     for function in (twice, thrice, sg.gelu, sg.swiglu):
         bound = bind(function, None, function.parameters)
-        key = adapter.key_for(bound)
+        key = key_for(bound)
         assert key.startswith(f"{bound.key}{FINGERPRINT}")
         assert bound_of(key, bound.values, "").function is function
         keys.append(key.partition(FINGERPRINT)[2])
     assert len(set(keys)) == 4
     again = bind(sg.gelu, None, {})
     again.fingerprint = None
-    assert adapter.key_for(again).endswith(keys[2])
+    assert key_for(again).endswith(keys[2])
     assert torch.ops.softgate.evaluate(x, f"gelu#{keys[2]}", "value", [], "").equal(sg.gelu(x))
 
 

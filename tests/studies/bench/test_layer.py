@@ -16,9 +16,15 @@ import softgate as sg
 from softgate.cli.bench import command
 from softgate.runtime.registry import activations, gated
 from softgate.studies.bench.flops import kernel_operations, linear_flops
-from softgate.studies.bench.layer import OURS, REFERENCES, THEIRS, Layer
-from softgate.studies.bench.layer_blocks import FeedForwardBlock, LayerShape, Widths, make, runner
-from softgate.studies.bench.layer_study import measure_layer
+from softgate.studies.bench.layer_measure import measure_layer
+from softgate.studies.bench.layer_modules import (
+    FeedForwardBlock,
+    LayerShape,
+    SharedLinears,
+    make,
+    runner,
+)
+from softgate.studies.bench.layer_record import OURS, REFERENCES, THEIRS, Layer
 from softgate.torch import FeedForward, GatedFeedForward, saved_bytes
 
 SHAPE = LayerShape(d_model=12, d_hidden=24, tokens=5, dtype="float32")
@@ -31,7 +37,7 @@ def function(name):
     return (activations() | gated())[name]
 
 
-def plain_torch(name, widths):
+def plain_torch(name, linears):
     """The same layer in torch's own words."""
     acts = {
         "gelu": nn.GELU(), "gelu_tanh": nn.GELU(approximate="tanh"), "relu": nn.ReLU(),
@@ -39,12 +45,12 @@ def plain_torch(name, widths):
         "reglu": nn.ReLU(),
     }  # fmt: skip
     if name not in gated():
-        return nn.Sequential(*widths.before, acts[name], widths.after)
+        return nn.Sequential(*linears.before, acts[name], linears.after)
 
     class Gate(nn.Module):
         def __init__(self):
             super().__init__()
-            (self.gate, self.up), self.down = widths.before, widths.after
+            (self.gate, self.up), self.down = linears.before, linears.after
 
         def forward(self, x: Tensor) -> Tensor:
             return self.down(acts[name](self.gate(x)) * self.up(x))
@@ -52,27 +58,27 @@ def plain_torch(name, widths):
     return Gate()
 
 
-def our_block(name, widths):
+def our_block(name, linears):
     """The block that users make, with the same weights."""
     if name in gated():
-        block = GatedFeedForward(SHAPE.d_model, widths.d_hidden, name)
-        block.gate_proj, block.up_proj = widths.before
-        block.down_proj = widths.after
+        block = GatedFeedForward(SHAPE.d_model, linears.d_hidden, name)
+        block.gate_proj, block.up_proj = linears.before
+        block.down_proj = linears.after
         return block
-    return FeedForward.from_linears(*widths.before, widths.after, name)
+    return FeedForward.from_linears(*linears.before, linears.after, name)
 
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("implementation", [OURS, THEIRS])
 def test_what_is_timed_is_the_layer(name, implementation):
     torch.manual_seed(1)
-    widths = Widths(SHAPE, name in gated())
-    timed = make(function(name), widths, implementation)
-    real = (our_block if implementation == OURS else plain_torch)(name, widths)
+    linears = SharedLinears(SHAPE, name in gated())
+    timed = make(function(name), linears, implementation)
+    real = (our_block if implementation == OURS else plain_torch)(name, linears)
     x = torch.randn(SHAPE.tokens, SHAPE.d_model, requires_grad=True)
     grad = torch.randn(SHAPE.tokens, SHAPE.d_model)
     assert saved_bytes(timed, x) == saved_bytes(real, x)
-    leaves = [x, *(p for m in (*widths.before, widths.after) for p in m.parameters())]
+    leaves = [x, *(p for m in (*linears.before, linears.after) for p in m.parameters())]
     for ours, theirs in zip(
         (timed(x), *torch.autograd.grad(timed(x), leaves, grad)),
         (real(x), *torch.autograd.grad(real(x), leaves, grad)),
@@ -112,8 +118,8 @@ class SlowHidden:
 @pytest.mark.parametrize(("ours", "passes"), [(True, {"forward": 1, "step": 3}),
                                               (False, {"forward": 1, "step": 2})])  # fmt: skip
 def test_a_slow_activation_is_seen(ours, passes):
-    widths = Widths(SHAPE, gated=False)
-    block = FeedForwardBlock(widths.before, SlowHidden(), widths.after, ours)
+    linears = SharedLinears(SHAPE, gated=False)
+    block = FeedForwardBlock(linears.before, SlowHidden(), linears.after, ours)
     x = torch.randn(SHAPE.tokens, SHAPE.d_model, requires_grad=True)
     for phase, times in passes.items():
         result = runner(block, phase, x, torch.ones_like(x))()
@@ -125,11 +131,11 @@ def test_a_slow_product_is_not_the_activation():
         def forward(self, x):
             return Slow.apply(super().forward(x))
 
-    widths = Widths(SHAPE, gated=False)
-    widths.before = (SlowLinear(SHAPE.d_model, SHAPE.d_hidden),)
+    linears = SharedLinears(SHAPE, gated=False)
+    linears.before = (SlowLinear(SHAPE.d_model, SHAPE.d_hidden),)
     x = torch.randn(SHAPE.tokens, SHAPE.d_model, requires_grad=True)
     for implementation in (OURS, THEIRS):
-        block = make(sg.gelu, widths, implementation)
+        block = make(sg.gelu, linears, implementation)
         result = runner(block, "step", x, torch.ones_like(x))()
         assert result.activation_ns <= result.whole_ns - 2 * PAUSE_S * 1e9
 

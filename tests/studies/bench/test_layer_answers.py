@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from softgate.runtime.machine import this_machine
-from softgate.studies.bench.layer import OURS, THEIRS, Layer, LayerRow
+from softgate.studies.bench.layer_record import OURS, THEIRS, Layer, LayerRow
 
 
 def row(activation, phase, whole, inside, implementation=THEIRS, **more):

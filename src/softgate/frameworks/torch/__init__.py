@@ -3,8 +3,8 @@
 - a plain CPU tensor in eager mode: the kernels, called directly (`eager`), by an operator without
   Python if it is small (`small_tensors`);
 - the same under functorch, forward mode, a dispatch mode, or as a subclass: `operators`;
-- under torch.compile: `operators`, which `inductor` fuses with their neighbours, or torch's if
-  functorch transforms the compiled function;
+- under torch.compile: `operators`, which inductor fuses with their neighbours, or torch's if
+  functorch transforms the compiled function (`compiled`);
 - exported, traced, or on another device: torch's operators (`decompositions`).
 """
 
@@ -33,14 +33,13 @@ from softgate.runtime.dispatch import NO_PARAMETERS, Call, Explanation
 from softgate.runtime.gated import Gated
 
 from ..gated import refuse_out
-from . import inductor, openmp, operators, proxies, sharding, small_tensors
-from .compiled import compiled, compiled_backward
+from . import openmp, operators, proxies, small_tensors
+from .compiled import compiled, compiled_backward, explain_compiled
 from .cpu_kernels import DTYPES, BoundActivation, dense, has_memory, of_result
 from .decompositions import QUANTITIES
-from .dispatch import is_nested, path, plain
+from .dispatch import as_floats, integer_value, is_integer, is_nested, path, plain
 from .eager import from_input, from_value
 from .gated import compute_gated, explain_gated
-from .integers import as_floats, integer_value, is_integer
 from .operators import bind
 
 if TYPE_CHECKING:
@@ -124,7 +123,7 @@ def evaluate(
             result: Tensor = apply(x, (bound.unary("value", x), bound))
             return result
     check_dtype(bound, x)
-    sharding.prepare(x)
+    operators.prepare_sharding(x)
     if is_nested(x):
         values = dict(bound.parameters)
         parts = [evaluate(activation, quantity, part, arithmetic, values) for part in x.unbind()]
@@ -162,7 +161,7 @@ def backward(
     recorded = (x.requires_grad or grad.requires_grad) and torch.is_grad_enabled()
     if plain(x) and plain(grad) and not recorded:
         return bound.binary("backward", x, grad)
-    sharding.prepare(x, grad)
+    operators.prepare_sharding(x, grad)
     result: Tensor = operators.Backward.apply(x, grad, *bound.arguments)
     return result
 
@@ -232,4 +231,4 @@ def explain(call: Call) -> Explanation:
     if plain(x) and not call.compiled and small_tensors.used_for(quantity, x):
         how += ", called by libtorch"
     explanation = replace(by_torch, computed_by=how, memory=memory, threads=threads)
-    return inductor.explain(explanation, x.dtype) if call.compiled else explanation
+    return explain_compiled(explanation, x.dtype) if call.compiled else explanation

@@ -22,13 +22,12 @@ from softgate.runtime.printable_text import a_type
 from softgate.runtime.registry import gated as gated_functions
 
 from ..gated import refuse_out
-from . import inductor, openmp, operators, sharding, small_tensors
-from .compiled import numbers
+from . import openmp, operators, small_tensors
+from .compiled import explain_compiled, key_for, numbers
 from .cpu_kernels import BoundGated, halves
 from .decompositions import constant_when_compiled
-from .dispatch import both_plain, inside_functorch, is_nested, path, plain
+from .dispatch import as_floats, both_plain, inside_functorch, is_nested, path, plain
 from .eager import from_halves, from_pair, partials
-from .integers import as_floats
 from .operators import bind
 
 if TYPE_CHECKING:
@@ -112,7 +111,7 @@ def product(bound: BoundGated, gate: Tensor, other: Tensor) -> Tensor:
     if composes(gate, other):
         parameters = dict(bound.parameters)
         return composed(bound.function, "value", gate, other, None, bound.arithmetic, parameters)[0]
-    sharding.prepare(gate, other)
+    operators.prepare_sharding(gate, other)
     return operators.Product.apply(gate, other, *bound.arguments)
 
 
@@ -136,7 +135,7 @@ def _derivatives(
     operands = (gate, other) if grad is None else (gate, other, grad)
     if all(plain(x) for x in operands) and not _recorded(*operands):
         return bound.compute(quantity, *operands)
-    sharding.prepare(*operands)
+    operators.prepare_sharding(*operands)
     if quantity == "curvature":
         key, values, wider = bound.act.arguments
         twice, once = (
@@ -218,8 +217,8 @@ def _constants(
     """Return an operator's arguments for the kernels, checked during tracing."""
     bound = bind(function, arithmetic, dict(parameters))
     bound.route("value", dtype)
-    sharding.prepare()
-    return inductor.key_for(bound), bound.values
+    operators.prepare_sharding()
+    return key_for(bound), bound.values
 
 
 @lru_cache(maxsize=256)
@@ -237,7 +236,7 @@ def gated_with(activation: Activation) -> BoundGated | None:
 def constants_for(activation: Activation) -> Any:
     """Return an operator's arguments for the gated function with this gate, or None."""
     bound = gated_with(activation)
-    return None if bound is None else (inductor.key_for(bound), bound.values)
+    return None if bound is None else (key_for(bound), bound.values)
 
 
 def composes(gate: Tensor, other: Tensor) -> bool:
@@ -273,7 +272,7 @@ def explain_gated(function: Gated, call: Call) -> Explanation:
         return replace(explanation, computed_by=f"{how}, on {gate.device.type}")
     threads = openmp.plan(gate.numel(), moved)
     explanation = replace(explanation, memory=bound.memory(gate, other), threads=threads)
-    return inductor.explain(explanation, gate.dtype) if call.compiled else explanation
+    return explain_compiled(explanation, gate.dtype) if call.compiled else explanation
 
 
 def gate_and_other(

@@ -17,9 +17,8 @@ from torch.compiler import is_dynamo_compiling
 from . import check_dtype, evaluate
 from .compiled import follows
 from .cpu_kernels import BoundActivation, dense, run
-from .dispatch import plain
+from .dispatch import is_integer, plain
 from .eager import BackwardFromOutput, straight, times_slope
-from .integers import is_integer
 from .operators import bind
 
 if TYPE_CHECKING:

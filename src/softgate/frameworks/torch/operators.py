@@ -5,10 +5,16 @@ They refer to a function by a string key, so that five operators suffice:
 activations, `gated` and `gated_backward` for gated functions. They have derivatives of every order
 and forward mode. Plain tensors in eager mode do not need them: `eager` calls the kernels directly,
 because an operator written in Python takes several times as long as a small tensor's kernel.
+
+Their sharding rules for `torch.distributed.tensor.DTensor` are registered when the first DTensor
+arrives, because that module takes long to import. Each operator is elementwise on operands of one
+shape, so any axis may be sharded, the same for all operands and results; a tensor that is a partial
+sum is reduced first.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any, cast
@@ -84,6 +90,17 @@ def bind(function: Function, arithmetic: str | None, parameters: Mapping[str, fl
 
 LIBRARY = torch.library.Library("softgate", "DEF")
 operators = torch.ops.softgate
+
+OPERATORS = {
+    "evaluate": (1, None),
+    "backward": (2, "backward"),
+    "from_value": (2, "from_value"),
+    "gated": (2, "value"),
+    "gated_backward": (3, "backward"),
+}
+"""The number of tensors and the quantity of each operator; None if it is an argument."""
+_sharded: list[Any] = []
+"""The operators whose sharding rules are registered."""
 
 
 class Evaluate(torch.autograd.Function):
@@ -393,3 +410,31 @@ _register(
     Partials,
     results=2,
 )
+
+
+def prepare_sharding(*tensors: Any) -> None:
+    """Register the operators' sharding rules if one of the tensors is a DTensor.
+
+    Without tensors, register if the class is imported: under a compiler no tensor is available.
+    """
+    module = sys.modules.get("torch.distributed.tensor")
+    if module is not None and not _sharded:
+        kind = getattr(module, "DTensor", ())  # absent while the module is being imported
+        if kind and (not tensors or any(isinstance(x, kind) for x in tensors)):
+            _register_sharding()
+
+
+def _register_sharding() -> None:
+    from torch.distributed.tensor import Replicate, Shard
+    from torch.distributed.tensor.experimental import register_sharding
+
+    for name, (tensors, _) in OPERATORS.items():
+        operator = getattr(operators, name).default
+        results = len(operator._schema.returns)
+
+        def alike(x: Any, *_: Any, operands: int = tensors, results: int = results) -> Any:
+            placements = [Replicate(), *map(Shard, range(x.ndim))]
+            return [([p] * results, [p] * operands) for p in placements]
+
+        register_sharding(operator)(alike)
+        _sharded.append(operator)

@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from softgate.studies.bench.layer import Layer
+from softgate.studies.bench.layer_record import Layer
 from softgate.studies.bench.record import COPY, DOUBTFUL, OURS, Bench, Row, apart
 from softgate.studies.compare.record import Comparison
 from softgate.studies.compare.text import listed

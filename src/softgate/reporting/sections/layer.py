@@ -9,8 +9,8 @@ from softgate.plotting.vega import HALF, implementation, quantitative, scales
 from softgate.runtime.activation import Activation
 from softgate.runtime.machine import in_bytes
 from softgate.studies import counted
-from softgate.studies.bench.layer import PHASES, Layer, LayerRow
-from softgate.studies.bench.layer_study import measure_layer
+from softgate.studies.bench.layer_measure import measure_layer
+from softgate.studies.bench.layer_record import PHASES, Layer, LayerRow
 
 from ..elements import Markup, coloured, figure, notes, shown, swatch, table
 from ..section import Results, Section

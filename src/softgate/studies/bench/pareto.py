@@ -118,7 +118,7 @@ class Pareto(Record):
 
     def grids(self) -> tuple[Grid, ...]:
         """Return the points as a table, with warnings and what was not run."""
-        from .layer import in_words, origin
+        from .layer_record import in_words, origin
 
         rows = tuple(
             (

@@ -19,10 +19,9 @@ from softgate.runtime import kernels
 from softgate.runtime.routes import SMALL_PARAMETER, Runner
 
 from .cpu_kernels import ACCEPTED_BY_KERNELS, DTYPES, alike, dense, run
-from .dispatch import both_plain
+from .dispatch import as_floats, both_plain
 from .eager import straight, untraced
 from .huge_pages import empty_like
-from .integers import as_floats
 
 _SATURATED = 1000.0
 """Beyond this |beta·x| sigmoid is 0 or 1 in every format."""

@@ -1,24 +1,30 @@
-"""y = W·hidden + b that saves the pre-activations and recomputes `hidden` for the gradient.
+"""Feed-forward blocks that save or allocate less memory than torch's layers.
 
-torch saves the activation's input for the activation and its output for W's gradient: two tensors
-as wide as the hidden layer. The second is computed from the first with one more pass of an
+With gradients, `linear` computes y = W·hidden + b, saves the pre-activations and recomputes
+`hidden`. torch saves the activation's input for the activation and its output for W's gradient: two
+tensors as wide as the hidden layer. The second is computed from the first with one more pass of an
 element-wise kernel. All tensors are saved with `save_for_backward`, so hooks apply.
+
+Without gradients, `compute_in_slabs` computes tokens in slabs with one reused buffer: the hidden
+layer of all tokens never exists as a whole. That of a slab is still in the cache when the
+activation and the second product read it, and its memory is allocated once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
 from torch.autograd import forward_ad
 from torch.compiler import is_dynamo_compiling
 
 from . import gated as gated_calls
-from .cpu_kernels import BoundActivation, run
-from .dispatch import inside_functorch, path, plain
+from . import huge_pages
+from .cpu_kernels import DTYPES, BoundActivation, run
+from .dispatch import all_plain, inside_functorch, path, plain
 from .eager import partials, times_slope
 from .operators import bind
 
@@ -26,8 +32,13 @@ if TYPE_CHECKING:
     from softgate.runtime.activation import Activation
     from softgate.runtime.gated import Gated
 
+SLAB_TOKENS = 512
+"""Most tokens in a slab on one thread: enough for the products, few for the hidden layer's memory.
 
-class Hidden(Protocol):
+Twice as many on several threads, which wait for each other after each product and activation."""
+
+
+class HiddenLayer(Protocol):
     """A hidden layer as a function of its pre-activations, and its gradient; differentiable."""
 
     def value(self, *inputs: Tensor) -> Tensor:
@@ -40,7 +51,7 @@ class Hidden(Protocol):
         """Return whether torch saves no more than one tensor for each input."""
 
 
-class ActivatedHidden:
+class PlainHiddenLayer:
     """The hidden layer activation(h)."""
 
     def __init__(self, activation: Activation) -> None:
@@ -68,7 +79,7 @@ class ActivatedHidden:
         return bound.from_value
 
 
-class GatedFunctionHidden:
+class GatedFunctionHiddenLayer:
     """The hidden layer function(gate, up) of a gated function."""
 
     def __init__(self, function: Gated) -> None:
@@ -94,7 +105,7 @@ class GatedFunctionHidden:
         return False
 
 
-class GatedHidden:
+class GatedHiddenLayer:
     """The hidden layer activation(gate)·up: one kernel if the catalogue has that function."""
 
     def __init__(self, activation: Activation) -> None:
@@ -146,12 +157,23 @@ class GatedHidden:
         return False
 
 
+Overwritable = PlainHiddenLayer | GatedFunctionHiddenLayer | GatedHiddenLayer
+"""The hidden layers that can be computed in the memory of their pre-activations.
+
+Their `overwrite` expects plain, contiguous tensors of one dtype."""
+
+
 class RecomputedLinear(torch.autograd.Function):
     """W·dropout(hidden) + b that saves the pre-activations, not the hidden layer."""
 
     @staticmethod
     def forward(
-        ctx: Any, hidden: Hidden, p: float, weight: Tensor, bias: Tensor | None, *inputs: Tensor
+        ctx: Any,
+        hidden: HiddenLayer,
+        p: float,
+        weight: Tensor,
+        bias: Tensor | None,
+        *inputs: Tensor,
     ) -> Tensor:
         """Return W·dropout(hidden) + b; the hidden layer is not saved."""
         value, mask = hidden.value(*inputs), None
@@ -214,7 +236,7 @@ def _dropped(x: Tensor, mask: Tensor | None, p: float) -> Tensor:
 
 
 def linear(
-    hidden: Hidden,
+    hidden: HiddenLayer,
     inputs: tuple[Tensor, ...],
     weight: Tensor,
     bias: Tensor | None,
@@ -237,13 +259,13 @@ def linear(
         return _recomputed(hidden, tuple(_cast(x, low) for x in inputs), weight, bias, dropout)
 
 
-def recomputes(hidden: Hidden, dropout: float) -> bool:
+def recomputes(hidden: HiddenLayer, dropout: float) -> bool:
     """Return whether `linear` saves only the pre-activations, and recomputes the hidden layer."""
     return torch.is_grad_enabled() and not watched() and (dropout > 0 or not hidden.keeps_one())
 
 
 def composed(
-    hidden: Hidden,
+    hidden: HiddenLayer,
     inputs: tuple[Tensor, ...],
     weight: Tensor,
     bias: Tensor | None,
@@ -255,7 +277,11 @@ def composed(
 
 
 def _recomputed(
-    hidden: Hidden, inputs: tuple[Tensor, ...], weight: Tensor, bias: Tensor | None, dropout: float
+    hidden: HiddenLayer,
+    inputs: tuple[Tensor, ...],
+    weight: Tensor,
+    bias: Tensor | None,
+    dropout: float,
 ) -> Tensor:
     result: Tensor = RecomputedLinear.apply(hidden, dropout, weight, bias, *inputs)
     return result
@@ -274,3 +300,57 @@ def watched() -> bool:
 
 def _cast(x: Tensor, dtype: torch.dtype) -> Tensor:
     return x if x.dtype is torch.float64 else x.to(dtype)
+
+
+def slab_count(x: Tensor, linears: Sequence[nn.Linear]) -> int:
+    """Return the number of slabs in which a block is computed, 1 if all tokens are one.
+
+    More than 1 only if no gradient is needed, no mode, tracer or transform is active, and all
+    tensors are plain ones of one dtype.
+    """
+    if watched() or x.dim() < 2:
+        return 1
+    most = SLAB_TOKENS if torch.get_num_threads() == 1 else 2 * SLAB_TOKENS
+    if x.numel() < 2 * most * x.shape[-1]:
+        return 1
+    tensors = (x, *_parameters(linears))
+    if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors):
+        return 1
+    known = (Tensor, nn.Parameter)  # a subclass may override the products
+    if not all(type(tensor) in known and tensor.dtype is x.dtype for tensor in tensors):
+        return 1
+    if not all_plain(*tensors) or torch.is_autocast_enabled("cpu"):
+        return 1
+    if x.dtype not in DTYPES or x.dtype.itemsize == 1 or x.shape[-1] != linears[0].in_features:
+        return 1
+    return -(-x.numel() // (most * x.shape[-1]))
+
+
+def _parameters(linears: Iterable[nn.Linear]) -> list[Tensor]:
+    tensors: list[Tensor | None] = [t for layer in linears for t in (layer.weight, layer.bias)]
+    return [tensor for tensor in tensors if tensor is not None]
+
+
+def compute_in_slabs(
+    hidden: Overwritable, x: Tensor, firsts: Sequence[nn.Linear], last: nn.Linear, slabs: int
+) -> Tensor:
+    """Return last(hidden(first(x), …)), computed in a number of slabs of about equal size."""
+    rows = x.reshape(-1, x.shape[-1])
+    size = -(-rows.shape[0] // slabs)
+    buffers = [x.new_empty(size, layer.out_features) for layer in firsts]
+    result = huge_pages.advise(x.new_empty(rows.shape[0], last.out_features))
+    for part, out in zip(rows.split(size), result.split(size), strict=True):
+        inputs = [buffer[: part.shape[0]] for buffer in buffers]
+        for layer, pre_activation in zip(firsts, inputs, strict=True):
+            _linear_into(layer, part, pre_activation)
+        hidden.overwrite(*inputs)
+        _linear_into(last, inputs[0], out)
+    return result.view(*x.shape[:-1], last.out_features)
+
+
+def _linear_into(layer: nn.Linear, x: Tensor, out: Tensor) -> None:
+    weight, *biases = _parameters([layer])
+    if biases:
+        torch.addmm(biases[0], x, weight.t(), out=out)
+    else:
+        torch.mm(x, weight.t(), out=out)

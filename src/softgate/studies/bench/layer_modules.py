@@ -1,8 +1,8 @@
 """Feed-forward layers, torch's and softgate's, that measure the time of their activation in a run.
 
 The activation is timed inside the layer, which is possible because CPU operators are synchronous.
-Its backward is an autograd node, or `Hidden.pull` if the layer recomputes its hidden layer. Caches
-are therefore in the same state as in real use, and no time is computed by subtraction.
+Its backward is an autograd node, or `HiddenLayer.pull` if the layer recomputes its hidden layer.
+Caches are therefore in the same state as in real use, and no time is computed by subtraction.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from softgate.frameworks.torch import feedforward
+from softgate.frameworks.torch import low_memory_feed_forward as low_memory
 from softgate.frameworks.torch.decompositions import Native, native
 from softgate.runtime.activation import Activation
 from softgate.runtime.gated import Gated
 from softgate.torch import FeedForward, GatedFeedForward
 
-from .layer import OURS, THEIRS
+from .layer_record import OURS, THEIRS
 
 IMPLEMENTATIONS = (THEIRS, OURS)
 
@@ -55,7 +55,7 @@ class Stopwatch:
         self.spent_ns += perf_counter_ns() - self._since
 
 
-class Theirs:
+class TorchHiddenLayer:
     """The hidden layer with torch's operators: act(h), or act(gate)·up."""
 
     def __init__(self, act: Native) -> None:
@@ -75,10 +75,10 @@ class Theirs:
         return False
 
 
-class TimedHidden:
+class TimedHiddenLayer:
     """A hidden layer that starts and stops a watch, forward and backward."""
 
-    def __init__(self, hidden: feedforward.Hidden, watch: Stopwatch) -> None:
+    def __init__(self, hidden: low_memory.HiddenLayer, watch: Stopwatch) -> None:
         self.hidden, self.watch, self.keeps_one = hidden, watch, hidden.keeps_one
 
     def value(self, *inputs: Tensor) -> Tensor:
@@ -116,12 +116,16 @@ class FeedForwardBlock(nn.Module):
     """One or two parallel linear layers, a hidden layer of their outputs, one linear layer."""
 
     def __init__(
-        self, before: Sequence[nn.Module], hidden: feedforward.Hidden, after: nn.Linear, ours: bool
+        self,
+        before: Sequence[nn.Module],
+        hidden: low_memory.HiddenLayer,
+        after: nn.Linear,
+        ours: bool,
     ) -> None:
         super().__init__()
         self.before, self.after, self.watch = nn.ModuleList(before), after, Stopwatch()
-        self.hidden = TimedHidden(hidden, self.watch)
-        self.linear = feedforward.linear if ours else feedforward.composed
+        self.hidden = TimedHiddenLayer(hidden, self.watch)
+        self.linear = low_memory.linear if ours else low_memory.composed
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the layer's output."""
@@ -139,7 +143,7 @@ class LayerShape:
     dtype: str
 
 
-class Widths:
+class SharedLinears:
     """The linear layers of one shape, plain or gated, which all activations share."""
 
     def __init__(self, shape: LayerShape, gated: bool) -> None:
@@ -163,25 +167,25 @@ class Widths:
 
 
 def make(
-    function: Activation | Gated, widths: Widths, implementation: str
+    function: Activation | Gated, linears: SharedLinears, implementation: str
 ) -> FeedForwardBlock | None:
     """Return the layer with this activation, or None if torch has no operator for it."""
     gated = isinstance(function, Gated)
     act = function.act.bind(**function.parameters) if isinstance(function, Gated) else function
     ours = implementation == OURS
-    hidden: feedforward.Hidden
+    hidden: low_memory.HiddenLayer
     if isinstance(function, Gated) and function.factor is not None:
         if not ours:  # torch has no such operator
             return None
-        hidden = feedforward.GatedFunctionHidden(function.bind(gate="first"))
+        hidden = low_memory.GatedFunctionHiddenLayer(function.bind(gate="first"))
     elif ours:
-        hidden = feedforward.GatedHidden(act) if gated else feedforward.ActivatedHidden(act)
+        hidden = low_memory.GatedHiddenLayer(act) if gated else low_memory.PlainHiddenLayer(act)
     else:
         operator = native(act, act.parameters)
         if operator is None:
             return None
-        hidden = Theirs(operator)
-    return FeedForwardBlock(widths.before, hidden, widths.after, ours)
+        hidden = TorchHiddenLayer(operator)
+    return FeedForwardBlock(linears.before, hidden, linears.after, ours)
 
 
 def inputs(shape: LayerShape) -> tuple[Tensor, Tensor]:

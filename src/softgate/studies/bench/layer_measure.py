@@ -24,14 +24,14 @@ from softgate.runtime.registry import label
 from .. import Progress
 from .flops import Operations, kernel_operations, linear_flops
 from .interleave import Statistics, SystemLoad, Turn, interleave, statistics
-from .layer import OURS, PHASES, REFERENCES, Layer, LayerRow
+from .layer_record import OURS, PHASES, REFERENCES, Layer, LayerRow
 from .plan import choose_threads
 from .record import DISTURBED, DOUBTFUL
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from .layer_blocks import FeedForwardBlock, LayerShape, LayerTimes, Widths
+    from .layer_modules import FeedForwardBlock, LayerShape, LayerTimes, SharedLinears
 
 ACTIVATIONS = ("relu", "gelu", "gelu_tanh", "silu", "reglu", "geglu", "swiglu")
 """What is measured by default."""
@@ -48,7 +48,7 @@ class TimedLayer:
     implementation: str
     phase: str
     block: FeedForwardBlock
-    widths: Widths
+    linears: SharedLinears
     x: Tensor
     run: Callable[[], LayerTimes]
     runs: list[LayerTimes] = field(default_factory=list)
@@ -112,7 +112,7 @@ def measure_layer(  # noqa: PLR0913 - settings of one study, by keyword
     _check_memory(d_model, d_hidden, tokens, dtype)
     from softgate.torch import saved_bytes  # first: its error names the extra that has torch
 
-    from .layer_blocks import LayerShape, torch_state
+    from .layer_modules import LayerShape, torch_state
 
     shape = LayerShape(d_model, d_hidden, tokens, dtype)
     start = perf_counter()
@@ -178,23 +178,23 @@ def _prepare(
     functions: list[Activation | Gated], shape: LayerShape
 ) -> tuple[list[TimedLayer], list[str]]:
     """Return the layers, each run once to compile, and the activations that torch lacks."""
-    from .layer_blocks import IMPLEMENTATIONS, Widths, inputs, make, runner
+    from .layer_modules import IMPLEMENTATIONS, SharedLinears, inputs, make, runner
 
     layers, absent = [], []
     x, grad = inputs(shape)
-    of_kind: dict[bool, Widths] = {}
+    of_kind: dict[bool, SharedLinears] = {}
     for function in functions:
         gated = isinstance(function, Gated)
-        widths = of_kind.setdefault(gated, Widths(shape, gated))
+        linears = of_kind.setdefault(gated, SharedLinears(shape, gated))
         for implementation in IMPLEMENTATIONS:
-            block = make(function, widths, implementation)
+            block = make(function, linears, implementation)
             if block is None:
                 absent.append(f"{_label(function)} in torch: torch has no operator for it")
                 continue
             for phase in PHASES:
                 run = runner(block, phase, x, grad)
                 run()
-                layers.append(TimedLayer(function, implementation, phase, block, widths, x, run))
+                layers.append(TimedLayer(function, implementation, phase, block, linears, x, run))
     return layers, absent
 
 
@@ -230,7 +230,7 @@ def _row(layer: TimedLayer, shape: LayerShape, saved: int | None) -> LayerRow:
         kind="gated" if isinstance(layer.function, Gated) else "plain",
         implementation=layer.implementation,
         phase=layer.phase,
-        d_hidden=layer.widths.d_hidden,
+        d_hidden=layer.linears.d_hidden,
         whole_ns=whole.least_ns,
         whole_median_ns=whole.median_ns,
         activation_ns=inside.least_ns,
@@ -238,7 +238,7 @@ def _row(layer: TimedLayer, shape: LayerShape, saved: int | None) -> LayerRow:
         doubt=max(whole.doubt, inside.doubt),
         runs=len(layer.runs),
         saved_bytes=saved,
-        matmul_flops=linear_flops(shape.tokens, layer.widths.shapes())
+        matmul_flops=linear_flops(shape.tokens, layer.linears.shapes())
         * (1 if layer.phase == "forward" else 3),  # one product forward and two backward
         activation_flops=_activation_flops(layer, shape),
     )
@@ -259,7 +259,7 @@ def _activation_flops(layer: TimedLayer, shape: LayerShape) -> int | None:
         if operations is None:
             return None
         total += operations
-    return total.flops * shape.tokens * layer.widths.d_hidden
+    return total.flops * shape.tokens * layer.linears.d_hidden
 
 
 def _warnings(rows: tuple[LayerRow, ...], others_share: float | None) -> tuple[str, ...]:
