@@ -15,7 +15,7 @@ from tensorflow_native import operators_only
 
 import softgate as sg
 from softgate.formula.formats import FLOAT32, FLOAT64, Format, ulp
-from softgate.frameworks.tensorflow.memory import aligned_like, array_of, tensor_of
+from softgate.frameworks.tensorflow.cpu_kernels import aligned_like, array_of, tensor_of
 from softgate.studies.accuracy import Reference
 from softgate.studies.accuracy.samples import stratified
 from softgate.studies.reproducibility.digests import digest, operands, published_digest

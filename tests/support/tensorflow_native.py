@@ -19,7 +19,7 @@ from tensorflow.python.autograph.impl import api as autograph
 
 import softgate as sg
 import softgate.keras
-from softgate.frameworks.tensorflow import native_ops
+from softgate.frameworks.tensorflow import cpu_kernels
 from softgate.frameworks.tensorflow.derivatives import derivatives
 
 RANDOM = np.random.default_rng(11)
@@ -73,7 +73,7 @@ def second(call: Any, x: Any) -> Any:
 
 
 def check_graphs_have_numpys_bits() -> None:
-    assert native_ops.unavailable() is None
+    assert cpu_kernels.unavailable() is None
     functions = {
         np.float16: (sg.gelu, sg.relu),
         ml_dtypes.bfloat16: (sg.relu, sg.softplus),
@@ -286,13 +286,13 @@ def check_keras_trains_alike_in_every_mode() -> None:
 def check_nodes_that_cannot_run() -> None:
     kernel = derivatives(sg.gelu, (), None)._kernel("backward", tf.float32)
     error = tf.errors.InvalidArgumentError
-    raises(error, "different sizes", lambda: native_ops.evaluate(kernel, TENSOR, TENSOR[0]))
-    original = native_ops.PROCESS
+    raises(error, "different sizes", lambda: cpu_kernels.evaluate(kernel, TENSOR, TENSOR[0]))
+    original = cpu_kernels.PROCESS
     try:
-        native_ops.PROCESS = original + 1
-        raises(error, "of another process", lambda: native_ops.evaluate(kernel, TENSOR, TENSOR))
+        cpu_kernels.PROCESS = original + 1
+        raises(error, "of another process", lambda: cpu_kernels.evaluate(kernel, TENSOR, TENSOR))
     finally:
-        native_ops.PROCESS = original
+        cpu_kernels.PROCESS = original
 
     @tf.function
     def forward_mode(x: Any) -> Any:
@@ -304,13 +304,13 @@ def check_nodes_that_cannot_run() -> None:
 
 
 def check_eager_kernels_are_bounded() -> None:
-    limit = native_ops.MOST_EAGER
-    native_ops.MOST_EAGER = 0
+    limit = cpu_kernels.MOST_EAGER
+    cpu_kernels.MOST_EAGER = 0
     try:
         parameters = {"slope": 0.625}
         y, slope = gradient(lambda x: sg.leaky_relu(x, **parameters), TENSOR)
     finally:
-        native_ops.MOST_EAGER = limit
+        cpu_kernels.MOST_EAGER = limit
     assert different(y, sg.leaky_relu(X, **parameters)) == 0
     assert different(slope, sg.leaky_relu.slope(X, **parameters)) == 0
 
@@ -328,18 +328,18 @@ def check_explain_names_the_path() -> None:
     )
     narrow = explained(tf.cast(TENSOR, tf.bfloat16))
     assert "a table of the 65,536 bfloat16 results, correctly rounded where" in narrow
-    size = native_ops.threads(None)
+    size = cpu_kernels.threads(None)
     wide = f"up to {size} threads" if size > 1 else "1 thread"
     assert str(sg.explain(tf.zeros(1 << 22))).endswith(f"input not copied; {wide}")
     with operators_only():
         line = explained(tf.cast(TENSOR, tf.bfloat16), activation="silu")
     assert line.startswith("silu of bfloat16[24, 8]: the float32 kernel's formula in TensorFlow")
     assert "rounded once to bfloat16 (no kernels in graphs: tf.config.optimizer" in line
-    registration = native_ops._registration
+    registration = cpu_kernels._registration
     try:
-        native_ops._registration = lambda: "the C API of TensorFlow 2 lacks TF_GetInput"
+        cpu_kernels._registration = lambda: "the C API of TensorFlow 2 lacks TF_GetInput"
         assert "(no kernels in graphs: the C API of TensorFlow 2 lacks" in explained(TENSOR)
         assert np.allclose(tf.function(sg.gelu)(TENSOR), sg.gelu(X), **CLOSE)
         assert different(sg.elu(TENSOR), sg.elu(X)) == 0
     finally:
-        native_ops._registration = registration
+        cpu_kernels._registration = registration

@@ -104,7 +104,7 @@ def printed() -> Articles:
 @cache
 def presets() -> dict[str, dict[str, Any]]:
     """Return the facts about published models, which tests compare with Hugging Face's."""
-    text = (files("softgate") / "torch" / "presets.toml").read_text(encoding="utf-8")
+    text = (files("softgate") / "torch" / "model_presets.toml").read_text(encoding="utf-8")
     models = tomllib.loads(text)
     return {
         name: {**models.get(facts.get("like", ""), {}), **facts} for name, facts in models.items()

@@ -22,10 +22,9 @@ from softgate.runtime.packages import require
 from softgate.runtime.registry import activations, gated
 
 from .activation import Activation, GatedActivation, get
-from .attention import SelfAttention
 from .block_parts import load_state_dict
-from .blocks import TransformerBlock
 from .feed_forward import FeedForward, GatedFeedForward
+from .transformer import SelfAttention, TransformerBlock
 
 if TYPE_CHECKING:
     from softgate.studies.diagnose.keras_watch import Watch

@@ -3,11 +3,11 @@ from softgate.frameworks.block_arguments import matched_width as matched_width
 from softgate.keras.activation import Activation as Activation
 from softgate.keras.activation import GatedActivation as GatedActivation
 from softgate.keras.activation import get as get
-from softgate.keras.attention import SelfAttention as SelfAttention
 from softgate.keras.block_parts import load_state_dict as load_state_dict
-from softgate.keras.blocks import TransformerBlock as TransformerBlock
 from softgate.keras.feed_forward import FeedForward as FeedForward
 from softgate.keras.feed_forward import GatedFeedForward as GatedFeedForward
+from softgate.keras.transformer import SelfAttention as SelfAttention
+from softgate.keras.transformer import TransformerBlock as TransformerBlock
 from softgate.studies.diagnose.keras_watch import Watch as Watch
 from softgate.studies.swap.keras_model import swap as swap
 

@@ -11,7 +11,7 @@ from typing import Any
 import keras
 
 from softgate.frameworks.block_arguments import activation_of_block, function_of_block, named_gate
-from softgate.frameworks.keras.recipes import Config, config_of, function_of
+from softgate.frameworks.keras import Config, config_of, function_of
 from softgate.runtime.activation import Activation as Function
 from softgate.runtime.gated import Gated as GatedFunction
 from softgate.runtime.names import get as get_function

@@ -10,7 +10,7 @@ import keras
 import numpy as np
 
 from softgate.frameworks.block_arguments import activation_of_block, check_choice
-from softgate.frameworks.keras.recipes import Config
+from softgate.frameworks.keras import Config
 from softgate.runtime.activation import Activation as Function
 from softgate.runtime.gated import Gated as GatedFunction
 
@@ -76,7 +76,7 @@ def recomputed(hidden: Callable[..., Any], *inputs: Any) -> Any:
     return keras.remat(hidden)(*inputs)
 
 
-class Block(keras.layers.Layer):
+class BlockLayer(keras.layers.Layer):
     """Base of the blocks: masks, shapes, linear layers, serialisation."""
 
     d_model: int

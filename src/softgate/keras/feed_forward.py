@@ -17,13 +17,13 @@ from softgate.frameworks.block_arguments import (
     gate_of_block,
     gated_width,
 )
-from softgate.frameworks.keras.recipes import Config
+from softgate.frameworks.keras import Config
 
 from .activation import NAME_SOURCES, GatedActivation, get
 from .block_parts import (
     SAVE,
     ActivationArgument,
-    Block,
+    BlockLayer,
     as_callable,
     dropout_layer,
     dropped,
@@ -33,7 +33,7 @@ from .block_parts import (
 )
 
 
-class _FeedForward(Block):
+class _FeedForward(BlockLayer):
     """Base of the plain and the gated block: options and their serialisation."""
 
     d_hidden: int

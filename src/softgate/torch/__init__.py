@@ -25,10 +25,9 @@ from softgate.frameworks.block_arguments import matched_width
 from softgate.frameworks.torch.decompositions import prefer_torch_operators
 
 from . import functional as functional
-from .attention import SelfAttention
-from .blocks import TransformerBlock
 from .feed_forward import FeedForward, GatedFeedForward, saved_bytes
 from .huggingface import register_huggingface
+from .model_presets import Preset, known_presets, preset
 from .modules import (
     CELU,
     ELU,
@@ -59,8 +58,7 @@ from .modules import (
     Threshold,
     make,
 )
-from .presets import Preset, known_presets, preset
-from .stack import Stack
+from .transformer import SelfAttention, Stack, TransformerBlock
 
 if TYPE_CHECKING:
     from softgate.studies.diagnose.run import diagnose, what_if

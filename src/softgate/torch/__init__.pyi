@@ -7,12 +7,13 @@ from softgate.studies.diagnose.watch import Watch as Watch
 from softgate.studies.diagnose.watch import watch as watch
 from softgate.studies.swap.torch_model import swap as swap
 from softgate.torch import functional as functional
-from softgate.torch.attention import SelfAttention as SelfAttention
-from softgate.torch.blocks import TransformerBlock as TransformerBlock
 from softgate.torch.feed_forward import FeedForward as FeedForward
 from softgate.torch.feed_forward import GatedFeedForward as GatedFeedForward
 from softgate.torch.feed_forward import saved_bytes as saved_bytes
 from softgate.torch.huggingface import register_huggingface as register_huggingface
+from softgate.torch.model_presets import Preset as Preset
+from softgate.torch.model_presets import known_presets as known_presets
+from softgate.torch.model_presets import preset as preset
 from softgate.torch.modules import Activation as Activation
 from softgate.torch.modules import CELU as CELU
 from softgate.torch.modules import ELU as ELU
@@ -41,10 +42,9 @@ from softgate.torch.modules import Tanh as Tanh
 from softgate.torch.modules import Tanhshrink as Tanhshrink
 from softgate.torch.modules import Threshold as Threshold
 from softgate.torch.modules import make as make
-from softgate.torch.presets import Preset as Preset
-from softgate.torch.presets import known_presets as known_presets
-from softgate.torch.presets import preset as preset
-from softgate.torch.stack import Stack as Stack
+from softgate.torch.transformer import SelfAttention as SelfAttention
+from softgate.torch.transformer import Stack as Stack
+from softgate.torch.transformer import TransformerBlock as TransformerBlock
 
 __all__ = [
     "Activation",

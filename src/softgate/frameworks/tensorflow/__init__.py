@@ -1,6 +1,6 @@
 """Adapter for TensorFlow tensors.
 
-- an eager CPU tensor: the kernels, as an op (`native_ops`) or over the tensor's memory;
+- an eager CPU tensor: the kernels, as an op or over the tensor's memory (`cpu_kernels`);
 - a symbolic one (in tf.function): TensorFlow's operators, which kernels replace where a CPU runs
   the graph without XLA;
 - a tensor on another device: TensorFlow's operators.
@@ -30,9 +30,9 @@ from softgate.runtime.gated import Gated
 from softgate.runtime.threads import POOL
 
 from ..gated import Operators, compute_gated, explain_composed, refuse_out
-from . import native_ops
+from . import cpu_kernels
+from .cpu_kernels import ACCEPTED, DTYPES, on_cpu
 from .derivatives import STABLE, Derivatives, derivatives
-from .memory import ACCEPTED, DTYPES, on_cpu
 
 if TYPE_CHECKING:
     from softgate.runtime.activation import Activation, Function
@@ -90,7 +90,7 @@ def explain(call: Call) -> Explanation:
         )
     x = _tensor(function, call.operands[0])
     shape = () if x.shape.rank is None else tuple(x.shape)
-    bound, reason = _bind(function, call), native_ops.unavailable()
+    bound, reason = _bind(function, call), cpu_kernels.unavailable()
     in_graph = tf.is_symbolic_tensor(x)
     if not on_cpu(x) and not (in_graph and reason is None):
         fmt = bound.computed_in(quantity, x.dtype).name
@@ -106,8 +106,8 @@ def explain(call: Call) -> Explanation:
     item_bytes = x.dtype.size * (len(route.inputs) + route.results)
     if in_graph:
         how += " where TensorFlow runs the graph (its operators under XLA and in files)"
-    if reason is None and x.dtype in native_ops.ENUMS:
-        threads = native_ops.threads(None if elements is None else elements * item_bytes)
+    if reason is None and x.dtype in cpu_kernels.ENUMS:
+        threads = cpu_kernels.threads(None if elements is None else elements * item_bytes)
     else:
         threads = POOL.plan(elements, item_bytes)
     return Explanation(

@@ -22,9 +22,8 @@ from softgate.runtime import kernels
 from softgate.runtime.routes import Route, Runner
 
 from ..asymptotes import ends
-from . import native_ops
-from .memory import DTYPES, call, has_tangent, on_cpu
-from .native_ops import GraphFunction, Kernel
+from . import cpu_kernels
+from .cpu_kernels import DTYPES, GraphFunction, Kernel, has_tangent, on_cpu
 
 if TYPE_CHECKING:
     from softgate.formula.graph import Node
@@ -52,7 +51,7 @@ class Derivatives:
     def __call__(self, order: int, x: Any) -> Any:
         """Return a derivative (0: the value), differentiable."""
         if order < len(STABLE) and (kernel := self._eager_op(STABLE[order], x)):
-            return native_ops.evaluate(kernel, x)
+            return cpu_kernels.evaluate(kernel, x)
         x = _here(x)
 
         @tf.custom_gradient
@@ -64,7 +63,7 @@ class Derivatives:
     def pull(self, order: int, x: Any, grad: Any) -> Any:
         """Return `grad` times the derivative of order `order + 1`, differentiable in both."""
         if order == 0 and (kernel := self._eager_op("backward", x, grad)):
-            return native_ops.evaluate(kernel, x, grad)
+            return cpu_kernels.evaluate(kernel, x, grad)
         x, grad = _here(x), _here(grad)
 
         @tf.custom_gradient
@@ -102,7 +101,7 @@ class Derivatives:
     def _run(self, quantity: str, *operands: Any) -> Any:
         dtype = operands[0].dtype
         if all(map(on_cpu, operands)):
-            return call(self._runner(quantity, dtype), *operands)
+            return cpu_kernels.run_over_memory(self._runner(quantity, dtype), *operands)
         operators = partial(self._computed, quantity, self.computed_in(quantity, dtype))
         if tf.executing_eagerly() or not tf.compat.v1.executing_eagerly_outside_functions():
             return operators(*operands)
@@ -111,12 +110,12 @@ class Derivatives:
     def _eager_op(self, quantity: str, *operands: Any) -> Kernel | None:
         """Return the kernel that computes a quantity of eager CPU tensors as an op, or None."""
         dtype = operands[0].dtype
-        if dtype not in native_ops.ENUMS or not all(map(on_cpu, operands)):
+        if dtype not in cpu_kernels.ENUMS or not all(map(on_cpu, operands)):
             return None
         kernel = self._kernels.get((quantity, dtype))
-        if not native_ops.may_run_eagerly(kernel):
+        if not cpu_kernels.may_run_eagerly(kernel):
             return None
-        if kernel is None and native_ops.unavailable() is None:
+        if kernel is None and cpu_kernels.unavailable() is None:
             kernel = self._kernel(quantity, dtype)
         return kernel
 
@@ -129,17 +128,17 @@ class Derivatives:
             def gradient(*operands: Any) -> tuple[Any, ...]:
                 return derivatives(*key).gradients(quantity, *operands)
 
-            kernel = native_ops.kernel_of(self.route(quantity, dtype), dtype, gradient)
+            kernel = cpu_kernels.kernel_of(self.route(quantity, dtype), dtype, gradient)
             self._kernels[quantity, dtype] = kernel
         return kernel
 
     def _function(self, quantity: str, operators: Form, operands: tuple[Any, ...]) -> GraphFunction:
-        dtype, replaced = operands[0].dtype, native_ops.unavailable() is None
+        dtype, replaced = operands[0].dtype, cpu_kernels.unavailable() is None
         function = self._functions.get((quantity, dtype, replaced))
         if function is None:
             name = f"{self.activation.name}_{quantity}_{dtype.name}"
             kernel = self._kernel(quantity, dtype) if replaced else None
-            function = native_ops.GraphFunction(name, operators, operands, kernel)
+            function = GraphFunction(name, operators, operands, kernel)
             self._functions[quantity, dtype, replaced] = function
         return function
 

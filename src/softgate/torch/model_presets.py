@@ -17,10 +17,9 @@ from typing import Any, ClassVar
 from softgate.frameworks.block_arguments import check_widths, is_gated, unknown
 from softgate.runtime.records import Cell, Grid, Record
 
-from .blocks import Norm, Normalization, TransformerBlock
 from .feed_forward import FeedForward, GatedFeedForward
 from .modules import NAME_SOURCES
-from .stack import Stack
+from .transformer import Norm, Normalization, Stack, TransformerBlock
 
 
 @dataclass(frozen=True)
@@ -192,8 +191,8 @@ def known_presets() -> tuple[Preset, ...]:
 
 @cache
 def _known() -> dict[str, Preset]:
-    """Return the presets of presets.toml; `like` names a preset to take missing facts from."""
-    content = tomllib.loads(files(__package__).joinpath("presets.toml").read_text("utf-8"))
+    """Return the presets of the TOML file; `like` names a preset to take missing facts from."""
+    content = tomllib.loads(files(__package__).joinpath("model_presets.toml").read_text("utf-8"))
     presets: dict[str, Preset] = {}
     for name, facts in content.items():
         if "omits" in facts:

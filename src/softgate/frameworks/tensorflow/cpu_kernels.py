@@ -1,14 +1,18 @@
-"""softgate's kernels as one op of TensorFlow on the CPU, registered through its C API.
+"""softgate's kernels on the CPU: as one op of TensorFlow, or over the memory of eager tensors.
 
-Eagerly the op is called; its gradient is registered. A graph never contains it, because XLA cannot
-compile it and a file with it could not be loaded elsewhere. A graph calls a function in operators
-of TensorFlow, and a second function with the op implements the same interface on CPUs: Grappler's
-implementation selector replaces the first by the second when the runtime prepares a graph for a
-CPU. Everything else processes the operators: XLA, SavedModel, TFLite, vectorized_map, tf.data,
-other devices.
+The op is registered through TensorFlow's C API. Eagerly it is called; its gradient is registered. A
+graph never contains it, because XLA cannot compile it and a file with it could not be loaded
+elsewhere. A graph calls a function in operators of TensorFlow, and a second function with the op
+implements the same interface on CPUs: Grappler's implementation selector replaces the first by the
+second when the runtime prepares a graph for a CPU. Everything else processes the operators: XLA,
+SavedModel, TFLite, vectorized_map, tf.data, other devices.
 
 Kernels that TensorFlow may call are never freed: when it drops them from its caches cannot be
 observed.
+
+Without the op, kernels run over a tensor's memory without copies: a tensor exposes it as an array,
+and TensorFlow imports an array's memory through DLPack, which requires an alignment that NumPy does
+not guarantee.
 """
 
 from __future__ import annotations
@@ -26,14 +30,33 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
+import ml_dtypes
+import numpy as np
 import tensorflow as tf
 
+from softgate.formula.formats import BYTE_FORMATS, dtype_of
 from softgate.lower import tensorflow_c_api
 from softgate.lower.llvm import compile_chunk_loop
 from softgate.lower.target import Symbols, address_of
 from softgate.runtime import kernels
+from softgate.runtime.arrays import Array
+from softgate.runtime.arrays import run as run_on_arrays
 from softgate.runtime.routes import Route, Runner
 from softgate.runtime.threads import MIN_CHUNK_BYTES, available
+
+DTYPES: dict[Any, np.dtype[Any]] = {
+    tf.float16: np.dtype(np.float16),
+    tf.bfloat16: np.dtype(ml_dtypes.bfloat16),
+    tf.float32: np.dtype(np.float32),
+    tf.float64: np.dtype(np.float64),
+    **{
+        getattr(tf.dtypes.experimental, name): dtype_of(fmt)
+        for name, fmt in BYTE_FORMATS.items()
+        if hasattr(tf.dtypes.experimental, name)
+    },
+}
+ACCEPTED = "float16, bfloat16, float32 or float64; float8 and float4 in eager mode on the CPU"
+ALIGNMENT = 64
 
 OP = "Softgate>Evaluate"
 INTERFACE, DEVICE = "api_implements", "api_preferred_device"
@@ -333,3 +356,48 @@ def _start_workers(pool: tensorflow_c_api.WorkerMemory, symbols: Symbols) -> Non
     count.value = _workers()
     # A forked child has no threads.
     os.register_at_fork(after_in_child=lambda: setattr(count, "value", 0))
+
+
+def on_cpu(x: Any) -> bool:
+    """Return whether a tensor is eager and in the CPU's memory."""
+    return not tf.is_symbolic_tensor(x) and tf.executing_eagerly() and "CPU" in x.device
+
+
+def has_tangent(x: Any) -> bool:
+    """Return whether a tensor is differentiated in forward mode."""
+    from tensorflow.python.eager import forwardprop_util
+
+    return bool(forwardprop_util.pack_tangents([x]).tangents)
+
+
+def array_of(x: Any) -> Array:
+    """Return the memory of an eager CPU tensor as an array, not to be written to."""
+    return np.asarray(x.__array__())
+
+
+def run_over_memory(runner: Runner, *inputs: Any) -> Any:
+    """Return a new tensor with a kernel's results for tensors of one shape and dtype."""
+    arrays = [array_of(x) for x in inputs]
+    out = aligned_like(arrays[0])
+    run_on_arrays(runner, (out, *arrays))
+    return tensor_of(out)
+
+
+def aligned_like(x: Array) -> Array:
+    """Return new memory in C order with the alignment that TensorFlow requires."""
+    raw = np.empty(x.nbytes + ALIGNMENT, np.uint8)
+    start = -raw.ctypes.data % ALIGNMENT
+    out: Array = raw[start : start + x.nbytes].view(x.dtype).reshape(x.shape)
+    return out
+
+
+def tensor_of(x: Array) -> Any:
+    """Return the memory of an aligned array as a tensor; the array must not be written to again."""
+    if x.itemsize == 1:  # neither DLPack nor bitcast has float8
+        return tf.constant(x)
+    if not x.size:
+        return tf.zeros(x.shape, tf.dtypes.as_dtype(x.dtype))
+    if x.dtype == DTYPES[tf.bfloat16]:  # NumPy cannot export bfloat16
+        words = tf.experimental.dlpack.from_dlpack(x.view(np.uint16).__dlpack__())
+        return tf.bitcast(words, tf.bfloat16)
+    return tf.experimental.dlpack.from_dlpack(x.__dlpack__())
