@@ -20,7 +20,7 @@ from softgate.cli.arguments import FunctionType
 from softgate.runtime import resolve
 from softgate.runtime.registry import label
 from softgate.studies.compare.trial_functions import trial_name
-from softgate.studies.subjects import Mistake, describe, open_session
+from softgate.studies.subjects import InvalidSubjectError, describe, open_session
 
 CODE = """
 import numpy as np
@@ -212,7 +212,7 @@ def test_functions_under_test_are_the_code_itself(module: str) -> None:
     x = np.array([-1.0, 3.0], np.float32)
     with open_session(file, isolated=False) as session:
         assert session.evaluate("value", x).tolist() == [-0.5, 0.75]
-    with pytest.raises(Mistake, match="gives 'alpha' twice"):
+    with pytest.raises(InvalidSubjectError, match="gives 'alpha' twice"):
         describe("elu:alpha=0.5", {"alpha": 1.0})
 
 

@@ -17,7 +17,13 @@ from certifying import without_threads_check
 
 import softgate as sg
 from softgate.studies.certify.record import Certificate
-from softgate.studies.subjects import Mistake, Subject, SubjectFailure, describe, open_session
+from softgate.studies.subjects import (
+    InvalidSubjectError,
+    Subject,
+    SubjectFailure,
+    describe,
+    open_session,
+)
 
 X = np.array([-2.0, -0.5, 0.0, 3.0], np.float32)
 
@@ -203,7 +209,7 @@ def test_identify_reads_the_type_of_a_c_function_from_its_name(library: str) -> 
         "identity",
         0.5,
     )
-    with pytest.raises(Mistake, match="give the format"):
+    with pytest.raises(InvalidSubjectError, match="give the format"):
         sg.identify(f"{library}:half", isolated=True)
 
 
@@ -232,9 +238,9 @@ def test_mistakes_in_naming_a_subject(library: str, tmp_path: Path) -> None:
         ("swiglu", "takes two arrays"),
         ("ai.onnx.Gelu", "is an operator of ONNX"),
     ):
-        with pytest.raises(Mistake, match=message), open_session(describe(text)):
+        with pytest.raises(InvalidSubjectError, match=message), open_session(describe(text)):
             pass
-    with pytest.raises(Mistake, match="give the format"):
+    with pytest.raises(InvalidSubjectError, match="give the format"):
         sg.certify(f"{library}:half_f32".replace("half_f32", "half"), "gelu")
 
 
@@ -292,7 +298,7 @@ def test_arrays_longer_than_the_shared_memory() -> None:
 
 
 def test_a_function_that_takes_other_arrays_is_a_mistake_until_it_is_said() -> None:
-    with pytest.raises(Mistake, match="could not be called"):
+    with pytest.raises(InvalidSubjectError, match="could not be called"):
         sg.certify("faulty:wants_tensors", "relu", samples=2000)
     tensors = describe("faulty:wants_tensors", framework="torch")
     with open_session(tensors, isolated=False) as session:
@@ -300,7 +306,7 @@ def test_a_function_that_takes_other_arrays_is_a_mistake_until_it_is_said() -> N
 
 
 def test_what_cannot_be_sent_is_said() -> None:
-    with pytest.raises(Mistake, match="isolated=False"):
+    with pytest.raises(InvalidSubjectError, match="isolated=False"):
         sg.certify(lambda x: x, "gelu")
     result = peer(partial(np.multiply, np.float32(1)), "identity", isolated=False, samples=2000)
     assert result.find("value", "float32").max_ulp == 0
@@ -328,7 +334,7 @@ def test_what_fails_while_it_is_loaded_is_said_in_one_line(
     tmp_path: Path, source: str, message: str
 ) -> None:
     (tmp_path / "broken.py").write_text(source)
-    with pytest.raises(Mistake, match=message) as raised:
+    with pytest.raises(InvalidSubjectError, match=message) as raised:
         open_session(inside(tmp_path, "broken:f"), time_limit=2.0)
     assert "\n" not in str(raised.value)
 
@@ -370,7 +376,7 @@ def test_a_slope_of_ones_own_beside_ours(tmp_path: Path, monkeypatch: pytest.Mon
 def test_junk_is_no_model(tmp_path: Path) -> None:
     (tmp_path / "junk.onnx").write_text("junk")
     for text in ("junk.onnx", "junk.onnx:node"):
-        with pytest.raises(Mistake, match=r"not an? .*model"):
+        with pytest.raises(InvalidSubjectError, match=r"not an? .*model"):
             open_session(describe(f"{tmp_path}/{text}"), isolated=False)
 
 
@@ -382,7 +388,7 @@ def test_an_onnx_model_without_elements_is_a_mistake(tmp_path: Path) -> None:
     graph = helper.make_graph([node], "empty", ends[:1], ends[1:])
     save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8),
          tmp_path / "empty.onnx")  # fmt: skip
-    with pytest.raises(Mistake, match=r"shape \[0, 3\]: expected sizes above 0"):
+    with pytest.raises(InvalidSubjectError, match=r"shape \[0, 3\]: expected sizes above 0"):
         open_session(describe(f"{tmp_path}/empty.onnx"), isolated=False)
 
 

@@ -20,7 +20,7 @@ from softgate.formula.formats import FORMATS
 from softgate.lower import evaluation
 from softgate.runtime.registry import activations
 from softgate.studies.identify import UNKNOWN, Identification, identify
-from softgate.studies.subjects import Mistake, SubjectFailure
+from softgate.studies.subjects import InvalidSubjectError, SubjectFailure
 
 DTYPES = tuple(FORMATS)
 Tensors = Callable[[torch.Tensor], torch.Tensor]
@@ -270,7 +270,7 @@ def test_the_record_goes_through_json() -> None:
 def test_wrong_questions() -> None:
     with pytest.raises(ValueError, match="float8"):
         identify(np.tanh, dtype="float8")
-    with pytest.raises(Mistake, match="callable"):
+    with pytest.raises(InvalidSubjectError, match="callable"):
         identify(3)  # type: ignore[arg-type]
     with pytest.raises(SubjectFailure, match="shape"):
         identify(lambda x: x[:3])
@@ -318,7 +318,7 @@ def test_nodes_of_a_model(tmp_path: Path, run_here: Any) -> None:
     assert identify(f"{file}:quick").function == "silu"
     assert identify(f"{file}:prelu").parameters == {"slope": 0.3}
     for wrong in ("sum", "missing"):
-        with pytest.raises(Mistake, match=wrong):
+        with pytest.raises(InvalidSubjectError, match=wrong):
             identify(f"{file}:{wrong}")
     done = run_here("identify", str(file))
     assert done.returncode == 1

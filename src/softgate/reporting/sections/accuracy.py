@@ -27,7 +27,7 @@ from softgate.studies.bench.pareto import ulps
 from softgate.studies.bench.pareto_study import certify_peer
 from softgate.studies.certify.record import Certificate, Measurement
 from softgate.studies.peers import IMPLEMENTATIONS, Peer, absent, peers
-from softgate.studies.subjects import Mistake, SubjectFailure
+from softgate.studies.subjects import InvalidSubjectError, SubjectFailure
 
 from ..elements import (
     Markup,
@@ -175,7 +175,7 @@ class _Study:
             settings["time_limit"] = TIME_LIMIT_S
         try:
             certificate = certify_peer(activation, peer, folder, **settings)
-        except (SubjectFailure, Mistake) as error:
+        except (SubjectFailure, InvalidSubjectError) as error:
             self.leave_out(peer, str(error))
             return None
         finally:

@@ -18,7 +18,7 @@ from ..accuracy.regions import SUBNORMAL_INPUTS, SUBNORMAL_RESULTS
 from ..certify import certify
 from ..certify.record import Certificate, Measurement
 from ..peers import IMPLEMENTATIONS, Peer, peers, subject
-from ..subjects import Mistake, SubjectFailure
+from ..subjects import InvalidSubjectError, SubjectFailure
 from .pareto import Pareto, ParetoPoint, marked
 from .record import OURS, Bench, Row
 from .run import saved_bytes
@@ -167,7 +167,7 @@ def _certified(
     settings: Any = {"quantity": "value", "dtype": dtype, "samples": samples, "seed": seed}
     try:
         certificate = certify_peer(activation, peer, folder, **settings)
-    except (SubjectFailure, Mistake) as error:
+    except (SubjectFailure, InvalidSubjectError) as error:
         return str(error)
     try:
         return certificate.find("value", dtype)

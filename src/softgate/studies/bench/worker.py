@@ -49,7 +49,7 @@ class Calls:
         self.reused, self.seed = reused, seed
         if reused:
             keep_freed_memory()
-        self.framework = import_module(f"..peers.calls.{framework}", __package__)
+        self.framework = import_module(f"..peers.{framework}_calls", __package__)
         pin(threads)
         self.remark = self.framework.start(threads)
         self._arrays: tuple[Any, Any] = (None, None)

@@ -18,7 +18,7 @@ from softgate.runtime.registry import label
 
 from .. import Progress
 from ..identify import UNKNOWN, identified
-from ..subjects import Mistake, Session, Subject, SubjectFailure, describe, open_session
+from ..subjects import InvalidSubjectError, Session, Subject, SubjectFailure, describe, open_session
 from ..subjects.session import TIME_LIMIT
 from .measure import ORDER, CertifyPlan, CertifyRun
 from .record import Certificate
@@ -148,12 +148,12 @@ def certify(  # noqa: PLR0913  (settings of one study, by keyword)
 
 
 def identified_as(session: Session, subject: Subject, plan: CertifyPlan) -> Activation:
-    """Return the function that a subject computes; raise Mistake if the catalogue has none."""
+    """Return the function that a subject computes; raise InvalidSubjectError without one."""
     dtype = None if plan.dtypes is None else plan.dtypes[0]
     try:
         identification = identified(session, subject.shown, dtype)
     except SubjectFailure as failure:
-        raise Mistake(
+        raise InvalidSubjectError(
             f"{subject.text} could not be identified ({failure}): name the function it is measured "
             "as, such as reference='gelu' (--reference gelu); the certificate then reports this "
             "failure"
@@ -162,7 +162,7 @@ def identified_as(session: Session, subject: Subject, plan: CertifyPlan) -> Acti
     if activation is None:
         known = identification.function != UNKNOWN
         computed = identification.answer if known else "no function of the catalogue"
-        raise Mistake(
+        raise InvalidSubjectError(
             f"{subject.text} computes {computed}, the nearest is "
             f"{identification.candidates[0].function}: name the function it is measured as, such "
             "as reference='gelu' (--reference gelu)"

@@ -21,9 +21,9 @@ from .. import Progress
 from ..accuracy import Reference, samples, sweep
 from ..accuracy.regions import Regions, Tally, marks, roots_of
 from ..reproducibility.digests import digest, operands, published_digest
-from ..subjects import Mistake, Session, Subject, SubjectFailure
+from ..subjects import InvalidSubjectError, Session, Subject, SubjectFailure
 from ..subjects.description import RAISED, WRONG_DTYPE
-from ..subjects.session import InProcess
+from ..subjects.session import InProcessSession
 from .behaviour import Behaviour, probe, specials
 from .record import CallFault, Dependence, ErrorProfile, Measurement, Region
 
@@ -96,7 +96,7 @@ class CertifyRun:
                 if measurement is not None:
                     measurements.append(measurement)
         if not measurements and all(finding in self._raised for finding in self.findings):
-            raise Mistake(self._not_callable(refused))
+            raise InvalidSubjectError(self._not_callable(refused))
         self.untested += refused
         if self.saved is not None:
             self.saved.remove()
@@ -277,7 +277,7 @@ def evaluator(session: Session, quantity: str) -> sweep.Evaluate:
 
     softgate's activations run concurrently on the calling threads, others behind a lock.
     """
-    if isinstance(session, InProcess) and session.ours is not None:
+    if isinstance(session, InProcessSession) and session.ours is not None:
         return sweep.in_slices(session.ours.activation, quantity)
     lock = threading.Lock()
 

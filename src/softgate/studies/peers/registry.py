@@ -28,7 +28,7 @@ class Implementation:
     label: str
     title: str
     framework: str
-    """The module of `calls` that calls it, in a worker process for each framework."""
+    """The start of the name of the module that calls it ("torch_calls"), in a worker process."""
     needs: tuple[str, ...] = ()
     slow: str = ""
     """Why it is not timed by default; empty if it is."""
@@ -122,7 +122,7 @@ COMPOSED = {
     "torch": ("gelu_sigmoid", "squared_relu", "squareplus", "identity"),
     "jax": ("gelu_sigmoid", "squared_relu", "tanhshrink"),
 }
-"""Functions without a name in a framework, composed in `calls.torch` and `calls.jax`."""
+"""Functions without a name in a framework, composed in `torch_calls` and `jax_calls`."""
 
 TRANSFORMERS: Mapping[tuple[str, str], tuple[str, dict[str, Any]]] = {
     ("transformers", "gelu"): ("GELUActivation", {"use_gelu_python": True}),
@@ -138,7 +138,7 @@ TEXTBOOK = {
     ("textbook", "gelu_tanh"): ("gelu_tanh", "0.5 * z * (1 + np.tanh(…)), NumPy"),
     ("scipy.erf", "gelu"): ("gelu_erf", "x/2 * (1 + erf(x/√2)), SciPy"),
 }
-"""Functions of `peers.textbook`, and their formulas."""
+"""Functions of `scipy_calls`, and their formulas."""
 
 
 @dataclass(frozen=True)
@@ -280,7 +280,7 @@ def _composed(name: str, implementation: str, usual: bool) -> Peer | None:
     if not usual or name not in COMPOSED.get(source, ()):
         return None
     title = f"{name}, composed of {source}'s operators"
-    return Peer(name, implementation, title, f"softgate.studies.peers.calls.{source}:{name}",
+    return Peer(name, implementation, title, f"softgate.studies.peers.{source}_calls:{name}",
                 framework=source)  # fmt: skip
 
 
@@ -292,7 +292,7 @@ def _formula(name: str, implementation: str) -> Peer | None:
                     f"transformers.activations:{kind}", keywords, "torch")  # fmt: skip
     if (implementation, name) in TEXTBOOK:
         function, title = TEXTBOOK[implementation, name]
-        return Peer(name, implementation, title, f"softgate.studies.peers.textbook:{function}")
+        return Peer(name, implementation, title, f"softgate.studies.peers.scipy_calls:{function}")
     if implementation == "scipy" and name in _formulas():
         return Peer(
             name,

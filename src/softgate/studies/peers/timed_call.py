@@ -1,8 +1,8 @@
 """A timed call: all preparation is done before it, on arrays that are the same for all peers.
 
-A module of `calls` makes the calls of one framework, and is imported only in its worker process.
-It has `start(threads)`, which sets the threads and returns a remark about them or an empty string,
-and `make(peer, task)`, which returns a `TimedCall` or raises.
+A module such as `torch_calls` makes the calls of one framework, and is imported only in its worker
+process. It has `start(threads)`, which sets the threads and returns a remark about them or an empty
+string, and `make(peer, task)`, which returns a `TimedCall` or raises.
 """
 
 from __future__ import annotations

@@ -5,7 +5,14 @@ is softgate's or `isolated` is False, and raises a `SubjectFailure` for a crash,
 result.
 """
 
-from .description import Mistake, Subject, SubjectFailure, describe
+from .description import InvalidSubjectError, Subject, SubjectFailure, describe
 from .session import Session, open_session
 
-__all__ = ["Mistake", "Session", "Subject", "SubjectFailure", "describe", "open_session"]
+__all__ = [
+    "InvalidSubjectError",
+    "Session",
+    "Subject",
+    "SubjectFailure",
+    "describe",
+    "open_session",
+]

@@ -73,7 +73,7 @@ class SubjectFailure(Exception):
         self.kind, self.message = kind, message
 
 
-class Mistake(ValueError):
+class InvalidSubjectError(ValueError):
     """The subject does not exist or cannot be loaded: an error of the caller."""
 
 
@@ -128,11 +128,11 @@ class Subject:
 
     @property
     def c_dtype(self) -> str:
-        """The format that a C symbol's name ends in; raises Mistake if there is none."""
+        """The format that a C symbol's name ends in; raises InvalidSubjectError without one."""
         for ending, dtype in SUFFIXES.items():
             if self.name.endswith(ending):
                 return dtype
-        raise Mistake(
+        raise InvalidSubjectError(
             f"{self.text}: the name does not end in {', '.join(SUFFIXES)}: give the format with "
             "--dtype (dtype=)"
         )
@@ -184,7 +184,7 @@ def describe(
     "torch.nn.functional:gelu (approximate='tanh')"
     """
     if framework is not None and framework not in FRAMEWORKS:
-        raise Mistake(f"framework = {framework!r}: choose from {', '.join(FRAMEWORKS)}")
+        raise InvalidSubjectError(f"framework = {framework!r}: choose from {', '.join(FRAMEWORKS)}")
     arguments = dict(keywords or {})
     if isinstance(target, str):
         subject = _from_text(target, arguments, framework)
@@ -193,7 +193,9 @@ def describe(
     elif callable(target):
         subject = _from_object(target, arguments, framework)
     else:
-        raise Mistake(f"{target!r} is {a_type(target)}: expected a callable, or {FORMS}")
+        raise InvalidSubjectError(
+            f"{target!r} is {a_type(target)}: expected a callable, or {FORMS}"
+        )
     if slope is None:
         return subject
     return replace(subject, slope=describe(slope, framework=framework))
@@ -216,15 +218,19 @@ def _from_text(text: str, keywords: dict[str, Any], framework: str | None) -> Su
         head, parameters = parse(text)
         place, name = resolve.split(head)
     except ValueError as error:
-        raise Mistake(f"{error}; or model.onnx, model.onnx:node, ./library.so:symbol") from None
+        raise InvalidSubjectError(
+            f"{error}; or model.onnx, model.onnx:node, ./library.so:symbol"
+        ) from None
     for keyword in keywords:
         if keyword in parameters:
-            raise Mistake(f"{text!r} gives {keyword!r} twice")
+            raise InvalidSubjectError(f"{text!r} gives {keyword!r} twice")
     arguments = keywords | parameters
     path = f"{place}.{name}" if place else name
     record = resolve.framework_name(path)
     if record is not None and record.source == "onnx":
-        raise Mistake(f"{text} is an operator of ONNX: expected a model with it, model.onnx")
+        raise InvalidSubjectError(
+            f"{text} is an operator of ONNX: expected a model with it, model.onnx"
+        )
     if record is not None and record.source == "softgate":
         return _ours(_by_name(path, arguments), {}, framework)
     if record is not None or not place:
@@ -240,13 +246,15 @@ def _from_text(text: str, keywords: dict[str, Any], framework: str | None) -> Su
 
 
 def _by_name(name: str, parameters: dict[str, Any]) -> Activation:
-    """Return softgate's function of a name; raise Mistake if there is none."""
+    """Return softgate's function of a name; raise InvalidSubjectError if there is none."""
     try:
         function = named(name, parameters)
     except ValueError as error:
-        raise Mistake(str(error)) from None
+        raise InvalidSubjectError(str(error)) from None
     if isinstance(function, Gated):
-        raise Mistake(f"{name!r} takes two arrays: expected a function of one, such as gelu")
+        raise InvalidSubjectError(
+            f"{name!r} takes two arrays: expected a function of one, such as gelu"
+        )
     return function
 
 
@@ -269,13 +277,13 @@ def _from_object(
 
 def _refuse(text: str, keywords: dict[str, Any], why: str) -> None:
     for name, value in keywords.items():
-        raise Mistake(f"{text} was given {name}={value!r}: {why}")
+        raise InvalidSubjectError(f"{text} was given {name}={value!r}: {why}")
 
 
 def _file(text: str) -> Path:
     path = Path(text).expanduser()
     if not path.is_file():
-        raise Mistake(f"there is no file {text!r}")
+        raise InvalidSubjectError(f"there is no file {text!r}")
     return path.resolve()
 
 
@@ -330,7 +338,7 @@ def _pickled(target: Any, text: str) -> str:
     try:
         return base64.b64encode(pickle.dumps(target)).decode("ascii")
     except (pickle.PicklingError, AttributeError, TypeError) as error:
-        raise Mistake(
+        raise InvalidSubjectError(
             f"{text} cannot be sent to a worker process ({error}): put it into a module and name "
             "it as 'module:function', or run it in this process, unguarded, with isolated=False"
         ) from None

@@ -16,14 +16,14 @@ from softgate.runtime.packages import PACKAGES, explained, require
 from softgate.runtime.printable_text import a_type
 from softgate.runtime.resolve import first_line
 
-from .backends import Array, C, Ours, Plain, SubjectBackend
+from .backends import BACKENDS, Array, CBackend, NumPyBackend, SoftgateBackend, SubjectBackend
 from .description import (
     FRAMEWORKS,
     RAISED,
     WRONG_DTYPE,
     WRONG_RESULT,
     WRONG_SHAPE,
-    Mistake,
+    InvalidSubjectError,
     Subject,
     SubjectFailure,
     framework_of,
@@ -34,11 +34,9 @@ from .description import (
 
 TRIED = (-1.5, 0.25, 2.0)
 """Inputs with which code is called to find the framework whose arrays it accepts."""
-BACKENDS = {"torch": "Torch", "jax": "Jax", "tensorflow": "TensorFlow"}
-"""The classes of `backends`, each in the module of its framework's name."""
 
 
-class Loaded:
+class LoadedSubject:
     """A subject that can be called; a second backend, if any, computes the slope."""
 
     def __init__(self, value: SubjectBackend, slope: SubjectBackend | None = None) -> None:
@@ -77,22 +75,22 @@ class Loaded:
         }
 
 
-def load(subject: Subject) -> Loaded:
-    """Return a subject that can be called; raise Mistake if it cannot be loaded."""
+def load(subject: Subject) -> LoadedSubject:
+    """Return a subject that can be called; raise InvalidSubjectError if it cannot be loaded."""
     slope = None if subject.slope is None else _backend(subject.slope)
-    return Loaded(_backend(subject), slope)
+    return LoadedSubject(_backend(subject), slope)
 
 
 def _backend(subject: Subject) -> SubjectBackend:
     if subject.kind == "softgate":
-        return Ours(_object(subject))
+        return SoftgateBackend(_object(subject))
     if subject.kind == "c":
-        return C(subject.place, subject.name)
+        return CBackend(subject.place, subject.name)
     if subject.kind == "onnx":
         prepare(subject)
-        from .backends.onnx import Onnx
+        from .onnx_backend import OnnxBackend
 
-        return Onnx(subject.place, subject.name)
+        return OnnxBackend(subject.place, subject.name)
     return _python(subject)
 
 
@@ -104,8 +102,8 @@ def prepare(subject: Subject) -> None:
         try:
             require("onnx", "onnxruntime", purpose="an ONNX model")
         except ImportError as error:
-            raise Mistake(str(error)) from None
-        import_module(".backends.onnx", __package__)
+            raise InvalidSubjectError(str(error)) from None
+        import_module(".onnx_backend", __package__)
     elif subject.kind in ("python", "object"):
         home = home_of(subject.place) if subject.kind == "python" else None
         adapter(subject.framework or home or "numpy")
@@ -115,9 +113,9 @@ def _python(subject: Subject) -> SubjectBackend:
     target = _object(subject)
     keywords = dict(subject.keywords)
     if isinstance(target, Activation) and subject.framework in (None, "numpy"):  # a user's formula
-        return Ours(target.bind(**keywords))
+        return SoftgateBackend(target.bind(**keywords))
     if not callable(target):
-        raise Mistake(f"{subject.text} is {a_type(target)}: expected a callable")
+        raise InvalidSubjectError(f"{subject.text} is {a_type(target)}: expected a callable")
     if isinstance(target, type) or _is_factory(target, keywords):
         function = _instance(subject, target)
         target, home = function, str(type(function).__module__)
@@ -145,7 +143,7 @@ def _accepted(
     for framework in ("numpy", *frameworks):
         backend = wrap(function, framework, packages)
         try:
-            Loaded(backend).call("value", np.array(TRIED, np.float32))
+            LoadedSubject(backend).call("value", np.array(TRIED, np.float32))
         except SubjectFailure as failure:
             if failure.kind != WRONG_DTYPE:  # a finding, not a refusal of the arrays
                 continue
@@ -165,11 +163,11 @@ def _instance(subject: Subject, factory: Callable[..., Any]) -> Any:
     try:
         instance = factory(**dict(subject.keywords))
     except Exception as error:  # a foreign class may raise anything
-        raise Mistake(
+        raise InvalidSubjectError(
             f"{subject.shown} cannot be made: {type(error).__name__}: {first_line(error)}"
         ) from None
     if not callable(instance):
-        raise Mistake(f"{subject.shown} makes {a_type(instance)}: expected a callable")
+        raise InvalidSubjectError(f"{subject.shown} makes {a_type(instance)}: expected a callable")
     return instance
 
 
@@ -181,7 +179,7 @@ def wrap(
     return backend(function, (*packages, "keras") if framework == "keras" else packages)
 
 
-def adapter(framework: str) -> type[Plain]:
+def adapter(framework: str) -> type[NumPyBackend]:
     """Return the backend class of a framework; for Keras, that of its backend."""
     try:
         if framework in PACKAGES:
@@ -191,14 +189,11 @@ def adapter(framework: str) -> type[Plain]:
 
             framework = keras.backend.backend()
         if framework in BACKENDS:
-            module = import_module(f".backends.{framework}", __package__)
-            backend: type[Plain] = getattr(module, BACKENDS[framework])
-            return backend
+            import_module(framework)
+            return BACKENDS[framework]
     except ImportError as error:
-        raise Mistake(explained(error)) from None
-    if framework != "numpy":
-        raise Mistake(f"framework {framework!r}: expected one of {', '.join(FRAMEWORKS)}")
-    return Plain
+        raise InvalidSubjectError(explained(error)) from None
+    raise InvalidSubjectError(f"framework {framework!r}: expected one of {', '.join(FRAMEWORKS)}")
 
 
 def _object(subject: Subject) -> Any:
@@ -208,14 +203,14 @@ def _object(subject: Subject) -> Any:
         try:
             return unpickled(subject.place)
         except (AttributeError, ImportError) as error:
-            raise Mistake(
+            raise InvalidSubjectError(
                 f"{subject.text} is not found in a worker process ({error}): put it into a module "
                 "and name it as 'module:function', or run it here with isolated=False"
             ) from None
     try:
         return resolve.load(subject.place, subject.name)
     except ValueError as error:
-        raise Mistake(str(error)) from None
+        raise InvalidSubjectError(str(error)) from None
 
 
 def _checked(result: Any, x: Array) -> Array:

@@ -2,11 +2,13 @@
 
 softgate's functions run in this process. Other subjects run in a worker process, so that a crash or
 a hang is a finding; with isolated=False they run in this process, which is faster but unprotected.
-Arrays pass through a file that both processes map, so that only two copies are made.
+Arrays pass through a file that both processes map, so that only two copies are made: its first half
+holds inputs, its second half results.
 """
 
 from __future__ import annotations
 
+import os
 import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -16,12 +18,20 @@ from typing import Any, Self
 
 import numpy as np
 
-from softgate.formula.formats import Format, dtype_of
+from softgate.formula.formats import FORMATS, Format, dtype_of
 
-from ..worker import Worker
-from .backends import Array, Ours
-from .description import CHANGED_INPUT, CRASHED, HUNG, Mistake, Subject, SubjectFailure
-from .loading import Loaded, load
+from ..worker import Parent, Worker
+from .backends import Array, SoftgateBackend
+from .description import (
+    CHANGED_INPUT,
+    CRASHED,
+    HUNG,
+    InvalidSubjectError,
+    Subject,
+    SubjectFailure,
+    from_message,
+)
+from .loading import LoadedSubject, load, prepare
 
 TIME_LIMIT = 60.0
 """Seconds that loading a subject, and one call, may take."""
@@ -84,18 +94,20 @@ class Session(ABC):
         self.close()
 
 
-class InProcess(Session):
+class InProcessSession(Session):
     """A subject in this process."""
 
-    def __init__(self, loaded: Loaded) -> None:
+    def __init__(self, loaded: LoadedSubject) -> None:
         self.loaded = loaded
         self.information = Information.of(loaded.information())
 
     @property
-    def ours(self) -> Ours | None:
+    def ours(self) -> SoftgateBackend | None:
         """The backend of softgate, if it computes all quantities of the subject, else None."""
         backend = self.loaded.value
-        return backend if isinstance(backend, Ours) and self.loaded.slope is None else None
+        return (
+            backend if isinstance(backend, SoftgateBackend) and self.loaded.slope is None else None
+        )
 
     def evaluate(self, quantity: str, x: Array, *, offset: int = 0, step: int = 1) -> Array:
         """Return a quantity at `x`."""
@@ -124,7 +136,7 @@ def placed(x: Array, offset: int, step: int) -> Array:
     return view
 
 
-class Isolated(Session):
+class WorkerSession(Session):
     """A subject in a worker process, which is restarted if it died."""
 
     def __init__(self, subject: Subject, time_limit: float, one_core: bool = False) -> None:
@@ -167,16 +179,18 @@ class Isolated(Session):
         return bool(self._request({"threads": count})["set"])
 
     def _first(self, file: Path) -> Information:
-        """Load the subject; raise Mistake if that fails, since nothing can be measured."""
+        """Load the subject; raise InvalidSubjectError if that fails: nothing can be measured."""
         try:
             return self._start(file)
         except SubjectFailure as failure:
             more = "; time_limit (--time-limit) allows more" if failure.kind == HUNG else ""
-            raise Mistake(f"{self._message['text']} cannot be loaded: {failure}{more}") from None
+            raise InvalidSubjectError(
+                f"{self._message['text']} cannot be loaded: {failure}{more}"
+            ) from None
 
     def _start(self, file: Path) -> Information:
         self._file = file
-        self._worker = Worker("softgate.studies.subjects.worker", path=self.subject.path)
+        self._worker = Worker(__name__, path=self.subject.path)
         self._worker.send(
             {"subject": self._message, "memory": str(file), "one_core": self.one_core}
         )
@@ -184,7 +198,7 @@ class Isolated(Session):
         if "mistake" not in answer:
             answer = self._receive(self.time_limit, "its loading")
         if "mistake" in answer:
-            raise Mistake(answer["mistake"])
+            raise InvalidSubjectError(answer["mistake"])
         return Information.of(answer["information"])
 
     def _request(self, message: dict[str, Any]) -> dict[str, Any]:
@@ -223,6 +237,45 @@ class Isolated(Session):
         self._folder.cleanup()
 
 
+def main() -> None:
+    """Run the worker: load the subject of the first message, then reply until end of file."""
+    parent = Parent()
+    messages = parent.messages()
+    first = next(messages)
+    if first["one_core"]:  # set by `certify` only where sched_setaffinity exists
+        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+    memory = np.memmap(first["memory"], np.uint8, "r+")
+    subject = from_message(first["subject"])
+    try:
+        prepare(subject)
+        parent.send({"prepared": True})
+        loaded = load(subject)
+    except InvalidSubjectError as error:
+        parent.send({"mistake": str(error)})
+        return
+    parent.send({"information": loaded.information()})
+    for message in messages:
+        parent.send(_reply(loaded, memory, message, parent))
+
+
+def _reply(
+    loaded: LoadedSubject, memory: Any, request: dict[str, Any], parent: Parent
+) -> dict[str, Any]:
+    if "threads" in request:
+        return {"set": loaded.value.set_threads(request["threads"])}
+    dtype = dtype_of(FORMATS[request["dtype"]])
+    half, count, step = memory.size // 2, request["count"], request["step"]
+    first = request["offset"] * dtype.itemsize
+    span = np.asarray(memory)[first : first + count * step * dtype.itemsize].view(dtype)
+    try:
+        result = loaded.call(request["quantity"], span[::step])
+    except SubjectFailure as error:
+        return {"failure": [error.kind, error.message]}
+    parent.end_copy()  # before it writes into memory that the next request uses
+    np.asarray(memory)[half : half + count * dtype.itemsize].view(dtype)[...] = result
+    return {"done": count}
+
+
 def open_session(
     subject: Subject,
     *,
@@ -230,7 +283,7 @@ def open_session(
     time_limit: float = TIME_LIMIT,
     one_core: bool = False,
 ) -> Session:
-    """Load a subject and return a session; raise Mistake if it cannot be loaded.
+    """Load a subject and return a session; raise InvalidSubjectError if it cannot be loaded.
 
     Parameters
     ----------
@@ -258,8 +311,8 @@ def open_session(
         )
     ours = subject.ours is not None and subject.slope is None
     if ours or not isolated:
-        return InProcess(load(subject))
-    return Isolated(subject, time_limit, one_core)
+        return InProcessSession(load(subject))
+    return WorkerSession(subject, time_limit, one_core)
 
 
 def points(fmt: Format, *values: float) -> Array:

@@ -14,15 +14,15 @@ import onnxruntime
 
 from softgate.runtime.resolve import first_line
 
-from ..description import Mistake
-from . import Array, SubjectBackend
+from .backends import Array, SubjectBackend
+from .description import InvalidSubjectError
 
 TYPES = {"tensor(float16)": "float16", "tensor(float)": "float32", "tensor(double)": "float64"}
 
 USE_SCAN = "`softgate scan` lists the activations inside a model."
 
 
-class Onnx(SubjectBackend):
+class OnnxBackend(SubjectBackend):
     """A model file."""
 
     framework = "onnxruntime"
@@ -39,22 +39,26 @@ class Onnx(SubjectBackend):
             )
         except Exception as error:  # onnxruntime's exceptions have no common base class
             reason = first_line(error)
-            raise Mistake(f"{file} is not a model that onnxruntime can run: {reason}") from None
+            raise InvalidSubjectError(
+                f"{file} is not a model that onnxruntime can run: {reason}"
+            ) from None
         inputs, outputs = self.session.get_inputs(), self.session.get_outputs()
         if (len(inputs), len(outputs)) != (1, 1):
-            raise Mistake(
+            raise InvalidSubjectError(
                 f"{file} has {len(inputs)} inputs and {len(outputs)} outputs: expected 1 of each. "
                 f"{USE_SCAN}"
             )
         self.input, self.output = inputs[0].name, outputs[0].name
         if inputs[0].type not in TYPES:
-            raise Mistake(
+            raise InvalidSubjectError(
                 f"{file} takes a {inputs[0].type}: expected one of {', '.join(TYPES)}. {USE_SCAN}"
             )
         self.dtypes = (TYPES[inputs[0].type],)
         self.shape = list(inputs[0].shape)
         if any(isinstance(size, int) and size < 1 for size in self.shape):
-            raise Mistake(f"{file} takes an input of shape {self.shape}: expected sizes above 0")
+            raise InvalidSubjectError(
+                f"{file} takes an input of shape {self.shape}: expected sizes above 0"
+            )
         self.lengths = not all(isinstance(size, int) for size in self.shape)
 
     def call(self, quantity: str, x: Array) -> Any:
@@ -88,11 +92,11 @@ def alone(file: str, name: str) -> bytes:
     try:
         model = onnx.load(file)
     except Exception as error:  # protobuf's exceptions have no common base class
-        raise Mistake(f"{file} is not an ONNX model: {first_line(error)}") from None
+        raise InvalidSubjectError(f"{file} is not an ONNX model: {first_line(error)}") from None
     named = {node.name or node.output[0]: node for node in model.graph.node}
     if name not in named:
         shown = ", ".join(list(named)[:20])
-        raise Mistake(f"{file} has no node {name!r}: it has {shown}")
+        raise InvalidSubjectError(f"{file} has no node {name!r}: it has {shown}")
     node = named[name]
     constants = {tensor.name: tensor for tensor in model.graph.initializer}
     constants |= {
@@ -102,7 +106,7 @@ def alone(file: str, name: str) -> bytes:
     }
     free = [name for name in node.input if name and name not in constants]
     if (len(free), len(node.output)) != (1, 1):
-        raise Mistake(
+        raise InvalidSubjectError(
             f"{file}: the node {name!r} has {len(free)} inputs and {len(node.output)} outputs: "
             "expected one of each"
         )

@@ -7,12 +7,12 @@ from typing import Any
 
 import keras
 
-from ..registry import Peer
-from ..timed_call import BenchTask, TimedCall, load
+from .registry import Peer
+from .timed_call import BenchTask, TimedCall, load
 
 
 def _backend() -> Any:
-    return import_module(f".{keras.backend.backend()}", __package__)
+    return import_module(f".{keras.backend.backend()}_calls", __package__)
 
 
 def start(threads: int) -> str:

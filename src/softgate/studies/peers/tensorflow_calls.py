@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from ..registry import Peer
-from ..timed_call import ALLOCATES, FROM_X, Array, BenchTask, TimedCall, load
+from .registry import Peer
+from .timed_call import ALLOCATES, FROM_X, Array, BenchTask, TimedCall, load
 
 GRAPHS = ("tensorflow.function", "tensorflow.xla", "softgate.tensorflow")
 TAPE = "through a gradient tape: the backward alone, from the saved tensors"

@@ -11,8 +11,8 @@ from typing import Any
 import jax
 import numpy as np
 
-from ..registry import Peer
-from ..timed_call import FROM_X, BenchTask, TimedCall, load
+from .registry import Peer
+from .timed_call import FROM_X, BenchTask, TimedCall, load
 
 NOT_DONATED = "jax did not use the donated buffer: its output is newly allocated"
 

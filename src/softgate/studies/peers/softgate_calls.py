@@ -8,7 +8,7 @@ from softgate.lower.target import host
 from softgate.runtime.activation import Activation
 from softgate.runtime.threads import POOL, set_threads
 
-from ..timed_call import Array, BenchTask, Call, TimedCall
+from .timed_call import Array, BenchTask, Call, TimedCall
 
 
 def start(threads: int) -> str:

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from ...subjects.backends.torch import from_tensor, to_tensor
-from ..registry import Peer
-from ..timed_call import ALLOCATES, Array, BenchTask, TimedCall, load
+from ..subjects.backends import from_tensor, to_tensor
+from .registry import Peer
+from .timed_call import ALLOCATES, Array, BenchTask, TimedCall, load
 
 AUTOGRAD = "through autograd: the backward alone, from the saved tensors"
 

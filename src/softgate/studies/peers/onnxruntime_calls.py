@@ -6,8 +6,8 @@ import numpy as np
 import onnx  # noqa: F401  (builds the models: its import must not count in a first call)
 import onnxruntime
 
-from ..registry import Peer
-from ..timed_call import Absent, Array, BenchTask, TimedCall, onnx_model
+from .registry import Peer
+from .timed_call import Absent, Array, BenchTask, TimedCall, onnx_model
 
 _THREADS = [1]
 

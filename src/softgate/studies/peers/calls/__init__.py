@@ -1,1 +1,0 @@
-"""Timed calls, one module per framework; see `timed_call`."""
