@@ -12,7 +12,7 @@ import sys
 import time
 
 import softgate as sg
-from softgate.studies.accuracy.sweep import INPUTS, Largest, largest_error
+from softgate.studies.accuracy.sweep import INPUTS, LargestError, largest_error
 
 
 class Progress:
@@ -28,7 +28,7 @@ class Progress:
             print(f"\r{self.label}: {share:3.0f} %, {left:3.0f} s left ", end="", file=sys.stderr)
 
 
-def row(name: str, quantity: str, largest: Largest, bound: float, markdown: bool) -> str:
+def row(name: str, quantity: str, largest: LargestError, bound: float, markdown: bool) -> str:
     cells = [
         name,
         quantity,

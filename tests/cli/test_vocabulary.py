@@ -17,7 +17,7 @@ from softgate import cli, reporting
 from softgate.cli.arguments import Command
 from softgate.runtime.deprecation import renamed
 from softgate.studies.bench.layer_measure import measure_layer
-from softgate.studies.bench.pareto_study import measure_pareto
+from softgate.studies.bench.pareto_measure import measure_pareto
 from softgate.studies.certify.record import Certificate
 
 FUNCTIONS: dict[str, tuple[Callable[..., Any], ...]] = {

@@ -25,7 +25,7 @@ from softgate.runtime.gated import Gated
 from softgate.studies import reproducibility
 from softgate.studies.reproducibility import Reproduction, digests
 from softgate.studies.reproducibility.digests import (
-    Case,
+    DigestCase,
     Function,
     call,
     digest,
@@ -51,7 +51,7 @@ EMITTED = [
 ]
 
 
-def expected(case: Case) -> str:
+def expected(case: DigestCase) -> str:
     return digests.read()["bits"][case.name]
 
 
@@ -98,7 +98,7 @@ def test_layouts_and_threads_do_not_change_a_bit(function: Function, all_threads
     order of operands, which the compiler chooses for vectors and for the remainder of a loop.
     """
     for dtype, quantity in LAID_OUT:
-        case = Case(function.name, quantity, dtype)
+        case = DigestCase(function.name, quantity, dtype)
         argument = operands(function, quantity, dtype)
         for name, layout in LAYOUTS.items():
             results = call(case, function, [layout(x) for x in argument])
@@ -135,18 +135,18 @@ def library(
     return compiled.Library(path)
 
 
-def all_parameters(case: Case) -> tuple[float, ...]:
+def all_parameters(case: DigestCase) -> tuple[float, ...]:
     """The values that an emitted function takes: none where they are the defaults."""
     function = FUNCTIONS[case.function]
     values = function.check_parameters(dict(case.parameters)) if case.parameters else ()
     return tuple(value for _, value in values)
 
 
-def emitted_name(case: Case) -> str:
+def emitted_name(case: DigestCase) -> str:
     return case.function if case.quantity == "value" else f"{case.function}_{case.quantity}"
 
 
-def results_of(case: Case) -> int:
+def results_of(case: DigestCase) -> int:
     return 2 if case.function in sg.gated() and case.quantity != "value" else 1
 
 
@@ -232,7 +232,7 @@ def test_a_change_that_no_input_shows_is_seen_in_the_operations() -> None:
         return sg.gelu.entry.value(f, x) * 1
 
     wrong = Activation(replace(sg.gelu.entry, value=value))
-    case = Case("gelu", "value", "float64")
+    case = DigestCase("gelu", "value", "float64")
     assert digests.compute(case, wrong) == expected(case)
     published = digests.read()["operations"][case.kernel]
     assert digests.operations(case, sg.gelu) == published != digests.operations(case, wrong)
@@ -270,7 +270,7 @@ def test_a_function_without_digests_is_no_success() -> None:
 
 
 def test_a_digest_missing_from_the_file_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    case = Case("relu", "value", "float32")
+    case = DigestCase("relu", "value", "float32")
     published = {**digests.read(), "bits": dict(digests.read()["bits"])}
     del published["bits"][case.name]
     monkeypatch.setattr(reproducibility, "read", lambda: published)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from softgate import cli
-from softgate.studies.certify.behaviour import SAME, Behaviour
+from softgate.studies.certify.invariance import SAME, InvarianceChecks
 from softgate.studies.certify.record import Dependence
 
 Run = Callable[..., tuple[int, str, str]]
@@ -19,7 +19,7 @@ QUICK = ("--dtype", "float32", "--quantity", "value", "--samples", "2000")
 def without_threads_check(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave out the comparison with one core, for which a second process loads the subject."""
     same = Dependence("thread count", SAME)
-    monkeypatch.setattr(Behaviour, "threads", lambda *_: same)
+    monkeypatch.setattr(InvarianceChecks, "threads", lambda *_: same)
 
 
 def certify_in(

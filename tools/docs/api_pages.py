@@ -24,7 +24,7 @@ CLASSES_OF_MODULE = {
     "studies/parity/record.py": ("Parity",),
     "studies/bench/record.py": ("Bench",),
     "studies/bench/layer_record.py": ("Layer",),
-    "studies/bench/pareto.py": ("Pareto",),
+    "studies/bench/pareto_record.py": ("Pareto",),
     "studies/diagnose/record.py": ("Diagnosis", "WhatIf"),
     "studies/compare/record.py": ("Comparison",),
     "studies/reproducibility/record.py": ("Reproduction",),

@@ -29,7 +29,7 @@ from softgate.runtime.machine import Machine, this_machine
 from softgate.runtime.records import Grid
 from softgate.studies.bench.interleave import SystemLoad
 from softgate.studies.bench.layer_record import Layer
-from softgate.studies.bench.pareto import Pareto
+from softgate.studies.bench.pareto_record import Pareto
 from softgate.studies.bench.plots import pareto_chart, time_chart
 from softgate.studies.bench.record import Bench
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from softgate.runtime.activation import Activation
     from softgate.studies.bench.baseline import BaselineComparison
     from softgate.studies.bench.layer_record import Layer
-    from softgate.studies.bench.pareto import Pareto
+    from softgate.studies.bench.pareto_record import Pareto
     from softgate.studies.bench.record import Bench
 
 TOLERANCE = 0.1
@@ -291,7 +291,7 @@ def _run_pareto(functions: tuple[Any, ...], options: dict[str, Any]) -> Pareto:
         raise click.UsageError("--pareto takes one function, such as gelu.")
     activation = functions[0] if functions else activations()["gelu"]
     dtype, threads = _dtype_and_threads("--pareto", options)
-    from softgate.studies.bench.pareto_study import measure_pareto
+    from softgate.studies.bench.pareto_measure import measure_pareto
 
     times = _timed((activation,), {**options, "quantity": "value"})
     with ProgressLine() as progress:

@@ -14,7 +14,7 @@ from softgate.studies.bench.interleave import (
     LEAST_TURNS,
     SLOW_S,
     SLOW_TURNS,
-    Turn,
+    TurnTimes,
     interleave,
     statistics,
 )
@@ -44,14 +44,14 @@ class FakeTimer:
     dies_at: int | None = None
     times: list[float] = field(default_factory=list)
 
-    def turn(self) -> Turn | None:
+    def turn(self) -> TurnTimes | None:
         if self.turns == self.dies_at:
             return None
         taken = self.takes_s(self.turns)
         self.turns += 1
         self.clock.now += taken
         self.log.append(self.name)
-        return Turn((1e9 * taken,), taken)
+        return TurnTimes((1e9 * taken,), taken)
 
 
 def timers(*takes_s: float | Callable[[int], float]) -> tuple[list[FakeTimer], Clock, list[str]]:
@@ -127,8 +127,8 @@ def test_a_turn_warms_the_caches_and_counts_a_long_call_that_does(
     assert times == pytest.approx([1e9 * takes_s] * timed)
 
 
-def turns_of(*turns: tuple[float, ...]) -> list[Turn]:
-    return [Turn(times, 1.0) for times in turns]
+def turns_of(*turns: tuple[float, ...]) -> list[TurnTimes]:
+    return [TurnTimes(times, 1.0) for times in turns]
 
 
 def test_least_median_spread_and_doubt() -> None:

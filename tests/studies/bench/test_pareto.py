@@ -20,8 +20,8 @@ import softgate as sg
 from softgate.cli.bench import command
 from softgate.plotting.vega import GREY
 from softgate.runtime.machine import this_machine
-from softgate.studies.bench.pareto import Pareto, ParetoPoint, marked
-from softgate.studies.bench.pareto_study import measure_pareto
+from softgate.studies.bench.pareto_measure import measure_pareto
+from softgate.studies.bench.pareto_record import Pareto, ParetoPoint, marked
 from softgate.studies.bench.plots import lower_limits, pareto_chart, time_chart, value_times
 from softgate.studies.bench.record import Bench
 from softgate.studies.bench.run import saved_bytes

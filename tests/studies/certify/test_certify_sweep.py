@@ -69,9 +69,9 @@ def test_an_interrupt_in_the_first_round_keeps_what_was_done(
     _, whole, _ = run(*arguments)
     measure, main = sweep.RegionMeter.measure, threading.main_thread()
     sent = threading.Event()
-    created: list[sweep.Blocks] = []
+    created: list[sweep.BlockQueue] = []
 
-    class RecordedBlocks(sweep.Blocks):
+    class RecordedBlockQueue(sweep.BlockQueue):
         def __init__(self, *arguments: Any) -> None:
             super().__init__(*arguments)
             created.append(self)
@@ -89,7 +89,7 @@ def test_an_interrupt_in_the_first_round_keeps_what_was_done(
                 assert time.monotonic() < deadline
                 time.sleep(0.01)
 
-    monkeypatch.setattr(sweep, "Blocks", RecordedBlocks)
+    monkeypatch.setattr(sweep, "BlockQueue", RecordedBlockQueue)
     monkeypatch.setattr(sweep, "ROUND", sweep.INPUTS)
     monkeypatch.setattr(sweep.RegionMeter, "measure", interrupting)
     code, out, err = run(*arguments)

@@ -75,7 +75,7 @@ PROCESS = int.from_bytes(os.urandom(7), "little")
 Gradient = Callable[..., Sequence[Any]]
 
 
-class Kernel(NamedTuple):
+class OpKernel(NamedTuple):
     """A kernel that nodes refer to by its address."""
 
     words: ctypes.Array[ctypes.c_int64]
@@ -89,7 +89,7 @@ class Kernel(NamedTuple):
         return ctypes.addressof(self.words)
 
 
-_kernels: dict[int, Kernel] = {}
+_kernels: dict[int, OpKernel] = {}
 _eager: set[int] = set()
 _functions: WeakKeyDictionary[Any, set[GraphFunction]] = WeakKeyDictionary()
 """The functions that each graph calls: TensorFlow frees those that Python does not refer to."""
@@ -121,24 +121,24 @@ def threads(moved: int | None) -> int:
     return size if moved is None else max(1, min(size, moved // MIN_CHUNK_BYTES))
 
 
-def kernel_of(route: Route, dtype: Any, gradient: Gradient) -> Kernel:
+def kernel_of(route: Route, dtype: Any, gradient: Gradient) -> OpKernel:
     """Return the kernel of a route for tensors of a dtype."""
     runner, operands = route.runner(), len(route.inputs) + route.results
     loop = kernels.once(("share", operands, False), lambda: compile_chunk_loop(operands))
     chunks = address_of(loop)
     sizes = (len(route.inputs), route.results, dtype.size, ENUMS[dtype])
     words = (runner.code, runner.address, chunks, *sizes)
-    kernel = Kernel((ctypes.c_int64 * len(words))(*words), runner, gradient)
+    kernel = OpKernel((ctypes.c_int64 * len(words))(*words), runner, gradient)
     _kernels[kernel.address] = kernel
     return kernel
 
 
-def may_run_eagerly(kernel: Kernel | None) -> bool:
+def may_run_eagerly(kernel: OpKernel | None) -> bool:
     """Return whether a kernel, or a new one, is called as an op eagerly; see `MOST_EAGER`."""
     return len(_eager) < MOST_EAGER or (kernel is not None and kernel.address in _eager)
 
 
-def evaluate(kernel: Kernel, *operands: Any) -> Any:
+def evaluate(kernel: OpKernel, *operands: Any) -> Any:
     """Return the result of a kernel at eager CPU tensors of one shape, differentiable."""
     from tensorflow.python import pywrap_tfe
     from tensorflow.python.eager import context, core
@@ -165,7 +165,7 @@ class GraphFunction:
         name: str,
         operators: Callable[..., Any],
         operands: Sequence[Any],
-        kernel: Kernel | None = None,
+        kernel: OpKernel | None = None,
     ) -> None:
         def portable(*operands: Any) -> Any:
             return operators(*operands)
@@ -194,7 +194,7 @@ def _traced(function: Callable[..., Any], spec: Sequence[Any], attributes: dict[
     return traced.get_concrete_function(*spec)
 
 
-def _op(kernel: Kernel) -> Callable[..., Any]:
+def _op(kernel: OpKernel) -> Callable[..., Any]:
     from tensorflow.python.framework import op_def_library
 
     def native(*operands: Any) -> Any:

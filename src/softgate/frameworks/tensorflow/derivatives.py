@@ -23,7 +23,7 @@ from softgate.runtime.routes import Route, Runner
 
 from ..asymptotes import ends
 from . import cpu_kernels
-from .cpu_kernels import DTYPES, GraphFunction, Kernel, has_tangent, on_cpu
+from .cpu_kernels import DTYPES, GraphFunction, OpKernel, has_tangent, on_cpu
 
 if TYPE_CHECKING:
     from softgate.formula.graph import Node
@@ -45,7 +45,7 @@ class Derivatives:
         self._graphs: list[Node] = []
         self._forms: dict[tuple[str | int, Format], Form] = {}
         self._runners: dict[tuple[str, Any], Runner] = {}
-        self._kernels: dict[tuple[str, Any], Kernel] = {}
+        self._kernels: dict[tuple[str, Any], OpKernel] = {}
         self._functions: dict[tuple[str, Any, bool], GraphFunction] = {}
 
     def __call__(self, order: int, x: Any) -> Any:
@@ -107,7 +107,7 @@ class Derivatives:
             return operators(*operands)
         return self._function(quantity, operators, operands)(*operands)
 
-    def _eager_op(self, quantity: str, *operands: Any) -> Kernel | None:
+    def _eager_op(self, quantity: str, *operands: Any) -> OpKernel | None:
         """Return the kernel that computes a quantity of eager CPU tensors as an op, or None."""
         dtype = operands[0].dtype
         if dtype not in cpu_kernels.ENUMS or not all(map(on_cpu, operands)):
@@ -119,7 +119,7 @@ class Derivatives:
             kernel = self._kernel(quantity, dtype)
         return kernel
 
-    def _kernel(self, quantity: str, dtype: Any) -> Kernel:
+    def _kernel(self, quantity: str, dtype: Any) -> OpKernel:
         kernel = self._kernels.get((quantity, dtype))
         if kernel is None:
             # Kernels are never freed: this one must not refer to traced functions.

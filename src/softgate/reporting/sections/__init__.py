@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from softgate.runtime.records import Record
 from softgate.runtime.registry import activations
 from softgate.studies.bench.layer_record import Layer
-from softgate.studies.bench.pareto import Pareto
+from softgate.studies.bench.pareto_record import Pareto
 from softgate.studies.bench.record import Bench
 from softgate.studies.compare.record import Comparison
 from softgate.studies.properties import PropertyTable, properties

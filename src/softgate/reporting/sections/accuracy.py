@@ -23,8 +23,8 @@ from softgate.runtime.packages import require
 from softgate.runtime.records import Cell, Grid, Record
 from softgate.runtime.registry import activations, label
 from softgate.studies import Progress
-from softgate.studies.bench.pareto import ulps
-from softgate.studies.bench.pareto_study import certify_peer
+from softgate.studies.bench.pareto_measure import certify_peer
+from softgate.studies.bench.pareto_record import ulps
 from softgate.studies.certify.record import Certificate, Measurement
 from softgate.studies.peers import IMPLEMENTATIONS, Peer, absent, peers
 from softgate.studies.subjects import InvalidSubjectError, SubjectFailure

@@ -14,8 +14,8 @@ from softgate.runtime.activation import Activation
 from softgate.runtime.registry import activations
 from softgate.studies import counted
 from softgate.studies.bench import bench
-from softgate.studies.bench.pareto import Pareto, ulps
-from softgate.studies.bench.pareto_study import chosen_rows, joined
+from softgate.studies.bench.pareto_measure import chosen_rows, joined
+from softgate.studies.bench.pareto_record import Pareto, ulps
 from softgate.studies.bench.plots import AXES, pareto_spec
 from softgate.studies.bench.record import COPY, OURS, Bench, Row, Setting, apart
 from softgate.studies.bench.text import title

@@ -262,7 +262,7 @@ def _ratio(truth: Float64s, scale: float) -> float | None:
 
 
 @dataclass(frozen=True)
-class Largest:
+class LargestError:
     """The largest error of all inputs below the bit pattern `done`."""
 
     done: int
@@ -274,23 +274,23 @@ class Largest:
         """The input with the largest error."""
         return float(np.uint32(self.worst_bits).view(np.float32))
 
-    def joined(self, others: Iterable[Largest], done: int) -> Largest:
+    def joined(self, others: Iterable[LargestError], done: int) -> LargestError:
         """Return the largest error of several parts; for equal errors that of the first input."""
         part = max((self, *others), key=lambda part: (part.max_ulp, -part.worst_bits))
-        return Largest(done, part.max_ulp, part.worst_bits)
+        return LargestError(done, part.max_ulp, part.worst_bits)
 
     def __str__(self) -> str:
         return f"max {self.max_ulp:.4f} ulp at {self.worst!r} (0x{self.worst_bits:08x})"
 
 
-class LargestMeter:
+class LargestErrorMeter:
     """Records the largest error; a wrong zero or a wrong sign counts as infinite.
 
     Slopes of f = x·g are first measured in ulps of the slope itself, which is at most twice the
     scale max(|g|, |x·g'|); the scale is computed only where that may exceed the largest so far.
     """
 
-    def __init__(self, reference: Reference, so_far: Largest) -> None:
+    def __init__(self, reference: Reference, so_far: LargestError) -> None:
         from softgate.lower.ulp_error import compile_error
 
         self.reference, self.state = reference, so_far
@@ -313,7 +313,7 @@ class LargestMeter:
             errors[doubtful] = _measured(self.error, x32[doubtful], y[doubtful], some, scale)
         worst = int(np.argmax(errors))
         if errors[worst] > self.state.max_ulp:
-            self.state = Largest(self.state.done, float(errors[worst]), first + worst)
+            self.state = LargestError(self.state.done, float(errors[worst]), first + worst)
 
 
 def sweep(
@@ -332,7 +332,7 @@ def sweep(
     `save` is called with every state that the sweep can resume from, after an interrupt too.
     """
     return _sweep(
-        Blocks(evaluate, BLOCK),
+        BlockQueue(evaluate, BLOCK),
         lambda _: RegionMeter(reference, regions),
         SweepState.fresh(regions) if state is None else state,
         stop,
@@ -350,13 +350,13 @@ def largest_error(
     start: int = 0,
     stop: int = INPUTS,
     progress: Callable[[int], None] | None = None,
-) -> Largest:
+) -> LargestError:
     """Return the largest error of a float32 kernel at the bit patterns from `start` to `stop`."""
     reference = Reference(activation.entry, quantity, activation.parameters)
     return _sweep(
-        Blocks(in_slices(activation, quantity), LARGEST_BLOCK),
-        lambda so_far: LargestMeter(reference, so_far),
-        Largest(start),
+        BlockQueue(in_slices(activation, quantity), LARGEST_BLOCK),
+        lambda so_far: LargestErrorMeter(reference, so_far),
+        LargestError(start),
         stop,
         threads,
         progress,
@@ -364,7 +364,7 @@ def largest_error(
 
 
 def _sweep(
-    blocks: Blocks,
+    blocks: BlockQueue,
     meter: Callable[[S], _ErrorMeter[S]],
     state: S,
     stop: int,
@@ -378,9 +378,9 @@ def _sweep(
             blocks.reset(state.done, min(state.done + ROUND, stop))
             try:
                 state = _round(pool, blocks, meters, state)
-            except Halted as halted:
+            except SweepInterrupt as interrupt:
                 if save is not None:
-                    save(halted.state)
+                    save(interrupt.state)
                 raise KeyboardInterrupt from None
             if save is not None:
                 save(state)
@@ -389,7 +389,7 @@ def _sweep(
     return state
 
 
-class Halted(Exception):
+class SweepInterrupt(Exception):
     """An interrupt, raised after all started blocks have ended; `state` is a checkpoint."""
 
     def __init__(self, state: Any) -> None:
@@ -397,8 +397,10 @@ class Halted(Exception):
         self.state = state
 
 
-def _round(pool: ThreadPoolExecutor, blocks: Blocks, meters: list[_ErrorMeter[S]], state: S) -> S:
-    """Return the state after a round; on an interrupt, raise Halted once started blocks end."""
+def _round(
+    pool: ThreadPoolExecutor, blocks: BlockQueue, meters: list[_ErrorMeter[S]], state: S
+) -> S:
+    """Return the state after a round; raise SweepInterrupt on an interrupt."""
     futures = [pool.submit(blocks.work, meter) for meter in meters]
     try:
         # With a timeout: a signal that arrives just before this thread waits is handled only when
@@ -411,14 +413,16 @@ def _round(pool: ThreadPoolExecutor, blocks: Blocks, meters: list[_ErrorMeter[S]
         blocks.stopped = True
         pool.shutdown()  # waits for the started blocks
         if not blocks.failed:  # raised in this thread, not in a worker
-            raise Halted(state.joined([meter.state for meter in meters], blocks.next)) from None
+            raise SweepInterrupt(
+                state.joined([meter.state for meter in meters], blocks.next)
+            ) from None
         raise
     finally:
         blocks.stopped = True  # if one thread fails, all end
     return state.joined([meter.state for meter in meters], blocks.end)
 
 
-class Blocks:
+class BlockQueue:
     """The blocks of one round, which threads take in turn."""
 
     def __init__(self, evaluate: Evaluate, size: int) -> None:

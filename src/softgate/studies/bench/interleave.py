@@ -35,7 +35,7 @@ BUSY = (0, 1, 2, 5, 6, 7)
 
 
 @dataclass(frozen=True)
-class Turn:
+class TurnTimes:
     """The times of the calls in one turn, and of the whole turn."""
 
     times_ns: tuple[float, ...]
@@ -45,7 +45,7 @@ class Turn:
 class Timeable(Protocol):
     """Interface of calls that `interleave` times in turns."""
 
-    def turn(self) -> Turn | None:
+    def turn(self) -> TurnTimes | None:
         """Run one turn and return its times; None if it failed and must not run again."""
 
 
@@ -54,7 +54,7 @@ class Series:
     """The turns of one timed call so far."""
 
     timer: Timeable
-    turns: list[Turn] = field(default_factory=list)
+    turns: list[TurnTimes] = field(default_factory=list)
     spent_s: float = 0.0
     failed: bool = False
 
@@ -109,7 +109,7 @@ def interleave(
     return everything
 
 
-def statistics(turns: Sequence[Turn]) -> Statistics | None:
+def statistics(turns: Sequence[TurnTimes]) -> Statistics | None:
     """Return least, median, spread and doubt; None if there are no times.
 
     The doubt is the relative difference of the least times of even and of odd turns, an estimate of

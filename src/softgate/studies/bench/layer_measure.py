@@ -23,7 +23,7 @@ from softgate.runtime.registry import label
 
 from .. import Progress
 from .flops import Operations, kernel_operations, linear_flops
-from .interleave import Statistics, SystemLoad, Turn, interleave, statistics
+from .interleave import Statistics, SystemLoad, TurnTimes, interleave, statistics
 from .layer_record import OURS, PHASES, REFERENCES, Layer, LayerRow
 from .plan import choose_threads
 from .record import DISTURBED, DOUBTFUL
@@ -53,11 +53,11 @@ class TimedLayer:
     run: Callable[[], LayerTimes]
     runs: list[LayerTimes] = field(default_factory=list)
 
-    def turn(self) -> Turn:
+    def turn(self) -> TurnTimes:
         """Run the layer once and return its time."""
         run = self.run()
         self.runs.append(run)
-        return Turn((float(run.whole_ns),), run.whole_ns / 1e9)
+        return TurnTimes((float(run.whole_ns),), run.whole_ns / 1e9)
 
 
 def measure_layer(  # noqa: PLR0913 - settings of one study, by keyword
@@ -217,7 +217,7 @@ def _time(layers: list[TimedLayer], budget_s: float, progress: Progress | None) 
 
 
 def _statistics(times_ns: Iterable[int]) -> Statistics:
-    times = statistics([Turn((float(time),), 0.0) for time in times_ns])
+    times = statistics([TurnTimes((float(time),), 0.0) for time in times_ns])
     assert times is not None  # every layer has run
     return times
 

@@ -26,7 +26,7 @@ from softgate.plotting.vega import (
 )
 
 from .. import counted
-from .pareto import Pareto, ParetoPoint, ulps
+from .pareto_record import Pareto, ParetoPoint, ulps
 from .record import COPY, OURS, RELU, Bench, Row
 
 WIDTH, HEIGHT = 600, 380

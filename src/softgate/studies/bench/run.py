@@ -23,7 +23,7 @@ from .. import Progress, counted
 from ..peers import IMPLEMENTATIONS, Peer
 from ..worker import Worker
 from .inputs import dtype_of, finfo
-from .interleave import Series, SystemLoad, Turn, interleave, statistics
+from .interleave import Series, SystemLoad, TurnTimes, interleave, statistics
 from .plan import BenchCell, BenchPlan
 from .record import COPY, OURS, SETTING, Row
 
@@ -172,7 +172,7 @@ class RemoteCall:
         self.worker, self.number, self.start = worker, number, worker.starts
         self.error = ""
 
-    def turn(self) -> Turn | None:
+    def turn(self) -> TurnTimes | None:
         """Time some calls; return None if one raised or the worker died."""
         if self.worker.starts != self.start or not self.worker.alive:
             self.error = "its process died in another call's turn"
@@ -187,7 +187,7 @@ class RemoteCall:
         if "error" in answer:
             self.error = answer["error"]
             return None
-        return Turn(tuple(answer["times_ns"]), answer["spent_s"])
+        return TurnTimes(tuple(answer["times_ns"]), answer["spent_s"])
 
 
 TOLERANCE_EPS = 32

@@ -20,7 +20,7 @@ import numpy as np
 from softgate.runtime.resolve import first_line
 
 from ..peers import Peer
-from ..peers.timed_call import Absent, BenchTask, TimedCall, load
+from ..peers.timed_call import BenchTask, TimedCall, UnsupportedCall, load
 from ..worker import Parent, c_function
 from .inputs import arrays
 
@@ -69,7 +69,7 @@ class Calls:
         result = timed.call()
         first_s = perf_counter() - start
         if timed.operand is not None and result is timed.operand:
-            raise Absent("returns its input unchanged: there is nothing to time")
+            raise UnsupportedCall("returns its input unchanged: there is nothing to time")
         values = np.asarray(timed.read(result)).ravel()
         step = max(1, values.size // COMPARED)
         self._clocks[number] = CallClock(timed)
@@ -173,7 +173,7 @@ def keep_freed_memory() -> None:
 def error_text(error: BaseException) -> str:
     """Return the type and the first line of an error."""
     first = first_line(error)
-    return first if isinstance(error, Absent) else f"{type(error).__name__}: {first}"
+    return first if isinstance(error, UnsupportedCall) else f"{type(error).__name__}: {first}"
 
 
 def main() -> None:

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from softgate.formula.formats import FLOAT32, FORMATS, Format
+from softgate.formula.formats import FLOAT32, FORMATS, Format, dtype_of, round_to, ulp
+from softgate.lower.decimal_evaluation import limit_at_infinity
 from softgate.runtime.activation import Activation
 from softgate.runtime.kernels import is_default
 from softgate.runtime.registry import activations, label
@@ -24,12 +25,16 @@ from ..reproducibility.digests import digest, operands, published_digest
 from ..subjects import InvalidSubjectError, Session, Subject, SubjectFailure
 from ..subjects.description import RAISED, WRONG_DTYPE
 from ..subjects.session import InProcessSession
-from .behaviour import Behaviour, probe, specials
-from .record import CallFault, Dependence, ErrorProfile, Measurement, Region
+from .invariance import InvarianceChecks
+from .record import CallFault, Dependence, ErrorProfile, Measurement, Region, Special
 
 Array = npt.NDArray[Any]
 ORDER = ("float32", "float64", "float16", "bfloat16")
 """Formats in the order in which they are measured."""
+CLOSE_ULP = 4.0
+"""Tolerance of finite special results other than 0; their errors are measured separately."""
+FAR = 2.0**20
+"""An input where a function that is 0 from some point on is 0, and one that tends to 0 is not."""
 CONTRACT_ULP = 4.0
 """The bound of softgate's activations with parameters for which no entry states one."""
 NO_DERIVATIVE = "has no automatic derivative here"
@@ -203,7 +208,7 @@ class CertifyRun:
             raise
 
     def _dependences(self, quantity: str, x: Array, y: Array) -> list[Dependence]:
-        checks = Behaviour(self.session, quantity, x, self.plan.seed)
+        checks = InvarianceChecks(self.session, quantity, x, self.plan.seed)
         return [
             checks.place(x, y),
             checks.length(),
@@ -286,3 +291,65 @@ def evaluator(session: Session, quantity: str) -> sweep.Evaluate:
             return session.evaluate(quantity, x)
 
     return evaluate
+
+
+def specials(reference: Reference, quantity: str, fmt: Format, session: Session) -> list[Special]:
+    """Return the results at ±0, ±inf, NaN and the ends of the subnormal range."""
+    x = _special_inputs(fmt)
+    # Padded to the length of the probe, because some frameworks recompile for each length.
+    filled = np.concatenate([x, probe(fmt)[x.size :]])
+    y = session.evaluate(quantity, filled)[: x.size].astype(np.float64)
+    with np.errstate(invalid="ignore"):
+        wide = x.astype(np.float64)
+    return [_judged(reference, fmt, float(a), float(b)) for a, b in zip(wide, y, strict=True)]
+
+
+def _special_inputs(fmt: Format) -> Array:
+    smallest, normal = 2.0**fmt.smallest_exponent, 2.0**fmt.min_exponent
+    sizes = np.array([0.0, smallest, normal - smallest, np.inf, np.nan])
+    both = np.stack([-sizes, sizes], axis=1).ravel()
+    with np.errstate(invalid="ignore"):
+        return both.astype(dtype_of(fmt))
+
+
+def _judged(reference: Reference, fmt: Format, x: float, y: float) -> Special:
+    if np.isnan(x):
+        sign = "-" if np.signbit(x) else ""
+        return Special(f"{sign}nan", "nan", repr(y), bool(np.isnan(y)))
+    expected, signed = _expected(reference, fmt, x)
+    if np.isnan(expected):
+        return Special(repr(x), "any: there is no limit", repr(y), True)
+    rounded = float(round_to(np.float64(expected), fmt))
+    unit = float(ulp(np.float64(rounded), fmt))
+    right = y == rounded or abs(y - rounded) <= CLOSE_ULP * unit
+    if y == 0 and signed:
+        right = right and np.signbit(y) == np.signbit(expected)
+    shown = repr(rounded) if rounded or signed else "0.0 of any sign"
+    return Special(repr(x), shown, repr(y), bool(right))
+
+
+def _expected(reference: Reference, fmt: Format, x: float) -> tuple[float, bool]:
+    """Return the exact result at a special input, and whether the sign of a zero is checked.
+
+    A zero has the sign of the neighbouring values; zeros of slopes may have any sign.
+    """
+    value = reference.quantity == "value"
+    if np.isinf(x):
+        limit = limit_at_infinity(reference.root, int(np.sign(x)), reference.parameters).limit
+        return limit, value and not reference.is_zero(float(np.copysign(FAR, x)))
+    exact = _true(reference, fmt, x)
+    if exact == 0 and value:
+        beside = _true(reference, fmt, float(np.copysign(2.0**fmt.smallest_exponent, x)))
+        return float(np.copysign(0.0, beside)), beside != 0
+    return exact, value
+
+
+def _true(reference: Reference, fmt: Format, x: float) -> float:
+    place = np.array([x])
+    return float(reference.against_arb(place, place, fmt).truth[0])
+
+
+def probe(fmt: Format) -> Array:
+    """Return a few ordinary inputs at which every activation is defined."""
+    few = np.concatenate([[-2.5, -0.5, 0.25, 1.0, 3.0], np.linspace(-4, 4, 12)])
+    return few.astype(dtype_of(fmt))

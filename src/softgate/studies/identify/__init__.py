@@ -21,7 +21,7 @@ from .families import DENSE, Family, Float64s, Observation, points
 from .fitting import (
     CLOSE,
     THRESHOLD,
-    Clipped,
+    ClippedFamily,
     FittedFunction,
     Probe,
     Screen,
@@ -162,7 +162,7 @@ def rank(
     for kind in ("itself", "both"):
         for start in screen.promising(seen, kind, SEARCHED):
             candidate = search(seen, start)
-            if isinstance(candidate.family, Clipped):
+            if isinstance(candidate.family, ClippedFamily):
                 candidate = with_threshold(seen, candidate, probe)
             searched.append(candidate)
         best = max([*plain, *searched], key=score)
@@ -207,7 +207,7 @@ def _with_late_threshold(
 ) -> FittedFunction:
     """Return the fit, with a threshold if one is visible with the fitted scale and offset."""
     if (
-        isinstance(candidate.family, Clipped)
+        isinstance(candidate.family, ClippedFamily)
         and candidate.holds
         and THRESHOLD not in candidate.values
     ):
@@ -222,7 +222,7 @@ def _catalogue() -> tuple[Activation, ...]:
 
 @lru_cache(maxsize=16)
 def _screen(among: tuple[Activation, ...], fmt: Format) -> Screen:
-    families = [Clipped(a) if a.name == "softplus" else Family(a) for a in among]
+    families = [ClippedFamily(a) if a.name == "softplus" else Family(a) for a in among]
     return Screen(families, points(fmt).astype(np.float64))
 
 

@@ -380,7 +380,7 @@ ROUNDS = 6
 """Rounds after which scale, offset, beta and threshold have converged."""
 
 
-class Clipped(Family):
+class ClippedFamily(Family):
     """softplus(x) where beta·x <= threshold, else x; softplus everywhere without a threshold."""
 
     def accepts(self, values: Values) -> bool:

@@ -7,7 +7,7 @@ import onnx  # noqa: F401  (builds the models: its import must not count in a fi
 import onnxruntime
 
 from .registry import Peer
-from .timed_call import Absent, Array, BenchTask, TimedCall, onnx_model
+from .timed_call import Array, BenchTask, TimedCall, UnsupportedCall, onnx_model
 
 _THREADS = [1]
 
@@ -20,11 +20,11 @@ def start(threads: int) -> str:
 
 
 def make(peer: Peer, task: BenchTask) -> TimedCall:
-    """Return the call of a model; raise Absent for backward and bfloat16."""
+    """Return the call of a model; raise UnsupportedCall for backward and bfloat16."""
     if task.quantity != "value":
-        raise Absent("has no backward of this operator")
+        raise UnsupportedCall("has no backward of this operator")
     if task.x.dtype.name == "bfloat16":
-        raise Absent("has no bfloat16 on a CPU")
+        raise UnsupportedCall("has no bfloat16 on a CPU")
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
     options.intra_op_num_threads = _THREADS[0]

@@ -15,7 +15,7 @@ from scipy.stats import norm  # type: ignore[import-untyped]
 
 from .formulas import FORMULAS
 from .registry import Peer
-from .timed_call import Absent, Array, BenchTask, TimedCall, load
+from .timed_call import Array, BenchTask, TimedCall, UnsupportedCall, load
 
 ONE_THREAD = "NumPy and SciPy use one thread"
 
@@ -37,7 +37,7 @@ def make(peer: Peer, task: BenchTask) -> TimedCall:
         return TimedCall(lambda: value(task.x), notes=notes)
     backward = BACKWARDS.get(value)
     if backward is None:
-        raise Absent("is given without its derivative")
+        raise UnsupportedCall("is given without its derivative")
     return TimedCall(lambda: backward(task.x, task.grad), notes=notes)
 
 

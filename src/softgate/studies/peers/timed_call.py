@@ -22,7 +22,7 @@ Call = Callable[[], Any]
 IR_VERSION = 10
 
 
-class Absent(Exception):
+class UnsupportedCall(Exception):
     """An implementation has no such function, format or quantity."""
 
 

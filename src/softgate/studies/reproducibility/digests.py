@@ -177,7 +177,7 @@ Compiling all kernels takes half a minute; `softgate doctor` should take less th
 
 
 @dataclass(frozen=True)
-class Case:
+class DigestCase:
     """One published digest: a function, its parameters, a quantity and a dtype."""
 
     function: str
@@ -207,14 +207,14 @@ def catalogue() -> dict[str, Function]:
     return {**activations(), **gated()}
 
 
-def quick_cases(functions: Mapping[str, Function]) -> Iterator[Case]:
+def quick_cases(functions: Mapping[str, Function]) -> Iterator[DigestCase]:
     """Yield the cases that are checked by default."""
     for name in functions:
         for dtype, quantity in QUICK:
-            yield Case(name, quantity, dtype)
+            yield DigestCase(name, quantity, dtype)
 
 
-def cases(functions: Mapping[str, Function]) -> Iterator[Case]:
+def cases(functions: Mapping[str, Function]) -> Iterator[DigestCase]:
     """Yield every case of `functions`.
 
     With parameters at values other than their defaults, 16-bit formats have a digest of the value
@@ -223,21 +223,21 @@ def cases(functions: Mapping[str, Function]) -> Iterator[Case]:
     for name, function in functions.items():
         for dtype in DTYPES:
             for quantity in QUANTITIES:
-                yield Case(name, quantity, dtype)
+                yield DigestCase(name, quantity, dtype)
             if has_from_value(function):
-                yield Case(name, FROM_VALUE, dtype)
-        yield Case(name, "value", "float32", arithmetic="float64")
+                yield DigestCase(name, FROM_VALUE, dtype)
+        yield DigestCase(name, "value", "float32", arithmetic="float64")
         if isinstance(function, Activation):
             for dtype, quantity in FLOAT8:
-                yield Case(name, quantity, dtype)
+                yield DigestCase(name, quantity, dtype)
         for parameter in function.entry.parameters:
             for value in parameter.tested:
                 chosen = ((parameter.name, float(value)),)
                 for dtype in ("float32", "float64"):
                     for quantity in QUANTITIES:
-                        yield Case(name, quantity, dtype, chosen)
+                        yield DigestCase(name, quantity, dtype, chosen)
                 for dtype in ("float16", "bfloat16"):
-                    yield Case(name, "value", dtype, chosen)
+                    yield DigestCase(name, "value", dtype, chosen)
 
 
 def has_from_value(function: Function) -> bool:
@@ -245,12 +245,12 @@ def has_from_value(function: Function) -> bool:
     return isinstance(function, Activation) and function.entry.slope_follows(function.parameters)
 
 
-def compute(case: Case, function: Function) -> str:
+def compute(case: DigestCase, function: Function) -> str:
     """Return the digest of the results of `function` on this machine."""
     return digest(*call(case, function, operands(function, case.quantity, case.dtype)))
 
 
-def call(case: Case, function: Function, arguments: Iterable[Any]) -> tuple[Any, ...]:
+def call(case: DigestCase, function: Function, arguments: Iterable[Any]) -> tuple[Any, ...]:
     """Return the results of a case for these operands, which may be tensors of a framework."""
     if case.quantity == FROM_VALUE:
         assert isinstance(function, Activation)
@@ -288,7 +288,7 @@ def digest(*results: Floats) -> str:
     return state.hexdigest()[:32]
 
 
-def operations(case: Case, function: Function) -> str | None:
+def operations(case: DigestCase, function: Function) -> str | None:
     """Return the digest of a kernel's operations; None for formats that have tables."""
     storage = _format(case.dtype)
     if storage.bits <= 16:

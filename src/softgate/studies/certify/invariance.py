@@ -1,4 +1,4 @@
-"""Results at special values, and dependence on position, length, stride, alignment and threads."""
+"""Whether results depend on position, length, stride, alignment and the number of threads."""
 
 from __future__ import annotations
 
@@ -8,12 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from softgate.formula.formats import Format, dtype_of, round_to, ulp
-from softgate.lower.decimal_evaluation import limit_at_infinity
-
-from ..accuracy import Reference
 from ..subjects import Session, SubjectFailure
-from .record import DIFFERS, NOT_TESTED, SAME, Dependence, Special
+from .record import DIFFERS, NOT_TESTED, SAME, Dependence
 
 Array = npt.NDArray[Any]
 LENGTHS = (1, 3, 8, 17, 33, 255)
@@ -21,67 +17,7 @@ STRIDES = (2, 3)
 OFFSETS = (1, 3, 5)
 MANY = 1 << 20
 """Enough elements that every framework splits them among its threads."""
-FAR = 2.0**20
-"""An input where a function that is 0 from some point on is 0, and one that tends to 0 is not."""
 FIXED = "the model has a fixed length"
-CLOSE_ULP = 4.0
-"""Tolerance of finite special results other than 0; their errors are measured separately."""
-
-
-def specials(reference: Reference, quantity: str, fmt: Format, session: Session) -> list[Special]:
-    """Return the results at ±0, ±inf, NaN and the ends of the subnormal range."""
-    x = _special_inputs(fmt)
-    # Padded to the length of the probe, because some frameworks recompile for each length.
-    filled = np.concatenate([x, probe(fmt)[x.size :]])
-    y = session.evaluate(quantity, filled)[: x.size].astype(np.float64)
-    with np.errstate(invalid="ignore"):
-        wide = x.astype(np.float64)
-    return [_judged(reference, fmt, float(a), float(b)) for a, b in zip(wide, y, strict=True)]
-
-
-def _special_inputs(fmt: Format) -> Array:
-    smallest, normal = 2.0**fmt.smallest_exponent, 2.0**fmt.min_exponent
-    sizes = np.array([0.0, smallest, normal - smallest, np.inf, np.nan])
-    both = np.stack([-sizes, sizes], axis=1).ravel()
-    with np.errstate(invalid="ignore"):
-        return both.astype(dtype_of(fmt))
-
-
-def _judged(reference: Reference, fmt: Format, x: float, y: float) -> Special:
-    if np.isnan(x):
-        sign = "-" if np.signbit(x) else ""
-        return Special(f"{sign}nan", "nan", repr(y), bool(np.isnan(y)))
-    expected, signed = _expected(reference, fmt, x)
-    if np.isnan(expected):
-        return Special(repr(x), "any: there is no limit", repr(y), True)
-    rounded = float(round_to(np.float64(expected), fmt))
-    unit = float(ulp(np.float64(rounded), fmt))
-    right = y == rounded or abs(y - rounded) <= CLOSE_ULP * unit
-    if y == 0 and signed:
-        right = right and np.signbit(y) == np.signbit(expected)
-    shown = repr(rounded) if rounded or signed else "0.0 of any sign"
-    return Special(repr(x), shown, repr(y), bool(right))
-
-
-def _expected(reference: Reference, fmt: Format, x: float) -> tuple[float, bool]:
-    """Return the exact result at a special input, and whether the sign of a zero is checked.
-
-    A zero has the sign of the neighbouring values; zeros of slopes may have any sign.
-    """
-    value = reference.quantity == "value"
-    if np.isinf(x):
-        limit = limit_at_infinity(reference.root, int(np.sign(x)), reference.parameters).limit
-        return limit, value and not reference.is_zero(float(np.copysign(FAR, x)))
-    exact = _true(reference, fmt, x)
-    if exact == 0 and value:
-        beside = _true(reference, fmt, float(np.copysign(2.0**fmt.smallest_exponent, x)))
-        return float(np.copysign(0.0, beside)), beside != 0
-    return exact, value
-
-
-def _true(reference: Reference, fmt: Format, x: float) -> float:
-    place = np.array([x])
-    return float(reference.against_arb(place, place, fmt).truth[0])
 
 
 def same(a: Array, b: Array) -> npt.NDArray[np.bool_]:
@@ -94,7 +30,7 @@ def same(a: Array, b: Array) -> npt.NDArray[np.bool_]:
     return equal
 
 
-class Behaviour:
+class InvarianceChecks:
     """Checks whether one quantity's results in one format depend on more than the input."""
 
     def __init__(self, session: Session, quantity: str, x: Array, seed: int) -> None:
@@ -187,9 +123,3 @@ def _outcome(on: str, x: Array, expected: Array, results: Array, label: str) -> 
         f"{float(expected[i])!r} or {float(results[i])!r}"
     )
     return Dependence(on, DIFFERS, detail)
-
-
-def probe(fmt: Format) -> Array:
-    """Return a few ordinary inputs at which every activation is defined."""
-    few = np.concatenate([[-2.5, -0.5, 0.25, 1.0, 3.0], np.linspace(-4, 4, 12)])
-    return few.astype(dtype_of(fmt))

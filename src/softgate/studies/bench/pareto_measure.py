@@ -19,7 +19,7 @@ from ..certify import certify
 from ..certify.record import Certificate, Measurement
 from ..peers import IMPLEMENTATIONS, Peer, peers, subject
 from ..subjects import InvalidSubjectError, SubjectFailure
-from .pareto import Pareto, ParetoPoint, marked
+from .pareto_record import Pareto, ParetoPoint, marked
 from .record import OURS, Bench, Row
 from .run import saved_bytes
 
