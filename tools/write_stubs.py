@@ -429,7 +429,7 @@ def jax() -> Stub:
         "softgate.jax", {"from softgate import Activation"}, declared=frozenset({"Activation"})
     )
     stub.function(stub.module, "get")
-    stub.reexport("softgate.frameworks.jax.native", "prefer_operators")
+    stub.reexport("softgate.frameworks.jax.cpu_kernels", "prefer_operators")
     for name in registry.functions():
         stub.reexport("softgate", name)
     return stub

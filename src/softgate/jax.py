@@ -24,7 +24,7 @@ from __future__ import annotations
 from difflib import get_close_matches
 from typing import Any
 
-from .frameworks.jax.native import prefer_operators
+from .frameworks.jax.cpu_kernels import prefer_operators
 from .runtime.activation import Activation
 from .runtime.names import UnknownName
 from .runtime.names import get as _get

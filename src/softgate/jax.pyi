@@ -46,7 +46,7 @@ from softgate import tanh as tanh
 from softgate import tanhshrink as tanhshrink
 from softgate import threshold as threshold
 from softgate import xielu as xielu
-from softgate.frameworks.jax.native import prefer_operators as prefer_operators
+from softgate.frameworks.jax.cpu_kernels import prefer_operators as prefer_operators
 from typing import Any
 
 def get(name: str, source: str | None=None, **parameters: Any) -> Activation | Any:

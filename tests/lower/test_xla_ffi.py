@@ -1,4 +1,4 @@
-"""The handler that XLA calls, as code for other CPUs; test_jax_native.py runs it on this one."""
+"""The handler that XLA calls, as code for other CPUs; test_jax_cpu_kernels.py runs it here."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Activations on JAX arrays: derivatives, transformations, parameters, gated functions, models.
 
-Tests with the fixture `path` run with softgate's kernels and with JAX operators; test_jax_native.py
-compares the bits of the kernels, test_jax_accuracy.py measures the operators.
+Tests with the fixture `path` run with softgate's kernels and with JAX operators;
+test_jax_cpu_kernels.py compares the bits of the kernels, test_jax_accuracy.py measures the
+operators.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """JAX arrays and tracers: on CPUs the kernels that NumPy arrays use, elsewhere JAX operators.
 
-The same code serves jit, grad, vmap, scan and sharded arrays, on every device: `native` is a
-primitive that XLA lowers to a kernel or to the stable form in operators.
+The same code serves jit, grad, vmap, scan and sharded arrays, on every device: `cpu_kernels` has
+a primitive that XLA lowers to a kernel or to the stable form in operators.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from softgate.runtime.dispatch import Call, Explanation
 from softgate.runtime.gated import Gated
 
 from ..gated import gate_and_other
-from . import float8, gated, native
+from . import cpu_kernels, float8, gated
 from .derivatives import ORDERS, Function
 from .operands import (
     as_float,
@@ -61,7 +61,7 @@ def compute(call: Call) -> Any:
             return family.backward(x, grad)
         return family.times(family.function(("x",))(x, *arrays), grad)
     (x,) = call.operands
-    usual = (activation.entry, quantity, x.dtype, wide(), native.obstacle())
+    usual = (activation.entry, quantity, x.dtype, wide(), cpu_kernels.obstacle())
     if arithmetic is None and not parameters and usual in _usual:
         return _usual[usual](x)
     x = as_float(x)

@@ -2,10 +2,10 @@
 
 Each is a `custom_jvp` with the next derivative times the incoming tangents as its tangent: JAX
 would differentiate through bit masks, and through |x|, which has no slope at 0. Value, slope and
-curvature are the stable forms, on CPUs softgate's kernels (`native`); higher orders and derivatives
-by parameters are those of the definition, except those in `STABLE`. The tangent of the value is
-the kernel of `backward`, which is linear in the tangent and its own transpose: gradients are
-computed in one pass, from the input alone.
+curvature are the stable forms, on CPUs softgate's kernels (`cpu_kernels`); higher orders and
+derivatives by parameters are those of the definition, except those in `STABLE`. The tangent of the
+value is the kernel of `backward`, which is linear in the tangent and its own transpose: gradients
+are computed in one pass, from the input alone.
 
 A parameter's derivative is computed in the format of x: with an error of a few ulps,
 times 1 + |beta·x| where an exponential is rounded. Three of them would lose all digits where the
@@ -38,7 +38,7 @@ from softgate.runtime.kernels import pack
 from softgate.runtime.routes import Route
 
 from ..asymptotes import ends
-from .native import Computation, as_words
+from .cpu_kernels import Computation, as_words
 
 if TYPE_CHECKING:
     from softgate.catalogue import Entry
@@ -88,7 +88,7 @@ class ParameterizedActivation:
 
     `key` has all parameters; those named in `arrays` have placeholder values. A function of the
     family is called with x and these arrays, which broadcast to the shape of x. With `native` the
-    stable forms are those of `native`; only without arrays.
+    stable forms are those of `cpu_kernels`; only without arrays.
     """
 
     def __init__(

@@ -20,7 +20,7 @@ from softgate.runtime.gated import Gated
 from softgate.runtime.routes import Route
 
 from ..gated import Operators, compute_gated, gate_and_other, in_order
-from . import native
+from . import cpu_kernels
 from .derivatives import Key, kernel_route
 from .operands import as_float, family_of, together
 
@@ -126,8 +126,8 @@ class GatedKernels:
         ]
         return sum(parts[1:], parts[0]) if parts else jnp.zeros_like(operands[0])
 
-    def _computation(self, quantity: str) -> native.Computation:
-        return native.Computation(
+    def _computation(self, quantity: str) -> cpu_kernels.Computation:
+        return cpu_kernels.Computation(
             self.gated.entry,
             quantity,
             self.storage,

@@ -16,7 +16,7 @@ from softgate.runtime.dispatch import Call
 from softgate.runtime.gated import Gated
 from softgate.runtime.routes import Route
 
-from . import native
+from . import cpu_kernels
 from .derivatives import Key, ParameterizedActivation, family
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def family_of(
     if entry.user is not None and not entry.user.fast and wide():
         fmt = FLOAT64
     names = tuple(name for name, _ in key if name in arrays)
-    kernels = not (names or native.obstacle() or _recompiles(function, x, key))
+    kernels = not (names or cpu_kernels.obstacle() or _recompiles(function, x, key))
     return (
         family(entry, fmt, key, names, kernels),
         [_fitting(name, arrays[name], x) for name in names],
@@ -150,7 +150,9 @@ def described(
     if family.arrays:
         reason = "a parameter is an array"
     elif not family.native:
-        reason = native.obstacle() or f"parameters of {x.dtype.name} are operands on {platform}"
+        reason = (
+            cpu_kernels.obstacle() or f"parameters of {x.dtype.name} are operands on {platform}"
+        )
     elif route is None:
         reason = f"{x.dtype.name} is computed in float64"
     elif platform != "cpu":
@@ -164,7 +166,7 @@ def described(
                 "; JAX operators if the program is exported, partitioned over several devices or "
                 "compiled for another platform"
             )
-        return how, "as JAX has it", native.threads(route, x)
+        return how, "as JAX has it", cpu_kernels.threads(route, x)
     how = f"{form} in JAX operators, {family.fmt.name}, compiled by XLA for {platform}"
     if family.fmt.name != x.dtype.name:
         how += f", rounded once to {x.dtype.name}"

@@ -22,7 +22,7 @@ from xla_once import run_once
 
 import softgate as sg
 import softgate.jax
-from softgate.frameworks.jax import native
+from softgate.frameworks.jax import cpu_kernels
 from softgate.runtime import kernels
 from softgate.runtime.activation import Activation
 from softgate.runtime.gated import Gated
@@ -290,7 +290,9 @@ def test_a_registered_kernel_outlives_its_function() -> None:
 def test_a_call_with_other_operands_is_an_error() -> None:
     x = jnp.ones(3)
     sg.gelu(x).block_until_ready()
-    name = next(name for name in native._registered if name.startswith("softgate.gelu.value.f"))
+    name = next(
+        name for name in cpu_kernels._registered if name.startswith("softgate.gelu.value.f")
+    )
     with pytest.raises(jax.errors.JaxRuntimeError, match="number of operands or results"):
         jax.block_until_ready(jax.ffi.ffi_call(name, x)(x, x))
 
@@ -311,7 +313,7 @@ def test_operators_run_where_the_interface_is_unknown(
         folder.mkdir(parents=True)
         (folder / "c_api.h").write_text(header, encoding="utf-8")
     monkeypatch.setattr(jax.ffi, "include_dir", lambda: str(tmp_path))
-    monkeypatch.setattr(native, "interface", native.interface.__wrapped__)
+    monkeypatch.setattr(cpu_kernels, "interface", cpu_kernels.interface.__wrapped__)
     x = jnp.float32(1e-40)
     assert reason in str(sg.explain(x))
     assert sg.gelu(x) == 0.0  # flushed by XLA
