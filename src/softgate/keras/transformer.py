@@ -159,8 +159,8 @@ class SelfAttention(BlockLayer):
         batch, length = ops.shape(x)[:2]
         masks = []
         if attn is not None:
-            shapes = (length, length), (_times(batch, self.n_heads), length, length)
-            attn = _checked("attn_mask", attn, *shapes)
+            heads = batch * self.n_heads if isinstance(batch, int) else None
+            attn = _checked("attn_mask", attn, (length, length), (heads, length, length))
             if len(attn.shape) == 3:
                 attn = ops.reshape(attn, (batch, self.n_heads, length, length))
             masks.append(attn)
@@ -183,10 +183,6 @@ class SelfAttention(BlockLayer):
 
 def _first(mask: Any) -> Any:
     return None if mask is None else ops.expand_dims(ops.convert_to_tensor(mask), 0)
-
-
-def _times(batch: Any, heads: int) -> Any:
-    return batch * heads if isinstance(batch, int) else None
 
 
 def _softmax(scores: Any, masks: list[Any]) -> Any:
@@ -215,7 +211,10 @@ def _checked(name: str, mask: Any, *shapes: tuple[Any, ...]) -> Any:
         raise TypeError(f"{name} is {dtype}: expected bool (True: hidden) or numbers to add")
     mask_shape = tuple(mask.shape)
     if not any(_compatible(mask_shape, shape) for shape in shapes):
-        known = " or ".join(str(tuple(map(_shown, shape))) for shape in shapes)
+        known = " or ".join(
+            str(tuple(size if isinstance(size, int) else None for size in shape))
+            for shape in shapes
+        )
         raise ValueError(f"{name} has shape {mask_shape}: expected {known}")
     return mask
 
@@ -226,10 +225,6 @@ def _compatible(shape: tuple[Any, ...], expected: tuple[Any, ...]) -> bool:
         return False
     pairs = zip(shape, expected, strict=True)
     return all(a == b for a, b in pairs if isinstance(a, int) and isinstance(b, int))
-
-
-def _shown(length: Any) -> Any:
-    return length if isinstance(length, int) else None
 
 
 @keras.saving.register_keras_serializable(package="softgate")
