@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -176,12 +177,34 @@ def test_fingerprints_depend_on_data_versions_and_code(
     monkeypatch.setattr(fingerprint.machine, "installed", lambda package: "0")
     assert task("digits").fingerprint != digits
     fingerprint.code.cache_clear()
-    monkeypatch.setattr(fingerprint, "FOLDERS", ())
+    monkeypatch.setattr(fingerprint, "SOURCES", ())
     try:
         other = task("digits").fingerprint
     finally:
         fingerprint.code.cache_clear()
     assert other != digits
+
+
+@pytest.mark.parametrize("module", ["catalogue/gelu", "studies/compare/trial_functions"])
+def test_a_changed_module_changes_the_hash_of_the_code(
+    module: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from softgate.studies.compare import fingerprint
+
+    changed = fingerprint.PACKAGE / f"{module}.py"
+    assert changed.exists()
+    read = Path.read_bytes
+    monkeypatch.setattr(Path, "read_bytes", lambda file: read(file) + b"#" * (file == changed))
+    assert fingerprint.code.__wrapped__() != fingerprint.code()
+
+
+@pytest.mark.parametrize("pattern", ["no_such_folder/**/*", "studies/compare/no_such_module"])
+def test_a_pattern_without_a_module_raises(pattern: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from softgate.studies.compare import fingerprint
+
+    monkeypatch.setattr(fingerprint, "SOURCES", (*fingerprint.SOURCES, pattern))
+    with pytest.raises(FileNotFoundError, match=f"SOURCES has '{re.escape(pattern)}'"):
+        fingerprint.code.__wrapped__()
 
 
 def test_splits_are_stratified_and_statistics_are_of_the_first_part() -> None:

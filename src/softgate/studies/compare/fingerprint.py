@@ -25,13 +25,15 @@ from softgate.runtime import machine
 
 INSTALLED = {Path(path).resolve() for path in sysconfig.get_paths().values()}
 PACKAGE = Path(__file__).parents[2]
-FOLDERS = (
-    "formula", "blocks", "catalogue", "lower", "runtime", "frameworks/torch", "torch",
-    "studies/diagnose", "studies/properties",
+SOURCES = (
+    "formula/**/*", "blocks/**/*", "catalogue/**/*", "lower/**/*", "runtime/**/*",
+    "frameworks/*", "frameworks/torch/**/*", "torch/**/*",
+    "studies/diagnose/**/*", "studies/properties/**/*",
+    "studies/compare/data", "studies/compare/trial_functions", "studies/compare/models",
+    "studies/compare/training", "studies/compare/user_model", "studies/compare/scripts",
+    "studies/compare/tasks/*", "studies/compare/execution/run_trial",
 )  # fmt: skip
-"""Packages with code that affects trials."""
-COMPARE = ("data", "functions", "models", "training", "user_model", "scripts", "tasks/*")
-"""Modules of `studies.compare` that affect trials."""
+"""Patterns of the modules that affect trials, relative to the package and without ".py"."""
 DISTRIBUTIONS = {"sklearn": "scikit-learn"}
 SEPARATOR = "-"
 """Between the hash of softgate's code and that of data and packages."""
@@ -40,13 +42,17 @@ SEPARATOR = "-"
 @functools.cache
 def code() -> str:
     """Return a hash of softgate's source files that affect trials."""
-    files = list((PACKAGE / "frameworks").glob("*.py"))
-    for folder in FOLDERS:
-        files += (PACKAGE / folder).rglob("*.py")
-    for name in COMPARE:
-        files += (PACKAGE / "studies" / "compare").glob(f"{name}.py")
+    files: set[Path] = set()
+    for pattern in SOURCES:
+        matches = set(PACKAGE.glob(f"{pattern}.py"))
+        if not matches:
+            raise FileNotFoundError(
+                f"fingerprint.SOURCES has {pattern!r}, which matches no module in {PACKAGE}; "
+                "name an existing module, whose changes shall give new trials"
+            )
+        files |= matches
     digest = hashlib.sha256()
-    for file in sorted(set(files)):
+    for file in sorted(files):
         digest.update(str(file.relative_to(PACKAGE)).encode())
         digest.update(hashlib.sha256(file.read_bytes()).digest())
     return digest.hexdigest()
