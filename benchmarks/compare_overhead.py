@@ -26,8 +26,8 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from softgate.studies.compare.data import Data, Part
 from softgate.studies.compare.models import operations
+from softgate.studies.compare.splits import Data, DataSplit
 from softgate.studies.compare.tasks import task
 from softgate.studies.compare.training import TrainingRun, health
 from softgate.studies.compare.trial import Trial
@@ -63,7 +63,7 @@ class Bare:
         look(model, self.data.validation)
 
 
-def look(model: nn.Module, part: Part) -> float:
+def look(model: nn.Module, part: DataSplit) -> float:
     """Return the accuracy of a model."""
     model.eval()
     with torch.no_grad():

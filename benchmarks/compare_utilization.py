@@ -15,7 +15,13 @@ from dataclasses import dataclass
 
 from softgate.studies.compare.execution import Event, Executor
 from softgate.studies.compare.store import Store
-from softgate.studies.compare.trial import Measure, Measured, ProgressCallback, Trial, TrialFunction
+from softgate.studies.compare.trial import (
+    Measure,
+    ProgressCallback,
+    TrainingResult,
+    Trial,
+    TrialFunction,
+)
 
 LIMIT = 0.95
 
@@ -32,13 +38,13 @@ class Waiting:
         return wait
 
 
-def wait(trial: Trial, messages: ProgressCallback) -> tuple[Measured, list[float]]:
+def wait(trial: Trial, messages: ProgressCallback) -> tuple[TrainingResult, list[float]]:
     began = time.time()
     seconds = float(trial.settings["seconds"] or 0)
     for part in range(10):
         time.sleep(max(0.0, began + seconds * (part + 1) / 10 - time.time()))
         messages(part + 1, 10, 1.0)
-    return Measured(score=0.0, more={"began": began, "ended": time.time()}), []
+    return TrainingResult(score=0.0, more={"began": began, "ended": time.time()}), []
 
 
 def spans(on: str, count: int, seconds: float, store: Store) -> list[tuple[float, float]]:

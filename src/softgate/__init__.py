@@ -44,7 +44,7 @@ _MODULES = {
     "report": "reporting",
     "scan": "studies.scan",
     "set_threads": "runtime.threads",
-    "swap": "studies.swap.onnx_swap",
+    "swap": "studies.swap.onnx_model",
     "table": "studies.table",
 }
 """The module of each public name, except activations."""

@@ -39,7 +39,7 @@ from softgate.studies.properties import properties as properties
 from softgate.studies.quantized import quantized as quantized
 from softgate.studies.reproducibility import check_bits as check_bits
 from softgate.studies.scan import scan as scan
-from softgate.studies.swap.onnx_swap import swap as swap
+from softgate.studies.swap.onnx_model import swap as swap
 from softgate.studies.table import table as table
 from typing import Any
 from typing import overload

@@ -16,7 +16,7 @@ from click.testing import CliRunner
 
 import softgate as sg
 from softgate import cli
-from softgate.cli.arguments import FunctionType
+from softgate.cli.arguments import FunctionParamType
 from softgate.runtime import resolve
 from softgate.runtime.registry import label
 from softgate.studies.compare.trial_functions import trial_name
@@ -300,7 +300,7 @@ def test_help_texts_call_functions_by_one_word(name: str) -> None:
     assert command is not None
     context = click.Context(command)
     for parameter in command.params:
-        is_function = isinstance(parameter.type, FunctionType)
+        is_function = isinstance(parameter.type, FunctionParamType)
         is_function |= parameter.name in CODE_OPTIONS.get(name, ())
         shown = parameter.make_metavar(context) if click_takes_context() else (
             parameter.make_metavar()  # type: ignore[call-arg]
@@ -442,7 +442,7 @@ def test_models_and_data_of_compare(models: str) -> None:
 
 def test_a_model_in_a_file_with_a_taken_name_is_sent_by_value(models: str, tmp_path: Path) -> None:
     pytest.importorskip("cloudpickle")
-    from softgate.studies.compare.execution.serialization import pack, unpack
+    from softgate.studies.compare.execution.run_trial import pack, unpack
     from softgate.studies.compare.request import find_trainable
 
     (tmp_path / "json.py").write_text(MODELS)

@@ -17,7 +17,7 @@ from softgate.plotting import vega
 from softgate.reporting import MissingRecord, Results, Section, render_page
 from softgate.reporting.elements import Markup, figure, minus, power, table
 from softgate.reporting.sections import MODULES, build_section, build_sections
-from softgate.reporting.sections.accuracy import Accuracy, Certified
+from softgate.reporting.sections.accuracy import AccuracyStudy, TitledCertificate
 from softgate.reporting.sections.answer import answers
 from softgate.reporting.sections.curves import Curves, curves
 from softgate.runtime.records import Record
@@ -249,8 +249,14 @@ def test_answer_ignores_differences_within_the_noise() -> None:
 
 
 def test_certificate_with_infinite_error() -> None:
-    made = Accuracy(
-        (Certified("gelu", "softgate", "s", report_records.certificate("s", float("inf"))),), (), 10
+    made = AccuracyStudy(
+        (
+            TitledCertificate(
+                "gelu", "softgate", "s", report_records.certificate("s", float("inf"))
+            ),
+        ),
+        (),
+        10,
     )
     body = build_section("accuracy", Results({"accuracy": made})).body_html
     assert "at most NaN or inf" in body

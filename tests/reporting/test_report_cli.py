@@ -16,7 +16,7 @@ from click.testing import CliRunner, Result
 import softgate as sg
 from softgate import reporting
 from softgate.cli import report as cli
-from softgate.reporting import MissingRecord, Results, run_studies
+from softgate.reporting import MissingRecord, Results
 from softgate.reporting.sections.curves import curves
 from softgate.runtime.packages import require
 from softgate.studies.bench.record import Bench
@@ -36,7 +36,7 @@ def invoke(*arguments: str) -> Result:
 
 @pytest.fixture
 def studies(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
-    monkeypatch.setattr(run_studies, "STUDIES", request.param)
+    monkeypatch.setattr(reporting, "STUDIES", request.param)
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_wrong_options_are_reported_before_any_study(
     arguments: tuple[str, ...], expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(run_studies, "STUDIES", {"curves": broken})
+    monkeypatch.setattr(reporting, "STUDIES", {"curves": broken})
     result = invoke(*arguments)
     assert expected in str(result.exception)
     assert list(tmp_path.iterdir()) == []

@@ -18,10 +18,10 @@ from click.testing import CliRunner, Result
 import softgate as sg
 from softgate import reporting
 from softgate.cli import report as cli
-from softgate.reporting import Results, Section, render_page, run_studies
+from softgate.reporting import Results, Section, render_page
 from softgate.reporting.sections import build_section
 from softgate.reporting.sections.units import (
-    ObservedNetwork,
+    NetworkDiagnosis,
     UnitStudy,
     load_user_model,
     most_used,
@@ -34,7 +34,7 @@ HOSTILE = "</script><script>alert('x')</script><b>"
 
 
 def section(*seen: Diagnosis) -> Section:
-    watched = tuple(ObservedNetwork(f"network {i}", each) for i, each in enumerate(seen))
+    watched = tuple(NetworkDiagnosis(f"network {i}", each) for i, each in enumerate(seen))
     return build_section("units", Results({"units": UnitStudy("about", watched, ())}))
 
 
@@ -99,7 +99,7 @@ def test_gradients_side_by_side_share_an_axis() -> None:
 
 def test_hostile_names_are_escaped() -> None:
     sites = [diagnosed.site(HOSTILE + str(i), HOSTILE, dead=1, broken=True) for i in range(2)]
-    network = ObservedNetwork(HOSTILE, diagnosed.diagnosis(*sites, model=HOSTILE))
+    network = NetworkDiagnosis(HOSTILE, diagnosed.diagnosis(*sites, model=HOSTILE))
     activation = ScannedActivation.of(
         HOSTILE, None, dtype=HOSTILE, operators=HOSTILE, elements=1, claim=HOSTILE
     )
@@ -128,7 +128,7 @@ def test_missing_torch_or_scikit_learn_raises_with_the_extra(
     monkeypatch.setitem(sys.modules, absent, None)
     with pytest.raises(ImportError, match=r'pip install "softgate\[compare\]"'):
         units(None)
-    monkeypatch.setattr(run_studies, "STUDIES", {"units": lambda run: units(run.model)})
+    monkeypatch.setattr(reporting, "STUDIES", {"units": lambda run: units(run.model)})
     (missing,) = sg.report().missing
     made = build_section("units", Results({"units": missing}))
     assert made.failed
@@ -211,7 +211,7 @@ def never(run: Any) -> Any:
 def test_wrong_models_are_reported_before_any_study(
     arguments: tuple[str, ...], expected: str, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(run_studies, "STUDIES", {"curves": never})
+    monkeypatch.setattr(reporting, "STUDIES", {"curves": never})
     result = invoke(*arguments)
     assert expected in str(result.exception), result.exception
     assert not (place / "report.html").exists()
@@ -220,7 +220,7 @@ def test_wrong_models_are_reported_before_any_study(
 def test_users_model_is_on_the_page_and_in_the_records(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(run_studies, "STUDIES", {"units": run_studies.STUDIES["units"]})
+    monkeypatch.setattr(reporting, "STUDIES", {"units": reporting.STUDIES["units"]})
     result = invoke(
         "--model", "units_models:make", "--data", "data.npz", "-o", "page.html", "-o", "page.json"
     )
@@ -244,7 +244,7 @@ def test_users_model_is_on_the_page_and_in_the_records(
 
 
 def test_python_takes_a_module_and_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run_studies, "STUDIES", {"units": run_studies.STUDIES["units"]})
+    monkeypatch.setattr(reporting, "STUDIES", {"units": reporting.STUDIES["units"]})
     model = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.SiLU())
     made = sg.report(model=model, data=[(torch.randn(50, 4), torch.randn(50, 8))] * 2)
     study = made.results.take("units", UnitStudy)

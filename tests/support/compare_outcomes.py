@@ -11,16 +11,16 @@ from softgate.studies.compare.record import Comparison
 from softgate.studies.compare.trial import (
     CurvePoint,
     Measure,
-    Measured,
     Outcome,
-    Place,
     SiteHealth,
+    TrainingResult,
     Trial,
+    TrialEnvironment,
 )
 
 ACCURACY = Measure("test accuracy", higher=True, percent=True)
 LOSS = Measure("test loss", higher=False)
-PLACE = Place("here", "a processor", 1, "3.12", "2.9", "0.1")
+PLACE = TrialEnvironment("here", "a processor", 1, "3.12", "2.9", "0.1")
 DIVERGED, RAISED = -math.inf, math.nan
 """In place of a score."""
 
@@ -44,7 +44,7 @@ def outcome(arm: str, score: float, seed: int = 0, condition: str = "", **of: An
     usual: dict[str, Any] = {
         "trial": trial(arm, seed, condition), "status": "finished", "said": "", "step_ms": 2.0,
         "seconds": 3.0, "place": PLACE,
-        "measured": Measured(
+        "measured": TrainingResult(
             score=score, loss=0.1, validation_score=0.9, validation_loss=0.2, curve=curve, steps=40,
             parameters=100, flops=200.0, sites=(SiteHealth("0", 8, 0.25, 0.0, 0.5, 0.1),),
             gradient_ratio=0.5,
@@ -52,9 +52,9 @@ def outcome(arm: str, score: float, seed: int = 0, condition: str = "", **of: An
     }  # fmt: skip
     if score == DIVERGED:
         usual |= {"status": "diverged", "said": "diverged at step 20: the loss is not finite",
-                  "measured": Measured(curve=curve[:2], steps=20)}  # fmt: skip
+                  "measured": TrainingResult(curve=curve[:2], steps=20)}  # fmt: skip
     elif math.isnan(score):
-        usual |= {"status": "raised", "said": "ValueError: no", "measured": Measured()}
+        usual |= {"status": "raised", "said": "ValueError: no", "measured": TrainingResult()}
     return Outcome(**(usual | of))
 
 
@@ -75,7 +75,7 @@ def tuning(arm: str, values: Mapping[float, Sequence[float]], condition: str = "
             trial_outcome = outcome(arm, value)
             measured = replace(trial_outcome.measured, score=None, validation_score=value)
             if trial_outcome.status != "finished":
-                measured = Measured()
+                measured = TrainingResult()
             trial_ = trial(arm, 100 + k, condition, lr=lr, role="tuning")
             results.append(replace(trial_outcome, trial=trial_, measured=measured))
     return results

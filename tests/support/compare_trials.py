@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from softgate.studies.compare.tasks import Task, task
-from softgate.studies.compare.trial import Measured, Role, Trial
+from softgate.studies.compare.trial import Role, TrainingResult, Trial
 
 SMALL: dict[str, dict[str, Any]] = {
     "digits": {"layers": 2, "width": 16, "epochs": 2, "evaluations": 2},
@@ -57,7 +57,7 @@ def trial(
     )
 
 
-def run(of: Task, *args: Any, **kwargs: Any) -> Measured:
+def run(of: Task, *args: Any, **kwargs: Any) -> TrainingResult:
     threads = torch.get_num_threads()
     torch.set_num_threads(1)  # as trials have; two wait for each other where cores are busy
     try:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 
-from softgate.reporting.sections.units import ObservedNetwork, UnitStudy
+from softgate.reporting.sections.units import NetworkDiagnosis, UnitStudy
 from softgate.studies.diagnose.record import (
     Diagnosis,
-    Exchanged,
     Finding,
     Histogram,
     NotFinite,
+    ReplacedSite,
     Site,
     Thresholds,
     UnitFigures,
@@ -64,7 +64,7 @@ def diagnosis(*sites: Site, model: str = "network") -> Diagnosis:
 
 
 def what_if(model: str = "network") -> WhatIf:
-    moved = Exchanged("1", "gelu", "relu", 8, 0.2, 0.0, 0.125, 0.01, 0.5)
+    moved = ReplacedSite("1", "gelu", "relu", 8, 0.2, 0.0, 0.125, 0.01, 0.5)
     return WhatIf(model, "relu", 1, 0.1, "the loss", 0.5, 0.75, (moved,))
 
 
@@ -74,7 +74,7 @@ def study(title: str = "relu") -> UnitStudy:
     well = diagnosis(site("1"), site("3", spread=2.0))
     return UnitStudy(
         "Two networks",
-        (ObservedNetwork(title, sick, 0.9), ObservedNetwork("gelu", well, 0.95)),
+        (NetworkDiagnosis(title, sick, 0.9), NetworkDiagnosis("gelu", well, 0.95)),
         (what_if(),),
     )
 

@@ -15,7 +15,7 @@ from scipy.stats import norm
 
 from softgate.catalogue import Entry
 from softgate.runtime.activation import Activation
-from softgate.studies.properties.curve import Curve
+from softgate.studies.properties.piecewise import Curve
 
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(60)
 REACH = 14.0

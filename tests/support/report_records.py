@@ -13,7 +13,7 @@ import diagnosed
 import softgate as sg
 from softgate.reporting import MissingRecord, Results
 from softgate.reporting.sections.about import About
-from softgate.reporting.sections.accuracy import Accuracy, Certified
+from softgate.reporting.sections.accuracy import AccuracyStudy, TitledCertificate
 from softgate.reporting.sections.approximation import approximations
 from softgate.reporting.sections.curves import curves
 from softgate.reporting.sections.playground import playground
@@ -111,11 +111,13 @@ def _any_certificate() -> Certificate:
     return sg.certify(sg.gelu, dtype="float16", quantity="value")
 
 
-def accuracy(title: str = "torch.nn.functional.gelu") -> Accuracy:
-    return Accuracy(
+def accuracy(title: str = "torch.nn.functional.gelu") -> AccuracyStudy:
+    return AccuracyStudy(
         (
-            Certified("gelu", "softgate", "softgate.gelu", certificate("softgate:gelu", 2.5)),
-            Certified("gelu", "torch", title, certificate(title, 1e7)),
+            TitledCertificate(
+                "gelu", "softgate", "softgate.gelu", certificate("softgate:gelu", 2.5)
+            ),
+            TitledCertificate("gelu", "torch", title, certificate(title, 1e7)),
         ),
         ("jax: jax not installed",),
         20_000,

@@ -22,11 +22,11 @@ from softgate.studies.compare.trial import (
     CurvePoint,
     Diverged,
     Measure,
-    Measured,
     Outcome,
     ProgressCallback,
     Setting,
     Trainable,
+    TrainingResult,
     Trial,
     TrialFunction,
 )
@@ -49,7 +49,7 @@ class Toy:
     def trial_function(self) -> TrialFunction:
         return self.run
 
-    def run(self, trial: Trial, messages: ProgressCallback) -> tuple[Measured, list[float]]:
+    def run(self, trial: Trial, messages: ProgressCallback) -> tuple[TrainingResult, list[float]]:
         if self.journal:
             again = self.watched and (Path(self.watched) / f"{trial.key}.json").exists()
             with Path(self.journal).open("a", encoding="utf-8") as journal:
@@ -63,11 +63,15 @@ class Toy:
             MOODS[str(mood)](trial)
         luck = random.random() + np.random.rand() + trial.lr  # noqa: NPY002
         curve = (CurvePoint(0, math.inf, math.nan, None), CurvePoint(10, luck, luck, luck))
-        return Measured(score=luck, loss=math.nan, curve=curve, steps=10), [0.001, 0.002, 0.003]
+        return TrainingResult(score=luck, loss=math.nan, curve=curve, steps=10), [
+            0.001,
+            0.002,
+            0.003,
+        ]
 
 
 def _diverge(trial: Trial) -> None:
-    raise Diverged(120, Measured(curve=(CurvePoint(100, math.inf, None, None),), steps=120))
+    raise Diverged(120, TrainingResult(curve=(CurvePoint(100, math.inf, None, None),), steps=120))
 
 
 def _raise(trial: Trial) -> None:

@@ -150,7 +150,7 @@ def csv_file() -> bytes:
 
 
 def read_csv(file: Path) -> object:
-    from softgate.studies.compare.tasks.table import prepare, read_table
+    from softgate.studies.compare.tasks.tabular import prepare, read_table
 
     table = read_table(file).with_target(None)
     table.check()
@@ -238,7 +238,7 @@ def attack_swapped_models(rng: Random) -> int:
     """Damaged ONNX files whose activations are replaced; one of them is also run by `swap`."""
     from softgate.formula.formats import FORMATS
     from softgate.studies.swap.onnx_edit import EditableModel, refusal
-    from softgate.studies.swap.spelling import spell
+    from softgate.studies.swap.onnx_forms import spell
 
     content, graph = model_file(), spell(sg.relu, FORMATS["float32"], 17).graph
     with tempfile.TemporaryDirectory() as folder:
@@ -294,11 +294,17 @@ def attack_keras(rng: Random) -> int:
 @cache
 def samples() -> tuple[Record, ...]:
     """Return a record of each kind that takes little time to compute."""
-    from softgate.studies.compare.trial import CurvePoint, Measured, Outcome, Place, Trial
+    from softgate.studies.compare.trial import (
+        CurvePoint,
+        Outcome,
+        TrainingResult,
+        Trial,
+        TrialEnvironment,
+    )
 
     trial = Trial("digits", "gelu", "gelu", "", {"epochs": 3, "x": None}, 0.1, 0, "reported", "a-b")
-    measured = Measured(0.5, 0.1, curve=(CurvePoint(1, 0.5, None, None),), more={"a": 1.0})
-    place = Place("host", "cpu", 1, "3.11", "2", "1")
+    measured = TrainingResult(0.5, 0.1, curve=(CurvePoint(1, 0.5, None, None),), more={"a": 1.0})
+    place = TrialEnvironment("host", "cpu", 1, "3.11", "2", "1")
     return (
         sg.table("gelu", at="-1,1"),
         sg.properties("gelu"),

@@ -21,7 +21,7 @@ else:
     ParamType = click.ParamType  # no subscripts before click 8.2
 
 
-class FunctionType(ParamType):
+class FunctionParamType(ParamType):
     """A function in any form of the grammar: `gelu`, `elu:alpha=0.5`, `file.py:function`."""
 
     name = "function"
@@ -46,7 +46,7 @@ class FunctionType(ParamType):
         return [CompletionItem(n) for n in activations() if n.startswith(incomplete)]
 
 
-class ActivationType(FunctionType):
+class ActivationParamType(FunctionParamType):
     """A function of one array."""
 
     def convert(
@@ -61,7 +61,7 @@ class ActivationType(FunctionType):
             self.fail(str(error), param, ctx)
 
 
-ACTIVATION, FUNCTION = ActivationType(), FunctionType()
+ACTIVATION, FUNCTION = ActivationParamType(), FunctionParamType()
 
 FUNCTIONS = """A FUNCTION is a name (gelu, elu:alpha=0.5, gelu_new), a path that `softgate names`
 prints (torch.nn.functional.gelu, torch.nn.functional:gelu), or code of yours: module:function or

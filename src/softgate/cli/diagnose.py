@@ -14,7 +14,7 @@ from .output import Format, echo, echo_json, emit, formats, save
 
 if TYPE_CHECKING:
     from softgate.runtime.activation import Activation
-    from softgate.studies.diagnose.findings import Limit
+    from softgate.studies.diagnose.findings import FailCondition
     from softgate.studies.diagnose.record import Diagnosis, WhatIf
 
 
@@ -133,7 +133,7 @@ def _show(
         emit(effect)
 
 
-def _conditions(texts: tuple[str, ...]) -> list[Limit]:
+def _conditions(texts: tuple[str, ...]) -> list[FailCondition]:
     from softgate.studies.diagnose.findings import condition
 
     try:

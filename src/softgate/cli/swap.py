@@ -56,7 +56,7 @@ def command(
     softgate swap model.onnx --from "/encoder/*" --to gelu_tanh --inputs x.npz
     softgate swap model.onnx --spell primitives -o out.onnx
     """
-    from softgate.studies.swap.onnx_swap import swap
+    from softgate.studies.swap.onnx_model import swap
 
     files = [path for path in output if file_format(path) == "onnx"]
     if len(files) > 1:

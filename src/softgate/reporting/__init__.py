@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
 from html import unescape
@@ -23,23 +24,33 @@ from softgate.runtime.activation import Activation
 from softgate.runtime.deprecation import renamed
 from softgate.runtime.files import file_format, output_path, read_text, write_file
 from softgate.runtime.machine import this_machine
+from softgate.runtime.packages import explained, is_missing
 from softgate.runtime.printable_text import printable
 from softgate.runtime.records import Record, parse_json
 from softgate.runtime.registry import activations, label
 from softgate.runtime.resolve import activation, several
 
+from .elements import MissingRecord, R, Results, Section
 from .page import render_page
-from .run_studies import BUDGET_S, ReportProgress, ReportRun
-from .section import MissingRecord, Results, Section
-from .sections import FORMULAS, RECORDS, build_sections
+from .sections import FORMULAS, RECORDS, STUDIES, build_sections
 from .sections.about import About
 from .sections.answer import answers
 from .sections.playground import playground
-from .sections.units import load_user_model
+from .sections.units import LoadedModel, load_user_model
 
 TITLE = "softgate report"
 FORMATS = ("html", "json")
 """The extensions that `Report.save` accepts."""
+BUDGET_S = 75.0
+"""Seconds for certificates; timing takes 60 % of that, everything else about 60 s more."""
+SPARE_S = 60.0
+"""Seconds for other studies; if they take longer, certificates have less time. With both and 10 s
+to draw the page, a report takes less than three minutes on two cores."""
+SHARES = {"speed": 0.35, "inside": 0.1, "layer": 0.15, "accuracy": 1.0}
+"""The share of the budget for each timed study."""
+
+ReportProgress = Callable[[str, int, int, str], None]
+"""Called with a study, its number, the number of studies, and its current step."""
 
 
 @dataclass(frozen=True)
@@ -99,6 +110,66 @@ class Report:
         place.mkdir(parents=True, exist_ok=True)
         for name, content in self.to_dict().items():
             write_file(place / f"{name}.json", json.dumps(content, ensure_ascii=False))
+
+
+@dataclass
+class ReportRun:
+    """One run of all studies; if a study raises, the reason is recorded in place of its record."""
+
+    formulas: Sequence[Activation]
+    budget_s: float
+    progress: ReportProgress | None
+    model: LoadedModel | None = None
+    records: dict[str, Record | MissingRecord] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)
+    name: str = ""
+    """The running study."""
+
+    def __post_init__(self) -> None:
+        self.start = time.perf_counter()
+        self.names = [name for name in STUDIES if self.formulas or name != FORMULAS]
+
+    def run(self) -> None:
+        """Run all studies in their order."""
+        for name in self.names:
+            self.name = name
+            self.step("", 0, 0)
+            start = time.perf_counter()
+            self.records[name] = self._record(STUDIES[name])
+            self.seconds[name] = time.perf_counter() - start
+
+    def _record(self, study: Callable[[ReportRun], Record]) -> Record | MissingRecord:
+        try:
+            return study(self)
+        except MissingRecord as missing:
+            return MissingRecord(self.name, f"needs {missing}", skipped=missing.skipped)
+        except ImportError as error:
+            return MissingRecord(self.name, explained(error), skipped=is_missing(error))
+        except Exception as error:  # frameworks and users' formulas may raise anything
+            return MissingRecord(self.name, f"{type(error).__name__}: {error}")
+
+    def take(self, study: str, kind: type[R]) -> R:
+        """Return the record of an earlier study; raise `MissingRecord` if there is none."""
+        return Results(self.records).take(study, kind)
+
+    def step(self, what: str, done: int, total: int) -> None:
+        """Report the progress of the running study."""
+        if self.progress is not None:
+            detail = f"{what} ({done}/{total})" if what and total else what
+            self.progress(self.name, self.names.index(self.name) + 1, len(self.names), detail)
+
+    def step_seconds(self, what: str, done: float, total: float) -> None:
+        """Report the progress of a study that counts seconds."""
+        self.step(f"{what}, {done:.0f} of {total:.0f} s", 0, 0)
+
+    def budget(self) -> float:
+        """Return the seconds for the running study."""
+        return self.budget_s * SHARES[self.name]
+
+    def remaining(self) -> float:
+        """Return the seconds for the last study; fewer if the other studies took longer."""
+        left = self.start + self.budget_s + SPARE_S - time.perf_counter()
+        return max(1.0, min(self.budget(), left))
 
 
 @renamed(formulas="formula", budget_s="budget")

@@ -16,8 +16,7 @@ from softgate.plotting import vega
 from softgate.runtime.printable_text import escape
 from softgate.runtime.records import content_policy
 
-from .elements import marker
-from .section import MissingRecord, Section, failure
+from .elements import MissingRecord, Section, failure, marker
 
 PREFIX = "chart-data-"
 """The prefix of the id of the element that holds a chart's specification."""

@@ -31,7 +31,7 @@ from .certify import chosen
 
 
 @dataclass(frozen=True)
-class Target:
+class EmitLanguage:
     """A language: its formats, and what is printed by default."""
 
     title: str
@@ -43,13 +43,13 @@ class Target:
 
 
 LANGUAGES = {
-    "c": Target("C99"),
-    "cuda": Target("CUDA C"),
-    "js": Target("JavaScript", ("float64",), ("float64",), forms=javascript.FORMS),
-    "triton": Target(
+    "c": EmitLanguage("C99"),
+    "cuda": EmitLanguage("CUDA C"),
+    "js": EmitLanguage("JavaScript", ("float64",), ("float64",), forms=javascript.FORMS),
+    "triton": EmitLanguage(
         "Triton", default_dtypes=("float32",), default_quantities=("value", "backward")
     ),
-    "onnx": Target(
+    "onnx": EmitLanguage(
         "ONNX", ("float16", "float32", "float64"), ("float32",), ("value",), ("model", "function")
     ),
 }

@@ -250,7 +250,7 @@ def _has_mark(folder: Path, mark: str) -> bool:
         return False
 
 
-class Parent:
+class ParentConnection:
     """The connection of a worker to the process that started it.
 
     Standard input and output are reserved for messages: what libraries print goes to standard

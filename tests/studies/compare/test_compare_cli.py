@@ -13,14 +13,15 @@ from rich.console import Console
 from trained import trial
 
 import softgate as sg
-from softgate.cli import compare_display, softgate
-from softgate.cli.compare_display import Display, Pace, duration, head
+from softgate.cli import compare as compare_command
+from softgate.cli import softgate
+from softgate.cli.compare import Display, Pace, duration, head
 from softgate.studies.compare import fingerprint
-from softgate.studies.compare.execution import Event, Running
+from softgate.studies.compare.execution import Event, RunningTrial
 from softgate.studies.compare.plan import Arm, ComparisonPlan, Condition
 from softgate.studies.compare.record import Comparison
 from softgate.studies.compare.run import Update
-from softgate.studies.compare.trial import Measured, Outcome, Place
+from softgate.studies.compare.trial import Outcome, TrainingResult, TrialEnvironment
 
 SCRIPT = """
 from pathlib import Path
@@ -307,15 +308,15 @@ def test_python_warns_if_seeds_are_too_few(folder: Path) -> None:
 
 
 def outcome(seed: int, status: str = "finished") -> Outcome:
-    place = Place("host", "cpu", 1, "3", "2", "0")
-    return Outcome(trial(seed), status, "", Measured(score=0.5), None, 2.0, place)
+    place = TrialEnvironment("host", "cpu", 1, "3", "2", "0")
+    return Outcome(trial(seed), status, "", TrainingResult(score=0.5), None, 2.0, place)
 
 
 def update(done: int, running: int = 2, stage: str = "training", **more: object) -> Update:
     arms = (Arm("gelu", "gelu"), Arm("relu", "relu"))
     plan = ComparisonPlan(None, arms, (Condition(),), tuple(range(10)), (100,), (0.1, 0.2))
     total = {"tuning": 4, "training": 20}[stage]
-    now = tuple(Running(trial(100 + i), 5, 10, 0.25) for i in range(running))
+    now = tuple(RunningTrial(trial(100 + i), 5, 10, 0.25) for i in range(running))
     return Update(stage, plan, Event(done, total, 0, now, **more))
 
 
@@ -336,7 +337,7 @@ def test_a_pipe_gets_lines_of_progress(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = [0.0]
-    monkeypatch.setattr(compare_display.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(compare_command.time, "monotonic", lambda: now[0])
     display = Display()
     for done in range(20):
         now[0] += 1.0

@@ -28,7 +28,7 @@ from softgate.studies.compare.execution import (
 from softgate.studies.compare.execution.progress import ProgressBoard
 from softgate.studies.compare.execution.run_trial import current_place, isolated
 from softgate.studies.compare.store import Store, StoreError
-from softgate.studies.compare.trial import Measured, Outcome, ProgressCallback, Trial
+from softgate.studies.compare.trial import Outcome, ProgressCallback, TrainingResult, Trial
 
 TRIALS = [
     *(trial(seed) for seed in range(3)),
@@ -124,8 +124,8 @@ def test_transient_errors_are_not_saved(tmp_path: Path) -> None:
 
 
 def test_results_that_json_cannot_hold() -> None:
-    def run(item: Trial, progress: ProgressCallback) -> tuple[Measured, list[float]]:
-        return Measured(score=np.float32(1.0)), []
+    def run(item: Trial, progress: ProgressCallback) -> tuple[TrainingResult, list[float]]:
+        return TrainingResult(score=np.float32(1.0)), []
 
     outcome = run_trial(trial(), run, lambda *_: None)
     assert outcome.status == "raised"
@@ -203,7 +203,7 @@ def test_a_full_disk_is_reported(tmp_path: Path, on: str, seed: int) -> None:
 
 
 def test_an_unsaved_outcome_is_saved_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    from softgate.studies.compare.execution.scheduler import Scheduler
+    from softgate.studies.compare.execution.backend import Scheduler
 
     store = Store(None)
     board = ProgressBoard([], 2, 1, None)

@@ -14,7 +14,7 @@ from compare_trials import SMALL, run, small
 
 from softgate.studies.compare.tasks import task
 from softgate.studies.compare.tasks.images import BATCHES, IDX, read_batch, read_idx
-from softgate.studies.compare.tasks.table import read_table
+from softgate.studies.compare.tasks.tabular import read_table
 
 QUICK = {"layers": 1, "width": 16, "epochs": 8, "batch": 16, "evaluations": 1}
 
@@ -221,8 +221,8 @@ def test_a_users_table(tmp_path: Path, separator: str) -> None:
 
 
 def test_blanks_and_categories_are_fitted_to_training_rows_alone(tmp_path: Path) -> None:
-    from softgate.studies.compare.data import split
-    from softgate.studies.compare.tasks.table import prepare
+    from softgate.studies.compare.splits import split
+    from softgate.studies.compare.tasks.tabular import prepare
 
     file = tmp_path / "table.csv"
     file.write_text(table(100))

@@ -21,7 +21,7 @@ from softgate.studies.compare.plan import (
     Condition,
     read_seeds,
 )
-from softgate.studies.compare.presets import preset
+from softgate.studies.compare.published_experiments import preset
 from softgate.studies.compare.request import ComparisonRequest, find_trainable
 from softgate.studies.compare.run import PlannedComparison
 from softgate.studies.compare.scripts import is_function
@@ -29,13 +29,13 @@ from softgate.studies.compare.statistics import best_possible
 from softgate.studies.compare.trial import (
     CurvePoint,
     Measure,
-    Measured,
     Outcome,
-    Place,
     ProgressCallback,
     Setting,
     Status,
+    TrainingResult,
     Trial,
+    TrialEnvironment,
     TrialFunction,
 )
 from softgate.studies.compare.trial_functions import (
@@ -46,7 +46,7 @@ from softgate.studies.compare.trial_functions import (
     trial_name,
 )
 
-HERE = Place("host", "cpu", 1, "3", "2", "0")
+HERE = TrialEnvironment("host", "cpu", 1, "3", "2", "0")
 
 
 @dataclass(frozen=True)
@@ -71,9 +71,9 @@ class Hill:
         return ["it is steep"]
 
     def trial_function(self) -> TrialFunction:
-        def run(trial: Trial, progress: ProgressCallback) -> tuple[Measured, list[float]]:
+        def run(trial: Trial, progress: ProgressCallback) -> tuple[TrainingResult, list[float]]:
             value = float(function(trial.activation)(1.0))
-            return Measured(score=value), []
+            return TrainingResult(score=value), []
 
         return run
 
@@ -92,7 +92,7 @@ def plan(**changed: object) -> ComparisonPlan:
 
 
 def ended(trial: Trial, score: float | None, status: Status = "finished") -> Outcome:
-    return Outcome(trial, status, "", Measured(validation_score=score), None, 1.0, HERE)
+    return Outcome(trial, status, "", TrainingResult(validation_score=score), None, 1.0, HERE)
 
 
 def test_activations_are_paired_by_seed() -> None:
@@ -341,7 +341,8 @@ def test_a_preset_adds_notes_to_the_record() -> None:
     )
     outcomes = [
         dataclasses.replace(
-            ended(item, 0.5), measured=Measured(score=0.5, curve=(CurvePoint(9, 0.1, None, None),))
+            ended(item, 0.5),
+            measured=TrainingResult(score=0.5, curve=(CurvePoint(9, 0.1, None, None),)),
         )
         for item in made.plan.reported(made.plan.choose([]))
     ]

@@ -15,7 +15,7 @@ from softgate.plotting.vega import CROSS
 from softgate.runtime.records import Record
 from softgate.studies.compare import chart_data, plots
 from softgate.studies.compare.record import Comparison
-from softgate.studies.compare.trial import Measured
+from softgate.studies.compare.trial import TrainingResult
 
 pytest.importorskip("vl_convert", reason="pictures need vl-convert-python")
 
@@ -105,7 +105,7 @@ def test_few_and_many_runs_are_drawn(scores):
 
 
 def test_a_run_without_a_curve_is_drawn():
-    bare = [replace(outcome(arm, 0.9, seed), measured=Measured(score=0.9))
+    bare = [replace(outcome(arm, 0.9, seed), measured=TrainingResult(score=0.9))
             for arm in ("gelu", "relu") for seed in (0, 1)]  # fmt: skip
     record = Comparison.of(bare, measure=ACCURACY)
     assert chart_data.learning(record, "") is None

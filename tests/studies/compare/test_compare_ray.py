@@ -28,8 +28,8 @@ from softgate.studies.compare.execution import (
     Executor,
     ray_backend,
 )
-from softgate.studies.compare.execution.ray_backend import OURS, Connection, RayClusterError
-from softgate.studies.compare.execution.serialization import LoadError
+from softgate.studies.compare.execution.ray_backend import OURS, RayClusterError, RayConnection
+from softgate.studies.compare.execution.run_trial import LoadError
 from softgate.studies.compare.store import Store
 
 pytest.importorskip("ray")
@@ -167,4 +167,4 @@ def test_versions_that_differ() -> None:
 def test_without_ray(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(ImportError, match=r'pip install "softgate\[ray\]"'):
-        Connection("ray", 1)
+        RayConnection("ray", 1)

@@ -12,10 +12,10 @@ import pytest
 import torch
 from compare_trials import SMALL, run, small, trial
 
-from softgate.studies.compare.data import Data, split, standardised
+from softgate.studies.compare.splits import Data, split, standardised
 from softgate.studies.compare.tasks import Task, task, tasks
 from softgate.studies.compare.tasks.task import Option
-from softgate.studies.compare.trial import Measured, Outcome, Place, Trial
+from softgate.studies.compare.trial import Outcome, TrainingResult, Trial, TrialEnvironment
 
 pytestmark = pytest.mark.usefixtures("one_torch_thread")
 FILED = {"mnist", "fashion-mnist", "cifar10"}
@@ -40,7 +40,7 @@ def test_a_trial_gives_the_same_bits_again_also_after_pickling(name: str) -> Non
     assert run(chosen, seed=4).curve != first.curve
 
 
-def check_measured_in_full(request: Trial, measured: Measured, times: list[float]) -> None:
+def check_measured_in_full(request: Trial, measured: TrainingResult, times: list[float]) -> None:
     """Check what was measured in a trial, and that it survives JSON."""
     assert measured.score is not None
     assert measured.loss is not None
@@ -50,7 +50,7 @@ def check_measured_in_full(request: Trial, measured: Measured, times: list[float
     assert measured.flops
     assert measured.dead is not None
     assert all(site.gradient for site in measured.sites)
-    place = Place("here", "cpu", 1, "3", "2", "0")
+    place = TrialEnvironment("here", "cpu", 1, "3", "2", "0")
     outcome = Outcome(request, "finished", "", measured, None, 1.0, place)
     read = Outcome.from_json(outcome.to_json())
     assert read == outcome
@@ -193,9 +193,9 @@ def test_a_changed_module_changes_the_hash_of_the_code(
 
     changed = fingerprint.PACKAGE / f"{module}.py"
     assert changed.exists()
-    read = Path.read_bytes
+    before, read = fingerprint.code(), Path.read_bytes
     monkeypatch.setattr(Path, "read_bytes", lambda file: read(file) + b"#" * (file == changed))
-    assert fingerprint.code.__wrapped__() != fingerprint.code()
+    assert fingerprint.code.__wrapped__() != before
 
 
 @pytest.mark.parametrize("pattern", ["no_such_folder/**/*", "studies/compare/no_such_module"])

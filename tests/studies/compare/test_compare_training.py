@@ -12,8 +12,8 @@ from torch import nn
 
 import softgate as sg
 from softgate.runtime.registry import gated
-from softgate.studies.compare.data import Data, Part
 from softgate.studies.compare.models import gain, nearest, operations, perceptron, products
+from softgate.studies.compare.splits import Data, DataSplit
 from softgate.studies.compare.training import (
     REGRESSION,
     accuracy,
@@ -22,7 +22,7 @@ from softgate.studies.compare.training import (
     roc_auc,
     train,
 )
-from softgate.studies.compare.trial import Diverged, Measured
+from softgate.studies.compare.trial import Diverged, TrainingResult
 
 DIGITS = small("digits")
 
@@ -113,7 +113,7 @@ def test_a_rate_that_is_too_large_diverges() -> None:
     with pytest.raises(Diverged, match=r"diverged at step \d+") as caught:
         run(small("digits", epochs=20), "relu", lr=1e30)
     error: Any = caught.value
-    assert isinstance(error.measured, Measured)
+    assert isinstance(error.measured, TrainingResult)
     assert error.step == error.measured.steps
     assert all(math.isfinite(point.train_loss) for point in error.measured.curve[:-1])
 
@@ -152,7 +152,7 @@ def test_regression() -> None:
     generator = torch.Generator().manual_seed(0)
     x = torch.randn(90, 3, generator=generator)
     y = torch.relu(x @ torch.tensor([1.0, -2.0, 0.5]))
-    part = [Part(x[i::3], y[i::3]) for i in range(3)]
+    part = [DataSplit(x[i::3], y[i::3]) for i in range(3)]
     torch.manual_seed(0)
     made = Constant()
     requests = trial(small("digits", epochs=60, batch=10), "gelu")

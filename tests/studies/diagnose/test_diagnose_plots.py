@@ -17,7 +17,7 @@ from click.testing import CliRunner, Result
 from softgate.cli import softgate
 from softgate.plotting import vega
 from softgate.plotting.vega import Chart
-from softgate.studies.diagnose import chart_data, text
+from softgate.studies.diagnose import chart_data, plots
 from softgate.studies.diagnose.record import Diagnosis, Histogram, Site
 
 SHAPES = {
@@ -93,7 +93,7 @@ def test_a_site_far_out_hides_no_other_and_is_named() -> None:
     result = chart_data.ridges(diagnosed.exploding())
     assert result.high < 20
     assert result.beyond == ("last",)
-    assert "Outputs of last reach beyond the edge" in text.describe_ridges(result)
+    assert "Outputs of last reach beyond the edge" in plots.describe_ridges(result)
     assert chart_data.ridges(diagnosed.diagnosis(diagnosed.site())).beyond == ()
 
 
@@ -114,10 +114,10 @@ def test_gradients_without_a_logarithm_are_named() -> None:
     result = chart_data.gradient_norms(seen.sites)
     assert chart_data.decades(result) == (-1, 0)
     names = chart_data.names(seen.sites)
-    shown = text.silent(names, result)
+    shown = plots.silent(names, result)
     assert "0 at layer.1.act, layer.2.act" in shown
     assert "NaN or inf at last" in shown
-    assert text.silent(names, result[:2]) == ""
+    assert plots.silent(names, result[:2]) == ""
     assert chart_data.decades(chart_data.gradient_norms([diagnosed.site(gradient=None)])) is None
 
 
@@ -163,11 +163,11 @@ def texts(chart: Chart) -> set[str | None]:
 
 def test_the_figure_is_drawn_and_written(seen: Diagnosis, tmp_path: Path) -> None:
     pytest.importorskip("vl_convert")
-    expected = {text.OUTPUTS, text.UNITS}
+    expected = {plots.TITLES["outputs"], plots.TITLES["units"]}
     if chart_data.deaths(seen, seen.sites):
-        expected.add(text.DEATHS)
+        expected.add(plots.TITLES["deaths"])
     if chart_data.decades(chart_data.gradient_norms(seen.sites)) is not None:
-        expected.add(text.GRADIENTS)
+        expected.add(plots.TITLES["gradients"])
     columns = seen.figure().spec["hconcat"]
     titles = [panel["title"]["text"] for column in columns for panel in column["vconcat"]]
     assert {title.partition(",")[0] for title in titles} == expected
@@ -176,7 +176,7 @@ def test_the_figure_is_drawn_and_written(seen: Diagnosis, tmp_path: Path) -> Non
     root = ElementTree.parse(tmp_path / "seen.svg").getroot()
     title = root.find("{http://www.w3.org/2000/svg}title")
     assert title is not None
-    assert title.text == text.alternative(seen)
+    assert title.text == plots.alternative(seen)
 
 
 def test_names_with_dollar_signs_are_shown() -> None:

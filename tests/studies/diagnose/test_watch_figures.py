@@ -15,7 +15,7 @@ from torch.utils.checkpoint import checkpoint  # noqa: E402
 import softgate as sg  # noqa: E402
 from softgate.lower.column_sums import FIELDS  # noqa: E402
 from softgate.studies.diagnose import measure  # noqa: E402
-from softgate.studies.diagnose.measure import Bounds, count  # noqa: E402
+from softgate.studies.diagnose.measure import SaturationLimits, count  # noqa: E402
 from softgate.studies.diagnose.statistics import (  # noqa: E402
     HALF,
     AdaptiveHistogram,
@@ -58,7 +58,7 @@ def test_sums_are_those_of_numpy(dtype, shape):
     if x.numel() > 20:
         x.view(-1)[[0, 3, 5]] = torch.tensor([0.0, float("nan"), float("inf")]).to(x.dtype)
     y, slope = sg.silu(x), sg.silu.slope(x)
-    bounds, shift = Bounds(0.01, -0.2, 1.0), np.full(shape[1], 0.25)
+    bounds, shift = SaturationLimits(0.01, -0.2, 1.0), np.full(shape[1], 0.25)
     counted = count(x, y, slope, bounds, shift, -1)
     assert counted.rows == shape[0]
     np.testing.assert_allclose(
@@ -71,7 +71,7 @@ def test_operators_count_as_the_loop_does(monkeypatch):
     torch.manual_seed(2)
     x = torch.randn(50, 9, dtype=torch.float64)
     x[4, 3] = torch.nan
-    arguments = (x, sg.gelu(x), sg.gelu.slope(x), Bounds(0.01), None, -1)
+    arguments = (x, sg.gelu(x), sg.gelu.slope(x), SaturationLimits(0.01), None, -1)
     loop = count(*arguments)
     monkeypatch.setattr(measure, "DTYPES", {})
     np.testing.assert_allclose(count(*arguments).sums, loop.sums, rtol=1e-12, atol=1e-12)
@@ -83,9 +83,9 @@ def test_operators_count_as_the_loop_does(monkeypatch):
 def test_columns_that_lie_apart_are_read_where_they_are():
     torch.manual_seed(3)
     x = torch.randn(40, 8, 6)[..., ::2]
-    counted = count(x, sg.relu(x), sg.relu.slope(x), Bounds(0.01), np.zeros(8), 1)
+    counted = count(x, sg.relu(x), sg.relu.slope(x), SaturationLimits(0.01), np.zeros(8), 1)
     rows = x.movedim(1, -1).reshape(-1, 8)
-    right = expected(rows, sg.relu(rows), sg.relu.slope(rows), Bounds(0.01), 0.0)
+    right = expected(rows, sg.relu(rows), sg.relu.slope(rows), SaturationLimits(0.01), 0.0)
     np.testing.assert_allclose(counted.sums[1:], right, rtol=1e-12)
     assert counted.rows == 120
 
@@ -94,7 +94,7 @@ def test_moments_keep_their_digits_far_from_zero():
     rng = np.random.default_rng(0)
     y = 1e6 + 1e-3 * rng.exponential(size=(4000, 3))
     x = torch.tensor(y)
-    counted = count(x, x, torch.ones_like(x), Bounds(0.01), None, -1)
+    counted = count(x, x, torch.ones_like(x), SaturationLimits(0.01), None, -1)
     mean, sd, skew = moments(counted.sums)
     np.testing.assert_allclose(mean, y.mean(axis=0), rtol=1e-12)
     np.testing.assert_allclose(sd, y.std(axis=0), rtol=1e-6)

@@ -17,7 +17,7 @@ from softgate.studies.bench.record import Bench
 from softgate.studies.compare.record import Comparison
 from softgate.studies.properties import PropertyTable, properties
 
-from ..section import MissingRecord, Results, Section, failure
+from ..elements import MissingRecord, Results, Section, failure
 from . import (
     about,
     accuracy,
@@ -33,7 +33,7 @@ from . import (
 )
 
 if TYPE_CHECKING:
-    from ..run_studies import ReportRun
+    from .. import ReportRun
 
 MODULES = {
     module.__name__.rpartition(".")[2]: module
@@ -65,7 +65,7 @@ STUDIES: Mapping[str, Callable[[ReportRun], Record]] = {
         run.formulas, budget_s=run.remaining(), progress=run.step
     ),
     "pareto": lambda run: speed.pareto(
-        run.take("speed", Bench), run.take("accuracy", accuracy.Accuracy)
+        run.take("speed", Bench), run.take("accuracy", accuracy.AccuracyStudy)
     ),
 }
 """The studies in their order: those that only compute first, then those that are timed."""
@@ -81,7 +81,7 @@ RECORDS: dict[str, type[Record]] = {
     "layer": Layer,
     "units": units.UnitStudy,
     "training": Comparison,
-    "accuracy": accuracy.Accuracy,
+    "accuracy": accuracy.AccuracyStudy,
     "pareto": Pareto,
     "about": about.About,
 }

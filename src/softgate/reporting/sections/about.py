@@ -9,8 +9,7 @@ from typing import ClassVar
 from softgate.runtime.machine import Machine, in_bytes
 from softgate.runtime.records import Cell, Grid, Record
 
-from ..elements import shown, table
-from ..section import Results, Section
+from ..elements import Results, Section, shown, table
 
 
 @dataclass(frozen=True)

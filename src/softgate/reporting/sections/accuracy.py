@@ -31,6 +31,8 @@ from softgate.studies.subjects import InvalidSubjectError, SubjectFailure
 
 from ..elements import (
     Markup,
+    Results,
+    Section,
     breakable,
     chips,
     coloured,
@@ -41,7 +43,6 @@ from ..elements import (
     table,
     toggle,
 )
-from ..section import Results, Section
 
 TITLE = "Accuracy"
 FUNCTIONS = ("gelu", "gelu_tanh", "silu")
@@ -55,7 +56,7 @@ TIME_LIMIT_S = 30.0
 
 
 @dataclass(frozen=True)
-class Certified:
+class TitledCertificate:
     """The certificate of a function in an implementation; `title` is the name to show."""
 
     function: str
@@ -65,12 +66,12 @@ class Certified:
 
 
 @dataclass(frozen=True)
-class Accuracy(Record):
+class AccuracyStudy(Record):
     """Certificates, and what was not measured: the reason and the command that measures it."""
 
     schema: ClassVar[str] = "softgate.report.accuracy"
 
-    certified: tuple[Certified, ...]
+    certified: tuple[TitledCertificate, ...]
     left_out: tuple[str, ...]
     samples: int
 
@@ -108,7 +109,7 @@ def accuracy(
     samples: int = SAMPLES,
     implementations: Sequence[str] = PEERS,
     progress: Progress | None = None,
-) -> Accuracy:
+) -> AccuracyStudy:
     """Certify softgate's kernels, the user's formulas and the installed peers in float32.
 
     Parameters
@@ -138,7 +139,7 @@ def accuracy(
     tasks = [(activation, peers(activation, ("softgate",))["softgate"]) for activation in functions]
     for activation in functions:
         tasks += [(activation, peer) for peer in peers(activation, present).values()]
-    return Accuracy(tuple(study.run(tasks)), tuple(study.left_out), samples)
+    return AccuracyStudy(tuple(study.run(tasks)), tuple(study.left_out), samples)
 
 
 class _Study:
@@ -150,7 +151,7 @@ class _Study:
         self.lock, self.done = Lock(), 0
         self.took: dict[str, float] = {}
 
-    def run(self, tasks: Sequence[tuple[Activation, Peer]]) -> list[Certified]:
+    def run(self, tasks: Sequence[tuple[Activation, Peer]]) -> list[TitledCertificate]:
         with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
             pool = ThreadPoolExecutor(PARALLEL)
             stack.callback(pool.shutdown, cancel_futures=True)  # also if a task raises
@@ -163,7 +164,7 @@ class _Study:
 
     def certified(
         self, activation: Activation, peer: Peer, folder: Path, count: int
-    ) -> Certified | None:
+    ) -> TitledCertificate | None:
         """Return a certificate, or None after adding the reason to `left_out`."""
         foreign = peer.implementation != "softgate"
         start = time.monotonic()
@@ -185,7 +186,7 @@ class _Study:
             reason = "; ".join(map(str, certificate.findings)) or "nothing was measured"
             self.leave_out(peer, reason)
             return None
-        return Certified(label(activation), peer.implementation, peer.title, certificate)
+        return TitledCertificate(label(activation), peer.implementation, peer.title, certificate)
 
     def leave_out(self, peer: Peer, reason: str) -> None:
         """Add a peer to what was not measured, with the command that measures it."""
@@ -223,7 +224,7 @@ COUNTS = {
 
 def section(results: Results) -> Section:
     """Return the certificates: error over x, a table, and what was not measured."""
-    record = results.take("accuracy", Accuracy)
+    record = results.take("accuracy", AccuracyStudy)
     drawn = [c for c in record.certified if c.function == "gelu" or _is_own(c)]
     charts: dict[str, Any] = {}
     figures = ""
@@ -251,22 +252,22 @@ def section(results: Results) -> Section:
     return Section("accuracy", TITLE, body, charts, toggle("accuracy-names", charts))
 
 
-def _is_own(certified: Certified) -> bool:
+def _is_own(certified: TitledCertificate) -> bool:
     """Return whether the function is a user's formula."""
     return certified.function not in FUNCTIONS
 
 
-def _name(certified: Certified) -> str:
+def _name(certified: TitledCertificate) -> str:
     return certified.function if _is_own(certified) else certified.implementation
 
 
-def _swatch(certified: Certified) -> str:
+def _swatch(certified: TitledCertificate) -> str:
     if _is_own(certified):
         return swatch(certified.function.partition(":")[0])
     return coloured(implementation(certified.implementation).colour)
 
 
-def _table(record: Accuracy) -> str:
+def _table(record: AccuracyStudy) -> str:
     measured = [(c, measurement) for c in record.certified for measurement in c.certificate]
     counted = [count for count in COUNTS if any(m.total(count) for _, m in measured)]
     head = (
@@ -277,7 +278,9 @@ def _table(record: Accuracy) -> str:
     return table("Certificates in float32", head, rows, labels=2)
 
 
-def _row(certified: Certified, measurement: Measurement, counted: list[str]) -> tuple[str, ...]:
+def _row(
+    certified: TitledCertificate, measurement: Measurement, counted: list[str]
+) -> tuple[str, ...]:
     wrong = sum(not special.right for special in measurement.specials)
     return (
         certified.function,
@@ -291,7 +294,7 @@ def _row(certified: Certified, measurement: Measurement, counted: list[str]) -> 
     )
 
 
-def _left_out(record: Accuracy) -> str:
+def _left_out(record: AccuracyStudy) -> str:
     if not record.left_out:
         return ""
     lines = "".join(f"<li>{shown(line)}</li>" for line in record.left_out)

@@ -15,9 +15,8 @@ from softgate.studies.compare.record import Comparison
 from softgate.studies.compare.text import listed
 from softgate.studies.properties import PropertyTable
 
-from ..elements import Markup, minus, power, shown
-from ..section import MissingRecord, Results, Section
-from .accuracy import Accuracy
+from ..elements import Markup, MissingRecord, Results, Section, minus, power, shown
+from .accuracy import AccuracyStudy
 from .approximation import FORMS, Approximations
 from .curves import Curves
 
@@ -235,7 +234,7 @@ def exact(results: Results) -> str:
     """Return the largest error of softgate's gelu, and of the least accurate peer."""
     values = [
         (certified, measurement)
-        for certified in results.take("accuracy", Accuracy).certified
+        for certified in results.take("accuracy", AccuracyStudy).certified
         for measurement in certified.certificate
         if certified.function == "gelu" and measurement.quantity == "value"
     ]

@@ -19,8 +19,19 @@ from softgate.runtime.activation import Activation
 from softgate.runtime.records import Cell, Grid, Record
 from softgate.runtime.registry import activations, label
 
-from ..elements import Markup, chips, figure, minus, power, shown, swatch, table, toggle
-from ..section import Results, Section
+from ..elements import (
+    Markup,
+    Results,
+    Section,
+    chips,
+    figure,
+    minus,
+    power,
+    shown,
+    swatch,
+    table,
+    toggle,
+)
 from .curves import drawable
 
 TITLE = "Approximations"

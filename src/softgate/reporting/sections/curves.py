@@ -20,9 +20,8 @@ from softgate.runtime.printable_text import escape
 from softgate.runtime.records import Cell, Grid, Record
 from softgate.runtime.registry import label
 
-from ..elements import chips, figure, minus, swatch
+from ..elements import Results, Section, chips, figure, minus, swatch
 from ..page import asset
-from ..section import Results, Section
 
 TITLE = "Curves"
 DRAWN = tuple(what for what in QUANTITIES if what != "difference")

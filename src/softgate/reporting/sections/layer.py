@@ -12,8 +12,7 @@ from softgate.studies import counted
 from softgate.studies.bench.layer_measure import measure_layer
 from softgate.studies.bench.layer_record import PHASES, Layer, LayerRow
 
-from ..elements import Markup, coloured, figure, notes, shown, swatch, table
-from ..section import Results, Section
+from ..elements import Markup, Results, Section, coloured, figure, notes, shown, swatch, table
 
 TITLE = "Layer"
 TIMED = ("relu", "gelu", "gelu_tanh", "silu")

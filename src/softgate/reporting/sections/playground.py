@@ -27,9 +27,8 @@ from softgate.runtime.records import Cell, Grid, Record, plain
 from softgate.runtime.registry import activations, label
 from softgate.studies.emit import emit
 
-from ..elements import minus
+from ..elements import Results, Section, minus
 from ..page import asset
-from ..section import Results, Section
 
 TITLE = "Playground"
 FIRST = "gelu"

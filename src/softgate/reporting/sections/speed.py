@@ -23,6 +23,9 @@ from softgate.studies.peers import absent
 
 from ..elements import (
     Markup,
+    MissingRecord,
+    Results,
+    Section,
     breakable,
     chips,
     coloured,
@@ -33,8 +36,7 @@ from ..elements import (
     table,
     toggle,
 )
-from ..section import MissingRecord, Results, Section
-from .accuracy import PEERS, Accuracy
+from .accuracy import PEERS, AccuracyStudy
 
 TITLE = "Speed"
 TIMED = ("gelu", "gelu_tanh", "gelu_sigmoid", "silu", "relu", "elu", "tanh", "sigmoid", "mish")
@@ -78,7 +80,7 @@ def inside(budget_s: float, progress: Callable[[str, int, int], None]) -> Bench:
     )  # fmt: skip
 
 
-def pareto(bench: Bench, accuracy: Accuracy) -> Pareto:
+def pareto(bench: Bench, accuracy: AccuracyStudy) -> Pareto:
     """Return error against time of GELU in every implementation both timed and certified."""
     certified = {c.implementation: c for c in accuracy.certified if c.function == FUNCTION}
     errors = {

@@ -24,8 +24,7 @@ from softgate.studies.properties import PropertyTable, properties
 from softgate.studies.properties.record import Properties, lines
 from softgate.studies.table import table as value_table
 
-from ..elements import Markup, minus, of_grid, shown, swatch, table
-from ..section import MissingRecord, Results, Section
+from ..elements import Markup, MissingRecord, Results, Section, minus, of_grid, shown, swatch, table
 from .approximation import Approximations
 
 TITLE = "Tables"
@@ -89,7 +88,7 @@ class Figure:
 
 
 @dataclass(frozen=True)
-class Checked:
+class CheckedTable:
     """A printed table, checked: a row for each of the points."""
 
     title: str
@@ -114,7 +113,7 @@ class Articles(Record):
 
     schema: ClassVar[str] = "softgate.report.articles"
 
-    tables: tuple[Checked, ...]
+    tables: tuple[CheckedTable, ...]
     statements: tuple[Statement, ...]
     own: tuple[Grid, ...]
 
@@ -162,9 +161,11 @@ def articles(approximations: Approximations, formulas: Iterable[Activation] = ()
     )
 
 
-def _check_table(title: str, columns: tuple[Column, ...]) -> Checked:
+def _check_table(title: str, columns: tuple[Column, ...]) -> CheckedTable:
     figures = [_figures(column) for column in columns]
-    return Checked(title, tuple(c.head for c in columns), POINTS, tuple(zip(*figures, strict=True)))
+    return CheckedTable(
+        title, tuple(c.head for c in columns), POINTS, tuple(zip(*figures, strict=True))
+    )
 
 
 def _figures(column: Column) -> list[Figure]:
@@ -334,7 +335,7 @@ def section(results: Results) -> Section:
     return Section("tables", TITLE, body)
 
 
-def _checked(checked: Checked) -> str:
+def _checked(checked: CheckedTable) -> str:
     rows = [
         (minus(f"{x:g}"), *map(_figure, row))
         for x, row in zip(checked.points, checked.rows, strict=True)

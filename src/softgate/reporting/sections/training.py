@@ -16,8 +16,7 @@ from softgate.studies.compare.plots import panels
 from softgate.studies.compare.record import Comparison
 from softgate.studies.compare.trial import DEFAULT_ACTIVATIONS as ARMS
 
-from ..elements import coloured, figure, of_grid
-from ..section import Results, Section
+from ..elements import Results, Section, coloured, figure, of_grid
 
 if TYPE_CHECKING:
     from softgate.studies.compare.run import Update

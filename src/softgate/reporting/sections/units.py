@@ -19,16 +19,23 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from softgate.runtime.packages import require
 from softgate.runtime.printable_text import escape
 from softgate.runtime.records import Cell, Grid, Record
-from softgate.studies import Progress
-from softgate.studies.diagnose import chart_data, text
-from softgate.studies.diagnose.plots import GRADIENTS, SHADES, TIMES, css_colour, panels
+from softgate.studies import Progress, counted
+from softgate.studies.diagnose import chart_data
+from softgate.studies.diagnose.plots import (
+    GRADIENTS,
+    SHADES,
+    TIMES,
+    css_colour,
+    panels,
+    reaching,
+    silent,
+)
 from softgate.studies.diagnose.record import Diagnosis, Finding, WhatIf
 from softgate.studies.identify import UNKNOWN
 from softgate.studies.scan import scan
 from softgate.studies.scan.record import Scan
 
-from ..elements import figure, notes, of_grid
-from ..section import Results, Section
+from ..elements import Results, Section, figure, notes, of_grid
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -55,7 +62,7 @@ LONG = 16
 
 
 @dataclass(frozen=True)
-class ObservedNetwork:
+class NetworkDiagnosis:
     """An observed network; `right` is its accuracy on the digits held out."""
 
     title: str
@@ -70,7 +77,7 @@ class UnitStudy(Record):
     schema: ClassVar[str] = "softgate.report.units"
 
     about: str
-    watched: tuple[ObservedNetwork, ...]
+    watched: tuple[NetworkDiagnosis, ...]
     exchanged: tuple[WhatIf, ...]
     notes: tuple[str, ...] = ()
     scan: Scan | None = None
@@ -215,7 +222,7 @@ def _study(user_model: LoadedModel) -> UnitStudy:
         f"batch{'es' if len(batches) > 1 else ''}: the model is evaluated, not trained. "
         "`softgate diagnose` prints the same."
     )
-    network = ObservedNetwork(user_model.name, diagnosis)
+    network = NetworkDiagnosis(user_model.name, diagnosis)
     return UnitStudy(about, (network,), exchanged, tuple(remarks), scanned)
 
 
@@ -236,7 +243,7 @@ def _digits(progress: Progress | None = None) -> UnitStudy:
     from torch.nn.functional import cross_entropy
 
     from softgate.studies.compare.execution.run_trial import isolated
-    from softgate.studies.compare.tasks.digits import digits
+    from softgate.studies.compare.tasks.images import digits
     from softgate.torch import what_if
 
     data = digits()
@@ -252,7 +259,7 @@ def _digits(progress: Progress | None = None) -> UnitStudy:
             title = f"network trained with {name}"
             with torch.no_grad():
                 right = float((model(test.x).argmax(dim=1) == test.y).float().mean())
-            watched.append(ObservedNetwork(name, replace(diagnosis, model=title), right))
+            watched.append(NetworkDiagnosis(name, replace(diagnosis, model=title), right))
             exchange = what_if(model, [test.x], other, loss=lambda y, _: cross_entropy(y, test.y))
             exchanged.append(replace(exchange, model=title))
     about = ABOUT.format(train=len(train), test=len(test))
@@ -316,7 +323,7 @@ def _scanned(scan: Scan) -> str:
     head = f"<h3>Activations, identified by their values</h3><p>{escape(title)}</p>"
     table = of_grid(replace(grid, title=""), "path, function and operators of each activation")
     if len(scan.activations) > LONG:
-        count = text.counted(len(scan.activations), "activation")
+        count = counted(len(scan.activations), "activation")
         table = f"<details><summary>{escape(count)} as a table</summary>{table}</details>"
     return head + notes(lines) + table
 
@@ -374,20 +381,20 @@ def _explanation(record: UnitStudy) -> str:
     for network in record.watched:
         sites = chart_data.rows(network.seen)
         outside = (
-            text.reaching(chart_data.ridges(network.seen)),
-            text.silent(chart_data.names(sites), chart_data.gradient_norms(sites)),
+            reaching(chart_data.ridges(network.seen)),
+            silent(chart_data.names(sites), chart_data.gradient_norms(sites)),
         )
         parts += [f"{network.title}: {remark}" for remark in outside if remark]
     return " ".join(parts)
 
 
-def _findings(network: ObservedNetwork) -> str:
+def _findings(network: NetworkDiagnosis) -> str:
     """Return the heading of a network with its findings below; those with one advice together."""
     findings = network.seen.findings
     kinds = list(dict.fromkeys(finding.kind for finding in findings))
     problems = f"problems found: {', '.join(kinds)}" if kinds else "no problems found"
     right = "" if network.right is None else f"; {100 * network.right:.1f} % test accuracy"
-    count = text.counted(len(network.seen.sites), "activation")
+    count = counted(len(network.seen.sites), "activation")
     head = f"<h3>{escape(f'{network.title}: {count}, {problems}{right}')}</h3>"
     groups = groupby(findings, key=lambda finding: finding.advice)
     items = "".join(_group(advice, list(group)) for advice, group in groups)
@@ -406,7 +413,7 @@ def _coded(text: str) -> str:
     return sub("`([^`]*)`", r"<code>\1</code>", escape(text))
 
 
-def _table(network: ObservedNetwork) -> str:
+def _table(network: NetworkDiagnosis) -> str:
     diagnosis = network.seen
     ratio = diagnosis.gradient_ratio
     of = f" (of {diagnosis.loss})" if diagnosis.loss else ""
@@ -415,7 +422,7 @@ def _table(network: ObservedNetwork) -> str:
     table = of_grid(diagnosis.grids()[0], f"{network.title}: {steps}{gradient}")
     if len(diagnosis.sites) <= LONG:
         return table
-    summary = f"{text.counted(len(diagnosis.sites), 'activation')} as a table"
+    summary = f"{counted(len(diagnosis.sites), 'activation')} as a table"
     return f"<details><summary>{escape(summary)}</summary>{table}</details>"
 
 

@@ -20,8 +20,8 @@ from softgate.catalogue import Entry
 from softgate.formula.formats import Format, ulp
 from softgate.runtime.kernels import BUILDING
 
-from ..properties.curve import QUANTITIES, Curve
 from ..properties.exact import to_float
+from ..properties.piecewise import QUANTITIES, Curve
 from .errors import Errors, Float64s
 
 TAIL, NEAR = 4.0, 0.125

@@ -21,7 +21,7 @@ from softgate.runtime.resolve import first_line
 
 from ..peers import Peer
 from ..peers.timed_call import BenchTask, TimedCall, UnsupportedCall, load
-from ..worker import Parent, c_function
+from ..worker import ParentConnection, c_function
 from .inputs import arrays
 
 SAMPLE_S = 1e-4
@@ -178,7 +178,7 @@ def error_text(error: BaseException) -> str:
 
 def main() -> None:
     """Reply to the parent's requests until end of file."""
-    parent = Parent()
+    parent = ParentConnection()
     calls: Calls | None = None
     for request in parent.messages():
         action = request.pop("do")

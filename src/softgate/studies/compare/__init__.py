@@ -8,20 +8,20 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from .record import Comparison, Pairs
-from .request import ALPHA, ComparisonRequest, Named
+from .request import ALPHA, ComparisonRequest, FunctionLike
 from .run import Progress
 
 
 def compare(  # noqa: PLR0913  (settings of one study, by keyword)
     what: str | os.PathLike[str] | Callable[..., Any],
     data: Any = None,
-    activations: Named | Iterable[Named] | None = None,
+    activations: FunctionLike | Iterable[FunctionLike] | None = None,
     *,
     seeds: int | Iterable[int] | None = None,
     lr: float | None = None,
     rates: Iterable[float] | None = None,
     tuning_seeds: int | Iterable[int] | None = None,
-    baseline: Named | None = None,
+    baseline: FunctionLike | None = None,
     pairs: Pairs = "baseline",
     alpha: float = ALPHA,
     data_dir: str | os.PathLike[str] | None = None,

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from softgate.plotting.palette import Style, variants
 
-from .record import Difference, signed_score
+from .record import PairedDifference, signed_score
 from .statistics import ConfidenceInterval
 from .trial import Outcome
 
@@ -31,7 +31,7 @@ ROOM = 0.06
 
 
 @dataclass(frozen=True)
-class Band:
+class LearningCurveBand:
     """The losses of an activation by step: the median, and the middle half of the seeds.
 
     A loss is inf where runs have diverged. `ends` are the last points of those runs.
@@ -56,7 +56,7 @@ class LearningCurves:
     """The learning curves of all activations under a condition, and which loss they show."""
 
     of: Loss
-    bands: tuple[Band, ...]
+    bands: tuple[LearningCurveBand, ...]
 
     @property
     def log(self) -> bool:
@@ -165,7 +165,7 @@ def _ends(intervals: Iterable[ConfidenceInterval | None]) -> list[float]:
     return [end for it in intervals if it is not None for end in (it.low, it.high)]
 
 
-def one_sided(record: Comparison, difference: Difference) -> tuple[int, int]:
+def one_sided(record: Comparison, difference: PairedDifference) -> tuple[int, int]:
     """Return the number of seeds at which only the other arm diverged, and only this one."""
     cells = {(cell.condition, cell.arm): cell for cell in record.summaries}
     names = (difference.arm, difference.other)
@@ -188,7 +188,7 @@ def learning(record: Comparison, condition: str) -> LearningCurves | None:
     return LearningCurves(of, tuple(band for band in bands if band is not None))
 
 
-def _band(arm: str, cell: Sequence[Outcome], of: Loss) -> Band | None:
+def _band(arm: str, cell: Sequence[Outcome], of: Loss) -> LearningCurveBand | None:
     curves = [(outcome, *_points(outcome, of)) for outcome in cell]
     curves = [curve for curve in curves if curve[1].size]
     if not curves:
@@ -200,7 +200,7 @@ def _band(arm: str, cell: Sequence[Outcome], of: Loss) -> Band | None:
     ends = [(float(at[-1]), float(losses[-1]))
             for outcome, at, losses in curves if outcome.status == "diverged"]  # fmt: skip
     x, y, y_low, y_high = (tuple(p[shown].tolist()) for p in (steps, middle, low, high))
-    return Band(arm, x, y, y_low, y_high, tuple(ends))
+    return LearningCurveBand(arm, x, y, y_low, y_high, tuple(ends))
 
 
 def _points(outcome: Outcome, of: Loss) -> tuple[Floats, Floats]:

@@ -29,7 +29,7 @@ SOURCES = (
     "formula/**/*", "blocks/**/*", "catalogue/**/*", "lower/**/*", "runtime/**/*",
     "frameworks/*", "frameworks/torch/**/*", "torch/**/*",
     "studies/diagnose/**/*", "studies/properties/**/*",
-    "studies/compare/data", "studies/compare/trial_functions", "studies/compare/models",
+    "studies/compare/splits", "studies/compare/trial_functions", "studies/compare/models",
     "studies/compare/training", "studies/compare/user_model", "studies/compare/scripts",
     "studies/compare/tasks/*", "studies/compare/execution/run_trial",
 )  # fmt: skip

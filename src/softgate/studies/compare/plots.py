@@ -42,7 +42,7 @@ from .chart_data import (
     score_range,
     styles,
 )
-from .record import Difference
+from .record import PairedDifference
 from .statistics import ConfidenceInterval
 from .text import probability
 
@@ -165,7 +165,7 @@ def _runs_in_words(record: Comparison, condition: str) -> str:
     return f"Mean {record.score_format.name}: {', '.join(means)}."
 
 
-def _differences_in_words(record: Comparison, differences: Sequence[Difference]) -> str:
+def _differences_in_words(record: Comparison, differences: Sequence[PairedDifference]) -> str:
     means = [
         f"{d.arm} to {d.other} {record.score_format.difference(d.mean)}, {d.verdict}"
         for d in differences
@@ -312,7 +312,7 @@ def _counts(values: list[Spec], place: Spec) -> Spec:
 
 
 def _differences(
-    record: Comparison, differences: Sequence[Difference], printed: bool, title: list[str]
+    record: Comparison, differences: Sequence[PairedDifference], printed: bool, title: list[str]
 ) -> Spec:
     span, factor = difference_range(record, differences[0].condition), record.score_format.factor
     several = record.pairs == "all"
@@ -373,7 +373,7 @@ def _differences(
     return {**_panel(values, layers, printed), "width": WHOLE, "height": height}
 
 
-def _verdicts(rows: Sequence[tuple[Difference, str]], y: Spec) -> Spec:
+def _verdicts(rows: Sequence[tuple[PairedDifference, str]], y: Spec) -> Spec:
     """Return the verdicts, right of the axes."""
     values: list[Spec] = []
     for difference, label in rows:

@@ -21,8 +21,8 @@ from softgate.runtime.records import Cell, Grid, Record
 
 from .plan import ChosenRate
 from .statistics import (
-    BestPossible,
     ConfidenceInterval,
+    MinimumPValue,
     best_possible,
     check_alpha,
     holm,
@@ -31,7 +31,7 @@ from .statistics import (
     sign_flip_test,
 )
 from .text import ScoreFormat, difference_grid, rate_grid, sentences, summary_grid
-from .trial import Measure, Outcome, Place, Setting
+from .trial import Measure, Outcome, Setting, TrialEnvironment
 
 if TYPE_CHECKING:
     from softgate.plotting.vega import Chart
@@ -46,7 +46,7 @@ Results = Mapping[tuple[str, str], Sequence[Outcome]]
 
 
 @dataclass(frozen=True)
-class Difference:
+class PairedDifference:
     """Paired difference of an activation, `arm`, to another one, `other`, over the same seeds.
 
     Attributes
@@ -109,7 +109,7 @@ def differences(
     *,
     pairs: Pairs,
     alpha: float,
-) -> tuple[Difference, ...]:
+) -> tuple[PairedDifference, ...]:
     """Return all comparisons of a run, corrected together."""
     if pairs == "all":
         compared = [(arm, other) for other, arm in combinations(arms, 2)]
@@ -131,7 +131,7 @@ def differences(
 
 def _difference(
     condition: str, arm: str, other: str, results: Results, measure: Measure, level: float
-) -> Difference:
+) -> PairedDifference:
     scores, others = (
         [signed_score(o, measure) for o in results[condition, a]] for a in (arm, other)
     )
@@ -142,7 +142,7 @@ def _difference(
     finite = [value for value in each if math.isfinite(value)]
     test = sign_flip_test(gains)
     known = ([score for score in side if not math.isnan(score)] for side in (scores, others))
-    return Difference(
+    return PairedDifference(
         condition=condition,
         arm=arm,
         other=other,
@@ -280,7 +280,7 @@ class Comparison(Record):
         Every reported trial.
     summaries : tuple of Summary
         One for each activation under each condition.
-    differences : tuple of Difference
+    differences : tuple of PairedDifference
         The comparisons with their verdicts.
     notes : tuple of str
         Further sentences on the task and the run.
@@ -302,7 +302,7 @@ class Comparison(Record):
     choices: tuple[ChosenRate, ...]
     outcomes: tuple[Outcome, ...]
     summaries: tuple[Summary, ...]
-    differences: tuple[Difference, ...]
+    differences: tuple[PairedDifference, ...]
     notes: tuple[str, ...]
 
     @classmethod
@@ -387,14 +387,14 @@ class Comparison(Record):
         return sentences(self)
 
     @property
-    def best(self) -> BestPossible | None:
+    def best(self) -> MinimumPValue | None:
         """The least p-value possible with this number of seeds; None if nothing is compared."""
         if not self.differences:
             return None
         return best_possible(len(self.seeds), len(self.differences), self.alpha)
 
     @property
-    def places(self) -> tuple[Place, ...]:
+    def places(self) -> tuple[TrialEnvironment, ...]:
         """The machines that trials ran on."""
         return tuple(dict.fromkeys(outcome.place for outcome in self.outcomes))
 

@@ -13,11 +13,11 @@ from softgate.runtime.printable_text import a_type
 from softgate.runtime.registry import functions
 
 from .plan import FIRST_TUNING_SEED, Arm, ComparisonPlan, Condition, read_seeds
-from .presets import PublishedExperiment, preset
+from .published_experiments import PublishedExperiment, preset
 from .record import Pairs, check_pairs
 from .run import PlannedComparison
 from .scripts import UserTrainingLoop, is_function, is_loop, source
-from .statistics import BestPossible, best_possible, count_comparisons
+from .statistics import MinimumPValue, best_possible, count_comparisons
 from .tasks import task
 from .trial import Trainable
 from .trial_functions import PicklableFormula, TrainableWithFormulas, shown, trial_name
@@ -26,7 +26,7 @@ from .user_model import UserModel
 SEEDS, TUNING_SEEDS, ALPHA = 8, 2, 0.05
 """Eight seeds can show a difference at 0.05 in six comparisons at once, five in none at all."""
 
-Named = str | Callable[..., Any]
+FunctionLike = str | Callable[..., Any]
 
 
 @dataclass(frozen=True)
@@ -35,12 +35,12 @@ class ComparisonRequest:
 
     what: str | os.PathLike[str] | Callable[..., Any]
     data: Any = None
-    activations: Named | Iterable[Named] | None = None
+    activations: FunctionLike | Iterable[FunctionLike] | None = None
     seeds: int | Iterable[int] | None = None
     tuning_seeds: int | Iterable[int] | None = None
     lr: float | None = None
     rates: Iterable[float] | None = None
-    baseline: Named | None = None
+    baseline: FunctionLike | None = None
     pairs: Pairs = "baseline"
     alpha: float | None = None
     data_dir: str | os.PathLike[str] | None = None
@@ -90,7 +90,7 @@ class ComparisonRequest:
         """Return the trainable, and its activations as trials name them."""
         trainable = find_trainable(self.what, self.data, self.data_dir, self.settings)
         if self.activations is None:
-            activations: list[Named] = list(trainable.default_activations)
+            activations: list[FunctionLike] = list(trainable.default_activations)
         else:
             activations = resolve.several(self.activations)
         resolved = [trial_name(activation) for activation in activations]
@@ -133,7 +133,7 @@ class ComparisonRequest:
             )
         return baseline
 
-    def _best_possible(self, plan: ComparisonPlan) -> BestPossible:
+    def _best_possible(self, plan: ComparisonPlan) -> MinimumPValue:
         """Return the least p-value possible with the seeds of a plan."""
         if len(plan.arms) < 2:
             raise ValueError(

@@ -14,9 +14,9 @@ from .. import counted
 from .execution import Event, Executor
 from .fingerprint import same_code
 from .plan import ComparisonPlan
-from .presets import PublishedExperiment
+from .published_experiments import PublishedExperiment
 from .record import Comparison, Pairs
-from .statistics import BestPossible, library
+from .statistics import MinimumPValue, library
 from .store import Store, stored_outcomes
 from .trial import Outcome
 
@@ -52,7 +52,7 @@ class PlannedComparison:
     """A planned comparison, and the least p-value possible with its seeds."""
 
     plan: ComparisonPlan
-    possible: BestPossible
+    possible: MinimumPValue
     baseline: str | None
     pairs: Pairs
     preset: PublishedExperiment | None = None

@@ -34,9 +34,9 @@ from .trial import (
     CurvePoint,
     Diverged,
     Measure,
-    Measured,
     ProgressCallback,
     Setting,
+    TrainingResult,
     Trial,
     TrialFunction,
 )
@@ -44,7 +44,7 @@ from .trial import (
 MAX_POINTS = 400
 """A curve with more points is thinned by joining neighbours."""
 FIGURES = ("score", "loss", "validation_score", "validation_loss", "steps", "parameters", "flops")
-"""Keys of a script's result with a field in `Measured`; other numbers go to `Measured.more`."""
+"""Keys of a script's result with a field in `TrainingResult`; other numbers go to its `more`."""
 SIMPLE = (float, int, str, bool)
 REQUIRED = inspect.Parameter.empty
 TRIAL_PARAMETERS = ("activation", "seed", "report", "lr", "validation")
@@ -229,7 +229,7 @@ class ReportCallback:
         self._add(point)
         self._progress(step, max(step, int(steps)) if steps else 0, value)
         if not math.isfinite(value):
-            raise Diverged(step, Measured(curve=tuple(self.curve), steps=step))
+            raise Diverged(step, TrainingResult(curve=tuple(self.curve), steps=step))
         self._last = (step, perf_counter())
 
     def _add(self, point: CurvePoint) -> None:
@@ -239,7 +239,7 @@ class ReportCallback:
             odd = self.curve[-1:] if len(self.curve) % 2 else []
             self.curve = [_joined(*pair) for pair in pairs] + odd
 
-    def measured(self, returned: Any, tuning: bool) -> Measured:
+    def measured(self, returned: Any, tuning: bool) -> TrainingResult:
         """Return the measurements of a trial from the script's return value."""
         result = dict(returned) if isinstance(returned, Mapping) else {"score": returned}
         if "score" not in result:
@@ -253,9 +253,11 @@ class ReportCallback:
             raise ValueError("run returned no score: expected a number, or a mapping with 'score'")
         last_step = self._last[0] if self._last else 0
         if not math.isfinite(score):
-            raise Diverged(last_step, Measured(curve=tuple(self.curve)), "the score is not finite")
+            raise Diverged(
+                last_step, TrainingResult(curve=tuple(self.curve)), "the score is not finite"
+            )
         more = {str(n): number(str(n), v) for n, v in result.items() if n not in FIGURES}
-        return Measured(
+        return TrainingResult(
             score=None if tuning else score,
             loss=None if tuning else known.get("loss"),
             validation_score=known.get("validation_score", score if tuning else None),
@@ -395,7 +397,9 @@ class UserTrainingLoop:
             import torch  # noqa: F401  (so that its generators are seeded for the first trial too)
         run, folder = self._load()
 
-        def run_script(trial: Trial, progress: ProgressCallback) -> tuple[Measured, list[float]]:
+        def run_script(
+            trial: Trial, progress: ProgressCallback
+        ) -> tuple[TrainingResult, list[float]]:
             from .trial_functions import function
 
             report = ReportCallback(progress)

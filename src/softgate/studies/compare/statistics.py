@@ -38,7 +38,7 @@ SEED = 0
 
 
 @dataclass(frozen=True)
-class BestPossible:
+class MinimumPValue:
     """The least p-value possible with a number of seeds, when all of them agree.
 
     `p` is before, `corrected` after Holm's correction, if all other comparisons fail; `needed` is
@@ -68,7 +68,7 @@ class BestPossible:
 
 
 @dataclass(frozen=True)
-class SignFlips:
+class SignFlipResult:
     """Result of a sign-flip test.
 
     Attributes
@@ -98,7 +98,7 @@ class ConfidenceInterval:
     kind: Literal["t", "BCa"]
 
 
-def best_possible(seeds: int, comparisons: int = 1, alpha: float = 0.05) -> BestPossible:
+def best_possible(seeds: int, comparisons: int = 1, alpha: float = 0.05) -> MinimumPValue:
     """Return the least p-value possible with `seeds`, after Holm's correction.
 
     Examples
@@ -113,7 +113,7 @@ def best_possible(seeds: int, comparisons: int = 1, alpha: float = 0.05) -> Best
     check_alpha(alpha)
     p = float(2.0 ** (1 - seeds)) if seeds <= MAX_EXACT else 1 / (SAMPLED + 1)
     needed = next(n for n in range(1, 2000) if min(1.0, comparisons * 2.0 ** (1 - n)) <= alpha)
-    return BestPossible(seeds, comparisons, alpha, p, min(1.0, comparisons * p), needed)
+    return MinimumPValue(seeds, comparisons, alpha, p, min(1.0, comparisons * p), needed)
 
 
 def count_comparisons(arms: int, conditions: int = 1, pairs: str = "baseline") -> int:
@@ -133,7 +133,7 @@ def check_alpha(alpha: float) -> None:
         raise ValueError(f"alpha = {alpha!r}: expected a number between 0 and 1, such as 0.05")
 
 
-def sign_flip_test(gains: Sequence[float]) -> SignFlips | None:
+def sign_flip_test(gains: Sequence[float]) -> SignFlipResult | None:
     """Return the sign-flip test of an activation's gains; None if all are unknown.
 
     Parameters
@@ -161,7 +161,7 @@ def sign_flip_test(gains: Sequence[float]) -> SignFlips | None:
         test = _sign_flips(_signed_ranks(np.where(unknown, against, differences)), "ranks")
         if test.direction == direction:
             return test
-    return SignFlips(1.0, 0, True, "ranks")
+    return SignFlipResult(1.0, 0, True, "ranks")
 
 
 def _signed_ranks(gains: Floats) -> Floats:
@@ -169,11 +169,11 @@ def _signed_ranks(gains: Floats) -> Floats:
     return np.sign(gains) * ranks
 
 
-def _sign_flips(differences: Floats, by: Literal["values", "ranks"]) -> SignFlips:
+def _sign_flips(differences: Floats, by: Literal["values", "ranks"]) -> SignFlipResult:
     """Return the test of Σd; a difference of 0 is unchanged by a flip and left out."""
     signed = differences[differences != 0]
     if not signed.size:
-        return SignFlips(1.0, 0, True, by)
+        return SignFlipResult(1.0, 0, True, by)
     exact = signed.size <= MAX_EXACT
     # |Σ| is the same with all signs flipped, so the first sign is kept and half of the flips are
     # enough. scipy needs two values or more; zeros change nothing.
@@ -188,7 +188,7 @@ def _sign_flips(differences: Floats, by: Literal["values", "ranks"]) -> SignFlip
         batch=2**14,
         random_state=np.random.default_rng(SEED),
     )
-    return SignFlips(float(result.pvalue), int(np.sign(signed.sum())), exact, by)
+    return SignFlipResult(float(result.pvalue), int(np.sign(signed.sum())), exact, by)
 
 
 def holm(ps: Sequence[float], alpha: float) -> tuple[list[float], list[bool]]:

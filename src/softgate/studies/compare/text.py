@@ -21,7 +21,7 @@ from .trial import Measure
 
 if TYPE_CHECKING:
     from .plan import ChosenRate, RateResult
-    from .record import Comparison, Difference, Summary
+    from .record import Comparison, PairedDifference, Summary
 
 MAX_DECIMALS = 6
 NONE = "-"
@@ -153,7 +153,7 @@ def difference_grid(record: Comparison) -> Grid:
     """Return the table of differences: a row for each comparison, with its verdict."""
     scores, rows = record.score_format, record.differences
     all_pairs, several = record.pairs == "all", len(rows) > 1
-    columns: list[Column[Difference]] = [
+    columns: list[Column[PairedDifference]] = [
         ("activation", lambda row: f"{row.arm} - {row.other}" if all_pairs else row.arm),
         ("verdict", lambda row: row.verdict),  # first: a narrow window cuts columns off
         ("difference", lambda row: scores.difference(row.mean)),
@@ -176,7 +176,7 @@ def difference_grid(record: Comparison) -> Grid:
     return _grid(record, title, columns, rows)
 
 
-def _seeds_won(row: Difference) -> str:
+def _seeds_won(row: PairedDifference) -> str:
     ties = f", {row.tied} tied" if row.tied else ""
     unknown = f", {row.unknown} unknown" if row.unknown else ""
     return f"{row.won} of {len(row.each)}{ties}{unknown}"
@@ -268,11 +268,11 @@ def _verdicts(record: Comparison) -> Iterator[str]:
                     yield under + part
 
 
-def _others(differences: Iterable[Difference]) -> list[str]:
+def _others(differences: Iterable[PairedDifference]) -> list[str]:
     return list(dict.fromkeys(difference.other for difference in differences))
 
 
-def _detected(difference: Difference, record: Comparison) -> str:
+def _detected(difference: PairedDifference, record: Comparison) -> str:
     p = f"p = {probability(difference.corrected)}"
     if len(record.differences) > 1:
         p += f" after correction for {len(record.differences)} comparisons"
@@ -288,7 +288,7 @@ def _detected(difference: Difference, record: Comparison) -> str:
     return f"{lead}: {seeds}, {p}. Both have a score at {counted(both, 'seed')}: {mean}."
 
 
-def _mean(difference: Difference, record: Comparison) -> str:
+def _mean(difference: PairedDifference, record: Comparison) -> str:
     if difference.mean is None:
         raise ValueError(f"{difference.arm} and {difference.other} have no seed with two scores")
     side = "higher" if difference.mean > 0 else "lower"
@@ -300,7 +300,7 @@ def _mean(difference: Difference, record: Comparison) -> str:
     )
 
 
-def _not_detected(differences: list[Difference], record: Comparison) -> str:
+def _not_detected(differences: list[PairedDifference], record: Comparison) -> str:
     alike = [d for d in differences if d.verdict == "no detectable difference"]
     if not alike:
         return ""
@@ -312,7 +312,7 @@ def _not_detected(differences: list[Difference], record: Comparison) -> str:
     return f"{lead} Differences of up to {largest} are consistent with these runs."
 
 
-def _not_compared(differences: list[Difference]) -> str:
+def _not_compared(differences: list[PairedDifference]) -> str:
     arms = [d.arm for d in differences if d.verdict == "not compared"]
     other = differences[0].other
     return f"Not compared with {other}: {listed(arms)}. No seed has both." if arms else ""
@@ -405,7 +405,7 @@ def _failed(row: Summary, seeds: tuple[int, ...]) -> str:
     return f"{name} at {len(seeds)} of {counted(row.runs, 'seed')}{which}"
 
 
-def _named(items: Iterable[ChosenRate | Difference], record: Comparison) -> str:
+def _named(items: Iterable[ChosenRate | PairedDifference], record: Comparison) -> str:
     """Return activations, each with its conditions unless these are all conditions."""
     cells: dict[str, list[str]] = {}
     for item in items:

@@ -19,9 +19,9 @@ from torch.nn import functional as F
 
 from softgate.torch import diagnose
 
-from .data import Data, Part
 from .models import operations, parameters
-from .trial import CurvePoint, Diverged, Measured, ProgressCallback, SiteHealth, Trial
+from .splits import Data, DataSplit
+from .trial import CurvePoint, Diverged, ProgressCallback, SiteHealth, TrainingResult, Trial
 
 EVALUATED_AT_ONCE = 8192
 """Positions per batch of an evaluation."""
@@ -168,21 +168,23 @@ class TrainingRun:
                 self.step, self._unfinished(), "the loss on validation data is not finite"
             )
 
-    def evaluate(self, part: Part) -> Evaluation:
+    def evaluate(self, part: DataSplit) -> Evaluation:
         """Return loss and score of the model in its present state."""
         return evaluate(self.model, part, self.objective)
 
-    def _unfinished(self) -> Measured:
-        return Measured(curve=tuple(self.curve), steps=self.step, parameters=parameters(self.model))
+    def _unfinished(self) -> TrainingResult:
+        return TrainingResult(
+            curve=tuple(self.curve), steps=self.step, parameters=parameters(self.model)
+        )
 
-    def measured(self, more: dict[str, float] | None = None) -> Measured:
+    def measured(self, more: dict[str, float] | None = None) -> TrainingResult:
         """Return the measurements of the trained model; the only evaluation of test data."""
         last = self.curve[-1]  # after the last update: `train` ends with an evaluation
         test = self.evaluate(self.data.test) if self.trial.role == "reported" else None
         if test is not None and not math.isfinite(test.loss):
             raise Diverged(self.step, self._unfinished(), "the loss on test data is not finite")
         sites, ratio = health(self.model, self.data.validation, self.objective)
-        return Measured(
+        return TrainingResult(
             score=None if test is None else test.score,
             loss=None if test is None else test.loss,
             validation_score=last.validation_score,
@@ -203,7 +205,7 @@ def train(
     trial: Trial,
     progress: ProgressCallback,
     objective: Objective = CLASSIFICATION,
-) -> tuple[Measured, list[float]]:
+) -> tuple[TrainingResult, list[float]]:
     """Train a model in place by a trial's settings, and measure it.
 
     Parameters
@@ -222,7 +224,7 @@ def train(
 
     Returns
     -------
-    Measured, list of float
+    TrainingResult, list of float
         Measurements, and the time of every update in seconds.
     """
     settings: Any = trial.settings
@@ -241,7 +243,7 @@ def seeded(seed: int) -> Iterator[None]:
         yield
 
 
-def _batches(part: Part, batch: int, seed: int) -> Iterator[tuple[Tensor, Tensor]]:
+def _batches(part: DataSplit, batch: int, seed: int) -> Iterator[tuple[Tensor, Tensor]]:
     """Yield batches forever, each epoch in another order."""
     generator = torch.Generator().manual_seed(ORDER + seed)
     while True:
@@ -249,7 +251,7 @@ def _batches(part: Part, batch: int, seed: int) -> Iterator[tuple[Tensor, Tensor
             yield part.x[rows], part.y[rows]
 
 
-def evaluate(model: nn.Module, part: Part, objective: Objective) -> Evaluation:
+def evaluate(model: nn.Module, part: DataSplit, objective: Objective) -> Evaluation:
     """Return loss and score of a model on a part of the data."""
     batch = max(1, EVALUATED_AT_ONCE // _positions(part))
     total, outputs = 0.0, []
@@ -269,13 +271,13 @@ def evaluate(model: nn.Module, part: Part, objective: Objective) -> Evaluation:
     return Evaluation(loss, objective.score(torch.cat(outputs), part.y))
 
 
-def _positions(part: Part) -> int:
+def _positions(part: DataSplit) -> int:
     """Return the number of predictions per example: the characters of a text, else 1."""
     return max(1, part.y[:1].numel())
 
 
 def health(
-    model: nn.Module, part: Part, objective: Objective
+    model: nn.Module, part: DataSplit, objective: Objective
 ) -> tuple[tuple[SiteHealth, ...], float | None]:
     """Return the state of each activation on a part of the data, and the gradient ratio."""
     count = min(len(part), max(1, DIAGNOSED // _positions(part)))

@@ -98,7 +98,7 @@ class SiteHealth:
 
 
 @dataclass(frozen=True)
-class Measured:
+class TrainingResult:
     """Results of training: bit-identical for the same trial on the same kind of CPU.
 
     Attributes
@@ -146,7 +146,7 @@ def dead_fraction(sites: Sequence[SiteHealth]) -> float | None:
 
 
 @dataclass(frozen=True)
-class Place:
+class TrialEnvironment:
     """Machine and versions that a trial ran with."""
 
     host: str
@@ -173,7 +173,7 @@ class Outcome(Record):
     ----------
     status, said : str
         How the trial ended, and a message if it did not finish ("diverged at step 120").
-    measured : Measured
+    measured : TrainingResult
         Results; if training did not finish, only the curve up to that point.
     step_ms : float or None
         Median time of an update.
@@ -187,10 +187,10 @@ class Outcome(Record):
     trial: Trial
     status: Status
     said: str
-    measured: Measured
+    measured: TrainingResult
     step_ms: float | None
     seconds: float
-    place: Place
+    place: TrialEnvironment
 
     def grids(self) -> tuple[Grid, ...]:
         """Return one row."""
@@ -209,7 +209,9 @@ class Outcome(Record):
 class Diverged(Exception):
     """Raised if a loss or score is not finite; the trial's status is then "diverged"."""
 
-    def __init__(self, step: int, measured: Measured, why: str = "the loss is not finite") -> None:
+    def __init__(
+        self, step: int, measured: TrainingResult, why: str = "the loss is not finite"
+    ) -> None:
         super().__init__(f"diverged at step {step}: {why}")
         self.step, self.measured = step, measured
 
@@ -217,7 +219,7 @@ class Diverged(Exception):
 ProgressCallback = Callable[[int, int, float], None]
 """Called during training with the step, the number of steps, and the loss."""
 
-TrialFunction = Callable[[Trial, ProgressCallback], tuple[Measured, list[float]]]
+TrialFunction = Callable[[Trial, ProgressCallback], tuple[TrainingResult, list[float]]]
 """Runs a trial; returns its results and the time of each update in seconds. Raises Diverged."""
 
 

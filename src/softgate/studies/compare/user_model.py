@@ -35,9 +35,9 @@ from .trial import (
     DEFAULT_ACTIVATIONS,
     Arms,
     Measure,
-    Measured,
     ProgressCallback,
     Setting,
+    TrainingResult,
     Trial,
     TrialFunction,
 )
@@ -45,7 +45,7 @@ from .trial import (
 if TYPE_CHECKING:
     from torch import nn
 
-    from .data import Data
+    from .splits import Data
     from .training import Objective
 
 Build = Callable[[Any], "nn.Module"]
@@ -86,9 +86,11 @@ class Examples:
         """Return the parts as tensors."""
         import torch
 
-        from .data import Data, Part
+        from .splits import Data, DataSplit
 
-        parts = {n: Part(torch.from_numpy(self.x[n]), torch.from_numpy(self.y[n])) for n in PARTS}
+        parts = {
+            n: DataSplit(torch.from_numpy(self.x[n]), torch.from_numpy(self.y[n])) for n in PARTS
+        }
         outputs = len(self.classes) if self.classes else int(np.prod(self.y["train"].shape[1:]))
         return Data(**parts, outputs=outputs)
 
@@ -230,7 +232,7 @@ def _split(y: Any, count: int, classification: bool) -> tuple[Any, Any, str]:
     classification = classification and y.ndim == 1
     sizes = np.unique(y, return_counts=True)[1] if classification else np.array([0])
     if classification and sizes.min() >= 2 and len(sizes) <= min(count, len(y) - count):
-        from .data import split
+        from .splits import split
 
         return *split(y, count / len(y)), "stratified by class"
     order = np.random.default_rng(0).permutation(len(y))
@@ -348,7 +350,7 @@ class UserModel:
 
         data, objective = self.examples.tensors(), self._objective()
 
-        def run(trial: Trial, progress: ProgressCallback) -> tuple[Measured, list[float]]:
+        def run(trial: Trial, progress: ProgressCallback) -> tuple[TrainingResult, list[float]]:
             return train(self._model(trial, data), data, trial, progress, objective)
 
         return run

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 
-from .record import Diagnosis, Finding, Site, Thresholds, Unseen
+from .record import Diagnosis, Finding, Site, Thresholds, UnobservedCalls
 
 GATES = ("sigmoid", "hard_sigmoid", "Phi")
 """Functions from 0 to 1, which are gates if their values are factors."""
@@ -27,7 +27,7 @@ _CONDITION = re.compile(r"\s*(\w+)\s*([<>])\s*([^%\s]+)\s*(%?)\s*")
 def findings(
     sites: Sequence[Site],
     ratio: float | None,
-    unseen: Sequence[Unseen],
+    unseen: Sequence[UnobservedCalls],
     steps: int,
     thresholds: Thresholds,
 ) -> tuple[Finding, ...]:
@@ -199,7 +199,9 @@ def _signal(sites: Sequence[Site], thresholds: Thresholds) -> Iterator[Finding]:
             )  # fmt: skip
 
 
-def _unobserved(sites: Sequence[Site], unseen: Sequence[Unseen], steps: int) -> Iterator[Finding]:
+def _unobserved(
+    sites: Sequence[Site], unseen: Sequence[UnobservedCalls], steps: int
+) -> Iterator[Finding]:
     """Yield findings on what could not be observed, which may have problems."""
     for group in unseen:
         names = ", ".join(name or "the model itself" for name in group.names[:3])
@@ -230,7 +232,7 @@ def _times(number: int) -> str:
 
 
 @dataclass(frozen=True)
-class Limit:
+class FailCondition:
     """A limit on one figure; see `condition`."""
 
     figure: str
@@ -278,7 +280,7 @@ class Limit:
         return worst, where
 
 
-def condition(text: str) -> Limit:
+def condition(text: str) -> FailCondition:
     """Return the condition of a text such as `dead>5%`; raise ValueError if it cannot be read.
 
     Examples
@@ -307,4 +309,4 @@ def condition(text: str) -> Limit:
             f"{text!r}: {figure} is a share, at most 1: write {figure}{sign}{number}% or "
             f"{figure}{sign}{limit / 100:g}"
         )
-    return Limit(figure, sign == ">", limit / 100 if percent_sign else limit, text.strip())
+    return FailCondition(figure, sign == ">", limit / 100 if percent_sign else limit, text.strip())

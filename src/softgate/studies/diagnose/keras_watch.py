@@ -26,8 +26,8 @@ from ..scan.keras_model import is_elementwise, sites
 from ..scan.record import ScannedActivation
 from .measure import norm
 from .observer import ActivationCall
-from .recognition import Recognised
-from .record import Diagnosis, Unseen
+from .recognition import RecognisedFunction
+from .record import Diagnosis, UnobservedCalls
 from .statistics import diagnosis
 from .watch import SiteStatistics
 
@@ -139,7 +139,9 @@ class Watch(keras.callbacks.Callback, SiteStatistics):
 
     def report(self) -> Diagnosis:
         """Return the record of what was observed until now."""
-        unseen = [Unseen(NOT_IDENTIFIED, USE_ONE, tuple(self._unseen))] if self._unseen else []
+        unseen = (
+            [UnobservedCalls(NOT_IDENTIFIED, USE_ONE, tuple(self._unseen))] if self._unseen else []
+        )
         order = [visible(path, one_line=True) for path in self._order]
         return diagnosis(
             [self._sites[key] for key in sorted(self._sites, key=lambda k: order.index(k[0]))],
@@ -209,7 +211,7 @@ class Watch(keras.callbacks.Callback, SiteStatistics):
     ) -> ActivationCall:
         activation = scanned.unscaled
         name = label(activation) if scanned.scale == 1 else scanned.answer
-        recognised = Recognised(name, activation, scanned.scale)
+        recognised = RecognisedFunction(name, activation, scanned.scale)
         path = visible(scanned.path, one_line=True)
         place = axis if x.dim() > 1 else None
         return ActivationCall(path, x, y, place, activation, recognised, None, step, False)

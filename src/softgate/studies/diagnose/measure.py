@@ -39,7 +39,7 @@ NormCallback = Callable[[str, float, float], None]
 
 
 @dataclass(frozen=True)
-class Bounds:
+class SaturationLimits:
     """Slopes that count as flat, and values that count as saturated: from `low` or `high` on."""
 
     flat: float
@@ -78,7 +78,12 @@ def slope_of(function: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
 
 
 def count(
-    x: Tensor, y: Tensor, slopes: Tensor, bounds: Bounds, shift: Float64s | None, axis: int | None
+    x: Tensor,
+    y: Tensor,
+    slopes: Tensor,
+    bounds: SaturationLimits,
+    shift: Float64s | None,
+    axis: int | None,
 ) -> CallSums:
     """Return the sums of a call.
 
@@ -103,7 +108,7 @@ def count(
         return CallSums(x.shape[0], sums, _not_finite(sums, x, y))
 
 
-def _add_by_loop(sums: Float64s, tensors: tuple[Tensor, ...], bounds: Bounds) -> None:
+def _add_by_loop(sums: Float64s, tensors: tuple[Tensor, ...], bounds: SaturationLimits) -> None:
     rows, columns = tensors[0].shape
     if not rows or not columns:
         return
@@ -129,7 +134,9 @@ def _loop(dtype: torch.dtype) -> Any:
     return kernels.once(("tally", storage), partial(compile_tally, storage))
 
 
-def _add_by_operators(sums: Float64s, x: Tensor, y: Tensor, slopes: Tensor, bounds: Bounds) -> None:
+def _add_by_operators(
+    sums: Float64s, x: Tensor, y: Tensor, slopes: Tensor, bounds: SaturationLimits
+) -> None:
     finite = torch.isfinite(x) & torch.isfinite(y)
     flat = bounds.flat
     counts = (

@@ -31,7 +31,13 @@ from softgate.runtime.printable_text import a_type, visible
 
 from .activation_calls import ACTIVATIONS, GATED_CALLS, LAYERS, PRODUCTS, SCALING, patched_calls
 from .measure import GradientHooks
-from .recognition import Function, Recognised, recognise_call, recognise_module, without_hooks
+from .recognition import (
+    Function,
+    RecognisedFunction,
+    recognise_call,
+    recognise_module,
+    without_hooks,
+)
 
 MOST_CALLS = 64
 """Maximum number of sites of one name in one forward of a module; later calls belong to the last
@@ -149,7 +155,7 @@ def _set_stance() -> Any:
     return getattr(torch.compiler, "set_stance", None)
 
 
-class Layout:
+class UnitAxis:
     """The axis and the number of units of the last layer that was called."""
 
     def __init__(self) -> None:
@@ -182,7 +188,7 @@ class ActivationCall:
     """The axis of the units; None if all elements are of one unit."""
     function: Function
     """The activation as a function of its input alone."""
-    recognised: Recognised | None
+    recognised: RecognisedFunction | None
     source: Any
     """The autograd node that made the input."""
     step: int
@@ -197,7 +203,7 @@ class _Frame:
     calls: Counter[str] = field(default_factory=Counter)
     activation: Function | None = None
     """What the module computes, if it is an activation."""
-    recognised: Recognised | None = None
+    recognised: RecognisedFunction | None = None
     x: Tensor | None = None
     source: Any = None
     ignored: bool = False
@@ -231,14 +237,14 @@ class Observer:
         for module, name in self.names.items():
             if isinstance(module, torch.jit.ScriptModule):  # its hooks are not called
                 self._note(SCRIPTED, name)
-        self.step, self._layout = -1, Layout()
+        self.step, self._layout = -1, UnitAxis()
         self.gates: set[str] = set()
         """Sites with a value that was a factor of a product."""
         self._last: tuple[str, ReferenceType[Tensor]] | None = None
         self._roots: set[str] = set()
         self._frames: list[_Frame] = []
         self._thread, self._busy = get_ident(), False
-        self._modules: dict[nn.Module, Recognised | None] = {}
+        self._modules: dict[nn.Module, RecognisedFunction | None] = {}
         self._stack = ExitStack()
 
     def open(self) -> None:
@@ -310,7 +316,7 @@ class Observer:
         if not self._roots or any(_nested(name, other) for other in self._roots):
             self._roots.clear()
             self.step += 1
-            self._layout = Layout()
+            self._layout = UnitAxis()
             if self._gradients is not None:
                 self._gradients.forget()
         self._roots.add(name)
@@ -344,7 +350,7 @@ class Observer:
         if recognised is None and frame.calls:
             return None  # activations inside the module were recorded
         if recognised is not None and any(True for _ in module.parameters()):
-            recognised = Recognised(recognised.name, None)  # training changes its values
+            recognised = RecognisedFunction(recognised.name, None)  # training changes its values
         parent = self._frames[-1] if self._frames else frame
         name = frame.name or visible(type(module).__name__, one_line=True)
         site = self._numbered(parent, name)
@@ -411,7 +417,7 @@ class Observer:
         x: Tensor,
         y: Tensor,
         function: Function,
-        recognised: Recognised | None,
+        recognised: RecognisedFunction | None,
         source: Any,
     ) -> Tensor | None:
         with self._unobserved():

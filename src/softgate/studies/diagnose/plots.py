@@ -2,7 +2,8 @@
 
 Each has a row for each site, in the order in which they are called. The report shows every panel by
 itself, with legends in HTML; a file has all of them, with their legends. Dead units are red, and
-their number is beside the row, so that no chart depends on colour alone.
+their number is beside the row, so that no chart depends on colour alone. Alternative texts, for
+screen readers, have the main numbers of each panel.
 """
 
 from __future__ import annotations
@@ -27,10 +28,20 @@ from softgate.plotting.vega import (
 )
 
 from .. import counted
-from . import chart_data, text
-from .chart_data import DEAD, FLAT, NEVER, SHARES, GradientNorm, Segment
+from . import chart_data
+from .chart_data import DEAD, FLAT, NEVER, SHARES, GradientNorm, Ridges, Segment
+from .findings import percent
 from .record import Diagnosis, Site
 
+TITLES = {
+    "outputs": "Outputs over time",
+    "units": "Units by how often their slope is flat",
+    "deaths": "Dead units over time",
+    "gradients": "Gradients by site",
+}
+"""Titles of the panels."""
+FEW = 8
+"""Sites that are named in an alternative text; the others are counted."""
 WIDTH, FILE_WIDTH = 11.0, 370
 """Inches of a file, and pixels between the axes of a panel in it."""
 LABEL = 18
@@ -89,7 +100,7 @@ def diagnosis_chart(diagnosis: Diagnosis) -> Chart:
     sites = counted(len(diagnosis.sites), "site")
     heading = f"{diagnosis.model}: {sites}, {steps}; {problems}"
     title = {"text": heading, "fontSize": 15, "offset": 18}
-    return Chart(concat("hconcat", columns, title=title), text.alternative(diagnosis), WIDTH)
+    return Chart(concat("hconcat", columns, title=title), alternative(diagnosis), WIDTH)
 
 
 def _title(panel: Panel) -> Spec:
@@ -123,26 +134,26 @@ def panels(
     if printed:
         height = "height: root of density, to its own peak; behind and pale: first steps."
         notes = {
-            "outputs": f"\n{height} {text.reaching(ridges)}".rstrip(),
-            "gradients": f"\n{note}" if (note := text.silent(labels, norms)) else "",
+            "outputs": f"\n{height} {reaching(ridges)}".rstrip(),
+            "gradients": f"\n{note}" if (note := silent(labels, norms)) else "",
         }
     result = {
         "outputs": Panel(
             _ridges(ridges, printed),
-            _caption(text.OUTPUTS, ridges.sites, diagnosis) + notes["outputs"],
-            text.describe_ridges(ridges),
+            _caption(TITLES["outputs"], ridges.sites, diagnosis) + notes["outputs"],
+            describe_ridges(ridges),
         ),
         "units": Panel(
             _units(labels, blocks, printed),
-            _caption(text.UNITS, sites, diagnosis),
-            text.describe_units(labels, blocks),
+            _caption(TITLES["units"], sites, diagnosis),
+            describe_units(labels, blocks),
         ),
     }
     if deaths:
         result["deaths"] = Panel(
             _deaths(labels, deaths, printed),
-            _caption(text.DEATHS, sites, diagnosis),
-            text.describe_deaths(labels, sites),
+            _caption(TITLES["deaths"], sites, diagnosis),
+            describe_deaths(labels, sites),
         )
     if chart_data.decades(norms) is not None:
         other_norms = [
@@ -154,8 +165,8 @@ def panels(
         assert span is not None
         result["gradients"] = Panel(
             _gradient_norms(labels, norms, span, printed),
-            _caption(text.GRADIENTS, sites, diagnosis) + notes["gradients"],
-            text.describe_gradient_norms(labels, norms),
+            _caption(TITLES["gradients"], sites, diagnosis) + notes["gradients"],
+            describe_gradient_norms(labels, norms),
         )
     return result
 
@@ -190,7 +201,7 @@ def _rows(labels: Sequence[str], grid: bool = False) -> Spec:
             "axis": axis}  # fmt: skip
 
 
-def _ridges(ridges: chart_data.Ridges, printed: bool) -> Spec:
+def _ridges(ridges: Ridges, printed: bool) -> Spec:
     points, about = [], []
     for number, ridge in enumerate(ridges.ridges):
         site, base = ridges.sites[ridge.row], ridge.row + chart_data.base(ridge)
@@ -221,17 +232,17 @@ def _ridges(ridges: chart_data.Ridges, printed: bool) -> Spec:
                         {"field": "steps"}],
         },
     }  # fmt: skip
-    broken = [
-        {"x": ridges.high, "y": row + 0.75, "text": text.broken(site)}
-        for row, site in enumerate(ridges.sites) if text.broken(site)
+    not_finite = [
+        {"x": ridges.high, "y": row + 0.75, "text": first_not_finite(site)}
+        for row, site in enumerate(ridges.sites) if site.not_finite
     ]  # fmt: skip
     side = "left" if printed else "right"  # a page clips what is right of the axes
-    texts = _texts(broken, side, {"field": "y", "type": "quantitative"})
+    texts = _texts(not_finite, side, {"field": "y", "type": "quantitative"})
     return {**_sized(RIDGE_ROW * len(ridges.sites), printed, RIDGE_AXES),
-            "layer": [rule("0", "zero"), outline, *([texts] if broken else [])]}  # fmt: skip
+            "layer": [rule("0", "zero"), outline, *([texts] if not_finite else [])]}  # fmt: skip
 
 
-def _ridge_axes(ridges: chart_data.Ridges) -> tuple[Spec, Spec]:
+def _ridge_axes(ridges: Ridges) -> tuple[Spec, Spec]:
     """Return the axis of outputs, and that of rows, which counts them from above."""
     rows = len(ridges.sites)
     names = f"{json.dumps(chart_data.labels(ridges, LABEL))}[floor(datum.value)]"
@@ -370,3 +381,87 @@ def _gradient_norms(
     crossed = any(value["norm"] is None for value in values)
     return {**_sized(_height(len(labels)), printed), "data": {"values": values},
             "layer": [line, *([cross] if crossed else [])]}  # fmt: skip
+
+
+def listed(parts: Sequence[str], most: int = FEW) -> str:
+    """Return a list of at most `most` parts, and the number of the others.
+
+    Examples
+    --------
+    >>> listed(["a", "b", "c"], 2)
+    'a, b and 1 more'
+    """
+    more = len(parts) - most
+    return ", ".join(parts) if more <= 0 else f"{', '.join(parts[:most])} and {more} more"
+
+
+def first_not_finite(site: Site) -> str:
+    """Return text on the first step with NaN or inf at a site that has any."""
+    return f"not finite at step {min(values.first_step for values in site.not_finite)}"
+
+
+def describe_ridges(ridges: Ridges) -> str:
+    """Return mean and standard deviation of the outputs of each site."""
+    parts = [
+        f"site {name} mean {site.mean:.3g}, sd {site.sd:.3g}"
+        + (f", {first_not_finite(site)}" if site.not_finite else "")
+        for name, site in zip(ridges.names, ridges.sites, strict=True)
+    ]
+    text = f"{TITLES['outputs']}, by site from the first to the last: {listed(parts)}."
+    return text + (f" {reaching(ridges)}" if ridges.beyond else "")
+
+
+def reaching(ridges: Ridges) -> str:
+    """Return the sites whose outputs reach beyond the edge of the chart."""
+    return f"Outputs of {listed(ridges.beyond)} reach beyond the edge." if ridges.beyond else ""
+
+
+def describe_units(labels: Sequence[str], blocks: Sequence[Segment]) -> str:
+    """Return the number of dead units of each site that has any."""
+    dead = [f"{b.count} at site {labels[b.row]}" for b in blocks if b.kind == DEAD]
+    return (
+        f"{TITLES['units']}, {counted(len(labels), 'site')}: dead units: {listed(dead) or 'none'}."
+    )
+
+
+def describe_deaths(labels: Sequence[str], sites: Sequence[Site]) -> str:
+    """Return text on the number of dead units of each site at the first and last steps."""
+    parts = [
+        f"site {label} from {site.history[0].dead} to {site.history[-1].dead} of {site.units}"
+        for label, site in zip(labels, sites, strict=True)
+        if site.history
+    ]
+    return f"{TITLES['deaths']}: {listed(parts)}."
+
+
+def describe_gradient_norms(labels: Sequence[str], norms: Sequence[GradientNorm]) -> str:
+    """Return the norms of the gradients with respect to the inputs of sites."""
+    parts = [f"{f.norm:.3g} at site {labels[f.row]}" for f in norms if f.which == "input"]
+    return f"{TITLES['gradients']}, norms by inputs: {listed(parts)}."
+
+
+def silent(labels: Sequence[str], norms: Sequence[GradientNorm]) -> str:
+    """Return text on the sites with gradients that a logarithmic axis cannot show."""
+    zero = dict.fromkeys(labels[gradient.row] for gradient in norms if gradient.norm == 0)
+    not_finite = dict.fromkeys(
+        labels[gradient.row] for gradient in norms if not math.isfinite(gradient.norm)
+    )
+    parts = [
+        f"{value} at {listed(list(names))}"
+        for value, names in (("0", zero), ("NaN or inf", not_finite))
+        if names
+    ]
+    return f"Crosses among gradients: {'; '.join(parts)}." if parts else ""
+
+
+def alternative(diagnosis: Diagnosis) -> str:
+    """Return one line about all charts of a diagnosis."""
+    dead = sum(len(site.unit.dead_lately) for site in diagnosis.sites)
+    units = sum(site.units for site in diagnosis.sites)
+    ratio = diagnosis.gradient_ratio
+    gradient = "" if ratio is None else f"; gradient first/last {ratio:.3g}"
+    sites = counted(len(diagnosis.sites), "site")
+    return (
+        f"{diagnosis.model}: outputs over time, units and gradients of {sites}; "
+        f"{dead} of {units} units dead ({percent(dead / max(units, 1))}){gradient}"
+    )

@@ -20,7 +20,7 @@ from softgate.runtime.registry import activations, label
 from ..identify import UNKNOWN, identify
 from ..subjects import SubjectFailure
 from .activation_calls import CallForm
-from .measure import Bounds
+from .measure import SaturationLimits
 from .record import Thresholds
 
 MOST_REMEMBERED = 1024
@@ -32,7 +32,7 @@ Function = Callable[[Tensor], Tensor]
 
 
 @dataclass(frozen=True)
-class Recognised:
+class RecognisedFunction:
     """The function that a call was identified as: scale·activation, and its name.
 
     For an elementwise function that is not in the catalogue, the name is empty and `activation` is
@@ -44,30 +44,30 @@ class Recognised:
     scale: float = 1.0
 
 
-_recognised: dict[Any, Recognised | None] = {}
+_recognised: dict[Any, RecognisedFunction | None] = {}
 
 
-def recognise(function: Any) -> Recognised | None:
+def recognise(function: Any) -> RecognisedFunction | None:
     """Return what a function of tensors computes, or None if it is not elementwise."""
     try:
         match = identify(function, framework="torch", dtype="float32")
         if match.function == UNKNOWN:
-            return Recognised("", None) if is_elementwise(function) else None
+            return RecognisedFunction("", None) if is_elementwise(function) else None
     except (SubjectFailure, RuntimeError, TypeError, ValueError, IndexError):
         return None  # not a function of a vector
     activation = activations()[match.function].bind(**match.parameters)
     name = label(activation) if match.scale == 1 else f"{match.scale:.6g}·{label(activation)}"
     name = name if match.offset == 0 else f"{name}{match.offset:+.6g}"
-    return Recognised(name, activation, match.scale)
+    return RecognisedFunction(name, activation, match.scale)
 
 
-def recognise_module(module: nn.Module) -> Recognised | None:
+def recognise_module(module: nn.Module) -> RecognisedFunction | None:
     """Return the activation that a module computes, or None if it is not one."""
     if not may_be_activation(module):
         return None
     activation = getattr(module, "activation", None)
     if isinstance(activation, Activation):
-        return Recognised(label(activation), activation)
+        return RecognisedFunction(label(activation), activation)
     result = _recognise_once(_configuration(module), _plain_copy(module))
     # A scale or an offset alone is not an activation.
     return None if getattr(result and result.activation, "name", "") == "identity" else result
@@ -75,7 +75,7 @@ def recognise_module(module: nn.Module) -> Recognised | None:
 
 def recognise_call(
     function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], form: CallForm, plain: Function
-) -> Recognised | None:
+) -> RecognisedFunction | None:
     """Return what a call of an activation computes; only its name if it has tensor parameters.
 
     `plain` is the call as a function of its input alone.
@@ -83,14 +83,14 @@ def recognise_call(
     rest = [*args[: form.position], *args[form.position + 1 :]]
     rest += [value for key, value in kwargs.items() if key != form.keyword]
     if any(isinstance(value, Tensor) for value in rest):
-        return Recognised(form.name, None)
+        return RecognisedFunction(form.name, None)
     if rest and isinstance(rest[0], Activation) and not kwargs:
-        return Recognised(label(rest[0]), rest[0])
+        return RecognisedFunction(label(rest[0]), rest[0])
     result = _recognise_once((function, *rest, *kwargs), plain)
     return result if result is not None and result.name else None
 
 
-def _recognise_once(key: Any, function: Function) -> Recognised | None:
+def _recognise_once(key: Any, function: Function) -> RecognisedFunction | None:
     """Recognise a function, or return the cached result of an equal key; the key None has none."""
     try:
         if key is not None and key in _recognised:
@@ -172,7 +172,7 @@ def is_elementwise(function: Function) -> bool:
 class FunctionShape(NamedTuple):
     """Properties of a function that determine which figures apply to it."""
 
-    bounds: Bounds
+    bounds: SaturationLimits
     bounded: bool
     """Whether it has a least and a greatest value."""
     gate: bool
@@ -181,10 +181,10 @@ class FunctionShape(NamedTuple):
     """Whether it falls somewhere and rises elsewhere, so that units can be trapped."""
 
 
-def shape_of(recognised: Recognised | None, thresholds: Thresholds) -> FunctionShape:
+def shape_of(recognised: RecognisedFunction | None, thresholds: Thresholds) -> FunctionShape:
     """Return the shape of a function, with the bounds from which it counts as saturated."""
     if recognised is None or not isinstance(recognised.activation, Activation):
-        return FunctionShape(Bounds(thresholds.flat), False, True, True)
+        return FunctionShape(SaturationLimits(thresholds.flat), False, True, True)
     activation = recognised.activation
     x = np.concatenate([FAR, np.linspace(-50, 50, 20001)])
     with np.errstate(all="ignore"):
@@ -192,9 +192,9 @@ def shape_of(recognised: Recognised | None, thresholds: Thresholds) -> FunctionS
     valley = bool(np.nanmin(slope) < 0 < np.nanmax(slope))
     if not bool(np.all(np.abs(y[[0, 4]] - y[[1, 3]]) <= 0.01)):
         gate = bool(y[2] == 0 and y[4] / FAR[4] > 0.1)
-        return FunctionShape(Bounds(thresholds.flat), False, gate, valley)
+        return FunctionShape(SaturationLimits(thresholds.flat), False, gate, valley)
     margin = thresholds.saturation * float(y.max() - y.min())
     low, high = float(y.min()) + margin, float(y.max()) - margin
     # A bound that is the value at 0, as for relu6, is not saturation: such units are dead.
     low, high = (-np.inf if y[2] <= low else low), (np.inf if y[2] >= high else high)
-    return FunctionShape(Bounds(thresholds.flat, low, high), True, False, valley)
+    return FunctionShape(SaturationLimits(thresholds.flat, low, high), True, False, valley)

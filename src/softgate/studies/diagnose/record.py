@@ -175,7 +175,7 @@ class Site:
 
 
 @dataclass(frozen=True)
-class Unseen:
+class UnobservedCalls:
     """Modules or calls that could not be observed: why, what to do, and their names."""
 
     why: str
@@ -210,7 +210,7 @@ class Diagnosis(Record):
     sites: tuple[Site, ...]
     gradient_ratio: float | None
     """The norm of the gradient at the first site, divided by that at the last."""
-    unseen: tuple[Unseen, ...]
+    unseen: tuple[UnobservedCalls, ...]
     """What was called and could not be observed."""
     loss: str
     """What the gradients are of, if they are not those of a training loop."""
@@ -290,7 +290,7 @@ class Diagnosis(Record):
 
 
 @dataclass(frozen=True)
-class Exchanged:
+class ReplacedSite:
     """One site before and after its activation was replaced; shares of units and of inputs."""
 
     name: str
@@ -325,7 +325,7 @@ class WhatIf(Record):
     """What the loss is; empty if there is none."""
     loss_before: float | None
     loss_after: float | None
-    sites: tuple[Exchanged, ...]
+    sites: tuple[ReplacedSite, ...]
 
     @property
     def units(self) -> int:
@@ -363,7 +363,7 @@ class WhatIf(Record):
 
     def table(self) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
         """Return a row for each site."""
-        header = tuple(field.name for field in fields(Exchanged))
+        header = tuple(field.name for field in fields(ReplacedSite))
         return header, [tuple(getattr(site, name) for name in header) for site in self.sites]
 
 

@@ -18,8 +18,8 @@ from softgate.runtime.registry import label
 
 from .loading import Loss, load_inputs, target_loss, tensors
 from .observer import ActivationCall
-from .recognition import Recognised
-from .record import Diagnosis, Exchanged, WhatIf
+from .recognition import RecognisedFunction
+from .record import Diagnosis, ReplacedSite, WhatIf
 from .watch import Watch
 
 PROJECTION = "output·r, r = ±1 at random, as no loss was given"
@@ -84,7 +84,7 @@ def diagnose(
     return watch.report()
 
 
-class Exchange(Watch):
+class ReplacementWatch(Watch):
     """Observes a model with replaced activations; unchanged ones if `replacement` is None."""
 
     def __init__(self, model: nn.Module, replacement: Activation | None, only: str | None) -> None:
@@ -101,7 +101,7 @@ class Exchange(Watch):
         new, old = self.replacement, call.y
         if new is not None:
             call.y = new(call.x)
-            call.recognised, call.function = Recognised(label(new), new), new
+            call.recognised, call.function = RecognisedFunction(label(new), new), new
         site = self._site(call)
         self._count(call, site)
         moved = self.moved.setdefault(site.name, [0.0, 0.0])
@@ -161,7 +161,7 @@ def what_if(
     replaced = None if only is None else _recorded_name(only)
     if not isinstance(batches, list | tuple):
         batches = list(batches)  # a shuffling loader would give other batches in the second run
-    now, then = Exchange(model, None, replaced), Exchange(model, new, replaced)
+    now, then = ReplacementWatch(model, None, replaced), ReplacementWatch(model, new, replaced)
     for exchange in (now, then):
         exchange.run(model, batches, loss)
     if not now.moved:
@@ -195,10 +195,10 @@ def _recorded_name(only: str | Callable[..., Any]) -> str:
     return label(resolve.activation(only))
 
 
-def _exchanged(now: Exchange, then: Exchange) -> tuple[Exchanged, ...]:
+def _exchanged(now: ReplacementWatch, then: ReplacementWatch) -> tuple[ReplacedSite, ...]:
     before = {site.name: site for site in now.report().sites}
     return tuple(
-        Exchanged(
+        ReplacedSite(
             name=site.name,
             before=before[site.name].function,
             after=site.function,

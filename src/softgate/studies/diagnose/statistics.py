@@ -234,7 +234,7 @@ def diagnosis(
     model: str,
     steps: int,
     every: int,
-    unseen: Sequence[record.Unseen] = (),
+    unseen: Sequence[record.UnobservedCalls] = (),
     loss: str = "",
     trained: bool = True,
 ) -> record.Diagnosis:

@@ -12,8 +12,8 @@ from torch import Tensor, nn
 from ..identify import UNKNOWN
 from .measure import GradientHooks, count, histogram_sample, slope_of
 from .observer import ActivationCall, Observer
-from .recognition import FunctionShape, Recognised, shape_of
-from .record import Diagnosis, Thresholds, Unseen
+from .recognition import FunctionShape, RecognisedFunction, shape_of
+from .record import Diagnosis, Thresholds, UnobservedCalls
 from .statistics import SiteSums, diagnosis
 
 MOST_WIDTHS = 8
@@ -30,7 +30,7 @@ class SiteStatistics:
             raise ValueError(f"every = {every!r}: expected a whole number of steps, at least 1")
         self.thresholds = Thresholds(**thresholds)  # type: ignore[arg-type]
         self._sites: dict[tuple[str, int], SiteSums] = {}
-        self._shapes: dict[Recognised | None, FunctionShape] = {}
+        self._shapes: dict[RecognisedFunction | None, FunctionShape] = {}
         self._widths: Counter[str] = Counter()
 
     def _site(self, call: ActivationCall) -> SiteSums:
@@ -54,7 +54,7 @@ class SiteStatistics:
             sample = histogram_sample(call.y, call.axis)
         site.add(call.step, sums, sample)
 
-    def _shape_of(self, recognised: Recognised | None) -> FunctionShape:
+    def _shape_of(self, recognised: RecognisedFunction | None) -> FunctionShape:
         if recognised not in self._shapes:
             self._shapes[recognised] = shape_of(recognised, self.thresholds)
         return self._shapes[recognised]
@@ -98,7 +98,7 @@ class Watch(SiteStatistics):
             steps=self._observer.step + 1,
             every=self._observer.every,
             unseen=[
-                Unseen(problem.why, problem.advice, tuple(names))
+                UnobservedCalls(problem.why, problem.advice, tuple(names))
                 for problem, names in self._observer.unseen.items()
             ],
             loss=self.loss,

@@ -1,27 +1,30 @@
 """`parity`: two models on the same inputs, compared output by output and at every activation.
 
 runners       models of all kinds behind one interface, with torch_runner and keras_runner
-matching      the counterpart of each activation
 variants      the activations with which a model reproduces expected outputs
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from typing import Any
 
-from ..differences import aligned, difference
-from ..inputs import Arrays, load_arrays
-from .matching import match
+from ..model_arrays import Arrays, aligned, difference, load_arrays
 from .record import ComparedActivation, ComparedOutput
 from .record import Parity as Parity
-from .runners import Run, Runner, open_runner
+from .runners import ModelRunner, Run, open_runner
 from .variants import search
 
 TOLERANCES = {2: 1e-2}
 """Default tolerances by the bytes of the coarsest float among the outputs."""
 TOLERANCE = 1e-5
+Sized = tuple[int | None, str]
+"""The number of elements of an activation, if it was observed, and its function."""
+MOST_ALIGNED = 2000
+"""The most activations that are aligned; longer sequences are paired by position."""
+GAP, OTHER_FUNCTION = 2, 1
+"""The costs of an activation without a counterpart, and of one with another function."""
 
 
 def parity(
@@ -93,7 +96,7 @@ def parity(
     wanted = None if expected is None else load_arrays(expected, "expected")
     with ExitStack() as stack:
 
-        def opened(target: Any) -> Runner:
+        def opened(target: Any) -> ModelRunner:
             runner = open_runner(target, arrays, trust=trust, allow_missing=allow_missing)
             stack.callback(runner.close)
             return runner
@@ -108,7 +111,7 @@ def _name(expected: Any) -> Any:
     return expected if isinstance(expected, str) or hasattr(expected, "__fspath__") else "expected"
 
 
-def _models(a: Runner, b: Runner, tolerance: float | None) -> Parity:
+def _models(a: ModelRunner, b: ModelRunner, tolerance: float | None) -> Parity:
     runs = a.run(observe=True), b.run(observe=True)
     outputs, notes = _outputs(runs[0].outputs, runs[1].outputs)
     activations = _activations(a, b, runs)
@@ -130,7 +133,7 @@ def _models(a: Runner, b: Runner, tolerance: float | None) -> Parity:
 
 
 def _expected(
-    a: Runner,
+    a: ModelRunner,
     wanted: Arrays,
     name: str,
     tolerance: float | None,
@@ -178,7 +181,9 @@ def paired(first: Arrays, second: Arrays) -> list[tuple[str, str]]:
     return shared or list(zip(first, second, strict=False))
 
 
-def _activations(a: Runner, b: Runner, runs: tuple[Run, Run]) -> tuple[ComparedActivation, ...]:
+def _activations(
+    a: ModelRunner, b: ModelRunner, runs: tuple[Run, Run]
+) -> tuple[ComparedActivation, ...]:
     pairs = match(_sized(a, runs[0]), _sized(b, runs[1]))
     compared = []
     for i, j in pairs:
@@ -200,9 +205,54 @@ def _activations(a: Runner, b: Runner, runs: tuple[Run, Run]) -> tuple[ComparedA
     return tuple(compared)
 
 
-def _sized(runner: Runner, run: Run) -> list[tuple[int | None, str]]:
+def _sized(runner: ModelRunner, run: Run) -> list[Sized]:
     """Return the size and the function of each activation."""
     return [
         (run.values[i].size if i in run.values else None, activation.label)
         for i, activation in enumerate(runner.activations)
     ]
+
+
+def match(first: Sequence[Sized], second: Sequence[Sized]) -> list[tuple[int | None, int | None]]:
+    """Return pairs of positions in the order of execution; None where there is no counterpart.
+
+    Counterparts have the same number of elements; those with the same function are preferred. Of
+    all alignments of the two sequences, the one with the fewest changes is returned.
+
+    Examples
+    --------
+    >>> match([(8, "gelu"), (4, "tanh")], [(8, "gelu_tanh"), (8, "relu"), (4, "tanh")])
+    [(0, 0), (None, 1), (1, 2)]
+    """
+    n, m = len(first), len(second)
+    if max(n, m) > MOST_ALIGNED:
+        return [(i if i < n else None, i if i < m else None) for i in range(max(n, m))]
+    # costs[i][j] is that of aligning what follows from i and j on, so that of equal alignments the
+    # one with the earliest counterparts is taken.
+    costs = [[GAP * (n - i + m - j) for j in range(m + 1)] for i in range(n + 1)]
+    for i in reversed(range(n)):
+        for j in reversed(range(m)):
+            costs[i][j] = min(
+                costs[i + 1][j + 1] + _cost(first[i], second[j]),
+                costs[i + 1][j] + GAP,
+                costs[i][j + 1] + GAP,
+            )
+    pairs: list[tuple[int | None, int | None]] = []
+    i = j = 0
+    while i < n or j < m:
+        if i < n and j < m and costs[i][j] == costs[i + 1][j + 1] + _cost(first[i], second[j]):
+            pairs.append((i, j))
+            i, j = i + 1, j + 1
+        elif i < n and costs[i][j] == costs[i + 1][j] + GAP:
+            pairs.append((i, None))
+            i += 1
+        else:
+            pairs.append((None, j))
+            j += 1
+    return pairs
+
+
+def _cost(a: Sized, b: Sized) -> int:
+    if a[0] is not None and b[0] is not None and a[0] != b[0]:
+        return 2 * GAP + 1  # never chosen: two gaps cost less
+    return 0 if a[1] == b[1] else OTHER_FUNCTION

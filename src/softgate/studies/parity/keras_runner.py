@@ -13,7 +13,7 @@ from softgate.runtime.activation import Activation
 from softgate.runtime.resolve import first_line
 
 from ..identify import UNKNOWN
-from ..inputs import Array, Arrays, bind
+from ..model_arrays import Array, Arrays, bind
 from ..scan.keras_model import load_keras, sites
 from .runners import Run, distinct, scaled
 

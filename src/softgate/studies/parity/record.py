@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from softgate.runtime.records import Cell, Grid, Record
 
-from ..differences import Difference
+from ..model_arrays import ArrayDifference
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class ComparedOutput:
     """Its name in the second model."""
     shape: tuple[int, ...]
     dtype: str
-    difference: Difference | None
+    difference: ArrayDifference | None
     """None if the shapes do not fit."""
 
     @property
@@ -40,7 +40,7 @@ class ComparedActivation:
     """None if only the first model has it."""
     other_function: str
     shape: tuple[int, ...]
-    difference: Difference | None
+    difference: ArrayDifference | None
     """None if it has no counterpart, or if one of them was not observed."""
 
     @property
@@ -51,7 +51,7 @@ class ComparedActivation:
 
 
 @dataclass(frozen=True)
-class Variant:
+class ModelVariant:
     """The model with other activations, and how far its outputs are from the expected ones."""
 
     change: str
@@ -77,7 +77,7 @@ class Parity(Record):
     """The largest relative difference that counts as equal."""
     outputs: tuple[ComparedOutput, ...]
     activations: tuple[ComparedActivation, ...]
-    variants: tuple[Variant, ...]
+    variants: tuple[ModelVariant, ...]
     """Variants of the first model that were tried for expected outputs, the nearest first."""
     notes: tuple[str, ...]
 
@@ -89,7 +89,7 @@ class Parity(Record):
         return bool(self.outputs) and max(relative) <= self.tolerance
 
     @property
-    def variant(self) -> Variant | None:
+    def variant(self) -> ModelVariant | None:
         """The variant that reproduces the expected outputs; None if none of those tried does."""
         nearest = self.variants[0] if self.variants else None
         return nearest if nearest is not None and nearest.relative <= self.tolerance else None
@@ -179,13 +179,13 @@ class Parity(Record):
         return header, rows
 
 
-def _data(difference: Difference | None) -> tuple[Cell, ...]:
+def _data(difference: ArrayDifference | None) -> tuple[Cell, ...]:
     if difference is None:
         return (None, None, None)
     return difference.max_difference, difference.relative, difference.ulps
 
 
-def _cells(difference: Difference | None, missing: str) -> tuple[str, str, str, str, str]:
+def _cells(difference: ArrayDifference | None, missing: str) -> tuple[str, str, str, str, str]:
     if difference is None:
         return missing, "", "", "", ""
     return (

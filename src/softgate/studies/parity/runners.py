@@ -14,10 +14,10 @@ import numpy as np
 
 from softgate.runtime.activation import Activation
 
-from ..inputs import Array, Arrays, inputs_file
+from ..model_arrays import Array, Arrays, inputs_file
 from ..scan import TARGETS, load_torch
 from ..scan.record import ScannedActivation
-from ..swap.onnx_client import OnnxModel, encoded, spelled_for
+from ..swap.onnx_model import OnnxModel, encoded, replacement_form
 
 
 class Run(NamedTuple):
@@ -44,7 +44,7 @@ def scaled(activation: ScannedActivation, new: Activation) -> Callable[[Any], An
     return lambda x: activation.scale * new(x) + activation.offset
 
 
-class Runner(Protocol):
+class ModelRunner(Protocol):
     """A model with its inputs."""
 
     name: str
@@ -65,7 +65,7 @@ class Runner(Protocol):
         """Release what the model uses."""
 
 
-def open_runner(target: Any, arrays: Arrays, *, trust: bool, allow_missing: bool) -> Runner:
+def open_runner(target: Any, arrays: Arrays, *, trust: bool, allow_missing: bool) -> ModelRunner:
     """Return the runner of a model, a file or a folder; raise ValueError or TypeError."""
     if not isinstance(target, str | os.PathLike):
         packages = {base.__module__.split(".")[0] for base in type(target).__mro__}
@@ -83,13 +83,13 @@ def open_runner(target: Any, arrays: Arrays, *, trust: bool, allow_missing: bool
     return _torch(load_torch(text, trust=trust, allow_missing=allow_missing), text, arrays)
 
 
-def _keras(target: Any, arrays: Arrays) -> Runner:
+def _keras(target: Any, arrays: Arrays) -> ModelRunner:
     from .keras_runner import KerasRunner
 
     return KerasRunner(target, arrays)
 
 
-def _torch(model: Any, name: str, arrays: Arrays) -> Runner:
+def _torch(model: Any, name: str, arrays: Arrays) -> ModelRunner:
     from .torch_runner import TorchRunner
 
     return TorchRunner(model, name, arrays)
@@ -117,7 +117,7 @@ class OnnxRunner:
     ) -> Run:
         """Run the model; activations inside branches and loops are not observed."""
         graphs = {
-            i: spelled_for(self.activations[i], new, self._model.opset).graph
+            i: replacement_form(self.activations[i], new, self._model.opset).graph
             for i, new in (replacements or {}).items()
         }
         for i in graphs:

@@ -17,13 +17,13 @@ from torch import Tensor, nn
 from softgate.runtime.activation import Activation
 
 from ..diagnose.loading import model_errors, named_arguments
-from ..inputs import Array, Arrays, bind
+from ..model_arrays import Array, Arrays, bind
 from ..scan import scanned_part
 from ..scan.torch_model import Recorder, TorchGraph, record_run
 from .runners import Run, distinct, scaled
 
 
-class Observer(Recorder):  # type: ignore[no-untyped-call]
+class ValueObserver(Recorder):  # type: ignore[no-untyped-call]
     """Copies the values with some numbers, and overwrites others by functions of such copies."""
 
     def __init__(
@@ -82,7 +82,7 @@ class TorchRunner:
             self._values[i][1]: (self._values[i][0], scaled(self.activations[i], new))
             for i, new in replaced.items()
         }
-        observer = Observer((self._args, dict(self._kwargs)), copied, overwritten)
+        observer = ValueObserver((self._args, dict(self._kwargs)), copied, overwritten)
         with model_errors(self.name, "its inputs"):
             output = record_run(self._model, self._args, self._kwargs, observer)
         if [operation.kind for operation in observer.operations] != self._executed:

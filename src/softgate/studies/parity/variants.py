@@ -11,10 +11,9 @@ import numpy as np
 from softgate.runtime.activation import Activation
 from softgate.runtime.registry import activations, label
 
-from ..differences import aligned, difference
-from ..inputs import Arrays
-from .record import Variant
-from .runners import Runner
+from ..model_arrays import Arrays, aligned, difference
+from .record import ModelVariant
+from .runners import ModelRunner
 
 NEAREST, INDIVIDUAL = 8, 3
 """The numbers of functions that are tried for all activations, and for one activation."""
@@ -32,13 +31,13 @@ LISTED = 6
 class _Search:
     """Runs variants of a model and keeps their distances from the expected outputs."""
 
-    runner: Runner
+    runner: ModelRunner
     wanted: Arrays
     pairs: list[tuple[str, str]]
     progress: Callable[[str, int, int], None] | None
 
     def __post_init__(self) -> None:
-        self.tried: list[Variant] = []
+        self.tried: list[ModelVariant] = []
         self.failed: dict[str, None] = {}
         self.runs = 0
 
@@ -54,7 +53,7 @@ class _Search:
             with np.errstate(all="ignore"):
                 gap = outputs[name].astype(np.float64) - wanted.astype(np.float64)
                 total += float(np.nansum(gap * gap))
-        self.tried.append(Variant(change, relative, ulps))
+        self.tried.append(ModelVariant(change, relative, ulps))
         return relative, total
 
     def run(self, change: str, replacements: Mapping[int, Activation]) -> tuple[float, float]:
@@ -73,12 +72,12 @@ class _Search:
 
 
 def search(
-    runner: Runner,
+    runner: ModelRunner,
     outputs: Arrays,
     wanted: Arrays,
     tolerance: float,
     progress: Callable[[str, int, int], None] | None,
-) -> tuple[tuple[Variant, ...], list[str]]:
+) -> tuple[tuple[ModelVariant, ...], list[str]]:
     """Return the variants of a model that were run, the nearest first, and notes."""
     from . import paired
 

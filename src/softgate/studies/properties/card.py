@@ -51,7 +51,7 @@ SHOWN = (
 """The rows of a card: a name, the keys of its properties, and their format."""
 
 
-class Named(Protocol):
+class CardHeading(Protocol):
     """The heading of a card: a name, a source, parameters, a definition."""
 
     @property
@@ -63,21 +63,21 @@ class Named(Protocol):
     def define(self) -> Node: ...  # noqa: D102
 
 
-class Studied(Drawable, Protocol):
+class CardFunction(Drawable, Protocol):
     """A function with properties and a curve."""
 
     @property
     def properties(self) -> Properties: ...  # noqa: D102
 
 
-def card(activation: Studied, label: str) -> str:
+def card(activation: CardFunction, label: str) -> str:
     """Return the card of an activation, under the name `label`."""
     head = heading(activation.entry, label, activation.parameters, ("x",))
     left = f"<div>{head}{picture(activation, label)}</div>"
     return frame(left + table(known_of(activation)))
 
 
-def card_of_two(entry: Named, values: Mapping[str, float], arguments: Sequence[str]) -> str:
+def card_of_two(entry: CardHeading, values: Mapping[str, float], arguments: Sequence[str]) -> str:
     """Return the card of a function of two inputs, without a curve."""
     return frame(heading(entry, entry.name, values, arguments))
 
@@ -90,7 +90,9 @@ def frame(inside: str) -> str:
     )
 
 
-def heading(entry: Named, label: str, values: Mapping[str, float], arguments: Sequence[str]) -> str:
+def heading(
+    entry: CardHeading, label: str, values: Mapping[str, float], arguments: Sequence[str]
+) -> str:
     """Return name, formula, what its symbols mean, parameters and source."""
     root = entry.define()
     return (
@@ -121,7 +123,7 @@ def explanations(root: Node) -> str:
     return "".join(lines)
 
 
-def source(entry: Named, values: Mapping[str, float]) -> str:
+def source(entry: CardHeading, values: Mapping[str, float]) -> str:
     """Return the parameters, and the source of the formula, if the entry has one."""
     lines = [f"{escape(p.name)} = {values[p.name]:g}. {escape(p.doc)}" for p in entry.parameters]
     lines += [escape(entry.paper)] if entry.paper else []
@@ -130,7 +132,7 @@ def source(entry: Named, values: Mapping[str, float]) -> str:
     )
 
 
-def known_of(activation: Studied) -> list[tuple[str, str]]:
+def known_of(activation: CardFunction) -> list[tuple[str, str]]:
     """Return the rows of the table; the reason for a formula that cannot be analysed.
 
     It must not raise, as a notebook would show a traceback in place of the card.

@@ -31,7 +31,7 @@ from softgate.runtime.kernels import BUILDING
 from softgate.runtime.routes import Route, Runner
 
 from . import exact, shape
-from .curve import Curve, Floats
+from .piecewise import Curve, Floats
 from .record import Extreme, Interval, Properties
 from .shape import extremes
 

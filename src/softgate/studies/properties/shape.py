@@ -17,7 +17,7 @@ import numpy as np
 from softgate.lower.mpmath_evaluation import fraction
 
 from . import exact
-from .curve import Curve, Piece
+from .piecewise import Curve, Piece
 from .record import Asymptote, Extreme, Interval, Jump, point, union
 
 SHARPEST = 8

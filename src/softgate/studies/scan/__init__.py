@@ -28,7 +28,7 @@ from softgate.runtime.registry import label
 
 from ..identify import UNKNOWN
 from ..worker import Worker
-from .graph import Subgraph
+from .elementwise_subgraphs import Subgraph
 from .probing import IdentifiedPart
 from .record import Scan as Scan
 from .record import ScannedActivation as ScannedActivation
@@ -54,7 +54,7 @@ TARGETS = (
 )
 
 
-class Graph(Protocol):
+class IdentifiedGraph(Protocol):
     """A graph of a model whose elementwise functions were identified."""
 
     def parts(self) -> Iterable[IdentifiedPart]:
@@ -204,7 +204,7 @@ def scan_onnx(file: str) -> Scan:
     return Scan.from_json(json.dumps(reply["scan"]))
 
 
-def graph_notes(graph: Graph) -> list[str]:
+def graph_notes(graph: IdentifiedGraph) -> list[str]:
     """Return notes on functions that were not evaluated, if there are any."""
     notes = [f"{path or 'the model'} computes a prelu with several slopes, which is not listed"
              for path in graph.several_slopes]  # fmt: skip
@@ -214,7 +214,7 @@ def graph_notes(graph: Graph) -> list[str]:
 
 
 def collect(
-    graph: Graph, units: int = 1
+    graph: IdentifiedGraph, units: int = 1
 ) -> tuple[tuple[ScannedActivation, ...], tuple[ScannedActivation, ...]]:
     """Return the activations of a graph, and its other elementwise functions.
 
@@ -234,7 +234,7 @@ def collect(
     return tuple(activations.values()), tuple(others.values())
 
 
-def scanned_part(graph: Graph, part: IdentifiedPart, units: int = 1) -> ScannedActivation:
+def scanned_part(graph: IdentifiedGraph, part: IdentifiedPart, units: int = 1) -> ScannedActivation:
     """Return the record of a part of a graph; its elements are those of one token or sample."""
     elements = graph.elements(part.subgraph)
     return ScannedActivation.of(

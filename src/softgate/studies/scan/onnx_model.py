@@ -18,9 +18,9 @@ import numpy as np
 from softgate.formula.formats import FORMATS, Format
 from softgate.runtime.resolve import first_line
 
-from ..worker import Parent
+from ..worker import ParentConnection
 from . import collect, graph_notes
-from .graph import ElementwiseGraph, Operation, Subgraph, Value
+from .elementwise_subgraphs import ElementwiseGraph, Operation, Subgraph, Value
 from .probing import Array, IdentifiedPart, ProbeError, Prober
 from .record import Scan
 
@@ -54,7 +54,7 @@ FLOAT32, BFLOAT16 = 1, 16
 
 def main() -> None:
     """Reply to the file of the first message with its record, in a worker process."""
-    parent = Parent()
+    parent = ParentConnection()
     file = next(parent.messages())["file"]
     try:
         limit_memory(MEMORY + 3 * Path(file).stat().st_size)

@@ -11,7 +11,7 @@ import numpy as np
 from softgate.formula.formats import Format, dtype_of
 
 from ..identify import UNKNOWN, Identification, identify_values, is_default
-from .graph import ElementwiseGraph, Subgraph, Value
+from .elementwise_subgraphs import ElementwiseGraph, Subgraph, Value
 
 MOST_FUNCTIONS = 64
 """The most different functions that are evaluated in one model."""

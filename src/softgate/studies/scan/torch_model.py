@@ -24,7 +24,7 @@ from softgate.runtime.resolve import first_line
 
 from ..diagnose.loading import load_batches, model_errors
 from . import CLAIMS, collect, graph_notes, with_claim
-from .graph import ElementwiseGraph, Operation, Subgraph, Value
+from .elementwise_subgraphs import ElementwiseGraph, Operation, Subgraph, Value
 from .probing import Array, IdentifiedPart, ProbeError, Prober
 from .record import Scan
 
@@ -38,15 +38,15 @@ TOKENS, SIDE = 8, 64
 """The tokens of an example text, and the length of the sides of an example image."""
 
 
-class Reference:
+class TensorReference:
     """A tensor argument of a recorded call: the number of the value that it was."""
 
     def __init__(self, value: int) -> None:
         self.value = value
 
 
-class Call:
-    """One call of an operator, with its tensors as `Reference`s and scalar constants as tensors."""
+class OperatorCall:
+    """One call of an operator: tensors are `TensorReference`s, scalar constants are tensors."""
 
     def __init__(self, function: Any, arguments: list[Any], layout: Any, path: str) -> None:
         self.function, self.arguments, self.layout, self.path = function, arguments, layout, path
@@ -61,7 +61,7 @@ class Call:
         """Return the operator and its constants; values by their position in the subgraph."""
         return self.function, tuple(
             ("value", numbers.get(argument.value))
-            if isinstance(argument, Reference)
+            if isinstance(argument, TensorReference)
             else (str(argument.dtype), argument.tolist())
             if isinstance(argument, Tensor)
             else repr(argument)
@@ -73,7 +73,7 @@ class Call:
         mutable = self.function._schema.is_mutable
         arguments = [
             (values[argument.value].clone() if mutable else values[argument.value])
-            if isinstance(argument, Reference)
+            if isinstance(argument, TensorReference)
             else argument
             for argument in self.arguments
         ]
@@ -86,7 +86,7 @@ class Recorder(TorchDispatchMode):
 
     def __init__(self, inputs: Any) -> None:
         super().__init__()
-        self.calls: list[Call] = []
+        self.calls: list[OperatorCall] = []
         self.operations: list[Operation] = []
         self.dtypes: dict[Value, torch.dtype] = {}
         self.sizes: dict[Value, int] = {}
@@ -117,7 +117,7 @@ class Recorder(TorchDispatchMode):
             raise ValueError(f"the model calls more than {MOST_OPERATORS:,} operators")
         inputs = tuple(dict.fromkeys(number for number in numbers if number is not None))
         arguments = [
-            Reference(number)
+            TensorReference(number)
             if number is not None
             else a.detach().reshape(()).clone()
             if isinstance(a, Tensor) and a.numel() == 1
@@ -128,7 +128,9 @@ class Recorder(TorchDispatchMode):
         if func is torch.ops.aten.log_sigmoid_forward.default:
             results = results[:1]  # the other one is a buffer for the backward
         elementwise = plain and len(results) == 1 and _is_elementwise(func)
-        self.calls.append(Call(func, arguments if elementwise else [], layout, self.paths[-1]))
+        self.calls.append(
+            OperatorCall(func, arguments if elementwise else [], layout, self.paths[-1])
+        )
         outputs = tuple(map(self._new, results))
         name = self.calls[-1].name
         if name == "_prelu_kernel" and not plain:

@@ -20,7 +20,7 @@ import numpy as np
 
 from softgate.formula.formats import FORMATS, Format, dtype_of
 
-from ..worker import Parent, Worker
+from ..worker import ParentConnection, Worker
 from .backends import Array, SoftgateBackend
 from .description import (
     CHANGED_INPUT,
@@ -239,7 +239,7 @@ class WorkerSession(Session):
 
 def main() -> None:
     """Run the worker: load the subject of the first message, then reply until end of file."""
-    parent = Parent()
+    parent = ParentConnection()
     messages = parent.messages()
     first = next(messages)
     if first["one_core"]:  # set by `certify` only where sched_setaffinity exists
@@ -259,7 +259,7 @@ def main() -> None:
 
 
 def _reply(
-    loaded: LoadedSubject, memory: Any, request: dict[str, Any], parent: Parent
+    loaded: LoadedSubject, memory: Any, request: dict[str, Any], parent: ParentConnection
 ) -> dict[str, Any]:
     if "threads" in request:
         return {"set": loaded.value.set_threads(request["threads"])}

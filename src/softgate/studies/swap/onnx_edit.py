@@ -19,10 +19,9 @@ import onnx
 
 from softgate.runtime.resolve import first_line
 
-from ..differences import aligned, difference
-from ..inputs import Arrays, bind, load_arrays
+from ..model_arrays import Arrays, aligned, bind, difference, load_arrays
 from ..scan import collect, graph_notes, scanned_part
-from ..scan.graph import Subgraph
+from ..scan.elementwise_subgraphs import Subgraph
 from ..scan.onnx_model import (
     BIASED,
     MEMORY,
@@ -35,7 +34,7 @@ from ..scan.onnx_model import (
     with_types,
 )
 from ..scan.record import Scan, ScannedActivation
-from ..worker import Message, Parent
+from ..worker import Message, ParentConnection
 
 MICROSOFT = "com.microsoft"
 PASSED = frozenset({"Cast", "Dropout", "Identity"})
@@ -50,7 +49,7 @@ INTEGERS = ((100, 1), (2, 1))
 
 def main() -> None:
     """Reply to requests about one file, in a worker process."""
-    parent = Parent()
+    parent = ParentConnection()
     limited, model = False, None
     for message in parent.messages():
         try:
@@ -83,7 +82,7 @@ def limit_cpu(seconds: float) -> None:
 
 
 @dataclass(frozen=True)
-class Place:
+class GraphSite:
     """An activation of the graph."""
 
     subgraph: Subgraph
@@ -107,9 +106,9 @@ class EditableModel:
         examined.CopyFrom(self.model)
         drop_weights(examined)
         self.graph = OnnxGraph(with_types(examined))
-        self._uses = Uses(self.model.graph)
+        self._uses = ValueUses(self.model.graph)
         self.places = [
-            Place(subgraph, activation, self._reason(subgraph))
+            GraphSite(subgraph, activation, self._reason(subgraph))
             for subgraph, activation in self._activations()
         ]
 
@@ -402,7 +401,7 @@ def tensors(graph: Any) -> Iterator[Any]:
                 yield from attribute.tensors
 
 
-class Uses:
+class ValueUses:
     """How often each value of a model is computed and read, in all its graphs."""
 
     def __init__(self, graph: Any) -> None:
@@ -504,7 +503,7 @@ class Editor:
         self._set_versions()
 
     def _remove_unused(self) -> bool:
-        read = Uses(self._model.graph).read
+        read = ValueUses(self._model.graph).read
         unused = {name for name in self._candidates if not read.get(name)}
         removed = False
         for graph in graphs(self._model.graph):

@@ -34,7 +34,7 @@ from ..diagnose.recognition import recognise, recognise_module
 from ..identify import UNKNOWN
 from ..scan.record import Scan, ScannedActivation
 from ..scan.torch_model import scan_torch
-from .configuration import update_configurations
+from .huggingface_config import update_configurations
 from .record import Swap, SwapError, SwappedActivation, UnswappedActivation
 from .selection import Replacements, computed, select
 
@@ -168,7 +168,7 @@ def swap(
         chosen = [computed(a) for a in scanned]
     else:
         chosen = select(scanned, replacements, name, shared=_paths(inner))
-    targets = [Target(a, new) for a, new in zip(scanned, chosen, strict=True) if new is not None]
+    targets = [SwapSite(a, new) for a, new in zip(scanned, chosen, strict=True) if new is not None]
     changes = Changes()
     try:
         _replace(inner, targets, data, changes, same=replacements is None)
@@ -195,7 +195,7 @@ def swap(
 
 
 @dataclass
-class Target:
+class SwapSite:
     """An activation that is to be replaced; `how` is empty unless it was."""
 
     scanned: ScannedActivation
@@ -283,7 +283,7 @@ def _subclasses() -> dict[type, type]:
 
 
 def _replace(
-    model: nn.Module, targets: list[Target], data: Any, changes: Changes, same: bool
+    model: nn.Module, targets: list[SwapSite], data: Any, changes: Changes, same: bool
 ) -> None:
     """Replace what can be replaced, and set `how` of these targets."""
     modules = dict(model.named_modules())
@@ -307,7 +307,7 @@ def _replace(
     before = Counter[str]()
     for target in targets:
         before[target.path] += target.scanned.calls
-    calls: dict[tuple[str, str], list[tuple[Target, int]]] = {}
+    calls: dict[tuple[str, str], list[tuple[SwapSite, int]]] = {}
     """The targets that remain, and how often each is computed, by path and function."""
     for target in targets:
         path, module = target.path, modules[target.path]
@@ -325,7 +325,7 @@ def _replace(
     _redirect(model, calls, data, changes)
 
 
-def _new_module(module: nn.Module, target: Target, same: bool) -> nn.Module | None:
+def _new_module(module: nn.Module, target: SwapSite, same: bool) -> nn.Module | None:
     """Return the module that replaces a module; None if it is not the activation alone."""
     if same and type(module) in _subclasses():
         new = copy.copy(module)  # with its parameters, if it has any
@@ -359,7 +359,7 @@ def _exchange(model: nn.Module, new: Mapping[nn.Module, nn.Module], changes: Cha
                 changes.set_module(parent, name, new[child])
 
 
-def _set_attributes(module: nn.Module, target: Target, changes: Changes) -> bool:
+def _set_attributes(module: nn.Module, target: SwapSite, changes: Changes) -> bool:
     """Replace the functions that a module has as attributes; return whether there were any."""
     names = []
     for name, value in vars(module).items():
@@ -374,7 +374,7 @@ def _set_attributes(module: nn.Module, target: Target, changes: Changes) -> bool
 
 def _redirect(
     model: nn.Module,
-    calls: Mapping[tuple[str, str], list[tuple[Target, int]]],
+    calls: Mapping[tuple[str, str], list[tuple[SwapSite, int]]],
     data: Any,
     changes: Changes,
 ) -> None:

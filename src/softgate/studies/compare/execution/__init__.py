@@ -13,10 +13,10 @@ from softgate.runtime.threads import available
 from ..store import Store
 from ..trial import Outcome, Trainable, Trial
 from .backend import Backend, InProcessBackend
-from .progress import Event, Progress, ProgressBoard, Running
-from .serialization import ExecutionError, LoadError
+from .progress import Event, Progress, ProgressBoard, RunningTrial
+from .run_trial import ExecutionError, LoadError
 
-__all__ = ["Event", "ExecutionError", "Executor", "LoadError", "Progress", "Running"]
+__all__ = ["Event", "ExecutionError", "Executor", "LoadError", "Progress", "RunningTrial"]
 
 
 class Executor:

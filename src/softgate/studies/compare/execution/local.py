@@ -1,21 +1,29 @@
-"""Trials in worker processes on this machine, one core each; a dead worker is replaced."""
+"""Trials in worker processes on this machine, one core each; a dead worker is replaced.
+
+A worker, not its parent, locks a trial and writes its outcome to the store, so that a finished
+trial is saved even if the parent has died. A worker exits as soon as the parent dies, even during a
+trial: on Linux by a signal, elsewhere because a thread reads end of file on standard input.
+"""
 
 from __future__ import annotations
 
 import base64
+import os
 import signal
+import threading
 from collections.abc import Sequence
 from queue import Empty, SimpleQueue
 from time import perf_counter
+from typing import Any
 
 from softgate.runtime.records import SPECIAL, plain
 
-from ...worker import Message, Worker
+from ...worker import Message, ParentConnection, Worker
 from ..store import Store
-from ..trial import Outcome, Trainable, Trial
-from .progress import ProgressBoard
-from .scheduler import MAX_TRIES, TICK_S, Scheduler
-from .serialization import LoadError, pack
+from ..trial import Outcome, ProgressCallback, Trainable, TrainingResult, Trial
+from .backend import MAX_TRIES, TICK_S, Scheduler, run_locked
+from .progress import ProgressBoard, throttled
+from .run_trial import LoadError, describe_error, freeze_imports, load_trainable, pack, unpack
 
 ONE_THREAD = dict.fromkeys(
     ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS",
@@ -23,6 +31,8 @@ ONE_THREAD = dict.fromkeys(
     "1",
 )  # fmt: skip
 """Environment variables that limit libraries to one thread; read when they are loaded."""
+PROGRESS_INTERVAL_S = 0.25
+"""Least time between two reports of training progress."""
 
 
 class TrialWorker:
@@ -32,7 +42,7 @@ class TrialWorker:
         self.trial: Trial | None = None
         self.ready, self.since_s = False, perf_counter()
         self.process = Worker(
-            "softgate.studies.compare.execution.worker",
+            __name__,
             environment=ONE_THREAD,
             on_message=lambda message: inbox.put((self, message)),
         )
@@ -145,3 +155,43 @@ def ended(code: int) -> str:
         name = f"signal {-code}"
     hint = "; the system does this when memory runs out" if name.startswith("SIGKILL") else ""
     return f"killed ({name}{hint})"
+
+
+def main() -> None:
+    """Load the trainable of the first message, then run a trial for each further message."""
+    parent = ParentConnection()
+    requests = _read_ahead(parent)
+    first = requests.get()
+    try:
+        run = load_trainable(unpack(base64.b64decode(first["trainable"])))
+        store = Store(first["store"])
+    except (Exception, SystemExit) as error:  # the user's code may raise anything when it is loaded
+        parent.send({"error": describe_error(error)})
+        return
+    freeze_imports()
+    parent.send({"ready": True})
+
+    def report(step: int, steps: int, loss: Any) -> None:
+        parent.send({"progress": [step, steps, loss]})
+
+    def run_once(trial: Trial, progress: ProgressCallback) -> tuple[TrainingResult, list[float]]:
+        results = run(trial, progress)
+        parent.end_copy()  # one process alone saves the outcome
+        return results
+
+    while True:
+        trial = Trial(**requests.get())
+        parent.send(run_locked(trial, run_once, store, throttled(report, PROGRESS_INTERVAL_S)))
+
+
+def _read_ahead(parent: ParentConnection) -> SimpleQueue[dict[str, Any]]:
+    """Return a queue of requests, read in a thread that ends this process at end of file."""
+    requests: SimpleQueue[dict[str, Any]] = SimpleQueue()
+
+    def read() -> None:
+        for message in parent.messages():
+            requests.put(message)
+        os._exit(0)
+
+    threading.Thread(target=read, daemon=True).start()
+    return requests

@@ -15,7 +15,7 @@ from ..trial import Outcome, ProgressCallback, Trial
 
 
 @dataclass(frozen=True)
-class Running:
+class RunningTrial:
     """A running trial: its step, the number of steps, and the last loss."""
 
     trial: Trial
@@ -34,7 +34,7 @@ class Event:
         Number of trials with an outcome, stored ones included, and of all trials.
     stored : int
         Number of outcomes that were stored already or came from another command.
-    running : tuple of Running
+    running : tuple of RunningTrial
         Trials that this command is running.
     ended : Outcome or None
         The trial that has just ended, if that is the change.
@@ -47,7 +47,7 @@ class Event:
     done: int
     total: int
     stored: int
-    running: tuple[Running, ...]
+    running: tuple[RunningTrial, ...]
     ended: Outcome | None = None
     eta_s: float | None = None
     message: str = ""
@@ -80,7 +80,7 @@ class ProgressBoard:
         self.total, self.width = total, max(1, width)
         self.stored = len(self.outcomes)
         self._progress = progress
-        self._running: dict[str, tuple[Running, float]] = {}
+        self._running: dict[str, tuple[RunningTrial, float]] = {}
         self._seconds: dict[str, list[float]] = {}
         self._notify()
 
@@ -91,14 +91,14 @@ class ProgressBoard:
 
     def started(self, trial: Trial) -> None:
         """Record that a trial is running."""
-        self._running[trial.key] = (Running(trial), perf_counter())
+        self._running[trial.key] = (RunningTrial(trial), perf_counter())
         self._notify()
 
     def progress(self, key: str, step: int, steps: int, loss: float | None) -> None:
         """Record the step and loss of a running trial."""
         if key in self._running:
             running, since = self._running[key]
-            self._running[key] = (Running(running.trial, step, steps, loss), since)
+            self._running[key] = (RunningTrial(running.trial, step, steps, loss), since)
             self._notify()
 
     def dropped(self, trial: Trial, message: str = "") -> None:

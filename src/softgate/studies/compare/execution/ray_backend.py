@@ -29,10 +29,19 @@ from softgate.runtime.threads import available
 
 from ..store import Store, StoreError, TrialLock
 from ..trial import ProgressCallback, Trainable, Trial, TrialFunction
+from .backend import TICK_S, Scheduler
 from .progress import ProgressBoard, throttled
-from .run_trial import current_place, describe_error, run_classified
-from .scheduler import TICK_S, Scheduler
-from .serialization import ExecutionError, LoadError, freeze_imports, load_trainable, pack, unpack
+from .run_trial import (
+    ExecutionError,
+    LoadError,
+    current_place,
+    describe_error,
+    freeze_imports,
+    load_trainable,
+    pack,
+    run_classified,
+    unpack,
+)
 
 QUIET = {
     "RAY_USAGE_STATS_ENABLED": "0",
@@ -59,7 +68,7 @@ class RayClusterError(ExecutionError):
     """A Ray cluster that cannot be reached or used."""
 
 
-class Connection:
+class RayConnection:
     """A connection to Ray, and the cluster if it was started for it."""
 
     def __init__(self, on: str, jobs: int | None) -> None:
@@ -302,7 +311,7 @@ class RayBackend:
     def __init__(self, trainable: Trainable, on: str, jobs: int | None) -> None:
         packed = pack(trainable)
         self._name = trainable.name
-        self._connection = Connection(on, jobs)
+        self._connection = RayConnection(on, jobs)
         self._ray: Any = self._connection.ray
         self._actor: Any = None
         self._pending: dict[Any, PendingTask] = {}

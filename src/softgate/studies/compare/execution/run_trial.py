@@ -1,4 +1,4 @@
-"""Runs one trial in this process, isolated from other trials, and returns its outcome.
+"""Runs trials in this process, isolated from each other, also of a trainable sent by another one.
 
 An outcome is reproducible ("lasts") if the same trial would end in the same way, as divergence and
 most exceptions do. Errors for lack of memory or files are not, and are not saved.
@@ -10,7 +10,9 @@ state is restored.
 
 from __future__ import annotations
 
+import gc
 import os
+import pickle
 import platform
 import random
 import sys
@@ -27,17 +29,20 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from softgate.runtime.machine import cpu_name, installed
+from softgate.runtime.packages import require
 from softgate.runtime.printable_text import message_line
+from softgate.runtime.resolve import PRIVATE
 from softgate.runtime.threads import get_threads, set_threads
 
 from ..trial import (
     Diverged,
-    Measured,
     Outcome,
-    Place,
     ProgressCallback,
     Status,
+    Trainable,
+    TrainingResult,
     Trial,
+    TrialEnvironment,
     TrialFunction,
 )
 
@@ -157,7 +162,9 @@ def run_classified(
     """
     start = perf_counter()
 
-    def outcome(status: Status, message: str, measured: Measured, times: list[float]) -> Outcome:
+    def outcome(
+        status: Status, message: str, measured: TrainingResult, times: list[float]
+    ) -> Outcome:
         return Outcome(
             trial=trial,
             status=status,
@@ -176,11 +183,11 @@ def run_classified(
             diverged = error
         except (Exception, SystemExit) as error:
             lasts = not isinstance(error, TRANSIENT)
-            return outcome("raised", describe_error(error), Measured(), []), lasts
+            return outcome("raised", describe_error(error), TrainingResult(), []), lasts
         try:
             return _reread(outcome("diverged", str(diverged), diverged.measured, [])), True
         except (TypeError, ValueError) as error:
-            return outcome("raised", describe_error(error), Measured(), []), True
+            return outcome("raised", describe_error(error), TrainingResult(), []), True
 
 
 def _reread(outcome: Outcome) -> Outcome:
@@ -201,15 +208,15 @@ def describe_error(error: BaseException) -> str:
     return f"{message} ({file.name}, line {line})"
 
 
-def current_place() -> Place:
+def current_place() -> TrialEnvironment:
     """Return machine and versions of this process."""
     torch = sys.modules.get("torch")
     return _place(1 if torch is None else int(torch.get_num_threads()))
 
 
 @cache
-def _place(threads: int) -> Place:
-    return Place(
+def _place(threads: int) -> TrialEnvironment:
+    return TrialEnvironment(
         host=platform.node(),
         cpu=cpu_name(),
         threads=threads,
@@ -217,3 +224,76 @@ def _place(threads: int) -> Place:
         torch=installed("torch") or "",
         softgate=installed("softgate") or "",
     )
+
+
+class ExecutionError(Exception):
+    """No trial can be run, for a reason that the user can resolve."""
+
+
+class LoadError(ExecutionError):
+    """The model or its data cannot be loaded by the processes that run trials."""
+
+
+def pack(trainable: Trainable) -> bytes:
+    """Return a trainable as bytes, for `unpack` in another process."""
+    try:
+        require("cloudpickle", purpose="a trial in another process")
+    except ImportError as error:
+        raise LoadError(str(error)) from error
+    import cloudpickle
+
+    for name, module in list(sys.modules.items()):
+        if name.startswith(PRIVATE):  # other processes cannot import it
+            cloudpickle.register_pickle_by_value(module)
+    try:
+        packed: bytes = cloudpickle.dumps(trainable)
+    # Pickling a user's object can raise anything.
+    except Exception as error:
+        raise LoadError(
+            f"{trainable.name!r} cannot be sent to other processes ({type(error).__name__}: "
+            f"{error}): open files, locks and the like inside the function that uses them, or "
+            'run all trials in this process with on="here"'
+        ) from error
+    return packed
+
+
+def unpack(packed: bytes) -> Any:
+    """Return the trainable."""
+    return pickle.loads(packed)
+
+
+def load_trainable(trainable: Trainable) -> TrialFunction:
+    """Return the function that runs trials, after a warm-up.
+
+    Otherwise the first trial of each process, often of the same activation, would take more time
+    and memory than others.
+    """
+    run = trainable.trial_function()
+    current_place()
+    if "torch" in sys.modules:
+        with isolated(0):
+            _warm_up()
+    return run
+
+
+def freeze_imports() -> None:
+    """Exclude all imported objects from later garbage collections, in a worker process."""
+    gc.collect()
+    gc.freeze()
+
+
+def _warm_up() -> None:
+    """Make an update and a diagnosis, which load compilers, threads and optimizers."""
+    import torch
+    from torch import nn
+
+    from softgate.torch import diagnose, make
+
+    from .. import training  # noqa: F401  (imports what tasks train with)
+
+    x = torch.zeros(2, 2)
+    model = nn.Sequential(nn.Linear(2, 2), make("gelu"))
+    adam = torch.optim.Adam(model.parameters(), fused=True)
+    torch.autograd.backward(model(x).sum())
+    adam.step()
+    diagnose(model, [x], loss=lambda output, _: output.sum())

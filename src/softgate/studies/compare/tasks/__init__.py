@@ -9,20 +9,19 @@ from typing import Any
 
 from softgate.frameworks.block_arguments import unknown
 
-from .churn import Churn
-from .digits import Deep, Digits, Mnist1d
-from .images import Cifar10, FashionMnist, Mnist
+from .images import Cifar10, DeepDigits, Digits, FashionMnist, Mnist, Mnist1d
+from .tabular import Churn
 from .task import Option, Task, read_options
-from .transformers import Swap, Text
+from .transformers import ActivationSwap, CharacterModel
 
 __all__ = ["Option", "Task", "task", "tasks"]
 
 TASKS: tuple[type[Task], ...] = (
     Digits,
     Mnist1d,
-    Text,
-    Deep,
-    Swap,
+    CharacterModel,
+    DeepDigits,
+    ActivationSwap,
     Churn,
     Mnist,
     FashionMnist,

@@ -23,9 +23,9 @@ from ..trial import (
     DEFAULT_ACTIVATIONS,
     Arms,
     Measure,
-    Measured,
     ProgressCallback,
     Setting,
+    TrainingResult,
     Trial,
     TrialFunction,
 )
@@ -33,7 +33,7 @@ from ..trial import (
 if TYPE_CHECKING:
     from torch import nn
 
-    from ..data import Data
+    from ..splits import Data
     from ..training import Objective
 
 
@@ -359,7 +359,7 @@ class Task(ABC):
 
     def run(
         self, data: Data, trial: Trial, progress: ProgressCallback
-    ) -> tuple[Measured, list[float]]:
+    ) -> tuple[TrainingResult, list[float]]:
         """Train and measure one model."""
         from ..training import train
 
@@ -369,7 +369,7 @@ class Task(ABC):
         """Return the function that runs a trial, with the data loaded."""
         data = self.load()
 
-        def run(trial: Trial, progress: ProgressCallback) -> tuple[Measured, list[float]]:
+        def run(trial: Trial, progress: ProgressCallback) -> tuple[TrainingResult, list[float]]:
             return self.run(data, trial, progress)
 
         return run

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from softgate.frameworks.block_arguments import is_gated
 from softgate.runtime.files import read_text
 
-from ..trial import Arms, Measure, Measured, ProgressCallback, Setting, Trial, dead_fraction
-from .digits import Digits, digits
+from ..trial import Arms, Measure, ProgressCallback, Setting, TrainingResult, Trial, dead_fraction
+from .images import Digits, digits
 from .task import Option, Task, perceptron_options
 
 if TYPE_CHECKING:
     from torch import nn
 
-    from ..data import Data
     from ..models import Transformer
+    from ..splits import Data
     from ..training import Objective
 
 BITS = Measure("test loss in bits per character", higher=False)
@@ -63,7 +63,7 @@ class TransformerTask(Task):
                 )
 
 
-class Text(TransformerTask):
+class CharacterModel(TransformerTask):
     """A decoder that predicts the next character of a text; a trial takes a minute or two.
 
     The text, Python's manual or the user's, is split in its order: validation and test text come
@@ -130,7 +130,7 @@ class Text(TransformerTask):
         """
         import torch
 
-        from ..data import Data, Part
+        from ..splits import Data, DataSplit
 
         length: Any = self.settings["length"]
         ends = [0, *(int(end * len(self.text)) for end in SPLITS), len(self.text)]
@@ -141,7 +141,7 @@ class Text(TransformerTask):
             codes = torch.tensor([code.get(character, 0) for character in piece])
             windows = (len(codes) - 1) // length
             x, y = (codes[i : i + windows * length].view(windows, length) for i in (0, 1))
-            parts.append(Part(x, y))
+            parts.append(DataSplit(x, y))
         train, validation, test = parts
         return Data(train, validation, test, len(code) + 1)
 
@@ -161,7 +161,7 @@ class Text(TransformerTask):
         return transformer(lambda width: nn.Embedding(outputs, width), outputs, length, trial)
 
 
-class Swap(TransformerTask):
+class ActivationSwap(TransformerTask):
     """An encoder of digits' rows whose activations are swapped after training.
 
     a→b is trained with a; then b replaces a in every block, and training continues for a few
@@ -216,11 +216,11 @@ class Swap(TransformerTask):
 
     def load(self) -> Data:
         """Return digits as eight rows of eight pixels."""
-        from ..data import Data, Part
+        from ..splits import Data, DataSplit
 
         data = digits()
         train, validation, test = (
-            Part(part.x.unflatten(1, (8, 8)), part.y)
+            DataSplit(part.x.unflatten(1, (8, 8)), part.y)
             for part in (data.train, data.validation, data.test)
         )
         return Data(train, validation, test, data.outputs)
@@ -236,7 +236,7 @@ class Swap(TransformerTask):
 
     def run(
         self, data: Data, trial: Trial, progress: ProgressCallback
-    ) -> tuple[Measured, list[float]]:
+    ) -> tuple[TrainingResult, list[float]]:
         """Train, swap, and continue training."""
         from ..training import TrainingRun, health, seeded
 

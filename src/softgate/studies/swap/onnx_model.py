@@ -1,30 +1,42 @@
-"""`sg.swap`: other activations inside an ONNX file, or the same ones in other operators."""
+"""`sg.swap`: other activations inside an ONNX file, or the same ones in other operators.
+
+The model is read, edited and run in a worker process (`onnx_edit`): a file can crash onnx.
+"""
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
-from collections.abc import Sequence
+from base64 import b64encode
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from filecmp import cmp
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 
+from softgate.formula.formats import FORMATS
 from softgate.runtime.activation import Activation
 from softgate.runtime.files import check_writable, output_path, write_file
+from softgate.runtime.packages import require
 from softgate.runtime.printable_text import a_type
 from softgate.runtime.registry import label
 
-from ..inputs import inputs_file, load_arrays
-from ..scan.record import ScannedActivation
-from .onnx_client import OnnxModel, encoded, spelled_for
+from ..model_arrays import inputs_file, load_arrays
+from ..scan.record import Scan, ScannedActivation
+from ..worker import Message, Worker
 from .record import OutputDifference, Swap, SwapError, SwappedActivation, UnswappedActivation
 from .selection import Replacements, select
 
 SPELLINGS = ("op", "primitives", "microsoft")
 INSIDE_RECURRENT = frozenset({"sigmoid", "tanh"})
 """Functions that LSTM, GRU and RNN compute inside."""
+CPU_S, CPU_S_PER_MB = 8, 2
+"""Seconds of CPU time for a file: at least, and for each MB of it and of its inputs."""
+WAITING = 7
+"""Seconds for a reply over seconds of CPU time: the machine may be busy."""
 
 
 def swap(
@@ -218,20 +230,20 @@ class _Plan:
 
     def _add(self, i: int, scanned: ScannedActivation, new: Activation | None) -> str:
         """Add the graph of one activation; return why it cannot be written, or an empty text."""
-        from .spelling import NotSpelled
+        from .onnx_forms import NoOnnxForm
 
         same = scanned.unscaled
         try:
-            spelled = spelled_for(scanned, new or same, self.opset, self._spell, self._max_opset)
-        except NotSpelled as error:
+            form = replacement_form(scanned, new or same, self.opset, self._spell, self._max_opset)
+        except NoOnnxForm as error:
             return str(error)
-        operators = ", ".join(n.op_type for n in spelled.graph.node if n.op_type != "Constant")
-        domains = {node.domain for node in spelled.graph.node}
+        operators = ", ".join(n.op_type for n in form.graph.node if n.op_type != "Constant")
+        domains = {node.domain for node in form.graph.node}
         if new is None and operators == scanned.operators and domains == {""}:
             self.wanted -= 1  # it is already written in these operators
             return ""
-        self.graphs[i], self.labels[i] = spelled.graph, label(new or same)
-        self.opset = max(self.opset, spelled.opset)
+        self.graphs[i], self.labels[i] = form.graph, label(new or same)
+        self.opset = max(self.opset, form.opset)
         return ""
 
 
@@ -248,3 +260,87 @@ def _copy_external(model: OnnxModel, output: Path) -> None:
             raise ValueError(f"{new} exists and differs from the model's data: name another folder")
         new.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(source / location, new)
+
+
+class OnnxModel:
+    """An ONNX file that is read, edited and run in a worker process.
+
+    Raises ValueError if the file cannot be read.
+    """
+
+    def __init__(self, file: str) -> None:
+        require("onnx", "onnxruntime", purpose="an ONNX file")
+        self.file = file
+        if not Path(file).is_file():
+            raise ValueError(f"there is no file {file}: expected an .onnx file")
+        self._worker = Worker("softgate.studies.swap.onnx_edit")
+        try:
+            self.description = self.request({"command": "open"})
+        except BaseException:
+            self._worker.kill()
+            raise
+        self.scan = _scan(self.description["scan"])
+        self.activations = _scan(self.description["activations"]).activations
+
+    @property
+    def opset(self) -> int:
+        """The version of its standard operators."""
+        return int(self.description["opset"])
+
+    def request(self, message: Message, input_bytes: int = 0) -> Message:
+        """Return the reply to a message; raise ValueError if it is an error or if there is none.
+
+        The time is limited by the size of the file and of the inputs with which it is run.
+        """
+        size = Path(self.file).stat().st_size + 5 * input_bytes
+        cpu_s = CPU_S + CPU_S_PER_MB * size / 1e6
+        self._worker.send({"file": self.file, "cpu_s": cpu_s, **message})
+        try:
+            reply = self._worker.receive(WAITING * cpu_s)
+        except TimeoutError:
+            raise ValueError(f"{self.file}: it took more than {WAITING * cpu_s:.0f} s") from None
+        if reply is None:
+            reason = self._worker.kill(1.0).reason
+            if reason == "SIGXCPU":
+                raise ValueError(f"{self.file}: it took more than {cpu_s:.0f} s of CPU time")
+            raise ValueError(f"{self.file} cannot be read: onnx failed ({reason})")
+        if "mistake" in reply:
+            raise ValueError(reply["mistake"])
+        return reply
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._worker.kill()
+
+
+def _scan(content: Message) -> Scan:
+    return Scan.from_json(json.dumps(content))
+
+
+def encoded(graphs: Mapping[int, Any]) -> list[tuple[int, str]]:
+    """Return graphs as text for a message, by the number of their activation."""
+    return [(i, b64encode(graph.SerializeToString()).decode()) for i, graph in graphs.items()]
+
+
+def replacement_form(
+    scanned: ScannedActivation,
+    new: Activation,
+    opset: int,
+    spelling: str | None = None,
+    max_opset: int | None = None,
+) -> Any:
+    """Return the operators of a function that replaces an activation, scale and offset included.
+
+    Raises `NoOnnxForm` if it cannot be written there.
+    """
+    from .onnx_forms import spell
+
+    fmt = FORMATS[scanned.dtype]
+    return spell(new, fmt, opset, spelling, max_opset, scanned.scale, scanned.offset)

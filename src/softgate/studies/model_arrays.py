@@ -1,21 +1,79 @@
-"""How far two arrays of floats are apart: absolute, relative to their size, and in ulps."""
+"""Arrays of models: inputs from .npz files, bound to a model's names, and differences of outputs.
+
+Differences are absolute, relative to the size of the first array, and in ulps.
+"""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import permutations
 from math import inf
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 
+from softgate.runtime.files import read_arrays
+from softgate.runtime.printable_text import a_type
+
 Array = np.ndarray[Any, np.dtype[Any]]
+Arrays = dict[str, Array]
 MOST_AXES = 5
 """The most axes of arrays whose order is tried."""
 
 
+def load_arrays(source: Any, name: str = "inputs") -> Arrays:
+    """Return the arrays of an .npz file, of a mapping, or one array as `x`.
+
+    Raises ValueError or TypeError, with `name` as the argument, if they are not arrays of numbers.
+    """
+    if isinstance(source, str | os.PathLike):
+        path = Path(source)
+        if path.suffix.lower() != ".npz" or not path.is_file():
+            raise ValueError(f"{name} {path}: expected an .npz file that exists")
+        arrays = read_arrays(path)
+    else:
+        items = source if isinstance(source, Mapping) else {"x": source}
+        arrays = {str(key): _array(item) for key, item in items.items()}
+    if not arrays or any(array.dtype.kind not in "biufV" for array in arrays.values()):
+        kind = source if isinstance(source, str | os.PathLike) else a_type(source)
+        raise TypeError(f"{name} = {kind}: expected arrays of numbers")
+    return arrays
+
+
+def _array(value: Any) -> Array:
+    if hasattr(value, "detach"):
+        value = value.detach().cpu()
+    return np.asarray(value)
+
+
+@contextmanager
+def inputs_file(arrays: Arrays) -> Iterator[str]:
+    """Yield the path of a temporary .npz file with arrays."""
+    with TemporaryDirectory() as folder:
+        file = str(Path(folder, "inputs.npz"))
+        np.savez(file, **arrays)  # type: ignore[arg-type]
+        yield file
+
+
+def bind(arrays: Mapping[str, Array], names: Sequence[str], model: str) -> Arrays:
+    """Return arrays by the names of a model's inputs: by name or, if no name is known, by order.
+
+    Raises ValueError if they do not fit.
+    """
+    if set(arrays) <= set(names):
+        return dict(arrays)
+    if len(arrays) == len(names) and not set(arrays) & set(names):
+        return dict(zip(names, arrays.values(), strict=True))
+    raise ValueError(f"the inputs are {', '.join(arrays)}: {model} takes {', '.join(names)}")
+
+
 @dataclass(frozen=True)
-class Difference:
+class ArrayDifference:
     """The largest difference of two arrays; NaNs and equal infinities at one place are equal."""
 
     max_difference: float
@@ -35,14 +93,14 @@ class Difference:
         return self.max_difference == 0
 
 
-def difference(first: Array, second: Array) -> Difference:
+def difference(first: Array, second: Array) -> ArrayDifference:
     """Return the difference of two arrays of one shape."""
     coarse = min((first.dtype, second.dtype), key=_bits)
     if coarse.kind in "biu":
         coarse = np.dtype(np.float64)
     a, b = (np.asarray(array, np.float64) for array in (first, second))
     if not a.size:
-        return Difference(0.0, 0.0, 0.0, (), 0.0, 0.0)
+        return ArrayDifference(0.0, 0.0, 0.0, (), 0.0, 0.0)
     with np.errstate(all="ignore"):
         apart = np.abs(a - b)
         apart = np.where((a == b) | (np.isnan(a) & np.isnan(b)), 0.0, apart)
@@ -52,7 +110,7 @@ def difference(first: Array, second: Array) -> Difference:
         finite = np.abs(a[np.isfinite(a)])
         size = float(finite.max()) if finite.size else 0.0
     relative = 0.0 if largest == 0 else largest / size if size else inf
-    return Difference(
+    return ArrayDifference(
         largest,
         relative,
         _ulps(a, b, apart, coarse),

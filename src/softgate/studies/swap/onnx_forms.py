@@ -38,12 +38,12 @@ STABLE_SINCE = 12
 """The first opset that has all operators of stable forms."""
 
 
-class NotSpelled(ValueError):
+class NoOnnxForm(ValueError):
     """A function cannot be written in a model."""
 
 
 @dataclass(frozen=True)
-class Spelled:
+class OnnxForm:
     """A function as a graph from `x` to `y`."""
 
     graph: Any
@@ -59,7 +59,7 @@ def spell(
     max_opset: int | None = None,
     scale: float = 1.0,
     offset: float = 0.0,
-) -> Spelled:
+) -> OnnxForm:
     """Return the first form of a function that the installed onnxruntime runs.
 
     Parameters
@@ -77,7 +77,7 @@ def spell(
 
     Raises
     ------
-    NotSpelled
+    NoOnnxForm
         If no form can be written in this format and opset.
     """
     values = tuple(sorted(activation.parameters.items()))
@@ -94,21 +94,21 @@ def _spelled(
     max_opset: int | None,
     scale: float,
     offset: float,
-) -> Spelled:
+) -> OnnxForm:
     fmt = FORMATS[format_name]
     for form in _forms(activation, fmt, opset, spelling, max_opset):
         spelled = form
         if scale != 1.0 or offset != 0.0:
             graph = scaled_graph(form.graph, scale, offset, fmt, form.opset)
-            spelled = Spelled(graph, form.opset)
+            spelled = OnnxForm(graph, form.opset)
         if _is_correct(spelled, activation, fmt, scale, offset):
             return spelled
-    raise NotSpelled(f"{label(activation)} in {fmt.name} has no form in opset {opset} that runs")
+    raise NoOnnxForm(f"{label(activation)} in {fmt.name} has no form in opset {opset} that runs")
 
 
 def _forms(
     activation: Activation, fmt: Format, opset: int, spelling: str | None, max_opset: int | None
-) -> Iterator[Spelled]:
+) -> Iterator[OnnxForm]:
     """Yield the forms of a function, the preferred one first."""
     limit = opset if spelling != "op" else max(opset, max_opset or onnx.defs.onnx_opset_version())
     if spelling == "primitives":
@@ -122,14 +122,14 @@ def _forms(
             needed = opset if operator.domain else max(opset, operator.since)
             graph = operator_graph(operator, fmt, needed)
             if graph is not None:
-                yield Spelled(graph, needed)
+                yield OnnxForm(graph, needed)
     root = activation.entry.define_in_operators()
     graph = definition_graph(root, activation.parameters, fmt, opset)
     if graph is not None:
-        yield Spelled(graph, opset)
+        yield OnnxForm(graph, opset)
     if opset >= STABLE_SINCE and fmt.name != "bfloat16":
         model = emit(activation, "onnx", dtype=fmt.name)
-        yield Spelled(model.graph, opset)
+        yield OnnxForm(model.graph, opset)
 
 
 def _operators(activation: Activation) -> Iterator[Operator]:
@@ -178,7 +178,7 @@ def _attributes(name: Name, activation: Activation) -> dict[str, Any] | None:
 
 
 def _is_correct(
-    spelled: Spelled, activation: Activation, fmt: Format, scale: float, offset: float
+    spelled: OnnxForm, activation: Activation, fmt: Format, scale: float, offset: float
 ) -> bool:
     """Return whether a form runs and computes the function; bfloat16 is checked in float32."""
     x = np.linspace(-8, 8, 65).astype(dtype_of(fmt))

@@ -8,19 +8,27 @@ import pytest
 from compare_trials import small, trial
 
 from softgate.runtime.registry import activations
-from softgate.studies.compare.presets import PRESETS, preset
+from softgate.studies.compare.published_experiments import PRESETS, preset
 from softgate.studies.compare.tasks import tasks
 from softgate.studies.compare.tasks.task import expand_conditions, read_options
-from softgate.studies.compare.trial import CurvePoint, Measured, Outcome, Place, Status
+from softgate.studies.compare.trial import (
+    CurvePoint,
+    Outcome,
+    Status,
+    TrainingResult,
+    TrialEnvironment,
+)
 
-HERE = Place("here", "cpu", 1, "3", "2", "0")
+HERE = TrialEnvironment("here", "cpu", 1, "3", "2", "0")
 
 
 def outcome(
     arm: str, seed: int, loss: float, status: Status = "finished", **changed: Any
 ) -> Outcome:
     requests = trial(small("digits"), arm, seed, **changed)
-    measured = Measured(curve=(CurvePoint(1, 9.0, None, None), CurvePoint(2, loss, None, None)))
+    measured = TrainingResult(
+        curve=(CurvePoint(1, 9.0, None, None), CurvePoint(2, loss, None, None))
+    )
     return Outcome(requests, status, "", measured, None, 1.0, HERE)
 
 

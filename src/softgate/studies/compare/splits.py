@@ -18,7 +18,7 @@ Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)
-class Part:
+class DataSplit:
     """Inputs and targets; the first axis is that of the examples."""
 
     x: Tensor
@@ -34,16 +34,16 @@ class Data:
 
     Attributes
     ----------
-    train, validation, test : Part
+    train, validation, test : DataSplit
         For updates, for tuning and learning curves, for the reported score.
     outputs : int
         Number of a model's outputs per example (or per position): of classes, characters or
         targets.
     """
 
-    train: Part
-    validation: Part
-    test: Part
+    train: DataSplit
+    validation: DataSplit
+    test: DataSplit
     outputs: int
 
     @property
@@ -74,7 +74,7 @@ def standardised(train: Array, *others: Array) -> list[Array]:
 def classified(x: list[Array], y: list[Array], classes: int) -> Data:
     """Return inputs and class numbers 0, 1, … of the three parts as data."""
     train, validation, test = (
-        Part(torch.from_numpy(np.ascontiguousarray(a)), torch.from_numpy(b.astype(np.int64)))
+        DataSplit(torch.from_numpy(np.ascontiguousarray(a)), torch.from_numpy(b.astype(np.int64)))
         for a, b in zip(x, y, strict=True)
     )
     return Data(train, validation, test, classes)
