@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from softgate.studies.bench.inputs import DTYPES
-from softgate.studies.bench.record import OURS, Bench, Row
+from softgate.studies.bench.record import OURS, Bench, BenchRow
 
 F32, F64, HALF = ("float32",), ("float64",), ("float16", "bfloat16")
 
@@ -68,7 +68,7 @@ COUNT = 1 << 20
 class Verdict:
     """One limit on one row."""
 
-    row: Row
+    row: BenchRow
     against: str
     limit: float
     measured: float
@@ -85,7 +85,7 @@ class Verdict:
         return f"{text} ({self.aside})" if self.aside else text
 
 
-def binds(row: Row) -> bool:
+def binds(row: BenchRow) -> bool:
     """Tell whether limits apply; elsewhere ratios are only reported."""
     usual = (COUNT, 1, "randn", "reused")
     return row.implementation == OURS and usual == (
@@ -103,10 +103,10 @@ class Times:
             if (row.count, row.threads, row.buffers) == (COUNT, 1, "reused")
         }
 
-    def of(self, row: Row, implementation: str, inputs: str = "randn") -> float | None:
+    def of(self, row: BenchRow, implementation: str, inputs: str = "randn") -> float | None:
         return self.ns.get((row.function, implementation, row.quantity, row.dtype, inputs))
 
-    def value(self, row: Row) -> float | None:
+    def value(self, row: BenchRow) -> float | None:
         return self.ns.get((row.function, OURS, "value", row.dtype, "randn"))
 
 
@@ -122,7 +122,7 @@ def judge(bench: Bench) -> list[Verdict]:
     ]
 
 
-def _limits(row: Row, times: Times) -> Iterator[tuple[str, float, float | None, str]]:
+def _limits(row: BenchRow, times: Times) -> Iterator[tuple[str, float, float | None, str]]:
     """Yield what a row is held against, the limit, what was measured and what to say beside it."""
     share = _SHARES.get((row.function, row.dtype, row.quantity))
     if share is not None:
@@ -174,6 +174,6 @@ def shares(bench: Bench, peer: str = "torch") -> str:
     return "\n".join(lines)
 
 
-def _cell(row: Row | None, theirs: dict[tuple[str, object], float | None]) -> str:
+def _cell(row: BenchRow | None, theirs: dict[tuple[str, object], float | None]) -> str:
     under = theirs.get((row.function, row.setting)) if row else None
     return f"{row.least_ns / under:.2f}" if row and row.least_ns and under else "–"

@@ -22,8 +22,14 @@ from softgate.reporting.sections.tables import articles
 from softgate.runtime.machine import Machine
 from softgate.runtime.records import Record
 from softgate.studies.bench.layer_record import Layer, LayerRow
-from softgate.studies.bench.record import Bench, Row, Settings
-from softgate.studies.certify.record import Certificate, ErrorProfile, Measurement, Region, Special
+from softgate.studies.bench.record import Bench, BenchRow, Settings
+from softgate.studies.certify.record import (
+    Certificate,
+    ErrorProfile,
+    Measurement,
+    RegionErrors,
+    SpecialResult,
+)
 
 NAMES = ("gelu", "gelu_tanh", "relu", "silu", "hardshrink")
 NS = {
@@ -58,7 +64,7 @@ def speed(times: dict[tuple[str, str], float] = NS, name: str = "gelu") -> Bench
     settings = Settings((name,), ("softgate", "torch"), ("value", "backward"), ("float32",),
                         ("64K",), (1,), ("randn",), ("reused",), 1.0, 0)  # fmt: skip
     rows = [
-        Row(
+        BenchRow(
             name if function == "gelu" else function, implementation, quantity, "float32", 65536,
             "L2", 1, "randn", "reused", least_ns=factor * ns, median_ns=factor * ns, doubt=0.01,
             x_relu=ns / times["relu", "softgate"],
@@ -66,7 +72,7 @@ def speed(times: dict[tuple[str, str], float] = NS, name: str = "gelu") -> Bench
         for quantity, factor in (("value", 1.0), ("backward", 2.0))
         for (function, implementation), ns in times.items()
     ]  # fmt: skip
-    copy = Row("copy", "softgate", "value", "float32", 65536, "L2", 1, "randn", "reused",
+    copy = BenchRow("copy", "softgate", "value", "float32", 65536, "L2", 1, "randn", "reused",
                least_ns=0.05)  # fmt: skip
     return Bench(machine(), settings, "2026-01-01", 1.0, (*rows, copy), warnings=("noisy",))
 
@@ -91,7 +97,7 @@ def layer(shares: dict[str, float] = SHARES, doubt: float = 0.01) -> Layer:
 
 def certificate(subject: str, worst_ulp: float, quantity: str = "value") -> Certificate:
     counts = ("undecided", "not_numbers", "wrong_signs", "wrong_zeros", "lost", "flushed", "breaks")
-    region = Region(
+    region = RegionErrors(
         name="negative", low=-4.0, high=-0.125, inputs=100, max_ulp=worst_ulp, worst=-3.5,
         computed=0.0, expected=-1e-9, mean_ulp=0.3, rounded=90, largest_break_ulp=0.0,
         **dict.fromkeys(counts, 0),
@@ -100,7 +106,7 @@ def certificate(subject: str, worst_ulp: float, quantity: str = "value") -> Cert
     measured = Measurement(
         quantity=quantity, dtype="float32", inputs=100, exhaustive=False, truth="arb",
         margin_ulp=0.0, kernel_ulp=None, kernel_points=0, stated_ulp=4.0, digest=None,
-        regions=(region,), specials=(Special("0", "0", "0", True),), dependences=(),
+        regions=(region,), specials=(SpecialResult("0", "0", "0", True),), dependences=(),
         profile=profile,
     )  # fmt: skip
     return replace(_any_certificate(), subject=subject, measurements=(measured,))

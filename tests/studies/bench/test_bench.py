@@ -16,9 +16,9 @@ from softgate.cli import softgate as commands
 from softgate.runtime.machine import Machine, caches, this_machine
 from softgate.studies.bench import plan
 from softgate.studies.bench.baseline import compare, merged
-from softgate.studies.bench.inputs import DTYPES, UNKNOWN, Size, arrays
+from softgate.studies.bench.inputs import DTYPES, UNKNOWN, ArraySize, arrays
 from softgate.studies.bench.inputs import size as size_of
-from softgate.studies.bench.record import Bench, Row, Settings, apart, related, warnings
+from softgate.studies.bench.record import Bench, BenchRow, Settings, apart, related, warnings
 from softgate.studies.bench.run import BenchRun, differs
 
 MACHINE = Machine(
@@ -35,12 +35,12 @@ MACHINE = Machine(
 )
 
 
-def row(function: str, implementation: str, ns: float | None = None, **more: Any) -> Row:
+def row(function: str, implementation: str, ns: float | None = None, **more: Any) -> BenchRow:
     known: dict[str, Any] = {
         "quantity": "value", "dtype": "float32", "count": 1024, "size": "L1", "threads": 1,
         "inputs": "randn", "buffers": "reused", "median_ns": ns, "spread": 0.0, "doubt": 0.0,
     }  # fmt: skip
-    return Row(function=function, implementation=implementation, least_ns=ns, **(known | more))
+    return BenchRow(function=function, implementation=implementation, least_ns=ns, **(known | more))
 
 
 ROWS = related(
@@ -163,7 +163,7 @@ def test_sizes_follow_the_caches() -> None:
         assert held is None or size.count * 4 * 3 <= held / 2
         assert size.label == level
     assert results["DRAM"].count * 4 * 3 >= 4 * MACHINE.caches["L3"]
-    assert size_of("64k", 8, MACHINE) == Size(1 << 16, "L3")
+    assert size_of("64k", 8, MACHINE) == ArraySize(1 << 16, "L3")
     assert size_of("1M", 4, replace(MACHINE, caches={})).label == UNKNOWN
 
 
@@ -234,7 +234,7 @@ def test_against_an_older_one_both_ways() -> None:
     assert compare(slower, BENCH, 0.25).failures == ()
 
 
-def _slowed(item: Row, function: str, implementation: str, factor: float) -> Row:
+def _slowed(item: BenchRow, function: str, implementation: str, factor: float) -> BenchRow:
     same = (item.function, item.implementation) == (function, implementation)
     return replace(item, least_ns=item.least_ns * factor) if same and item.least_ns else item
 

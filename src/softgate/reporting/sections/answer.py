@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from softgate.studies.bench.layer_record import Layer
-from softgate.studies.bench.record import COPY, DOUBTFUL, OURS, Bench, Row, apart
+from softgate.studies.bench.record import COPY, DOUBTFUL, OURS, Bench, BenchRow, apart
 from softgate.studies.compare.record import Comparison
 from softgate.studies.compare.text import listed
 from softgate.studies.properties import PropertyTable
@@ -219,9 +219,9 @@ def approximate(results: Results) -> str:
     )
 
 
-def _both_forms(record: Bench) -> Iterator[tuple[str, Row, Row]]:
+def _both_forms(record: Bench) -> Iterator[tuple[str, BenchRow, BenchRow]]:
     """Yield each implementation that has both forms, with the times of exact gelu and tanh form."""
-    values: dict[tuple[str, str], Row] = {}
+    values: dict[tuple[str, str], BenchRow] = {}
     for row in record:
         if row.quantity == "value" and row.least_ns:
             values.setdefault((row.implementation, row.function), row)

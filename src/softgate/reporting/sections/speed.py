@@ -17,7 +17,7 @@ from softgate.studies.bench import bench
 from softgate.studies.bench.pareto_measure import chosen_rows, joined
 from softgate.studies.bench.pareto_record import Pareto, ulps
 from softgate.studies.bench.plots import AXES, pareto_spec
-from softgate.studies.bench.record import COPY, OURS, Bench, Row, Setting, apart
+from softgate.studies.bench.record import COPY, OURS, Bench, BenchRow, Setting, apart
 from softgate.studies.bench.text import title
 from softgate.studies.peers import absent
 
@@ -132,7 +132,7 @@ def _where(setting: Setting) -> str:
     return f"{count:,} elements ({size}), {counted(threads, 'thread')}"
 
 
-def _timed(rows: list[Row]) -> dict[str, dict[str, float]]:
+def _timed(rows: list[BenchRow]) -> dict[str, dict[str, float]]:
     """Return the shortest times by function and implementation."""
     times: dict[str, dict[str, float]] = {}
     for row in rows:
@@ -141,7 +141,7 @@ def _timed(rows: list[Row]) -> dict[str, dict[str, float]]:
     return times
 
 
-def _alternative(caption: str, rows: list[Row]) -> str:
+def _alternative(caption: str, rows: list[BenchRow]) -> str:
     parts = [
         f"{function}: {', '.join(f'{name} {time:.2f}' for name, time in sorted(times.items()))}"
         for function, times in _timed(rows).items()
@@ -149,7 +149,7 @@ def _alternative(caption: str, rows: list[Row]) -> str:
     return f"{caption}. {'; '.join(parts)}."
 
 
-def _table(setting: Setting, rows: list[Row]) -> str:
+def _table(setting: Setting, rows: list[BenchRow]) -> str:
     timed = _timed(rows)
     columns = list(dict.fromkeys(row.implementation for row in rows if row.function != COPY))
     body = []
@@ -171,14 +171,14 @@ def _table(setting: Setting, rows: list[Row]) -> str:
     return table(title(setting), ("function", *heads), body)
 
 
-def _fastest(rows: list[Row], function: str) -> set[str]:
+def _fastest(rows: list[BenchRow], function: str) -> set[str]:
     """Return the fastest implementation of a function, and those within the noise of it."""
     timed = [row for row in rows if row.function == function and row.least_ns is not None]
     best = min(timed, key=lambda row: row.least_ns or 0.0)
     return {row.implementation for row in timed if not apart(row, best)}
 
 
-def _chart(rows: list[Row]) -> dict[str, Any]:
+def _chart(rows: list[BenchRow]) -> dict[str, Any]:
     """Return a row for each function with a point for each implementation, on an axis of time."""
     timed = _timed(rows)
     copy = timed.pop(COPY, {})

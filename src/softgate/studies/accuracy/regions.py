@@ -135,7 +135,7 @@ class Regions:
 
 
 @dataclass
-class Tally:
+class RegionTally:
     """The counts of one region so far."""
 
     inputs: int = 0
@@ -193,7 +193,7 @@ class Tally:
             largest = float(np.max(np.abs(step[places]) / unit))
             self.largest_break_ulp = max(self.largest_break_ulp, largest)
 
-    def merge(self, other: Tally) -> None:
+    def merge(self, other: RegionTally) -> None:
         """Add the counts of another part of the same region."""
         if other.max_ulp > self.max_ulp:
             for name in ("max_ulp", "worst", "computed", "expected"):
@@ -205,7 +205,7 @@ class Tally:
 
 
 _NOT_SUMS = ("max_ulp", "worst", "computed", "expected", "largest_break_ulp", "low", "high")
-SUMS = tuple(field.name for field in fields(Tally) if field.name not in _NOT_SUMS)
+SUMS = tuple(field.name for field in fields(RegionTally) if field.name not in _NOT_SUMS)
 
 
 class ProfileAccumulator:

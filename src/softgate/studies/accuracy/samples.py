@@ -17,7 +17,7 @@ import numpy.typing as npt
 from softgate.formula.formats import FLOAT32, FLOAT64, Format, dtype_of, ulp
 
 from .errors import Array, Errors, Float64s, Reference, ulp_errors
-from .regions import NEAR, TAIL, ProfileAccumulator, Regions, Tally
+from .regions import NEAR, TAIL, ProfileAccumulator, Regions, RegionTally
 
 UNSIGNED = {"float16": np.uint16, "bfloat16": np.uint16, "float32": np.uint32, "float64": np.uint64}
 FLOATS: dict[str, type[np.floating]] = {"float32": np.float32, "float64": np.float64}
@@ -207,10 +207,10 @@ def _hard(reference: Reference, fmt: Format, count: int, seed: int) -> Array:
 
 
 @dataclass(frozen=True)
-class Sample:
+class SampleErrors:
     """The errors at the inputs of a sample, by region and along the number line."""
 
-    tallies: list[Tally]
+    tallies: list[RegionTally]
     profile: ProfileAccumulator
     inputs: int
     by_arb: bool
@@ -219,7 +219,7 @@ class Sample:
 
 def measure(
     reference: Reference, regions: Regions, fmt: Format, x: Array, y: Array, seed: int
-) -> Sample:
+) -> SampleErrors:
     """Measure results `y` at `x` against the kernel if it is exact enough, else against arb."""
     by_arb = fmt is FLOAT64 or not _kernel_is_exact(reference, regions, fmt, x, seed)
     if by_arb and fmt is not FLOAT64 and x.size > BY_ARB:
@@ -239,7 +239,7 @@ def measure(
     profile = ProfileAccumulator(fmt)
     profile.add(x.view(f"u{x.itemsize}"), errors.error_ulp)
     margin = 2.0 ** -(80 - fmt.precision) if by_arb else reference.margin(fmt)
-    return Sample(tallies, profile, x.size, by_arb, margin)
+    return SampleErrors(tallies, profile, x.size, by_arb, margin)
 
 
 def _kernel_is_exact(
@@ -281,8 +281,8 @@ def _by_arb(reference: Reference, fmt: Format, x: Float64s, y: Float64s) -> Erro
     return Errors(fmt, x, y, truth, error, own_ulp, np.where(tie, 1.0, 0.0))
 
 
-def _tally(reference: Reference, errors: Errors) -> Tally:
-    tally = Tally()
+def _tally(reference: Reference, errors: Errors) -> RegionTally:
+    tally = RegionTally()
     if errors.x.size:
         tally.add(errors)
         doubtful = np.flatnonzero(np.abs(errors.own_ulp - 0.5) <= errors.doubt_ulp)

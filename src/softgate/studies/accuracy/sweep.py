@@ -28,7 +28,7 @@ from softgate.runtime.activation import Activation
 from softgate.runtime.files import read_text, write_file
 
 from .errors import Errors, Float64s, Reference
-from .regions import ProfileAccumulator, Regions, Tally
+from .regions import ProfileAccumulator, Regions, RegionTally
 
 INPUTS = 1 << 32
 CHUNK = 1 << 16
@@ -74,18 +74,18 @@ class _ErrorMeter(Protocol[S_co]):
 class SweepState:
     """The counts of all inputs below the bit pattern `done`."""
 
-    tallies: list[Tally]
+    tallies: list[RegionTally]
     profile: ProfileAccumulator
     done: int = 0
 
     @classmethod
     def fresh(cls, regions: Regions, start: int = 0) -> SweepState:
         """Return the state before the first input."""
-        return cls([Tally() for _ in regions.names], ProfileAccumulator(FLOAT32), start)
+        return cls([RegionTally() for _ in regions.names], ProfileAccumulator(FLOAT32), start)
 
     def joined(self, others: Iterable[SweepState], done: int) -> SweepState:
         """Return the sum of this state and other parts; a new object, as an interrupt may occur."""
-        state = SweepState([Tally() for _ in self.tallies], ProfileAccumulator(FLOAT32), done)
+        state = SweepState([RegionTally() for _ in self.tallies], ProfileAccumulator(FLOAT32), done)
         for part in (self, *others):
             for total, tally in zip(state.tallies, part.tallies, strict=True):
                 total.merge(tally)
@@ -108,7 +108,7 @@ class SweepCheckpoint:
         if content is None:
             return None
         state = SweepState.fresh(regions, content["done"])
-        state.tallies = [Tally(**_numbers(tally)) for tally in content["tallies"]]
+        state.tallies = [RegionTally(**_numbers(tally)) for tally in content["tallies"]]
         state.profile.max_ulp = np.array(list(_numbers(content["profile"]).values()))
         return state
 

@@ -9,18 +9,18 @@ from softgate.runtime.machine import Machine
 from softgate.runtime.records import Cell, Grid, Record
 
 from .. import counted
-from .record import COPY, SETTING, Bench, Row, related
+from .record import COPY, SETTING, Bench, BenchRow, related
 
 SHOWN = ("function", "implementation", *SETTING)
 """The columns before the times."""
 
 
 @dataclass(frozen=True)
-class Change:
+class BaselineChange:
     """The old time and the new row of the same call."""
 
     old_ns: float
-    now: Row
+    now: BenchRow
 
     @property
     def ratio(self) -> float | None:
@@ -43,18 +43,18 @@ class BaselineComparison(Record):
     old_when: str
     new_when: str
     tolerance: float
-    changes: tuple[Change, ...]
+    changes: tuple[BaselineChange, ...]
     remarks: tuple[str, ...] = ()
 
     @property
-    def slower(self) -> tuple[Change, ...]:
+    def slower(self) -> tuple[BaselineChange, ...]:
         """Changes that are slower by more than the tolerance, the worst first."""
         limit = 1 + self.tolerance
         past = [change for change in self.changes if change.ratio and change.ratio > limit]
         return tuple(sorted(past, key=lambda change: -(change.ratio or 0.0)))
 
     @property
-    def lost(self) -> tuple[Change, ...]:
+    def lost(self) -> tuple[BaselineChange, ...]:
         """Changes without a new time."""
         return tuple(change for change in self.changes if change.now.least_ns is None)
 
@@ -105,7 +105,7 @@ def merged(first: Bench, again: Bench) -> Bench:
     """Return the first bench with those rows of the second that are faster."""
     second = {row.key: row for row in again.rows if row.least_ns is not None}
 
-    def better(row: Row) -> Row:
+    def better(row: BenchRow) -> BenchRow:
         other = second.get(row.key)
         if other is None or other.least_ns is None:
             return row
@@ -139,7 +139,7 @@ def compare(new: Bench, old: Bench, tolerance: float) -> BaselineComparison:
             "the old result shares no row with the new one: leave out the names and options to "
             "time the same rows again"
         )
-    changes = tuple(Change(then[key], now[key]) for key in shared)
+    changes = tuple(BaselineChange(then[key], now[key]) for key in shared)
     return BaselineComparison(
         old.when, new.when, tolerance, changes, _remarks(new, old, len(shared))
     )

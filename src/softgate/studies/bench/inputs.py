@@ -105,19 +105,19 @@ def _subnormals(rng: np.random.Generator, count: int, dtype: np.dtype[Any]) -> A
 
 
 @dataclass(frozen=True)
-class Size:
+class ArraySize:
     """A number of elements, and the cache that their arrays fit into."""
 
     count: int
     label: str
 
 
-def size(text: str, item_bytes: int, machine: Machine) -> Size:
+def size(text: str, item_bytes: int, machine: Machine) -> ArraySize:
     """Return the size that `text` means: L1, L2, L3, DRAM, 4096, 64K or 1M."""
     wanted = text.strip()
     levels = _levels(item_bytes, machine)
     if wanted.upper() in levels:
-        return Size(levels[wanted.upper()], wanted.upper())
+        return ArraySize(levels[wanted.upper()], wanted.upper())
     number = NUMBER.fullmatch(wanted)
     if not number:
         known = ", ".join(levels) or "no cache name, since this machine's caches are unknown"
@@ -125,7 +125,7 @@ def size(text: str, item_bytes: int, machine: Machine) -> Size:
     count = int(number[1]) * FACTORS[number[2].upper()]
     if count < 1:
         raise ValueError(f"size {text!r}: expected at least 1 element")
-    return Size(count, where(count, item_bytes, machine))
+    return ArraySize(count, where(count, item_bytes, machine))
 
 
 def where(count: int, item_bytes: int, machine: Machine) -> str:

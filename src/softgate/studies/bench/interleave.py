@@ -50,7 +50,7 @@ class Timeable(Protocol):
 
 
 @dataclass
-class Series:
+class TurnSeries:
     """The turns of one timed call so far."""
 
     timer: Timeable
@@ -90,9 +90,9 @@ class Statistics:
 
 def interleave(
     timers: Sequence[Timeable], budget_s: float, clock: Callable[[], float] = perf_counter
-) -> list[Series]:
+) -> list[TurnSeries]:
     """Run all timers in turns until the budget is used up; return a series for each."""
-    everything = [Series(timer) for timer in timers]
+    everything = [TurnSeries(timer) for timer in timers]
     start = clock()
     for number in range(MOST_ROUNDS):
         running = [series for series in everything if not series.failed]

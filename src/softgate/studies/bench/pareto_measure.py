@@ -20,7 +20,7 @@ from ..certify.record import Certificate, Measurement
 from ..peers import IMPLEMENTATIONS, Peer, peers, subject
 from ..subjects import InvalidSubjectError, SubjectFailure
 from .pareto_record import Pareto, ParetoPoint, marked
-from .record import OURS, Bench, Row
+from .record import OURS, Bench, BenchRow
 from .run import saved_bytes
 
 COMPILED = ("torch.compile", "tensorflow.xla")
@@ -95,7 +95,7 @@ def measure_pareto(
 
 def joined(
     bench: Bench,
-    rows: Sequence[Row],
+    rows: Sequence[BenchRow],
     errors: Mapping[str, Measurement | str],
     titles: Mapping[str, str],
     saved: Mapping[str, float | None],
@@ -132,7 +132,7 @@ def joined(
     )
 
 
-def chosen_rows(bench: Bench, activation: Activation, dtype: str, threads: int) -> list[Row]:
+def chosen_rows(bench: Bench, activation: Activation, dtype: str, threads: int) -> list[BenchRow]:
     """Return the times of a function's value, one per implementation; raise ValueError if none."""
     rows = [
         row
@@ -176,7 +176,7 @@ def _certified(
         return reasons[0] if reasons else "certify measured nothing"
 
 
-def _point(row: Row, title: str, error: Measurement, saved: float | None) -> ParetoPoint:
+def _point(row: BenchRow, title: str, error: Measurement, saved: float | None) -> ParetoPoint:
     subnormal = (SUBNORMAL_INPUTS, SUBNORMAL_RESULTS)
     normal = [region.max_ulp for region in error.ordinary if region.name not in subnormal]
     assert row.least_ns is not None

@@ -27,7 +27,7 @@ from softgate.plotting.vega import (
 
 from .. import counted
 from .pareto_record import Pareto, ParetoPoint, ulps
-from .record import COPY, OURS, RELU, Bench, Row
+from .record import COPY, OURS, RELU, Bench, BenchRow
 
 WIDTH, HEIGHT = 600, 380
 """Pixels between the axes of a chart of error against time."""
@@ -248,7 +248,7 @@ def _meet(a: Box, b: Box) -> bool:
     return a[0] <= b[2] and b[0] <= a[2] and a[1] <= b[3] and b[1] <= a[3]
 
 
-def value_times(bench: Bench, functions: Sequence[str]) -> dict[str, dict[str, Row]]:
+def value_times(bench: Bench, functions: Sequence[str]) -> dict[str, dict[str, BenchRow]]:
     """Return rows by implementation and function, sorted by the time of the first function.
 
     The setting is the first in which the benchmark has a value.
@@ -256,21 +256,21 @@ def value_times(bench: Bench, functions: Sequence[str]) -> dict[str, dict[str, R
     values = [row for row in bench if row.quantity == "value" and row.least_ns is not None]
     if not values:
         raise ValueError("no value was timed: there is nothing to draw")
-    times: dict[str, dict[str, Row]] = {}
+    times: dict[str, dict[str, BenchRow]] = {}
     for row in values:
         if row.setting == values[0].setting and row.function in functions:
             times.setdefault(row.implementation, {})[row.function] = row
     if not times:
         raise ValueError(f"{', '.join(functions)}: not timed, there is nothing to draw")
 
-    def first_time(rows: dict[str, Row]) -> float:
+    def first_time(rows: dict[str, BenchRow]) -> float:
         row = rows.get(functions[0])
         return math.inf if row is None or row.least_ns is None else row.least_ns
 
     return dict(sorted(times.items(), key=lambda item: first_time(item[1])))
 
 
-def lower_limits(bench: Bench, like: Row) -> dict[str, float]:
+def lower_limits(bench: Bench, like: BenchRow) -> dict[str, float]:
     """Return the times of a copy and of softgate's relu in the setting of a row."""
     return {
         row.function: row.least_ns

@@ -39,7 +39,7 @@ DISTURBED = 0.1
 
 
 @dataclass(frozen=True)
-class Row:
+class BenchRow:
     """The time of one implementation of a function, per element."""
 
     function: str
@@ -115,17 +115,17 @@ class Bench(Record):
     settings: Settings
     when: str
     seconds: float
-    rows: tuple[Row, ...]
+    rows: tuple[BenchRow, ...]
     others_share: float | None = None
     """Share of all cores that other processes used during the benchmark."""
     warnings: tuple[str, ...] = ()
     not_run: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
 
-    def __iter__(self) -> Iterator[Row]:
+    def __iter__(self) -> Iterator[BenchRow]:
         return iter(self.rows)
 
-    def find(self, function: str, implementation: str = OURS, **setting: str | int) -> Row:
+    def find(self, function: str, implementation: str = OURS, **setting: str | int) -> BenchRow:
         """Return the one row that matches; raise ValueError if there is none or several.
 
         `setting` names fields of a row: quantity="value", dtype="float32", threads=1.
@@ -166,7 +166,7 @@ class Bench(Record):
 
     def table(self) -> tuple[tuple[str, ...], list[tuple[Cell, ...]]]:
         """Return every row with all digits."""
-        header = tuple(field.name for field in fields(Row))
+        header = tuple(field.name for field in fields(BenchRow))
         return header, [tuple(map(_cell, (getattr(row, n) for n in header))) for row in self.rows]
 
 
@@ -174,12 +174,12 @@ def _cell(value: Cell | Iterable[str]) -> Cell:
     return "; ".join(value) if isinstance(value, tuple) else value  # type: ignore[return-value]
 
 
-def related(rows: Iterable[Row]) -> tuple[Row, ...]:
+def related(rows: Iterable[BenchRow]) -> tuple[BenchRow, ...]:
     """Return the rows with ratios to copy, relu and softgate, and one copy for each setting."""
     unique = _one_copy(rows)
     times = {row.key: row.least_ns for row in unique if row.least_ns}
 
-    def ratio(row: Row, function: str, implementation: str) -> float | None:
+    def ratio(row: BenchRow, function: str, implementation: str) -> float | None:
         base = times.get((function, implementation, row.setting))
         return row.least_ns / base if row.least_ns and base else None
 
@@ -194,10 +194,10 @@ def related(rows: Iterable[Row]) -> tuple[Row, ...]:
     )
 
 
-def _one_copy(rows: Iterable[Row]) -> list[Row]:
+def _one_copy(rows: Iterable[BenchRow]) -> list[BenchRow]:
     """Return the rows with only the fastest copy of each setting."""
-    least: dict[Setting, Row] = {}
-    others: list[Row] = []
+    least: dict[Setting, BenchRow] = {}
+    others: list[BenchRow] = []
     for row in rows:
         if row.function != COPY:
             others.append(row)
@@ -208,7 +208,7 @@ def _one_copy(rows: Iterable[Row]) -> list[Row]:
     return others + list(least.values())
 
 
-def apart(row: Row, other: Row) -> bool:
+def apart(row: BenchRow, other: BenchRow) -> bool:
     """Return whether two times differ by more than their doubts."""
     if row.least_ns is None or other.least_ns is None:
         return False
@@ -217,7 +217,7 @@ def apart(row: Row, other: Row) -> bool:
     return high > low * (1 + doubt)
 
 
-def warnings(rows: Sequence[Row], others_share: float | None, threads: int) -> tuple[str, ...]:
+def warnings(rows: Sequence[BenchRow], others_share: float | None, threads: int) -> tuple[str, ...]:
     """Return warnings on times that may not be reliable."""
     texts = []
     if others_share is not None and others_share > DISTURBED:

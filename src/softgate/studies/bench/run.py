@@ -23,9 +23,9 @@ from .. import Progress, counted
 from ..peers import IMPLEMENTATIONS, Peer
 from ..worker import Worker
 from .inputs import dtype_of, finfo
-from .interleave import Series, SystemLoad, TurnTimes, interleave, statistics
+from .interleave import SystemLoad, TurnSeries, TurnTimes, interleave, statistics
 from .plan import BenchCell, BenchPlan
-from .record import COPY, OURS, SETTING, Row
+from .record import COPY, OURS, SETTING, BenchRow
 
 START_S, CALL_S = 300.0, 300.0
 """Time limits for importing a framework, and for a first call or a turn."""
@@ -213,7 +213,7 @@ class BenchRun:
 
     plan: BenchPlan
     progress: Progress | None = None
-    rows: list[Row] = field(default_factory=list)
+    rows: list[BenchRow] = field(default_factory=list)
     not_run: list[str] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
     shares: list[float] = field(default_factory=list)
@@ -330,13 +330,13 @@ def saved_bytes(peers: Iterable[Peer]) -> dict[str, float | None]:
     return saved
 
 
-def _row(cell: BenchCell, name: str, **more: Any) -> Row:
+def _row(cell: BenchCell, name: str, **more: Any) -> BenchRow:
     function, implementation = (COPY, "numpy") if name == COPY else (label(cell.activation), name)
     setting: Any = {field: getattr(cell, field) for field in SETTING}
-    return Row(function, implementation, **setting, **more)
+    return BenchRow(function, implementation, **setting, **more)
 
 
-def _timed(cell: BenchCell, name: str, prepared: PreparedCall, series: Series) -> Row:
+def _timed(cell: BenchCell, name: str, prepared: PreparedCall, series: TurnSeries) -> BenchRow:
     times = statistics(series.turns)
     if times is None or prepared.call.error:
         return _row(cell, name, error=prepared.call.error or "no turn was timed")

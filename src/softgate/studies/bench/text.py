@@ -14,7 +14,7 @@ from softgate.runtime.records import Grid
 
 from .. import counted
 from .plan import FEW
-from .record import COPY, OURS, RELU, Bench, Row, Setting, apart
+from .record import COPY, OURS, RELU, Bench, BenchRow, Setting, apart
 
 NONE = "–"
 WIDTH = 69
@@ -99,7 +99,7 @@ FULL = ("function", "in", "ns", "median", "x copy", "x relu", "x softgate", "1st
 
 
 def _full(
-    setting: Setting, rows: Sequence[Row], functions: Sequence[str], notes: Footnotes
+    setting: Setting, rows: Sequence[BenchRow], functions: Sequence[str], notes: Footnotes
 ) -> Grid:
     by_name = {(row.function, row.implementation): row for row in rows}
     lines = []
@@ -114,11 +114,11 @@ def _full(
     return Grid(title(setting), FULL, tuple(lines), labels=2)
 
 
-def _rank(row: Row) -> float:
+def _rank(row: BenchRow) -> float:
     return float("inf") if row.least_ns is None else row.least_ns
 
 
-def _line(row: Row, ours: Row | None, notes: Footnotes) -> tuple[str, ...]:
+def _line(row: BenchRow, ours: BenchRow | None, notes: Footnotes) -> tuple[str, ...]:
     if row.error:
         return (row.implementation, NONE, *[""] * (len(FULL) - 4), notes.mark([row.error]))
     return (
@@ -133,7 +133,7 @@ def _line(row: Row, ours: Row | None, notes: Footnotes) -> tuple[str, ...]:
     )
 
 
-def _relative(row: Row, ours: Row | None) -> str:
+def _relative(row: BenchRow, ours: BenchRow | None) -> str:
     """Return a time as a multiple of softgate's, with ~ if the difference is within the noise."""
     if ours is None or row.x_ours is None:
         return ""
@@ -142,7 +142,7 @@ def _relative(row: Row, ours: Row | None) -> str:
 
 
 def _matrix(
-    setting: Setting, rows: Sequence[Row], functions: Sequence[str], notes: Footnotes
+    setting: Setting, rows: Sequence[BenchRow], functions: Sequence[str], notes: Footnotes
 ) -> Grid:
     by_name = {(row.function, row.implementation): row for row in rows}
     columns = list(dict.fromkeys(row.implementation for row in rows if row.function != COPY))
@@ -166,7 +166,7 @@ def _order(column: str) -> int:
     return list(IMPLEMENTATIONS).index(column)
 
 
-def _cell(row: Row | None, notes: Footnotes) -> str:
+def _cell(row: BenchRow | None, notes: Footnotes) -> str:
     if row is None:
         return ""
     if row.error:
@@ -175,11 +175,11 @@ def _cell(row: Row | None, notes: Footnotes) -> str:
     return f"{_ns(row.least_ns)} {mark}" if mark else _ns(row.least_ns)
 
 
-def _multiples(row: Row | None) -> tuple[str, str]:
+def _multiples(row: BenchRow | None) -> tuple[str, str]:
     return ("", "") if row is None else (_times(row.x_copy), _times(row.x_relu))
 
 
-def _against(ours: Row | None, timed: Sequence[Row | None]) -> str:
+def _against(ours: BenchRow | None, timed: Sequence[BenchRow | None]) -> str:
     """Return softgate's time as a multiple of the fastest other one, and the name of that."""
     others = [row for row in timed if row is not None and row is not ours and row.least_ns]
     if ours is None or not ours.least_ns or not others:

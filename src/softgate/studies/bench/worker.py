@@ -42,7 +42,7 @@ SAVED_COUNT = 4096
 M_MMAP_MAX, M_TRIM_THRESHOLD, M_TOP_PAD = -4, -1, -2
 
 
-class Calls:
+class RequestHandler:
     """The prepared calls of one cell; the public methods handle the requests of the parent."""
 
     def __init__(self, framework: str, threads: int, reused: bool, seed: int) -> None:
@@ -179,13 +179,13 @@ def error_text(error: BaseException) -> str:
 def main() -> None:
     """Reply to the parent's requests until end of file."""
     parent = ParentConnection()
-    calls: Calls | None = None
+    calls: RequestHandler | None = None
     for request in parent.messages():
         action = request.pop("do")
         idle_s = process_time()
         try:
             if action == "open":
-                calls = Calls(**request)
+                calls = RequestHandler(**request)
                 answer: dict[str, Any] = {"remark": calls.remark}
             else:
                 answer = getattr(calls, action)(**request)

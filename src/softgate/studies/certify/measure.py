@@ -20,13 +20,13 @@ from softgate.runtime.threads import get_threads
 
 from .. import Progress
 from ..accuracy import Reference, samples, sweep
-from ..accuracy.regions import Regions, Tally, marks, roots_of
+from ..accuracy.regions import Regions, RegionTally, marks, roots_of
 from ..reproducibility.digests import digest, operands, published_digest
 from ..subjects import InvalidSubjectError, Session, Subject, SubjectFailure
 from ..subjects.description import RAISED, WRONG_DTYPE
 from ..subjects.session import InProcessSession
 from .invariance import InvarianceChecks
-from .record import CallFault, Dependence, ErrorProfile, Measurement, Region, Special
+from .record import CallFault, Dependence, ErrorProfile, Measurement, RegionErrors, SpecialResult
 
 Array = npt.NDArray[Any]
 ORDER = ("float32", "float64", "float16", "bfloat16")
@@ -262,9 +262,9 @@ def _truth_text(reference: Reference, fmt: Format, by_arb: bool) -> str:
     )
 
 
-def _regions(regions: Regions, tallies: list[Tally]) -> tuple[Region, ...]:
+def _regions(regions: Regions, tallies: list[RegionTally]) -> tuple[RegionErrors, ...]:
     return tuple(
-        Region(
+        RegionErrors(
             name=name,
             mean_ulp=tally.sum_ulp / tally.inputs,
             **{key: getattr(tally, key) for key in _SHARED},
@@ -274,7 +274,9 @@ def _regions(regions: Regions, tallies: list[Tally]) -> tuple[Region, ...]:
     )
 
 
-_SHARED = tuple(key for key in Region.__dataclass_fields__ if key in Tally.__dataclass_fields__)
+_SHARED = tuple(
+    key for key in RegionErrors.__dataclass_fields__ if key in RegionTally.__dataclass_fields__
+)
 
 
 def evaluator(session: Session, quantity: str) -> sweep.Evaluate:
@@ -293,7 +295,9 @@ def evaluator(session: Session, quantity: str) -> sweep.Evaluate:
     return evaluate
 
 
-def specials(reference: Reference, quantity: str, fmt: Format, session: Session) -> list[Special]:
+def specials(
+    reference: Reference, quantity: str, fmt: Format, session: Session
+) -> list[SpecialResult]:
     """Return the results at ±0, ±inf, NaN and the ends of the subnormal range."""
     x = _special_inputs(fmt)
     # Padded to the length of the probe, because some frameworks recompile for each length.
@@ -312,20 +316,20 @@ def _special_inputs(fmt: Format) -> Array:
         return both.astype(dtype_of(fmt))
 
 
-def _judged(reference: Reference, fmt: Format, x: float, y: float) -> Special:
+def _judged(reference: Reference, fmt: Format, x: float, y: float) -> SpecialResult:
     if np.isnan(x):
         sign = "-" if np.signbit(x) else ""
-        return Special(f"{sign}nan", "nan", repr(y), bool(np.isnan(y)))
+        return SpecialResult(f"{sign}nan", "nan", repr(y), bool(np.isnan(y)))
     expected, signed = _expected(reference, fmt, x)
     if np.isnan(expected):
-        return Special(repr(x), "any: there is no limit", repr(y), True)
+        return SpecialResult(repr(x), "any: there is no limit", repr(y), True)
     rounded = float(round_to(np.float64(expected), fmt))
     unit = float(ulp(np.float64(rounded), fmt))
     right = y == rounded or abs(y - rounded) <= CLOSE_ULP * unit
     if y == 0 and signed:
         right = right and np.signbit(y) == np.signbit(expected)
     shown = repr(rounded) if rounded or signed else "0.0 of any sign"
-    return Special(repr(x), shown, repr(y), bool(right))
+    return SpecialResult(repr(x), shown, repr(y), bool(right))
 
 
 def _expected(reference: Reference, fmt: Format, x: float) -> tuple[float, bool]:

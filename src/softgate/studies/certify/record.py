@@ -14,7 +14,7 @@ NOT_TESTED, SAME, DIFFERS = "not tested", "same bits", "differs"
 
 
 @dataclass(frozen=True)
-class Region:
+class RegionErrors:
     """The errors at the inputs of one region, which extends from `low` to `high`.
 
     Attributes
@@ -64,7 +64,7 @@ class Region:
 
 
 @dataclass(frozen=True)
-class Special:
+class SpecialResult:
     """The result at one special input, and the expected one from the definition."""
 
     input: str
@@ -122,18 +122,18 @@ class Measurement:
     digest: str | None
     """The published digest, if the subject is softgate's and reproduces its bits at the published
     inputs; otherwise None."""
-    regions: tuple[Region, ...]
-    specials: tuple[Special, ...]
+    regions: tuple[RegionErrors, ...]
+    specials: tuple[SpecialResult, ...]
     dependences: tuple[Dependence, ...]
     profile: ErrorProfile
 
     @property
-    def ordinary(self) -> tuple[Region, ...]:
+    def ordinary(self) -> tuple[RegionErrors, ...]:
         """All regions but that of the special values."""
         return tuple(region for region in self.regions if region.name != SPECIAL_VALUES)
 
     @property
-    def worst(self) -> Region:
+    def worst(self) -> RegionErrors:
         """The region with the largest error."""
         return max(self.ordinary, key=lambda region: region.max_ulp)
 

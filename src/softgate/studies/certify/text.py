@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from softgate.runtime.records import Cell, Grid
 
-from .record import DIFFERS, NOT_TESTED, Measurement, Region
+from .record import DIFFERS, NOT_TESTED, Measurement, RegionErrors
 
 if TYPE_CHECKING:
     from .record import Certificate
@@ -37,10 +37,10 @@ def number(x: float) -> str:
     return f"{x:.8g}"
 
 
-def share(region: Region | Measurement) -> str:
+def share(region: RegionErrors | Measurement) -> str:
     """Return the share of correctly rounded results as text; "100.00 %" only if it is 1."""
     text = f"{100 * region.rounded_share:.2f} %"
-    undecided = region.undecided if isinstance(region, Region) else region.total("undecided")
+    undecided = region.undecided if isinstance(region, RegionErrors) else region.total("undecided")
     if text == "100.00 %" and region.rounded_share < 1:
         text = "99.99+ %"
     return f"{text} (+{undecided:,} ?)" if undecided else text
@@ -185,7 +185,7 @@ def rows(certificate: Certificate) -> tuple[tuple[str, ...], list[tuple[Cell, ..
 
     `what` is the kind of row; regions have numbers with all digits, the others a `detail` as text.
     """
-    names = tuple(field.name for field in fields(Region))
+    names = tuple(field.name for field in fields(RegionErrors))
     head = ("subject", "function", "dtype", "quantity", "what", *names, "detail")
     start = (certificate.subject, certificate.function)
     blank = (None,) * (len(names) - 1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..accuracy.regions import ROOT
-from .record import DIFFERS, Certificate, Measurement, Region
+from .record import DIFFERS, Certificate, Measurement, RegionErrors
 from .text import number, ulps
 
 WORSE = 1.0 + 1e-9
@@ -67,7 +67,7 @@ def _broken(measurement: Measurement, bound: float) -> list[str]:
     return lines
 
 
-def _bounded(measurement: Measurement) -> list[Region]:
+def _bounded(measurement: Measurement) -> list[RegionErrors]:
     """Return the regions to which an error bound applies.
 
     Special values are checked individually. Near a root of the curvature its ulp is meaningless,
@@ -163,7 +163,7 @@ def _worse(after: Measurement, before: Measurement) -> list[str]:
     return lines
 
 
-def _worse_region(region: Region, before: Region | None) -> list[str]:
+def _worse_region(region: RegionErrors, before: RegionErrors | None) -> list[str]:
     if before is None:
         return []
     lines = []

@@ -21,10 +21,10 @@ from .families import DENSE, Family, Float64s, Observation, points
 from .fitting import (
     CLOSE,
     THRESHOLD,
+    CandidateValues,
     ClippedFamily,
     FittedFunction,
     Probe,
-    Screen,
     neat,
     odds,
     score,
@@ -221,9 +221,9 @@ def _catalogue() -> tuple[Activation, ...]:
 
 
 @lru_cache(maxsize=16)
-def _screen(among: tuple[Activation, ...], fmt: Format) -> Screen:
+def _screen(among: tuple[Activation, ...], fmt: Format) -> CandidateValues:
     families = [ClippedFamily(a) if a.name == "softplus" else Family(a) for a in among]
-    return Screen(families, points(fmt).astype(np.float64))
+    return CandidateValues(families, points(fmt).astype(np.float64))
 
 
 def _record(subject: str, seen: Observation, ranked: list[FittedFunction]) -> Identification:

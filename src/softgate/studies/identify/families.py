@@ -155,7 +155,7 @@ LEAST_SCALE = 1e-6
 
 
 @dataclass(frozen=True)
-class Affine:
+class AffineMap:
     """scale·f + offset."""
 
     scale: Any = 1.0
@@ -177,7 +177,7 @@ class Affine:
         return int(self.scale != 1.0) + int(self.offset != 0.0)
 
 
-PLAIN = Affine()
+PLAIN = AffineMap()
 
 
 class Family:
@@ -217,21 +217,21 @@ class Family:
         return y if y.ndim else np.full(x.shape, y)
 
 
-def solve(observed: Observation, values: Float64s, scale: bool, offset: bool) -> Affine:
+def solve(observed: Observation, values: Float64s, scale: bool, offset: bool) -> AffineMap:
     """Return the weighted least-squares fit of the scale and the offset, if they are free."""
     usable = np.isfinite(values)
     if values.ndim == 1:
         factor, shift = _least_squares(observed, values, usable, scale, offset)
-        return Affine(factor.item(), shift.item())
+        return AffineMap(factor.item(), shift.item())
     whole = usable.all(axis=-1)
     if whole.all() or not whole.any():
-        return Affine(*_least_squares(observed, values, usable, scale, offset))
+        return AffineMap(*_least_squares(observed, values, usable, scale, offset))
     factor, shift = np.empty((2, *whole.shape, 1))
     for rows in (whole, ~whole):  # rows without NaN and infinity need no masks
         factor[rows], shift[rows] = _least_squares(
             observed, values[rows], usable[rows], scale, offset
         )
-    return Affine(factor, shift)
+    return AffineMap(factor, shift)
 
 
 def _least_squares(

@@ -26,7 +26,7 @@ from .families import (
     HUGE,
     PLAIN,
     THINNED,
-    Affine,
+    AffineMap,
     Columns,
     Family,
     Float64s,
@@ -74,7 +74,7 @@ class FittedFunction:
 
     family: Family
     values: Values
-    affine: Affine
+    affine: AffineMap
     kind: str
     rms: float
     worst: float
@@ -117,7 +117,7 @@ def fit(observed: Observation, family: Family, values: Values, kind: str) -> Fit
     return FittedFunction(family, values, affine, kind, float(rms), float(worst), observed.slack)
 
 
-def affine_of(observed: Observation, plain: Float64s, kind: str) -> Affine:
+def affine_of(observed: Observation, plain: Float64s, kind: str) -> AffineMap:
     """Return the best scale and offset of a kind of affine map, for each row of `plain`."""
     free = AFFINE_MAPS[kind]
     return PLAIN if free is None else solve(observed, plain, **free)
@@ -225,7 +225,7 @@ def neat(observed: Observation, candidate: FittedFunction) -> FittedFunction:
     if candidate.holds:
         return shortened(observed, candidate)
     values = {name: _digits(value, 4) for name, value in candidate.values.items()}
-    affine = Affine(_digits(candidate.affine.scale, 4), _digits(candidate.affine.offset, 4))
+    affine = AffineMap(_digits(candidate.affine.scale, 4), _digits(candidate.affine.offset, 4))
     if not candidate.family.accepts(values):
         return candidate
     rms, worst = observed.misfit(affine.of(candidate.family.evaluate(observed.x, values)))
@@ -245,7 +245,7 @@ def shortened(observed: Observation, candidate: FittedFunction) -> FittedFunctio
     plain = candidate.family.evaluate(observed.x, candidate.values)
     # Scale and offset together first, because their rounding errors may cancel.
     for digits in range(1, 9):
-        affine = Affine(
+        affine = AffineMap(
             _digits(candidate.affine.scale, digits), _digits(candidate.affine.offset, digits)
         )
         rms, worst = observed.misfit(affine.of(plain))
@@ -297,7 +297,7 @@ FEW: Float64s = 10.0 ** np.arange(-1.0, 1.01, 0.25)
 """The sizes for functions with two parameters, which need a grid of pairs."""
 
 
-class Screen:
+class CandidateValues:
     """The values of functions at the points of one format, computed once for all observations."""
 
     def __init__(self, families: Sequence[Family], x: Float64s) -> None:
@@ -319,7 +319,7 @@ class Screen:
                 for part in (affine.scale, affine.offset)
             )
             for i, family in enumerate(self.families):
-                single = PLAIN if affine is PLAIN else Affine(scales[i], offsets[i])
+                single = PLAIN if affine is PLAIN else AffineMap(scales[i], offsets[i])
                 numbers = float(rms[i]), float(worst[i]), observed.slack
                 fits.append(FittedFunction(family, family.defaults, single, kind, *numbers))
         return fits
@@ -332,7 +332,7 @@ class Screen:
             for part in ("scale", "offset")
         )
         apart: list[float] = (
-            observed.differences(Affine(scale, offset).of(self._plain)).ravel().tolist()
+            observed.differences(AffineMap(scale, offset).of(self._plain)).ravel().tolist()
         )
         return apart
 
