@@ -84,7 +84,7 @@ class Composition:
 
     def _form(self, quantity: str, f: KernelArithmetic, x: Node, /, **parameters: TwoFloat) -> Node:
         root = fold(self.graphs(quantity), constants(parameters))
-        inside = machine(f, root, {"x": x, **{n: p.hi for n, p in parameters.items()}})
+        inside = kernel_graph(f, root, {"x": x, **{n: p.hi for n, p in parameters.items()}})
         return self._with_limits(f, x, inside)
 
     @staticmethod
@@ -139,7 +139,7 @@ def _constant(graph: Graph, node: Node) -> Node:
     return graph.const(Fraction(value))
 
 
-def machine(f: KernelArithmetic, root: Node, leaves: Mapping[str, Node]) -> Node:
+def kernel_graph(f: KernelArithmetic, root: Node, leaves: Mapping[str, Node]) -> Node:
     """Return a definition's graph as operations of one float format."""
     new: dict[Node, Node] = {}
     for node in walk(root):
