@@ -57,7 +57,7 @@ class PlotSpec:
 
 
 @dataclass(frozen=True)
-class Piece:
+class Polyline:
     """A line without jumps: its points."""
 
     x: tuple[float, ...]
@@ -69,7 +69,7 @@ class CurveData:
     """The pieces of one function's curve, which jumps between them."""
 
     function: str
-    pieces: tuple[Piece, ...]
+    pieces: tuple[Polyline, ...]
 
 
 @dataclass(frozen=True)
@@ -155,7 +155,7 @@ class PlotRequest:
         curves = tuple(
             CurveData(
                 line.label,
-                tuple(Piece(tuple(x.tolist()), tuple(y.tolist())) for x, y in line.pieces),
+                tuple(Polyline(tuple(x.tolist()), tuple(y.tolist())) for x, y in line.pieces),
             )
             for line in picture.curves
         )
