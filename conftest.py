@@ -8,6 +8,7 @@ softgate needs a framework, the test fails.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Generator
 from importlib.util import find_spec
@@ -43,6 +44,10 @@ COLLECTED = re.compile(
     re.MULTILINE,
 )
 """The same where pytest could not import a test module."""
+
+
+# Doctests import Keras. TensorFlow, its default, is imported by no other test in this process.
+os.environ.setdefault("KERAS_BACKEND", "torch" if find_spec("torch") else "jax")
 
 
 def missing(package: str) -> bool:

@@ -27,7 +27,7 @@ import numpy as np
 
 os.environ |= {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": ""}
 os.environ |= {"JAX_PLATFORMS": "cpu", "JAX_ENABLE_X64": "1"}
-os.environ.setdefault("KERAS_BACKEND", "tensorflow")
+os.environ["KERAS_BACKEND"] = "tensorflow"
 # Keras imports these where they are installed, which takes longer than to import itself.
 sys.modules |= dict.fromkeys(("matplotlib", "pandas", "sklearn"))
 

@@ -292,7 +292,7 @@ def watched() -> bool:
     return (
         is_dynamo_compiling()
         or torch.compiler.is_exporting()
-        or torch.jit.is_tracing()  # type: ignore[attr-defined]
+        or torch.jit.is_tracing()
         or torch._C._are_functorch_transforms_active()
         or forward_ad._current_level >= 0
     )

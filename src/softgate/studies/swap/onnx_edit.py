@@ -363,7 +363,7 @@ def _bias(node: Any) -> str:
 
 def _dtype(kind: int) -> np.dtype[Any]:
     try:
-        dtype = np.dtype(onnx.helper.tensor_dtype_to_np_dtype(kind))
+        dtype: np.dtype[Any] = np.dtype(onnx.helper.tensor_dtype_to_np_dtype(kind))
     except (KeyError, TypeError, ValueError):
         raise ValueError(f"an input has the element type {kind}, which is not a number") from None
     if dtype.kind not in "biufV":
