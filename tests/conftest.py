@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import gc
+import hashlib
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 
 import pytest
+from llvmlite import ir
 from variants import named, parameter_sets
 
 import softgate as sg
 from softgate import cli
+from softgate.lower import target
 
 collect_ignore = ["support"]
 """Helpers have no doctests, and some are programs that must not share a process with others."""
@@ -46,6 +50,27 @@ def pytest_collection_finish() -> None:
     gc.enable()
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def shared_object_code(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Iterator[None]:
+    """Compile a kernel once for all test processes: a third of them would be compiled again."""
+    temporary = tmp_path_factory.getbasetemp()
+    folder = (temporary if worker_id == "master" else temporary.parent) / "object_code"
+    folder.mkdir(exist_ok=True)
+    compile_here = target.object_code
+
+    def compile_or_read(module: ir.Module, cpu: target.Target = target.HOST) -> bytes:
+        file = folder / hashlib.sha256(f"{cpu}\n{module}".encode()).hexdigest()
+        if not file.exists():
+            part = folder / f"{file.name}.{worker_id}.{threading.get_ident()}"
+            part.write_bytes(compile_here(module, cpu))
+            part.replace(file)
+        return file.read_bytes()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(target, "object_code", compile_or_read)
+        yield
 
 
 @pytest.fixture

@@ -25,7 +25,16 @@ import softgate as sg
 from softgate.formula.formats import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, Format, encode, round_to
 from softgate.lower import column_sums, ulp_error
 from softgate.lower import llvm as lowering
-from softgate.lower.target import BYTE, HALFWORD, HOST, Target, function, host, optimise
+from softgate.lower.target import (
+    BYTE,
+    HALFWORD,
+    HOST,
+    Target,
+    function,
+    host,
+    object_code,
+    optimise,
+)
 from softgate.runtime import kernels
 
 LINUX = {"x86_64": "x86_64-unknown-linux-gnu", "aarch64": "aarch64-unknown-linux-gnu"}
@@ -53,12 +62,6 @@ def assembly(module: ir.Module, target: Target) -> str:
     """Return the assembly of a module that was built for `target`."""
     text: str = target.machine.emit_assembly(optimise(module, target))
     return text
-
-
-def object_code(module: ir.Module, target: Target) -> bytes:
-    """Return the object file of a module that was built for `target`."""
-    code: bytes = target.machine.emit_object(optimise(module, target))
-    return code
 
 
 def target(name: str) -> Target:

@@ -270,6 +270,12 @@ def optimise(module: ir.Module, target: Target = HOST) -> llvm.ModuleRef:
     return parsed
 
 
+def object_code(module: ir.Module, target: Target = HOST) -> bytes:
+    """Return the object file of `module`, optimised for a CPU."""
+    code: bytes = target.machine.emit_object(optimise(module, target))
+    return code
+
+
 def compile_module(
     module: ir.Module,
     pointers: int,
@@ -283,8 +289,8 @@ def compile_module(
     little memory.
     """
     check_memory()
-    code: bytes = target.machine.emit_object(optimise(module, target))
-    library = llvm.JITLibraryBuilder().add_object_img(code).add_current_process()
+    library = llvm.JITLibraryBuilder().add_object_img(object_code(module, target))
+    library = library.add_current_process()
     loaded = library.export_symbol(name).link(target.linker, f"kernel{next(_libraries)}")
     signature = [ctypes.c_void_p] * pointers + [ctypes.c_int64] * counts
     kernel: Any = ctypes.CFUNCTYPE(None, *signature)(loaded[name])
