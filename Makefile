@@ -129,9 +129,9 @@ $(STAMP): pyproject.toml constraints.txt tools/install.py | $(PY)
 	@: > $(LACKING)
 	@$(PY) -m pip install --dry-run --quiet --no-deps --constraint constraints.txt torch >/dev/null 2>&1 \
 	|| $(PY) -c 'import sys; print("Left out: PyTorch (constraints.txt), of which pip finds no CPU build for Python", sys.version.split()[0] + ",\nand mypy, which needs its types. Tests that need PyTorch are skipped. PIP_FIND_LINKS can name a folder with a wheel.")' >$(LACKING)
-	$(PY) tools/install.py --constraint constraints.txt --editable ".[test$$(test -s $(LACKING) && echo -core)]"
-# Apart, and only where there is a wheel: in one process with TensorFlow it aborts.
-	-$(PY) tools/install.py --no-deps --constraint constraints.txt --target $(VENV)/triton --upgrade 'triton>=3.9'
+# Triton apart, and only where there is a wheel: in one process with TensorFlow it aborts.
+	$(PY) tools/install.py --no-deps --constraint constraints.txt --target $(VENV)/triton --upgrade 'triton>=3.9' & \
+	$(PY) tools/install.py --constraint constraints.txt --editable ".[test$$(test -s $(LACKING) && echo -core)]" && wait
 	@touch $@
 
 # A first import compiles a package, and warns of what others wrote; in tests, warnings are errors.

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import ast
 import os
-import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 PASSED_ON = ("index-url", "extra-index-url", "find-links", "constraint")
@@ -59,13 +59,11 @@ def with_uv(arguments: list[str], cache: Path) -> bool:
 
 def main() -> None:
     arguments = sys.argv[1:]
-    # On the file system of the environment, so that files are linked and not copied.
-    cache = Path(sys.prefix) / "uv-cache"
     if UV.exists():
-        installed = with_uv(arguments, cache)
-        shutil.rmtree(cache, ignore_errors=True)
-        if installed:
-            return
+        # On the file system of the environment, so that files are linked and not copied.
+        with tempfile.TemporaryDirectory(prefix="uv-", dir=sys.prefix) as cache:
+            if with_uv(arguments, Path(cache)):
+                return
     command = [sys.executable, "-m", "pip"]
     if "--python" in arguments:  # an option of pip itself, not of its install
         place = arguments.index("--python")
