@@ -10,7 +10,7 @@ JOBS   ?= 2
 BIN     := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 PY      := $(BIN)/python
 STAMP   := $(VENV)/.installed
-IMPORTED := $(VENV)/.imported
+BYTES   := $(VENV)/.compiled
 LACKING := $(VENV)/.lacking
 PAGE    ?= report.html
 SITE    ?= build/docs
@@ -20,17 +20,17 @@ QUICK   := tests/formula tests/runtime tests/lower/test_unfused.py tests/project
 # Frameworks, forks and long loops: left to `make test`.
 SLOW    := $(addprefix tests/runtime/test_,array_libraries.py names.py threads.py formula_random.py)
 
-IMPORTS := tensorflow torch._inductor.compile_fx jax transformers.modeling_utils keras ray
-# Tests share two cores. Memory that is freed is not returned to the system, which would have to
-# clear it for the next array; threads of OpenBLAS and OpenMP do not wait in loops.
-TUNED   := MALLOC_MMAP_THRESHOLD_=1073741824 MALLOC_TRIM_THRESHOLD_=2147483648 \
+LARGE   := jax keras scipy tensorflow torch
+# Tests share two cores. Freed memory is reused, because the system would clear it for the next
+# array; threads of OpenBLAS and OpenMP do not wait in loops.
+TUNED   := MALLOC_MMAP_THRESHOLD_=1073741824 MALLOC_TRIM_THRESHOLD_=268435456 \
   OPENBLAS_NUM_THREADS=1 OMP_WAIT_POLICY=passive
 # Tests start hundreds of processes: compiled modules are saved.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help report docs notebooks test check lint lint-and-imports format exhaustive certificates quantized facts accuracy speed figures bench fuzz fits digests stubs support arm install clean distclean
+.PHONY: help report docs notebooks test check lint lint-and-bytes format exhaustive certificates quantized facts accuracy speed figures bench fuzz fits digests stubs support arm install clean distclean
 
 help: ## list these targets
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -44,11 +44,11 @@ docs: $(STAMP) ## the documentation site in build/docs, with links checked and w
 notebooks: $(STAMP) ## execute the notebooks and store their outputs
 	$(PY) tools/docs/notebooks.py
 
-test: lint-and-imports ## install what tests need, then lint, types, layers and all tests
+test: lint-and-bytes ## install what tests need, then lint, types, layers and all tests
 	$(TUNED) $(PY) -m pytest -n $(JOBS) --dist worksteal
 	@cat $(LACKING)
 
-check: lint-and-imports ## lint, types, layers and the tests that need no framework: for every edit
+check: lint-and-bytes ## lint, types, layers and the tests that need no framework: for every edit
 	$(TUNED) $(PY) -m pytest -q -n $(JOBS) $(QUICK) $(addprefix --ignore=,$(SLOW))
 
 lint: $(STAMP) ## ruff, mypy and the layer contract
@@ -59,8 +59,8 @@ lint: $(STAMP) ## ruff, mypy and the layer contract
 	$(BIN)/lint-imports --no-logo
 
 # At once: mypy runs in one process.
-lint-and-imports: $(STAMP)
-	@$(MAKE) --no-print-directory --jobs=2 lint $(IMPORTED)
+lint-and-bytes: $(STAMP)
+	@$(MAKE) --no-print-directory --jobs=2 lint $(BYTES)
 
 format: $(STAMP) ## format the code with ruff
 	$(PY) -m ruff check --fix
@@ -134,7 +134,8 @@ $(STAMP): pyproject.toml constraints.txt tools/install.py | $(PY)
 	$(PY) tools/install.py --constraint constraints.txt --editable ".[test$$(test -s $(LACKING) && echo -core)]" && wait
 	@touch $@
 
-# A first import compiles a package, and warns of what others wrote; in tests, warnings are errors.
-$(IMPORTED): $(STAMP)
-	@for name in $(IMPORTS); do $(PY) -W ignore -c "import $$name" 2>/dev/null || true; done
+# The largest packages, on all cores; others are compiled when a test first imports them.
+$(BYTES): $(STAMP)
+	@-cd $$($(PY) -c 'import sysconfig; print(sysconfig.get_path("purelib"))') \
+	&& $(abspath $(PY)) -W ignore -m compileall -qq -j 0 -x 'torch/testing/' $(LARGE)
 	@touch $@

@@ -47,7 +47,7 @@ COLLECTED = re.compile(
 
 
 # Doctests import Keras. TensorFlow, its default, is imported by no other test in this process.
-os.environ.setdefault("KERAS_BACKEND", "torch" if find_spec("torch") else "jax")
+os.environ.setdefault("KERAS_BACKEND", "jax")
 
 
 def missing(package: str) -> bool:
