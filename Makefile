@@ -15,10 +15,11 @@ LACKING := $(VENV)/.lacking
 PAGE    ?= report.html
 SITE    ?= build/docs
 FUZZ_S  ?= 600
-QUICK   := tests/formula tests/runtime tests/lower/test_unfused.py tests/project/test_architecture.py \
+QUICK   := tests/formula tests/runtime tests/lower/test_without_fma.py tests/project/test_architecture.py \
   tests/project/test_wording.py
 # Frameworks, forks and long loops: left to `make test`.
-SLOW    := $(addprefix tests/runtime/test_,array_libraries.py names.py threads.py formula_random.py)
+SLOW    := tests/runtime/test_array_libraries.py tests/runtime/test_names.py tests/runtime/test_threads.py \
+  tests/runtime/test_formula_random.py
 
 LARGE   := jax keras scipy tensorflow torch
 # Tests share two cores. Freed memory is reused, because the system would clear it for the next
@@ -30,7 +31,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help report docs notebooks test check lint lint-and-bytes format exhaustive certificates quantized facts accuracy speed figures bench fuzz fits digests stubs support arm install clean distclean
+.PHONY: help report docs notebooks test check quick lint lint-and-bytes format exhaustive certificates quantized facts accuracy speed figures bench fuzz fits digests stubs support arm install clean distclean
 
 help: ## list these targets
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -48,7 +49,10 @@ test: lint-and-bytes ## install what tests need, then lint, types, layers and al
 	$(TUNED) $(PY) -m pytest -n $(JOBS) --dist worksteal
 	@cat $(LACKING)
 
-check: lint-and-bytes ## lint, types, layers and the tests that need no framework: for every edit
+check: $(STAMP) ## lint, types, layers and the tests that need no framework: for every edit
+	@$(MAKE) --no-print-directory --jobs=2 lint quick
+
+quick: $(STAMP)
 	$(TUNED) $(PY) -m pytest -q -n $(JOBS) $(QUICK) $(addprefix --ignore=,$(SLOW))
 
 lint: $(STAMP) ## ruff, mypy and the layer contract

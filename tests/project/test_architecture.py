@@ -127,6 +127,13 @@ def test_paths_in_the_architecture_page_exist() -> None:
     assert [p for p in paths if not ((PACKAGE / p).exists() or (ROOT / p).exists())] == []
 
 
+def test_paths_in_the_makefile_exist() -> None:
+    """Several test processes report a file that is missing as "no tests ran" only."""
+    paths = re.findall(r"\b(?:tests|tools|benchmarks)/[\w./]+\w", (ROOT / "Makefile").read_text())
+    assert "tests/runtime" in paths
+    assert [path for path in paths if not (ROOT / path).exists()] == []
+
+
 def test_there_are_files_to_look_at() -> None:
     assert {"__init__.py", "formula/graph.py", "lower/llvm.py", "catalogue/relu.py"} <= set(
         map(relative, FILES)
