@@ -90,6 +90,7 @@ accuracy: $(STAMP) ## float64 against arb at 200,000 points a function
 
 speed: $(STAMP) ## time every implementation installed: docs/speed.md, pictures, README
 	$(PY) tools/docs/speed_page.py
+	$(PY) tools/docs/speed_table.py --measure
 
 bench: $(STAMP) ## time the kernels against PyTorch and JAX, each with its limit
 	$(PY) benchmarks/kernels.py

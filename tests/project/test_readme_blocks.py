@@ -21,7 +21,8 @@ def blocks(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
     import readme_blocks
 
     yield readme_blocks
-    del sys.modules["readme_blocks"]
+    for name in ("readme_blocks", "speed_table", "support_table"):
+        sys.modules.pop(name, None)
 
 
 def test_replace(blocks: ModuleType, tmp_path: Path) -> None:
@@ -36,20 +37,26 @@ def test_replace(blocks: ModuleType, tmp_path: Path) -> None:
     assert page.read_text(encoding="utf-8") == text
 
 
-def test_times(blocks: ModuleType) -> None:
-    bench = report_records.speed()
-    text = blocks.speed(bench, {"float32": bench})
-    assert "| gelu | 0.50 | 0.80 |" in text
-    assert "| gelu | 0.62 / 0.62 |" in text
-    assert "a processor, x86-64, AVX2; numpy 2.0." in text
-    machine = replace(bench.machine, architecture="znver4", features=("avx2", "avx512f"))
-    text = blocks.speed(bench, {"float32": bench}, {"float32": replace(bench, machine=machine)})
-    heads = [line for line in text.splitlines() if line.startswith("| softgate / torch")]
-    assert [head.split(" | ")[0].rpartition("backward, ")[2] for head in heads] == [
-        "a processor, x86-64, AVX2",
-        "a processor, Zen 4, AVX-512",
-    ]
-    assert text.count("| gelu | 0.62 / 0.62 |") == 2
+def test_times(blocks: ModuleType, tmp_path: Path) -> None:
+    import speed_table
+
+    assert (
+        blocks.README.read_text(encoding="utf-8").count(speed_table.table(speed_table.read())) == 1
+    )
+    times = {name: [0.5, 1.0, 0.25, 0.125] for name in speed_table.FUNCTIONS}
+    machine = {"cpu": "a CPU", "date": "2026-01-31", "versions": "numpy 2.0"}
+    machine |= dict.fromkeys(speed_table.DTYPES, times)
+    file = tmp_path / "speed.toml"
+    file.write_text(speed_table.written([machine]), encoding="utf-8")
+    assert speed_table.read(file) == [machine]
+    text = speed_table.table([machine])
+    assert "| a CPU, float32, value + backward | 0.75 / 1.12 |" in text
+    assert "| a CPU, float32, value | 0.50 / 1.00 |" in text
+    assert "a CPU: 2026-01-31, numpy 2.0." in text
+    times["gelu"].pop()
+    file.write_text(speed_table.written([machine]), encoding="utf-8")
+    with pytest.raises(ValueError, match="gelu"):
+        speed_table.read(file)
 
 
 def test_errors(blocks: ModuleType) -> None:
@@ -99,4 +106,4 @@ def test_the_support_table_is_made_of_the_runs(blocks: ModuleType, tmp_path: Pat
 def test_the_readme_has_its_tables(name: str) -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     block = text.partition(f"<!-- begin {name} -->")[2].partition(f"<!-- end {name} -->")[0]
-    assert "| gelu" in block
+    assert "gelu" in block

@@ -1,7 +1,6 @@
-"""The tables of the README, from the records that the pages in docs are made of.
+"""The tables of the README, each between <!-- begin name --> and <!-- end name -->.
 
-A block stands between <!-- begin name --> and <!-- end name -->; `accuracy_page.py` and
-`speed_page.py` write theirs when they write their page, so that one run gives both.
+`accuracy_page.py`, `readme_facts.py`, `speed_table.py` and `support_table.py` each write theirs.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from softgate.studies.accuracy.regions import SUBNORMAL_INPUTS, SUBNORMAL_RESULTS
-from softgate.studies.bench.record import OURS, Bench
 from softgate.studies.certify.record import Certificate
 
 README = Path(__file__).resolve().parents[2] / "README.md"
@@ -90,68 +88,3 @@ All {len(ours)} functions of the catalogue are within {number(worst)} ulp in flo
 value and slope, at the inputs of these samples, and correctly rounded in float16 and bfloat16 on
 all 65,536. `make test` compares the bits of all 16-bit inputs with published digests and a part of
 them with arb; `make exhaustive` compares all of them, and all 2^32 inputs of float32."""
-
-
-def speed(
-    float32: Bench, by_dtype: Mapping[str, Bench], elsewhere: Mapping[str, Bench] | None = None
-) -> str:
-    """Return ns per element in each implementation, and softgate's times relative to torch's.
-
-    The second table is repeated for records from another machine.
-    """
-    names = [name for name in float32.settings.functions if name != "relu"]
-    shown = [
-        it
-        for it in float32.settings.implementations
-        if it in (OURS, "torch", "jax", "onnxruntime", "tensorflow", "keras", "transformers")
-    ]
-    first = table(
-        ("ns per element, float32", *shown),
-        [(name, *(_least(float32, name, it) for it in shown)) for name in names],
-    )
-    common = [
-        name for name in names if all(name in b.settings.functions for b in by_dtype.values())
-    ]
-    ratios = "\n\n".join(
-        table(
-            (f"softgate / torch, value / backward, {_processor(benches)}", *benches),
-            [(name, *(_ratios(bench, name) for bench in benches.values())) for name in common],
-        )
-        for benches in (by_dtype, elsewhere)
-        if benches
-    )
-    first_row = float32.find(names[0], OURS, quantity="value")
-    return f"""\
-{first_row.count:,} elements, one thread, outputs reused, the least of many interleaved turns;
-`make speed` writes these tables and [docs/speed.md](docs/speed.md), which has the rest.
-{float32.machine.processor}; {versions(float32.machine.versions)}.
-
-{first}
-
-{ratios}
-
-PyTorch's backward of tanh takes the output and computes no exponential; softgate's takes x."""
-
-
-def _processor(benches: Mapping[str, Bench]) -> str:
-    return next(iter(benches.values())).machine.processor
-
-
-def _least(bench: Bench, function: str, implementation: str) -> str:
-    for row in bench:
-        if (row.function, row.implementation, row.quantity) == (function, implementation, "value"):
-            return "–" if row.least_ns is None else f"{row.least_ns:.2f}"
-    return "–"
-
-
-def _ratios(bench: Bench, function: str) -> str:
-    cells = []
-    for quantity in ("value", "backward"):
-        times = {
-            row.implementation: row.least_ns
-            for row in bench
-            if (row.function, row.quantity) == (function, quantity)
-        }
-        ours, torch = times.get(OURS), times.get("torch")
-        cells.append(f"{ours / torch:.2f}" if ours and torch else "–")
-    return " / ".join(cells)

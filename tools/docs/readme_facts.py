@@ -66,9 +66,9 @@ def facts() -> list[str]:
         f"result is {lost:.1e}, {ends_of_torch()} softgate keeps full relative accuracy down to "
         "the last subnormal number.",
         f"**The same bits everywhere.** softgate's GELU in NumPy, {', '.join(within)}: 0 of "
-        f"{PATTERNS:,} random float32 inputs differ, and tests compare the results on each CPU "
-        f"with published digests. PyTorch's and JAX's own exact GELU differ at {100 * others:.0f} "
-        "% of these inputs.",
+        f"{PATTERNS:,} random float32 inputs differ, and tests compare the results with published "
+        f"digests. PyTorch's and JAX's own exact GELU differ at {100 * others:.0f} % of these "
+        "inputs.",
     ]
 
 

@@ -1,13 +1,12 @@
-"""Run the commands and scripts of benchmarks/speed.toml: docs/speed.md, two pictures, the README.
+"""Run the commands and scripts of benchmarks/speed.toml: docs/speed.md and two pictures.
 
-    python tools/docs/speed_page.py [--check] [--records FOLDER] [--beside FOLDER] [-o FILE]
+    python tools/docs/speed_page.py [--check] [--records FOLDER] [-o FILE]
 
 The page is what they print: commands are run with --json, and their records shown as Markdown;
 scripts are shown as they print. Takes some fifteen minutes, on a machine that should do nothing
 else. `--check` runs everything with next to no rounds and peers, and writes nothing. With
 `--records` the records are kept in a folder, and what is there already is not measured again: after
-an interrupt, or to change the page alone. With `--beside`, tables of such a folder from another
-machine stand below those of this one.
+an interrupt, or to change the page alone.
 """
 
 from __future__ import annotations
@@ -22,8 +21,6 @@ import tempfile
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
-
-import readme_blocks
 
 from softgate.runtime.machine import Machine, this_machine
 from softgate.runtime.records import Grid
@@ -113,10 +110,9 @@ def definitions() -> tuple[str, list[Section], list[Script]]:
 def run(section: Section, folder: Path, check: bool, records: Path | None = None) -> Timed:
     """Run a section's command, unless it was run before, and return its record."""
     arguments = section.arguments(folder, check)
-    before = recorded(section, records)
-    if before is not None:
-        return before
     saved = None if records is None else records / section.file
+    if saved is not None and saved.exists():
+        return read(saved.read_text(encoding="utf-8"))
     print("softgate " + shlex.join(arguments), file=sys.stderr)
     done = subprocess.run(
         [sys.executable, "-m", "softgate", *arguments], stdout=subprocess.PIPE, check=True
@@ -126,13 +122,6 @@ def run(section: Section, folder: Path, check: bool, records: Path | None = None
         saved.parent.mkdir(parents=True, exist_ok=True)
         saved.write_text(text, encoding="utf-8")
     return read(text)
-
-
-def recorded(section: Section, records: Path | None) -> Timed | None:
-    """Return the record of a section that a folder has, None without one."""
-    if records is None or not (records / section.file).exists():
-        return None
-    return read((records / section.file).read_text(encoding="utf-8"))
 
 
 def script_text(script: Script, check: bool, records: Path | None = None) -> str:
@@ -199,8 +188,8 @@ def machine_lines(machine: Machine) -> str:
     return f"Machine: {machine}.\n\nVersions: {versions}."
 
 
-def section_text(section: Section, record: Timed, folder: Path, beside: Timed | None = None) -> str:
-    """Return a section of the page, its picture drawn; `beside` is of another machine."""
+def section_text(section: Section, record: Timed, folder: Path) -> str:
+    """Return a section of the page, its picture drawn."""
     parts = [f"## {section.title}"]
     if section.text:
         parts.append(section.text.strip())
@@ -215,9 +204,6 @@ def section_text(section: Section, record: Timed, folder: Path, beside: Timed | 
         pareto_chart(record).save(picture)
         parts.append(f"![{record.alternative()}]({picture.name})")
     parts += [markdown(grid) for grid in record.grids() if not is_machine(grid)]
-    if beside is not None:
-        parts.append(f"The same on {beside.machine.processor}:")
-        parts += [markdown(grid) for grid in beside.grids() if not is_machine(grid)]
     return "\n\n".join(parts)
 
 
@@ -226,27 +212,15 @@ def is_machine(grid: Grid) -> bool:
     return grid.text and grid.header[:1] == ("machine",)
 
 
-def write(
-    page: Path,
-    check: bool,
-    records: Path | None,
-    readme: Path | None = None,
-    beside: Path | None = None,
-) -> None:
-    """Run everything and write the page beside its pictures, and the tables of the README."""
+def write(page: Path, check: bool, records: Path | None) -> None:
+    """Run everything and write the page beside its pictures."""
     introduction, sections, scripts = definitions()
     texts: list[str] = []
-    dtypes: dict[str, Bench] = {}
-    other_dtypes: dict[str, Bench] = {}
     machines: dict[str, str] = {}
     for section in sections:
-        record, other = run(section, page.parent, check, records), recorded(section, beside)
-        for timed, by_dtype in ((record, dtypes), (other, other_dtypes)):
-            if timed is not None:
-                machines[timed.machine.processor] = machine_lines(timed.machine)
-            if section.title in readme_blocks.DTYPES and isinstance(timed, Bench):
-                by_dtype[section.title] = timed
-        texts.append(section_text(section, record, page.parent, other))
+        record = run(section, page.parent, check, records)
+        machines[record.machine.processor] = machine_lines(record.machine)
+        texts.append(section_text(section, record, page.parent))
         for warning in record.warnings:
             print(f"  Warning: {warning}", file=sys.stderr)
     texts += [script_text(script, check, records) for script in scripts]
@@ -254,10 +228,6 @@ def write(
     head = ["# Speed", purpose, *machines.values(), rest]
     page.write_text("\n\n".join([*head, *texts]) + "\n", encoding="utf-8")
     print(f"Wrote {page}", file=sys.stderr)
-    text = readme_blocks.speed(dtypes["float32"], dtypes, other_dtypes)
-    if readme is not None:
-        readme_blocks.replace("speed", text, readme)
-        print(f"Wrote {readme}", file=sys.stderr)
 
 
 def main() -> None:
@@ -267,12 +237,9 @@ def main() -> None:
     parser.add_argument("-o", "--output", type=Path, default=PAGE)
     parser.add_argument("--check", action="store_true", help="few rounds, and nothing is written")
     parser.add_argument("--records", type=Path, metavar="FOLDER", help="keep records there")
-    parser.add_argument(
-        "--beside", type=Path, metavar="FOLDER", help="records of another machine, shown too"
-    )
     options = parser.parse_args()
     if not options.check:
-        write(options.output, False, options.records, readme_blocks.README, options.beside)
+        write(options.output, False, options.records)
         return
     with tempfile.TemporaryDirectory() as folder:
         page = Path(folder) / "speed.md"

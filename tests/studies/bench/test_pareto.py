@@ -272,6 +272,4 @@ def test_a_section_is_what_its_command_prints(kind, tmp_path, monkeypatch):
     if kind != "--layer":
         assert (tmp_path / PAGE.picture_name(section.command)).stat().st_size > 1000
         assert f"]({PAGE.picture_name(section.command)})" in text
-    beside = PAGE.section_text(section, record, tmp_path, record)
-    assert beside.startswith(f"{text}\n\nThe same on {record.machine.processor}:")
     assert isinstance(record, {"figure": Bench, "--layer": PAGE.Layer, "--pareto": Pareto}[kind])
