@@ -20,6 +20,7 @@ CLASSES_OF_MODULE = {
     "studies/certify/record.py": ("Certificate", "Measurement"),
     "studies/identify/record.py": ("Identification",),
     "studies/scan/record.py": ("Scan", "ScannedActivation"),
+    "studies/scan/operator_count.py": ("UnlistedOperator",),
     "studies/swap/record.py": ("Swap",),
     "studies/parity/record.py": ("Parity",),
     "studies/bench/record.py": ("Bench",),

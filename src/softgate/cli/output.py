@@ -178,8 +178,8 @@ def fits_wrapped(grid: Grid, width: int) -> bool:
 
 
 def wrapped(grid: Grid, width: int) -> Grid:
-    """Return a grid with its title, and the cells of its widest columns, wrapped to `width`."""
-    title = "\n".join(wrap_lines(grid.title, width))
+    """Return a grid with its texts, and the cells of its widest columns, wrapped to `width`."""
+    title, closing = ("\n".join(wrap_lines(text, width)) for text in (grid.title, grid.closing))
     widths = column_widths(grid)
     while sum(widths) + 2 * (len(widths) - 1) > width and max(widths) > NARROWEST:
         widths[widths.index(max(widths))] -= 1
@@ -187,7 +187,7 @@ def wrapped(grid: Grid, width: int) -> Grid:
         tuple("\n".join(_wrap_cell(cell, widths[i])) for i, cell in enumerate(row))
         for row in (grid.header, *grid.rows)
     )
-    return replace(grid, title=title, header=header, rows=tuple(rows))
+    return replace(grid, title=title, header=header, rows=tuple(rows), closing=closing)
 
 
 def _wrap_cell(text: str, width: int) -> list[str]:
@@ -226,7 +226,7 @@ def cut(grid: Grid, width: int) -> Iterator[Grid]:
     for i in range(grid.labels, len(grid.header)):
         wide = sum(widths[k] + 2 for k in (*taken, i)) - 2 > width
         if wide and taken != labels:
-            yield _pick(grid, taken)
+            yield replace(_pick(grid, taken), closing="")
             grid, taken = again, labels
         taken = (*taken, i)
     yield _pick(grid, taken)

@@ -46,9 +46,12 @@ class Grid:
     """The number of columns on the left that label a row, repeated where a wide grid is split."""
     text: bool = False
     """Whether cells are words, aligned left, instead of numbers, aligned right."""
+    closing: str = ""
+    """A sentence below the rows."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "title", visible(self.title))
+        object.__setattr__(self, "closing", visible(self.closing))
         object.__setattr__(self, "header", tuple(map(visible, self.header)))
         object.__setattr__(self, "rows", tuple(tuple(map(visible, row)) for row in self.rows))
 
@@ -62,7 +65,9 @@ class Grid:
         shown = [line for row in lines for line in self._lines(row, widths)]
         header = max(len(cell) for cell in lines[0])
         shown.insert(header, "  ".join("-" * width for width in widths))
-        return "\n".join([printable(self.title), "", *shown] if self.title else shown)
+        title = [printable(self.title), ""] if self.title else []
+        closing = ["", printable(self.closing)] if self.closing else []
+        return "\n".join([*title, *shown, *closing])
 
     def _lines(self, row: list[list[str]], widths: list[int]) -> list[str]:
         height = max(len(cell) for cell in row)
@@ -81,12 +86,17 @@ class Grid:
         head = "".join(f"<th>{escape(cell)}</th>" for cell in self.header)
         body = "".join(f"<tr>{''.join(self._cells(row))}</tr>" for row in self.rows)
         caption = f"<caption>{escape(self.title)}</caption>" if self.title else ""
-        return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        table = f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        return f"{table}<p>{_lines_of_html(self.closing)}</p>" if self.closing else table
 
     def _cells(self, row: tuple[str, ...]) -> list[str]:
         kinds = ("th" if i < self.labels else "td" for i in range(len(row)))
-        shown = (escape(cell).replace("\n", "<br>") for cell in row)
+        shown = map(_lines_of_html, row)
         return [f"<{kind}>{cell}</{kind}>" for kind, cell in zip(kinds, shown, strict=True)]
+
+
+def _lines_of_html(text: str) -> str:
+    return escape(text).replace("\n", "<br>")
 
 
 STYLE = """

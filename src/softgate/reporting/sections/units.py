@@ -35,7 +35,7 @@ from softgate.studies.identify import UNKNOWN
 from softgate.studies.scan import scan
 from softgate.studies.scan.record import Scan
 
-from ..elements import Results, Section, figure, notes, of_grid
+from ..elements import Results, Section, figure, notes, of_grid, shown
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -325,7 +325,7 @@ def _scanned(scan: Scan) -> str:
     if len(scan.activations) > LONG:
         count = counted(len(scan.activations), "activation")
         table = f"<details><summary>{escape(count)} as a table</summary>{table}</details>"
-    return head + notes(lines) + table
+    return head + notes(lines) + table + f"<p>{shown(grid.closing)}</p>"
 
 
 def _figures(record: UnitStudy, figures: Mapping[str, str]) -> str:

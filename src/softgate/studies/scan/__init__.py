@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -29,6 +29,7 @@ from softgate.runtime.registry import label
 from ..identify import UNKNOWN
 from ..worker import Worker
 from .elementwise_subgraphs import Subgraph
+from .operator_count import OperatorCount
 from .probing import IdentifiedPart
 from .record import Scan as Scan
 from .record import ScannedActivation as ScannedActivation
@@ -74,6 +75,9 @@ class IdentifiedGraph(Protocol):
 
     def is_reduced(self, subgraph: Subgraph) -> bool:
         """Return whether its input is computed from reductions alone."""
+
+    def counted(self, subgraph: Subgraph) -> Mapping[Hashable, Hashable]:
+        """Return the operations that compute it, each with its key in the operator count."""
 
     @property
     def skipped(self) -> int:
@@ -214,18 +218,20 @@ def graph_notes(graph: IdentifiedGraph) -> list[str]:
 
 
 def collect(
-    graph: IdentifiedGraph, units: int = 1
+    graph: IdentifiedGraph, units: int = 1, count: OperatorCount | None = None
 ) -> tuple[tuple[ScannedActivation, ...], tuple[ScannedActivation, ...]]:
     """Return the activations of a graph, and its other elementwise functions.
 
     A function that is computed several times in one place is one activation. `units` is the number
-    of tokens or samples that were run.
+    of tokens or samples that were run. The operators of `count` are assigned to the rows.
     """
     activations, others = dict[Any, ScannedActivation](), dict[Any, ScannedActivation]()
     for part in graph.parts():
         if part.affine:
             continue
         activation = scanned_part(graph, part, units)
+        if count is not None:
+            activation = replace(activation, counted=count.assign(graph.counted(part.subgraph)))
         # A clamp of a variance computes relu, but is not an activation of the network.
         reduced = graph.is_reduced(part.subgraph)
         group = others if reduced or activation.function == UNKNOWN else activations
@@ -249,7 +255,12 @@ def scanned_part(graph: IdentifiedGraph, part: IdentifiedPart, units: int = 1) -
 def _merged(first: ScannedActivation, second: ScannedActivation) -> ScannedActivation:
     sizes = [a.elements for a in (first, second)]
     elements = None if None in sizes else sum(size for size in sizes if size is not None)
-    return replace(first, calls=first.calls + second.calls, elements=elements)
+    return replace(
+        first,
+        calls=first.calls + second.calls,
+        elements=elements,
+        counted=first.counted + second.counted,
+    )
 
 
 def with_claim(

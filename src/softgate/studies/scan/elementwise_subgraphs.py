@@ -72,6 +72,7 @@ class ElementwiseGraph:
                     self._source[output] = source
                     self._depth[output] = self._depth.get(source, 0) + 1
         self._ends = self._used_outside(results)
+        self._used = {*results, *(value for op in operations for value in op.inputs)}
 
     def _common_source(self, operation: Operation) -> Value | None:
         """Return the nearest value that all inputs are functions of, or None."""
@@ -114,6 +115,14 @@ class ElementwiseGraph:
                 while start in self._source and start not in self._ends:
                     start = self._source[start]
                 yield self.between(start, value)
+
+    def is_function(self, value: Value) -> bool:
+        """Return whether a value is a function of one other value."""
+        return value in self._source
+
+    def is_used(self, value: Value) -> bool:
+        """Return whether a value is a result, or an operation depends on it."""
+        return value in self._used
 
     def is_reduced(self, subgraph: Subgraph) -> bool:
         """Return whether the input of a function is computed from reductions alone."""

@@ -7,7 +7,7 @@ run by onnxruntime without its optimiser, so that they are evaluated as they are
 from __future__ import annotations
 
 import os
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from math import prod
 from pathlib import Path
@@ -21,6 +21,15 @@ from softgate.runtime.resolve import first_line
 from ..worker import ParentConnection
 from . import collect, graph_notes
 from .elementwise_subgraphs import ElementwiseGraph, Operation, Subgraph, Value
+from .operator_count import (
+    ONNX_OPERATORS,
+    RECURRENT,
+    CountedOperator,
+    OperatorCount,
+    count_onnx,
+    mark_positions,
+    position_of,
+)
 from .probing import Array, IdentifiedPart, ProbeError, Prober
 from .record import Scan
 
@@ -45,7 +54,6 @@ ELEMENTWISE = {"": STANDARD, "ai.onnx": STANDARD, "com.microsoft": MICROSOFT}
 """The elementwise operators of each domain."""
 BIASED = frozenset({"BiasGelu", "FastGelu"})
 """Operators of com.microsoft whose second input is added to the first: evaluated with 0."""
-RECURRENT = frozenset({"GRU", "LSTM", "RNN"})
 FORMAT_OF = {1: "float32", 10: "float16", 11: "float64", 16: "bfloat16"}
 """Formats by the element type of onnx.TensorProto."""
 FLOAT32, BFLOAT16 = 1, 16
@@ -78,18 +86,28 @@ def limit_memory(size: int) -> None:
 
 def scan_file(file: str) -> Scan:
     """Return the activations of an ONNX file; raise ValueError if it cannot be read."""
-    graph = read_graph(file)
-    identified, others = collect(graph)
+    graph, operators = read_graph(file)
+    return scan_graph(file, graph, operators)
+
+
+def read_graph(file: str | os.PathLike[str]) -> tuple[OnnxGraph, list[CountedOperator]]:
+    """Return the graph of a file and its activation operators; raise ValueError if it has none."""
+    with reading(file):
+        model, operators = load_model(file, weights=False)
+        return OnnxGraph(with_types(model)), operators
+
+
+def scan_graph(file: str, graph: OnnxGraph, operators: Iterable[CountedOperator]) -> Scan:
+    """Return the activations of a graph, and the operators that are in none of them."""
+    count = OperatorCount(operators)
+    identified, others = collect(graph, count=count)
     notes = [
         f"{name} computes activations inside, which are not examined" for name in graph.recurrent
     ]
-    return Scan(file, "onnx", "sample", None, identified, others, (*notes, *graph_notes(graph)))
-
-
-def read_graph(file: str | os.PathLike[str]) -> OnnxGraph:
-    """Return the graph of a file; raise ValueError if it is not a model that can be read."""
-    with reading(file):
-        return OnnxGraph(with_types(load_model(file, weights=False)))
+    return Scan(
+        file, "onnx", "sample", None, identified, others, (*notes, *graph_notes(graph)),
+        count.total, count.unlisted(graph.why_unlisted),
+    )  # fmt: skip
 
 
 @contextmanager
@@ -129,6 +147,10 @@ class OnnxGraph:
         self._opsets, self._version = list(model.opset_import), model.ir_version
         self._nodes: list[Any] = []
         self._operations: list[Operation] = []
+        self._keys: list[Hashable] = []
+        """The key of each operation in the operator count."""
+        self._constant: set[Hashable] = set()
+        """Keys of operators that compute constants."""
         self._constants: dict[str, Any] = {}
         self._variable: set[str] = set()
         self._types: dict[str, int] = {}
@@ -160,6 +182,33 @@ class OnnxGraph:
     def is_reduced(self, subgraph: Subgraph) -> bool:
         """Return whether the input is computed from reductions alone."""
         return self._graph.is_reduced(subgraph)
+
+    def counted(self, subgraph: Subgraph) -> Mapping[Hashable, Hashable]:
+        """Return the nodes of a subgraph, each with its key in the operator count."""
+        return {i: self._keys[i] for i in subgraph.operations}
+
+    def why_unlisted(self, key: Hashable) -> str:
+        """Return why the operator with this key is in no row."""
+        place = next((i for i, other in enumerate(self._keys) if other == key), None)
+        if place is None:
+            return "its inputs are constants" if key in self._constant else "it was not examined"
+        node, operation = self._nodes[place], self._operations[place]
+        if node.op_type not in ELEMENTWISE.get(node.domain, ()):
+            inside = node.op_type in RECURRENT or node.op_type not in ONNX_OPERATORS
+            domain = f" of {node.domain}" if node.domain else ""
+            return f"{'it is computed inside' if inside else 'scan does not evaluate'} " + (
+                f"{node.op_type}{domain}"
+            )
+        if node.op_type == "PRelu" and not operation.elementwise:
+            return "it has several slopes, which no function of one value has"
+        if not self._graph.is_function(operation.outputs[0]):
+            return "an input besides its argument is not a scalar constant"
+        if not self._graph.is_used(operation.outputs[0]):
+            return "its result is not used"
+        kind = self._types.get(node.input[0], 0)
+        if kind not in FORMAT_OF:
+            return "its argument is not a floating-point number of 16 to 64 bits"
+        return "it is linear or constant between -4 and 4"
 
     @property
     def skipped(self) -> int:
@@ -210,6 +259,7 @@ class OnnxGraph:
         scalar = all(name in self._variable or name in self._constants for name in inputs)
         if elementwise and scalar and not variables:
             self._constants[node.output[0]] = node  # computed from scalars
+            self._constant.add((position_of(node), 0))
             return
         outputs = tuple(name for name in node.output if name)
         if not outputs:
@@ -220,6 +270,7 @@ class OnnxGraph:
         if elementwise and scalar:
             outputs = outputs[:1]  # Dropout also has a mask
         self._nodes.append(node)
+        self._keys.append((position_of(node), 0))
         self._operations.append(
             Operation(
                 kind=node.op_type,
@@ -395,10 +446,11 @@ def _without_name(tensor: Any) -> bytes:
     return content
 
 
-def load_model(file: str | os.PathLike[str], *, weights: bool) -> Any:
+def load_model(file: str | os.PathLike[str], *, weights: bool) -> tuple[Any, list[CountedOperator]]:
     """Return the model in a file with its local functions inlined; raise ValueError if it is none.
 
-    Without `weights`, tensors that are neither scalars nor shapes have no data.
+    Also returns its activation operators, counted before that. Without `weights`, tensors that are
+    neither scalars nor shapes have no data.
     """
     import onnx
 
@@ -415,13 +467,17 @@ def load_model(file: str | os.PathLike[str], *, weights: bool) -> Any:
         raise ValueError(f"{file} is not an ONNX model: it has no nodes")
     if not weights:
         drop_weights(model)
+    try:
+        operators = count_onnx(model)
+    except ValueError as error:
+        raise ValueError(f"{file}: {error}") from None
+    mark_positions(model)
     if not model.functions:
-        return model
+        return model, operators
     import onnx.inliner
 
-    _check_functions(file, model)
     try:
-        return onnx.inliner.inline_local_functions(model)
+        return onnx.inliner.inline_local_functions(model), operators
     except Exception as error:
         raise ValueError(f"{file}: {first_line(error)}") from None
 
@@ -444,22 +500,6 @@ def drop_weights(model: Any) -> None:
                 tensor.ClearField(field)
             tensor.ClearField("external_data")
             tensor.ClearField("data_location")
-
-
-def _check_functions(file: Path, model: Any) -> None:
-    """Raise ValueError if a local function calls itself, directly or through others."""
-    bodies: Mapping[tuple[str, str], Any] = {(f.domain, f.name): f for f in model.functions}
-    calls = {
-        key: {(n.domain, n.op_type) for n in body.node} & bodies.keys()
-        for key, body in bodies.items()
-    }
-    done = set[tuple[str, str]]()
-    while len(done) < len(calls):
-        leaves = {key for key, inner in calls.items() if key not in done and inner <= done}
-        if not leaves:
-            name = next(key[1] for key in calls if key not in done)
-            raise ValueError(f"{file}: the local function {name} calls itself")
-        done |= leaves
 
 
 def _sorted(graph: Any) -> list[Any]:

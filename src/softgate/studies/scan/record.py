@@ -12,6 +12,10 @@ from softgate.runtime.registry import activations, label
 
 from ..identify import UNKNOWN, Identification
 from ..identify.record import written_call
+from .operator_count import UnlistedOperator
+
+SHOWN = 5
+"""The most paths of one kind of unlisted operators in a sentence."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +42,8 @@ class ScannedActivation:
     """The function that the configuration or the name of the operator claims; None if neither."""
     mismatch: bool = False
     """Whether it computes another function than the one claimed."""
+    counted: int = 0
+    """The activation operators of the independent count that this row contains."""
 
     @classmethod
     def of(
@@ -97,6 +103,13 @@ class Scan(Record):
     """Elementwise functions that no activation of the catalogue fits, such as x**2."""
     notes: tuple[str, ...]
     """Functions that were not examined, and mismatches as sentences."""
+    operators: int | None = None
+    """Activation operators of the model, counted without the code that finds the functions.
+
+    Each is in one row or in `unlisted`: the sum of both counts. None if they were not counted.
+    """
+    unlisted: tuple[UnlistedOperator, ...] = ()
+    """Those that are in no row, with the reasons."""
 
     @property
     def mismatches(self) -> tuple[ScannedActivation, ...]:
@@ -133,15 +146,41 @@ class Scan(Record):
             for a in activations
         )
         header = ("path", "function", "dtype", f"elements\nper {self.unit}", "operators")
-        return (Grid("\n".join(lines), header, rows, text=True),)
+        return (Grid("\n".join(lines), header, rows, text=True, closing=self.closing),)
+
+    @property
+    def closing(self) -> str:
+        """How many activation operators of the model are in no row, and why."""
+        if self.operators is None:
+            return "The activation operators of the model were not counted."
+        left = sum(operator.count for operator in self.unlisted)
+        if not left:
+            hidden = sum(row.counted for row in self.unidentified)
+            where = f", {hidden} of them in functions that --all lists" if hidden else ""
+            return f"All {self.operators:,} activation operators of the model are listed{where}."
+        groups: dict[tuple[str, str], list[UnlistedOperator]] = {}
+        for operator in self.unlisted:
+            groups.setdefault((operator.operator, operator.reason), []).append(operator)
+        lines = [
+            f"{left:,} of {self.operators:,} activation operators of the model are not listed:"
+        ]
+        for (name, reason), members in groups.items():
+            paths = ", ".join(dict.fromkeys(member.path for member in members[:SHOWN]))
+            more = ", …" if len(members) > SHOWN else ""
+            count = sum(member.count for member in members)
+            lines.append(f"  {count:,} {name} ({paths}{more}), because {reason}")
+        return "\n".join(lines)
 
     def table(self) -> tuple[tuple[str, ...], list[tuple[Cell, ...]]]:
-        """Return a row for each activation, then for each function that was not identified."""
+        """Return a row for each activation, each function that was not identified, and the rest.
+
+        The rest are the operators that are not listed, with the reasons and without a function.
+        """
         header = (
             "path", "function", "parameters", "scale", "offset", "dtype", "max_difference",
-            "operators", "calls", "elements", "claim", "mismatch",
+            "operators", "calls", "elements", "claim", "mismatch", "reason",
         )  # fmt: skip
-        return header, [
+        rows: list[tuple[Cell, ...]] = [
             (
                 a.path,
                 a.function,
@@ -155,6 +194,12 @@ class Scan(Record):
                 a.elements,
                 a.claim,
                 str(a.mismatch).lower(),
+                None,
             )
             for a in (*self.activations, *self.unidentified)
         ]
+        none = (None,) * 6
+        rows += [
+            (o.path, *none, o.operator, o.count, None, None, None, o.reason) for o in self.unlisted
+        ]
+        return header, rows

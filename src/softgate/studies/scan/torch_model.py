@@ -230,6 +230,10 @@ class TorchGraph:
         """Return whether the input is computed from reductions alone."""
         return self._graph.is_reduced(subgraph)
 
+    def counted(self, subgraph: Subgraph) -> Mapping[Hashable, Hashable]:
+        """Return the calls of a subgraph, each with its key in the operator count."""
+        return {i: i for i in subgraph.operations}
+
     @property
     def skipped(self) -> int:
         """The number of functions that were not evaluated."""

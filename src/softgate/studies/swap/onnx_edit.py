@@ -20,7 +20,7 @@ import onnx
 from softgate.runtime.resolve import first_line
 
 from ..model_arrays import Arrays, aligned, bind, difference, load_arrays
-from ..scan import collect, graph_notes, scanned_part
+from ..scan import scanned_part
 from ..scan.elementwise_subgraphs import Subgraph
 from ..scan.onnx_model import (
     BIASED,
@@ -31,8 +31,10 @@ from ..scan.onnx_model import (
     limit_memory,
     load_model,
     reading,
+    scan_graph,
     with_types,
 )
+from ..scan.operator_count import remove_position
 from ..scan.record import Scan, ScannedActivation
 from ..worker import Message, ParentConnection
 
@@ -97,7 +99,7 @@ class EditableModel:
     def __init__(self, file: str) -> None:
         self.file, self.folder = file, Path(file).resolve().parent
         with reading(file):
-            self.model = load_model(file, weights=True)
+            self.model, self._operators = load_model(file, weights=True)
             self.external = sorted(self._external_files())
             self._read()
 
@@ -184,9 +186,7 @@ class EditableModel:
 
     def describe(self) -> Message:
         """Return the scan of the model, its activations, its opset and its external files."""
-        identified, others = collect(self.graph)
-        notes = tuple(graph_notes(self.graph))
-        scan = Scan(self.file, "onnx", "sample", None, identified, others, notes)
+        scan = scan_graph(self.file, self.graph, self._operators)
         activations = Scan(
             self.file, "onnx", "sample", None, tuple(p.activation for p in self.places), (), ()
         )
@@ -266,6 +266,9 @@ class EditableModel:
                 for i, graph in replacements.items()
             ]
             editor.finish()
+            for inner in graphs(model.graph):
+                for node in inner.node:
+                    remove_position(node)
         return model, operators
 
     def _raise_opset(self, opset: int) -> None:
