@@ -51,7 +51,8 @@ def command(
     It is called at a few hundred points and identified by its values, never by its name. It runs
     in a separate process. A model has one input and one output; a C function is void(const T*, T*,
     size_t), and its name ends in _f32, _f64, _f16 or _bf16 unless --dtype names T. Exit code 1 if
-    nothing fits, or if it fails.
+    nothing fits, if it fails, or if a result depends on more than its own input: on the other
+    elements of the array, as softmax does, or on chance, as dropout does.
 
     \b
     softgate identify torch.nn.functional.gelu
@@ -75,6 +76,8 @@ def command(
         echo(f"Error: {subject} {failure}", err=True)
         sys.exit(1)
     emit(identification, form, output)
+    if identification.not_elementwise and form == "csv":  # without rows
+        echo(f"{identification.subject} is {identification.not_elementwise}", err=True)
     if identification.function == UNKNOWN:
         if subject.endswith(".onnx"):
             echo(f"`softgate scan {subject}` lists the activations inside a model.", err=True)

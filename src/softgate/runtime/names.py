@@ -82,7 +82,7 @@ def names(source: str | None = None, *, name: str | Callable[..., Any] | None = 
             raise _unknown(name, source, scope)
     from .resolve import function as resolved
 
-    meant = resolved(name).name
+    meant = resolved(name, by_values=True).name
     records = tuple(record for record in scope if record.function == meant)
     if not records:
         raise UnknownName(f"{meant} has no name in {source or 'any framework'}")

@@ -6,9 +6,10 @@
 - In Python also an activation, any other callable, an `nn.Module` or its class.
 
 Parameters follow a text after a colon: `elu:alpha=0.5`. `function` and `activation` return the
-function of the catalogue, or the formula of the user, that is meant; code that is neither is
-identified by its values. `certify` and `identify` instead run the code itself, in a worker process:
-`softgate.studies.subjects` describes it with `parse` and `split`, and loads it with `load`.
+function of the catalogue, or the formula of the user, that is meant: they refuse other code, whose
+formula cannot be read, unless it is asked for by its values. `certify`, `identify`, `bench`, `table`
+and `plot` run such code itself: `softgate.studies.subjects` describes it with `parse` and `split`,
+and loads it with `load`.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from .gated import Gated
 from .name_table import Name, catalogue_of_names
 from .names import UnknownName, named, parse
 from .printable_text import a_type, message_line
+from .registry import label
 
 FORMS = (
     "a name (gelu, elu:alpha=0.5), a path that `softgate names` prints (torch.nn.functional.gelu), "
@@ -42,19 +44,22 @@ PRIVATE = "softgate_file_"
 """Start of the names of modules whose file has the name of another module."""
 
 
-def function(spelled: Any) -> Activation | Gated:
+def function(spelled: Any, *, by_values: bool = False) -> Activation | Gated:
     """Return the function that is meant; raise ValueError or TypeError if there is none.
 
     Parameters
     ----------
     spelled : str or callable
         A function in any of the forms of this module.
+    by_values : bool
+        Whether code without a formula stands for the function of the catalogue with its values;
+        otherwise it is refused, except what `names` lists and instances of it.
 
     Examples
     --------
     >>> function("elu:alpha=0.5").parameters, function("jax.nn:gelu").name
     ({'alpha': 0.5}, 'gelu_tanh')
-    >>> function(lambda x: x * (x > 0)).name
+    >>> function(lambda x: x * (x > 0), by_values=True).name
     'relu'
     """
     if isinstance(spelled, Activation | Gated):
@@ -62,7 +67,7 @@ def function(spelled: Any) -> Activation | Gated:
     if not isinstance(spelled, str):
         if not callable(spelled):
             raise TypeError(f"{spelled!r} is {a_type(spelled)}: expected a callable, or {FORMS}")
-        return _computed_by(spelled, {}, _shown(spelled))
+        return _computed_by(spelled, {}, _shown(spelled), by_values or _is_listed(spelled))
     text, parameters = parse(spelled)
     place, name = split(text)
     if place and framework_name(f"{place}.{name}") is None:
@@ -77,7 +82,7 @@ def function(spelled: Any) -> Activation | Gated:
                 raise
     if isinstance(target, Activation | Gated):
         return target.bind(**parameters) if parameters else target
-    return _computed_by(target, parameters, text)
+    return _computed_by(target, parameters, text, by_values)
 
 
 def _at_path(path: str) -> Any:
@@ -89,12 +94,12 @@ def _at_path(path: str) -> Any:
         return None
 
 
-def activation(spelled: Any) -> Activation:
+def activation(spelled: Any, *, by_values: bool = False) -> Activation:
     """Return the function of one array that is meant; raise ValueError for a gated one.
 
     Other errors are those of `function`.
     """
-    meant = function(spelled)
+    meant = function(spelled, by_values=by_values)
     if isinstance(meant, Gated):
         raise ValueError(
             f"{meant.name!r} takes two arrays: expected a function of one, such as gelu"
@@ -279,8 +284,10 @@ def _guarded(place: str, run: Callable[[], Any]) -> Any:
         ) from error
 
 
-def _computed_by(target: Any, parameters: Mapping[str, Any], shown: str) -> Activation:
-    """Return the function of the catalogue that a callable computes, identified by its values."""
+def _computed_by(
+    target: Any, parameters: Mapping[str, Any], shown: str, by_values: bool
+) -> Activation:
+    """Return the function of the catalogue with a callable's values; ValueError if refused."""
     module_activation = getattr(target, "activation", None)  # of a module of softgate
     if isinstance(module_activation, Activation) and not parameters:
         return module_activation
@@ -292,13 +299,34 @@ def _computed_by(target: Any, parameters: Mapping[str, Any], shown: str) -> Acti
         identification = identify(target, parameters=parameters)
     except SubjectFailure as failure:
         raise ValueError(f"{shown} is not a function of one array ({failure}): {advice}") from None
+    if identification.not_elementwise:
+        raise ValueError(f"{shown} is {identification.not_elementwise}: {advice}")
     meant = identification.activation
     if meant is None:
         raise ValueError(
             f"{shown} computes no function of the catalogue (the nearest is "
             f"{identification.candidates[0].function}): {advice}"
         )
+    if not by_values:
+        raise ValueError(
+            f"{shown} is code without a formula: its values are those of {label(meant)}, name that "
+            "if it is meant, or write its formula with @softgate.activation"
+        )
     return meant
+
+
+def _is_listed(target: Any) -> bool:
+    """Return whether `names` lists a function or a class, or the class of an instance."""
+    kind = target if hasattr(target, "__name__") else type(target)
+    for record in catalogue_of_names():
+        place, name = split_path(record.path)
+        if name == kind.__name__ and place.partition(".")[0] in sys.modules:
+            try:
+                if load(place, name) is kind:
+                    return True
+            except ValueError:  # this version of the package lacks it
+                continue
+    return False
 
 
 def _shown(target: Any) -> str:

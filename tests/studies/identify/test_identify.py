@@ -182,8 +182,7 @@ def test_constants_that_are_wrong_make_another_function() -> None:
 
 
 def test_of_what_is_unknown_the_nearest_come_first() -> None:
-    noise = torch.from_numpy(np.random.default_rng(1).standard_normal(10_000).astype(np.float32))
-    answer = found(lambda x: F.relu(x) + 1e-3 * noise[: x.numel()])
+    answer = found(lambda x: F.relu(x) + 1e-3 * torch.sin(1e4 * x))
     apart = [c.max_difference for c in answer.candidates]
     assert answer.function == UNKNOWN
     assert answer.max_difference == apart[0] < 0.005
@@ -225,12 +224,6 @@ def test_what_fits_nothing_is_unknown(function: Tensors, dtype: str) -> None:
     assert answer.function == UNKNOWN
     assert answer.parameters == {}
     assert "unknown" in str(answer)
-
-
-@pytest.mark.parametrize("function", [torch.softmax, torch.log_softmax, F.normalize])
-def test_functions_along_an_axis_are_unknown(function: Any) -> None:
-    """At one array softmax equals a scaled exponential, at another one with another scale."""
-    assert found(lambda x: function(x, dim=-1)).function == UNKNOWN
 
 
 def test_infinite_results_fit_values_beyond_the_format_only() -> None:

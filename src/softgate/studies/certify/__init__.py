@@ -158,6 +158,11 @@ def identified_as(session: Session, subject: Subject, plan: CertifyPlan) -> Acti
             "as, such as reference='gelu' (--reference gelu); the certificate then reports this "
             "failure"
         ) from None
+    if identification.not_elementwise:
+        raise InvalidSubjectError(
+            f"{subject.text} is {identification.not_elementwise}: expected a function whose "
+            "results depend on their own inputs alone"
+        )
     activation = identification.activation
     if activation is None:
         known = identification.function != UNKNOWN

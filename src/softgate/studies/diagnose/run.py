@@ -189,10 +189,10 @@ def _recorded_name(only: str | Callable[..., Any]) -> str:
     """Return the name that a function has in the record of `diagnose`."""
     if isinstance(only, str) and not resolve.is_code(only):
         try:
-            return label(resolve.activation(only))
+            return label(resolve.activation(only, by_values=True))
         except ValueError:  # a name of the record alone, such as 0.5·gelu
             return only
-    return label(resolve.activation(only))
+    return label(resolve.activation(only, by_values=True))
 
 
 def _exchanged(now: ReplacementWatch, then: ReplacementWatch) -> tuple[ReplacedSite, ...]:

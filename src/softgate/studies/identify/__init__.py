@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any
 
@@ -17,7 +17,8 @@ from softgate.runtime.registry import activations
 
 from ..subjects import Session, describe, open_session
 from ..subjects.session import TIME_LIMIT
-from .families import DENSE, Family, Float64s, Observation, points
+from .elementwise import dependence
+from .families import Family, Float64s, Observation, points
 from .fitting import (
     CLOSE,
     THRESHOLD,
@@ -80,7 +81,9 @@ def identify(
     -------
     Identification
         A record: the function, or `unknown` if none fits, its parameters, a scale and an offset if
-        needed, the largest difference, a probability, and the next best candidates.
+        needed, the largest difference, a probability, and the next best candidates. If results
+        change with the other elements of an array, or from call to call, it is `unknown` and
+        `not_elementwise` says why.
 
     Examples
     --------
@@ -109,7 +112,12 @@ def identified(
 ) -> Identification:
     """Return the activation that the subject of a session computes."""
     fmt = _format(session, dtype, shown)
-    return identify_values(partial(session.evaluate, "value"), fmt, shown, among)
+    evaluate = partial(session.evaluate, "value")
+    if why := dependence(evaluate, fmt):
+        return Identification(
+            shown, fmt.name, 0, UNKNOWN, {}, math.inf, 1.0, 0.0, 1.0, (), not_elementwise=why
+        )
+    return identify_values(evaluate, fmt, shown, among)
 
 
 def identify_values(
@@ -118,7 +126,7 @@ def identify_values(
     shown: str,
     among: Iterable[Activation] | None = None,
 ) -> Identification:
-    """Return the activation that `evaluate`, a function of arrays of one format, computes."""
+    """Return the activation that `evaluate` computes, an elementwise function of one format."""
     probe = _prober(evaluate, fmt)
     seen = probe(points(fmt).astype(np.float64))
     return _record(shown, seen, rank(seen, probe, among))
@@ -175,23 +183,7 @@ def rank(
         return [neat(seen, candidate) for candidate in near[:SHOWN]]
     ranked = _first_of_each(sorted([*plain, *searched], key=score, reverse=True))[: 2 * SHOWN]
     fits = [neat(seen, _with_late_threshold(seen, candidate, probe)) for candidate in ranked]
-    if max(fits, key=score).affine.free:
-        fits = _confirmed(fits, probe(seen.x[np.abs(seen.x) <= DENSE]))
     return sorted(fits, key=score, reverse=True)
-
-
-def _confirmed(fits: Iterable[FittedFunction], part: Observation) -> list[FittedFunction]:
-    """Return the fits; with the misfit at a part of the inputs if they do not hold there.
-
-    The values of a function along an axis depend on the other inputs: softmax is a scaled
-    exponential, with another scale for other inputs.
-    """
-    confirmed = []
-    for candidate in fits:
-        rms, worst = (float(number) for number in part.misfit(candidate.at(part.x)))
-        on_part = replace(candidate, rms=rms, worst=worst)
-        confirmed.append(candidate if on_part.holds else on_part)
-    return confirmed
 
 
 def _first_of_each(fits: Iterable[FittedFunction]) -> list[FittedFunction]:

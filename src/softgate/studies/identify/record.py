@@ -43,11 +43,15 @@ class Identification(Record):
     offset: float
     confidence: float
     candidates: tuple[Candidate, ...]
-    """The functions that came nearest, the best first."""
+    """The functions that came nearest, the best first; none if it is not elementwise."""
+    not_elementwise: str = ""
+    """Why a result is not a function of its own input alone, with an example; empty if it is."""
 
     @property
     def answer(self) -> str:
         """The function with its numbers as text."""
+        if self.not_elementwise:
+            return self.not_elementwise.partition(":")[0]
         return written_call(self) if self.function != UNKNOWN else "unknown: nothing fits"
 
     @property
@@ -60,7 +64,11 @@ class Identification(Record):
         return known.bind(**values)
 
     def grids(self) -> tuple[Grid, ...]:
-        """Return the answer as a title and the candidates as rows."""
+        """Return the answer as a title, and as rows the candidates or why there are none."""
+        title = f"{self.subject} in {self.dtype}: {self.answer}"
+        if self.not_elementwise:
+            evidence = self.not_elementwise.partition(": ")[2]
+            return (Grid(title, ("evidence",), ((evidence,),), text=True),)
         rows = tuple(
             (
                 written_call(candidate),
@@ -69,7 +77,6 @@ class Identification(Record):
             )
             for candidate in self.candidates
         )
-        title = f"{self.subject} in {self.dtype}: {self.answer}"
         return (Grid(title, ("candidate", "largest difference", "probability"), rows),)
 
     def table(self) -> tuple[tuple[str, ...], list[tuple[Cell, ...]]]:

@@ -129,7 +129,7 @@ def _selector(
         return PATTERN, by_pattern
     selects = _by_function(key, scanned, name)
     if not any(map(selects, scanned)):
-        shown = key if isinstance(key, str) else label(resolve.activation(key))
+        shown = key if isinstance(key, str) else label(resolve.activation(key, by_values=True))
         raise ValueError(f"{shown!r} selects nothing in {name}; {summary(scanned)}")
     return FUNCTION, selects
 
@@ -148,7 +148,7 @@ def _refuse_ambiguous(
 
 def _by_function(key: Any, scanned: Sequence[ScannedActivation], name: str) -> Selects:
     try:
-        meant = resolve.activation(key)
+        meant = resolve.activation(key, by_values=True)
     except ValueError as error:
         if not isinstance(key, str):
             raise

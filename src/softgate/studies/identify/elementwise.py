@@ -1,0 +1,58 @@
+"""Whether each result depends on its own input alone, found by changing the rest of the array."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from softgate.formula.formats import Format, dtype_of
+
+COUNT = 1021
+"""Elements of the whole array: a dropout of one in a thousand changes some in two calls."""
+FIRST = 7
+"""Elements of the shortest array; vector instructions do not fill a register with so few."""
+TOLERANCE_EPS, TOLERANCE_EPS_16_BIT = 16, 4
+"""Allowed differences in epsilons of 1 + |x| + |f(x)|.
+
+Frameworks compute the last elements of an array with scalar instructions, whose elementary
+functions differ by a few ulps; where terms cancel, as in 1 + erf(x), that is an absolute error. In
+16 bits they compute in float32, so that few results differ, by one rounding.
+"""
+
+Array = npt.NDArray[Any]
+
+
+def dependence(evaluate: Callable[[Any], Any], fmt: Format) -> str:
+    """Return why a function is not elementwise or not deterministic; empty if it is both."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(0.7, 2.0, COUNT).astype(dtype_of(fmt))
+    y = evaluate(x)
+    epsilons = TOLERANCE_EPS_16_BIT if fmt.bits == 16 else TOLERANCE_EPS
+    tolerance = epsilons * 2.0**-fmt.mantissa_bits
+    for other, kept, where in _arrays(x, rng):
+        mine, theirs = (a.astype(np.float64) for a in (y[kept[0]], evaluate(other)[kept[1]]))
+        at = x[kept[0]].astype(np.float64)
+        with np.errstate(invalid="ignore", over="ignore"):
+            near = np.abs(mine - theirs) <= tolerance * (1 + np.abs(at) + np.abs(mine))
+        differing = np.flatnonzero(~(near | (mine == theirs) | (np.isnan(mine) & np.isnan(theirs))))
+        if differing.size:
+            i = int(differing[np.argmin(np.abs(at[differing]))])
+            kind = "not deterministic" if other is x else "not elementwise"
+            return f"{kind}: f({at[i]:.6g}) is {mine[i]:.6g}, and {theirs[i]:.6g} {where}"
+    return ""
+
+
+def _arrays(x: Array, rng: np.random.Generator) -> Iterator[tuple[Array, tuple[Any, Any], str]]:
+    """Yield arrays with the places in `x` and in them of the same elements."""
+    every, half = slice(None), COUNT // 2
+    order = rng.permutation(COUNT)
+    replaced = x.copy()
+    replaced[1::2] = rng.normal(20.0, 10.0, COUNT // 2)
+    yield x, (every, every), "in a second call"
+    yield x[order], (order, every), "in another order of the elements"
+    yield x[:FIRST], (slice(FIRST), every), f"in an array of {FIRST} elements instead of {COUNT:,}"
+    yield x[half:], (slice(half, None), every), f"without the first {half} elements"
+    yield replaced, (slice(None, None, 2), slice(None, None, 2)), "with other elements beside it"
