@@ -15,6 +15,7 @@ from .output import echo
 if TYPE_CHECKING:
     from softgate.runtime.activation import Activation
     from softgate.runtime.gated import Gated
+    from softgate.studies.subjects import PassedFunction
 
     ParamType = click.ParamType[Any]
 else:
@@ -28,7 +29,7 @@ class FunctionParamType(ParamType):
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> Activation | Gated:
+    ) -> Activation | Gated | PassedFunction:
         """Return the function that `value` names."""
         from softgate.runtime import resolve
 
@@ -61,13 +62,32 @@ class ActivationParamType(FunctionParamType):
             self.fail(str(error), param, ctx)
 
 
-ACTIVATION, FUNCTION = ActivationParamType(), FunctionParamType()
+class PassedParamType(FunctionParamType):
+    """A function in any form; code without a formula is called itself."""
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> Activation | Gated | PassedFunction:
+        """Return the function itself."""
+        from softgate.runtime import resolve
+
+        try:
+            return resolve.as_passed(value)
+        except (ValueError, TypeError, ImportError) as error:
+            self.fail(str(error), param, ctx)
+
+
+ACTIVATION, FUNCTION, PASSED = ActivationParamType(), FunctionParamType(), PassedParamType()
 
 FUNCTIONS = """A FUNCTION is a name (gelu, elu:alpha=0.5, gelu_new), a path that `softgate names`
+prints (torch.nn.functional.gelu, torch.nn.functional:gelu), or a formula of yours
+(@softgate.activation): module:function or file.py:function. Parameters follow a colon."""
+"""End of the help of commands that need the definition of a function."""
+CALLED = """A FUNCTION is a name (gelu, elu:alpha=0.5, gelu_new), a path that `softgate names`
 prints (torch.nn.functional.gelu, torch.nn.functional:gelu), or code of yours: module:function or
 file.py:function. Parameters follow a colon. Code that is not a formula (@softgate.activation) is
-identified by its values."""
-"""End of the help of every command that takes functions."""
+called itself; a class is instantiated first."""
+"""End of the help of commands that call a function or evaluate its definition."""
 CODE = """A FUNCTION is a name of softgate (gelu, elu:alpha=0.5, gelu_new), a path that `softgate
 names` prints (torch.nn.functional.gelu, torch.nn.functional:gelu), code of yours (module:function
 or file.py:function), model.onnx, one of its nodes as model.onnx:node, or ./library.so:symbol.

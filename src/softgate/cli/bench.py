@@ -4,21 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from softgate.runtime.files import PICTURES, TABLES, file_format, output_path, read_text
 
-from .arguments import FUNCTION, FUNCTIONS, Command, take_option, warn_renamed
+from .arguments import CALLED, PASSED, Command, take_option, warn_renamed
 from .output import Format, ProgressLine, echo, emit, formats
 
 if TYPE_CHECKING:
     from softgate.runtime.activation import Activation
+    from softgate.runtime.gated import Gated
     from softgate.studies.bench.baseline import BaselineComparison
     from softgate.studies.bench.layer_record import Layer
     from softgate.studies.bench.pareto_record import Pareto
     from softgate.studies.bench.record import Bench
+    from softgate.studies.subjects import PassedFunction
+
+    Function = Activation | Gated | PassedFunction
 
 TOLERANCE = 0.1
 SHAPE = ("d_model", "d_hidden", "tokens")
@@ -63,10 +67,8 @@ def _context_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-@click.command(
-    cls=Command, former={"--against": "--baseline"}, rewrite=pareto_file, epilog=FUNCTIONS
-)
-@click.argument("functions", nargs=-1, type=FUNCTION, metavar="[FUNCTION]...")
+@click.command(cls=Command, former={"--against": "--baseline"}, rewrite=pareto_file, epilog=CALLED)
+@click.argument("functions", nargs=-1, type=PASSED, metavar="[FUNCTION]...")
 @click.option("--quantity", metavar="NAMES", help="Some of value,backward.  [default: both]")
 @click.option(
     "--dtype", metavar="NAMES",
@@ -109,7 +111,7 @@ def _context_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @_context_options
 @formats(*TABLES, *PICTURES)
 def command(
-    functions: tuple[Activation, ...],
+    functions: tuple[Function, ...],
     full: bool,
     baseline: str | None,
     tolerance: float,
@@ -121,6 +123,10 @@ def command(
 
     Without FUNCTION: the whole catalogue. Each framework runs in a process of its own, and all take
     turns. relu and a copy of the same bytes are in every table. Notes list what was left out.
+
+    Code without a formula is called itself and has its own row, with the gradient that autograd,
+    jax.vjp or a gradient tape computes. If its values are those of a function of the catalogue,
+    that follows with its implementations.
 
     Exit code 1 if --baseline finds anything slower by more than --tolerance, twice.
 
@@ -172,7 +178,7 @@ def command(
     return 0
 
 
-def _timed(functions: tuple[Activation, ...], settings: dict[str, Any]) -> Bench:
+def _timed(functions: tuple[Function, ...], settings: dict[str, Any]) -> Bench:
     from softgate.studies.bench import bench
 
     with ProgressLine() as progress:
@@ -203,17 +209,32 @@ def _read(file: str) -> Bench:
         ) from None
 
 
-def _again(name: str) -> Activation:
+def _again(name: str) -> Function:
     """Return a function of an older result by name; raise a usage error if it is not found."""
-    from softgate.runtime.names import function
+    from softgate.runtime import names, resolve
 
-    try:
-        return cast("Activation", function(name))  # a record names no code to import
+    try:  # a record names no code of the user to import
+        path = names.parse(name)[0].replace(":", ".")
+        known = resolve.framework_name(path) is not None
+        return resolve.as_passed(name) if known else names.function(name)
     except ValueError as error:
         raise click.UsageError(
             f"--baseline: the function {name!r} of the older result is not found ({error}): name "
             "functions of yours again, as module:function."
         ) from None
+
+
+def _defined(functions: tuple[Function, ...]) -> tuple[Activation | Gated, ...]:
+    """Return functions with a definition; raise a usage error for other code."""
+    from softgate.runtime import resolve
+    from softgate.studies.subjects import PassedFunction
+
+    try:
+        return tuple(
+            resolve.function(f.name) if isinstance(f, PassedFunction) else f for f in functions
+        )
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
 
 
 def _warn(record: Bench) -> None:
@@ -222,7 +243,7 @@ def _warn(record: Bench) -> None:
 
 
 def _confirmed(
-    new: Bench, old: Bench, tolerance: float, functions: tuple[Activation, ...], **settings: Any
+    new: Bench, old: Bench, tolerance: float, functions: tuple[Function, ...], **settings: Any
 ) -> Bench:
     """Time slower or missing functions again, as the machine may have been busy; return both."""
     from softgate.runtime.registry import activations, label
@@ -238,7 +259,7 @@ def _confirmed(
 
 
 def _compared(
-    old: Bench, functions: tuple[Activation, ...], settings: dict[str, Any], tolerance: float
+    old: Bench, functions: tuple[Function, ...], settings: dict[str, Any], tolerance: float
 ) -> tuple[BaselineComparison, Bench]:
     """Time the functions of an older result; return the ratios and the new result."""
     from softgate.runtime.machine import this_machine
@@ -262,7 +283,11 @@ def _run_layer(functions: tuple[Any, ...], options: dict[str, Any]) -> Layer:
     dtype, threads = _dtype_and_threads("--layer", options)
     with ProgressLine() as progress:
         return measure_layer(
-            functions or ACTIVATIONS, dtype=dtype, threads=threads, progress=progress, **settings
+            _defined(functions) or ACTIVATIONS,
+            dtype=dtype,
+            threads=threads,
+            progress=progress,
+            **settings,
         )
 
 
@@ -289,7 +314,7 @@ def _run_pareto(functions: tuple[Any, ...], options: dict[str, Any]) -> Pareto:
     _refuse("--pareto", [name for name in options if name in ("full", "baseline", "quantity")])
     if len(functions) > 1:
         raise click.UsageError("--pareto takes one function, such as gelu.")
-    activation = functions[0] if functions else activations()["gelu"]
+    (activation,) = _defined(functions) or (activations()["gelu"],)
     dtype, threads = _dtype_and_threads("--pareto", options)
     from softgate.studies.bench.pareto_measure import measure_pareto
 

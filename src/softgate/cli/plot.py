@@ -10,7 +10,7 @@ import click
 
 from softgate.runtime.files import PICTURES, TABLES
 
-from .arguments import ACTIVATION, FUNCTIONS, Command, take_option, warn_renamed
+from .arguments import CALLED, PASSED, Command, take_option, warn_renamed
 from .output import Format, echo, echo_json, formats
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from softgate.plotting.plot import PlotSpec
     from softgate.runtime.activation import Activation
+    from softgate.studies.subjects import PassedFunction
 
 QUANTITIES = ("value", "slope", "curvature", "difference")
 TALLEST = 30
@@ -40,11 +41,11 @@ def at_range(args: list[str]) -> list[str]:
     return [*args, "--at", f"{low or -5}:{high or 5}"]
 
 
-@click.command(cls=Command, former=FORMER, rewrite=at_range, epilog=FUNCTIONS)
-@click.argument("activations", type=ACTIVATION, nargs=-1, required=True, metavar="FUNCTION...")
+@click.command(cls=Command, former=FORMER, rewrite=at_range, epilog=CALLED)
+@click.argument("activations", type=PASSED, nargs=-1, required=True, metavar="FUNCTION...")
 @click.option("--quantity", type=click.Choice(QUANTITIES), default="value", show_default=True)
 @click.option(
-    "--reference", type=ACTIVATION,
+    "--reference", type=PASSED,
     help="The function that is subtracted.  [default: gelu]",
 )  # fmt: skip
 @click.option("--at", metavar="LOW:HIGH", default="-5:5", show_default=True, help="The range of x.")
@@ -53,9 +54,9 @@ def at_range(args: list[str]) -> list[str]:
 @click.option("--height", type=float, help="Inches in a file (4), lines in a terminal.")
 @formats(*PICTURES, *TABLES, charts=False)
 def command(
-    activations: tuple[Activation, ...],
+    activations: tuple[Activation | PassedFunction, ...],
     quantity: str,
-    reference: Activation | None,
+    reference: Activation | PassedFunction | None,
     at: str,
     log: bool,
     form: Format,

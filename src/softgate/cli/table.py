@@ -9,15 +9,16 @@ import click
 
 from softgate.runtime.files import TABLES
 
-from .arguments import ACTIVATION, FUNCTIONS, Command
+from .arguments import CALLED, PASSED, Command
 from .output import Format, emit, formats
 
 if TYPE_CHECKING:
     from softgate.runtime.activation import Activation
+    from softgate.studies.subjects import PassedFunction
 
 
-@click.command(cls=Command, former={"--against": "--reference"}, epilog=FUNCTIONS)
-@click.argument("activations", nargs=-1, type=ACTIVATION, metavar="[FUNCTION]...")
+@click.command(cls=Command, former={"--against": "--reference"}, epilog=CALLED)
+@click.argument("activations", nargs=-1, type=PASSED, metavar="[FUNCTION]...")
 @click.option(
     "--at",
     metavar="POINTS",
@@ -29,14 +30,14 @@ if TYPE_CHECKING:
     help="Some of Phi, value, slope, curvature, difference, relative, separated by commas.  "
     "[default: value,slope; with --reference value,difference,relative]",
 )
-@click.option("--reference", type=ACTIVATION, help="The function to subtract for differences.")
+@click.option("--reference", type=PASSED, help="The function to subtract for differences.")
 @click.option("--digits", type=int, default=4, show_default=True, help="Decimals, up to 50.")
 @formats(*TABLES)
 def command(
-    activations: tuple[Activation, ...],
+    activations: tuple[Activation | PassedFunction, ...],
     at: str | None,
     columns: str | None,
-    reference: Activation | None,
+    reference: Activation | PassedFunction | None,
     digits: int,
     form: Format,
     output: tuple[Path, ...],
@@ -45,9 +46,10 @@ def command(
 
     Without FUNCTION: the gate Phi, GELU exact and in its tanh form; GELU and ReLU with their
     slopes; ReLU, ELU and GELU side by side. Every digit is correct: figures come from the
-    definitions with as many digits as needed. A nonzero number that would round to 0 is
-    written with an exponent. --json and --csv give rows x, function, quantity, value with all
-    digits of float64, or with --digits where that is more than 15.
+    definitions with as many digits as needed; code without a formula is called in float64 and has
+    the figures that it returns. A nonzero number that would round to 0 is written with an
+    exponent. --json and --csv give rows x, function, quantity, value with all digits of float64,
+    or with --digits where that is more than 15.
 
     \b
     softgate table

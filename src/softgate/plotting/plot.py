@@ -16,16 +16,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from softgate.runtime import resolve
-from softgate.runtime.activation import Activation
 from softgate.runtime.deprecation import listed, renamed
 from softgate.runtime.files import PICTURES, TABLES, file_format, output_path, write_file
-from softgate.runtime.gated import Gated
 from softgate.runtime.packages import require
 from softgate.runtime.records import STYLE, Cell, Grid, Record, html_page
 from softgate.runtime.registry import label
 
 from .palette import Style, style, variants
-from .polylines import QUANTITIES, Curve, check_range, curve
+from .polylines import QUANTITIES, Curve, Drawable, check_range, curve
 
 if TYPE_CHECKING:
     from .figure import PlotFigure
@@ -107,11 +105,11 @@ class PlotData(Record):
 class PlotRequest:
     """The validated arguments of a plot."""
 
-    activations: tuple[Activation, ...]
+    activations: tuple[Drawable, ...]
     quantity: str
     low: float
     high: float
-    reference: Activation | None
+    reference: Drawable | None
     log: bool
 
     def picture(self) -> PlotSpec:
@@ -185,9 +183,11 @@ def request(
     if reference is not None and quantity != "difference":
         raise ValueError(f'reference is for quantity="difference", not for {quantity!r}')
     low, high = _ends(at)
-    chosen = list(dict.fromkeys(map(_resolve, activations)))
+    chosen = list(dict.fromkeys(map(resolve.one_array_as_passed, activations)))
     base = (
-        _resolve("gelu" if reference is None else reference) if quantity == "difference" else None
+        resolve.one_array_as_passed("gelu" if reference is None else reference)
+        if quantity == "difference"
+        else None
     )
     drawn = tuple(activation for activation in chosen if activation is not base)
     if not drawn:
@@ -222,17 +222,6 @@ def _check_size(width: Any, height: Any) -> None:
         )
 
 
-def _resolve(activation: Any) -> Activation:
-    """Return the activation that is meant; raise if it has two operands."""
-    meant = resolve.function(activation)
-    if isinstance(meant, Gated):
-        raise ValueError(
-            f"{meant.name} has two inputs, and a curve shows functions of one: "
-            "plot the activation of its gate"
-        )
-    return meant
-
-
 @renamed(what="quantity", against="reference", file="output")
 @listed("activations", ("quantity", "at", "reference", "output"), QUANTITIES)
 def plot(
@@ -254,7 +243,8 @@ def plot(
     ----------
     *functions : str or callable
         The functions to draw: "gelu", "elu:alpha=0.5", "torch.nn.functional.gelu",
-        "file.py:function", or a callable.
+        "file.py:function", or a callable. Code without a formula is called itself, in float64 if it
+        takes that; jumps in it are not located.
     quantity : {"value", "slope", "curvature", "difference"}
         The quantity to draw.
     at : (float, float) or str

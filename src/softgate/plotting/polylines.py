@@ -44,10 +44,13 @@ EXACT_WITHIN = 1e9
 
 
 class Drawable(Protocol):
-    """A function that can be plotted: of one array, with two derivatives and a definition."""
+    """A function that can be plotted: of one array, with two derivatives.
 
-    entry: Entry
+    `entry` has its definition; it is None for code without one, whose jumps are not located.
+    """
 
+    @property
+    def entry(self) -> Entry | None: ...  # noqa: D102
     @property
     def name(self) -> str: ...  # noqa: D102
     @property
@@ -117,7 +120,7 @@ def curve(
     conditions = [
         (node, dict(drawn.parameters))
         for drawn in (activation, against)
-        if drawn is not None
+        if drawn is not None and drawn.entry is not None
         for node in turning(truth_graph(drawn.entry, order))
     ]
     corners, exact = locate(conditions, low, high)
@@ -135,10 +138,12 @@ def quantity(
     if (what == "difference") != (against is not None):
         raise ValueError("a difference needs the function it is taken to, and only it does")
 
-    exact = None if against is None else ExactDifference(activation, against)
+    exact = None
+    if against is not None and activation.entry is not None and against.entry is not None:
+        exact = ExactDifference(activation, against)
 
     def function(x: Floats) -> Floats:
-        if against is None or exact is None:
+        if against is None:
             y: Floats = (activation if what == "value" else getattr(activation, what))(x)
         else:
             values, others = activation(x), against(x)
@@ -146,8 +151,9 @@ def quantity(
             if log:
                 noise = ROUNDING * np.spacing(np.maximum(abs(values), abs(others)))
                 y[abs(y) <= noise] = np.nan
-                doubtful = np.isnan(y) & (noise > 1e-300)  # subnormals have no more digits
-                y[doubtful] = [exact(at) for at in x[doubtful].tolist()]
+                if exact is not None:
+                    doubtful = np.isnan(y) & (noise > 1e-300)  # subnormals have no more digits
+                    y[doubtful] = [exact(at) for at in x[doubtful].tolist()]
         return np.where(y == 0, np.nan, abs(y)) if log else y
 
     return function
@@ -160,6 +166,7 @@ class ExactDifference:
         self.parts = [
             (truth_graph(drawn.entry, "value"), dict(drawn.parameters))
             for drawn in (minuend, subtrahend)
+            if drawn.entry is not None
         ]
         self.known: dict[float, float] = {}
 

@@ -6,9 +6,10 @@ A pickle of a function contains its name and parameters, not the function.
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from softgate.catalogue import entries
 from softgate.catalogue.gated import GATED
@@ -35,7 +36,18 @@ def activations() -> dict[str, Activation]:
     return {name: Activation(entry) for name, entry in entries().items()}
 
 
-def label(activation: Activation) -> str:
+class Named(Protocol):
+    """An activation, or code without a formula, whose `entry` is None."""
+
+    @property
+    def name(self) -> str: ...  # noqa: D102
+    @property
+    def entry(self) -> Any: ...  # noqa: D102
+    @property
+    def parameters(self) -> Mapping[str, Any]: ...  # noqa: D102
+
+
+def label(activation: Named) -> str:
     """Return the name with the parameters that differ from the defaults, as commands accept it.
 
     Examples
@@ -44,6 +56,8 @@ def label(activation: Activation) -> str:
     >>> label(sg.elu), label(sg.elu.bind(alpha=0.5))
     ('elu', 'elu:alpha=0.5')
     """
+    if activation.entry is None:  # its name has its parameters
+        return activation.name
     usual, user = activations().get(activation.name), activation.entry.user
     defaults = dict(user.defaults) if user else usual.parameters if usual else {}
     changed = [f"{n}={v!r}" for n, v in activation.parameters.items() if defaults.get(n) != v]

@@ -7,9 +7,9 @@
 
 Parameters follow a text after a colon: `elu:alpha=0.5`. `function` and `activation` return the
 function of the catalogue, or the formula of the user, that is meant: they refuse other code, whose
-formula cannot be read, unless it is asked for by its values. `certify`, `identify`, `bench`, `table`
-and `plot` run such code itself: `softgate.studies.subjects` describes it with `parse` and `split`,
-and loads it with `load`.
+formula cannot be read, unless it is asked for by its values. `certify`, `identify`, `bench`,
+`table` and `plot` run such code itself: `softgate.studies.subjects` describes it with `parse` and
+`split`, and loads it with `load`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .activation import Activation
 from .gated import Gated
@@ -30,6 +30,9 @@ from .name_table import Name, catalogue_of_names
 from .names import UnknownName, named, parse
 from .printable_text import a_type, message_line
 from .registry import label
+
+if TYPE_CHECKING:
+    from softgate.studies.subjects import PassedFunction
 
 FORMS = (
     "a name (gelu, elu:alpha=0.5), a path that `softgate names` prints (torch.nn.functional.gelu), "
@@ -62,12 +65,49 @@ def function(spelled: Any, *, by_values: bool = False) -> Activation | Gated:
     >>> function(lambda x: x * (x > 0), by_values=True).name
     'relu'
     """
-    if isinstance(spelled, Activation | Gated):
+    target, parameters, shown = _target(spelled)
+    if isinstance(target, Activation | Gated):
+        return target
+    by_values = by_values or (not isinstance(spelled, str) and _is_listed(target))
+    return _computed_by(target, parameters, shown, by_values)
+
+
+def as_passed(spelled: Any) -> Activation | Gated | PassedFunction:
+    """Return the function itself: one of the catalogue, a formula, or code that is to be called.
+
+    A path of a framework is its code. Errors are those of `function`.
+    """
+    from softgate.studies.subjects import PassedFunction
+
+    if isinstance(spelled, PassedFunction):
         return spelled
+    record = None
+    if isinstance(spelled, str):
+        place, name = split(parse(spelled)[0])
+        record = framework_name(f"{place}.{name}" if place else name)
+    if record is None or record.gated or record.source in ("softgate", "onnx"):
+        target = _target(spelled)[0]
+        if isinstance(target, Activation | Gated):
+            return target
+    return PassedFunction(spelled)
+
+
+def one_array_as_passed(spelled: Any) -> Activation | PassedFunction:
+    """Return `as_passed`; raise ValueError for a gated function."""
+    meant = as_passed(spelled)
+    if isinstance(meant, Gated):
+        raise _takes_two(meant)
+    return meant
+
+
+def _target(spelled: Any) -> tuple[Any, Mapping[str, Any], str]:
+    """Return an activation, or code with its parameters and its name."""
+    if isinstance(spelled, Activation | Gated):
+        return spelled, {}, ""
     if not isinstance(spelled, str):
         if not callable(spelled):
             raise TypeError(f"{spelled!r} is {a_type(spelled)}: expected a callable, or {FORMS}")
-        return _computed_by(spelled, {}, _shown(spelled), by_values or _is_listed(spelled))
+        return spelled, {}, _shown(spelled)
     text, parameters = parse(spelled)
     place, name = split(text)
     if place and framework_name(f"{place}.{name}") is None:
@@ -75,14 +115,14 @@ def function(spelled: Any, *, by_values: bool = False) -> Activation | Gated:
     else:
         path = f"{place}.{name}" if place else name
         try:
-            return named(path, parameters)
+            return named(path, parameters), {}, text
         except UnknownName:
             target = _at_path(path)
             if target is None:
                 raise
     if isinstance(target, Activation | Gated):
-        return target.bind(**parameters) if parameters else target
-    return _computed_by(target, parameters, text, by_values)
+        return (target.bind(**parameters) if parameters else target), {}, text
+    return target, parameters, text
 
 
 def _at_path(path: str) -> Any:
@@ -101,10 +141,12 @@ def activation(spelled: Any, *, by_values: bool = False) -> Activation:
     """
     meant = function(spelled, by_values=by_values)
     if isinstance(meant, Gated):
-        raise ValueError(
-            f"{meant.name!r} takes two arrays: expected a function of one, such as gelu"
-        )
+        raise _takes_two(meant)
     return meant
+
+
+def _takes_two(gated: Gated) -> ValueError:
+    return ValueError(f"{gated.name!r} takes two arrays: expected a function of one, such as gelu")
 
 
 def several(functions: Any) -> list[Any]:

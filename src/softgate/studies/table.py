@@ -1,7 +1,8 @@
 """`table`: values, slopes, curvatures and differences of activations at points, every digit true.
 
-Figures come from the definitions, not from the kernels, so that a table can check both. A table is
-a set of rows {x, function, quantity, value} and one or more layouts of the same cells.
+Figures come from the definitions, not from the kernels, so that a table can check both. Code
+without a definition is called at the float64 nearest to each point, and its result shown. A table
+is a set of rows {x, function, quantity, value} and one or more layouts of the same cells.
 
 Points are written as `-3:3:0.5`, `-3,-1,0`, or both. They are decimals, stepped as decimals:
 -3:3:0.1 contains 0.3 and not 0.30000000000000004.
@@ -10,24 +11,28 @@ Points are written as `-3:3:0.5`, `-3,-1,0`, or both. They are decimals, stepped
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Context, Decimal, InvalidOperation
 from fractions import Fraction
 from itertools import islice
 from typing import Any, ClassVar
 
+import numpy as np
+
 from softgate.formula.arithmetic import ExactArithmetic
 from softgate.formula.derivative import derivative
 from softgate.formula.graph import Node
 from softgate.lower import exact_digits
-from softgate.lower.exact_digits import RoundedNumber
+from softgate.lower.exact_digits import UNDEFINED, RoundedNumber
 from softgate.runtime import resolve
 from softgate.runtime.activation import Activation
 from softgate.runtime.deprecation import listed
 from softgate.runtime.kernels import BUILDING
 from softgate.runtime.records import Cell, Grid, Record
 from softgate.runtime.registry import activations, label
+
+from .subjects import PassedFunction
 
 LIMIT = 100_000
 """The largest number of points; more are probably a mistake in the step."""
@@ -118,7 +123,8 @@ FLOAT64_DIGITS = 15
 """Up to here a value is a float64; beyond, it is the text of its digits."""
 LARGEST_POINT = Decimal("1e30")
 
-Column = tuple[str, Activation, Activation | None]
+Function = Activation | PassedFunction
+Column = tuple[str, Function, Function | None]
 
 LAYOUTS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
     (
@@ -187,14 +193,16 @@ def table(
     ----------
     *functions : str or callable, optional
         The activations: "gelu", "elu:alpha=0.5", "torch.nn.functional.gelu", "file.py:function", or
-        a callable. By default three tables of GELU, its tanh form, ReLU and ELU.
+        a callable. Of code without a formula, the figures are those that it returns in float64, or
+        in float32 if it takes no float64. By default three tables of GELU, its tanh form, ReLU and
+        ELU.
     at : str or numbers
         The points: `"-3:3:0.5"` (last point included), `"-3,-1,0"`, or numbers. A float stands
         for the decimal it prints as.
     columns : str or sequence of str, optional
         Some of "Phi", "value", "slope", "curvature", "difference" and "relative", the last two
         with respect to `reference`; a single string is split at commas. By default value and
-        slope; with a reference value, difference and relative.
+        slope, if it has one; with a reference value, difference and relative.
     reference : str or callable, optional
         The function that differences are taken from: f - reference, and f/reference - 1.
     digits : int
@@ -228,17 +236,18 @@ def table(
             for title, chosen in LAYOUTS
         ]
     else:
-        chosen = [resolve.activation(function) for function in functions]
+        chosen = [resolve.one_array_as_passed(function) for function in functions]
         layouts = [("", _columns(chosen, columns, reference))]
     return _fill(layouts, places, digits)
 
 
 def _columns(
-    chosen: list[Activation],
+    chosen: list[Function],
     columns: str | Sequence[str] | None,
     against: str | Callable[..., Any] | None,
 ) -> list[Column]:
-    reference = None if against is None else resolve.activation(against)
+    reference = None if against is None else resolve.one_array_as_passed(against)
+    by_default = columns is None
     if columns is None:
         columns = ("value", "slope") if reference is None else ("value", "difference", "relative")
     quantities = [_column(name) for name in _split(columns)]
@@ -254,6 +263,8 @@ def _columns(
             if quantity in ("difference", "relative"):
                 if activation is not reference:
                     column_list.append((quantity, activation, reference))
+            elif by_default and quantity not in _quantities(activation):
+                continue
             elif quantity != "Phi":
                 column_list.append((quantity, activation, None))
     if not column_list:
@@ -294,15 +305,51 @@ def _quantity(column: Column) -> str:
     return f"{what} to {label(reference)}"
 
 
-def _graph(column: Column) -> Node:
-    quantity, activation, reference = column
+def _quantities(function: Function) -> tuple[str, ...]:
+    """Return the quantities that a function has."""
+    if isinstance(function, PassedFunction):
+        return function.quantities
+    return ("value", "slope", "curvature")
+
+
+def _numbers(column: Column, places: Sequence[Decimal], digits: int) -> list[RoundedNumber]:
+    """Return the figures of a column; code is called at the nearest float64 of each point."""
+    quantity, *functions = column
+    called = [f for f in functions if isinstance(f, PassedFunction)]
+    if not called:
+        root = _graph(column, {})
+        return [_number(root, Fraction(place), digits) for place in places]
+    x = np.array([float(place) for place in places])
+    asked = quantity if column[2] is None else "value"
+    results = {f: f.evaluate(asked, x) for f in called}
+    numbers = []
+    for i in range(x.size):
+        here = {f: float(y[i]) for f, y in results.items()}
+        if all(map(math.isfinite, here.values())):
+            numbers.append(_number(_graph(column, here), Fraction(float(x[i])), digits))
+        else:
+            value = sum(here.values()) if column[2] is None else math.nan
+            numbers.append(UNDEFINED if math.isnan(value) else RoundedNumber(value, str(value)))
+    return numbers
+
+
+def _graph(column: Column, called: Mapping[PassedFunction, float]) -> Node:
+    """Return the expression of a column; `called` has the results of code at the point."""
+    quantity, function, reference = column
     f = ExactArithmetic()
-    root = exact_digits.definition(activation.entry, activation.parameters, f)
+
+    def traced(of: Function) -> Node:
+        if isinstance(of, PassedFunction):
+            return f.graph.const(Fraction(called[of]))
+        return exact_digits.definition(of.entry, of.parameters, f)
+
+    root = traced(function)
     if reference is not None:
-        other = exact_digits.definition(reference.entry, reference.parameters, f)
+        other = traced(reference)
         return root - other if quantity == "difference" else (root - other) / other
-    for _ in range(("value", "slope", "curvature").index(quantity)):
-        root = derivative(root)
+    if not isinstance(function, PassedFunction):
+        for _ in range(("value", "slope", "curvature").index(quantity)):
+            root = derivative(root)
     return root
 
 
@@ -310,8 +357,7 @@ def _fill(layouts: list[tuple[str, list[Column]]], places: Sequence[Decimal], di
     used = list(dict.fromkeys(column for _, columns in layouts for column in columns))
     cells: dict[Column, list[RoundedNumber]] = {}
     for column in used:
-        root = _graph(column)
-        cells[column] = [_number(root, x, digits) for x in places]
+        cells[column] = _numbers(column, places, digits)
     rows = tuple(
         Row(float(x), label(column[1]), _quantity(column), _value(cells[column][i], digits))
         for i, x in enumerate(places)
@@ -331,9 +377,9 @@ def _fill(layouts: list[tuple[str, list[Column]]], places: Sequence[Decimal], di
     return Table(rows, grids, digits)
 
 
-def _number(root: Node, x: Decimal, digits: int) -> RoundedNumber:
+def _number(root: Node, x: Fraction, digits: int) -> RoundedNumber:
     with BUILDING:  # mpmath's context is shared; held for one number, as others wait
-        return exact_digits.number(root, Fraction(x), digits)
+        return exact_digits.number(root, x, digits)
 
 
 def _value(number: RoundedNumber, digits: int) -> float | str | None:

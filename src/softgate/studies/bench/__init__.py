@@ -58,7 +58,9 @@ def bench(  # noqa: PLR0913  (settings of one study, by keyword)
     Parameters
     ----------
     functions : str, callable or iterable of them, optional
-        The functions to time, as in `table`; the whole catalogue by default.
+        The functions to time, as in `table`; the whole catalogue by default. Code without a formula
+        is called itself and has its own row; if its values are those of a function of the
+        catalogue, that is timed too.
     peers : str or iterable of str, optional
         What to time beside softgate: "torch", "jax", …; "all" includes those that take long to
         compile, "none" is softgate alone. By default all that are installed and quick.

@@ -16,6 +16,7 @@ from softgate.runtime.threads import available
 
 from .. import counted
 from ..peers import IMPLEMENTATIONS, Peer, absent, peers
+from ..subjects import PassedFunction
 from .inputs import check_memory, dtype_of, size
 from .record import OURS, RELU, Settings
 
@@ -25,13 +26,15 @@ ALL = "all"
 FEW = 4
 """Up to this number of functions, a table has a row for each implementation."""
 Names = str | Iterable[str]
+Function = Activation | PassedFunction
+"""A function of softgate, or code that is called as it was passed."""
 
 
 @dataclass(frozen=True)
 class BenchCell:
     """One function in one setting; its implementations are timed together."""
 
-    activation: Activation
+    function: Function
     quantity: str
     dtype: str
     count: int
@@ -42,7 +45,7 @@ class BenchCell:
 
     def __str__(self) -> str:
         threads = counted(self.threads, "thread")
-        text = f"{label(self.activation)} {self.quantity}, {self.dtype}, {self.size}, {threads}"
+        text = f"{label(self.function)} {self.quantity}, {self.dtype}, {self.size}, {threads}"
         return text + "".join(f", {name}" for name in (self.inputs, self.buffers) if name in RARE)
 
 
@@ -53,14 +56,16 @@ RARE = ("mix", "fresh")
 class BenchPlan:
     """The cells of a benchmark."""
 
-    activations: tuple[Activation, ...]
+    functions: tuple[Function, ...]
     cells: tuple[BenchCell, ...]
     settings: Settings
     not_run: tuple[str, ...]
 
     def peers(self, cell: BenchCell) -> dict[str, Peer]:
-        """Return the implementations timed in a cell, softgate's first."""
-        known = _peers(cell.activation, self.settings.implementations)
+        """Return the implementations timed in a cell, softgate's first; of code there are none."""
+        if isinstance(cell.function, PassedFunction):
+            return {}
+        known = _peers(cell.function, self.settings.implementations)
         backward = cell.quantity == "backward"
         return {
             name: peer
@@ -70,9 +75,11 @@ class BenchPlan:
 
     def frameworks(self, cells: Iterable[BenchCell]) -> tuple[str, ...]:
         """Return the workers that cells need, NumPy's first."""
+        cells = tuple(cells)
         used = {IMPLEMENTATIONS[name].framework for cell in cells for name in self.peers(cell)}
-        order = dict.fromkeys(known.framework for known in IMPLEMENTATIONS.values())
-        return tuple(framework for framework in order if framework in used)
+        code = {c.function.framework for c in cells if isinstance(c.function, PassedFunction)}
+        known = (implementation.framework for implementation in IMPLEMENTATIONS.values())
+        return tuple(name for name in dict.fromkeys((*known, *code)) if name in used | code)
 
     def groups(self) -> Iterator[tuple[tuple[int, str], tuple[BenchCell, ...]]]:
         """Yield the cells that share workers: the same thread count and the same kind of buffer."""
@@ -85,7 +92,7 @@ def _peers(activation: Activation, implementations: tuple[str, ...]) -> dict[str
     return peers(activation, implementations)
 
 
-def make_plan(settings: Settings, chosen: tuple[Activation, ...], machine: Machine) -> BenchPlan:
+def make_plan(settings: Settings, chosen: tuple[Function, ...], machine: Machine) -> BenchPlan:
     """Return the plan of these settings; relu is always included, as a limit in every table."""
     functions = chosen
     if RELU not in map(label, functions):
@@ -96,7 +103,7 @@ def make_plan(settings: Settings, chosen: tuple[Activation, ...], machine: Machi
         for dtype in settings.dtypes
     }
     cells = tuple(
-        BenchCell(activation, quantity, dtype, spans[text, dtype].count, spans[text, dtype].label,
+        BenchCell(function, quantity, dtype, spans[text, dtype].count, spans[text, dtype].label,
              threads, inputs, buffers)
         for threads in settings.threads
         for buffers in settings.buffers
@@ -104,27 +111,53 @@ def make_plan(settings: Settings, chosen: tuple[Activation, ...], machine: Machi
         for text in settings.sizes
         for inputs in settings.inputs
         for quantity in settings.quantities
-        for activation in functions
+        for function in functions
+        if quantity == "value" or has_backward(function)
     )  # fmt: skip
-    not_run = (*left_out(settings.implementations), *lacking(chosen, settings.implementations))
+    catalogued = [f for f in chosen if isinstance(f, Activation)]
+    not_run = (
+        *left_out(settings.implementations),
+        *lacking(catalogued, settings.implementations),
+        *(
+            f"backward: {label(f)} is {f.framework} code, which has no derivatives"
+            for f in chosen
+            if isinstance(f, PassedFunction) and "backward" in settings.quantities
+            if not has_backward(f)
+        ),
+    )
     plan = BenchPlan(functions, cells, settings, not_run)
     counts = {(cell.count, dtype_of(cell.dtype).itemsize) for cell in cells}
     check_memory(counts, len(plan.frameworks(cells)))
     return plan
 
 
+def has_backward(function: Function) -> bool:
+    """Return whether a function has a gradient that can be timed."""
+    return isinstance(function, Activation) or "slope" in function.quantities
+
+
 def choose_functions(
     functions: str | Callable[..., Any] | Iterable[str | Callable[..., Any]] | None,
-) -> tuple[Activation, ...]:
-    """Return the activations that are named; the whole catalogue for None."""
+) -> tuple[Function, ...]:
+    """Return the functions that are named; the whole catalogue for None.
+
+    After code that computes a function of the catalogue follows that function.
+    """
     if functions is None:
         return tuple(activations().values())
     names = resolve.several(functions)
     if not names:
         raise ValueError("functions is empty: name some, or leave it out for the whole catalogue")
-    chosen = [resolve.activation(name) for name in names]
-    for function in chosen:
-        if function.entry.user is not None and function.__module__ == "__main__":
+    chosen: list[Function] = []
+    for function in map(resolve.one_array_as_passed, names):
+        chosen.append(function)
+        if isinstance(function, PassedFunction):
+            in_program = not function.importable
+            same_as = function.identification.activation
+            chosen += [] if same_as is None else [same_as]
+        else:
+            in_program = function.entry.user is not None and function.__module__ == "__main__"
+        if in_program:
             raise ValueError(
                 f"{function.name} is defined in the program itself, and other processes cannot "
                 "import it: put it into a module"

@@ -69,7 +69,9 @@ class BenchRow:
     x_relu: float | None = None
     """As a multiple of the same implementation's relu; of softgate's if it has none."""
     x_ours: float | None = None
-    """As a multiple of softgate's time."""
+    """As a multiple of softgate's time, for code that of `same_as`."""
+    same_as: str = ""
+    """The function of the catalogue with the values of code that was passed."""
     error: str = ""
     """Why there is no time."""
     notes: tuple[str, ...] = ()
@@ -188,7 +190,7 @@ def related(rows: Iterable[BenchRow]) -> tuple[BenchRow, ...]:
             row,
             x_copy=ratio(row, COPY, "numpy"),
             x_relu=ratio(row, RELU, row.implementation) or ratio(row, RELU, OURS),
-            x_ours=ratio(row, row.function, OURS),
+            x_ours=ratio(row, row.same_as or row.function, OURS),
         )
         for row in unique
     )

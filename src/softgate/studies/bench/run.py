@@ -9,7 +9,7 @@ import base64
 import pickle
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from statistics import median
 from time import perf_counter, process_time, sleep
 from typing import Any, Self
@@ -21,6 +21,7 @@ from softgate.runtime.registry import label
 
 from .. import Progress, counted
 from ..peers import IMPLEMENTATIONS, Peer
+from ..subjects import PassedFunction
 from ..worker import Worker
 from .inputs import dtype_of, finfo
 from .interleave import SystemLoad, TurnSeries, TurnTimes, interleave, statistics
@@ -259,8 +260,7 @@ class BenchRun:
         """Prepare and run each call of a cell once; if it raises, add a row with the error."""
         prepared: dict[str, PreparedCall] = {}
         task = {name: getattr(cell, name) for name in ("quantity", "dtype", "count", "inputs")}
-        for number, (name, function) in enumerate(self._functions(cell)):
-            framework = OURS if name == COPY else IMPLEMENTATIONS[name].framework
+        for number, (name, framework, function) in enumerate(self._functions(cell)):
             if framework in pool.errors:
                 continue
             worker = pool.workers[framework]
@@ -278,13 +278,17 @@ class BenchRun:
                 notes += differs(sample, prepared[OURS].sample, cell.dtype)
         return prepared
 
-    def _functions(self, cell: BenchCell) -> Iterator[tuple[str, dict[str, Any]]]:
+    def _functions(self, cell: BenchCell) -> Iterator[tuple[str, str, dict[str, Any]]]:
+        """Yield the name of each call, the framework of its worker, and what it calls."""
+        if isinstance(cell.function, PassedFunction):
+            framework = cell.function.framework
+            yield framework, framework, {"passed": cell.function.subject.message()}
         for name, peer in self.plan.peers(cell).items():
-            if name == OURS:
-                yield name, {"activation": pickled(cell.activation), "peer": None}
+            if isinstance(cell.function, Activation) and name == OURS:
+                yield name, OURS, {"activation": pickled(cell.function)}
             else:
-                yield name, {"activation": None, "peer": peer.message()}
-        yield COPY, {"activation": None, "peer": None}
+                yield name, IMPLEMENTATIONS[name].framework, {"peer": peer.message()}
+        yield COPY, OURS, {}
 
     def _time(self, cell: BenchCell, prepared: dict[str, PreparedCall], budget_s: float) -> None:
         timed = interleave([call.call for call in prepared.values()], budget_s)
@@ -331,9 +335,18 @@ def saved_bytes(peers: Iterable[Peer]) -> dict[str, float | None]:
 
 
 def _row(cell: BenchCell, name: str, **more: Any) -> BenchRow:
-    function, implementation = (COPY, "numpy") if name == COPY else (label(cell.activation), name)
+    function, implementation = (COPY, "numpy") if name == COPY else (label(cell.function), name)
     setting: Any = {field: getattr(cell, field) for field in SETTING}
-    return BenchRow(function, implementation, **setting, **more)
+    row = BenchRow(function, implementation, **setting, **more)
+    if name == COPY or not isinstance(cell.function, PassedFunction):
+        return row
+    found = cell.function.identification
+    if found.activation is None:
+        note = found.not_elementwise or "no function of the catalogue has its values"
+        return replace(row, notes=(*row.notes, note))
+    same_as = label(found.activation)
+    note = f"its values are those of {same_as}: other implementations of that are listed there"
+    return replace(row, same_as=same_as, notes=(*row.notes, note))
 
 
 def _timed(cell: BenchCell, name: str, prepared: PreparedCall, series: TurnSeries) -> BenchRow:

@@ -104,8 +104,8 @@ def _full(
     by_name = {(row.function, row.implementation): row for row in rows}
     lines = []
     for function in sorted(functions, key=lambda name: name == RELU):
-        ours = by_name.get((function, OURS))
         timed = sorted((row for row in rows if row.function == function), key=_rank)
+        ours = by_name.get((timed[0].same_as or function, OURS))
         for index, row in enumerate(timed):
             name = function if not index else ""
             lines.append((name, *_line(row, ours, notes)))
@@ -163,7 +163,8 @@ def _matrix(
 def _order(column: str) -> int:
     from ..peers import IMPLEMENTATIONS
 
-    return list(IMPLEMENTATIONS).index(column)
+    order = list(IMPLEMENTATIONS)
+    return order.index(column) if column in order else len(order)
 
 
 def _cell(row: BenchRow | None, notes: Footnotes) -> str:

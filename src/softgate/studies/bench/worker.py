@@ -10,7 +10,7 @@ import base64
 import gc
 import os
 import pickle
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 from time import perf_counter, perf_counter_ns, process_time
 from typing import Any
@@ -21,6 +21,9 @@ from softgate.runtime.resolve import first_line
 
 from ..peers import Peer
 from ..peers.timed_call import BenchTask, TimedCall, UnsupportedCall, load
+from ..subjects.backends import NumPyBackend
+from ..subjects.description import from_message
+from ..subjects.loading import load as load_subject
 from ..worker import ParentConnection, c_function
 from .inputs import arrays
 
@@ -58,14 +61,22 @@ class RequestHandler:
         gc.freeze()  # `release` would otherwise traverse all objects of the framework
 
     def prepare(
-        self, number: int, peer: Mapping[str, Any] | None, activation: str | None, **task: Any
+        self,
+        number: int,
+        *,
+        peer: Mapping[str, Any] | None = None,
+        activation: str | None = None,
+        passed: Mapping[str, Any] | None = None,
+        **task: Any,
     ) -> dict[str, Any]:
         """Prepare a call and run it once; return the time of that run and a sample of results."""
         x, grad, out = self._data(task)
+        code = None if passed is None else loaded(passed)
         if peer is not None and peer["subject"]:
             import_module(peer["subject"].partition(":")[0])  # not part of the first call
         start = perf_counter()
-        timed = self._make(peer, activation, BenchTask(task["quantity"], x, grad, out, self.reused))
+        what = BenchTask(task["quantity"], x, grad, out, self.reused)
+        timed = self._make(peer, activation, what) if code is None else self._passed(code, what)
         result = timed.call()
         first_s = perf_counter() - start
         if timed.operand is not None and result is timed.operand:
@@ -98,6 +109,11 @@ class RequestHandler:
             timed = self.framework.copy(task)
         return timed
 
+    def _passed(self, function: Callable[[Any], Any], task: BenchTask) -> TimedCall:
+        make = getattr(self.framework, "as_passed", self.framework.of_function)
+        timed: TimedCall = make(function, task)
+        return timed
+
     def turn(self, number: int) -> dict[str, Any]:
         """Return the times of one turn of a prepared call."""
         return self._clocks[number].turn()
@@ -119,6 +135,13 @@ class RequestHandler:
             else:
                 saved[peer.implementation] = total / SAVED_COUNT
         return saved
+
+
+def loaded(passed: Mapping[str, Any]) -> Callable[[Any], Any]:
+    """Return the function that a message describes."""
+    backend = load_subject(from_message(passed)).value
+    assert isinstance(backend, NumPyBackend), "formulas are activations"
+    return backend.function
 
 
 class CallClock:

@@ -12,8 +12,10 @@ import jax
 import numpy as np
 
 from .registry import Peer
-from .timed_call import FROM_X, BenchTask, TimedCall, load
+from .timed_call import ALLOCATES, FROM_X, BenchTask, TimedCall, load
 
+NOT_JITTED = "called as it was passed: jax.jit(f) is timed if that is passed"
+PULLBACK = "the pullback of jax.vjp alone, from what the value saved"
 NOT_DONATED = "jax did not use the donated buffer: its output is newly allocated"
 
 
@@ -57,6 +59,21 @@ def of_function(function: Callable[[Any], Any], task: BenchTask) -> TimedCall:
         return buffer.block_until_ready()
 
     return TimedCall(call, np.asarray, notes if donated else (*notes, NOT_DONATED))
+
+
+def as_passed(function: Callable[[Any], Any], task: BenchTask) -> TimedCall:
+    """Return the call of a function as it was passed, or of its pullback from what it saved."""
+    x, grad = (jax.device_put(array, may_alias=True) for array in (task.x, task.grad))
+    allocates = (NOT_JITTED, ALLOCATES) if task.reused else (NOT_JITTED,)
+    if task.quantity == "value":
+        return TimedCall(lambda: function(x).block_until_ready(), notes=allocates, operand=x)
+    _, pullback = jax.vjp(function, x)
+
+    def backward() -> Any:
+        (gradient,) = pullback(grad)
+        return gradient.block_until_ready()
+
+    return TimedCall(backward, notes=(PULLBACK, *allocates), operand=grad)
 
 
 def saved_bytes(function: Callable[[Any], Any], count: int) -> int:

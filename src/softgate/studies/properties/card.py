@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from softgate.catalogue import Parameter
+from softgate.catalogue import Entry, Parameter
 from softgate.formula.graph import Node, walk
 from softgate.lower.notation import (
     APPLIED,
@@ -64,8 +64,10 @@ class CardHeading(Protocol):
 
 
 class CardFunction(Drawable, Protocol):
-    """A function with properties and a curve."""
+    """A function with a definition, properties and a curve."""
 
+    @property
+    def entry(self) -> Entry: ...  # noqa: D102
     @property
     def properties(self) -> Properties: ...  # noqa: D102
 
