@@ -209,7 +209,7 @@ def test_a_peer_that_is_not_installed_is_refused_by_name_and_left_out_else(
 
 def test_relu_is_in_every_plan_and_names_say_who_is_left_out() -> None:
     made = plan.make_plan(SETTINGS, plan.choose_functions("gelu"), MACHINE)
-    assert [cell.activation.name for cell in made.cells] == ["gelu", "relu"]
+    assert [cell.function.name for cell in made.cells] == ["gelu", "relu"]
     assert any("torch.compile" in line for line in made.not_run)
     assert any(line == "textbook: has no relu" for line in plan.lacking([sg.relu], ("textbook",)))
 
