@@ -6,10 +6,10 @@
 - In Python also an activation, any other callable, an `nn.Module` or its class.
 
 Parameters follow a text after a colon: `elu:alpha=0.5`. `function` and `activation` return the
-function of the catalogue, or the formula of the user, that is meant: they refuse other code, whose
-formula cannot be read, unless it is asked for by its values. `certify`, `identify`, `bench`,
-`table` and `plot` run such code itself: `softgate.studies.subjects` describes it with `parse` and
-`split`, and loads it with `load`.
+function of the catalogue, or the formula of the user, that is meant. Other code has no formula that
+could be read: they refuse it, or with `by_values` return the function that has its values.
+`certify`, `identify`, `bench`, `table` and `plot` run such code itself:
+`softgate.studies.subjects` describes it with `parse` and `split`, and loads it with `load`.
 """
 
 from __future__ import annotations

@@ -320,8 +320,8 @@ def _numbers(column: Column, places: Sequence[Decimal], digits: int) -> list[Rou
         root = _graph(column, {})
         return [_number(root, Fraction(place), digits) for place in places]
     x = np.array([float(place) for place in places])
-    asked = quantity if column[2] is None else "value"
-    results = {f: f.evaluate(asked, x) for f in called}
+    called_for = quantity if column[2] is None else "value"
+    results = {f: f.evaluate(called_for, x) for f in called}
     numbers = []
     for i in range(x.size):
         here = {f: float(y[i]) for f, y in results.items()}

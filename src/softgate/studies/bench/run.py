@@ -340,11 +340,11 @@ def _row(cell: BenchCell, name: str, **more: Any) -> BenchRow:
     row = BenchRow(function, implementation, **setting, **more)
     if name == COPY or not isinstance(cell.function, PassedFunction):
         return row
-    found = cell.function.identification
-    if found.activation is None:
-        note = found.not_elementwise or "no function of the catalogue has its values"
+    identification = cell.function.identification
+    if identification.activation is None:
+        note = identification.not_elementwise or "no function of the catalogue has its values"
         return replace(row, notes=(*row.notes, note))
-    same_as = label(found.activation)
+    same_as = label(identification.activation)
     note = f"its values are those of {same_as}: other implementations of that are listed there"
     return replace(row, same_as=same_as, notes=(*row.notes, note))
 
