@@ -32,9 +32,9 @@ def dependence(evaluate: Callable[[Any], Any], fmt: Format) -> str:
     y = evaluate(x)
     epsilons = TOLERANCE_EPS_16_BIT if fmt.bits == 16 else TOLERANCE_EPS
     tolerance = epsilons * 2.0**-fmt.mantissa_bits
-    for other, kept, where in _arrays(x, rng):
-        mine, theirs = (a.astype(np.float64) for a in (y[kept[0]], evaluate(other)[kept[1]]))
-        at = x[kept[0]].astype(np.float64)
+    for other, places, where in _arrays(x, rng):
+        mine, theirs = (a.astype(np.float64) for a in (y[places[0]], evaluate(other)[places[1]]))
+        at = x[places[0]].astype(np.float64)
         with np.errstate(invalid="ignore", over="ignore"):
             near = np.abs(mine - theirs) <= tolerance * (1 + np.abs(at) + np.abs(mine))
         differing = np.flatnonzero(~(near | (mine == theirs) | (np.isnan(mine) & np.isnan(theirs))))
