@@ -1,1 +1,20 @@
 """Adapters for tensors of PyTorch, JAX, TensorFlow, Keras and polars, imported on first use."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from types import ModuleType
+
+from softgate.runtime.fork_lock import BUILDING
+
+
+def __getattr__(name: str) -> ModuleType:
+    """Import an adapter; a fork waits for the end of the import.
+
+    In modules that are themselves being imported write `from softgate.frameworks.torch import …`:
+    a thread that waits for this lock must not hold an import that another thread waits for.
+    """
+    if name.startswith("_"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    with BUILDING:
+        return import_module(f".{name}", __name__)

@@ -171,7 +171,7 @@ def test_explain_names_the_path() -> None:
 
 def test_without_the_c_abi(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(small_tensors, "_library", lambda: None)
-    none = small_tensors.operators.__wrapped__()
+    none = small_tensors._registered.__wrapped__()
     assert none.unary is none.binary is small_tensors.decline
     monkeypatch.setattr(small_tensors, "operators", lambda: none)
 

@@ -233,11 +233,13 @@ def _register() -> None:
         raise _UnavailableError(f"{version} has functions without attributes")
     try:
         from tensorflow.python.eager import context, core
-        from tensorflow.python.framework import op_def_library, ops
+        from tensorflow.python.framework import op_def_library, op_def_registry, ops
+        from tensorflow.python.framework.kernels import get_registered_kernels_for_op
         from tensorflow.python.pywrap_tfe import TFE_Py_FastPathExecute
 
         _ = context.context, core._NotOkStatusException, TFE_Py_FastPathExecute
         _ = op_def_library.apply_op, ops.raise_from_not_ok_status
+        _ = op_def_registry.get, ops.gradient_registry.list
     except (ImportError, AttributeError) as error:
         raise _UnavailableError(f"{version} differs from what softgate expects: {error}") from None
     library = _Library(version)
@@ -254,12 +256,19 @@ def _register() -> None:
     ]
     _callbacks.extend(callbacks)
     create, compute, shape = map(address_of, callbacks)
-    library.register(create, compute, shape)
-    tf.RegisterGradient(OP)(_gradient)
+    # TensorFlow ends the process if an op is registered again: an interrupt may have been here.
+    if op_def_registry.get(OP) is None:
+        library.define(shape)
+    if not get_registered_kernels_for_op(OP).kernel:
+        library.implement(create, compute)
+    if OP not in ops.gradient_registry.list():
+        tf.RegisterGradient(OP)(_gradient)
     if pool is not None:
         _start_workers(pool, symbols)
 
 
+_serving: list[threading.Thread] = []
+"""The threads beside the caller's, one for each slot."""
 _callbacks: list[Any] = []
 """Compiled functions that TensorFlow and threads call."""
 
@@ -295,11 +304,11 @@ class _Library:
         pointers = (ctypes.c_void_p(a) if isinstance(a, int) else a for a in arguments)
         return function(*pointers)
 
-    def register(self, create: int, compute: int, shape: int) -> None:
-        """Register the op and its kernel for CPUs."""
-        pointer, op = ctypes.c_void_p, OP.encode()
+    def define(self, shape: int) -> None:
+        """Register the op."""
+        pointer = ctypes.c_void_p
         status = self._call("TF_NewStatus", returns=pointer)
-        builder = self._call("TF_NewOpDefinitionBuilder", op, returns=pointer)
+        builder = self._call("TF_NewOpDefinitionBuilder", OP.encode(), returns=pointer)
         for attribute in (
             b"T: {half, bfloat16, float, double}",
             b"N: int >= 1",
@@ -312,15 +321,21 @@ class _Library:
         self._call("TF_OpDefinitionBuilderSetShapeInferenceFunction", builder, shape)
         self._call("TF_RegisterOpDefinition", builder, status)
         self._check(status)
+
+    def implement(self, create: int, compute: int) -> None:
+        """Register the op's kernel for CPUs."""
+        pointer, op = ctypes.c_void_p, OP.encode()
+        status = self._call("TF_NewStatus", returns=pointer)
         kernel = self._call("TF_NewKernelBuilder", op, b"CPU", create, compute, 0, returns=pointer)
         self._call("TF_RegisterKernelBuilder", op, kernel, status)
         self._check(status)
-        self._call("TF_DeleteStatus", status)
 
     def _check(self, status: int) -> None:
+        """Raise if a call failed; free the status."""
         if self._call("TF_GetCode", status, returns=ctypes.c_int):
             message = self._call("TF_Message", status, returns=ctypes.c_char_p).decode()
             raise _UnavailableError(f"{self._version} does not register the op: {message}")
+        self._call("TF_DeleteStatus", status)
 
 
 @cache
@@ -347,11 +362,13 @@ def _start_workers(pool: tensorflow_c_api.WorkerMemory, symbols: Symbols) -> Non
     serve = tensorflow_c_api.compile_serve(symbols)
     _callbacks.append(serve)
     process = ctypes.CDLL(None)
-    for i in range(_workers()):
+    for i in range(len(_serving), _workers()):
         slot = pool.address + (i + 1) * tensorflow_c_api.SLOT
         process.sem_init(ctypes.c_void_p(slot + tensorflow_c_api.LINE), 0, 0)
         name = "softgate-tensorflow"
-        threading.Thread(target=serve, args=(slot,), name=name, daemon=True).start()
+        # Appended first, for an interrupt here: two threads never share a slot.
+        _serving.append(threading.Thread(target=serve, args=(slot,), name=name, daemon=True))
+        _serving[-1].start()
     count = ctypes.c_int64.from_address(pool.address)
     count.value = _workers()
     # A forked child has no threads.

@@ -33,7 +33,7 @@ from softgate.runtime.dispatch import NO_PARAMETERS, Call, Explanation
 from softgate.runtime.gated import Gated
 
 from ..gated import refuse_out
-from . import openmp, operators, proxies, small_tensors
+from . import openmp, operators, proxies, registration, small_tensors
 from .compiled import compiled, compiled_backward, explain_compiled
 from .cpu_kernels import DTYPES, BoundActivation, dense, has_memory, of_result
 from .decompositions import QUANTITIES
@@ -47,6 +47,8 @@ if TYPE_CHECKING:
 
 __all__ = ["compute", "explain", "proxies"]
 """The `Adapter`; `proxies` is the one for `torch.fx.Proxy`."""
+
+operators.register()
 
 
 def compute(call: Call) -> Any:
@@ -217,6 +219,8 @@ def explain(call: Call) -> Explanation:
     check_dtype(bound, x)
     if path(x) == "torch":
         how = f"{bound.forms.describe(quantity, x)}, on {x.device.type}"
+        if registration.failures:
+            how += f" ({registration.failures[0]})"
         return replace(by_torch, computed_by=how)
     if not has_memory(x):
         how = f"nothing: a tensor on {x.device.type} that has a shape and no elements"
@@ -228,7 +232,7 @@ def explain(call: Call) -> Explanation:
     moved = x.element_size() * (len(route.inputs) + route.results)
     threads = openmp.plan(x.numel(), moved)
     how = route.describe()
-    if plain(x) and not call.compiled and small_tensors.used_for(quantity, x):
-        how += ", called by libtorch"
+    if plain(x) and not call.compiled:
+        how += small_tensors.describe(quantity, x)
     explanation = replace(by_torch, computed_by=how, memory=memory, threads=threads)
     return explain_compiled(explanation, x.dtype) if call.compiled else explanation

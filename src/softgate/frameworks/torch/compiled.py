@@ -35,6 +35,7 @@ from .cpu_kernels import BoundActivation, BoundFunction
 from .decompositions import QUANTITIES, constant_when_compiled
 from .dispatch import inside_functorch, path
 from .operators import FINGERPRINT, OPERATORS, bind, bound_of, prepare_sharding
+from .registration import failures
 
 if TYPE_CHECKING:
     import torch.fx.experimental.symbolic_shapes
@@ -147,9 +148,10 @@ def key_for(bound: BoundFunction) -> str:
     It has a fingerprint if inductor is the compiler and fuses; the lowerings are registered then.
     """
     # Imported before inductor's backend traces; another backend need not wait for that.
-    if "torch._inductor.lowering" not in sys.modules or inductor.unavailable() is not None:
+    loaded = "torch._inductor.lowering" in sys.modules
+    if not loaded or failures or inductor.unavailable() is not None:
         return bound.key
-    if not _lowered:
+    if len(_lowered) < len(OPERATORS):
         _register_lowerings()
     if bound.fingerprint is None:
         bound.fingerprint = _fingerprint(bound)
@@ -174,6 +176,8 @@ def _register_lowerings() -> None:
 
     for name, (tensors, quantity) in OPERATORS.items():
         operator = getattr(torch.ops.softgate, name).default
+        if operator in _lowered:  # before an interrupt
+            continue
         opaque = fallback_handler(operator, add_to_fallback_set=False)
         lower = partial(_lower, opaque, tensors, quantity)
         register_lowering(operator, type_promotion_kind=None)(lower)

@@ -18,6 +18,7 @@ from torch.autograd import forward_ad
 
 from .cpu_kernels import DTYPES
 from .decompositions import constant_when_compiled, exporting, functionalizing, on_cpu
+from .registration import failures
 
 if TYPE_CHECKING:
     from softgate.runtime.activation import Activation
@@ -73,7 +74,7 @@ def is_nested(x: torch.Tensor) -> bool:
 def path(x: torch.Tensor) -> str:
     """Return "kernel" or "torch": whether kernels or torch's operators compute for `x`."""
     ours = on_cpu(x) and not exporting() and x.dtype in DTYPES and not functionalizing()
-    return "kernel" if ours else "torch"
+    return "kernel" if ours and (not failures or plain(x)) else "torch"
 
 
 @constant_when_compiled

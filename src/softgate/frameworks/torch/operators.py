@@ -27,6 +27,7 @@ from softgate.runtime.gated import Gated
 from softgate.runtime.registry import functions, gated
 
 from .cpu_kernels import BoundActivation, BoundFunction, BoundGated, matched
+from .registration import LIBRARY, define, failures, has_kernel, implement
 
 if TYPE_CHECKING:
     from softgate.runtime.activation import Activation, Function
@@ -88,8 +89,7 @@ def bind(function: Function, arithmetic: str | None, parameters: Mapping[str, fl
     return bound_of(key_of(function), [value for _, value in key], arithmetic or "")
 
 
-LIBRARY = torch.library.Library("softgate", "DEF")
-operators = torch.ops.softgate
+operators: Any = torch.ops.softgate
 
 OPERATORS = {
     "evaluate": (1, None),
@@ -383,33 +383,53 @@ def _gated_backward(
 
 
 def _register(
-    name: str, arguments: str, kernel: Callable[..., Any], function: Any, results: int = 1
+    name: str, arguments: str, kernel: Callable[..., Any], function: Any, results: int
 ) -> None:
     """Define an operator with its kernel, its derivatives, and its rule for vmap."""
     returned = "Tensor" if results == 1 else "(Tensor, Tensor)"
     schema = f"{name}({arguments}, float[] parameters, str arithmetic) -> {returned}"
-    LIBRARY.define(schema, tags=(torch.Tag.pt2_compliant_tag,))
-    LIBRARY.impl(name, kernel, "CPU")
-    LIBRARY.impl(name, function.apply, "Autograd")
+    define(schema, (torch.Tag.pt2_compliant_tag,))
+    implement(name, kernel, "CPU")
+    implement(name, function.apply, "Autograd")
 
     def fake(x: Tensor, *_: Any) -> Any:
         return torch.empty_like(x) if results == 1 else (torch.empty_like(x), torch.empty_like(x))
 
-    torch.library.register_fake(f"softgate::{name}", fake, lib=LIBRARY)
-    torch.library.register_vmap(f"softgate::{name}", function.vmap, lib=LIBRARY)
+    if not has_kernel(name, "Meta"):
+        torch.library.register_fake(f"softgate::{name}", fake, lib=LIBRARY)
+    if not has_kernel(name, "FuncTorchBatched"):
+        torch.library.register_vmap(f"softgate::{name}", function.vmap, lib=LIBRARY)
 
 
-_register("evaluate", "Tensor x, str function, str quantity", _evaluate, Evaluate)
-_register("backward", "Tensor x, Tensor grad, str function", _backward, Backward)
-_register("from_value", "Tensor y, Tensor grad, str function", _from_value, BackwardFromOutput)
-_register("gated", "Tensor gate, Tensor other, str function", _gated, Product)
-_register(
-    "gated_backward",
-    "Tensor gate, Tensor other, Tensor grad, str function",
-    _gated_backward,
-    Partials,
-    results=2,
+REGISTRATIONS: tuple[tuple[str, str, Callable[..., Any], Any, int], ...] = (
+    ("evaluate", "Tensor x, str function, str quantity", _evaluate, Evaluate, 1),
+    ("backward", "Tensor x, Tensor grad, str function", _backward, Backward, 1),
+    ("from_value", "Tensor y, Tensor grad, str function", _from_value, BackwardFromOutput, 1),
+    ("gated", "Tensor gate, Tensor other, str function", _gated, Product, 1),
+    (
+        "gated_backward",
+        "Tensor gate, Tensor other, Tensor grad, str function",
+        _gated_backward,
+        Partials,
+        2,
+    ),
 )
+
+
+def register() -> None:
+    """Register the operators; after an interrupt, those that are missing.
+
+    Called after the import: an interrupted import executes this module again, and the dispatcher
+    would refer to the functions of the first time. If torch refuses, its own operators compute what
+    is traced or transformed.
+    """
+    try:
+        for registration in REGISTRATIONS:
+            _register(*registration)
+    except Exception as error:
+        failures[:] = [f"torch does not register softgate's operators: {error}"]
+        for name, _, kernel, *_ in REGISTRATIONS:  # for the derivatives of plain tensors
+            setattr(operators, name, kernel)
 
 
 def prepare_sharding(*tensors: Any) -> None:
@@ -418,7 +438,7 @@ def prepare_sharding(*tensors: Any) -> None:
     Without tensors, register if the class is imported: under a compiler no tensor is available.
     """
     module = sys.modules.get("torch.distributed.tensor")
-    if module is not None and not _sharded:
+    if module is not None and len(_sharded) < len(OPERATORS):
         kind = getattr(module, "DTensor", ())  # absent while the module is being imported
         if kind and (not tensors or any(isinstance(x, kind) for x in tensors)):
             _register_sharding()
@@ -430,6 +450,8 @@ def _register_sharding() -> None:
 
     for name, (tensors, _) in OPERATORS.items():
         operator = getattr(operators, name).default
+        if operator in _sharded:  # before an interrupt
+            continue
         results = len(operator._schema.returns)
 
         def alike(x: Any, *_: Any, operands: int = tensors, results: int = results) -> Any:

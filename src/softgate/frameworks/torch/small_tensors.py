@@ -20,6 +20,9 @@ import torch
 from softgate.lower import torch_c_abi
 from softgate.lower.target import address_of, never_free
 from softgate.runtime.arrays import SERIAL
+from softgate.runtime.fork_lock import BUILDING
+
+from .registration import define, has_kernel, implement
 
 if TYPE_CHECKING:
     from softgate.runtime.routes import Runner
@@ -52,6 +55,15 @@ class Operators(NamedTuple):
     """Of a tensor and the address of a table."""
     binary: Operator = decline
     """Of two tensors and the address of a table."""
+    reason: str = ""
+    """Why they decline every call."""
+
+
+SCHEMAS = (
+    ("small_unary(Tensor x0, int table) -> Tensor", 1),
+    ("small_binary(Tensor x0, Tensor x1, int table) -> Tensor", 2),
+)
+"""The operators, and how many tensors each takes."""
 
 
 class Table:
@@ -103,41 +115,50 @@ def _library() -> Any:
 
 @cache
 def operators() -> Operators:
-    """Register both operators and return them; they decline where the C ABI is incomplete."""
+    """Register both operators, once, and return them; they decline where that is impossible."""
+    with BUILDING:
+        return _registered()
+
+
+@cache
+def _registered() -> Operators:
     library = _library()
     if not all(hasattr(library, name) for name in (*torch_c_abi.FUNCTIONS, *REGISTER)):
-        return Operators()
+        return Operators(reason="libtorch lacks a part of its C ABI")
     symbols = {name: address_of(getattr(library, name)) for name in torch_c_abi.FUNCTIONS}
-    definitions = torch.library.Library("softgate", "FRAGMENT")
-    never_free(definitions)
     calls = []
-    for name, inputs in (("small_unary", 1), ("small_binary", 2)):
-        tensors = ", ".join(f"Tensor x{i}" for i in range(inputs))
-        definitions.define(f"{name}({tensors}, int table) -> Tensor")
-        declines = torch_c_abi.compile_decline(symbols, inputs)
-        for key in DECLINED:
-            _register(library, name, key, declines)
-        _register(library, name, "CPU", torch_c_abi.compile_small(symbols, inputs, SERIAL))
-        for key in ("AutogradCPU", "ADInplaceOrView"):
-            definitions.impl(name, torch.library.fallthrough_kernel, key)
-        overload = getattr(torch.ops.softgate, name).default
-        calls.append(getattr(overload, "_op", overload))  # without a layer of Python
+    try:
+        for schema, inputs in SCHEMAS:
+            name = define(schema)
+            kernels = {"CPU": torch_c_abi.compile_small(symbols, inputs, SERIAL)}
+            kernels |= dict.fromkeys(DECLINED, torch_c_abi.compile_decline(symbols, inputs))
+            for key, kernel in kernels.items():
+                never_free(kernel)
+                if not has_kernel(name, key):
+                    _implement(library, name, key, kernel)
+            for key in ("AutogradCPU", "ADInplaceOrView"):
+                implement(name, torch.library.fallthrough_kernel, key)
+            overload = getattr(torch.ops.softgate, name).default
+            calls.append(getattr(overload, "_op", overload))  # without a layer of Python
+    except Exception as error:
+        return Operators(reason=str(error))
     return Operators(*calls)
 
 
-def used_for(quantity: str, x: torch.Tensor) -> bool:
-    """Return whether an operator computes a quantity of a plain tensor."""
-    small = x.numel() < SERIAL and x.is_contiguous() and operators().unary is not decline
-    return small and quantity == "value"
+def describe(quantity: str, x: torch.Tensor) -> str:
+    """Return how the kernel of a plain tensor is called, to be appended to its description."""
+    if quantity != "value" or x.numel() >= SERIAL or not x.is_contiguous():
+        return ""
+    reason = operators().reason
+    return f", called by Python: {reason}" if reason else ", called by libtorch"
 
 
-def _register(library: Any, name: str, key: str, kernel: Callable[..., None]) -> None:
-    """Register a kernel of an operator for a dispatch key, for as long as the process runs."""
+def _implement(library: Any, name: str, key: str, kernel: Callable[..., None]) -> None:
+    """Register a compiled kernel of an operator for a dispatch key."""
     handle = ctypes.c_void_p()
-    start, implement = (getattr(library, part) for part in REGISTER)
+    start, register = (getattr(library, part) for part in REGISTER)
     failed = start(b"softgate", key.encode(), b"softgate", ctypes.c_uint32(0), ctypes.byref(handle))
     address = ctypes.c_void_p(address_of(kernel))
-    failed = failed or implement(handle, name.encode(), address, ctypes.c_uint64(VERSION))
+    failed = failed or register(handle, name.encode(), address, ctypes.c_uint64(VERSION))
     if failed:
-        raise RuntimeError(f"libtorch refused the kernel of softgate::{name} for the key {key}")
-    never_free(kernel)
+        raise RuntimeError(f"libtorch refuses the kernel of softgate::{name} for the key {key}")

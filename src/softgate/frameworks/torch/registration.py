@@ -1,0 +1,41 @@
+"""Registration with torch's dispatcher: what it already has is not registered again.
+
+An interrupt may end a registration after any step, and a module whose import was interrupted is
+executed again. The next attempt asks the dispatcher for each step, and resumes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from softgate.lower.target import never_free
+
+NAMESPACE = "softgate"
+LIBRARY = torch.library.Library(NAMESPACE, "FRAGMENT")
+never_free(LIBRARY)  # its operators would be removed with it
+
+failures: list[str] = []
+"""Why operators for compilers and functorch are not registered; empty if they are."""
+
+
+def define(schema: str, tags: Sequence[torch.Tag] = ()) -> str:
+    """Define an operator and return its name."""
+    name = schema.partition("(")[0]
+    if not hasattr(torch.ops.softgate, name):
+        LIBRARY.define(schema, tags=tags)
+    return name
+
+
+def has_kernel(name: str, key: str) -> bool:
+    """Return whether an operator has a kernel for a dispatch key."""
+    found: bool = torch._C._dispatch_has_kernel_for_dispatch_key(f"{NAMESPACE}::{name}", key)
+    return found
+
+
+def implement(name: str, kernel: Callable[..., Any], key: str) -> None:
+    """Register the kernel of an operator for a dispatch key."""
+    if not has_kernel(name, key):
+        LIBRARY.impl(name, kernel, key)

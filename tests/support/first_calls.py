@@ -1,0 +1,139 @@
+"""The first calls of softgate with each framework's tensors, and what they return.
+
+A function of `CALLS` imports a framework, not softgate's adapter, and returns a function that calls
+softgate and returns results and expected arrays.
+"""
+
+from __future__ import annotations
+
+import pickle
+import sys
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+
+import softgate as sg
+
+X = np.linspace(-5, 5, 12, dtype=np.float32).reshape(3, 4)
+Results = tuple[list[Any], list[Any]]
+
+
+def of_torch() -> Callable[[], Results]:
+    import torch
+
+    torch.func.vmap(torch.func.grad(torch.sin))(torch.ones(3))  # imports torch's compiler
+    value, slope = sg.gelu(X), sg.gelu.slope(X)
+    gated = sg.swiglu(X, X)
+
+    def call() -> Results:
+        x = torch.tensor(X, requires_grad=True)
+        y = sg.torch.GELU()(x)
+        (first,) = torch.autograd.grad(y.sum(), x)
+        derivative = torch.func.vmap(torch.func.vmap(torch.func.grad(sg.gelu)))(x.detach())
+        product = sg.swiglu(x, x).detach()
+        return [y.detach(), first, derivative, product], [value, slope, slope, gated]
+
+    return call
+
+
+def of_torch_compile() -> Callable[[], Results]:
+    import torch
+
+    torch.compile(torch.sin, backend="aot_eager")(torch.ones(3))
+    compiled = torch.compile(lambda x: sg.gelu(x) * 1, backend="aot_eager", fullgraph=True)
+    value, slope = sg.gelu(X), sg.gelu.slope(X)
+
+    def call() -> Results:
+        x = torch.tensor(X, requires_grad=True)
+        with torch._dynamo.config.patch(
+            recompile_limit=64
+        ):  # threads start together: each compiles
+            y = compiled(x)
+        (first,) = torch.autograd.grad(y.sum(), x)
+        return [y.detach(), first], [value, slope]
+
+    return call
+
+
+def of_jax() -> Callable[[], Results]:
+    import jax
+
+    value, slope = sg.gelu(X), sg.gelu.slope(X)
+
+    def call() -> Results:
+        x = jax.numpy.asarray(X)
+        results = [sg.gelu(x), jax.jit(sg.gelu)(x), jax.vmap(jax.vmap(jax.grad(sg.gelu)))(x)]
+        return results, [value, value, slope]
+
+    return call
+
+
+def of_tensorflow() -> Callable[[], Results]:
+    import tensorflow as tf
+
+    value, slope, in_graph = sg.gelu(X), sg.gelu.slope(X), tf.function(sg.gelu)
+
+    def call() -> Results:
+        x = tf.constant(X)
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = sg.gelu(x)
+        return [y, tape.gradient(y, x), in_graph(x)], [value, slope, value]
+
+    return call
+
+
+def of_keras() -> Callable[[], Results]:
+    import keras
+
+    value = sg.gelu(X)
+
+    def call() -> Results:
+        symbol = keras.Input((4,))
+        model = keras.Model(symbol, sg.keras.get("gelu")(symbol))
+        copy = keras.Model.from_config(model.get_config())
+        return [model(X), copy(X)], [value, value]
+
+    return call
+
+
+def of_pickles() -> Callable[[], Results]:
+    value, gated = sg.gelu(X), sg.swiglu(X, X)
+    data = pickle.dumps([sg.gelu, sg.swiglu, sg.leaky_relu.bind(slope=0.5)])
+
+    def call() -> Results:
+        gelu, swiglu, leaky = pickle.loads(data)
+        return [gelu(X), swiglu(X, X), leaky(X)], [value, gated, np.maximum(X, X / 2)]
+
+    return call
+
+
+CALLS = {
+    "torch": of_torch,
+    "torch.compile": of_torch_compile,
+    "jax": of_jax,
+    "tensorflow": of_tensorflow,
+    "keras": of_keras,
+    "pickles": of_pickles,
+}
+
+
+def in_threads(name: str, count: int = 16) -> None:
+    """Make a framework's first call in threads at once; raise unless all results are right."""
+    call, barrier = CALLS[name](), threading.Barrier(count)
+
+    def work(_: int) -> None:
+        barrier.wait()
+        results, expected = call()
+        for result, wanted in zip(results, expected, strict=True):
+            np.testing.assert_array_equal(np.asarray(result), wanted)
+
+    with ThreadPoolExecutor(count) as pool:
+        list(pool.map(work, range(count)))
+
+
+if __name__ == "__main__":
+    in_threads(*sys.argv[1:])
