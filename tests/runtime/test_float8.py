@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from fractions import Fraction
 from functools import cache
 from typing import Any
@@ -109,6 +111,24 @@ def test_backward_is_correctly_rounded(activation: Activation) -> None:
 def test_backward_of_8_bits(name: str) -> None:
     for activation in (sg.sigmoid, sg.squared_relu):
         check_backward(activation, name)
+
+
+def test_the_first_calls_raise_no_floating_point_errors() -> None:
+    """In a new process: NumPy's error state matters while tables are computed."""
+    program = f"""
+import ml_dtypes, numpy as np, softgate as sg
+with np.errstate(all="raise"):
+    for name in {float8.NAMES}:
+        x = np.arange(256, dtype=np.uint8).view(getattr(ml_dtypes, name))[:16]
+        for f in sg.activations().values():
+            for call in (f, f.slope, f.curvature):
+                assert call(x).dtype == x.dtype
+            assert f.backward(x, x).dtype == x.dtype
+"""
+    result = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    assert result.returncode == 0, result.stderr
 
 
 def test_a_flat_slope_gives_zero_whatever_the_gradient_is() -> None:

@@ -90,7 +90,7 @@ def backward_table(entry: Entry, fmt: Format, parameters: Key) -> npt.NDArray[np
         exact = np.zeros(values.size, np.bool_)
         exact[rows] = np.equal(signs, 0)
         # A slope of at most 24 digits times a factor is exact, and `result` is its rounding.
-        with np.errstate(over="ignore"):
+        with np.errstate(all="ignore"):  # slopes outside float32's range
             short = exact & (slopes == slopes.astype(np.float32))
         doubtful &= ~np.repeat(short, values.size)
         of_exact = doubtful & np.repeat(exact, values.size)
