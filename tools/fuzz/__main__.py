@@ -62,7 +62,6 @@ def attacks() -> dict[str, Case]:
         "safetensors": files.safetensors,
         "csv": files.tables,
         "idx": files.images,
-        "cifar batches": files.batches,
         "onnx": files.onnx,
         "scanned models": files.attack_scanned_models,
         "swapped models": files.attack_swapped_models,

@@ -11,7 +11,6 @@ import csv
 import io
 import json
 import os
-import pickle
 import tempfile
 import warnings
 import zipfile
@@ -166,18 +165,6 @@ def read_idx(file: Path) -> object:
     from softgate.studies.compare.tasks.images import read_idx
 
     return read_idx(file)
-
-
-@cache
-def batch_file() -> bytes:
-    pixels = np.zeros((5, 3072), np.uint8)
-    return pickle.dumps({b"data": pixels, b"labels": [0, 1, 2, 3, 4]}, protocol=2)
-
-
-def read_batch(file: Path) -> object:
-    from softgate.studies.compare.tasks.images import read_batch
-
-    return read_batch(file)
 
 
 @cache
@@ -361,5 +348,4 @@ npz = attack(arrays_file, ".npz", read_batches, read_examples)
 safetensors = attack(safetensors_file, ".safetensors", read_batches)
 tables = attack(csv_file, ".csv", read_csv)
 images = attack(idx_file, "", read_idx)
-batches = attack(batch_file, "", read_batch)
 onnx = attack(onnx_file, ".onnx", run_onnx)

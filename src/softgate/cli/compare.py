@@ -87,7 +87,7 @@ OPTIONS = (
     ),
     click.option(
         "--data-dir", type=click.Path(), metavar="DIR",
-        help="Folder of the files of mnist, fashion-mnist or cifar10.",
+        help="Folder of the files of mnist or fashion-mnist.",
     ),
     click.option("--seeds", type=int, metavar="N", help="Reported seeds.  [8]"),
     click.option("--lr", type=float, help="One learning rate for all, without tuning."),

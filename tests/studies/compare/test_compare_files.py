@@ -1,10 +1,8 @@
-"""Tasks on files of the user: IDX, CIFAR-10's batches, tables, and what is wrong with them."""
+"""Tasks on files of the user: IDX, tables, and what is wrong with them."""
 
 from __future__ import annotations
 
 import gzip
-import os
-import pickle
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +11,7 @@ import pytest
 from compare_trials import SMALL, run, small
 
 from softgate.studies.compare.tasks import task
-from softgate.studies.compare.tasks.images import BATCHES, IDX, read_batch, read_idx
+from softgate.studies.compare.tasks.images import IDX, read_idx
 from softgate.studies.compare.tasks.tabular import read_table
 
 QUICK = {"layers": 1, "width": 16, "epochs": 8, "batch": 16, "evaluations": 1}
@@ -41,21 +39,6 @@ def mnist(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.fixture
-def cifar(tmp_path: Path) -> Path:
-    folder = tmp_path / "cifar-10-batches-py"
-    folder.mkdir()
-    for i, name in enumerate(BATCHES):
-        pixels, labels = images(50, i)
-        content = {
-            b"data": pixels.reshape(50, 16),
-            b"labels": labels.tolist(),
-            b"batch_label": b"1",
-        }
-        (folder / name).write_bytes(pickle.dumps(content, protocol=2))
-    return tmp_path
-
-
 @pytest.mark.parametrize("name", ["mnist", "fashion-mnist"])
 def test_idx_files_are_read_compressed_or_not(name: str, mnist: Path) -> None:
     chosen = task(name, data_dir=mnist, settings=QUICK)
@@ -68,13 +51,6 @@ def test_idx_files_are_read_compressed_or_not(name: str, mnist: Path) -> None:
     assert str(mnist) in chosen.describe()
 
 
-def test_batches_are_read(cifar: Path) -> None:
-    chosen = task("cifar10", data_dir=cifar, settings=QUICK)
-    data = chosen.load()
-    assert [len(p) for p in (data.train, data.validation, data.test)] == [200, 50, 50]
-    assert run(chosen, "relu").score is not None
-
-
 def test_a_changed_file_is_another_task(mnist: Path) -> None:
     before = task("mnist", data_dir=mnist).fingerprint
     pixels, _ = images(50, 9)
@@ -82,13 +58,10 @@ def test_a_changed_file_is_another_task(mnist: Path) -> None:
     assert task("mnist", data_dir=mnist).fingerprint != before
 
 
-def test_a_missing_file_is_named(mnist: Path, cifar: Path) -> None:
+def test_a_missing_file_is_named(mnist: Path) -> None:
     (mnist / IDX[2]).unlink()
     with pytest.raises(FileNotFoundError, match=r"t10k-images-idx3-ubyte or .*\.gz"):
         task("mnist", data_dir=mnist)
-    (cifar / "cifar-10-batches-py" / "data_batch_3").unlink()
-    with pytest.raises(FileNotFoundError, match="data_batch_3"):
-        task("cifar10", data_dir=cifar)
 
 
 @pytest.mark.parametrize(
@@ -136,60 +109,6 @@ def test_mismatched_idx_files(mnist: Path) -> None:
     (mnist / f"{IDX[1]}.gz").write_bytes(gzip.compress(idx(np.full(200, 11, np.uint8))))
     with pytest.raises(ValueError, match="expected ten classes"):
         task("mnist", data_dir=mnist).load()
-
-
-class Evil:
-    def __init__(self, command: str) -> None:
-        self.command = command
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return os.system, (self.command,)
-
-
-def test_a_batch_cannot_run_anything(tmp_path: Path) -> None:
-    file, made = tmp_path / "data_batch_1", tmp_path / "made"
-    file.write_bytes(pickle.dumps({b"data": Evil(f"touch {made}"), b"labels": []}))
-    with pytest.raises(ValueError, match=r"refers to posix.system"):
-        read_batch(file)
-    assert not made.exists()
-    pickle.loads(file.read_bytes())  # this reader, which refuses nothing, shows what was kept out
-    assert made.exists()
-
-
-class Forged:
-    """An object array whose pickled content is bytes, which NumPy would read as addresses."""
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        kind = np.dtype("O")
-        state = (1, (2, 8), kind, False, b"\x41" * 128)
-        return np._core.multiarray._reconstruct, (np.ndarray, (0,), b"b"), state  # type: ignore[attr-defined]
-
-
-HUGE_MEMO = b"\x80\x02}r\xff\xff\xff\xff."
-HUGE_BYTES = b"\x80\x05\x96" + (1 << 60).to_bytes(8, "little") + b"."
-WRONG_SHAPE = pickle.dumps({b"data": np.zeros((2, 8)), b"labels": [0, 1]}, protocol=2)
-
-
-@pytest.mark.parametrize(
-    "content",
-    [
-        b"",
-        b"junk",
-        pickle.dumps([1, 2]),
-        pickle.dumps({b"data": 1}),
-        pickle.dumps({b"data": Forged(), b"labels": [0, 1]}, protocol=2),
-        WRONG_SHAPE,
-        HUGE_MEMO,
-        HUGE_BYTES,
-        b"\x80\x02" + b"]" * 3000 + b"a" * 2999 + b".",
-    ],
-    ids=["empty", "junk", "list", "number", "forged", "floats", "memo", "bytes", "nested"],
-)
-def test_invalid_batches(tmp_path: Path, content: bytes) -> None:
-    file = tmp_path / "data_batch_1"
-    file.write_bytes(content)
-    with pytest.raises(ValueError, match="not a batch of CIFAR-10"):
-        read_batch(file)
 
 
 def table(rows: int = 60, separator: str = ",") -> str:

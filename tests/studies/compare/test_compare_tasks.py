@@ -18,7 +18,7 @@ from softgate.studies.compare.tasks.task import Option
 from softgate.studies.compare.trial import Outcome, TrainingResult, Trial, TrialEnvironment
 
 pytestmark = pytest.mark.usefixtures("one_torch_thread")
-FILED = {"mnist", "fashion-mnist", "cifar10"}
+FILED = {"mnist", "fashion-mnist"}
 
 
 def test_every_task_without_files_has_a_small_form() -> None:

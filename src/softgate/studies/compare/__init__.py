@@ -43,7 +43,7 @@ def compare(  # noqa: PLR0913  (settings of one study, by keyword)
     ----------
     what : str or callable
         A bundled task: "digits", "mnist1d", "text", "deep", "swap", "churn", and with `data_dir`
-        "mnist", "fashion-mnist" and "cifar10"; or `build(activation)`, which returns a torch
+        "mnist" and "fashion-mnist"; or `build(activation)`, which returns a torch
         module; or a training loop `run(activation, seed, report)` as text, "train.py:run" or
         "module:run". A `build` may be written as text too.
     data : optional
@@ -65,7 +65,7 @@ def compare(  # noqa: PLR0913  (settings of one study, by keyword)
     alpha : float
         Significance level: the probability of a false detection, over all comparisons.
     data_dir : path, optional
-        Folder of the files of mnist, fashion-mnist or cifar10.
+        Folder of the files of mnist or fashion-mnist.
     preset : str, optional
         A published experiment, "gelu-paper-mnist", for the task mnist or fashion-mnist: sets
         activations, settings, rates and seeds that are not given, and adds its finding to the

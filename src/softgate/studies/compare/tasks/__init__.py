@@ -9,7 +9,7 @@ from typing import Any
 
 from softgate.frameworks.block_arguments import unknown
 
-from .images import Cifar10, DeepDigits, Digits, FashionMnist, Mnist, Mnist1d
+from .images import DeepDigits, Digits, FashionMnist, Mnist, Mnist1d
 from .tabular import Churn
 from .task import Option, Task, read_options
 from .transformers import ActivationSwap, CharacterModel
@@ -25,7 +25,6 @@ TASKS: tuple[type[Task], ...] = (
     Churn,
     Mnist,
     FashionMnist,
-    Cifar10,
 )
 
 
@@ -58,7 +57,7 @@ def task(
     data : path, optional
         A file, for tasks that take one: a table for churn, a text for text.
     data_dir : path, optional
-        A folder, for tasks that take one: mnist, fashion-mnist, cifar10.
+        A folder, for tasks that take one: mnist, fashion-mnist.
     settings : mapping, optional
         Settings other than the defaults, as values or text; a list ("8,48") makes conditions.
 

@@ -1,22 +1,15 @@
-"""Images: scikit-learn's digits, MNIST-1D, and MNIST, Fashion-MNIST and CIFAR-10 from files.
+"""Images: scikit-learn's digits, MNIST-1D, and MNIST and Fashion-MNIST from IDX files.
 
-The files are those in a folder of the user's; nothing is downloaded. IDX files and CIFAR-10's
-Python batches are read as untrusted input. A batch is a pickle, and unpickling can run any code:
-the unpickler here builds only numbers, bytes, text, lists, dicts and objects that record their
-arguments, from which the pixels are read.
+The files are those in a folder of the user's, read as untrusted input; nothing is downloaded.
 """
 
 from __future__ import annotations
 
 import gzip
 import hashlib
-import io
 import math
-import pickle
 import random
-import struct
 import zlib
-from abc import abstractmethod
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -36,7 +29,6 @@ IDX = ("train-images-idx3-ubyte", "train-labels-idx1-ubyte",
        "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte")  # fmt: skip
 LARGEST = 1 << 28
 """Bytes of a decompressed file, at most: five times MNIST's largest."""
-BATCHES = (*(f"data_batch_{i}" for i in range(1, 6)), "test_batch")
 
 
 def digits() -> Data:
@@ -174,86 +166,6 @@ def _decompressed(file: Path) -> bytes:
     return content
 
 
-class PicklePlaceholder:
-    """A placeholder for an object of a pickle, with its type's name, arguments and state."""
-
-    kind = ""
-    state: Any = None
-
-    def __init__(self, *arguments: Any) -> None:
-        self.arguments = arguments
-
-    def __setstate__(self, state: Any) -> None:
-        self.state = state
-
-
-def _encode(text: Any, encoding: Any) -> bytes:
-    """Return bytes, which a pickle of protocol 2 from Python 3 writes as Latin-1 text."""
-    if not isinstance(text, str) or encoding not in ("latin1", b"latin1"):
-        raise pickle.UnpicklingError("it has bytes in an unknown encoding")
-    return text.encode("latin-1")
-
-
-RECORDED: dict[tuple[str, str], Any] = {
-    (module, kind): type(kind, (PicklePlaceholder,), {"kind": kind})
-    for module, kind in (
-        ("numpy.core.multiarray", "_reconstruct"),
-        ("numpy._core.multiarray", "_reconstruct"),
-        ("numpy", "ndarray"),
-        ("numpy", "dtype"),
-    )
-} | {("_codecs", "encode"): _encode}
-"""What the pickle of an array refers to; nothing of NumPy is called with arguments of the file."""
-
-
-class SafeUnpickler(pickle._Unpickler):
-    """Reads pickles without objects other than `PicklePlaceholder` ones.
-
-    The Python implementation: the one in C allocates memory for any index in the file.
-    """
-
-    def find_class(self, module: str, name: str) -> Any:
-        """Return a class that records its arguments; raise UnpicklingError for unknown names."""
-        if (module, name) not in RECORDED:
-            raise pickle.UnpicklingError(
-                f"it refers to {module}.{name}, which CIFAR-10's batches do not need: not read"
-            )
-        return RECORDED[module, name]
-
-
-def read_batch(file: Path) -> Images:
-    """Return the images of one of CIFAR-10's Python batches."""
-    try:
-        content = SafeUnpickler(io.BytesIO(file.read_bytes()), encoding="bytes").load()
-        pixels, labels = _pixels(content[b"data"]), np.array(content[b"labels"], np.int64)
-    except MALFORMED as error:
-        reason = str(error) or type(error).__name__
-        raise ValueError(f"{file} is not a batch of CIFAR-10: {reason}") from None
-    if labels.shape != pixels.shape[:1]:
-        raise ValueError(
-            f"{file} has {len(pixels)} images and labels of shape {labels.shape}: "
-            "expected one label for each image"
-        )
-    return _images(pixels, labels, str(file))
-
-
-MALFORMED = (pickle.UnpicklingError, EOFError, AttributeError, LookupError, MemoryError,
-             OverflowError, RecursionError, TypeError, ValueError, struct.error)  # fmt: skip
-"""What the unpickler and the checks raise for a file that is not a batch."""
-
-
-def _pixels(array: Any) -> npt.NDArray[np.uint8]:
-    """Return a recorded array of bytes; raise ValueError if it is anything else."""
-    _, shape, dtype, fortran, content = array.state
-    name = dtype.arguments[0] if dtype.kind == "dtype" else None
-    if name not in ("u1", b"u1") or fortran or not isinstance(content, bytes):
-        raise ValueError("its data is not an array of bytes in C order")
-    rows, columns = shape
-    if rows < 1 or columns < 1 or rows * columns != len(content):
-        raise ValueError(f"its shape is {rows} x {columns}, and it has {len(content):,} bytes")
-    return np.frombuffer(content, np.uint8).reshape(rows, columns)
-
-
 def _images(pixels: npt.NDArray[Any], labels: npt.NDArray[Any], file: str) -> Images:
     if labels.size == 0 or labels.max() > 9 or labels.min() < 0:
         raise ValueError(f"{file} has no labels, or others than 0 … 9: expected ten classes")
@@ -261,10 +173,11 @@ def _images(pixels: npt.NDArray[Any], labels: npt.NDArray[Any], file: str) -> Im
     return Images(rows, labels.astype(np.int64))
 
 
-class ImageTask(Task):
-    """Images of ten classes in files with a training and a test part."""
+class Mnist(Task):
+    """Handwritten digits in four IDX files: ten classes, a training and a test part."""
 
-    title: ClassVar[str]
+    name: ClassVar[str] = "mnist"
+    title: ClassVar[str] = "MNIST"
     options: ClassVar[dict[str, Option]] = perceptron_options(epochs=10, batch=128)
     rates: ClassVar[tuple[float, ...]] = (1e-4, 3e-4, 1e-3)
     takes: ClassVar[tuple[str, ...]] = ("data_dir",)
@@ -283,13 +196,11 @@ class ImageTask(Task):
             )
         return Path(self.data_dir)
 
-    @abstractmethod
     def files(self) -> list[Path]:
-        """Return the files; raise FileNotFoundError for the first that is missing."""
-
-    @abstractmethod
-    def read(self) -> tuple[Images, Images]:
-        """Return the training and the test images."""
+        """Return the four IDX files, in the folder or in MNIST/raw below it as in torchvision."""
+        folder = self.folder()
+        folders = [folder, folder / "raw", *sorted(folder.glob("*/raw"))]
+        return [_find(folders, [name, f"{name}.gz", name.replace("-idx", ".idx")]) for name in IDX]
 
     def content(self) -> list[bytes]:
         """Return hashes of the files."""
@@ -308,29 +219,12 @@ class ImageTask(Task):
         """Return the images as rows of numbers, standardised by the training part."""
         from ..splits import classified, split, standardised
 
-        images, test = self.read()
+        files = self.files()
+        images, test = read_idx_pair(*files[:2]), read_idx_pair(*files[2:])
         fraction = min(VALIDATION, len(images.labels) // 5) / len(images.labels)
         train, validation = split(images.labels, fraction)
         x = standardised(images.pixels[train], images.pixels[validation], test.pixels)
         return classified(x, [images.labels[train], images.labels[validation], test.labels], 10)
-
-
-class Mnist(ImageTask):
-    """Handwritten digits in IDX files."""
-
-    name: ClassVar[str] = "mnist"
-    title: ClassVar[str] = "MNIST"
-
-    def files(self) -> list[Path]:
-        """Return the four IDX files, in the folder or in MNIST/raw below it as in torchvision."""
-        folder = self.folder()
-        folders = [folder, folder / "raw", *sorted(folder.glob("*/raw"))]
-        return [_find(folders, [name, f"{name}.gz", name.replace("-idx", ".idx")]) for name in IDX]
-
-    def read(self) -> tuple[Images, Images]:
-        """Return the images of the IDX files."""
-        files = self.files()
-        return read_idx_pair(*files[:2]), read_idx_pair(*files[2:])
 
 
 class FashionMnist(Mnist):
@@ -338,21 +232,3 @@ class FashionMnist(Mnist):
 
     name: ClassVar[str] = "fashion-mnist"
     title: ClassVar[str] = "Fashion-MNIST"
-
-
-class Cifar10(ImageTask):
-    """Small photographs in CIFAR-10's Python batches."""
-
-    name: ClassVar[str] = "cifar10"
-    title: ClassVar[str] = "CIFAR-10"
-
-    def files(self) -> list[Path]:
-        """Return the six batches, in the folder or in cifar-10-batches-py below it."""
-        folder = self.folder()
-        return [_find([folder, folder / "cifar-10-batches-py"], [name]) for name in BATCHES]
-
-    def read(self) -> tuple[Images, Images]:
-        """Return the images of the batches."""
-        *train, test = [read_batch(file) for file in self.files()]
-        pixels, labels = (np.concatenate(arrays) for arrays in zip(*train, strict=True))
-        return Images(pixels, labels), test
